@@ -1,0 +1,61 @@
+# The door to everything in this project; `make help` lists what there is. Needs Node, npm and make;
+# only test-peers needs more.
+
+.DEFAULT_GOAL := help
+.PHONY: help install build run test test-peers soak bench lint format ok clean
+
+PORT = 5701
+NAME =
+SECONDS = 60
+SIZE = 10000
+
+bin := node_modules/.bin
+test := node --import tsx --test
+specs = $(shell find spec -name '*.spec.ts' | sort)
+peers = $(shell find spec/peers -name '*.peers.ts' | sort)
+soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
+sources = $(shell find bin src -name '*.ts') package.json tsconfig.json
+
+help: ## Lists these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+install: node_modules/.installed ## Installs the dependencies, when package-lock.json has changed
+
+build: dist/.built ## Compiles to dist/; then `npx gridnode` works here
+
+run: build ## Serves maps and queues (group DATA) on PORT=5701
+	node dist/bin/gridnode.js serve --port $(PORT) --enable-group DATA
+
+test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
+	$(bin)/tsc -p spec/tsconfig.json
+	$(test) $(specs)
+
+test-peers: build ## Tests beside other programs (Debian packages: wrk)
+	$(test) $(peers)
+
+soak: build ## Long rounds: SECONDS=60 for each, on SIZE=10000 keys
+	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) $(test) $(soaks)
+
+bench: build ## Measures: all benches, or NAME="record-store http-load"
+	node --import tsx bench/main.ts $(NAME)
+
+lint: install ## Looks for faults and for what `make format` would change
+	$(bin)/biome check --error-on-warnings
+
+format: install ## Formats and sorts imports
+	$(bin)/biome check --write
+
+ok: test test-peers ## All that a change must pass
+
+clean: ## Removes what was installed and built
+	rm -rf dist node_modules
+
+node_modules/.installed: package.json package-lock.json
+	npm ci --no-audit --no-fund
+	touch $@
+
+dist/.built: node_modules/.installed $(sources)
+	rm -rf dist
+	$(bin)/tsc -p tsconfig.json
+	chmod +x dist/bin/gridnode.js
+	touch $@

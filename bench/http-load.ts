@@ -1,0 +1,191 @@
+/**
+ * A member under load over HTTP, beside a bare net.Server (the ceiling in Node) and node:http (what
+ * one would write otherwise). All three run at once, on the same cores, and are loaded in turn, so
+ * an idle server costs its memory only.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Bench, count, type Harness, median, time } from './harness.ts';
+import {
+  AUTOCANNON,
+  type Generator,
+  isWrkInstalled,
+  type Load,
+  type LoadFigures,
+  WRK,
+} from './load/generator.ts';
+import { ServerProcess } from './load/server-process.ts';
+
+const PATH = '/grid/rest/maps/bench/';
+const VALUE_BYTES = 100;
+const WARM_SECONDS = 3;
+const ROUND_SECONDS = 3;
+
+interface Work {
+  readonly name: string;
+  readonly method: 'GET' | 'POST';
+  readonly depth: number;
+}
+
+const WORKS: readonly Work[] = [
+  { name: 'GET 100 B, depth 1', method: 'GET', depth: 1 },
+  { name: 'GET 100 B, depth 32', method: 'GET', depth: 32 },
+  { name: 'POST 100 B, depth 1', method: 'POST', depth: 1 },
+];
+
+/** One round of one server. What the system does not tell is NaN. */
+interface Round extends LoadFigures {
+  readonly cpuUs: number;
+  readonly allocatedBytes: number;
+}
+
+export const bench: Bench = {
+  name: 'http-load',
+  about: 'requests over HTTP, beside a bare net.Server and node:http',
+  run(harness) {
+    const isFull = harness.size === 'full';
+    return loadServers(harness, isFull && isWrkInstalled() ? WRK : AUTOCANNON);
+  },
+};
+
+/** Runs every work with the given generator; the small size takes as little as that allows. */
+export async function loadServers(harness: Harness, generator: Generator): Promise<void> {
+  const isFull = harness.size === 'full';
+  harness.print(`driven by ${generator.name}`);
+  if (isFull && generator === AUTOCANNON) {
+    harness.print('which saturates first and flattens every ratio; install wrk for true figures');
+  }
+  const servers: ServerProcess[] = [];
+  try {
+    for (const [name, words] of commandsFor(harness.size)) {
+      servers.push(await ServerProcess.start(name, words));
+    }
+    const resident = servers.map((server) => `${server.name} ${mib(server.residentMib())}`);
+    harness.print(`resident, freshly started: ${resident.join(', ')}`);
+    for (const server of servers) await fill(server.port, keyCountOf(harness));
+    for (const work of WORKS) await runWork(harness, generator, work, servers);
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+}
+
+/** What Node is to run: gridnode first, then what it is compared with. */
+function commandsFor(size: Harness['size']): [name: string, words: string[]][] {
+  const folder = import.meta.dirname;
+  const built = join(folder, '..', 'dist', 'bin', 'gridnode.js');
+  const isBuilt = size === 'full' && existsSync(built);
+  const program = isBuilt ? [built] : ['--import', 'tsx', join(folder, '..', 'bin', 'gridnode.ts')];
+  const server = (file: string) => ['--import', 'tsx', join(folder, 'servers', file)];
+  return [
+    ['gridnode', [...program, 'serve', '--port', '0', '--enable-group', 'DATA']],
+    ['bare', server('bare.ts')],
+    ['node:http', server('node-http.ts')],
+  ];
+}
+
+async function runWork(
+  harness: Harness,
+  generator: Generator,
+  work: Work,
+  servers: readonly ServerProcess[],
+): Promise<void> {
+  const isFull = harness.size === 'full';
+  const loadOf = (server: ServerProcess, seconds: number): Load => ({
+    method: work.method,
+    port: server.port,
+    path: PATH,
+    keyCount: keyCountOf(harness),
+    valueBytes: VALUE_BYTES,
+    connections: harness.pick(8, 64),
+    depth: work.depth,
+    seconds,
+    ...(isFull ? {} : { requests: 1000 }),
+  });
+  if (isFull) {
+    for (const server of servers) await generator.drive(loadOf(server, WARM_SECONDS));
+  }
+  const sides = servers.map((server) => ({
+    name: server.name,
+    round: () => measureRound(generator, server, loadOf(server, harness.pick(1, ROUND_SECONDS))),
+  }));
+  const results = await harness.alternate(sides);
+  const rows = results.map((rounds, index) => ({
+    name: servers[index]?.name ?? '',
+    ...medianRound(rounds),
+  }));
+  for (const row of rows) harness.print(describe(work, row, rows));
+}
+
+function keyCountOf(harness: Harness): number {
+  return harness.pick(100, 10_000);
+}
+
+/** Every key has a value, one request after the other on one connection kept open. */
+async function fill(port: number, keyCount: number): Promise<void> {
+  const headers = { 'Content-Type': 'text/plain' };
+  const body = 'x'.repeat(VALUE_BYTES);
+  for (let index = 0; index < keyCount; index++) {
+    const url = `http://127.0.0.1:${port}${PATH}k${index}`;
+    const response = await fetch(url, { method: 'POST', headers, body });
+    await response.arrayBuffer();
+    if (response.status !== 200) throw new Error(`Cannot fill ${url}: ${response.status}`);
+  }
+}
+
+async function measureRound(
+  generator: Generator,
+  server: ServerProcess,
+  load: Load,
+): Promise<Round> {
+  const [cpuBefore, heapBefore] = [server.cpuUs(), server.allocated()];
+  const figures = await generator.drive(load);
+  const [cpuAfter, heapAfter] = [server.cpuUs(), server.allocated()];
+  const cpuUs = (cpuAfter ?? Number.NaN) - (cpuBefore ?? Number.NaN);
+  const isCollected = heapAfter.collections > heapBefore.collections + 1;
+  const allocated = isCollected ? heapAfter.bytes - heapBefore.bytes : Number.NaN;
+  return {
+    ...figures,
+    cpuUs: cpuUs / figures.requests,
+    allocatedBytes: allocated / figures.requests,
+  };
+}
+
+function medianRound(rounds: readonly Round[]): Round {
+  const of = (key: keyof Round) => median(rounds.map((round) => round[key]));
+  return {
+    requests: of('requests'),
+    requestsPerSecond: of('requestsPerSecond'),
+    p50Us: of('p50Us'),
+    p99Us: of('p99Us'),
+    p999Us: of('p999Us'),
+    cpuUs: of('cpuUs'),
+    allocatedBytes: of('allocatedBytes'),
+  };
+}
+
+type Row = Round & { readonly name: string };
+
+function describe(work: Work, row: Row, rows: readonly Row[]): string {
+  const cpu = Number.isNaN(row.cpuUs) ? 'CPU not known here' : `${row.cpuUs.toFixed(2)} µs CPU/op`;
+  const ratios = rows
+    .slice(1)
+    .filter((other) => other.name !== row.name)
+    .map((other) => {
+      const speed = row.requestsPerSecond / other.requestsPerSecond;
+      const share = row.cpuUs / other.cpuUs;
+      const cpuRatio = Number.isNaN(share) ? '' : ` (CPU ${share.toFixed(2)})`;
+      return `  ${speed.toFixed(2)} of ${other.name}${cpuRatio}`;
+    });
+  const heap = Number.isNaN(row.allocatedBytes)
+    ? 'too few collections for bytes/op'
+    : `${count(row.allocatedBytes)} bytes/op`;
+  return (
+    `${work.name.padEnd(20)} ${row.name.padEnd(10)}` +
+    `${count(row.requestsPerSecond).padStart(10)} ops/s  ${cpu}  p50 ${time(row.p50Us)}` +
+    `  p99 ${time(row.p99Us)}  p99.9 ${time(row.p999Us)}  ${heap}${ratios.join('')}`
+  );
+}
+
+function mib(value: number | undefined): string {
+  return value === undefined ? 'not known here' : `${value.toFixed(0)} MiB`;
+}

@@ -1,0 +1,111 @@
+/**
+ * What sends the requests: wrk where it is installed, autocannon otherwise. autocannon runs in Node
+ * and saturates before a server does, so it flattens every ratio; it is for where nothing else is.
+ * Either is a process of its own.
+ */
+import { execFile, spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** What is asked of a server, over and over. */
+export interface Load {
+  readonly method: 'GET' | 'POST';
+  readonly port: number;
+  /** Path of the map, with a slash at its end; keys are `k0` and on. */
+  readonly path: string;
+  readonly keyCount: number;
+  readonly valueBytes: number;
+  readonly connections: number;
+  /** Requests sent on a connection before the first answer. */
+  readonly depth: number;
+  /** Whole seconds, 1 at least. */
+  readonly seconds: number;
+  /** autocannon only: this many requests instead of the seconds. */
+  readonly requests?: number;
+}
+
+export interface LoadFigures {
+  readonly requests: number;
+  readonly requestsPerSecond: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly p999Us: number;
+}
+
+export interface Generator {
+  readonly name: string;
+  /** Throws when any request failed: the figures would be those of failures. */
+  drive(load: Load): Promise<LoadFigures>;
+}
+
+export const WRK: Generator = { name: 'wrk', drive: driveWrk };
+export const AUTOCANNON: Generator = { name: 'autocannon', drive: driveAutocannon };
+
+export function isWrkInstalled(): boolean {
+  return spawnSync('wrk', ['--version']).error === undefined;
+}
+
+const run = promisify(execFile);
+
+async function driveWrk(load: Load): Promise<LoadFigures> {
+  const script = join(import.meta.dirname, 'requests.lua');
+  const url = `http://127.0.0.1:${load.port}/`;
+  const words = ['-t1', `-c${load.connections}`, `-d${load.seconds}s`, '-s', script, url];
+  const variables = {
+    LOAD_METHOD: load.method,
+    LOAD_DEPTH: String(load.depth),
+    LOAD_KEYS: String(load.keyCount),
+    LOAD_VALUE_BYTES: String(load.valueBytes),
+    LOAD_PATH: load.path,
+  };
+  const { stdout } = await run('wrk', words, { env: { ...process.env, ...variables } });
+  const line = /^FIGURES (.*)$/m.exec(stdout)?.[1];
+  if (line === undefined) throw new Error(`Cannot read what wrk printed: ${stdout}`);
+  const [requests = 0, us = 0, failed = 0, p50Us = 0, p99Us = 0, p999Us = 0] = line
+    .split(' ')
+    .map(Number);
+  refuseFailures(failed, requests);
+  return { requests, requestsPerSecond: (requests / us) * 1e6, p50Us, p99Us, p999Us };
+}
+
+interface AutocannonResult {
+  /** In seconds, hundredths. */
+  readonly duration: number;
+  readonly errors: number;
+  readonly non2xx: number;
+  readonly requests: { readonly total: number };
+  /** In milliseconds. */
+  readonly latency: { readonly p50: number; readonly p99: number; readonly p99_9: number };
+}
+
+/** Always the same key: autocannon's command line knows but one path. */
+async function driveAutocannon(load: Load): Promise<LoadFigures> {
+  const require = createRequire(import.meta.url);
+  const words = [require.resolve('autocannon'), '--json', '--no-progress'];
+  words.push('--connections', String(load.connections), '--pipelining', String(load.depth));
+  if (load.requests === undefined) words.push('--duration', String(load.seconds));
+  else words.push('--amount', String(load.requests));
+  if (load.method === 'POST') {
+    words.push('--method', 'POST', '--headers', 'Content-Type=text/plain');
+    words.push('--body', 'x'.repeat(load.valueBytes));
+  }
+  words.push(`http://127.0.0.1:${load.port}${load.path}k0`);
+  const { stdout } = await run(process.execPath, words);
+  const result = JSON.parse(stdout) as AutocannonResult;
+  const { requests, latency } = result;
+  refuseFailures(result.errors + result.non2xx, requests.total);
+  return {
+    requests: requests.total,
+    requestsPerSecond: requests.total / result.duration,
+    p50Us: latency.p50 * 1000,
+    p99Us: latency.p99 * 1000,
+    p999Us: latency.p99_9 * 1000,
+  };
+}
+
+function refuseFailures(failed: number, requests: number): void {
+  if (failed > 0 || requests === 0) {
+    throw new Error(`Cannot measure: ${failed} requests failed of ${requests}`);
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * A server under load: a process of its own that prints a line of JSON with its port once it serves.
+ * Its CPU time and memory are read from Linux's /proc; elsewhere they are undefined. The heap that
+ * it allocates is summed up from Node's own garbage collection trace.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+const START_TIMEOUT_MS = 20_000;
+/** Linux counts CPU time in hundredths of a second, whatever the kernel's own tick. */
+const TICKS_PER_SECOND = 100;
+const MIB = 1024 * 1024;
+
+export class ServerProcess {
+  readonly name: string;
+  readonly #child: ChildProcess;
+  #port = 0;
+  /** Heap allocated up to the last collection, in bytes. */
+  #allocatedBytes = 0;
+  #collections = 0;
+  /** Heap after the last collection, in MiB. */
+  #heapMib: number | undefined;
+
+  /** `words` are Node's arguments. Resolves once the server serves. */
+  static async start(name: string, words: readonly string[]): Promise<ServerProcess> {
+    const server = new ServerProcess(name, words);
+    await server.#serving();
+    return server;
+  }
+
+  private constructor(name: string, words: readonly string[]) {
+    this.name = name;
+    this.#child = spawn(process.execPath, ['--trace-gc', ...words], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** CPU time used so far, all threads, in microseconds. */
+  cpuUs(): number | undefined {
+    const stat = this.#proc('stat');
+    if (stat === undefined) return undefined;
+    // The command's name stands in parentheses and may hold blanks; what follows does not.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return (ticks / TICKS_PER_SECOND) * 1e6;
+  }
+
+  /** Memory held in the machine, in MiB. */
+  residentMib(): number | undefined {
+    const kib = /^VmRSS:\s+(\d+)/m.exec(this.#proc('status') ?? '')?.[1];
+    return kib === undefined ? undefined : Number(kib) / 1024;
+  }
+
+  /**
+   * Bytes of heap allocated up to the last collection, and how many collections there were: two
+   * readings say nothing where no collection lies between them.
+   */
+  allocated(): { readonly bytes: number; readonly collections: number } {
+    return { bytes: this.#allocatedBytes, collections: this.#collections };
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill('SIGTERM');
+    await once(this.#child, 'exit');
+  }
+
+  async #serving(): Promise<void> {
+    const { stdout } = this.#child;
+    if (stdout === null) throw new Error(`Cannot read what ${this.name} prints`);
+    const lines = createInterface({ input: stdout });
+    const port = new Promise<number>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#child.kill('SIGKILL');
+        reject(new Error(`Cannot start ${this.name}: silent for ${START_TIMEOUT_MS} ms`));
+      }, START_TIMEOUT_MS);
+      this.#child.once('exit', (code) => {
+        clearTimeout(timer);
+        reject(new Error(`Cannot start ${this.name}: it ended with ${code}`));
+      });
+      lines.on('line', (line) => {
+        if (!line.startsWith('{')) return this.#readCollection(line);
+        const { msg, port } = JSON.parse(line) as { msg: string; port: number };
+        if (msg !== 'listening') return;
+        clearTimeout(timer);
+        resolve(port);
+      });
+    });
+    this.#port = await port;
+  }
+
+  /** A line such as `[1:0x2] 33 ms: Scavenge 6.9 (7.8) -> 6.1 (8.8) MB, 0.5 / 0.0 ms ...`. */
+  #readCollection(line: string): void {
+    const [, before, after] = / ms: .*? ([\d.]+) \([\d.]+\) -> ([\d.]+) \(/.exec(line) ?? [];
+    if (before === undefined || after === undefined) return;
+    if (this.#heapMib !== undefined) {
+      this.#allocatedBytes += Math.max(0, Number(before) - this.#heapMib) * MIB;
+    }
+    this.#heapMib = Number(after);
+    this.#collections += 1;
+  }
+
+  #proc(file: string): string | undefined {
+    try {
+      return readFileSync(`/proc/${this.#child.pid}/${file}`, 'utf8');
+    } catch {
+      // No such file system, or the process has ended: nothing is known.
+      return undefined;
+    }
+  }
+}

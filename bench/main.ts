@@ -1,0 +1,51 @@
+/**
+ * Runs benches: those named on the command line, or all in this folder.
+ *
+ *     npx tsx bench/main.ts [--small] [NAME...]
+ */
+import { readdirSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { type Bench, Harness } from './harness.ts';
+
+const SHARED = new Set(['harness.ts', 'main.ts']);
+
+/** Every bench of this folder, by name. A file that exports no `bench` of its own name is an error. */
+export async function loadBenches(): Promise<Bench[]> {
+  const files = readdirSync(import.meta.dirname, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !SHARED.has(entry.name))
+    .map((entry) => entry.name)
+    .sort();
+  const benches: Bench[] = [];
+  for (const file of files) {
+    const { bench } = (await import(`./${file}`)) as { bench?: Bench };
+    if (bench === undefined || `${bench.name}.ts` !== file) {
+      throw new TypeError(`Cannot run "${file}": it exports no bench of that name`);
+    }
+    benches.push(bench);
+  }
+  return benches;
+}
+
+async function main(words: readonly string[]): Promise<void> {
+  const size = words.includes('--small') ? 'small' : 'full';
+  const names = words.filter((word) => word !== '--small');
+  const benches = await loadBenches();
+  const unknown = names.find((name) => !benches.some((bench) => bench.name === name));
+  if (unknown !== undefined) {
+    const known = benches.map((bench) => bench.name).join(', ');
+    throw new RangeError(`Cannot run bench "${unknown}": there are ${known}`);
+  }
+  const harness = new Harness(size, (line) => console.log(line));
+  for (const bench of benches) {
+    if (names.length > 0 && !names.includes(bench.name)) continue;
+    harness.print(`\n${bench.name}: ${bench.about}`);
+    await bench.run(harness);
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  main(process.argv.slice(2)).catch((error: unknown) => {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  });
+}

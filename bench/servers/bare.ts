@@ -1,0 +1,61 @@
+/**
+ * The ceiling in Node: a net.Server that parses nothing and writes one fixed response for each blank
+ * line that comes in. What a socket and a write cost, and nothing else. Prints a line of JSON with
+ * its port, as a member does. The body of a request must hold no blank line.
+ */
+import { type AddressInfo, createServer } from 'node:net';
+
+const VALUE_BYTES = 100;
+const BLANK_LINE = Buffer.from('\r\n\r\n');
+
+const response = Buffer.from(
+  'HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n' +
+    `Content-Length: ${VALUE_BYTES}\r\n\r\n${'x'.repeat(VALUE_BYTES)}`,
+);
+/** The response, by how many times. */
+const repeated = new Map<number, Buffer>();
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let matched = 0;
+  socket.on('data', (chunk: Buffer) => {
+    let count = 0;
+    let from = 0;
+    // A blank line that began in an earlier chunk.
+    if (matched > 0) {
+      const rest = BLANK_LINE.length - matched;
+      if (chunk.length >= rest && chunk.compare(BLANK_LINE, matched, 4, 0, rest) === 0) {
+        count = 1;
+        from = rest;
+      }
+    }
+    for (let at = chunk.indexOf(BLANK_LINE, from); at >= 0; at = chunk.indexOf(BLANK_LINE, from)) {
+      count += 1;
+      from = at + BLANK_LINE.length;
+    }
+    matched = endOf(chunk, from);
+    if (count > 0) socket.write(times(count));
+  });
+  socket.on('error', () => socket.destroy());
+});
+
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo;
+  process.stdout.write(`${JSON.stringify({ msg: 'listening', port })}\n`);
+});
+
+/** How many bytes of a blank line the chunk ends with, from `from` on. */
+function endOf(chunk: Buffer, from: number): number {
+  for (let length = Math.min(3, chunk.length - from); length > 0; length--) {
+    const start = chunk.length - length;
+    if (chunk.compare(BLANK_LINE, 0, length, start, chunk.length) === 0) return length;
+  }
+  return 0;
+}
+
+function times(count: number): Buffer {
+  const known = repeated.get(count);
+  if (known !== undefined) return known;
+  const made = Buffer.concat(Array<Buffer>(count).fill(response));
+  repeated.set(count, made);
+  return made;
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env node
+/**
+ * The executable. Everything is behind runCli; this ends the process with its exit code.
+ */
+import { runCli } from '../src/cli/main.ts';
+
+process.exit(await runCli(process.argv.slice(2)));

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Config, resolveConfig } from '../../src/config/config.ts';
+import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
+import type { NamedSetting, Setting } from '../../src/config/setting.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
+
+/** The configuration that `--flag text --flag text` makes. */
+function configOf(...words: string[]): Config {
+  const assignments = [];
+  for (let at = 0; at < words.length; at += 2) {
+    const flag = SETTING_FLAGS.find((candidate) => candidate.flag.name === words[at]);
+    assert.ok(flag, `no flag ${words[at]}`);
+    assignments.push(...assignmentsOf(flag, words[at + 1] ?? ''));
+  }
+  return resolveConfig(assignments);
+}
+
+function enabledGroups(config: Config): string[] {
+  return [...config.endpointGroups].filter(([, enabled]) => enabled).map(([name]) => name);
+}
+
+test('resolveConfig of nothing has every default', () => {
+  const config = configOf();
+  assert.equal(config.host, '127.0.0.1');
+  assert.equal(config.port, 5701);
+  assert.equal(config.clusterName, 'dev');
+  assert.equal(config.instanceName, undefined);
+  assert.equal(config.logLevel, 'INFO');
+  assert.equal(config.pathSegment, 'grid');
+  assert.equal(config.partitionCount, 271);
+  assert.equal(config.headerBytesMax, 32768);
+  assert.equal(config.targetBytesMax, 32768);
+  assert.equal(config.bodyBytesMax, 16_777_216);
+  assert.equal(config.connectionsMax, 10_000);
+  assert.equal(config.pipelineMax, 1024);
+  assert.deepEqual(enabledGroups(config), ['CLUSTER_READ', 'HEALTH_CHECK']);
+  assert.equal(config.queueMaxSizes.size, 0);
+  assert.equal(config.sources.get('network.port')?.kind, 'default');
+});
+
+test('resolveConfig keeps where each value came from', () => {
+  const config = configOf('--port', '0', '--enable-group', 'data', '--queue', 'a=5', '--host', 'h');
+  assert.equal(config.port, 0);
+  const flag = (name: string) => ({ kind: 'flag', name });
+  assert.deepEqual(config.sources.get('network.port'), flag('--port'));
+  const group = 'network.rest-api.endpoint-groups.DATA.enabled';
+  assert.deepEqual(config.sources.get(group), flag('--enable-group'));
+  assert.deepEqual(config.sources.get('queue.a.max-size'), flag('--queue'));
+  assert.deepEqual(config.sources.get('--host'), flag('--host'));
+});
+
+test('resolveConfig takes the last word on a setting', () => {
+  assert.equal(configOf('--port', '1', '--port', '2').port, 2);
+  const all = ['--enable-group', 'all'];
+  const but = ['--disable-group', 'DATA'];
+  assert.equal(enabledGroups(configOf(...all, ...but)).includes('DATA'), false);
+  assert.equal(enabledGroups(configOf(...all, ...but)).length, 6);
+  assert.equal(enabledGroups(configOf(...but, ...all)).length, 7);
+  assert.deepEqual(enabledGroups(configOf('--disable-group', 'ALL')), []);
+});
+
+test('resolveConfig takes group names in any case, and HOT_RESTART for PERSISTENCE', () => {
+  assert.ok(enabledGroups(configOf('--enable-group', 'hot_restart')).includes('PERSISTENCE'));
+  assert.ok(enabledGroups(configOf('--enable-group', 'Cp')).includes('CP'));
+});
+
+test('resolveConfig takes queues with wildcards and "=" in their names', () => {
+  const config = configOf('--queue', 'orders-*=100', '--queue', 'a=b=0');
+  assert.deepEqual(
+    [...config.queueMaxSizes],
+    [
+      ['orders-*', 100],
+      ['a=b', 0],
+    ],
+  );
+});
+
+const refused: readonly (readonly [string, string, typeof TypeError, string])[] = [
+  ['--port', 'x', TypeError, 'not an integer from 0 to 65535'],
+  ['--port', '', TypeError, 'not an integer from 0 to 65535'],
+  ['--port', '1.5', TypeError, 'not an integer from 0 to 65535'],
+  ['--port', '65536', RangeError, 'not an integer from 0 to 65535'],
+  ['--port', '-1', RangeError, 'not an integer from 0 to 65535'],
+  ['--partition-count', '0', RangeError, 'not an integer from 1 to 32768'],
+  ['--host', 'a b', TypeError, 'not an address or host name'],
+  ['--log-level', 'loud', RangeError, 'not one of OFF, SEVERE, WARNING, INFO'],
+  ['--path-segment', 'a/b', TypeError, 'not letters, digits'],
+  ['--path-segment', '..', TypeError, 'not letters, digits'],
+  ['--cluster-name', '', TypeError, 'not a text of 1 to 255 characters'],
+  ['--instance-name', 'a\nb', TypeError, 'not a text of 1 to 255 characters'],
+  ['--enable-group', 'x', RangeError, 'not one of CLUSTER_READ, CLUSTER_WRITE'],
+  ['--queue', 'a', TypeError, 'not NAME=MAX with a NAME and MAX an integer from 0 to 2147483647'],
+  ['--queue', '=5', RangeError, 'not NAME=MAX with a NAME'],
+  ['--queue', 'a=', TypeError, 'not NAME=MAX'],
+  ['--queue', 'a=-1', RangeError, 'not NAME=MAX'],
+];
+
+for (const [flag, text, kind, reason] of refused) {
+  test(`resolveConfig refuses ${flag} ${JSON.stringify(text)} with ${kind.name}`, () => {
+    assert.throws(
+      () => configOf(flag, text),
+      (error) =>
+        error instanceof kind &&
+        error.message.startsWith(`Cannot use ${flag} ${JSON.stringify(text)}: ${reason}`),
+    );
+  });
+}
+
+test('resolveConfig refuses a body that could never come in', () => {
+  assert.equal(configOf('--body-bytes-max', '268435456').bodyBytesMax, 268_435_456);
+  assert.throws(() => configOf('--body-bytes-max', '268435457'), {
+    name: 'RangeError',
+    message:
+      'Cannot use --body-bytes-max "268435457": more than network.http.in-flight-bytes-max, ' +
+      'which is 268435456',
+  });
+});
+
+test('SETTINGS has no path, flag or about twice, and each fallback passes its own check', () => {
+  const rows: (Setting<unknown> | NamedSetting<string, unknown>)[] = Object.values(SETTINGS);
+  const paths = rows.map((row) => row.path ?? row.flags[0]?.name);
+  const flags = SETTING_FLAGS.map(({ flag }) => flag.name);
+  for (const names of [paths, flags]) {
+    assert.ok(names.every((name) => name !== undefined && name !== ''));
+    assert.equal(new Set(names).size, names.length);
+  }
+  for (const row of rows) {
+    if ('parseName' in row || row.fallback === undefined) continue;
+    assert.deepEqual(row.parse(String(row.fallback)), { value: row.fallback });
+  }
+});
+
+test('SETTING_FLAGS tells range, unit and default in its help', () => {
+  const help = (name: string) => SETTING_FLAGS.find(({ flag }) => flag.name === name)?.help;
+  assert.equal(
+    help('--port'),
+    'Port to listen on; 0 takes a free one (an integer from 0 to 65535; default 5701)',
+  );
+  assert.match(help('--body-bytes-max') ?? '', /, in bytes; default 16777216\)$/);
+  assert.match(help('--instance-name') ?? '', /default gridnode-<port>\)$/);
+});

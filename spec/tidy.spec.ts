@@ -1,0 +1,188 @@
+/**
+ * The code's own rules, which no compiler knows: which folder may import which, that no file is
+ * dead, how files are named, opened and bounded, and that nothing speaks of places outside this
+ * project. The table below is the architecture; to change it is a decision.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+
+const ROOT = dirname(import.meta.dirname);
+const SOURCE_LINES_MAX = 400;
+
+/**
+ * What each part may import besides itself: parts, single files that are a part's contract, or
+ * `types of` a part, which allows only what the compiler erases.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  bin: ['cli'],
+  index: ['member', 'config', 'telemetry', 'base'],
+  cli: ['member', 'config', 'telemetry', 'base'],
+  member: [
+    ...['rest', 'http', 'persistence', 'wan', 'cluster', 'security', 'telemetry', 'config'],
+    ...['engine', 'engine/*', 'base'],
+  ],
+  rest: [
+    ...['types of http', 'src/http/application.ts', 'src/http/methods.ts'],
+    ...['engine', 'cluster', 'security', 'persistence', 'wan', 'config'],
+    ...['telemetry', 'base'],
+  ],
+  http: ['base'],
+  engine: ['base'],
+  'engine/*': ['engine', 'base'],
+  persistence: ['engine', 'base'],
+  wan: ['engine', 'base'],
+  cluster: ['engine', 'base'],
+  security: ['types of config', 'base'],
+  config: ['base'],
+  telemetry: ['base'],
+  base: [],
+};
+
+/** Where running begins, and what others import. */
+const DOORS = ['bin/gridnode.ts', 'src/index.ts'];
+const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
+const SKIPPED = new Set(['node_modules', 'dist', '.git']);
+
+interface Import {
+  /** Path from the project's root. */
+  readonly path: string;
+  readonly typesOnly: boolean;
+}
+
+const files = walk('.');
+const sources = files.filter((file) => /^(bin|src)\/.*\.ts$/.test(file));
+const code = files.filter((file) => /^(bin|src|bench|spec)\/.*\.ts$/.test(file));
+const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+
+test('every import of a source file goes in the direction of the table', () => {
+  const wrong: string[] = [];
+  for (const file of sources) {
+    const from = partOf(file);
+    const allowed = MAY_IMPORT[from];
+    assert.ok(allowed, `Cannot judge ${file}: the table has no part "${from}"`);
+    for (const { path, typesOnly } of importsOf(file)) {
+      const to = partOf(path);
+      const names = typesOnly ? [to, path, `types of ${to}`] : [to, path];
+      if (to !== from && !names.some((name) => allowed.includes(name)))
+        wrong.push(`${file} imports ${path}${typesOnly ? '' : ' (not only types)'}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('every relative import names a file, with its extension', () => {
+  const wrong = code.flatMap((file) =>
+    importsOf(file)
+      .filter(({ path }) => !path.endsWith('.ts') || !existsSync(join(ROOT, path)))
+      .map(({ path }) => `${file} imports ${path}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('no source file is dead: each is reached from a door', () => {
+  const reached = new Set<string>();
+  const open = [...DOORS];
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    open.push(...importsOf(file).map(({ path }) => path));
+  }
+  assert.deepEqual(
+    sources.filter((file) => !reached.has(file)),
+    [],
+  );
+});
+
+test('files are named in kebab case, after a thing', () => {
+  const wrong = code.filter((file) => {
+    const name = file.slice(file.lastIndexOf('/') + 1);
+    return (
+      BANNED_NAMES.test(name) ||
+      !/^[a-z0-9]+(-[a-z0-9]+)*(\.(spec|case|peers|soak))?\.ts$/.test(name)
+    );
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('files open with a comment that says what they are', () => {
+  const wrong = code.filter(
+    (file) => !file.startsWith('spec/') && !/^(#!.*\n)?\/\*\*/.test(textOf(file)),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test(`source files have less than ${SOURCE_LINES_MAX} lines`, () => {
+  const wrong = sources.filter((file) => textOf(file).split('\n').length > SOURCE_LINES_MAX);
+  assert.deepEqual(wrong, []);
+});
+
+test('code says nothing that is to be done later, and hides nothing from the compiler', () => {
+  const rules = [
+    /\bTO[D]O\b/,
+    /\bFIXM[E]\b/,
+    /@ts-(ignore|no[c]heck)/,
+    /(:|\bas|<|,) ?an[y]\b(?! \w)/,
+  ];
+  assert.deepEqual(findings(code, rules), []);
+});
+
+test('nothing names a place outside this project', () => {
+  const rules = [/\.\.\/share[d]\b/, /(^|[\s'"`(=])\/(work|home|root|Users)\/\w/m];
+  assert.deepEqual(findings([...files], rules), []);
+});
+
+function findings(among: readonly string[], rules: readonly RegExp[]): string[] {
+  return among.flatMap((file) =>
+    textOf(file)
+      .split('\n')
+      .map((line, index) => ({ line, where: `${file}:${index + 1}` }))
+      .filter(({ line }) => rules.some((rule) => rule.test(line)))
+      .map(({ line, where }) => `${where}: ${line.trim()}`),
+  );
+}
+
+/** The part of the architecture that a file belongs to. */
+function partOf(file: string): string {
+  const [top = '', folder = '', deeper, rest] = file.split('/');
+  if (top !== 'src') return top;
+  if (deeper === undefined) return folder.replace(/\.ts$/, '');
+  return folder === 'engine' && rest !== undefined ? 'engine/*' : folder;
+}
+
+function importsOf(file: string): Import[] {
+  const found: Import[] = [];
+  const statements = /^(?:import|export)\b([^;'"]*?)\bfrom '(\.[^']+)'/gm;
+  for (const [, what = '', path = ''] of textOf(file).matchAll(statements)) {
+    found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(what) });
+  }
+  for (const [, path = ''] of textOf(file).matchAll(/\bimport(?:\(| )'(\.[^']+)'/g)) {
+    found.push({ path: join(dirname(file), path), typesOnly: false });
+  }
+  return found;
+}
+
+/** Whether `type { A }` or `{ type A, type B }` stands between import and from. */
+function isTypesOnly(what: string): boolean {
+  if (/^\s*type\b/.test(what)) return true;
+  const names = what
+    .replace(/[{}]/g, '')
+    .split(',')
+    .filter((name) => name.trim() !== '');
+  return names.length > 0 && names.every((name) => /^\s*type\b/.test(name));
+}
+
+function textOf(file: string): string {
+  return texts.get(file) ?? '';
+}
+
+/** Every file below the folder that belongs to the project, by its path from the root. */
+function walk(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter((entry) => !SKIPPED.has(entry.name) && !entry.name.endsWith('.log'))
+    .flatMap((entry) => {
+      const path = relative(ROOT, join(ROOT, folder, entry.name));
+      return entry.isDirectory() ? walk(path) : [path];
+    });
+}

@@ -1,0 +1,42 @@
+/**
+ * Operating errors: one table from a stable code to the message and the HTTP status, and the class
+ * that carries them. A code never changes its meaning; tests and log readers rely on it. What is
+ * expected in normal work (a missing key, an empty queue) is a value, not an error; a wrong option
+ * is a TypeError or RangeError; a programmer's mistake is an assertion.
+ */
+
+/** Message patterns: the action, the value in braces by name, the reason; no final period. */
+const ERRORS = {
+  ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
+  ADDRESS_NOT_HERE: { status: 500, message: 'Cannot listen on {address}: no address of this host' },
+  ADDRESS_FORBIDDEN: { status: 500, message: 'Cannot listen on {address}: not permitted' },
+  ADDRESS_UNUSABLE: { status: 500, message: 'Cannot listen on {address}: {reason}' },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The values that a code's message has places for. */
+export type ErrorValues<Code extends ErrorCode> = {
+  readonly [Name in Placeholders<(typeof ERRORS)[Code]['message']>]: string | number;
+};
+
+export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = 'GridError';
+  readonly code: Code;
+  /** What an HTTP client is answered when this ends its request. */
+  readonly status: number;
+
+  constructor(code: Code, values: ErrorValues<Code>, options?: ErrorOptions) {
+    super(fill(ERRORS[code].message, values), options);
+    this.code = code;
+    this.status = ERRORS[code].status;
+  }
+}
+
+type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Placeholders<Rest>
+  : never;
+
+function fill(pattern: string, values: Readonly<Record<string, string | number>>): string {
+  return pattern.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
+}

@@ -1,0 +1,74 @@
+/**
+ * Numbered places for things that wait: each is taken, freed and taken again, O(1) and without an
+ * object each. Whoever takes a place gets a ticket, a number that names the place and which of its
+ * uses is meant, so a ticket kept too long is noticed instead of meaning somebody else's thing. What
+ * stands at a place is kept by the owner in arrays of its own, as long as `capacity` says.
+ *
+ * A ticket is the place plus 2^26 times its use, so it stays an exact number for 2^27 uses of one
+ * place; then uses begin again. 0 is no ticket.
+ */
+
+import { grown } from './grown.ts';
+
+const PLACES_MAX = 2 ** 26;
+const USES = 2 ** 27;
+const CAPACITY_MIN = 16;
+/** `#next` of a place in use. */
+const TAKEN = -1;
+
+export class TicketTable {
+  /** Places, numbered from 1 (0 is none) to capacity - 1. Grows only, by doubling. */
+  capacity = CAPACITY_MIN;
+  /** Places in use. */
+  count = 0;
+  /** Which use each place is in. */
+  #uses = new Int32Array(CAPACITY_MIN);
+  /** The next free place, 0 for none; or TAKEN. */
+  #next = new Int32Array(CAPACITY_MIN);
+  #firstFree = 0;
+  /** Places from here on were never used. */
+  #end = 1;
+
+  /** A place that was free. The owner's arrays may have to grow to `capacity`. */
+  take(): number {
+    let place = this.#firstFree;
+    if (place !== 0) {
+      this.#firstFree = this.#next[place]!;
+    } else {
+      if (this.#end === this.capacity) this.#grow();
+      place = this.#end++;
+    }
+    this.#next[place] = TAKEN;
+    this.count++;
+    return place;
+  }
+
+  /** Frees a place; its ticket means nothing from now on. */
+  free(place: number): void {
+    this.#uses[place] = (this.#uses[place]! + 1) % USES;
+    this.#next[place] = this.#firstFree;
+    this.#firstFree = place;
+    this.count--;
+  }
+
+  /** The ticket of a place in use. */
+  ticket(place: number): number {
+    return this.#uses[place]! * PLACES_MAX + place;
+  }
+
+  /** The place that the ticket was made for, or 0 when it has been freed since. */
+  place(ticket: number): number {
+    const place = ticket % PLACES_MAX;
+    if (!(place > 0 && place < this.#end) || this.#next[place] !== TAKEN) return 0;
+    return this.ticket(place) === ticket ? place : 0;
+  }
+
+  #grow(): void {
+    if (this.capacity === PLACES_MAX) {
+      throw new RangeError(`Cannot take a place: ${PLACES_MAX - 1} are in use`);
+    }
+    this.capacity *= 2;
+    this.#uses = grown(this.#uses, this.capacity);
+    this.#next = grown(this.#next, this.capacity);
+  }
+}

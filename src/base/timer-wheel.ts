@@ -1,0 +1,211 @@
+/**
+ * Any number of deadlines on one timer of the clock: a hierarchical timing wheel (Varghese and
+ * Lauck, 1987). Time is cut into ticks; a level has 64 slots, each as wide as the whole level below
+ * it, and seven levels reach 2^42 ticks. A deadline lies in the level of the highest six-bit digit
+ * in which its tick differs from the present one, and comes down a level whenever that digit is
+ * reached: O(1) to add and to cancel, at most six moves in a life.
+ *
+ * Nothing turns while nothing is due: the clock's timer is armed for the next occupied slot alone.
+ * A deadline is never early, and late by less than one tick and what the clock's timer is late.
+ * Deadlines of one tick come due in the order of their ticks only, not in the order added.
+ */
+import type { Clock, Timer } from './clock.ts';
+import { grown } from './grown.ts';
+import { TicketTable } from './ticket-table.ts';
+
+const SLOT_BITS = 6;
+const SLOTS = 1 << SLOT_BITS;
+const SLOT_MASK = SLOTS - 1;
+const LEVELS = 7;
+/** A tick is kept in two parts, as it has more bits than an integer operation. */
+const LOW_BITS = 30;
+const LOW = 2 ** LOW_BITS;
+const LOW_LEVELS = LOW_BITS / SLOT_BITS;
+const TICKS_MAX = 2 ** (SLOT_BITS * LEVELS) - 1;
+const DELAY_MS_MAX = 2 ** 31 - 1;
+
+/** What is told when a deadline has come. It may add and cancel deadlines. */
+export type OnDue = (owner: number) => void;
+
+export class TimerWheel {
+  readonly #clock: Clock;
+  readonly #onDue: OnDue;
+  readonly #tickMs: number;
+  /** Moment of tick 0, ms of the clock. */
+  readonly #originMs: number;
+  readonly #table = new TicketTable();
+  /** The tick up to which everything has been handed out. */
+  #tick = 0;
+  /** First entry of each slot, by level and slot. */
+  readonly #heads = new Int32Array(LEVELS * SLOTS);
+  /** Entries of each level, to skip empty ones. */
+  readonly #levelCounts = new Int32Array(LEVELS);
+  #next = new Int32Array(this.#table.capacity);
+  #previous = new Int32Array(this.#table.capacity);
+  /** Level and slot that the entry lies in. */
+  #slots = new Int32Array(this.#table.capacity);
+  #ticks = new Float64Array(this.#table.capacity);
+  #owners = new Float64Array(this.#table.capacity);
+  #timer: Timer | undefined;
+  /** The tick that the timer is armed for. */
+  #timerTick = Number.POSITIVE_INFINITY;
+  #turning = false;
+  readonly #turn = () => this.#timerOnDue();
+
+  /** `tickMs`: how exact deadlines are; 1 unless told. */
+  constructor(clock: Clock, onDue: OnDue, tickMs = 1) {
+    this.#clock = clock;
+    this.#onDue = onDue;
+    this.#tickMs = tickMs;
+    this.#originMs = clock.now();
+  }
+
+  /** Deadlines that have not come. */
+  get count(): number {
+    return this.#table.count;
+  }
+
+  /**
+   * Calls onDue with `owner` (any number) once the clock is at `deadlineMs`; one that has passed
+   * comes at the next tick. Returns what `cancel` takes, never 0.
+   */
+  add(deadlineMs: number, owner: number): number {
+    if (this.#table.count === 0 && !this.#turning) this.#tick = this.#present();
+    const tick = Math.ceil((deadlineMs - this.#originMs) / this.#tickMs);
+    const place = this.#table.take();
+    this.#fit();
+    this.#ticks[place] = Math.min(Math.max(tick, this.#tick + 1), TICKS_MAX);
+    this.#owners[place] = owner;
+    this.#link(place);
+    if (!this.#turning) this.#arm(this.#startOf(this.#slots[place]!));
+    return this.#table.ticket(place);
+  }
+
+  /** The deadline is forgotten; one that has come or was cancelled is ignored. */
+  cancel(id: number): void {
+    const place = this.#table.place(id);
+    if (place === 0) return;
+    this.#unlink(place);
+    this.#table.free(place);
+    if (this.#table.count === 0 && !this.#turning) this.#disarm();
+  }
+
+  #present(): number {
+    return Math.floor((this.#clock.now() - this.#originMs) / this.#tickMs);
+  }
+
+  #fit(): void {
+    const { capacity } = this.#table;
+    if (this.#next.length >= capacity) return;
+    this.#next = grown(this.#next, capacity);
+    this.#previous = grown(this.#previous, capacity);
+    this.#slots = grown(this.#slots, capacity);
+    this.#ticks = grown(this.#ticks, capacity);
+    this.#owners = grown(this.#owners, capacity);
+  }
+
+  #link(place: number): void {
+    const tick = this.#ticks[place]!;
+    const level = levelOf(tick, this.#tick);
+    const slot = level * SLOTS + digit(tick, level);
+    const head = this.#heads[slot]!;
+    this.#slots[place] = slot;
+    this.#next[place] = head;
+    this.#previous[place] = 0;
+    if (head !== 0) this.#previous[head] = place;
+    this.#heads[slot] = place;
+    this.#levelCounts[level]!++;
+  }
+
+  #unlink(place: number): void {
+    const next = this.#next[place]!;
+    const previous = this.#previous[place]!;
+    const slot = this.#slots[place]!;
+    if (next !== 0) this.#previous[next] = previous;
+    if (previous !== 0) this.#next[previous] = next;
+    else this.#heads[slot] = next;
+    this.#levelCounts[slot >> SLOT_BITS]!--;
+  }
+
+  #timerOnDue(): void {
+    this.#timer = undefined;
+    this.#timerTick = Number.POSITIVE_INFINITY;
+    this.#turning = true;
+    try {
+      const now = this.#present();
+      for (let slot = this.#nextSlot(); slot >= 0; slot = this.#nextSlot()) {
+        const start = this.#startOf(slot);
+        if (start > now) break;
+        this.#tick = start;
+        this.#empty(slot);
+      }
+    } finally {
+      this.#turning = false;
+      const slot = this.#nextSlot();
+      if (slot >= 0) this.#arm(this.#startOf(slot));
+    }
+  }
+
+  /** Hands out what the slot holds, or brings it down to the levels below. */
+  #empty(slot: number): void {
+    for (let place = this.#heads[slot]!; place !== 0; place = this.#heads[slot]!) {
+      this.#unlink(place);
+      if (this.#ticks[place]! > this.#tick) {
+        this.#link(place);
+        continue;
+      }
+      const owner = this.#owners[place]!;
+      this.#table.free(place);
+      this.#onDue(owner);
+    }
+  }
+
+  /** The occupied slot that comes first, or -1. A level's slots all come before those above it. */
+  #nextSlot(): number {
+    for (let level = 0; level < LEVELS; level++) {
+      if (this.#levelCounts[level] === 0) continue;
+      for (let at = digit(this.#tick, level); at < SLOTS; at++) {
+        if (this.#heads[level * SLOTS + at] !== 0) return level * SLOTS + at;
+      }
+    }
+    return -1;
+  }
+
+  /** The slot's first tick: the present one's higher digits, then the slot's own, then zeros. */
+  #startOf(slot: number): number {
+    const width = 2 ** (SLOT_BITS * (slot >> SLOT_BITS));
+    const span = width * SLOTS;
+    return Math.floor(this.#tick / span) * span + (slot & SLOT_MASK) * width;
+  }
+
+  #arm(tick: number): void {
+    if (tick >= this.#timerTick) return;
+    this.#disarm();
+    const delayMs = this.#originMs + tick * this.#tickMs - this.#clock.now();
+    this.#timerTick = tick;
+    this.#timer = this.#clock.after(
+      Math.min(Math.max(Math.ceil(delayMs), 0), DELAY_MS_MAX),
+      this.#turn,
+    );
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerTick = Number.POSITIVE_INFINITY;
+  }
+}
+
+/** The level of the highest digit in which two ticks differ; 0 for equal ones. */
+function levelOf(tick: number, other: number): number {
+  const high = Math.floor(tick / LOW) ^ Math.floor(other / LOW);
+  if (high !== 0) return LOW_LEVELS + (high >= SLOTS ? 1 : 0);
+  const low = (tick % LOW) ^ (other % LOW);
+  return low === 0 ? 0 : Math.floor((31 - Math.clz32(low)) / SLOT_BITS);
+}
+
+function digit(tick: number, level: number): number {
+  return level < LOW_LEVELS
+    ? ((tick % LOW) >> (SLOT_BITS * level)) & SLOT_MASK
+    : (Math.floor(tick / LOW) >> (SLOT_BITS * (level - LOW_LEVELS))) & SLOT_MASK;
+}

@@ -1,0 +1,14 @@
+/**
+ * What the process's exit code tells whoever started it.
+ */
+
+/** Everything was done and answered. */
+export const EXIT_CLEAN = 0;
+/** A failure while running, or a stop that cut something off. */
+export const EXIT_FAILED = 1;
+/** Wrong flags or configuration; nothing was started. */
+export const EXIT_USAGE = 2;
+/** The address or port can't be used. */
+export const EXIT_NOT_USABLE = 3;
+
+export type ExitCode = 0 | 1 | 2 | 3;

@@ -1,0 +1,32 @@
+/**
+ * Names what is wrong with an address that the member was told to listen on.
+ */
+import { GridError } from '../base/errors.ts';
+
+/**
+ * The error of listening in our own words; undefined when `error` is about something else.
+ */
+export function listenError(error: unknown, host: string, port: number): GridError | undefined {
+  if (error instanceof GridError) return error.code.startsWith('ADDRESS_') ? error : undefined;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (!(error instanceof Error) || code === undefined || !SYSTEM_CALLS.has(syscall ?? '')) {
+    return undefined;
+  }
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  const cause = { cause: error };
+  switch (code) {
+    case 'EADDRINUSE':
+      return new GridError('ADDRESS_IN_USE', { address }, cause);
+    case 'EADDRNOTAVAIL':
+      return new GridError('ADDRESS_NOT_HERE', { address }, cause);
+    case 'EACCES':
+    case 'EPERM':
+      return new GridError('ADDRESS_FORBIDDEN', { address }, cause);
+    case 'ENOTFOUND':
+      return new GridError('ADDRESS_UNUSABLE', { address, reason: 'no such host name' }, cause);
+    default:
+      return new GridError('ADDRESS_UNUSABLE', { address, reason: code }, cause);
+  }
+}
+
+const SYSTEM_CALLS: ReadonlySet<string> = new Set(['listen', 'bind', 'getaddrinfo']);

@@ -1,0 +1,89 @@
+/**
+ * Runs one member from its start to its end: says where it listens, drains at the first signal, and
+ * cuts off what is left at the second one or when draining takes too long. Returns the exit code;
+ * whoever calls it ends the process.
+ */
+import type { Config } from '../config/config.ts';
+import type { Member } from '../member.ts';
+import type { Log } from '../telemetry/log.ts';
+import { EXIT_CLEAN, EXIT_FAILED, EXIT_NOT_USABLE, type ExitCode } from './exit-code.ts';
+import { listenError } from './listen-error.ts';
+import type { StopEvents } from './stop-events.ts';
+
+/** Whoever stops a member waits this long before killing it, or longer. */
+const DRAIN_TIMEOUT_MS = 10_000;
+
+export type StartMember = (config: Config, log: Log) => Promise<Member>;
+
+export async function serve(
+  config: Config,
+  log: Log,
+  start: StartMember,
+  events: StopEvents,
+): Promise<ExitCode> {
+  const failed = events.failure.then((error): ExitCode => {
+    log.fatal({ err: error }, 'failed');
+    return EXIT_FAILED;
+  });
+  return await Promise.race([failed, run(config, log, start, events)]);
+}
+
+async function run(
+  config: Config,
+  log: Log,
+  start: StartMember,
+  events: StopEvents,
+): Promise<ExitCode> {
+  const starting = start(config, log).then(
+    (member) => ({ member }),
+    (error: unknown) => ({ error }),
+  );
+  const started = await Promise.race([starting, events.second]);
+  if (typeof started === 'string') {
+    log.error({ signal: started }, 'stopped while starting');
+    return EXIT_FAILED;
+  }
+  if ('error' in started) return reportNotStarted(started.error, config, log);
+  const { member } = started;
+  log.info({ address: member.address, port: member.port }, 'listening');
+  const signal = await events.first;
+  return await stop(member, signal, log, events);
+}
+
+function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
+  const refused = listenError(error, config.host, config.port);
+  if (refused === undefined) {
+    log.fatal({ err: error }, 'cannot start');
+    return EXIT_FAILED;
+  }
+  log.fatal({ code: refused.code }, refused.message);
+  return EXIT_NOT_USABLE;
+}
+
+async function stop(
+  member: Member,
+  signal: string,
+  log: Log,
+  events: StopEvents,
+): Promise<ExitCode> {
+  log.debug({ signal }, 'draining');
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(resolve, DRAIN_TIMEOUT_MS, `${DRAIN_TIMEOUT_MS / 1000} seconds have passed`);
+  });
+  const again = events.second.then((name) => `another ${name}`);
+  try {
+    const cutOffBecause = await Promise.race([member.drain(), late, again]);
+    if (cutOffBecause === undefined) {
+      log.info({ signal }, 'stopped');
+      return EXIT_CLEAN;
+    }
+    log.error({ signal, because: cutOffBecause, cutOff: member.abort() }, 'stopped, not drained');
+    return EXIT_FAILED;
+  } catch (error) {
+    log.fatal({ err: error, signal }, 'cannot drain');
+    return EXIT_FAILED;
+  } finally {
+    clearTimeout(timer);
+  }
+}

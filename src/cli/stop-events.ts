@@ -1,0 +1,47 @@
+/**
+ * What ends a running process from outside its work: the signals to stop, and failures that nothing
+ * caught. Registered once and kept until the process ends, so that a signal that comes while the
+ * member still starts is not lost.
+ */
+import type { EventEmitter } from 'node:events';
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+export class StopEvents {
+  /** The first signal, by name. */
+  readonly first: Promise<string>;
+  /** The signal after it, of either kind. */
+  readonly second: Promise<string>;
+  /** What was thrown or rejected and not caught. */
+  readonly failure: Promise<unknown>;
+
+  /** `source` is the process, or in tests what stands for it. */
+  constructor(source: EventEmitter) {
+    const [first, second, failure] = [deferred<string>(), deferred<string>(), deferred<unknown>()];
+    this.first = first.promise;
+    this.second = second.promise;
+    this.failure = failure.promise;
+    let count = 0;
+    for (const name of SIGNALS) {
+      source.on(name, () => {
+        count += 1;
+        (count === 1 ? first : second).resolve(name);
+      });
+    }
+    source.on('uncaughtException', failure.resolve);
+    source.on('unhandledRejection', failure.resolve);
+  }
+}
+
+interface Deferred<Value> {
+  readonly promise: Promise<Value>;
+  resolve(value: Value): void;
+}
+
+function deferred<Value>(): Deferred<Value> {
+  let resolve: (value: Value) => void = () => {};
+  const promise = new Promise<Value>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,16 @@
+/** How a member's address is written and which one it is. */
+import { networkInterfaces } from 'node:os';
+
+/** `host:port`, an IPv6 host in brackets. */
+export function formatAddress(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The host to tell others: the one bound, or with all bound the first that is no loopback. */
+export function publicHost(boundHost: string): string {
+  if (boundHost !== '::' && boundHost !== '0.0.0.0') return boundHost;
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  const outside = addresses.filter((each) => !each.internal && !each.address.startsWith('fe80:'));
+  const chosen = outside.find((each) => each.family === 'IPv4') ?? outside[0];
+  return chosen?.address ?? '127.0.0.1';
+}

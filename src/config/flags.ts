@@ -1,0 +1,48 @@
+/**
+ * The command line flags of the settings: which there are, their help, and what one says.
+ */
+import type { Assignment } from './config.ts';
+import type { Flag, NamedSetting, Setting } from './setting.ts';
+import { SETTINGS, type SettingKey } from './settings.ts';
+
+export interface SettingFlag {
+  readonly key: SettingKey;
+  readonly flag: Flag;
+  /** What it does, with unit, range and default. */
+  readonly help: string;
+}
+
+/** Every flag there is, in the order of the table. */
+export const SETTING_FLAGS: readonly SettingFlag[] = (
+  Object.entries(SETTINGS) as [SettingKey, Setting<unknown> | NamedSetting<string, unknown>][]
+).flatMap(([key, row]) => row.flags.map((flag) => ({ key, flag, help: helpOf(row, flag) })));
+
+/**
+ * What a flag with this text says; several things where the text stands for several names.
+ * Throws TypeError when the text is not of the flag's form.
+ */
+export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonly Assignment[] {
+  const source = { kind: 'flag', name: flag.name } as const;
+  const expects = flag.expects === undefined ? {} : { expects: flag.expects };
+  if (flag.split === undefined) return [{ key, text, source, ...expects }];
+  const parts = flag.split(text);
+  if (parts === undefined) {
+    const wanted = flag.expects ?? flag.argument;
+    throw new TypeError(`Cannot use ${flag.name} ${JSON.stringify(text)}: not ${wanted}`);
+  }
+  return parts.map(([name, value]) => ({
+    key,
+    name,
+    text: value,
+    source,
+    seen: text,
+    ...expects,
+  }));
+}
+
+function helpOf(row: Setting<unknown> | NamedSetting<string, unknown>, flag: Flag): string {
+  if (flag.about !== undefined) return flag.about;
+  const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
+  const fallback = row.fallbackText ?? String(row.fallback);
+  return `${row.about} (${row.expects}${unit}; default ${fallback})`;
+}

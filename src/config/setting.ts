@@ -1,0 +1,115 @@
+/**
+ * What a setting is: a row of the table in settings.ts. A row tells everything about its setting, so
+ * that flags, help, checks and the effective configuration all come from it and nothing is said
+ * twice. A row with free names (`queue.{name}.max-size`) holds a value for each name.
+ */
+
+/** A value as read, or what is wrong with it: not of the type, or of the type and out of range. */
+export type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
+
+/** A command line flag of a setting. */
+export interface Flag {
+  /** With its dashes. */
+  readonly name: string;
+  /** Word in the help for what follows the flag. */
+  readonly argument: string;
+  /** What the flag does; without it, what the setting does. */
+  readonly about?: string;
+  /** What the flag takes; without it, what the setting takes. */
+  readonly expects?: string;
+  /**
+   * For settings with free names: the names and value texts that the flag's text stands for;
+   * undefined when it is not of the flag's form.
+   */
+  split?(text: string): readonly (readonly [name: string, text: string])[] | undefined;
+}
+
+export interface Setting<Value> {
+  /** Place in the configuration file; none for what only flags set. */
+  readonly path?: string;
+  readonly flags: readonly Flag[];
+  /** What it does, as a phrase that begins a sentence. */
+  readonly about: string;
+  /** Unit of a number. */
+  readonly unit?: string;
+  /** What a value must be, after "not": `an integer from 0 to 65535`. */
+  readonly expects: string;
+  /** The value when nothing is said. */
+  readonly fallback: Value;
+  /** The fallback in words, where the value itself does not tell. */
+  readonly fallbackText?: string;
+  parse(text: string): Parsed<Value>;
+}
+
+/** A setting whose path holds `{name}`, with a value for each name. */
+export interface NamedSetting<Name extends string, Value> extends Omit<Setting<Value>, 'fallback'> {
+  readonly path: string;
+  /** The names that have a value when nothing is said. */
+  readonly fallback: ReadonlyMap<Name, Value>;
+  /** The name as it is kept; undefined when there is no such name. */
+  parseName(text: string): Name | undefined;
+}
+
+/** The part of a row that its maker leaves to the writer. */
+type Row<Value> = Omit<Setting<Value>, 'expects' | 'parse' | 'flags'> & { readonly flag?: Flag };
+
+/** A whole number from `minimum` to `maximum`, both included. */
+export function integerSetting(
+  row: Row<number> & { readonly minimum: number; readonly maximum: number },
+): Setting<number> {
+  const { flag, minimum, maximum, ...rest } = row;
+  return { ...rest, flags: flagsOf(flag), ...integerRule(minimum, maximum) };
+}
+
+/** A text that `allows` accepts; `expects` says which those are. */
+export function textSetting<Fallback extends string | undefined>(
+  row: Omit<Row<string | Fallback>, 'fallback'> & {
+    readonly fallback: Fallback;
+    readonly expects: string;
+    allows(text: string): boolean;
+  },
+): Setting<string | Fallback> {
+  const { flag, allows, ...rest } = row;
+  return {
+    ...rest,
+    flags: flagsOf(flag),
+    parse: (text) => (allows(text) ? { value: text } : { fault: 'type' }),
+  };
+}
+
+/** One of some words; `read` returns the word as it is kept, or undefined. */
+export function wordSetting<Value>(
+  row: Row<Value> & { readonly expects: string; read(text: string): Value | undefined },
+): Setting<Value> {
+  const { flag, read, ...rest } = row;
+  return { ...rest, flags: flagsOf(flag), parse: (text) => parsedWord(read(text)) };
+}
+
+/** The rule of a whole number from `minimum` to `maximum`. */
+export function integerRule(
+  minimum: number,
+  maximum: number,
+): Pick<Setting<number>, 'expects' | 'parse'> {
+  return {
+    expects: `an integer from ${minimum} to ${maximum}`,
+    parse(text) {
+      if (!/^[+-]?\d+$/.test(text)) return { fault: 'type' };
+      const value = Number(text);
+      return value < minimum || value > maximum ? { fault: 'range' } : { value };
+    },
+  };
+}
+
+/** The rule of a yes or no. */
+export const booleanRule: Pick<Setting<boolean>, 'expects' | 'parse'> = {
+  expects: 'true or false',
+  parse: (text) => parsedWord({ true: true, false: false }[text.toLowerCase()]),
+};
+
+function flagsOf(flag: Flag | undefined): readonly Flag[] {
+  return flag === undefined ? [] : [flag];
+}
+
+function parsedWord<Value>(value: Value | undefined): Parsed<Value> {
+  return value === undefined ? { fault: 'range' } : { value };
+}

@@ -1,0 +1,235 @@
+/**
+ * Every setting there is, in one table. Flags and their help, checks, defaults and the type of the
+ * effective configuration are made from it. A row without a flag has its default for now.
+ */
+import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
+import {
+  ENDPOINT_GROUP_NAMES,
+  ENDPOINT_GROUPS,
+  type EndpointGroup,
+  parseEndpointGroup,
+} from './endpoint-group.ts';
+import {
+  booleanRule,
+  type Flag,
+  integerRule,
+  integerSetting,
+  type NamedSetting,
+  type Setting,
+  textSetting,
+  wordSetting,
+} from './setting.ts';
+
+/** Names have to fit a line of the log and a JSON field. */
+const NAME_LENGTH_MAX = 255;
+/** A port is 16 bits; 0 asks the system for a free one. */
+const PORT_MAX = 65535;
+/** Each partition has an index of its own; more of them than this cost more than they spread. */
+const PARTITION_COUNT_MAX = 32768;
+/** The parser keeps an unfinished header section in memory, once for each connection. */
+const HEADER_BYTES_MAX = 1_048_576;
+const TARGET_BYTES_MAX = 65536;
+/** A value is held in one piece. */
+const BODY_BYTES_MAX = 1_073_741_824;
+const IN_FLIGHT_BYTES_MAX = 1_099_511_627_776;
+const COUNT_MAX = 1_000_000;
+const DAY_SECONDS = 86_400;
+/** A 32-bit integer in other members' configuration. */
+const QUEUE_SIZE_MAX = 2_147_483_647;
+
+export const SETTINGS = {
+  host: textSetting({
+    flag: { name: '--host', argument: 'HOST' },
+    about: 'Address or host name to listen on',
+    fallback: '127.0.0.1',
+    expects: 'an address or host name',
+    allows: (text) => /^[^\s/]+$/.test(text),
+  }),
+  port: integerSetting({
+    path: 'network.port',
+    flag: { name: '--port', argument: 'PORT' },
+    about: 'Port to listen on; 0 takes a free one',
+    fallback: 5701,
+    minimum: 0,
+    maximum: PORT_MAX,
+  }),
+  clusterName: textSetting({
+    path: 'cluster-name',
+    flag: { name: '--cluster-name', argument: 'NAME' },
+    about: 'Name of the cluster, which administrative requests must give',
+    fallback: 'dev',
+    ...nameRule(),
+  }),
+  instanceName: textSetting({
+    path: 'instance-name',
+    flag: { name: '--instance-name', argument: 'NAME' },
+    about: 'Name of this member',
+    fallback: undefined,
+    fallbackText: 'gridnode-<port>',
+    ...nameRule(),
+  }),
+  logLevel: wordSetting<LogLevel>({
+    flag: { name: '--log-level', argument: 'LEVEL' },
+    about: 'How much is logged',
+    fallback: 'INFO',
+    expects: `one of ${Object.keys(LOG_LEVELS).join(', ')}`,
+    read: parseLogLevel,
+  }),
+  pathSegment: textSetting({
+    path: 'network.rest-api.path-segment',
+    flag: { name: '--path-segment', argument: 'SEGMENT' },
+    about: 'First part of every path that is served',
+    fallback: 'grid',
+    expects: 'letters, digits, "-", "_", "." and "~", at most 255, and not "." or ".."',
+    allows: (text) => /^(?!\.\.?$)[A-Za-z0-9\-_.~]{1,255}$/.test(text),
+  }),
+  endpointGroups: {
+    path: 'network.rest-api.endpoint-groups.{name}.enabled',
+    flags: [groupFlag('--enable-group', true), groupFlag('--disable-group', false)],
+    about: 'Whether the endpoints of the group are served',
+    fallback: new Map(ENDPOINT_GROUP_NAMES.map((name) => [name, ENDPOINT_GROUPS[name]])),
+    parseName: parseEndpointGroup,
+    ...booleanRule,
+  } satisfies NamedSetting<EndpointGroup, boolean> as NamedSetting<EndpointGroup, boolean>,
+  queueMaxSizes: {
+    path: 'queue.{name}.max-size',
+    flags: [
+      {
+        name: '--queue',
+        argument: 'NAME=MAX',
+        about:
+          'Items that the queue holds at most, 0 for no limit; "*" in NAME stands for any text',
+        expects: `NAME=MAX with a NAME and MAX ${integerRule(0, QUEUE_SIZE_MAX).expects}`,
+        split: splitAtLastEquals,
+      },
+    ],
+    about: 'Items that the queue holds at most; 0 for no limit',
+    unit: 'items',
+    fallback: new Map(),
+    parseName: (text) => (text === '' ? undefined : text),
+    ...integerRule(0, QUEUE_SIZE_MAX),
+  } satisfies NamedSetting<string, number> as NamedSetting<string, number>,
+  partitionCount: integerSetting({
+    path: 'partition-count',
+    flag: { name: '--partition-count', argument: 'COUNT' },
+    about: 'Partitions that keys are spread over; fixed for the life of the data',
+    fallback: 271,
+    minimum: 1,
+    maximum: PARTITION_COUNT_MAX,
+  }),
+
+  headerBytesMax: integerSetting({
+    path: 'network.http.header-bytes-max',
+    flag: { name: '--header-bytes-max', argument: 'BYTES' },
+    about: 'All header fields of a request with their line ends; beyond it 431',
+    unit: 'bytes',
+    fallback: 32768,
+    minimum: 1,
+    maximum: HEADER_BYTES_MAX,
+  }),
+  targetBytesMax: integerSetting({
+    path: 'network.http.target-bytes-max',
+    flag: { name: '--target-bytes-max', argument: 'BYTES' },
+    about: 'Request target; beyond it 414',
+    unit: 'bytes',
+    fallback: 32768,
+    minimum: 1,
+    maximum: TARGET_BYTES_MAX,
+  }),
+  bodyBytesMax: integerSetting({
+    path: 'network.http.body-bytes-max',
+    flag: { name: '--body-bytes-max', argument: 'BYTES' },
+    about: 'Body of a request; beyond it 413',
+    unit: 'bytes',
+    fallback: 16_777_216,
+    minimum: 1,
+    maximum: BODY_BYTES_MAX,
+  }),
+  connectionsMax: integerSetting({
+    path: 'network.http.connections-max',
+    flag: { name: '--connections-max', argument: 'COUNT' },
+    about: 'Open connections; the next one gets 503 and is closed',
+    fallback: 10_000,
+    minimum: 1,
+    maximum: COUNT_MAX,
+  }),
+  pipelineMax: integerSetting({
+    path: 'network.http.pipeline-max',
+    flag: { name: '--pipeline-max', argument: 'COUNT' },
+    about: 'Requests that wait on one connection; beyond it reading pauses',
+    fallback: 1024,
+    minimum: 1,
+    maximum: COUNT_MAX,
+  }),
+  headerTimeoutSeconds: secondsSetting(
+    'header-timeout-seconds',
+    10,
+    'From the first byte of a request to the end of its header; later 408',
+  ),
+  bodyProgressTimeoutSeconds: secondsSetting(
+    'body-progress-timeout-seconds',
+    10,
+    'Without a byte of a body; later 408',
+  ),
+  writeProgressTimeoutSeconds: secondsSetting(
+    'write-progress-timeout-seconds',
+    30,
+    'Without a piece of a response taken; then the connection is closed',
+  ),
+  keepAliveTimeoutSeconds: secondsSetting(
+    'keep-alive-timeout-seconds',
+    75,
+    'Without a request; then the connection is closed',
+  ),
+  inFlightBytesMax: integerSetting({
+    path: 'network.http.in-flight-bytes-max',
+    about: 'Bodies under way and responses not yet taken, of all connections; beyond it 503',
+    unit: 'bytes',
+    fallback: 268_435_456,
+    minimum: 1,
+    maximum: IN_FLIGHT_BYTES_MAX,
+  }),
+} as const satisfies Readonly<Record<string, Setting<unknown> | NamedSetting<string, unknown>>>;
+
+export type Settings = typeof SETTINGS;
+export type SettingKey = keyof Settings;
+
+function nameRule(): { expects: string; allows(text: string): boolean } {
+  return {
+    expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,
+    allows: (text) => text.length <= NAME_LENGTH_MAX && /^\P{Cc}+$/u.test(text),
+  };
+}
+
+function secondsSetting(name: string, fallback: number, about: string): Setting<number> {
+  return integerSetting({
+    path: `network.http.${name}`,
+    about,
+    unit: 'seconds',
+    fallback,
+    minimum: 1,
+    maximum: DAY_SECONDS,
+  });
+}
+
+function groupFlag(name: string, enabled: boolean): Flag {
+  const does = enabled ? 'Serve' : 'Do not serve';
+  const served = ENDPOINT_GROUP_NAMES.filter((group) => ENDPOINT_GROUPS[group]);
+  return {
+    name,
+    argument: 'GROUP',
+    about:
+      `${does} the endpoints of the group: ${ENDPOINT_GROUP_NAMES.join(', ')} or all ` +
+      `(repeatable; default ${served.join(', ')})`,
+    expects: `one of ${ENDPOINT_GROUP_NAMES.join(', ')}, all`,
+    split(text) {
+      const names = text.toLowerCase() === 'all' ? ENDPOINT_GROUP_NAMES : [text];
+      return names.map((group) => [group, String(enabled)] as const);
+    },
+  };
+}
+
+function splitAtLastEquals(text: string): [[name: string, text: string]] | undefined {
+  const at = text.lastIndexOf('=');
+  return at < 0 ? undefined : [[text.slice(0, at), text.slice(at + 1)]];
+}

@@ -1,0 +1,146 @@
+/**
+ * The engine's answers: objects made once and filled again and again. A receiver may call the engine
+ * while it reads its answer, so there is one for each depth of such calls, and as long as any is
+ * being read the pool is held: neither the answer nor the bytes it names change before its receiver
+ * returns.
+ */
+import assert from 'node:assert/strict';
+import { Span } from '../../base/span.ts';
+import {
+  APPLIED,
+  type Answer,
+  COUNTED,
+  FOUND,
+  NO_PARTITION,
+  type Outcome,
+  type Pin,
+  type Receiver,
+  VALUE_COPY_BYTES_MAX,
+} from '../engine.ts';
+import type { NameTable } from './name-table.ts';
+import { keyAt, keyLengthAt, tagAt, valueAt, valueLengthAt } from './record.ts';
+import type { SegmentPool } from './segment-pool.ts';
+
+export class EmbeddedAnswer implements Answer {
+  outcome: Outcome = APPLIED;
+  partition = NO_PARTITION;
+  sequence = 0;
+  count = 0;
+  hold = 0;
+  readonly value = new Span();
+  readonly contentType = new Span();
+  readonly #pool: SegmentPool;
+  readonly #contentTypes: NameTable;
+  /** Of the record that `value` is in. */
+  #address = 0;
+
+  constructor(pool: SegmentPool, contentTypes: NameTable) {
+    this.#pool = pool;
+    this.#contentTypes = contentTypes;
+  }
+
+  /** An outcome alone, of a partition at a sequence. */
+  set(outcome: Outcome, partition: number, sequence: number): this {
+    this.outcome = outcome;
+    this.partition = partition;
+    this.sequence = sequence;
+    this.count = 0;
+    this.hold = 0;
+    this.#address = 0;
+    this.value.clear();
+    this.contentType.clear();
+    return this;
+  }
+
+  setCount(count: number, partition: number, sequence: number): this {
+    this.set(COUNTED, partition, sequence);
+    this.count = count;
+    return this;
+  }
+
+  /** FOUND: what is stored in the record. */
+  setFound(address: number, partition: number, sequence: number): this {
+    const pool = this.#pool;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const start = valueAt(words, at) * 4;
+    this.outcome = FOUND;
+    this.partition = partition;
+    this.sequence = sequence;
+    this.count = 0;
+    this.hold = 0;
+    this.#address = address;
+    this.value.set(pool.bytes(address), start, start + valueLengthAt(words, at));
+    const contentType = tagAt(words, at);
+    if (contentType === 0) this.contentType.clear();
+    else this.#setContentType(contentType);
+    return this;
+  }
+
+  pin(): Pin {
+    assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
+    return new RecordPin(this.#pool, this.#address);
+  }
+
+  #setContentType(id: number): void {
+    const pool = this.#pool;
+    const address = this.#contentTypes.address(id);
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const start = keyAt(words, at) * 4;
+    this.contentType.set(pool.bytes(address), start, start + keyLengthAt(words, at));
+  }
+}
+
+export class Answers {
+  readonly #pool: SegmentPool;
+  readonly #contentTypes: NameTable;
+  readonly #byDepth: EmbeddedAnswer[];
+  #depth = 0;
+
+  constructor(pool: SegmentPool, contentTypes: NameTable) {
+    this.#pool = pool;
+    this.#contentTypes = contentTypes;
+    this.#byDepth = [new EmbeddedAnswer(pool, contentTypes)];
+  }
+
+  /** The answer to be filled and sent next. */
+  get blank(): EmbeddedAnswer {
+    const answer = this.#byDepth[this.#depth];
+    if (answer !== undefined) return answer;
+    const deeper = new EmbeddedAnswer(this.#pool, this.#contentTypes);
+    this.#byDepth.push(deeper);
+    return deeper;
+  }
+
+  /** Gives `blank` to the receiver. */
+  send(receiver: Receiver): void {
+    const answer = this.#byDepth[this.#depth]!;
+    this.#depth++;
+    this.#pool.hold();
+    try {
+      receiver.onAnswer(answer);
+    } finally {
+      this.#depth--;
+      this.#pool.letGo();
+    }
+  }
+}
+
+class RecordPin implements Pin {
+  readonly #pool: SegmentPool;
+  readonly #address: number;
+  #released = false;
+
+  constructor(pool: SegmentPool, address: number) {
+    this.#pool = pool;
+    this.#address = address;
+    pool.pin(address);
+  }
+
+  release(): void {
+    assert(!this.#released, 'A pin is released once');
+    this.#released = true;
+    this.#pool.unpin(this.#address);
+  }
+}

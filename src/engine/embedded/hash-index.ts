@@ -1,0 +1,157 @@
+/**
+ * Where the records of a partition are: an open-addressing table of (hash, address) pairs in one
+ * typed array, all maps of the partition together. It knows nothing of records: of several entries
+ * with one hash, the caller says which is meant.
+ *
+ * Linear probing from the hash's upper bits, so a longer or shorter table holds everything in the
+ * same order and is filled in one pass from front to back; a removal moves later entries of its
+ * run back instead of leaving a mark. Growing takes no look at a record: 100,000 entries, a
+ * partition's share of 27,000,000, are moved in under 1 ms (bench: record-store).
+ *
+ * A walk over all entries goes by ranges of hashes (`Walk`): what stands throughout is met exactly
+ * once, however the table is changed and resized between its steps.
+ */
+
+const BITS_MIN = 4;
+const BITS_MAX = 28;
+const PAIR_BYTES = 8;
+
+/** What a walk calls for each entry: true to remove it. Must not change the table otherwise. */
+export interface Visitor {
+  visit(address: number): boolean;
+}
+
+export class HashIndex {
+  /** Entries. */
+  count = 0;
+  #bits = BITS_MIN;
+  #table = new Int32Array(2 << BITS_MIN);
+
+  static bytes(bits: number): number {
+    return PAIR_BYTES << bits;
+  }
+
+  /** Bytes of the table. */
+  get bytes(): number {
+    return HashIndex.bytes(this.#bits);
+  }
+
+  /** The table's size as a power of two. */
+  get bits(): number {
+    return this.#bits;
+  }
+
+  /** The size, as a power of two, that fits one more entry. */
+  get bitsToInsert(): number {
+    const full = (this.count + 1) * 4 > 3 << this.#bits;
+    return full ? this.#bits + 1 : this.#bits;
+  }
+
+  /** The size that fits what is left after removals: less than a fifth full shrinks. */
+  get bitsToShrink(): number {
+    const sparse = this.count * 5 < 1 << this.#bits && this.#bits > BITS_MIN;
+    return sparse ? this.#bits - 1 : this.#bits;
+  }
+
+  /** The first place of an entry with that hash, or -1. Places mean something until a change. */
+  first(hash: number): number {
+    return this.#search(hash >>> (32 - this.#bits), hash);
+  }
+
+  /** The next place after `place` of an entry with that hash, or -1. */
+  after(place: number, hash: number): number {
+    return this.#search((place + 1) & (2 ** this.#bits - 1), hash);
+  }
+
+  /** The place of an entry known to be there. */
+  find(hash: number, address: number): number {
+    let place = this.first(hash);
+    while (place >= 0 && this.address(place) !== address) place = this.after(place, hash);
+    return place;
+  }
+
+  address(place: number): number {
+    return this.#table[2 * place + 1]!;
+  }
+
+  setAddress(place: number, address: number): void {
+    this.#table[2 * place + 1] = address;
+  }
+
+  /** Adds an entry; there is room for it (see bitsToInsert). */
+  insert(hash: number, address: number): void {
+    put(this.#table, this.#bits, hash, address);
+    this.count++;
+  }
+
+  remove(place: number): void {
+    const table = this.#table;
+    const mask = 2 ** this.#bits - 1;
+    const shift = 32 - this.#bits;
+    let hole = place;
+    for (let at = (hole + 1) & mask; table[2 * at + 1] !== 0; at = (at + 1) & mask) {
+      // An entry may move back as long as that is not before its own first place.
+      const home = table[2 * at]! >>> shift;
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;
+      table[2 * hole] = table[2 * at]!;
+      table[2 * hole + 1] = table[2 * at + 1]!;
+      hole = at;
+    }
+    table[2 * hole + 1] = 0;
+    this.count--;
+  }
+
+  /** Moves everything into a table of another size, for which there are entries few enough. */
+  resize(bits: number): void {
+    if (bits > BITS_MAX) throw new RangeError(`Cannot make an index of 2^${bits} places`);
+    const from = this.#table;
+    const table = new Int32Array(2 << bits);
+    for (let at = 0; at < from.length; at += 2) {
+      const address = from[at + 1]!;
+      if (address !== 0) put(table, bits, from[at]!, address);
+    }
+    this.#table = table;
+    this.#bits = bits;
+  }
+
+  /**
+   * Shows the visitor the entries whose hash, unsigned, is at least `from`: about `places` of the
+   * table at a time. Returns where to go on; 2^32 when all have been shown.
+   */
+  walk(from: number, places: number, visitor: Visitor): number {
+    const shift = 32 - this.#bits;
+    const width = 2 ** shift;
+    const end = Math.min((Math.floor(from / width) + places) * width, 2 ** 32);
+    const mask = 2 ** this.#bits - 1;
+    const last = Math.floor((end - 1) / width);
+    let steps = last - Math.floor(from / width);
+    // Entries of these hashes may stand behind their places, up to the end of the run.
+    for (let place = Math.floor(from / width); ; place = (place + 1) & mask) {
+      for (;;) {
+        const address = this.#table[2 * place + 1]!;
+        const hash = this.#table[2 * place]! >>> 0;
+        if (address === 0 || hash < from || hash >= end || !visitor.visit(address)) break;
+        this.remove(place);
+      }
+      if (steps <= 0 && this.#table[2 * place + 1] === 0) return end;
+      steps--;
+    }
+  }
+
+  #search(from: number, hash: number): number {
+    const table = this.#table;
+    const mask = 2 ** this.#bits - 1;
+    for (let place = from; ; place = (place + 1) & mask) {
+      if (table[2 * place + 1] === 0) return -1;
+      if (table[2 * place] === hash) return place;
+    }
+  }
+}
+
+function put(table: Int32Array, bits: number, hash: number, address: number): void {
+  const mask = 2 ** bits - 1;
+  let place = hash >>> (32 - bits);
+  while (table[2 * place + 1] !== 0) place = (place + 1) & mask;
+  table[2 * place] = hash;
+  table[2 * place + 1] = address;
+}

@@ -1,0 +1,184 @@
+/**
+ * Names as small numbers: one table each for maps, queues and content types. A name is a record like
+ * any other, in the partition that its own hash says, so names cost no objects, grow with the rest,
+ * and are moved by the cleaner. The table keeps by id where the record is and how often the name is
+ * used; ids of names that are gone are given again.
+ *
+ * Most requests name what the request before them named, so the last name is compared first.
+ */
+import { KeyWords } from './key-words.ts';
+import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
+import {
+  KEY_BYTES_MAX,
+  KIND_NAME,
+  recordBytes,
+  tagAt,
+  writeHead,
+  writeVersion,
+} from './record.ts';
+import type { RecordStore } from './record-store.ts';
+import type { Span } from '../../base/span.ts';
+
+/** Owners of the records, below every id of a map. */
+export const MAP_NAMES = -1;
+export const QUEUE_NAMES = -2;
+export const CONTENT_TYPES = -3;
+
+export class NameTable {
+  readonly #store: RecordStore;
+  /** Owner of this table's records. */
+  readonly owner: number;
+  /** Where each id's record is; 0 for an id that is free or retired. */
+  readonly #addresses: PagedIntegers;
+  /** Uses of each id; of a free one the next free id. */
+  readonly #uses: PagedIntegers;
+  #firstFree = 0;
+  /** Ids from here on were never given. 0 is no id. */
+  #end = 1;
+  /** Ids given and not free again. */
+  #given = 0;
+  /** The name asked for, and the one found last with its id (0: none) and partition. */
+  #asked = new KeyWords();
+  #last = new KeyWords();
+  #lastId = 0;
+  #lastPartition = 0;
+  /** The partition of the name that was asked for last, known or not. */
+  partition = 0;
+
+  constructor(store: RecordStore, owner: number) {
+    this.#store = store;
+    this.owner = owner;
+    this.#addresses = pagedIntegers(store.meter);
+    this.#uses = pagedIntegers(store.meter);
+  }
+
+  /** Ids in use, retired ones included. */
+  get count(): number {
+    return this.#given;
+  }
+
+  /** The name's id, or 0. */
+  find(name: Span): number {
+    const asked = this.#asked.load(name);
+    if (this.#lastId !== 0 && asked.equals(this.#last)) {
+      this.partition = this.#lastPartition;
+      return this.#lastId;
+    }
+    const store = this.#store;
+    this.partition = store.partitionOf(asked);
+    const partition = store.partition(this.partition);
+    if (partition === undefined) return 0;
+    const address = partition.find(this.owner, store.hash(this.owner, asked), asked);
+    if (address === 0) return 0;
+    const id = tagAt(store.pool.words(address), store.pool.at(address));
+    this.#remember(id);
+    return id;
+  }
+
+  /** The name's id, a new one without uses if need be; 0 when there is no memory. */
+  open(name: Span): number {
+    const found = this.find(name);
+    if (found !== 0) return found;
+    const store = this.#store;
+    const asked = this.#asked;
+    if (asked.length > KEY_BYTES_MAX) return 0;
+    const partition = store.openPartition(this.partition);
+    const length = recordBytes(KIND_NAME, asked.length, 0);
+    const address = partition.makeRoom() ? partition.log.allocate(length, false) : 0;
+    if (address === 0) {
+      partition.shrink();
+      return 0;
+    }
+    const id = this.#giveId();
+    const words = store.pool.words(address);
+    const at = store.pool.at(address);
+    writeHead(words, at, KIND_NAME, this.owner, id, asked, 0);
+    writeVersion(words, at, 0, 0);
+    partition.insert(store.hash(this.owner, asked), address);
+    this.#addresses.set(id, address);
+    this.#uses.set(id, 0);
+    store.debtors.push(partition);
+    this.#remember(id);
+    return id;
+  }
+
+  /** Uses of the name. */
+  uses(id: number): number {
+    return this.#uses.get(id);
+  }
+
+  use(id: number): void {
+    this.#uses.set(id, this.#uses.get(id) + 1);
+  }
+
+  /** Ends a use; the name goes with the last one. */
+  release(id: number): void {
+    this.#uses.set(id, this.#uses.get(id) - 1);
+    this.dropUnused(id);
+  }
+
+  /** Forgets a name that nothing uses. */
+  dropUnused(id: number): void {
+    if (this.#uses.get(id) > 0) return;
+    this.retire(id);
+    this.recycle(id);
+  }
+
+  /** Forgets the name, however much it is used, but keeps the id until it is recycled. */
+  retire(id: number): void {
+    const store = this.#store;
+    const address = this.#addresses.get(id);
+    const hash = store.hashAt(store.pool.words(address), store.pool.at(address));
+    const partition = store.openPartition(this.#partitionAt(address));
+    partition.remove(hash, address);
+    store.debtors.push(partition);
+    this.#addresses.set(id, 0);
+    this.#uses.set(id, 0);
+    if (id === this.#lastId) this.#lastId = 0;
+  }
+
+  /** The id may be given again. */
+  recycle(id: number): void {
+    this.#given--;
+    if (this.#given > 0) {
+      this.#uses.set(id, this.#firstFree);
+      this.#firstFree = id;
+      return;
+    }
+    this.#addresses.clear();
+    this.#uses.clear();
+    this.#firstFree = 0;
+    this.#end = 1;
+  }
+
+  /** Where the name's record is; 0 for a name that has been retired. */
+  address(id: number): number {
+    return this.#addresses.get(id);
+  }
+
+  /** The record has been moved. */
+  moved(id: number, address: number): void {
+    this.#addresses.set(id, address);
+  }
+
+  #partitionAt(address: number): number {
+    const { pool } = this.#store;
+    return this.#store.partitionOfKeyAt(pool.words(address), pool.at(address));
+  }
+
+  #remember(id: number): void {
+    const asked = this.#asked;
+    this.#asked = this.#last;
+    this.#last = asked;
+    this.#lastId = id;
+    this.#lastPartition = this.partition;
+  }
+
+  #giveId(): number {
+    this.#given++;
+    const id = this.#firstFree;
+    if (id === 0) return this.#end++;
+    this.#firstFree = this.#uses.get(id);
+    return id;
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * One partition: the log with its records and the index that finds entries and names in it. Costs
+ * nothing until something is written to it, and next to nothing once that is gone again.
+ */
+import { HashIndex, type Visitor } from './hash-index.ts';
+import type { KeyWords } from './key-words.ts';
+import type { MemoryMeter } from './memory-meter.ts';
+import { hasKeyAt } from './record.ts';
+import { RecordLog } from './record-log.ts';
+import type { SegmentPool } from './segment-pool.ts';
+
+/** Places of an index; a hash has no more bits than this needs by far. */
+const INDEX_BITS_MAX = 28;
+/** Where a walk over the whole index ends; hashes are below. */
+export const WALK_END = 2 ** 32;
+
+export class Partition {
+  readonly number: number;
+  readonly log: RecordLog;
+  readonly #pool: SegmentPool;
+  readonly #meter: MemoryMeter;
+  #index: HashIndex | undefined;
+  /** How far the sweeper has come in its pass; WALK_END when it is done here. */
+  sweptTo = WALK_END;
+
+  constructor(number: number, pool: SegmentPool, meter: MemoryMeter) {
+    this.number = number;
+    this.log = new RecordLog(pool);
+    this.#pool = pool;
+    this.#meter = meter;
+  }
+
+  /** Entries and names in the index, those of cleared maps that are still there included. */
+  get count(): number {
+    return this.#index === undefined ? 0 : this.#index.count;
+  }
+
+  /** The address of the record of `key` in `owner`, whose hash (see RecordStore) is given, or 0. */
+  find(owner: number, hash: number, key: KeyWords): number {
+    const index = this.#index;
+    if (index === undefined) return 0;
+    const pool = this.#pool;
+    for (let place = index.first(hash); place >= 0; place = index.after(place, hash)) {
+      const address = index.address(place);
+      if (hasKeyAt(pool.words(address), pool.at(address), owner, key)) return address;
+    }
+    return 0;
+  }
+
+  /** Makes the index fit one more entry; false when there is no memory. */
+  makeRoom(): boolean {
+    const index = this.#index;
+    if (index === undefined) {
+      const first = new HashIndex();
+      if (!this.#meter.take(first.bytes)) return false;
+      this.#index = first;
+      return true;
+    }
+    const bits = index.bitsToInsert;
+    if (bits === index.bits) return true;
+    const more = HashIndex.bytes(bits) - index.bytes;
+    if (bits > INDEX_BITS_MAX || !this.#meter.take(more)) return false;
+    index.resize(bits);
+    return true;
+  }
+
+  /** Adds a record; makeRoom has been called. */
+  insert(hash: number, address: number): void {
+    this.#index!.insert(hash, address);
+  }
+
+  /** The record at `from` is at `to` now. */
+  replace(hash: number, from: number, to: number): void {
+    const index = this.#index!;
+    index.setAddress(index.find(hash, from), to);
+  }
+
+  /** Takes the record out of the index; it dies. */
+  remove(hash: number, address: number): void {
+    const index = this.#index!;
+    index.remove(index.find(hash, address));
+    this.log.kill(address);
+    this.shrink();
+  }
+
+  /** Gives back what the index has too much of, after removals. */
+  shrink(): void {
+    const index = this.#index;
+    if (index === undefined) return;
+    if (index.count === 0) {
+      this.#meter.give(index.bytes);
+      this.#index = undefined;
+      return;
+    }
+    const bits = index.bitsToShrink;
+    if (bits === index.bits) return;
+    this.#meter.give(index.bytes - HashIndex.bytes(bits));
+    index.resize(bits);
+  }
+
+  /** See HashIndex.walk. */
+  walk(from: number, places: number, visitor: Visitor): number {
+    return this.#index === undefined ? WALK_END : this.#index.walk(from, places, visitor);
+  }
+}

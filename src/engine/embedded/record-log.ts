@@ -1,0 +1,142 @@
+/**
+ * The records of one partition in the order written, in segments: the last one, the head, is being
+ * filled; the others are sealed. A record that dies leaves its bytes where they are; a segment
+ * without live bytes goes back to the pool at once, and one that is sparse is emptied by the cleaner
+ * (cleaner.ts), which then writes to the head like anybody else.
+ */
+import { bytesAt, markDeadAt } from './record.ts';
+import { RECORD_SHARED_BYTES_MAX, SEGMENT_BYTES, type SegmentPool } from './segment-pool.ts';
+
+/** The share of dead bytes in sealed segments above which it is worth moving the live ones. */
+const DEAD_SHARE_MAX = 0.2;
+
+export class RecordLog {
+  readonly #pool: SegmentPool;
+  /** The segment being filled, 0 for none, and its bytes written. */
+  #head = 0;
+  #headUsed = 0;
+  /** First of the sealed segments' list, which the pool keeps. */
+  #sealed = 0;
+  #sealedUsed = 0;
+  #sealedLive = 0;
+  /** The segment being emptied, 0 for none, and how far that is, in bytes. */
+  victim = 0;
+  victimDone = 0;
+  /** Bytes written and killed that the cleaner has not been paid for. */
+  owed = 0;
+
+  constructor(pool: SegmentPool) {
+    this.#pool = pool;
+  }
+
+  /** Bytes of live records in shared segments. */
+  get liveBytes(): number {
+    return this.#sealedLive + (this.#head === 0 ? 0 : this.#pool.live[this.#head]!);
+  }
+
+  /** Whether so much is dead that the cleaner should work. */
+  get sparse(): boolean {
+    return this.#sealedUsed - this.#sealedLive > DEAD_SHARE_MAX * this.#sealedUsed;
+  }
+
+  /** Bytes written to the segment being emptied. */
+  get victimUsed(): number {
+    return this.#pool.used[this.victim]!;
+  }
+
+  /**
+   * The address of `length` bytes (a whole record's), which count as live from now on, or 0 when
+   * there is no memory and nothing has changed. `spare`: also of what the pool keeps back.
+   */
+  allocate(length: number, spare: boolean): number {
+    if (length > RECORD_SHARED_BYTES_MAX) return this.#pool.takeLong(length);
+    if (this.#head === 0 || this.#headUsed + length > SEGMENT_BYTES) {
+      const segment = this.#pool.takeSegment(spare);
+      if (segment === 0) return 0;
+      if (this.#head !== 0) this.#seal();
+      this.#head = segment;
+      this.#headUsed = 0;
+    }
+    const address = this.#pool.address(this.#head, this.#headUsed);
+    this.#headUsed += length;
+    this.owed += length;
+    this.#pool.live[this.#head]! += length;
+    return address;
+  }
+
+  /** The record there is dead. Its bytes stay readable while the pool is held. */
+  kill(address: number): void {
+    const pool = this.#pool;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const segment = pool.segment(address);
+    if (segment === 0) {
+      pool.freeLong(address);
+      return;
+    }
+    const length = bytesAt(words, at);
+    markDeadAt(words, at);
+    this.owed += length;
+    const live = pool.live[segment]! - length;
+    pool.live[segment] = live;
+    if (segment === this.#head) {
+      if (live === 0) this.#dropHead();
+      return;
+    }
+    this.#sealedLive -= length;
+    if (live === 0) this.#dropSealed(segment);
+  }
+
+  /** Makes the sealed segment with the fewest live bytes the victim; false if all are full. */
+  chooseVictim(): boolean {
+    const { live, used, next } = this.#pool;
+    let dead = 0;
+    for (let segment = this.#sealed; segment !== 0; segment = next[segment]!) {
+      const here = used[segment]! - live[segment]!;
+      if (here <= dead) continue;
+      dead = here;
+      this.victim = segment;
+    }
+    this.victimDone = 0;
+    return this.victim !== 0;
+  }
+
+  /** Frees every segment, whatever is in it. Long records are the caller's. */
+  clear(): void {
+    if (this.#head !== 0) this.#dropHead();
+    while (this.#sealed !== 0) {
+      this.#sealedLive -= this.#pool.live[this.#sealed]!;
+      this.#dropSealed(this.#sealed);
+    }
+  }
+
+  #seal(): void {
+    const { live, used, next, previous } = this.#pool;
+    const segment = this.#head;
+    used[segment] = this.#headUsed;
+    next[segment] = this.#sealed;
+    previous[segment] = 0;
+    if (this.#sealed !== 0) previous[this.#sealed] = segment;
+    this.#sealed = segment;
+    this.#sealedUsed += this.#headUsed;
+    this.#sealedLive += live[segment]!;
+  }
+
+  #dropHead(): void {
+    this.#pool.freeSegment(this.#head);
+    this.#head = 0;
+    this.#headUsed = 0;
+  }
+
+  #dropSealed(segment: number): void {
+    const { used, next, previous } = this.#pool;
+    const after = next[segment]!;
+    const before = previous[segment]!;
+    if (after !== 0) previous[after] = before;
+    if (before !== 0) next[before] = after;
+    else this.#sealed = after;
+    this.#sealedUsed -= used[segment]!;
+    if (segment === this.victim) this.victim = 0;
+    this.#pool.freeSegment(segment);
+  }
+}

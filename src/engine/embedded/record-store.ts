@@ -1,0 +1,94 @@
+/**
+ * What everything stored has in common: the pool, the partitions and their sequences, the versions,
+ * and the hashes that say where a key belongs. Partitions come to be with their first record.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { halfSipHash13, murmurHash3, PARTITION_SEED } from './hash.ts';
+import { HybridClock } from './hybrid-clock.ts';
+import type { KeyWords } from './key-words.ts';
+import { MemoryMeter } from './memory-meter.ts';
+import { Partition } from './partition.ts';
+import { keyAt, keyLengthAt, ownerAt } from './record.ts';
+import { SEGMENT_BYTES, SegmentPool } from './segment-pool.ts';
+
+export interface RecordStoreOptions {
+  readonly partitionCount: number;
+  readonly clock: Clock;
+  /** Bytes handed out at most, or Infinity. */
+  readonly memoryBytesMax: number;
+  /** Eight bytes, for tests that need the same places at each run; random unless given. */
+  readonly hashSeed?: Buffer;
+}
+
+export class RecordStore {
+  readonly partitionCount: number;
+  readonly meter: MemoryMeter;
+  readonly pool: SegmentPool;
+  readonly versions: HybridClock;
+  /** The last sequence of each partition. */
+  readonly sequences: Float64Array;
+  /** Partitions to which names were written, for which the cleaner is still to be paid. */
+  readonly debtors: Partition[] = [];
+  readonly #partitions: (Partition | undefined)[];
+  readonly #key0: number;
+  readonly #key1: number;
+
+  constructor(options: RecordStoreOptions) {
+    this.partitionCount = options.partitionCount;
+    this.meter = new MemoryMeter(options.memoryBytesMax, SEGMENT_BYTES);
+    this.pool = new SegmentPool(this.meter);
+    this.versions = new HybridClock(options.clock);
+    this.sequences = new Float64Array(options.partitionCount);
+    this.#partitions = new Array(options.partitionCount).fill(undefined);
+    const seed = options.hashSeed ?? randomBytes(8);
+    this.#key0 = seed.readInt32LE(0);
+    this.#key1 = seed.readInt32LE(4);
+  }
+
+  /** The number of the partition that a key, or a queue's name, is in. */
+  partitionOf(key: KeyWords): number {
+    return murmurHash3(key.words, 0, key.length, PARTITION_SEED) % this.partitionCount;
+  }
+
+  /** The same, of the key of the record that is there. */
+  partitionOfKeyAt(words: Int32Array, at: number): number {
+    const hash = murmurHash3(words, keyAt(words, at), keyLengthAt(words, at), PARTITION_SEED);
+    return hash % this.partitionCount;
+  }
+
+  /** Undefined as long as nothing was written to it. */
+  partition(number: number): Partition | undefined {
+    return this.#partitions[number];
+  }
+
+  openPartition(number: number): Partition {
+    const existing = this.#partitions[number];
+    if (existing !== undefined) return existing;
+    const partition = new Partition(number, this.pool, this.meter);
+    this.#partitions[number] = partition;
+    return partition;
+  }
+
+  /** The hash by which a partition's index finds the record of `key` in `owner`. */
+  hash(owner: number, key: KeyWords): number {
+    return halfSipHash13(this.#key0, this.#key1, owner, key.words, 0, key.length);
+  }
+
+  /** The same, of the record that is there. */
+  hashAt(words: Int32Array, at: number): number {
+    const owner = ownerAt(words, at);
+    const length = keyLengthAt(words, at);
+    return halfSipHash13(this.#key0, this.#key1, owner, words, keyAt(words, at), length);
+  }
+
+  /** A mutation of the partition has been made. */
+  raise(number: number): void {
+    this.sequences[number]!++;
+  }
+
+  /** A mutation of every partition has been made. */
+  raiseAll(): void {
+    for (let number = 0; number < this.partitionCount; number++) this.sequences[number]!++;
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * How a record lies in memory: everything about an entry, a queue's item, a part of a queue's ring,
+ * or a name. In 32-bit words:
+ *
+ *     0    value length, bytes
+ *     1    key length, bytes (24 bits), and flags (8 bits)
+ *     2    owner: the map's id, the queue's id, or of a name the negative number of its table
+ *     3    content type's id, 0 for none; of a ring's part its number; of a name its id
+ *     4,5  version, low and high word: see hybrid-clock.ts
+ *     then optional fields by flag, the key, the value, each from a whole word on; the record is
+ *     rounded up to a whole unit of 8 bytes.
+ *
+ * The flags say what kind of record it is and whether it is dead, that is, nothing refers to it and
+ * its space can be used again. An item's key is its sequence in the queue. Bytes behind the key's
+ * end are zero up to the word's, so that keys are hashed and compared by words.
+ */
+import type { Span } from '../../base/span.ts';
+import { composeWords, type KeyWords } from './key-words.ts';
+import { UNIT_BYTES } from './segment-pool.ts';
+
+export const HEADER_WORDS = 6;
+export const KEY_BYTES_MAX = 2 ** 24 - 1;
+export const VALUE_BYTES_MAX = 2 ** 30;
+
+export const DEAD = 1;
+export const KIND_ENTRY = 0;
+export const KIND_ITEM = 2;
+export const KIND_RING = 4;
+export const KIND_NAME = 6;
+const KIND_MASK = 6;
+/** The record has an expiry: milliseconds since 1970, low and high word. */
+export const HAS_EXPIRY = 8;
+/** Then a max idle, seconds, and the last access, seconds since 1970. */
+export const HAS_MAX_IDLE = 16;
+/** Then a count of hits. */
+export const HAS_HITS = 32;
+const FLAGS_SHIFT = 24;
+
+/** Longer values are copied as bytes: a view costs about what 64 bytes in words do. */
+const VALUE_WORDS_BYTES_MAX = 64;
+
+/** Bytes of a whole record. */
+export function recordBytes(flags: number, keyLength: number, valueLength: number): number {
+  const words = HEADER_WORDS + fieldWords(flags) + ((keyLength + 3) >>> 2);
+  return Math.ceil((words * 4 + valueLength) / UNIT_BYTES) * UNIT_BYTES;
+}
+
+/** Bytes of the record that stands at words[at]. */
+export function bytesAt(words: Int32Array, at: number): number {
+  return recordBytes(flagsAt(words, at), keyLengthAt(words, at), words[at]!);
+}
+
+export function valueLengthAt(words: Int32Array, at: number): number {
+  return words[at]!;
+}
+
+export function keyLengthAt(words: Int32Array, at: number): number {
+  return words[at + 1]! & KEY_BYTES_MAX;
+}
+
+export function flagsAt(words: Int32Array, at: number): number {
+  return words[at + 1]! >>> FLAGS_SHIFT;
+}
+
+export function kindAt(words: Int32Array, at: number): number {
+  return flagsAt(words, at) & KIND_MASK;
+}
+
+export function isDeadAt(words: Int32Array, at: number): boolean {
+  return (flagsAt(words, at) & DEAD) !== 0;
+}
+
+export function markDeadAt(words: Int32Array, at: number): void {
+  words[at + 1]! |= DEAD << FLAGS_SHIFT;
+}
+
+/** Whose record it is: a map, a queue, or a table of names. */
+export function ownerAt(words: Int32Array, at: number): number {
+  return words[at + 2]!;
+}
+
+/** The content type's id; of a ring's part its number, of a name its id. */
+export function tagAt(words: Int32Array, at: number): number {
+  return words[at + 3]!;
+}
+
+/** Index of the key's first word. */
+export function keyAt(words: Int32Array, at: number): number {
+  return at + HEADER_WORDS + fieldWords(flagsAt(words, at));
+}
+
+/** Index of the value's first word; times 4, of its first byte. */
+export function valueAt(words: Int32Array, at: number): number {
+  return keyAt(words, at) + ((keyLengthAt(words, at) + 3) >>> 2);
+}
+
+/** The whole number that the key of an item is. */
+export function numberKeyAt(words: Int32Array, at: number): number {
+  const key = keyAt(words, at);
+  return words[key + 1]! * 0x1_0000_0000 + (words[key]! >>> 0);
+}
+
+/** Whether the record at words[at] is that of `key` in `owner`. */
+export function hasKeyAt(words: Int32Array, at: number, owner: number, key: KeyWords): boolean {
+  if (words[at + 2] !== owner || keyLengthAt(words, at) !== key.length) return false;
+  const count = key.wordCount;
+  const keyWords = key.words;
+  const from = keyAt(words, at);
+  for (let index = 0; index < count; index++) {
+    if (words[from + index] !== keyWords[index]) return false;
+  }
+  return true;
+}
+
+/** Writes what has no optional fields: header, without the version, and key. The value follows. */
+export function writeHead(
+  words: Int32Array,
+  at: number,
+  kind: number,
+  owner: number,
+  tag: number,
+  key: KeyWords,
+  valueLength: number,
+): void {
+  words[at] = valueLength;
+  words[at + 1] = key.length | (kind << FLAGS_SHIFT);
+  words[at + 2] = owner;
+  words[at + 3] = tag;
+  const count = key.wordCount;
+  const keyWords = key.words;
+  const to = at + HEADER_WORDS;
+  for (let index = 0; index < count; index++) words[to + index] = keyWords[index]!;
+}
+
+export function writeVersion(words: Int32Array, at: number, low: number, high: number): void {
+  words[at + 4] = low;
+  words[at + 5] = high;
+}
+
+/** Copies the span's bytes to where the record's value is. `bytes` are those that `words` are. */
+export function writeValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
+  const to = valueAt(words, at);
+  const length = value.end - value.start;
+  if (length <= VALUE_WORDS_BYTES_MAX) composeWords(words, to, value.bytes, value.start, length);
+  else bytes.set(value.bytes.subarray(value.start, value.end), to * 4);
+}
+
+/** Words of the optional fields. */
+function fieldWords(flags: number): number {
+  return ((flags & HAS_EXPIRY) >>> 2) + ((flags & HAS_MAX_IDLE) >>> 3) + ((flags & HAS_HITS) >>> 5);
+}

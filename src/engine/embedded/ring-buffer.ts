@@ -1,0 +1,236 @@
+/**
+ * The order of each queue's items: a ring of addresses by sequence, from `first` to `end`. A ring is
+ * made of records, too ("parts": the value is a row of addresses), in the log of the queue's
+ * partition, so a queue of one item costs 32 bytes for its ring and no object.
+ *
+ * Up to 512 places a ring is one part, which doubles and halves by being copied. A longer one is a
+ * list of parts of 1,024 places each and grows by another part, so that no step is long whatever the
+ * length; the list of 50,000,000 items' parts has 48,829 numbers, and is copied in 0.1 ms when it
+ * doubles. A part goes when `first` has passed it.
+ */
+import { KeyWords } from './key-words.ts';
+import { type PagedDoubles, type PagedIntegers, pagedDoubles, pagedIntegers } from './paged-array.ts';
+import { HEADER_WORDS, KIND_RING, recordBytes, writeHead, writeVersion } from './record.ts';
+import type { RecordLog } from './record-log.ts';
+import type { RecordStore } from './record-store.ts';
+
+const SINGLE_BITS_MAX = 9;
+const PART_BITS = 10;
+const PART_LENGTH = 2 ** PART_BITS;
+const LIST_LENGTH_MIN = 4;
+/** A ring with fewer items than this share of its places becomes shorter. */
+const SHRINK_SHARE = 1 / 8;
+const SHRINK_BITS = 2;
+
+export class RingBuffers {
+  readonly #store: RecordStore;
+  /** By queue: sequences of the first place and of the one behind the last. */
+  readonly #firsts: PagedDoubles;
+  readonly #ends: PagedDoubles;
+  /** By queue: 0 for no ring; up to SINGLE_BITS_MAX its places; PART_BITS for a list. */
+  readonly #bits: PagedIntegers;
+  /** By queue: the only part's address, or the list's number. */
+  readonly #roots: PagedIntegers;
+  /** Addresses of parts by part number, modulo the length, a power of two; 0 for none. */
+  readonly #lists: Int32Array[] = [];
+  readonly #freeLists: number[] = [];
+
+  constructor(store: RecordStore) {
+    this.#store = store;
+    this.#firsts = pagedDoubles(store.meter);
+    this.#ends = pagedDoubles(store.meter);
+    this.#bits = pagedIntegers(store.meter);
+    this.#roots = pagedIntegers(store.meter);
+  }
+
+  /** Sequence of the first place. */
+  first(queue: number): number {
+    return this.#firsts.get(queue);
+  }
+
+  /** The sequence that the next item gets. */
+  end(queue: number): number {
+    return this.#ends.get(queue);
+  }
+
+  /** Makes the ring fit one more item; false, and nothing changed, when there is no memory. */
+  makeRoom(queue: number, log: RecordLog): boolean {
+    const bits = this.#bits.get(queue);
+    const end = this.end(queue);
+    if (bits === PART_BITS) return this.#part(queue, end) !== 0 || this.#addPart(queue, log);
+    if (bits > 0 && end - this.first(queue) < 2 ** bits) return true;
+    return bits < SINGLE_BITS_MAX ? this.#copyTo(queue, log, bits + 1) : this.#split(queue, log);
+  }
+
+  /** Adds an item; makeRoom has been called. Returns its sequence. */
+  append(queue: number, address: number): number {
+    const sequence = this.end(queue);
+    this.#ends.set(queue, sequence + 1);
+    this.set(queue, sequence, address);
+    return sequence;
+  }
+
+  /** What stands at a sequence from `first` to `end - 1`. */
+  get(queue: number, sequence: number): number {
+    const { pool } = this.#store;
+    const part = this.#part(queue, sequence);
+    return pool.words(part)[pool.at(part) + HEADER_WORDS + this.#place(queue, sequence)]!;
+  }
+
+  set(queue: number, sequence: number, address: number): void {
+    const { pool } = this.#store;
+    const part = this.#part(queue, sequence);
+    pool.words(part)[pool.at(part) + HEADER_WORDS + this.#place(queue, sequence)] = address;
+  }
+
+  /** The first place goes. */
+  dropFirst(queue: number, log: RecordLog): void {
+    const first = this.first(queue) + 1;
+    const count = this.end(queue) - first;
+    this.#firsts.set(queue, first);
+    const bits = this.#bits.get(queue);
+    if (bits === PART_BITS && first % PART_LENGTH === 0) this.#dropPart(queue, first - 1, log);
+    if (bits > SHRINK_BITS && count <= 2 ** bits * SHRINK_SHARE) {
+      this.#copyTo(queue, log, bits - SHRINK_BITS);
+    }
+  }
+
+  /** The ring goes, with whatever is in it. */
+  drop(queue: number, log: RecordLog): void {
+    this.#dropParts(queue, log);
+    this.#bits.set(queue, 0);
+    this.#firsts.set(queue, 0);
+    this.#ends.set(queue, 0);
+  }
+
+  /** The part with that number has been moved. */
+  moved(queue: number, number: number, address: number): void {
+    const root = this.#roots.get(queue);
+    if (this.#bits.get(queue) !== PART_BITS) {
+      this.#roots.set(queue, address);
+      return;
+    }
+    const list = this.#lists[root]!;
+    list[number & (list.length - 1)] = address;
+  }
+
+  /** Address of the part that the sequence is in, or 0. */
+  #part(queue: number, sequence: number): number {
+    const root = this.#roots.get(queue);
+    if (this.#bits.get(queue) !== PART_BITS) return root;
+    const list = this.#lists[root]!;
+    return list[partNumber(sequence) & (list.length - 1)]!;
+  }
+
+  #place(queue: number, sequence: number): number {
+    return sequence & (2 ** this.#bits.get(queue) - 1);
+  }
+
+  /** Moves what there is, which fits, into one part of another length. False without memory. */
+  #copyTo(queue: number, log: RecordLog, bits: number): boolean {
+    const part = this.#allocate(queue, log, 0, 2 ** bits);
+    if (part === 0) return false;
+    const { pool } = this.#store;
+    const words = pool.words(part);
+    const at = pool.at(part) + HEADER_WORDS;
+    const end = this.end(queue);
+    for (let sequence = this.first(queue); sequence < end; sequence++) {
+      words[at + (sequence & (2 ** bits - 1))] = this.get(queue, sequence);
+    }
+    this.#dropParts(queue, log);
+    this.#roots.set(queue, part);
+    this.#bits.set(queue, bits);
+    return true;
+  }
+
+  /** Turns one full part into a list. */
+  #split(queue: number, log: RecordLog): boolean {
+    const first = this.first(queue);
+    const end = this.end(queue);
+    const list = new Int32Array(LIST_LENGTH_MIN);
+    if (!this.#store.meter.take(list.byteLength)) return false;
+    for (let number = partNumber(first); number <= partNumber(end); number++) {
+      const part = this.#allocate(queue, log, number, PART_LENGTH);
+      list[number & (LIST_LENGTH_MIN - 1)] = part;
+      if (part !== 0) continue;
+      for (const address of list) if (address !== 0) log.kill(address);
+      this.#store.meter.give(list.byteLength);
+      return false;
+    }
+    const { pool } = this.#store;
+    for (let sequence = first; sequence < end; sequence++) {
+      const part = list[partNumber(sequence) & (LIST_LENGTH_MIN - 1)]!;
+      const place = sequence & (PART_LENGTH - 1);
+      pool.words(part)[pool.at(part) + HEADER_WORDS + place] = this.get(queue, sequence);
+    }
+    this.#dropParts(queue, log);
+    const root = this.#freeLists.pop() ?? this.#lists.length;
+    this.#lists[root] = list;
+    this.#roots.set(queue, root);
+    this.#bits.set(queue, PART_BITS);
+    return true;
+  }
+
+  #addPart(queue: number, log: RecordLog): boolean {
+    const root = this.#roots.get(queue);
+    const number = partNumber(this.end(queue));
+    let list = this.#lists[root]!;
+    if (number - partNumber(this.first(queue)) >= list.length) {
+      if (!this.#store.meter.take(list.byteLength)) return false;
+      list = relisted(list, partNumber(this.first(queue)));
+      this.#lists[root] = list;
+    }
+    const part = this.#allocate(queue, log, number, PART_LENGTH);
+    list[number & (list.length - 1)] = part;
+    return part !== 0;
+  }
+
+  #dropPart(queue: number, sequence: number, log: RecordLog): void {
+    const list = this.#lists[this.#roots.get(queue)]!;
+    const place = partNumber(sequence) & (list.length - 1);
+    log.kill(list[place]!);
+    list[place] = 0;
+  }
+
+  #dropParts(queue: number, log: RecordLog): void {
+    const bits = this.#bits.get(queue);
+    const root = this.#roots.get(queue);
+    if (bits === 0) return;
+    if (bits < PART_BITS) {
+      log.kill(root);
+      return;
+    }
+    const list = this.#lists[root]!;
+    for (const address of list) if (address !== 0) log.kill(address);
+    this.#store.meter.give(list.byteLength);
+    this.#lists[root] = NO_LIST;
+    this.#freeLists.push(root);
+  }
+
+  #allocate(queue: number, log: RecordLog, number: number, length: number): number {
+    const address = log.allocate(recordBytes(KIND_RING, 0, length * 4), false);
+    if (address === 0) return 0;
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    writeHead(words, at, KIND_RING, queue, number | 0, NO_KEY, length * 4);
+    writeVersion(words, at, 0, 0);
+    return address;
+  }
+}
+
+const NO_KEY = new KeyWords();
+const NO_LIST = new Int32Array(0);
+
+function partNumber(sequence: number): number {
+  return Math.floor(sequence / PART_LENGTH);
+}
+
+/** A list of twice the length with the same parts, the first of which has that number. */
+function relisted(list: Int32Array<ArrayBuffer>, first: number): Int32Array<ArrayBuffer> {
+  const longer = new Int32Array(list.length * 2);
+  for (let number = first; number < first + list.length; number++) {
+    longer[number & (longer.length - 1)] = list[number & (list.length - 1)]!;
+  }
+  return longer;
+}

@@ -1,0 +1,129 @@
+/**
+ * Wins back the entries of cleared maps. A clear only retires the map's id: its entries can no
+ * longer be found, but lie in the partitions' indexes until a pass over all of them has met and
+ * removed them; then the id may be given again. One pass serves every id retired before it began.
+ * Each write to a partition that is still to be passed does a little of it there; a timer does the
+ * rest, a short step at a time with pauses that leave the processor to requests, and keeps neither
+ * an idle process busy nor alive.
+ */
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Cleaner } from './cleaner.ts';
+import type { Visitor } from './hash-index.ts';
+import type { NameTable } from './name-table.ts';
+import { type Partition, WALK_END } from './partition.ts';
+import { KIND_ENTRY, kindAt, ownerAt } from './record.ts';
+import type { RecordStore } from './record-store.ts';
+
+/** Places of the index looked at for each write: a partition is passed after count/8 writes. */
+const PLACES_PER_WRITE = 16;
+/** Places looked at between two readings of the clock; well under 0.1 ms. */
+const PLACES_PER_LOOK = 128;
+const STEP_MS = 1;
+const PAUSE_MS = 2;
+
+export class Sweeper implements Visitor {
+  readonly #store: RecordStore;
+  readonly #clock: Clock;
+  readonly #maps: NameTable;
+  readonly #cleaner: Cleaner;
+  /** Ids that the pass under way serves, and those for the next one. */
+  #serving: number[] = [];
+  #waiting: number[] = [];
+  /** Partitions that the pass has not finished, and one below which none is left. */
+  #remaining = 0;
+  #lowest = 0;
+  #timer: Timer | undefined;
+  readonly #step = () => this.#timerOnDue();
+  /** During a walk: its partition. */
+  #partition: Partition | undefined;
+
+  constructor(store: RecordStore, clock: Clock, maps: NameTable, cleaner: Cleaner) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#maps = maps;
+    this.#cleaner = cleaner;
+  }
+
+  /** Whether entries of cleared maps may be left. */
+  get busy(): boolean {
+    return this.#serving.length > 0;
+  }
+
+  /** The map's id was retired; its entries are to go. */
+  add(id: number): void {
+    this.#waiting.push(id);
+    if (!this.busy) this.#begin();
+  }
+
+  /** A write to the partition does its share. */
+  pay(partition: Partition): void {
+    if (partition.sweptTo < WALK_END) this.#sweep(partition, PLACES_PER_WRITE);
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** See Visitor. */
+  visit(address: number): boolean {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    if (kindAt(words, at) !== KIND_ENTRY || this.#maps.address(ownerAt(words, at)) !== 0) {
+      return false;
+    }
+    this.#partition!.log.kill(address);
+    return true;
+  }
+
+  #begin(): void {
+    this.#serving = this.#waiting;
+    this.#waiting = [];
+    this.#lowest = 0;
+    for (let number = 0; number < this.#store.partitionCount; number++) {
+      const partition = this.#store.partition(number);
+      if (partition === undefined || partition.count === 0) continue;
+      partition.sweptTo = 0;
+      this.#remaining++;
+    }
+    if (this.#remaining === 0) this.#end();
+    else this.#timer ??= this.#clock.after(PAUSE_MS, this.#step);
+  }
+
+  #end(): void {
+    for (const id of this.#serving) this.#maps.recycle(id);
+    this.#serving = [];
+    if (this.#waiting.length > 0) this.#begin();
+  }
+
+  #sweep(partition: Partition, places: number): void {
+    this.#partition = partition;
+    partition.sweptTo = partition.walk(partition.sweptTo, places, this);
+    this.#partition = undefined;
+    partition.shrink();
+    this.#cleaner.pay(partition);
+    if (partition.sweptTo < WALK_END) return;
+    this.#remaining--;
+    if (this.#remaining === 0) this.#end();
+  }
+
+  #timerOnDue(): void {
+    this.#timer = undefined;
+    const until = this.#clock.now() + STEP_MS;
+    do {
+      const partition = this.#lowestLeft();
+      if (partition === undefined) return;
+      this.#sweep(partition, PLACES_PER_LOOK);
+    } while (this.#clock.now() < until);
+    if (this.busy) this.#timer ??= this.#clock.after(PAUSE_MS, this.#step);
+  }
+
+  #lowestLeft(): Partition | undefined {
+    for (; this.#lowest < this.#store.partitionCount; this.#lowest++) {
+      const partition = this.#store.partition(this.#lowest);
+      if (partition !== undefined && partition.sweptTo < WALK_END) return partition;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Takes that wait for an item: a list a queue, first come first served, and a deadline each on one
+ * timing wheel. Adding, taking the first and cancelling are O(1), whatever waits.
+ */
+import type { Clock } from '../../base/clock.ts';
+import { grown } from '../../base/grown.ts';
+import { TicketTable } from '../../base/ticket-table.ts';
+import { TimerWheel } from '../../base/timer-wheel.ts';
+import type { Receiver } from '../engine.ts';
+import type { MemoryMeter } from './memory-meter.ts';
+import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
+
+export class Waiters {
+  readonly #clock: Clock;
+  readonly #wheel: TimerWheel;
+  readonly #table = new TicketTable();
+  /** By place: whom to answer, its queue, neighbours in the queue's list, and its deadline. */
+  readonly #receivers: (Receiver | undefined)[] = [undefined];
+  #queues = new Int32Array(this.#table.capacity);
+  #next = new Int32Array(this.#table.capacity);
+  #previous = new Int32Array(this.#table.capacity);
+  #deadlines = new Float64Array(this.#table.capacity);
+  /** By queue. */
+  readonly #firsts: PagedIntegers;
+  readonly #lasts: PagedIntegers;
+  readonly #counts: PagedIntegers;
+
+  /** `onDue` gets the ticket of a waiter whose time is over; it is still there. */
+  constructor(clock: Clock, meter: MemoryMeter, onDue: (ticket: number) => void) {
+    this.#clock = clock;
+    this.#wheel = new TimerWheel(clock, onDue);
+    this.#firsts = pagedIntegers(meter);
+    this.#lasts = pagedIntegers(meter);
+    this.#counts = pagedIntegers(meter);
+  }
+
+  /** Waiters of the queue. */
+  count(queue: number): number {
+    return this.#counts.get(queue);
+  }
+
+  /** Adds one behind all others of the queue. Returns its ticket. */
+  add(queue: number, timeoutMs: number, receiver: Receiver): number {
+    const place = this.#table.take();
+    const { capacity } = this.#table;
+    this.#queues = grown(this.#queues, capacity);
+    this.#next = grown(this.#next, capacity);
+    this.#previous = grown(this.#previous, capacity);
+    this.#deadlines = grown(this.#deadlines, capacity);
+    const last = this.#lasts.get(queue);
+    const ticket = this.#table.ticket(place);
+    this.#receivers[place] = receiver;
+    this.#queues[place] = queue;
+    this.#next[place] = 0;
+    this.#previous[place] = last;
+    if (last === 0) this.#firsts.set(queue, place);
+    else this.#next[last] = place;
+    this.#lasts.set(queue, place);
+    this.#counts.set(queue, this.#counts.get(queue) + 1);
+    this.#deadlines[place] = this.#wheel.add(this.#clock.now() + timeoutMs, ticket);
+    return ticket;
+  }
+
+  /** The ticket of the queue's first waiter; there is one. */
+  first(queue: number): number {
+    return this.#table.ticket(this.#firsts.get(queue));
+  }
+
+  /** The queue that a waiter waits for, or 0 when it does no longer. */
+  queue(ticket: number): number {
+    const place = this.#table.place(ticket);
+    return place === 0 ? 0 : this.#queues[place]!;
+  }
+
+  /** Takes away a waiter that is there; returns whom to answer. */
+  remove(ticket: number): Receiver {
+    const place = this.#table.place(ticket);
+    const queue = this.#queues[place]!;
+    const next = this.#next[place]!;
+    const previous = this.#previous[place]!;
+    const receiver = this.#receivers[place]!;
+    if (next === 0) this.#lasts.set(queue, previous);
+    else this.#previous[next] = previous;
+    if (previous === 0) this.#firsts.set(queue, next);
+    else this.#next[previous] = next;
+    this.#counts.set(queue, this.#counts.get(queue) - 1);
+    this.#receivers[place] = undefined;
+    this.#wheel.cancel(this.#deadlines[place]!);
+    this.#table.free(place);
+    return receiver;
+  }
+
+  /** The tickets of all, in no order. */
+  tickets(): number[] {
+    const tickets: number[] = [];
+    for (let place = 1; place < this.#receivers.length; place++) {
+      if (this.#receivers[place] !== undefined) tickets.push(this.#table.ticket(place));
+    }
+    return tickets;
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * The seams of the HTTP engine: what it serves, and who may hold its answers back. The engine opens
+ * a handler for each connection; the handler answers each request through the connection's exchange,
+ * at once or later. Requests of a connection come one at a time, in the order sent.
+ */
+import type { Exchange } from './exchange.ts';
+
+/** What is served: makes a handler for a connection. */
+export interface Application {
+  open(exchange: Exchange): RequestHandler;
+}
+
+export interface RequestHandler {
+  /**
+   * The head of a request is complete, its content is not read yet. True: go on with it. False: the
+   * handler has answered; the content is dropped.
+   */
+  admit(): boolean;
+  /** The request is complete; its answer may come later. */
+  run(): void;
+  /** While an answer waits: nobody sends more, so what waits for a condition is answered now. */
+  hurry(): void;
+  /** While an answer waits: the client has gone, the request is not to be answered. */
+  abandon(): void;
+}
+
+/** Bytes that are sent from where they lie; released once, when the last one has been taken. */
+export interface Pinned {
+  release(): void;
+}
+
+/** `partition` of an answer that depends on no stored data. */
+export const INDEPENDENT = -2;
+/** `partition` of an answer that depends on all partitions as they are now. */
+export const EVERY_PARTITION = -1;
+
+/** Decides when answers may leave. Whoever sets one calls HttpServer.release when more may go. */
+export interface ResponseHold {
+  /** Whether an answer that depends on this sequence of the partition has to stay. */
+  holds(partition: number, sequence: number): boolean;
+  /** The present sequence of every partition, copied. */
+  sequences(): Float64Array;
+}

@@ -1,0 +1,136 @@
+/**
+ * The request at hand of a connection, and its answer: one object a connection, used again for each
+ * request. Each request is answered by exactly one of the respond methods. They write into the
+ * arena; the connection sends it.
+ */
+import assert from 'node:assert';
+import type { Span } from '../base/span.ts';
+import { INDEPENDENT, type Pinned } from './application.ts';
+import type { OutputArena } from './arena.ts';
+import { HEAD } from './methods.ts';
+import type { Outbox } from './outbox.ts';
+import type { Request } from './request.ts';
+import { HEAD_BYTES_MAX, writeEmpty, writeHeadOfContent, writeTextual } from './response.ts';
+
+/** What the exchange asks of its connection. */
+export interface ExchangeOwner {
+  /** Whether an answer may wait for a condition: false at the end of input and while draining. */
+  readonly mayWait: boolean;
+  /** Whether the client has sent all that it will send. */
+  readonly hasInputEnded: boolean;
+  /** Whether the answer that is about to be written is the connection's last. */
+  decideLast(): boolean;
+  /** The answer has been written. */
+  onAnswered(): void;
+}
+
+export class Exchange {
+  readonly request: Request;
+  /** Whether the request has been answered. */
+  isAnswered = true;
+  readonly #owner: ExchangeOwner;
+  readonly #outbox: Outbox;
+  readonly #arena: OutputArena;
+
+  constructor(request: Request, outbox: Outbox, arena: OutputArena, owner: ExchangeOwner) {
+    this.request = request;
+    this.#outbox = outbox;
+    this.#arena = arena;
+    this.#owner = owner;
+  }
+
+  /** Whether an answer may wait for a condition: false at the end of input and while draining. */
+  get mayWait(): boolean {
+    return this.#owner.mayWait;
+  }
+
+  /** Whether the client has sent all that it will send. */
+  get hasInputEnded(): boolean {
+    return this.#owner.hasInputEnded;
+  }
+
+  /**
+   * An answer without content. `partition` and `sequence`, here and below: what must be durable
+   * before the answer leaves, where somebody holds answers back; or INDEPENDENT.
+   */
+  respondEmpty(status: number, partition: number, sequence: number): void {
+    this.#begin(HEAD_BYTES_MAX, partition, sequence);
+    writeEmpty(this.#arena, this.request, status, this.#owner.decideLast());
+    this.#end();
+  }
+
+  /** An answer with bytes, copied during the call. An empty content type sends none. */
+  respondBytes(
+    status: number,
+    contentType: Span,
+    body: Span,
+    partition: number,
+    sequence: number,
+  ): void {
+    const { length } = body;
+    this.#begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
+    this.#writeHead(status, contentType, length);
+    if (this.request.method !== HEAD) this.#arena.writeBytes(body.bytes, body.start, body.end);
+    this.#end();
+  }
+
+  /** An answer with bytes that `pinned` keeps in place until they have been sent. */
+  respondPinned(
+    status: number,
+    contentType: Span,
+    body: Span,
+    pinned: Pinned,
+    partition: number,
+    sequence: number,
+  ): void {
+    this.#begin(HEAD_BYTES_MAX + contentType.length, partition, sequence);
+    this.#writeHead(status, contentType, body.length);
+    this.#outbox.end();
+    if (this.request.method === HEAD) pinned.release();
+    else this.#outbox.addPinned(body.bytes, body.start, body.end, pinned);
+    this.#answered();
+  }
+
+  /** An answer of text, with further field lines, each ended by CR LF. Not for hot paths. */
+  respondText(status: number, contentType: string, body: string, fieldLines = ''): void {
+    const bytes = Buffer.from(body);
+    const room = HEAD_BYTES_MAX + contentType.length + fieldLines.length + bytes.length;
+    this.#begin(room, INDEPENDENT, 0);
+    const isLast = this.#owner.decideLast();
+    writeTextual(this.#arena, this.request, status, contentType, bytes, fieldLines, isLast);
+    this.#end();
+  }
+
+  /** A failure told in JSON; the message names the thing and the value. */
+  respondFailure(status: number, message: string, fieldLines = ''): void {
+    const body = JSON.stringify({ status: 'fail', message });
+    this.respondText(status, 'application/json', body, fieldLines);
+  }
+
+  /** The interim answer to `Expect: 100-continue`. */
+  invite(): void {
+    this.#outbox.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
+    this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
+    this.#outbox.end();
+  }
+
+  #writeHead(status: number, contentType: Span, length: number): void {
+    const isLast = this.#owner.decideLast();
+    writeHeadOfContent(this.#arena, this.request, status, contentType, length, isLast);
+  }
+
+  #begin(bytes: number, partition: number, sequence: number): void {
+    assert(!this.isAnswered, 'one answer a request');
+    this.#outbox.begin(bytes, partition, sequence);
+  }
+
+  #end(): void {
+    this.#outbox.end();
+    this.#answered();
+  }
+
+  #answered(): void {
+    this.isAnswered = true;
+    this.#owner.onAnswered();
+  }
+}

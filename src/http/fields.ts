@@ -1,0 +1,101 @@
+/**
+ * The header fields that decide how a message is read or answered, recognised by their bytes, and
+ * the syntax of their values (RFC 9110, RFC 9112). All other fields are passed over unseen.
+ */
+
+export const OTHER_FIELD = 0;
+export const HOST = 1;
+export const CONTENT_TYPE = 2;
+export const CONTENT_LENGTH = 3;
+export const TRANSFER_ENCODING = 4;
+export const CONTENT_ENCODING = 5;
+export const EXPECT = 6;
+
+/** Which field a name is; names are compared without regard to case. */
+export function fieldOf(bytes: Buffer, start: number, end: number): number {
+  switch (end - start) {
+    case 4:
+      return equalsIgnoringCase(bytes, start, end, NAME_HOST) ? HOST : OTHER_FIELD;
+    case 6:
+      return equalsIgnoringCase(bytes, start, end, NAME_EXPECT) ? EXPECT : OTHER_FIELD;
+    case 12:
+      return equalsIgnoringCase(bytes, start, end, NAME_TYPE) ? CONTENT_TYPE : OTHER_FIELD;
+    case 14:
+      return equalsIgnoringCase(bytes, start, end, NAME_LENGTH) ? CONTENT_LENGTH : OTHER_FIELD;
+    case 16:
+      return equalsIgnoringCase(bytes, start, end, NAME_ENCODING) ? CONTENT_ENCODING : OTHER_FIELD;
+    case 17:
+      return equalsIgnoringCase(bytes, start, end, NAME_TRANSFER) ? TRANSFER_ENCODING : OTHER_FIELD;
+    default:
+      return OTHER_FIELD;
+  }
+}
+
+/** Whether the bytes are the lower-case text `wanted` in any case. ASCII letters and `-` only. */
+export function equalsIgnoringCase(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  wanted: Buffer,
+): boolean {
+  if (end - start !== wanted.length) return false;
+  for (let index = 0; index < wanted.length; index++) {
+    const byte = bytes[start + index] as number;
+    const lower = byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte;
+    if (lower !== wanted[index]) return false;
+  }
+  return true;
+}
+
+/** The end of the value without trailing white space, which the parser leaves on. */
+export function trimmedEnd(bytes: Buffer, start: number, end: number): number {
+  while (end > start && (bytes[end - 1] === 0x20 || bytes[end - 1] === 0x09)) end--;
+  return end;
+}
+
+/** Whether a Host value is `uri-host [":" port]` or empty (RFC 9110 section 7.2, RFC 3986). */
+export function isHost(bytes: Buffer, start: number, end: number): boolean {
+  let at = start;
+  if (bytes[at] === 0x5b && at < end) {
+    at++;
+    while (at < end && (HOST_CLASS[bytes[at] as number] as number) & IN_LITERAL) at++;
+    if (bytes[at] !== 0x5d || at >= end || at === start + 1) return false;
+    at++;
+  } else {
+    while (at < end && (HOST_CLASS[bytes[at] as number] as number) & IN_NAME) at++;
+  }
+  if (at === end) return true;
+  if (bytes[at] !== 0x3a) return false;
+  for (at++; at < end; at++) {
+    const byte = bytes[at] as number;
+    if (byte < 0x30 || byte > 0x39) return false;
+  }
+  return true;
+}
+
+/** The number that a Content-Length value of digits means; checked by the parser before. */
+export function decimal(bytes: Buffer, start: number, end: number): number {
+  let value = 0;
+  for (let at = start; at < end; at++) value = value * 10 + (bytes[at] as number) - 0x30;
+  return value;
+}
+
+const NAME_HOST = Buffer.from('host');
+const NAME_EXPECT = Buffer.from('expect');
+const NAME_TYPE = Buffer.from('content-type');
+const NAME_LENGTH = Buffer.from('content-length');
+const NAME_ENCODING = Buffer.from('content-encoding');
+const NAME_TRANSFER = Buffer.from('transfer-encoding');
+
+const IN_NAME = 1;
+const IN_LITERAL = 2;
+const HOST_CLASS = hostClasses();
+
+function hostClasses(): Uint8Array {
+  const classes = new Uint8Array(256);
+  const unreserved = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._~';
+  for (const char of unreserved) classes[char.charCodeAt(0)] = IN_NAME | IN_LITERAL;
+  for (const char of "%!$&'()*+,;=") classes[char.charCodeAt(0)] = IN_NAME;
+  classes[0x3a] = IN_LITERAL;
+  return classes;
+}

@@ -1,0 +1,232 @@
+/**
+ * Gathers the head of a request out of the pieces that the parser meets, and keeps to the rules
+ * that llhttp leaves open (RFC 9112: Host, one coding, lengths; the limits). Fills in a Request.
+ *
+ * Spans are offsets in the chunk. Where the chunk ends inside a head, what has been gathered moves
+ * to a buffer of its own (the carry), and the pieces that follow are appended there. Positions count
+ * the bytes of the connection from its beginning, so lengths are exact across chunks.
+ */
+import * as fields from './fields.ts';
+import type { HttpLimits } from './limits.ts';
+import { SOURCE } from './methods.ts';
+import { type Request, UNKNOWN_LENGTH } from './request.ts';
+import { resolveTarget } from './target.ts';
+
+/** First size of the carry, in bytes; it grows up to the limits of target and fields. */
+const CARRY_BYTES_FIRST = 1024;
+
+const IN_TARGET = 0;
+const IN_NAME = 1;
+const IN_VALUE = 2;
+
+/** What a rule says: 0 to go on, otherwise the status to refuse with. */
+export type Verdict = number;
+
+export class Head {
+  readonly #request: Request;
+  readonly #limits: HttpLimits;
+  #state = IN_TARGET;
+  /** What the spans refer to: the chunk or the carry. */
+  #source: Buffer = NOTHING;
+  #carry: Buffer | undefined;
+  /** Bytes used in the carry; -1 while the head lies in one chunk. */
+  #carried = -1;
+  /** The field whose name or value was read last, and where these lie. */
+  #field = fields.OTHER_FIELD;
+  #nameStart = 0;
+  #nameEnd = 0;
+  #valueStart = 0;
+  #valueEnd = 0;
+  #hosts = 0;
+  #codings = 0;
+  #contentTypes = 0;
+  #targetEndPosition = 0;
+  /** First byte of the protocol's name, once a chunk that holds it has been left; otherwise 0. */
+  #protocol = 0;
+  /** Position of the first field, or -1. */
+  #fieldsPosition = -1;
+  #valueEndPosition = 0;
+
+  constructor(request: Request, limits: HttpLimits) {
+    this.#request = request;
+    this.#limits = limits;
+  }
+
+  /** A request begins in the chunk. */
+  begin(chunk: Buffer): void {
+    const request = this.#request;
+    this.#state = IN_TARGET;
+    this.#source = chunk;
+    this.#carried = -1;
+    this.#hosts = 0;
+    this.#codings = 0;
+    this.#contentTypes = 0;
+    this.#protocol = 0;
+    this.#targetEndPosition = NOWHERE;
+    this.#fieldsPosition = -1;
+    request.target.set(chunk, -1, -1);
+    request.contentType.set(chunk, 0, 0);
+    request.contentLength = 0;
+    request.expectsContinue = false;
+    request.unknownExpectation = '';
+    request.contentEncoding = '';
+  }
+
+  onTarget(chunk: Buffer, start: number, length: number, position: number): Verdict {
+    const { target } = this.#request;
+    const at = this.#place(chunk, start, length);
+    if (target.start < 0) target.start = at;
+    target.end = at + length;
+    this.#targetEndPosition = position + length;
+    return target.length > this.#limits.targetBytesMax ? 414 : 0;
+  }
+
+  onName(chunk: Buffer, start: number, length: number, position: number): Verdict {
+    if (this.#state === IN_NAME) {
+      this.#nameEnd = this.#place(chunk, start, length) + length;
+      return 0;
+    }
+    if (this.#fieldsPosition < 0) this.#fieldsPosition = position;
+    const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
+    this.#state = IN_NAME;
+    this.#nameStart = this.#place(chunk, start, length);
+    this.#nameEnd = this.#nameStart + length;
+    return verdict;
+  }
+
+  onValue(chunk: Buffer, start: number, length: number, position: number): void {
+    this.#valueEndPosition = position + length;
+    if (this.#state === IN_NAME) {
+      this.#state = IN_VALUE;
+      this.#field = fields.fieldOf(this.#source, this.#nameStart, this.#nameEnd);
+      if (this.#field === fields.OTHER_FIELD) return;
+      this.#valueStart = this.#place(chunk, start, length);
+      this.#valueEnd = this.#valueStart + length;
+    } else if (this.#field !== fields.OTHER_FIELD) {
+      this.#valueEnd = this.#place(chunk, start, length) + length;
+    }
+  }
+
+  /** The chunk, whose last byte has the position before `endPosition`, ends inside the head. */
+  suspend(chunk: Buffer, endPosition: number): Verdict {
+    if (this.#protocol === 0) this.#protocol = this.#protocolIn(chunk, endPosition);
+    if (this.#carried < 0) this.#moveToCarry();
+    const fieldBytes = this.#fieldsPosition < 0 ? 0 : endPosition - this.#fieldsPosition;
+    return fieldBytes > this.#limits.headerBytesMax + EMPTY_LINE_BYTES ? 431 : 0;
+  }
+
+  /** The head is complete; the chunk it ended in ends before `endPosition`. */
+  complete(chunk: Buffer, endPosition: number): Verdict {
+    const request = this.#request;
+    const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
+    if (verdict !== 0) return verdict;
+    if (request.version !== 11 && request.version !== 10) return 505;
+    if (this.#protocol === 0) this.#protocol = this.#protocolIn(chunk, endPosition);
+    if (this.#protocol !== 0x48 || request.method === SOURCE) return 400;
+    if (this.#hosts === 0 && request.version === 11) return 400;
+    if (request.version === 10) {
+      if (this.#codings > 0) return 400;
+      request.expectsContinue = false;
+      request.unknownExpectation = '';
+    }
+    if (this.fieldBytes > this.#limits.headerBytesMax) return 431;
+    request.target.bytes = this.#source;
+    request.contentType.bytes = this.#source;
+    return resolveTarget(request) ? 0 : 400;
+  }
+
+  /** All fields with their line ends, in bytes; exact once the head is complete. */
+  get fieldBytes(): number {
+    return this.#fieldsPosition < 0 ? 0 : this.#valueEndPosition + 2 - this.#fieldsPosition;
+  }
+
+  /** Position of the first byte behind a complete head that has fields. */
+  get endPosition(): number {
+    return this.#valueEndPosition + 2 + EMPTY_LINE_BYTES;
+  }
+
+  /** The value of the field read last is complete. */
+  #endField(): Verdict {
+    if (this.#field === fields.OTHER_FIELD) return 0;
+    const request = this.#request;
+    const bytes = this.#source;
+    const start = this.#valueStart;
+    const end = fields.trimmedEnd(bytes, start, this.#valueEnd);
+    switch (this.#field) {
+      case fields.HOST:
+        return ++this.#hosts > 1 || !fields.isHost(bytes, start, end) ? 400 : 0;
+      case fields.CONTENT_TYPE:
+        request.contentType.set(bytes, start, end);
+        return ++this.#contentTypes > 1 ? 400 : 0;
+      case fields.CONTENT_LENGTH:
+        request.contentLength = fields.decimal(bytes, start, end);
+        return 0;
+      case fields.TRANSFER_ENCODING:
+        request.contentLength = UNKNOWN_LENGTH;
+        if (++this.#codings > 1) return 400;
+        return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : 400;
+      case fields.CONTENT_ENCODING:
+        request.contentEncoding = bytes.toString('latin1', start, end);
+        return 0;
+      default:
+        if (fields.equalsIgnoringCase(bytes, start, end, CONTINUE)) request.expectsContinue = true;
+        else request.unknownExpectation = bytes.toString('latin1', start, end);
+        return 0;
+    }
+  }
+
+  /** Where the piece lies in the source of spans; in the carry it is appended first. */
+  #place(chunk: Buffer, start: number, length: number): number {
+    if (this.#carried < 0) return start;
+    return this.#append(chunk, start, start + length);
+  }
+
+  #append(bytes: Buffer, start: number, end: number): number {
+    const at = this.#carried;
+    const used = at + end - start;
+    let carry = this.#carry;
+    if (carry === undefined || carry.length < used) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(CARRY_BYTES_FIRST, used * 2));
+      carry?.copy(grown, 0, 0, at);
+      this.#carry = carry = grown;
+    }
+    bytes.copy(carry, at, start, end);
+    this.#carried = used;
+    this.#source = carry;
+    return at;
+  }
+
+  #moveToCarry(): void {
+    const { target, contentType } = this.#request;
+    const chunk = this.#source;
+    this.#carried = 0;
+    const length = target.length;
+    if (target.start >= 0) target.start = this.#append(chunk, target.start, target.end);
+    target.end = target.start + length;
+    contentType.set(
+      chunk,
+      this.#append(chunk, contentType.start, contentType.end),
+      this.#carried,
+    );
+    if (this.#state === IN_NAME) {
+      this.#nameStart = this.#append(chunk, this.#nameStart, this.#nameEnd);
+      this.#nameEnd = this.#carried;
+    } else if (this.#state === IN_VALUE && this.#field !== fields.OTHER_FIELD) {
+      this.#valueStart = this.#append(chunk, this.#valueStart, this.#valueEnd);
+      this.#valueEnd = this.#carried;
+    }
+  }
+
+  /** The byte behind the target's space if it lies in this chunk, otherwise 0. */
+  #protocolIn(chunk: Buffer, endPosition: number): number {
+    const at = this.#targetEndPosition + 1 - (endPosition - chunk.length);
+    return at >= 0 && at < chunk.length ? (chunk[at] as number) : 0;
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+const CHUNKED = Buffer.from('chunked');
+const CONTINUE = Buffer.from('100-continue');
+const EMPTY_LINE_BYTES = 2;
+/** A position before all others, so that no chunk holds what lies behind it. */
+const NOWHERE = -2;

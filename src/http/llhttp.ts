@@ -1,0 +1,199 @@
+/**
+ * The llhttp parser, as the WebAssembly module that undici carries: one instance for the process,
+ * one parser pointer a connection, one input area that a chunk is copied into before it is read.
+ *
+ * Callbacks go to the listener whose execute is running. They get addresses in the module's memory;
+ * `address - inputAddress` is the offset in the bytes last loaded. No lenient flag is ever set.
+ * Allocating a parser may grow the memory, which detaches the view of it: it is made anew then.
+ */
+import assert from 'node:assert';
+import { createRequire } from 'node:module';
+
+/** Bytes that fit into the input area: as many as a socket hands over in one read. */
+export const INPUT_BYTES_MAX = 65536;
+
+/** Results of execute and of callbacks that are not errors of the sender. */
+export const OK = 0;
+export const DATA_AFTER_CLOSE = 5;
+export const INVALID_VERSION = 9;
+export const PAUSED = 21;
+export const PAUSED_UPGRADE = 22;
+/** Returned by a callback that refuses: execute returns it, too. */
+export const REFUSED = 24;
+
+/** Called while execute runs. Each returns OK, PAUSED or REFUSED. */
+export interface ParserListener {
+  onMessageBegin(): number;
+  onTarget(address: number, length: number): number;
+  onFieldName(address: number, length: number): number;
+  onFieldValue(address: number, length: number): number;
+  onHeadersComplete(keepAlive: boolean): number;
+  onBody(address: number, length: number): number;
+  onMessageComplete(): number;
+}
+
+export class Llhttp {
+  readonly #exports: Exports;
+  readonly inputAddress: number;
+  #memory: Buffer;
+  #listener: ParserListener | undefined;
+  /** Whose bytes the input area holds. */
+  inputOwner: ParserListener | undefined;
+
+  constructor() {
+    assert(!loaded, 'one llhttp instance a process');
+    loaded = true;
+    const listener = (): ParserListener => this.#listener as ParserListener;
+    const instance = new WebAssembly.Instance(compile(), {
+      env: {
+        wasm_on_message_begin: () => listener().onMessageBegin(),
+        wasm_on_url: (_: number, at: number, length: number) => listener().onTarget(at, length),
+        wasm_on_status: () => OK,
+        wasm_on_header_field: (_: number, at: number, length: number) =>
+          listener().onFieldName(at, length),
+        wasm_on_header_value: (_: number, at: number, length: number) =>
+          listener().onFieldValue(at, length),
+        wasm_on_headers_complete: (_: number, __: number, ___: number, keepAlive: number) =>
+          listener().onHeadersComplete(keepAlive === 1),
+        wasm_on_body: (_: number, at: number, length: number) => listener().onBody(at, length),
+        wasm_on_message_complete: () => listener().onMessageComplete(),
+      },
+    });
+    this.#exports = instance.exports as unknown as Exports;
+    this.#exports._initialize();
+    this.inputAddress = this.#exports.malloc(INPUT_BYTES_MAX);
+    assert(this.inputAddress !== 0);
+    this.#memory = Buffer.from(this.#exports.memory.buffer);
+    this.#checkLayout();
+  }
+
+  /** A new parser of requests; free it when its connection ends. */
+  allocate(): number {
+    const pointer = this.#exports.llhttp_alloc(TYPE_REQUEST);
+    assert(pointer !== 0);
+    if (this.#memory.byteLength === 0) this.#memory = Buffer.from(this.#exports.memory.buffer);
+    return pointer;
+  }
+
+  free(pointer: number): void {
+    this.#exports.llhttp_free(pointer);
+  }
+
+  /** Puts bytes `start` to `end` of the chunk into the input area; INPUT_BYTES_MAX at most. */
+  load(owner: ParserListener | undefined, chunk: Buffer, start: number, end: number): void {
+    assert(this.#listener === undefined && end - start <= INPUT_BYTES_MAX);
+    this.inputOwner = owner;
+    const whole = start === 0 && end === chunk.length;
+    this.#memory.set(whole ? chunk : chunk.subarray(start, end), this.inputAddress);
+  }
+
+  /** Reads input bytes `start` to `end`; returns OK, PAUSED, PAUSED_UPGRADE or an error. */
+  execute(pointer: number, listener: ParserListener, start: number, end: number): number {
+    this.#listener = listener;
+    const result = this.#exports.llhttp_execute(pointer, this.inputAddress + start, end - start);
+    this.#listener = undefined;
+    return result;
+  }
+
+  /** After PAUSED: the input offset to go on from. */
+  resume(pointer: number): number {
+    this.#exports.llhttp_resume(pointer);
+    return this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
+  }
+
+  /** After PAUSED_UPGRADE: the input offset to go on from, in HTTP/1.1 as before. */
+  resumeAfterUpgrade(pointer: number): number {
+    this.#exports.llhttp_resume_after_upgrade(pointer);
+    return this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
+  }
+
+  method(pointer: number): number {
+    return this.#exports.llhttp_get_method(pointer);
+  }
+
+  /** Ten times the major version and the minor: 11 for HTTP/1.1. */
+  version(pointer: number): number {
+    const { llhttp_get_http_major: major, llhttp_get_http_minor: minor } = this.#exports;
+    return major(pointer) * 10 + minor(pointer);
+  }
+
+  /** Bytes still to come of the content, or of the chunk that has begun. */
+  expectedBytes(pointer: number): number {
+    const at = pointer + CONTENT_LENGTH_OFFSET;
+    return this.#memory.readUInt32LE(at) + this.#memory.readUInt32LE(at + 4) * 2 ** 32;
+  }
+
+  /** What the parser says of its last error; ASCII. */
+  errorReason(pointer: number): string {
+    const start = this.#exports.llhttp_get_error_reason(pointer);
+    return this.#memory.toString('latin1', start, this.#memory.indexOf(0, start));
+  }
+
+  /** There is no getter for the content length: makes sure that it lies where it is read. */
+  #checkLayout(): void {
+    const head = Buffer.from('POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx');
+    const silent = Object.fromEntries(CALLBACKS.map((name) => [name, () => OK]));
+    const pointer = this.allocate();
+    this.load(undefined, head, 0, head.length);
+    const result = this.execute(pointer, silent as unknown as ParserListener, 0, head.length);
+    assert(result === OK && this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1, 'layout of llhttp');
+    this.free(pointer);
+  }
+}
+
+/** The instance of the process, made at the first call. */
+export function llhttp(): Llhttp {
+  instance ??= new Llhttp();
+  return instance;
+}
+
+let instance: Llhttp | undefined;
+let loaded = false;
+
+const TYPE_REQUEST = 1;
+/** Where a parser keeps its content length, in bytes from its pointer. */
+const CONTENT_LENGTH_OFFSET = 32;
+const CALLBACKS: readonly (keyof ParserListener)[] = [
+  'onMessageBegin',
+  'onTarget',
+  'onFieldName',
+  'onFieldValue',
+  'onHeadersComplete',
+  'onBody',
+  'onMessageComplete',
+];
+
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  _initialize(): void;
+  malloc(bytes: number): number;
+  llhttp_alloc(type: number): number;
+  llhttp_free(pointer: number): void;
+  llhttp_execute(pointer: number, address: number, length: number): number;
+  llhttp_resume(pointer: number): void;
+  llhttp_resume_after_upgrade(pointer: number): void;
+  llhttp_get_error_pos(pointer: number): number;
+  llhttp_get_error_reason(pointer: number): number;
+  llhttp_get_method(pointer: number): number;
+  llhttp_get_http_major(pointer: number): number;
+  llhttp_get_http_minor(pointer: number): number;
+}
+
+/** Type definitions for Node 20 leave WebAssembly to the DOM's; only this much of it is needed. */
+declare namespace WebAssembly {
+  class Module {
+    constructor(bytes: Buffer);
+  }
+  class Instance {
+    constructor(module: Module, imports: object);
+    readonly exports: object;
+  }
+  interface Memory {
+    readonly buffer: ArrayBuffer;
+  }
+}
+
+function compile(): WebAssembly.Module {
+  const require = createRequire(import.meta.url);
+  return new WebAssembly.Module(require('undici/lib/llhttp/llhttp_simd-wasm.js') as Buffer);
+}

@@ -1,0 +1,39 @@
+/**
+ * A request as the handler sees it: numbers and spans on the bytes that were received, filled in by
+ * the parser and used again for the connection's next request. Valid until the request is answered;
+ * `target` and `contentType` may lie in the chunk last read, so who answers in a later turn copies.
+ */
+import { Span } from '../base/span.ts';
+
+export class Request {
+  /** One of the method numbers. */
+  method = 0;
+  /** 10 or 11. */
+  version = 0;
+  /** Whether the connection may go on after this request (RFC 9112 section 9.3). */
+  keepAlive = false;
+  /** Path and query, beginning with a slash, or the asterisk; raw bytes, escapes as sent. */
+  readonly target = new Span();
+  /** Offset in target's bytes of the first `?`, or target's end. */
+  pathEnd = 0;
+  /** Whether the path holds a `%`. */
+  escaped = false;
+  /** As sent; empty when there is none. */
+  readonly contentType = new Span();
+  /** Bytes of content announced; 0 for none; UNKNOWN_LENGTH when chunked. */
+  contentLength = 0;
+  /** Expect: 100-continue in HTTP/1.1. */
+  expectsContinue = false;
+  /** The content; complete when the handler runs. */
+  readonly body = new Span();
+  /** An expectation other than 100-continue, or ''. */
+  unknownExpectation = '';
+  /** The Content-Encoding sent, or ''. */
+  contentEncoding = '';
+
+  get hasBody(): boolean {
+    return this.contentLength !== 0;
+  }
+}
+
+export const UNKNOWN_LENGTH = -1;

@@ -1,0 +1,125 @@
+/**
+ * The HTTP server: accepts connections up to a limit, keeps what they share (the arena, the limits,
+ * who holds answers back), and ends them. It knows no route and no engine.
+ */
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Clock } from '../base/clock.ts';
+import type { Application, ResponseHold } from './application.ts';
+import { OutputArena } from './arena.ts';
+import { Connection, LINGER_MS } from './connection.ts';
+import type { HttpLimits } from './limits.ts';
+import type { HoldSlot } from './outbox.ts';
+import { statusLine } from './status.ts';
+
+export interface HttpServerOptions {
+  readonly application: Application;
+  readonly limits: HttpLimits;
+  readonly clock: Clock;
+  /** Told of what a handler threw; its request was answered with 500. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class HttpServer implements HoldSlot {
+  readonly application: Application;
+  readonly limits: HttpLimits;
+  readonly clock: Clock;
+  readonly onFailure: (error: unknown) => void;
+  readonly arena = new OutputArena();
+  /** Who holds answers back, if anybody; set before the first connection. */
+  hold: ResponseHold | undefined;
+  /** Whether the server has stopped accepting and ends its connections. */
+  isDraining = false;
+  readonly #server: Server;
+  readonly #connections = new Set<Connection>();
+  /** Connections with answers that are held back. */
+  readonly #held = new Set<Connection>();
+  #onAllClosed: (() => void) | undefined;
+
+  constructor(options: HttpServerOptions) {
+    this.application = options.application;
+    this.limits = options.limits;
+    this.clock = options.clock;
+    this.onFailure = options.onFailure;
+    const socketOptions = { allowHalfOpen: true, noDelay: true };
+    this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
+  }
+
+  /** Open connections. */
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  /** Accepts connections; port 0 picks one. Rejects with the system's error. */
+  listen(host: string, port: number): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host, port, backlog: 511 }, () => {
+        this.#server.off('error', reject);
+        this.#server.on('error', this.onFailure);
+        resolve(this.#server.address() as AddressInfo);
+      });
+    });
+  }
+
+  /** More answers may leave: sends those that no longer depend on anything. */
+  release(): void {
+    for (const connection of this.#held) connection.release();
+  }
+
+  /**
+   * Stops accepting, answers what has been received, ends every connection. Resolves when the last
+   * one is closed. What is in the sockets' buffers when it begins still counts as received.
+   */
+  drain(): Promise<void> {
+    this.isDraining = true;
+    this.#server.close();
+    const closed = new Promise<void>((resolve) => {
+      this.#onAllClosed = resolve;
+      if (this.#connections.size === 0) resolve();
+    });
+    const end = (): void => {
+      for (const connection of this.#connections) connection.drain();
+    };
+    this.clock.endOfTurn(() => this.clock.endOfTurn(() => this.clock.endOfTurn(end)));
+    return closed;
+  }
+
+  /** Cuts every connection off; returns how many there were. */
+  abort(): number {
+    const count = this.#connections.size;
+    for (const connection of this.#connections) connection.destroy();
+    return count;
+  }
+
+  /** Called by a connection: whether it has answers that are held back. */
+  setHeld(connection: Connection, isHeld: boolean): void {
+    if (isHeld) this.#held.add(connection);
+    else if (this.#held.size > 0) this.#held.delete(connection);
+  }
+
+  /** Called by a connection once its socket is closed. */
+  onConnectionClosed(connection: Connection): void {
+    this.#connections.delete(connection);
+    this.#held.delete(connection);
+    if (this.#connections.size === 0) this.#onAllClosed?.();
+  }
+
+  #onConnection(socket: Socket): void {
+    if (this.#connections.size >= this.limits.connectionsMax) this.#turnAway(socket);
+    else this.#connections.add(new Connection(this, socket));
+  }
+
+  /** One connection too many: told so, and closed. */
+  #turnAway(socket: Socket): void {
+    const message = `Cannot take another connection: ${this.limits.connectionsMax} are open`;
+    const body = JSON.stringify({ status: 'fail', message });
+    this.arena.tick(this.clock.wall());
+    socket.on('error', () => socket.destroy());
+    socket.resume();
+    socket.end(
+      `${statusLine(503)}${this.arena.dateLine}Content-Type: application/json\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+    this.clock.after(LINGER_MS, () => socket.destroy());
+  }
+}

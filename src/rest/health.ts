@@ -1,0 +1,48 @@
+/** Health endpoints (group HEALTH_CHECK): what load balancers and probes ask. */
+import { INDEPENDENT } from '../http/application.ts';
+import { respondJson } from './json.ts';
+import type { RestHandler } from './rest-handler.ts';
+
+export function report(handler: RestHandler): void {
+  const { cluster } = handler.services;
+  respondJson(handler, {
+    nodeState: cluster.nodeState,
+    clusterState: cluster.state,
+    clusterSafe: cluster.isSafe,
+    migrationQueueSize: cluster.migrationQueueSize,
+    clusterSize: cluster.members.length,
+  });
+}
+
+export function nodeState(handler: RestHandler): void {
+  respondJson(handler, handler.services.cluster.nodeState);
+}
+
+export function clusterState(handler: RestHandler): void {
+  respondJson(handler, handler.services.cluster.state);
+}
+
+export function clusterSafe(handler: RestHandler): void {
+  respondWhether(handler, handler.services.cluster.isSafe);
+}
+
+export function migrationQueueSize(handler: RestHandler): void {
+  respondJson(handler, handler.services.cluster.migrationQueueSize);
+}
+
+export function clusterSize(handler: RestHandler): void {
+  respondJson(handler, handler.services.cluster.members.length);
+}
+
+export function ready(handler: RestHandler): void {
+  respondWhether(handler, handler.services.cluster.isReady);
+}
+
+/** The process answers. */
+export function live(handler: RestHandler): void {
+  respondWhether(handler, true);
+}
+
+function respondWhether(handler: RestHandler, isSo: boolean): void {
+  handler.exchange.respondEmpty(isSo ? 200 : 503, INDEPENDENT, 0);
+}

@@ -1,0 +1,29 @@
+/** Queue endpoints: offer, poll with a time limit, size (seed section 4, group DATA). */
+import { INDEPENDENT } from '../http/application.ts';
+import type { RestHandler } from './rest-handler.ts';
+
+/** The longest that a poll may wait, in seconds. */
+const POLL_SECONDS_MAX = 2 ** 31 - 1;
+
+export function offer(handler: RestHandler): void {
+  const { body, contentType } = handler.exchange.request;
+  handler.engine.offer(handler.name, body, contentType, handler);
+}
+
+export function size(handler: RestHandler): void {
+  handler.engine.queueSize(handler.name, handler);
+}
+
+/** The path's last part is the time to wait, in seconds; zero or less: not at all. */
+export function poll(handler: RestHandler): void {
+  const { exchange } = handler;
+  const text = handler.key.toBuffer().toString('latin1');
+  const seconds = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seconds <= POLL_SECONDS_MAX)) {
+    const seen = JSON.stringify(text);
+    const wanted = `an integer up to ${POLL_SECONDS_MAX}`;
+    exchange.respondFailure(400, `Cannot poll for ${seen} seconds: not ${wanted}`);
+  } else if (exchange.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
+  else if (seconds > 0 && exchange.mayWait) handler.take(seconds * 1000);
+  else handler.engine.poll(handler.name, handler);
+}

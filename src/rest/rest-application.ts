@@ -1,0 +1,17 @@
+/** The REST interface as the HTTP engine serves it: a handler for each connection. */
+import type { Application, RequestHandler } from '../http/application.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { RestHandler } from './rest-handler.ts';
+import type { RestServices } from './services.ts';
+
+export class RestApplication implements Application {
+  readonly #services: RestServices;
+
+  constructor(services: RestServices) {
+    this.#services = services;
+  }
+
+  open(exchange: Exchange): RequestHandler {
+    return new RestHandler(exchange, this.#services);
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Handles the requests of one connection, one after the other: finds the route, keeps the doors in
+ * their order (escapes, unserved methods, group, resource, method, OPTIONS), runs the action and
+ * turns the engine's answer into the response. Used again for each request, so that nothing is
+ * allocated for one.
+ */
+import { Span } from '../base/span.ts';
+import {
+  ABSENT,
+  ANSWERED,
+  APPLIED,
+  type Answer,
+  COUNTED,
+  type Engine,
+  FOUND,
+  MEMORY_FULL,
+  type Pin,
+  QUEUE_FULL,
+  type Receiver,
+  VALUE_COPY_BYTES_MAX,
+} from '../engine/engine.ts';
+import { INDEPENDENT, type RequestHandler } from '../http/application.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '../http/methods.ts';
+import { hasOnlyWholeEscapes } from './percent.ts';
+import type { Match, PathParts } from './router.ts';
+import type { Action } from './routes.ts';
+import type { RestServices } from './services.ts';
+
+/** How long a client should wait before it tries a write again that found no memory, in seconds. */
+const RETRY_AFTER_SECONDS = 5;
+
+export class RestHandler implements RequestHandler, Receiver, PathParts {
+  readonly exchange: Exchange;
+  readonly services: RestServices;
+  readonly engine: Engine;
+  /** Name of the map or queue of the request at hand. */
+  readonly name = new Span();
+  /** Its key, or the last part of a queue's path. */
+  readonly key = new Span();
+  nameStart = 0;
+  nameEnd = 0;
+  keyStart = 0;
+  keyEnd = 0;
+  #action: Action | undefined;
+  /** The take that the request waits for. */
+  #ticket = ANSWERED;
+  /** Whether the engine was asked to take, so that what it finds is held. */
+  #isTaking = false;
+
+  constructor(exchange: Exchange, services: RestServices) {
+    this.exchange = exchange;
+    this.services = services;
+    this.engine = services.engine;
+  }
+
+  admit(): boolean {
+    const { exchange, services } = this;
+    const { request } = exchange;
+    const { target, method } = request;
+    if (request.escaped && !hasOnlyWholeEscapes(target.bytes, target.start, request.pathEnd)) {
+      return this.#refuse(400);
+    }
+    if (!isServedMethod(method)) return this.#refuse(501);
+    if (target.bytes[target.start] === ASTERISK) {
+      exchange.respondText(204, '', '', `Allow: ${EVERY_METHOD}\r\n`);
+      return false;
+    }
+    this.keyStart = this.keyEnd = 0;
+    const match = services.router.match(request, this);
+    if (match === undefined) return this.#refuse(404);
+    if (!services.groups.isEnabled(match.group)) {
+      exchange.respondFailure(403, services.groups.refusal(match.group));
+      return false;
+    }
+    if (match.unknown !== 0) return this.#refuse(match.unknown);
+    if (method === OPTIONS) {
+      exchange.respondText(204, '', '', `Allow: ${match.allow}\r\n`);
+      return false;
+    }
+    if ((match.incomplete & methodBit(method)) !== 0) return this.#refuse(400);
+    this.#action = match.actions[method];
+    if (this.#action === undefined) return this.#refuseMethod(match);
+    return true;
+  }
+
+  run(): void {
+    const { target, escaped } = this.exchange.request;
+    if (escaped) {
+      const { decoder } = this.services;
+      decoder.reset();
+      decoder.decode(target.bytes, this.nameStart, this.nameEnd, this.name);
+      decoder.decode(target.bytes, this.keyStart, this.keyEnd, this.key);
+    } else {
+      this.name.set(target.bytes, this.nameStart, this.nameEnd);
+      this.key.set(target.bytes, this.keyStart, this.keyEnd);
+    }
+    this.#action?.(this);
+  }
+
+  /** Waits for an item of the queue; the item is held until its answer is written. */
+  take(timeoutMs: number): void {
+    this.#isTaking = true;
+    this.#ticket = this.engine.take(this.name, timeoutMs, this);
+  }
+
+  hurry(): void {
+    if (this.#ticket === ANSWERED) return;
+    this.#cancel();
+    this.exchange.respondEmpty(204, INDEPENDENT, 0);
+  }
+
+  abandon(): void {
+    if (this.#ticket !== ANSWERED) this.#cancel();
+  }
+
+  onAnswer(answer: Answer): void {
+    const isTaken = this.#isTaking;
+    this.#isTaking = false;
+    this.#ticket = ANSWERED;
+    switch (answer.outcome) {
+      case FOUND:
+        if (isTaken) this.#confirm(answer);
+        else this.#respondValue(answer.value, answer.contentType, pinOf(answer), answer);
+        return;
+      case ABSENT:
+        return this.exchange.respondEmpty(204, answer.partition, answer.sequence);
+      case APPLIED:
+        return this.exchange.respondEmpty(200, answer.partition, answer.sequence);
+      case QUEUE_FULL:
+        return this.exchange.respondEmpty(503, answer.partition, answer.sequence);
+      case COUNTED:
+        return this.#respondCount(answer);
+      default:
+        return this.#respondUnavailable(answer.outcome);
+    }
+  }
+
+  #cancel(): void {
+    this.engine.cancel(this.#ticket);
+    this.#ticket = ANSWERED;
+    this.#isTaking = false;
+  }
+
+  /** A taken item: gone for good once its client is there to be answered. */
+  #confirm(answer: Answer): void {
+    const { hold } = answer;
+    const value = new Span().copyFrom(answer.value);
+    const contentType = new Span().copyFrom(answer.contentType);
+    const pin = pinOf(answer);
+    this.engine.settle(hold, true, {
+      onAnswer: (settled) => {
+        if (settled.outcome === APPLIED) this.#respondValue(value, contentType, pin, settled);
+        else {
+          pin?.release();
+          this.#respondUnavailable(settled.outcome);
+        }
+      },
+    });
+  }
+
+  #respondValue(value: Span, contentType: Span, pin: Pin | undefined, answer: Answer): void {
+    const { partition, sequence } = answer;
+    if (pin === undefined) {
+      this.exchange.respondBytes(200, contentType, value, partition, sequence);
+    } else this.exchange.respondPinned(200, contentType, value, pin, partition, sequence);
+  }
+
+  #respondCount(answer: Answer): void {
+    const digits = Buffer.from(String(answer.count));
+    this.key.set(digits, 0, digits.length);
+    this.exchange.respondBytes(200, TEXT_PLAIN, this.key, answer.partition, answer.sequence);
+  }
+
+  #respondUnavailable(outcome: number): void {
+    const retry = `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`;
+    if (outcome === MEMORY_FULL) {
+      const name = this.name.toBuffer().toString();
+      const message = `Cannot write to ${JSON.stringify(name)}: the memory for data is used up`;
+      this.exchange.respondFailure(503, message, retry);
+    } else this.exchange.respondFailure(503, 'Cannot serve data: the engine is closed', retry);
+  }
+
+  #refuse(status: number): false {
+    this.exchange.respondEmpty(status, INDEPENDENT, 0);
+    return false;
+  }
+
+  #refuseMethod(match: Match): false {
+    const { method, target, pathEnd } = this.exchange.request;
+    const path = target.bytes.toString('latin1', target.start, pathEnd);
+    const message = `Cannot ${methodName(method)} ${path}: allowed are ${match.allow}`;
+    this.exchange.respondFailure(405, message, `Allow: ${match.allow}\r\n`);
+    return false;
+  }
+}
+
+/** Keeps a long value in place while it is sent; short ones are copied. */
+function pinOf(answer: Answer): Pin | undefined {
+  return answer.value.length > VALUE_COPY_BYTES_MAX ? answer.pin() : undefined;
+}
+
+const ASTERISK = 0x2a;
+const TEXT_PLAIN = new Span().set(Buffer.from('text/plain'), 0, 10);
+const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

@@ -1,0 +1,17 @@
+/** What the REST interface stands on; one object for all connections. */
+import type { Cluster } from '../cluster/cluster.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { EndpointGroups } from './endpoint-groups.ts';
+import type { PercentDecoder } from './percent.ts';
+import type { Router } from './router.ts';
+
+export interface RestServices {
+  readonly engine: Engine;
+  readonly cluster: Cluster;
+  readonly groups: EndpointGroups;
+  readonly router: Router;
+  readonly decoder: PercentDecoder;
+  /** Open client connections. */
+  connectionCount(): number;
+  instanceName(): string;
+}
