@@ -272,8 +272,9 @@ function describe(name: string, figures: Figures): string {
   );
 }
 
-/** A time of some microseconds, in the unit that suits it. */
+/** A time of some microseconds, in the unit that suits it; NaN is not known. */
 export function time(us: number): string {
+  if (Number.isNaN(us)) return 'unknown';
   if (us < 1) return `${(us * 1000).toFixed(0)} ns`;
   if (us < 1000) return `${us.toFixed(us < 10 ? 2 : 1)} µs`;
   return `${(us / 1000).toFixed(2)} ms`;

@@ -57,11 +57,13 @@ export async function loadServers(harness: Harness, generator: Generator): Promi
   }
   const servers: ServerProcess[] = [];
   try {
-    for (const [name, words] of commandsFor(harness.size)) {
-      servers.push(await ServerProcess.start(name, words));
-    }
-    const resident = servers.map((server) => `${server.name} ${mib(server.residentMib())}`);
-    harness.print(`resident, freshly started: ${resident.join(', ')}`);
+    const starting = commandsFor(harness.size).map(async ([name, words]) => {
+      const server = new ServerProcess(name, words);
+      servers.push(server);
+      await server.serving();
+    });
+    await Promise.all(starting);
+    harness.print(`gridnode resident, freshly started: ${mib(servers[0]?.residentMib())}`);
     for (const server of servers) await fill(server.port, keyCountOf(harness));
     for (const work of WORKS) await runWork(harness, generator, work, servers);
   } finally {
@@ -151,13 +153,15 @@ async function measureRound(
 }
 
 function medianRound(rounds: readonly Round[]): Round {
-  const of = (key: keyof Round) => median(rounds.map((round) => round[key]));
+  const of = (key: keyof Round) =>
+    median(rounds.map((round) => round[key]).filter((value) => !Number.isNaN(value)));
   return {
     requests: of('requests'),
     requestsPerSecond: of('requestsPerSecond'),
     p50Us: of('p50Us'),
     p99Us: of('p99Us'),
     p999Us: of('p999Us'),
+    late: rounds.reduce((sum, round) => sum + round.late, 0),
     cpuUs: of('cpuUs'),
     allocatedBytes: of('allocatedBytes'),
   };
@@ -179,10 +183,11 @@ function describe(work: Work, row: Row, rows: readonly Row[]): string {
   const heap = Number.isNaN(row.allocatedBytes)
     ? 'too few collections for bytes/op'
     : `${count(row.allocatedBytes)} bytes/op`;
+  const late = row.late === 0 ? '' : `  ${row.late} answers later than 2 s`;
   return (
     `${work.name.padEnd(20)} ${row.name.padEnd(10)}` +
     `${count(row.requestsPerSecond).padStart(10)} ops/s  ${cpu}  p50 ${time(row.p50Us)}` +
-    `  p99 ${time(row.p99Us)}  p99.9 ${time(row.p999Us)}  ${heap}${ratios.join('')}`
+    `  p99 ${time(row.p99Us)}  p99.9 ${time(row.p999Us)}  ${heap}${late}${ratios.join('')}`
   );
 }
 

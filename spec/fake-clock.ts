@@ -73,7 +73,10 @@ export class FakeClock implements Clock {
     for (;;) {
       const next = this.#timers
         .filter((timer) => timer.dueMs <= end)
-        .reduce<FakeTimer | undefined>((first, timer) => (first && !before(timer, first) ? first : timer), undefined);
+        .reduce<FakeTimer | undefined>(
+          (first, timer) => (first && !before(timer, first) ? first : timer),
+          undefined,
+        );
       if (next === undefined) break;
       this.#timers = this.#timers.filter((timer) => timer !== next);
       this.#moveTo(Math.max(next.dueMs, this.#nowMs));

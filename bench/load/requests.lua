@@ -29,9 +29,11 @@ function request()
   return batches[at]
 end
 
+-- Requests, microseconds, three latencies in microseconds, answers later than two seconds, and the
+-- failures: to connect, to read, to write, with a status of 400 and more.
 function done(summary, latency)
   local errors = summary.errors
-  local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
-  io.write(string.format("FIGURES %d %d %d %d %d %d\n", summary.requests, summary.duration, failed,
-    latency:percentile(50), latency:percentile(99), latency:percentile(99.9)))
+  io.write(string.format("FIGURES %d %d %d %d %d %d %d %d %d %d\n", summary.requests,
+    summary.duration, latency:percentile(50), latency:percentile(99), latency:percentile(99.9),
+    errors.timeout, errors.connect, errors.read, errors.write, errors.status))
 end

@@ -23,20 +23,40 @@ export class ServerProcess {
   /** Heap after the last collection, in MiB. */
   #heapMib: number | undefined;
 
-  /** `words` are Node's arguments. Resolves once the server serves. */
-  static async start(name: string, words: readonly string[]): Promise<ServerProcess> {
-    const server = new ServerProcess(name, words);
-    await server.#serving();
-    return server;
-  }
-
-  private constructor(name: string, words: readonly string[]) {
+  /** `words` are Node's arguments. */
+  constructor(name: string, words: readonly string[]) {
     this.name = name;
     this.#child = spawn(process.execPath, ['--trace-gc', ...words], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
   }
 
+  /** Resolves once the server serves. Called once. */
+  async serving(): Promise<void> {
+    const { stdout } = this.#child;
+    if (stdout === null) throw new Error(`Cannot read what ${this.name} prints`);
+    const lines = createInterface({ input: stdout });
+    const port = new Promise<number>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#child.kill('SIGKILL');
+        reject(new Error(`Cannot start ${this.name}: silent for ${START_TIMEOUT_MS} ms`));
+      }, START_TIMEOUT_MS);
+      this.#child.once('exit', (code) => {
+        clearTimeout(timer);
+        reject(new Error(`Cannot start ${this.name}: it ended with ${code}`));
+      });
+      lines.on('line', (line) => {
+        if (!line.startsWith('{')) return this.#readCollection(line);
+        const { msg, port } = JSON.parse(line) as { msg: string; port: number };
+        if (msg !== 'listening') return;
+        clearTimeout(timer);
+        resolve(port);
+      });
+    });
+    this.#port = await port;
+  }
+
+  /** 0 until the server serves. */
   get port(): number {
     return this.#port;
   }
@@ -69,30 +89,6 @@ export class ServerProcess {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGTERM');
     await once(this.#child, 'exit');
-  }
-
-  async #serving(): Promise<void> {
-    const { stdout } = this.#child;
-    if (stdout === null) throw new Error(`Cannot read what ${this.name} prints`);
-    const lines = createInterface({ input: stdout });
-    const port = new Promise<number>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#child.kill('SIGKILL');
-        reject(new Error(`Cannot start ${this.name}: silent for ${START_TIMEOUT_MS} ms`));
-      }, START_TIMEOUT_MS);
-      this.#child.once('exit', (code) => {
-        clearTimeout(timer);
-        reject(new Error(`Cannot start ${this.name}: it ended with ${code}`));
-      });
-      lines.on('line', (line) => {
-        if (!line.startsWith('{')) return this.#readCollection(line);
-        const { msg, port } = JSON.parse(line) as { msg: string; port: number };
-        if (msg !== 'listening') return;
-        clearTimeout(timer);
-        resolve(port);
-      });
-    });
-    this.#port = await port;
   }
 
   /** A line such as `[1:0x2] 33 ms: Scavenge 6.9 (7.8) -> 6.1 (8.8) MB, 0.5 / 0.0 ms ...`. */

@@ -7,8 +7,8 @@
 import assert from 'node:assert/strict';
 import { Span } from '../../base/span.ts';
 import {
-  APPLIED,
   type Answer,
+  APPLIED,
   COUNTED,
   FOUND,
   NO_PARTITION,

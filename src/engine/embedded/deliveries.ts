@@ -78,13 +78,10 @@ export class Deliveries {
     this.#due = [];
     let done = 0;
     try {
-      while (done < due.length) this.#deliver(due[done++]!);
+      for (; done < due.length; done++) this.#deliver(due[done]!);
     } finally {
-      // A receiver has thrown: the others still get theirs, in another turn.
-      if (done < due.length) {
-        this.#due.push(...due.slice(done - 1));
-        this.#ask();
-      }
+      // Only if a receiver has thrown is anything left: it gets its turn.
+      for (; done < due.length; done++) this.schedule(due[done]!);
     }
   }
 

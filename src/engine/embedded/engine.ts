@@ -7,12 +7,11 @@
  *     Deliveries, Waiters    takes that wait
  *     Answers                answers, and how long the bytes they name stay
  *     NameTable              names of maps, queues and content types as numbers
- *     RecordStore            partitions: an index and a log of records each, in one pool of segments
- *     Cleaner, Sweeper       the space of dead records, and of cleared maps
+ *     RecordStore            partitions, an index and a log of records each, in one pool of segments
+ *     Cleaner, Sweeper       win back the space of dead records, and of cleared maps
  *
- * A map's entry is in the partition of its key, a queue in that of its name (see hash.ts).
+ * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
-import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';
 import {
   ABSENT,
@@ -27,16 +26,198 @@ import {
   type Receiver,
   UNAVAILABLE,
 } from '../engine.ts';
-import { type Answers, EmbeddedAnswer } from './answer.ts';
 import { Parts } from './parts.ts';
 import { NO_ITEM } from './queues.ts';
+import type { RecordStoreOptions } from './record-store.ts';
 
-export interface EmbeddedEngineOptions {
-  readonly partitionCount: number;
-  readonly clock: Clock;
+export interface EmbeddedEngineOptions extends RecordStoreOptions {
   readonly queueCapacity: QueueCapacity;
-  /** Bytes of memory for what is stored; Infinity unless given. */
-  readonly memoryBytesMax?: number;
-  /** Eight bytes, for tests; random unless given. */
-  readonly hashSeed?: Buffer;
+}
+
+export class EmbeddedEngine implements Engine {
+  readonly partitionCount: number;
+  readonly #options: EmbeddedEngineOptions;
+  readonly #sequences: Float64Array;
+  #parts: Parts;
+  #closed = false;
+
+  constructor(options: EmbeddedEngineOptions) {
+    this.partitionCount = options.partitionCount;
+    this.#options = options;
+    this.#parts = new Parts(options);
+    this.#sequences = this.#parts.store.sequences;
+  }
+
+  /** Bytes of memory that what is stored has been given. */
+  get memoryBytes(): number {
+    return this.#parts.store.meter.bytes;
+  }
+
+  get(map: Span, key: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { maps } = this.#parts;
+    const address = maps.find(map, key);
+    if (address === 0) this.#answer(ABSENT, maps.partition, receiver);
+    else this.#answerFound(address, maps.partition, receiver);
+  }
+
+  set(map: Span, key: Span, value: Span, contentType: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { maps } = this.#parts;
+    const outcome = maps.set(map, key, value, contentType);
+    this.#answer(outcome, maps.partition, receiver);
+  }
+
+  delete(map: Span, key: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { maps } = this.#parts;
+    maps.delete(map, key);
+    this.#answer(APPLIED, maps.partition, receiver);
+  }
+
+  clear(map: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { maps, answers } = this.#parts;
+    maps.clear(map);
+    answers.blank.set(APPLIED, EVERY_PARTITION, 0);
+    answers.send(receiver);
+  }
+
+  size(map: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { maps, answers } = this.#parts;
+    answers.blank.setCount(maps.size(map), EVERY_PARTITION, 0);
+    answers.send(receiver);
+  }
+
+  offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { queues, deliveries } = this.#parts;
+    const id = queues.open(queue);
+    const { partition } = queues;
+    const outcome = id === 0 ? MEMORY_FULL : queues.offer(id, value, contentType);
+    if (outcome === APPLIED) deliveries.schedule(id);
+    this.#answer(outcome, partition, receiver);
+  }
+
+  peek(queue: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { queues, waiters } = this.#parts;
+    const id = queues.find(queue);
+    const item = id === 0 ? NO_ITEM : queues.choose(id, waiters.count(id));
+    if (item === NO_ITEM) this.#answer(ABSENT, queues.partition, receiver);
+    else this.#answerFound(queues.address(id, item), queues.partition, receiver);
+  }
+
+  queueSize(queue: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { queues, answers, store } = this.#parts;
+    const id = queues.find(queue);
+    const sequence = store.sequences[queues.partition]!;
+    answers.blank.setCount(id === 0 ? 0 : queues.available(id), queues.partition, sequence);
+    answers.send(receiver);
+  }
+
+  poll(queue: Span, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { queues, waiters, answers, store } = this.#parts;
+    const id = queues.find(queue);
+    const { partition } = queues;
+    const owed = id === 0 ? 0 : waiters.count(id);
+    const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
+    if (item === NO_ITEM) {
+      this.#answer(ABSENT, partition, receiver);
+      return;
+    }
+    // The record is gone before the answer is read; its bytes must stay until then.
+    store.pool.hold();
+    try {
+      const answer = answers.blank;
+      answer.setFound(queues.address(id, item), partition, 0);
+      queues.claim(id, owed);
+      queues.remove(id, item);
+      answer.sequence = store.sequences[partition]!;
+      answers.send(receiver);
+    } finally {
+      store.pool.letGo();
+    }
+  }
+
+  take(queue: Span, timeoutMs: number, receiver: Receiver): number {
+    if (this.#refused(receiver)) return ANSWERED;
+    const { queues, waiters, answers, store } = this.#parts;
+    const id = timeoutMs > 0 ? queues.open(queue) : queues.find(queue);
+    const { partition } = queues;
+    const owed = id === 0 ? 0 : waiters.count(id);
+    const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
+    if (item === NO_ITEM) {
+      if (timeoutMs > 0 && id !== 0) return waiters.add(id, timeoutMs, receiver);
+      this.#answer(timeoutMs > 0 ? MEMORY_FULL : ABSENT, partition, receiver);
+      return ANSWERED;
+    }
+    const answer = answers.blank;
+    answer.setFound(queues.address(id, item), partition, store.sequences[partition]!);
+    queues.claim(id, owed);
+    answer.hold = queues.hold(id, item);
+    answers.send(receiver);
+    return ANSWERED;
+  }
+
+  cancel(ticket: number): void {
+    const { queues, waiters } = this.#parts;
+    const id = waiters.queue(ticket);
+    if (id === 0) return;
+    waiters.remove(ticket);
+    queues.dropUnused(id);
+  }
+
+  cancelAll(): void {
+    this.#parts.deliveries.dismissAll();
+  }
+
+  settle(hold: number, confirm: boolean, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    const { queues, deliveries } = this.#parts;
+    const id = queues.queueOfHold(hold);
+    if (id === 0) throw new RangeError(`Cannot settle hold ${hold}: it has ended`);
+    const partition = queues.partitionOf(id);
+    queues.settle(hold, confirm);
+    if (!confirm) deliveries.schedule(id);
+    this.#answer(APPLIED, partition, receiver);
+  }
+
+  sequences(): Float64Array {
+    return this.#sequences.slice();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    const { deliveries, sweeper } = this.#parts;
+    this.#closed = true;
+    // Empty ones: they answer from now on, and what was stored can be collected.
+    this.#parts = new Parts(this.#options);
+    sweeper.close();
+    deliveries.dismissAll();
+  }
+
+  #answer(outcome: Outcome, partition: number, receiver: Receiver): void {
+    const { answers, store } = this.#parts;
+    answers.blank.set(outcome, partition, store.sequences[partition]!);
+    answers.send(receiver);
+  }
+
+  #answerFound(address: number, partition: number, receiver: Receiver): void {
+    const { answers, store } = this.#parts;
+    answers.blank.setFound(address, partition, store.sequences[partition]!);
+    answers.send(receiver);
+  }
+
+  /** Whether the engine is closed; then the receiver has its answer. */
+  #refused(receiver: Receiver): boolean {
+    if (!this.#closed) return false;
+    const { answers } = this.#parts;
+    answers.blank.set(UNAVAILABLE, NO_PARTITION, 0);
+    answers.send(receiver);
+    return true;
+  }
 }

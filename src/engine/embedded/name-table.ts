@@ -6,18 +6,12 @@
  *
  * Most requests name what the request before them named, so the last name is compared first.
  */
+
+import type { Span } from '../../base/span.ts';
 import { KeyWords } from './key-words.ts';
 import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
-import {
-  KEY_BYTES_MAX,
-  KIND_NAME,
-  recordBytes,
-  tagAt,
-  writeHead,
-  writeVersion,
-} from './record.ts';
+import { KEY_BYTES_MAX, KIND_NAME, recordBytes, tagAt, writeHead, writeVersion } from './record.ts';
 import type { RecordStore } from './record-store.ts';
-import type { Span } from '../../base/span.ts';
 
 /** Owners of the records, below every id of a map. */
 export const MAP_NAMES = -1;

@@ -14,7 +14,12 @@ import type { Cleaner } from './cleaner.ts';
 import { Holds } from './holds.ts';
 import { KeyWords } from './key-words.ts';
 import type { NameTable } from './name-table.ts';
-import { type PagedDoubles, type PagedIntegers, pagedDoubles, pagedIntegers } from './paged-array.ts';
+import {
+  type PagedDoubles,
+  type PagedIntegers,
+  pagedDoubles,
+  pagedIntegers,
+} from './paged-array.ts';
 import type { Partition } from './partition.ts';
 import {
   KIND_ITEM,

@@ -15,8 +15,8 @@ import { SEGMENT_BYTES, SegmentPool } from './segment-pool.ts';
 export interface RecordStoreOptions {
   readonly partitionCount: number;
   readonly clock: Clock;
-  /** Bytes handed out at most, or Infinity. */
-  readonly memoryBytesMax: number;
+  /** Bytes handed out at most; Infinity unless given. */
+  readonly memoryBytesMax?: number;
   /** Eight bytes, for tests that need the same places at each run; random unless given. */
   readonly hashSeed?: Buffer;
 }
@@ -36,7 +36,7 @@ export class RecordStore {
 
   constructor(options: RecordStoreOptions) {
     this.partitionCount = options.partitionCount;
-    this.meter = new MemoryMeter(options.memoryBytesMax, SEGMENT_BYTES);
+    this.meter = new MemoryMeter(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, SEGMENT_BYTES);
     this.pool = new SegmentPool(this.meter);
     this.versions = new HybridClock(options.clock);
     this.sequences = new Float64Array(options.partitionCount);

@@ -9,7 +9,12 @@
  * doubles. A part goes when `first` has passed it.
  */
 import { KeyWords } from './key-words.ts';
-import { type PagedDoubles, type PagedIntegers, pagedDoubles, pagedIntegers } from './paged-array.ts';
+import {
+  type PagedDoubles,
+  type PagedIntegers,
+  pagedDoubles,
+  pagedIntegers,
+} from './paged-array.ts';
 import { HEADER_WORDS, KIND_RING, recordBytes, writeHead, writeVersion } from './record.ts';
 import type { RecordLog } from './record-log.ts';
 import type { RecordStore } from './record-store.ts';
@@ -32,7 +37,7 @@ export class RingBuffers {
   /** By queue: the only part's address, or the list's number. */
   readonly #roots: PagedIntegers;
   /** Addresses of parts by part number, modulo the length, a power of two; 0 for none. */
-  readonly #lists: Int32Array[] = [];
+  readonly #lists: Int32Array<ArrayBuffer>[] = [];
   readonly #freeLists: number[] = [];
 
   constructor(store: RecordStore) {

@@ -95,7 +95,7 @@ export class SegmentPool {
 
   /** Address of the byte `offset` (a multiple of 8) of a segment. */
   address(segment: number, offset: number): number {
-    return ((segment << SEGMENT_BITS) | (offset / UNIT_BYTES)) | 0;
+    return (segment << SEGMENT_BITS) | (offset / UNIT_BYTES) | 0;
   }
 
   /** Copies `length` bytes, a whole record, within the slabs. */

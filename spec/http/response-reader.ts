@@ -1,0 +1,40 @@
+/** Takes responses apart as a client must (RFC 9112 section 6), and refuses what is no response. */
+import assert from 'node:assert';
+
+export interface ReadResponse {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly fields: ReadonlyMap<string, string>;
+  /** One character a byte. */
+  readonly body: string;
+}
+
+/** All responses in the text; `isHead` tells for each final one whether it answers a HEAD. */
+export function readResponses(text: string, isHead: readonly boolean[] = []): ReadResponse[] {
+  const responses: ReadResponse[] = [];
+  let finals = 0;
+  for (let at = 0; at < text.length; ) {
+    const end = text.indexOf('\r\n\r\n', at);
+    assert(end >= 0, `no end of head in ${JSON.stringify(text.slice(at))}`);
+    const [line = '', ...rest] = text.slice(at, end).split('\r\n');
+    const status = Number(/^HTTP\/1\.1 (\d{3}) [A-Za-z ]+$/.exec(line)?.[1]);
+    assert(status >= 100, `status line ${JSON.stringify(line)}`);
+    const fields = new Map(rest.map((field) => splitField(field)));
+    assert.equal(fields.size, rest.length, `a field twice in ${rest.join(' | ')}`);
+    const bodiless = status < 200 || status === 204;
+    assert.equal(fields.has('content-length'), !bodiless, `framing of ${status}`);
+    const length = bodiless || isHead[finals] ? 0 : Number(fields.get('content-length'));
+    at = end + 4;
+    assert(at + length <= text.length, `${text.length - at} of ${length} bytes of content`);
+    responses.push({ status, fields, body: text.slice(at, at + length) });
+    at += length;
+    if (status >= 200) finals++;
+  }
+  return responses;
+}
+
+function splitField(field: string): [string, string] {
+  const at = field.indexOf(': ');
+  assert(at > 0, `field line ${JSON.stringify(field)}`);
+  return [field.slice(0, at).toLowerCase(), field.slice(at + 2)];
+}

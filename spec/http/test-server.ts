@@ -1,0 +1,63 @@
+/** A whole server in memory: REST over the embedded engine, without a port; time stands still. */
+import { StandaloneCluster } from '../../src/cluster/standalone.ts';
+import { queueCapacity } from '../../src/config/queue-capacity.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { Connection } from '../../src/http/connection.ts';
+import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
+import { PercentDecoder } from '../../src/rest/percent.ts';
+import { RestApplication } from '../../src/rest/rest-application.ts';
+import { Router } from '../../src/rest/router.ts';
+import { FakeClock } from '../fake-clock.ts';
+import type { FakeSocket } from './fake-socket.ts';
+
+export interface TestServer {
+  readonly clock: FakeClock;
+  readonly engine: EmbeddedEngine;
+  readonly server: HttpServer;
+  /** What handlers threw. */
+  readonly failures: unknown[];
+  connect(socket: FakeSocket): Connection;
+}
+
+/** Groups as spec/vectors/README.md has them; `queues/two-items` holds two. */
+export function createTestServer(limits: Partial<HttpLimits> = {}): TestServer {
+  const clock = new FakeClock();
+  const failures: unknown[] = [];
+  const cluster = new StandaloneCluster();
+  const engine = new EmbeddedEngine({
+    partitionCount: 7,
+    clock,
+    queueCapacity: queueCapacity(new Map([['two-items', 2]])),
+  });
+  const application = new RestApplication({
+    engine,
+    cluster,
+    groups: new EndpointGroups(
+      new Map([
+        ['DATA', true],
+        ['HEALTH_CHECK', true],
+        ['CLUSTER_READ', true],
+      ]),
+    ),
+    router: new Router('grid'),
+    decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
+    connectionCount: () => 1,
+    instanceName: () => 'vectors',
+  });
+  const server = new HttpServer({
+    application,
+    limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
+    clock,
+    onFailure: (error) => failures.push(error),
+  });
+  cluster.start('127.0.0.1:5701', '1.2.3');
+  return {
+    clock,
+    engine,
+    server,
+    failures,
+    connect: (socket) => new Connection(server, socket.socket),
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * Reads test vectors from Markdown (spec/vectors/README.md tells the form): what a client sends on
+ * one connection, and the responses that it must get.
+ */
+import { readFileSync } from 'node:fs';
+
+export interface ExpectedResponse {
+  readonly status: number;
+  /** `Name: value`, to be there. */
+  readonly fields: readonly (readonly [string, string])[];
+  /** Names not to be there. */
+  readonly absent: readonly string[];
+  /** One character a byte; undefined: any. */
+  readonly body: string | undefined;
+}
+
+export interface Vector {
+  readonly title: string;
+  /** Sent first on another connection, to prepare. */
+  readonly before: Buffer | undefined;
+  readonly request: Buffer;
+  readonly responses: readonly ExpectedResponse[];
+  /** Whether the server ends the connection; undefined: either. */
+  readonly closes: boolean | undefined;
+  /** Sent afterwards on another connection, and what it must get. */
+  readonly after: Buffer | undefined;
+  readonly afterResponses: readonly ExpectedResponse[];
+}
+
+/** The vectors of a Markdown file: a section with code blocks each. */
+export function readVectors(path: string): Vector[] {
+  const sections = readFileSync(path, 'utf8').split(/^## /m).slice(1);
+  return sections.map(readVector);
+}
+
+function readVector(section: string): Vector {
+  const title = section.slice(0, section.indexOf('\n'));
+  const blocks = [...section.matchAll(/^```(\S+)\n([\s\S]*?)^```$/gm)];
+  const block = (name: string): string | undefined =>
+    blocks.find(([, each]) => each === name)?.[2];
+  const expected = block('expect');
+  const request = block('request');
+  if (request === undefined || expected === undefined) {
+    throw new SyntaxError(`Cannot read vector "${title}": no request or no expect block`);
+  }
+  const { responses, closes } = readExpectation(expected);
+  const [before, after] = [block('before'), block('after')];
+  return {
+    title,
+    before: before === undefined ? undefined : readBytes(before),
+    request: readBytes(request),
+    responses,
+    closes,
+    after: after === undefined ? undefined : readBytes(after),
+    afterResponses: readExpectation(block('expect-after') ?? '').responses,
+  };
+}
+
+/** Each line end is CR LF, but for a line ended by a backslash; `\xNN` is a byte; `{text*N}` repeats. */
+function readBytes(block: string): Buffer {
+  const text = block
+    .replace(/\\\n/g, '\0')
+    .replace(/\n/g, '\r\n')
+    .replace(/\0/g, '')
+    .replace(/\{([^{}]+)\*(\d+)\}/g, (_, each: string, count: string) =>
+      unescapeBytes(each).repeat(Number(count)),
+    );
+  return Buffer.from(unescapeBytes(text), 'latin1');
+}
+
+function unescapeBytes(text: string): string {
+  return text.replace(/\\(r|n|t|x[0-9a-f]{2})/g, (_, code: string) =>
+    code === 'r' ? '\r' : code === 'n' ? '\n' : code === 't' ? '\t' : byteOf(code),
+  );
+}
+
+function byteOf(code: string): string {
+  return String.fromCharCode(Number.parseInt(code.slice(1), 16));
+}
+
+function readExpectation(block: string): Pick<Vector, 'responses' | 'closes'> {
+  const responses: ExpectedResponse[] = [];
+  let current: { fields: [string, string][]; absent: string[]; body?: string } | undefined;
+  let closes: boolean | undefined;
+  for (const line of block.split('\n')) {
+    if (line === 'closed' || line === 'open') closes = line === 'closed';
+    else if (/^\d{3}$/.test(line)) {
+      const next = { status: Number(line), fields: [], absent: [], body: undefined };
+      responses.push(next);
+      current = next as unknown as typeof current;
+    } else if (line.startsWith('= ') || line === '=') {
+      if (current) current.body = unescapeBytes(line.slice(2));
+    } else if (line.startsWith('no ')) current?.absent.push(line.slice(3).toLowerCase());
+    else if (line !== '') {
+      const at = line.indexOf(': ');
+      current?.fields.push([line.slice(0, at).toLowerCase(), line.slice(at + 2)]);
+    }
+  }
+  return { responses, closes };
+}

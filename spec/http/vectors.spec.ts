@@ -1,0 +1,77 @@
+/** The vectors of spec/vectors/http, each in one piece, split at every byte, and byte by byte. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { FakeSocket } from './fake-socket.ts';
+import { createTestServer, type TestServer } from './test-server.ts';
+import { readResponses } from './response-reader.ts';
+import { type ExpectedResponse, readVectors, type Vector } from './vector.ts';
+
+/** Long requests are split at so many places, spread evenly, and not byte by byte. */
+const SPLITS_MAX = 300;
+
+const FOLDER = new URL('../vectors/http/', import.meta.url);
+
+for (const name of readdirSync(FOLDER).sort()) {
+  describe(`vectors of ${name}`, () => {
+    for (const vector of readVectors(new URL(name, FOLDER).pathname)) {
+      it(vector.title, () => runSplit(vector));
+    }
+  });
+}
+
+function runSplit(vector: Vector): void {
+  const { length } = vector.request;
+  run(vector, [vector.request], 'in one piece');
+  const step = Math.ceil(length / SPLITS_MAX);
+  for (let at = 1; at < length; at += step) {
+    const pieces = [vector.request.subarray(0, at), vector.request.subarray(at)];
+    run(vector, pieces, `split at ${at}`);
+  }
+  const bytes = Array.from({ length }, (_, at) => vector.request.subarray(at, at + 1));
+  run(vector, bytes, 'byte by byte');
+}
+
+function run(vector: Vector, pieces: readonly Buffer[], how: string): void {
+  const server = createTestServer();
+  if (vector.before) exchange(server, [vector.before]);
+  const socket = exchange(server, pieces);
+  check(socket.text, vector.responses, vector.request, how);
+  if (vector.closes !== undefined) {
+    assert.equal(socket.writableEnded, vector.closes, `${how}: whether the connection ends`);
+  }
+  if (vector.after) {
+    const after = exchange(server, [vector.after]);
+    check(after.text, vector.afterResponses, vector.after, `${how}, afterwards`);
+  }
+}
+
+function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
+  const socket = new FakeSocket();
+  server.connect(socket);
+  for (const piece of pieces) socket.receive(piece);
+  return socket;
+}
+
+function check(
+  text: string,
+  expected: readonly ExpectedResponse[],
+  request: Buffer,
+  how: string,
+): void {
+  const methods = [...request.toString('latin1').matchAll(/([A-Z]+) \S+ HTTP\/1/g)];
+  const isHead = methods.map(([, method]) => method === 'HEAD');
+  const responses = readResponses(text, isHead).filter(({ status }) => status !== 100);
+  const statuses = responses.map(({ status }) => status);
+  assert.deepEqual(statuses, expected.map(({ status }) => status), how);
+  for (const [index, wanted] of expected.entries()) {
+    const seen = responses[index];
+    const where = `${how}, response ${index + 1}`;
+    assert(seen !== undefined && seen.fields.has('date'), `${where}: Date`);
+    for (const [name, value] of wanted.fields) {
+      assert.equal(seen.fields.get(name), value, `${where}: ${name}`);
+    }
+    for (const field of wanted.absent) assert(!seen.fields.has(field), `${where}: has ${field}`);
+    if (wanted.body !== undefined) assert.equal(seen.body, wanted.body, `${where}: content`);
+  }
+}
