@@ -33,7 +33,7 @@ test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 test-peers: build ## Tests beside other programs (Debian packages: wrk)
 	$(test) $(peers)
 
-soak: build ## Long rounds: SECONDS=60 for each, on SIZE=10000 keys
+soak: install ## Long rounds: SECONDS=60 for each, on SIZE=10000 keys
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) $(test) $(soaks)
 
 bench: build ## Measures: all benches, or NAME="record-store http-load"
@@ -58,4 +58,5 @@ dist/.built: node_modules/.installed $(sources)
 	rm -rf dist
 	$(bin)/tsc -p tsconfig.json
 	chmod +x dist/bin/gridnode.js
+	ln -sf ../../dist/bin/gridnode.js $(bin)/gridnode
 	touch $@

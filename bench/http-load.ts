@@ -16,6 +16,8 @@ import {
 } from './load/generator.ts';
 import { ServerProcess } from './load/server-process.ts';
 
+/** Stores nothing, so there is nothing to fill. */
+const BARE = 'bare';
 const PATH = '/grid/rest/maps/bench/';
 const VALUE_BYTES = 100;
 const WARM_SECONDS = 3;
@@ -64,7 +66,9 @@ export async function loadServers(harness: Harness, generator: Generator): Promi
     });
     await Promise.all(starting);
     harness.print(`gridnode resident, freshly started: ${mib(servers[0]?.residentMib())}`);
-    for (const server of servers) await fill(server.port, keyCountOf(harness));
+    for (const server of servers) {
+      if (server.name !== BARE) await fill(server.port, keyCountOf(harness));
+    }
     for (const work of WORKS) await runWork(harness, generator, work, servers);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
@@ -80,7 +84,7 @@ function commandsFor(size: Harness['size']): [name: string, words: string[]][] {
   const server = (file: string) => ['--import', 'tsx', join(folder, 'servers', file)];
   return [
     ['gridnode', [...program, 'serve', '--port', '0', '--enable-group', 'DATA']],
-    ['bare', server('bare.ts')],
+    [BARE, server('bare.ts')],
     ['node:http', server('node-http.ts')],
   ];
 }

@@ -123,7 +123,8 @@ test('code says nothing that is to be done later, and hides nothing from the com
     /\bTO[D]O\b/,
     /\bFIXM[E]\b/,
     /@ts-(ignore|no[c]heck)/,
-    /(:|\bas|<|,) ?an[y]\b(?! \w)/,
+    // Not in a comment, where it is a word.
+    /^(?!\s*(\/?\*|\/\/)).*(:|\bas|<|,) ?an[y]\b(?! \w)/,
   ];
   assert.deepEqual(findings(code, rules), []);
 });

@@ -61,6 +61,11 @@ export class ServerProcess {
     return this.#port;
   }
 
+  /** Null while it runs, and where a signal ended it. */
+  get exitCode(): number | null {
+    return this.#child.exitCode;
+  }
+
   /** CPU time used so far, all threads, in microseconds. */
   cpuUs(): number | undefined {
     const stat = this.#proc('stat');

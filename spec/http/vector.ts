@@ -36,8 +36,7 @@ export function readVectors(path: string): Vector[] {
 function readVector(section: string): Vector {
   const title = section.slice(0, section.indexOf('\n'));
   const blocks = [...section.matchAll(/^```(\S+)\n([\s\S]*?)^```$/gm)];
-  const block = (name: string): string | undefined =>
-    blocks.find(([, each]) => each === name)?.[2];
+  const block = (name: string): string | undefined => blocks.find(([, each]) => each === name)?.[2];
   const expected = block('expect');
   const request = block('request');
   if (request === undefined || expected === undefined) {

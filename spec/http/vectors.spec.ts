@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { FakeSocket } from './fake-socket.ts';
-import { createTestServer, type TestServer } from './test-server.ts';
 import { readResponses } from './response-reader.ts';
+import { createTestServer, type TestServer } from './test-server.ts';
 import { type ExpectedResponse, readVectors, type Vector } from './vector.ts';
 
 /** Long requests are split at so many places, spread evenly, and not byte by byte. */
@@ -63,11 +63,16 @@ function check(
   const isHead = methods.map(([, method]) => method === 'HEAD');
   const responses = readResponses(text, isHead).filter(({ status }) => status !== 100);
   const statuses = responses.map(({ status }) => status);
-  assert.deepEqual(statuses, expected.map(({ status }) => status), how);
+  assert.deepEqual(
+    statuses,
+    expected.map(({ status }) => status),
+    how,
+  );
   for (const [index, wanted] of expected.entries()) {
     const seen = responses[index];
     const where = `${how}, response ${index + 1}`;
-    assert(seen !== undefined && seen.fields.has('date'), `${where}: Date`);
+    assert(seen !== undefined);
+    assert(seen.fields.has('date'), `${where}: Date`);
     for (const [name, value] of wanted.fields) {
       assert.equal(seen.fields.get(name), value, `${where}: ${name}`);
     }

@@ -59,24 +59,17 @@ export class Exchange {
     this.#end();
   }
 
-  /** An answer with bytes, copied during the call. An empty content type sends none. */
-  respondBytes(
-    status: number,
-    contentType: Span,
-    body: Span,
-    partition: number,
-    sequence: number,
-  ): void {
+  /** A 200 with bytes, copied during the call. An empty content type sends none. */
+  respondBytes(contentType: Span, body: Span, partition: number, sequence: number): void {
     const { length } = body;
     this.#begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
-    this.#writeHead(status, contentType, length);
+    this.#writeHead(contentType, length);
     if (this.request.method !== HEAD) this.#arena.writeBytes(body.bytes, body.start, body.end);
     this.#end();
   }
 
-  /** An answer with bytes that `pinned` keeps in place until they have been sent. */
+  /** A 200 with bytes that `pinned` keeps in place until they have been sent. */
   respondPinned(
-    status: number,
     contentType: Span,
     body: Span,
     pinned: Pinned,
@@ -84,7 +77,7 @@ export class Exchange {
     sequence: number,
   ): void {
     this.#begin(HEAD_BYTES_MAX + contentType.length, partition, sequence);
-    this.#writeHead(status, contentType, body.length);
+    this.#writeHead(contentType, body.length);
     this.#outbox.end();
     if (this.request.method === HEAD) pinned.release();
     else this.#outbox.addPinned(body.bytes, body.start, body.end, pinned);
@@ -114,9 +107,9 @@ export class Exchange {
     this.#outbox.end();
   }
 
-  #writeHead(status: number, contentType: Span, length: number): void {
+  #writeHead(contentType: Span, length: number): void {
     const isLast = this.#owner.decideLast();
-    writeHeadOfContent(this.#arena, this.request, status, contentType, length, isLast);
+    writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
   }
 
   #begin(bytes: number, partition: number, sequence: number): void {

@@ -203,11 +203,7 @@ export class Head {
     const length = target.length;
     if (target.start >= 0) target.start = this.#append(chunk, target.start, target.end);
     target.end = target.start + length;
-    contentType.set(
-      chunk,
-      this.#append(chunk, contentType.start, contentType.end),
-      this.#carried,
-    );
+    contentType.set(chunk, this.#append(chunk, contentType.start, contentType.end), this.#carried);
     if (this.#state === IN_NAME) {
       this.#nameStart = this.#append(chunk, this.#nameStart, this.#nameEnd);
       this.#nameEnd = this.#carried;

@@ -131,7 +131,9 @@ export class Llhttp {
 
   /** There is no getter for the content length: makes sure that it lies where it is read. */
   #checkLayout(): void {
-    const head = Buffer.from('POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx');
+    const head = Buffer.from(
+      'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx',
+    );
     const silent = Object.fromEntries(CALLBACKS.map((name) => [name, () => OK]));
     const pointer = this.allocate();
     this.load(undefined, head, 0, head.length);

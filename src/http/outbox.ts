@@ -5,8 +5,8 @@
  * may go; it never waits.
  */
 import type { Socket } from 'node:net';
-import type { OutputArena } from './arena.ts';
 import { EVERY_PARTITION, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
+import type { OutputArena } from './arena.ts';
 
 /** The most of a long value that is handed to the socket at once, in bytes. */
 const PINNED_WRITE_BYTES_MAX = 65536;
@@ -186,8 +186,7 @@ function dependence(
   sequence: number,
 ): Dependence | undefined {
   if (partition !== EVERY_PARTITION && !hold.holds(partition, sequence)) return undefined;
-  const sequences =
-    partition === EVERY_PARTITION ? hold.sequences() : Float64Array.of(sequence);
+  const sequences = partition === EVERY_PARTITION ? hold.sequences() : Float64Array.of(sequence);
   const waits = { partition, sequences };
   return isHeld(hold, waits) ? waits : undefined;
 }

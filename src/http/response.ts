@@ -3,10 +3,17 @@
  * response with content has Content-Length; 204 has neither. To HEAD the content is left away.
  */
 import type { Span } from '../base/span.ts';
-import * as arenaTexts from './arena.ts';
-import type { OutputArena } from './arena.ts';
+import {
+  EMPTY_200,
+  EMPTY_204,
+  LENGTH_OF_TYPED,
+  type OutputArena,
+  TYPED_200,
+  UNTYPED_200,
+} from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
+import { statusLine } from './status.ts';
 
 /** Room for a head but for its content type and further fields, in bytes. */
 export const HEAD_BYTES_MAX = 320;
@@ -18,32 +25,34 @@ export function writeEmpty(
   status: number,
   isLast: boolean,
 ): void {
-  arena.writeHead(status);
-  if (status !== 204) arena.writePrepared(arenaTexts.NO_CONTENT);
-  writeConnection(arena, request, isLast);
-  arena.writePrepared(arenaTexts.LINE_END);
+  if (isLast || request.version === 10 || (status !== 200 && status !== 204)) {
+    const framing = status === 204 ? '' : 'Content-Length: 0\r\n';
+    arena.writeText(headText(arena, request, status, framing, isLast));
+  } else arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
 }
 
-/** Writes the head of a response with `length` bytes of content. */
+/** Writes the head of a 200 response with `length` bytes of content; an empty type is none. */
 export function writeHeadOfContent(
   arena: OutputArena,
   request: Request,
-  status: number,
   contentType: Span,
   length: number,
   isLast: boolean,
 ): void {
-  arena.writeHead(status);
-  if (contentType.length > 0) {
-    arena.writePrepared(arenaTexts.CONTENT_TYPE);
-    arena.writeBytes(contentType.bytes, contentType.start, contentType.end);
-    arena.writePrepared(arenaTexts.LINE_END);
+  const { bytes, start, end } = contentType;
+  if (isLast || request.version === 10) {
+    const type = start < end ? `Content-Type: ${bytes.toString('latin1', start, end)}\r\n` : '';
+    const framing = `${type}Content-Length: ${length}\r\n`;
+    arena.writeText(headText(arena, request, 200, framing, isLast));
+    return;
   }
-  arena.writePrepared(arenaTexts.CONTENT_LENGTH);
+  if (start < end) {
+    arena.writePrepared(TYPED_200);
+    arena.writeBytes(bytes, start, end);
+    arena.writePrepared(LENGTH_OF_TYPED);
+  } else arena.writePrepared(UNTYPED_200);
   arena.writeNumber(length);
-  arena.writePrepared(arenaTexts.LINE_END);
-  writeConnection(arena, request, isLast);
-  arena.writePrepared(arenaTexts.LINE_END);
+  arena.writeHeadEnd();
 }
 
 /** Writes a whole response; `fieldLines` are further fields, each ended by CR LF. */
@@ -56,17 +65,21 @@ export function writeTextual(
   fieldLines: string,
   isLast: boolean,
 ): void {
-  arena.writeHead(status);
-  if (contentType !== '') arena.writeText(`Content-Type: ${contentType}\r\n`);
-  if (status !== 204) arena.writeText(`Content-Length: ${body.length}\r\n`);
-  arena.writeText(fieldLines);
-  writeConnection(arena, request, isLast);
-  arena.writePrepared(arenaTexts.LINE_END);
+  const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`;
+  const framing = status === 204 ? '' : `Content-Length: ${body.length}\r\n`;
+  arena.writeText(headText(arena, request, status, type + framing + fieldLines, isLast));
   if (request.method !== HEAD) arena.writeBytes(body, 0, body.length);
 }
 
-/** The Connection field where it says something: the end, or to HTTP/1.0 that there is none. */
-function writeConnection(arena: OutputArena, request: Request, isLast: boolean): void {
-  if (isLast) arena.writeText('Connection: close\r\n');
-  else if (request.version === 10) arena.writeText('Connection: keep-alive\r\n');
+/** A head with the Connection field where that says something: the end, or to HTTP/1.0 that not. */
+function headText(
+  arena: OutputArena,
+  request: Request,
+  status: number,
+  fieldLines: string,
+  isLast: boolean,
+): string {
+  const stays = request.version === 10 ? 'Connection: keep-alive\r\n' : '';
+  const connection = isLast ? 'Connection: close\r\n' : stays;
+  return `${statusLine(status)}${arena.dateLine}${fieldLines}${connection}\r\n`;
 }

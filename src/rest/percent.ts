@@ -47,7 +47,9 @@ export class PercentDecoder {
 
 /** The value of two hexadecimal digits; negative when they are none. */
 function hexadecimal(bytes: Buffer, at: number): number {
-  return ((DIGITS[bytes[at] as number] as number) << 4) | (DIGITS[bytes[at + 1] as number] as number);
+  return (
+    ((DIGITS[bytes[at] as number] as number) << 4) | (DIGITS[bytes[at + 1] as number] as number)
+  );
 }
 
 /** Value of each byte as a hexadecimal digit; -1 for others. */

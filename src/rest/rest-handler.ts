@@ -8,8 +8,8 @@ import { Span } from '../base/span.ts';
 import {
   ABSENT,
   ANSWERED,
-  APPLIED,
   type Answer,
+  APPLIED,
   COUNTED,
   type Engine,
   FOUND,
@@ -162,14 +162,14 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   #respondValue(value: Span, contentType: Span, pin: Pin | undefined, answer: Answer): void {
     const { partition, sequence } = answer;
     if (pin === undefined) {
-      this.exchange.respondBytes(200, contentType, value, partition, sequence);
-    } else this.exchange.respondPinned(200, contentType, value, pin, partition, sequence);
+      this.exchange.respondBytes(contentType, value, partition, sequence);
+    } else this.exchange.respondPinned(contentType, value, pin, partition, sequence);
   }
 
   #respondCount(answer: Answer): void {
     const digits = Buffer.from(String(answer.count));
     this.key.set(digits, 0, digits.length);
-    this.exchange.respondBytes(200, TEXT_PLAIN, this.key, answer.partition, answer.sequence);
+    this.exchange.respondBytes(TEXT_PLAIN, this.key, answer.partition, answer.sequence);
   }
 
   #respondUnavailable(outcome: number): void {

@@ -7,7 +7,16 @@
  * a name (INTERFACE: names, keys, values).
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
-import { allowedMethods, DELETE, GET, HEAD, methodBit, OPTIONS, POST, PUT } from '../http/methods.ts';
+import {
+  allowedMethods,
+  DELETE,
+  GET,
+  HEAD,
+  methodBit,
+  OPTIONS,
+  POST,
+  PUT,
+} from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
 import { type Action, PREFIXES, type Prefix, ROUTES, type Route } from './routes.ts';
 
@@ -91,7 +100,8 @@ export class Router {
     parts.keyStart = nameEnd + 1;
     parts.keyEnd = end;
     for (let at = parts.keyStart; at < end; at++) if (bytes[at] === SLASH) return UNKNOWN_DATA;
-    const isSize = end - parts.keyStart === SIZE.length && startsWith(bytes, parts.keyStart, end, SIZE);
+    const isSize =
+      end - parts.keyStart === SIZE.length && startsWith(bytes, parts.keyStart, end, SIZE);
     return isSize ? this.#queueSize : this.#queuePoll;
   }
 
@@ -162,9 +172,9 @@ function startsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): 
 
 /** The path with its parts decoded; an encoded slash stays, since it parts nothing. */
 function decodedPath(raw: string): string {
-  return raw.replace(/%([0-9A-Fa-f]{2})/g, (escape, digits: string) => {
+  return raw.replace(/%([0-9A-Fa-f]{2})/g, (whole, digits: string) => {
     const byte = Number.parseInt(digits, 16);
-    return byte === SLASH ? escape : String.fromCharCode(byte);
+    return byte === SLASH ? whole : String.fromCharCode(byte);
   });
 }
 

@@ -15,6 +15,8 @@
 const BITS_MIN = 4;
 const BITS_MAX = 28;
 const PAIR_BYTES = 8;
+/** Where a walk over everything ends; hashes are below. */
+export const WALK_END = 2 ** 32;
 
 /** What a walk calls for each entry: true to remove it. Must not change the table otherwise. */
 export interface Visitor {
@@ -116,25 +118,27 @@ export class HashIndex {
 
   /**
    * Shows the visitor the entries whose hash, unsigned, is at least `from`: about `places` of the
-   * table at a time. Returns where to go on; 2^32 when all have been shown.
+   * table at a time. Returns where to go on; WALK_END when all have been shown.
    */
   walk(from: number, places: number, visitor: Visitor): number {
     const shift = 32 - this.#bits;
     const width = 2 ** shift;
-    const end = Math.min((Math.floor(from / width) + places) * width, 2 ** 32);
     const mask = 2 ** this.#bits - 1;
+    const start = Math.floor(from / width);
+    const end = Math.min((start + places) * width, WALK_END);
     const last = Math.floor((end - 1) / width);
-    let steps = last - Math.floor(from / width);
     // Entries of these hashes may stand behind their places, up to the end of the run.
-    for (let place = Math.floor(from / width); ; place = (place + 1) & mask) {
+    for (let at = start; ; at++) {
+      const place = at & mask;
       for (;;) {
         const address = this.#table[2 * place + 1]!;
         const hash = this.#table[2 * place]! >>> 0;
-        if (address === 0 || hash < from || hash >= end || !visitor.visit(address)) break;
+        if (address === 0 || hash < from || hash >= end) break;
+        // What stands at the front but belongs to the table's end is met past the end, and not else.
+        if (hash >>> shift > place !== at > mask || !visitor.visit(address)) break;
         this.remove(place);
       }
-      if (steps <= 0 && this.#table[2 * place + 1] === 0) return end;
-      steps--;
+      if (at >= last && this.#table[2 * place + 1] === 0) return end;
     }
   }
 

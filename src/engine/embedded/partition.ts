@@ -2,7 +2,7 @@
  * One partition: the log with its records and the index that finds entries and names in it. Costs
  * nothing until something is written to it, and next to nothing once that is gone again.
  */
-import { HashIndex, type Visitor } from './hash-index.ts';
+import { HashIndex, type Visitor, WALK_END } from './hash-index.ts';
 import type { KeyWords } from './key-words.ts';
 import type { MemoryMeter } from './memory-meter.ts';
 import { hasKeyAt } from './record.ts';
@@ -11,8 +11,6 @@ import type { SegmentPool } from './segment-pool.ts';
 
 /** Places of an index; a hash has no more bits than this needs by far. */
 const INDEX_BITS_MAX = 28;
-/** Where a walk over the whole index ends; hashes are below. */
-export const WALK_END = 2 ** 32;
 
 export class Partition {
   readonly number: number;

@@ -8,9 +8,9 @@
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Cleaner } from './cleaner.ts';
-import type { Visitor } from './hash-index.ts';
+import { type Visitor, WALK_END } from './hash-index.ts';
 import type { NameTable } from './name-table.ts';
-import { type Partition, WALK_END } from './partition.ts';
+import type { Partition } from './partition.ts';
 import { KIND_ENTRY, kindAt, ownerAt } from './record.ts';
 import type { RecordStore } from './record-store.ts';
 

@@ -1,0 +1,29 @@
+/** A socket that takes whatever is written and keeps nothing: what is left is the server's own cost. */
+import { EventEmitter } from 'node:events';
+import type { FakeSocket } from '../../spec/http/fake-socket.ts';
+
+export class NullSocket extends EventEmitter {
+  readonly writableLength = 0;
+  readonly writableEnded = false;
+  bytesWritten = 0;
+
+  /** As the type that a test server connects. */
+  get asFake(): FakeSocket {
+    return { socket: this } as unknown as FakeSocket;
+  }
+
+  write(bytes: Buffer, callback?: () => void): boolean {
+    this.bytesWritten += bytes.length;
+    if (callback) process.nextTick(callback);
+    return true;
+  }
+
+  receive(bytes: Buffer): void {
+    this.emit('data', bytes);
+  }
+
+  end(): void {}
+  pause(): void {}
+  resume(): void {}
+  destroy(): void {}
+}

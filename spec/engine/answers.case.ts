@@ -1,0 +1,126 @@
+/** What the contract promises of answers, of who reads them, and of a closed engine. Part of the suite in engine.case.ts. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  ABSENT,
+  APPLIED,
+  NO_PARTITION,
+  type Pin,
+  UNAVAILABLE,
+  VALUE_COPY_BYTES_MAX,
+} from '../../src/engine/engine.ts';
+import { copied, Keeper, span } from './answers.ts';
+import { type OpenSubject, withSubject } from './subject.ts';
+
+export function answerCases(name: string, open: OpenSubject): void {
+  describe(`${name}: answers`, () => {
+    it(
+      'a receiver may call the engine, and its own answer stays as it is',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        await asker.set('m', 'k', 'before', 'old/type');
+        const inner = new Keeper();
+        const seen: unknown[] = [];
+        const outer = new Keeper((answer) => {
+          const before = copied(answer);
+          engine.set(span('m'), span('k'), span('after!'), span('new/type'), inner);
+          for (let index = 0; index < 2000; index++) {
+            engine.set(span('n'), span(`${index}`), span('x'.repeat(500)), span(''), new Keeper());
+            engine.delete(span('n'), span(`${index}`), new Keeper());
+          }
+          seen.push(before, copied(answer));
+        });
+        engine.get(span('m'), span('k'), outer);
+        await quiet();
+        await outer.answered;
+        assert.deepEqual(seen[1], seen[0]);
+        assert.equal((await inner.answered).outcome, APPLIED);
+        assert.equal((await asker.get('m', 'k')).value, 'after!');
+      }),
+    );
+
+    it(
+      'a polled value stays until its receiver returns',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        await asker.offer('q', 'item', 'some/type');
+        const seen: string[] = [];
+        const keeper = new Keeper((answer) => {
+          for (let index = 0; index < 100; index++) {
+            engine.offer(span('q'), span('another'), span('other/type'), new Keeper());
+          }
+          seen.push(copied(answer).value, copied(answer).contentType);
+        });
+        engine.poll(span('q'), keeper);
+        await quiet();
+        await keeper.answered;
+        assert.deepEqual(seen, ['item', 'some/type']);
+      }),
+    );
+
+    it(
+      'a pinned value stays whatever happens to its entry',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        const length = VALUE_COPY_BYTES_MAX + 1;
+        await asker.set('m', 'k', 'a'.repeat(length));
+        const pins: Pin[] = [];
+        const pinned = span('');
+        for (let count = 0; count < 2; count++) {
+          const keeper = new Keeper((answer) => {
+            pins.push(answer.pin());
+            pinned.copyFrom(answer.value);
+          });
+          engine.get(span('m'), span('k'), keeper);
+          await keeper.answered;
+        }
+        await asker.set('m', 'k', 'b'.repeat(length));
+        await asker.set('m', 'k', 'c'.repeat(length));
+        await asker.delete('m', 'k');
+        for (let index = 0; index < 10; index++)
+          await asker.set('m', `${index}`, 'd'.repeat(length));
+        await quiet();
+        assert.equal(
+          copied({ value: pinned, contentType: span('') } as never).value,
+          'a'.repeat(length),
+        );
+        for (const pin of pins) pin.release();
+      }),
+    );
+  });
+
+  describe(`${name}: close`, () => {
+    it(
+      'answers takes that wait ABSENT, and everything later UNAVAILABLE',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        await asker.set('m', 'k', 'v');
+        await asker.offer('q', 'a');
+        const { hold } = await asker.take('q');
+        const waiting = asker.wait('other', 1000);
+        const sequences = engine.sequences();
+        engine.close();
+        await quiet();
+        assert.equal(waiting.keeper.seen?.outcome, ABSENT);
+        const later = await Promise.all([
+          asker.get('m', 'k'),
+          asker.set('m', 'k', 'v'),
+          asker.delete('m', 'k'),
+          asker.clear('m'),
+          asker.size('m'),
+          asker.offer('q', 'a'),
+          asker.peek('q'),
+          asker.queueSize('q'),
+          asker.poll('q'),
+          asker.take('q'),
+          asker.settle(hold, true),
+          asker.wait('q', 1000).keeper.answered,
+        ]);
+        for (const answer of later) {
+          assert.equal(answer.outcome, UNAVAILABLE);
+          assert.equal(answer.partition, NO_PARTITION);
+        }
+        engine.cancel(waiting.ticket);
+        engine.cancelAll();
+        engine.close();
+        assert.deepEqual(engine.sequences(), sequences);
+      }),
+    );
+  });
+}

@@ -1,0 +1,144 @@
+/**
+ * Asks an engine and copies its answers, whenever they come, so that tests can look at them later:
+ * works on any engine, whether it answers during the call or in a later turn.
+ */
+import { Span } from '../../src/base/span.ts';
+import type { Answer, Engine, Outcome, Receiver } from '../../src/engine/engine.ts';
+
+/** A copy of an answer. */
+export interface Seen {
+  readonly outcome: Outcome;
+  readonly partition: number;
+  readonly sequence: number;
+  readonly value: string;
+  readonly contentType: string;
+  readonly count: number;
+  readonly hold: number;
+}
+
+/** A receiver that keeps what it gets; may be used for one operation only. */
+export class Keeper implements Receiver {
+  /** The answer, as soon as there is one. */
+  seen: Seen | undefined;
+  readonly answered: Promise<Seen>;
+  #resolve: (seen: Seen) => void = () => {};
+  readonly #also: ((answer: Answer) => void) | undefined;
+
+  /** `also` is called inside onAnswer, after the copy. */
+  constructor(also?: (answer: Answer) => void) {
+    this.#also = also;
+    this.answered = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  get isAnswered(): boolean {
+    return this.seen !== undefined;
+  }
+
+  onAnswer(answer: Answer): void {
+    if (this.seen !== undefined) throw new Error('Answered twice');
+    this.seen = copied(answer);
+    this.#resolve(this.seen);
+    this.#also?.(answer);
+  }
+}
+
+export function copied(answer: Answer): Seen {
+  return {
+    outcome: answer.outcome,
+    partition: answer.partition,
+    sequence: answer.sequence,
+    value: answer.value.toBuffer().toString('latin1'),
+    contentType: answer.contentType.toBuffer().toString('latin1'),
+    count: answer.count,
+    hold: answer.hold,
+  };
+}
+
+/** A span of its own over the text's bytes, one a character, not at the buffer's start. */
+export function span(text: string | Buffer): Span {
+  const bytes = typeof text === 'string' ? Buffer.from(text, 'latin1') : text;
+  return new Span().set(
+    Buffer.concat([Buffer.from('<<<'), bytes, Buffer.from('>')]),
+    3,
+    3 + bytes.length,
+  );
+}
+
+type Bytes = string | Buffer;
+
+/** The engine's operations on texts, each with a promise of its answer. */
+export class Asker {
+  readonly engine: Engine;
+
+  constructor(engine: Engine) {
+    this.engine = engine;
+  }
+
+  get(map: Bytes, key: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.get(span(map), span(key), keeper));
+  }
+
+  set(map: Bytes, key: Bytes, value: Bytes, contentType: Bytes = ''): Promise<Seen> {
+    return this.#ask((keeper) =>
+      this.engine.set(span(map), span(key), span(value), span(contentType), keeper),
+    );
+  }
+
+  delete(map: Bytes, key: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.delete(span(map), span(key), keeper));
+  }
+
+  clear(map: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.clear(span(map), keeper));
+  }
+
+  size(map: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.size(span(map), keeper));
+  }
+
+  offer(queue: Bytes, value: Bytes, contentType: Bytes = ''): Promise<Seen> {
+    return this.#ask((keeper) =>
+      this.engine.offer(span(queue), span(value), span(contentType), keeper),
+    );
+  }
+
+  peek(queue: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.peek(span(queue), keeper));
+  }
+
+  queueSize(queue: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.queueSize(span(queue), keeper));
+  }
+
+  poll(queue: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.poll(span(queue), keeper));
+  }
+
+  /** A take that does not wait. */
+  take(queue: Bytes): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.take(span(queue), 0, keeper));
+  }
+
+  settle(hold: number, confirm: boolean): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.settle(hold, confirm, keeper));
+  }
+
+  /** A take that may wait: its receiver and its ticket. */
+  wait(queue: Bytes, timeoutMs: number, also?: (answer: Answer) => void): Waiting {
+    const keeper = new Keeper(also);
+    return { keeper, ticket: this.engine.take(span(queue), timeoutMs, keeper) };
+  }
+
+  async #ask(call: (keeper: Keeper) => void): Promise<Seen> {
+    const keeper = new Keeper();
+    call(keeper);
+    return keeper.answered;
+  }
+}
+
+export interface Waiting {
+  readonly keeper: Keeper;
+  readonly ticket: number;
+}

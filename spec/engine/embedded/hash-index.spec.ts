@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { HashIndex, type Visitor, WALK_END } from '../../../src/engine/embedded/hash-index.ts';
+
+/** Adds an entry as a partition does. */
+function insert(index: HashIndex, hash: number, address: number): void {
+  if (index.bitsToInsert !== index.bits) index.resize(index.bitsToInsert);
+  index.insert(hash, address);
+}
+
+function remove(index: HashIndex, hash: number, address: number): void {
+  index.remove(index.find(hash, address));
+  if (index.bitsToShrink !== index.bits) index.resize(index.bitsToShrink);
+}
+
+function addressesOf(index: HashIndex, hash: number): number[] {
+  const addresses: number[] = [];
+  for (let place = index.first(hash); place >= 0; place = index.after(place, hash)) {
+    addresses.push(index.address(place));
+  }
+  return addresses.sort((a, b) => a - b);
+}
+
+class Collector implements Visitor {
+  readonly seen: number[] = [];
+  readonly #removes: (address: number) => boolean;
+
+  constructor(removes: (address: number) => boolean = () => false) {
+    this.#removes = removes;
+  }
+
+  visit(address: number): boolean {
+    this.seen.push(address);
+    return this.#removes(address);
+  }
+}
+
+/** Hashes that often collide, also at the table's ends. */
+const hashes = fc.oneof(
+  fc.constantFrom(0, 1, -1, -2, 0x7fffffff, -0x80000000, -0x10000000),
+  fc.integer({ min: -0x80000000, max: 0x7fffffff }),
+);
+
+describe('HashIndex', () => {
+  it('behaves like a list of hashes by address, with growth and shrinking', () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ insert: hashes }) },
+      { weight: 2, arbitrary: fc.record({ remove: fc.nat(1000) }) },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 300, size: 'max' }), (steps) => {
+        const index = new HashIndex();
+        const model = new Map<number, number>();
+        let next = 1;
+        for (const action of steps) {
+          if ('insert' in action) {
+            insert(index, action.insert, next);
+            model.set(next++, action.insert);
+          } else if (model.size > 0) {
+            const [address, hash] = [...model][action.remove % model.size]!;
+            remove(index, hash, address);
+            model.delete(address);
+          }
+          assert.equal(index.count, model.size);
+        }
+        for (const hash of new Set(model.values())) {
+          const expected = [...model].filter(([, other]) => other === hash).map(([at]) => at);
+          assert.deepEqual(
+            addressesOf(index, hash),
+            expected.sort((a, b) => a - b),
+          );
+        }
+        assert.deepEqual(
+          addressesOf(index, 12345),
+          [...model].filter(([, hash]) => hash === 12345).map(([at]) => at),
+        );
+      }),
+    );
+  });
+
+  it('walk meets what stands throughout once, whatever is done between its steps', () => {
+    const between = fc.array(
+      fc.oneof(fc.record({ insert: hashes }), fc.record({ remove: fc.nat(1000) })),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(
+        fc.array(hashes, { minLength: 1, maxLength: 120, size: 'max' }),
+        fc.array(between, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 20 }),
+        (first, changes, places) => {
+          const index = new HashIndex();
+          const model = new Map<number, number>();
+          let next = 1;
+          const add = (hash: number) => {
+            insert(index, hash, next);
+            model.set(next++, hash);
+          };
+          first.forEach(add);
+          const standing = new Set(model.keys());
+          const collector = new Collector();
+          let steps = 0;
+          for (let from = 0; from < WALK_END; steps++) {
+            from = index.walk(from, places, collector);
+            for (const action of changes[steps % changes.length]!) {
+              if ('insert' in action) {
+                if (model.size < 500) add(action.insert);
+              } else if (model.size > 1) {
+                const [address, hash] = [...model][action.remove % model.size]!;
+                remove(index, hash, address);
+                model.delete(address);
+                standing.delete(address);
+              }
+            }
+          }
+          const times = new Map<number, number>();
+          for (const address of collector.seen) times.set(address, (times.get(address) ?? 0) + 1);
+          for (const address of standing) assert.equal(times.get(address), 1);
+        },
+      ),
+    );
+  });
+
+  it('walk removes what its visitor says, and only that', () => {
+    fc.assert(
+      fc.property(
+        fc.array(hashes, { maxLength: 200, size: 'max' }),
+        fc.integer({ min: 1, max: 50 }),
+        (all, places) => {
+          const index = new HashIndex();
+          all.forEach((hash, at) => {
+            insert(index, hash, at + 1);
+          });
+          const collector = new Collector((address) => address % 3 === 0);
+          for (let from = 0; from < WALK_END; ) from = index.walk(from, places, collector);
+          assert.equal(index.count, all.filter((_, at) => (at + 1) % 3 !== 0).length);
+          all.forEach((hash, at) => {
+            assert.equal(addressesOf(index, hash).includes(at + 1), (at + 1) % 3 !== 0);
+          });
+        },
+      ),
+    );
+  });
+});

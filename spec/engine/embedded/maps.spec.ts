@@ -1,0 +1,151 @@
+/** The record store against a plain Map: growth, deletes, clears, reuse, every size, many maps. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { ABSENT, APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { AtOnce } from './at-once.ts';
+
+/** Lengths of values: tiny, usual, near what is copied in words, long records, values of their own. */
+const lengths = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 0, max: 160 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 1000, max: 9000 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 16_300, max: 16_400 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 65_500, max: 66_000 }) },
+);
+const maps = fc.constantFrom('a', 'b', 'c', 'a longer name of a map');
+const keys = fc.oneof(
+  fc.nat(60).map(String),
+  fc.nat(6).map((n) => 'k'.repeat(n * 37)),
+);
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 12,
+      arbitrary: fc.record({ set: keys, map: maps, length: lengths, type: fc.nat(4) }),
+    },
+    { weight: 5, arbitrary: fc.record({ delete: keys, map: maps }) },
+    { weight: 1, arbitrary: fc.record({ clear: maps }) },
+    { weight: 1, arbitrary: fc.record({ pass: fc.nat(20) }) },
+  ),
+  { maxLength: 400, size: 'max' },
+);
+
+interface Entry {
+  readonly value: string;
+  readonly type: string;
+}
+
+/** A model of all maps, by name and key. */
+class Model {
+  readonly entries = new Map<string, Map<string, Entry>>();
+
+  map(name: string): Map<string, Entry> {
+    let map = this.entries.get(name);
+    if (map === undefined) this.entries.set(name, (map = new Map()));
+    return map;
+  }
+}
+
+function agree(engine: AtOnce, model: Model): void {
+  for (const [name, map] of model.entries) {
+    assert.equal(engine.size(name), map.size);
+    for (const [key, entry] of map) {
+      const answer = engine.get(name, key);
+      assert.equal(answer.outcome, FOUND, `${name}/${key}`);
+      assert.ok(answer.value === entry.value, `${name}/${key}`);
+      assert.equal(answer.contentType, entry.type);
+    }
+  }
+}
+
+function run(partitionCount: number, memoryBytesMax: number, actions: readonly Step[]): void {
+  const clock = new FakeClock();
+  const engine = new EmbeddedEngine({
+    partitionCount,
+    clock,
+    memoryBytesMax,
+    queueCapacity: () => 1,
+    hashSeed: Buffer.from('12345678'),
+  });
+  const ask = new AtOnce(engine);
+  const model = new Model();
+  let fill = 0;
+  for (const action of actions) {
+    if ('set' in action) {
+      const value = Buffer.alloc(action.length, String.fromCharCode(33 + (fill++ % 90)));
+      const type = action.type === 0 ? '' : `type/${action.type}`;
+      const { outcome } = ask.set(action.map, action.set, value, type);
+      if (outcome === APPLIED) {
+        model.map(action.map).set(action.set, { value: value.toString('latin1'), type });
+      } else {
+        assert.equal(outcome, MEMORY_FULL);
+        assert.ok(Number.isFinite(memoryBytesMax));
+      }
+    } else if ('delete' in action) {
+      assert.equal(ask.delete(action.map, action.delete).outcome, APPLIED);
+      model.map(action.map).delete(action.delete);
+      assert.equal(ask.get(action.map, action.delete).outcome, ABSENT);
+    } else if ('clear' in action) {
+      ask.clear(action.clear);
+      model.map(action.clear).clear();
+    } else {
+      clock.advance(action.pass);
+    }
+    assert.ok(engine.memoryBytes <= memoryBytesMax);
+  }
+  agree(ask, model);
+  for (const [name, map] of model.entries) for (const key of map.keys()) ask.delete(name, key);
+  clock.advance(10_000);
+  assert.equal(engine.memoryBytes, 0);
+  assert.equal(clock.timerCount, 0);
+}
+
+type Step = NonNullable<(typeof steps extends fc.Arbitrary<infer T> ? T : never)[number]>;
+
+describe('the maps of an embedded engine', () => {
+  it('behave like plain Maps, and leave nothing behind', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(1, 3, 271), steps, (partitionCount, actions) => {
+        run(partitionCount, Number.POSITIVE_INFINITY, actions);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('refuse what memory is lacking for, change nothing then, and go on', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 200_000, max: 600_000 }), steps, (bytes, actions) => {
+        run(1, bytes, actions);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('hold 200,000 entries through overwriting, deleting, and clearing', () => {
+    const clock = new FakeClock();
+    const engine = new EmbeddedEngine({ partitionCount: 7, clock, queueCapacity: () => 1 });
+    const ask = new AtOnce(engine);
+    const value = (index: number) => Buffer.from(`value ${index} `.repeat(1 + (index % 9)));
+    const count = 100_000;
+    for (let index = 0; index < count; index++) {
+      ask.set('m', `key ${index}`, value(index));
+      ask.set('n', `key ${index}`, value(index + 1));
+    }
+    for (let index = 0; index < count; index += 3) ask.delete('m', `key ${index}`);
+    for (let index = 1; index < count; index += 3) ask.set('m', `key ${index}`, value(index + 2));
+    assert.equal(ask.clear('n').outcome, APPLIED);
+    assert.equal(ask.size('n'), 0);
+    for (let index = 0; index < count; index += 2) ask.set('n', `key ${index}`, value(index));
+    clock.advance(60_000);
+    for (let index = 0; index < count; index++) {
+      const expected = value(index % 3 === 1 ? index + 2 : index).toString();
+      assert.equal(ask.get('m', `key ${index}`).value, index % 3 === 0 ? '' : expected);
+      assert.equal(
+        ask.get('n', `key ${index}`).value,
+        index % 2 === 0 ? value(index).toString() : '',
+      );
+    }
+  });
+});

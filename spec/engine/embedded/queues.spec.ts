@@ -1,0 +1,198 @@
+/** Queues against a plain array: holds, returns and confirms in any order, growth, capacity. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { ABSENT, APPLIED, FOUND, MEMORY_FULL, QUEUE_FULL } from '../../../src/engine/engine.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { AtOnce } from './at-once.ts';
+
+const CAPACITY = 2500;
+
+interface Item {
+  readonly number: number;
+  readonly length: number;
+  held: boolean;
+}
+
+/** Many of one kind in a row, so that rings grow long and become short again. */
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({ offer: fc.integer({ min: 1, max: 900 }), length: fc.nat(60) }),
+    },
+    { weight: 2, arbitrary: fc.record({ poll: fc.integer({ min: 1, max: 900 }) }) },
+    { weight: 2, arbitrary: fc.record({ take: fc.integer({ min: 1, max: 40 }) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        settle: fc.integer({ min: 1, max: 30 }),
+        which: fc.nat(1000),
+        confirm: fc.boolean(),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ set: fc.integer({ min: 1, max: 200 }) }) },
+  ),
+  { maxLength: 40, size: 'max' },
+);
+type Step = NonNullable<(typeof steps extends fc.Arbitrary<infer T> ? T : never)[number]>;
+
+/** An array of items that does what a queue does. */
+class Model {
+  readonly items: Item[] = [];
+  readonly holds = new Map<number, Item>();
+
+  get available(): Item[] {
+    return this.items.filter((item) => !item.held);
+  }
+
+  remove(item: Item): void {
+    this.items.splice(this.items.indexOf(item), 1);
+  }
+}
+
+function content(number: number, length: number): Buffer {
+  return Buffer.from(`${number}:`.padEnd(length, '.'));
+}
+
+class Run {
+  readonly #ask: AtOnce;
+  readonly #model = new Model();
+  #next = 0;
+
+  constructor(ask: AtOnce) {
+    this.#ask = ask;
+  }
+
+  step(action: Step): void {
+    const model = this.#model;
+    if ('offer' in action) {
+      for (let count = 0; count < action.offer; count++) this.#offer(action.length * count);
+    } else if ('poll' in action) {
+      for (let count = 0; count < action.poll; count++) this.#poll();
+    } else if ('take' in action) {
+      for (let count = 0; count < action.take; count++) this.#take();
+    } else if ('settle' in action) {
+      for (let count = 0; count < action.settle && model.holds.size > 0; count++) {
+        const [hold, item] = [...model.holds][(action.which * (count + 1)) % model.holds.size]!;
+        assert.equal(this.#ask.settle(hold, action.confirm).outcome, APPLIED);
+        model.holds.delete(hold);
+        item.held = false;
+        if (action.confirm) model.remove(item);
+      }
+    } else {
+      // Entries in the same partition, so that the cleaner moves items and parts of rings.
+      for (let count = 0; count < action.set; count++) {
+        this.#ask.set('m', `${count % 20}`, Buffer.alloc(((count + this.#next) * 31) % 3000));
+      }
+    }
+    assert.equal(this.#ask.queueSize('q'), model.available.length);
+    assert.equal(this.#ask.peek('q').outcome, model.available.length === 0 ? ABSENT : FOUND);
+  }
+
+  /** Takes everything out. */
+  finish(): void {
+    for (const [hold, item] of this.#model.holds) {
+      this.#ask.settle(hold, false);
+      item.held = false;
+    }
+    while (this.#model.items.length > 0) this.#poll();
+    this.#poll();
+    for (let count = 0; count < 20; count++) this.#ask.delete('m', `${count}`);
+  }
+
+  #offer(length: number): void {
+    const full = this.#model.items.length >= CAPACITY;
+    const { outcome } = this.#ask.offer('q', content(this.#next, length % 4000), 'a/type');
+    if (outcome === MEMORY_FULL) return;
+    assert.equal(outcome, full ? QUEUE_FULL : APPLIED);
+    if (full) return;
+    this.#model.items.push({ number: this.#next, length: length % 4000, held: false });
+    this.#next++;
+  }
+
+  #poll(): void {
+    const item = this.#model.items.find((other) => !other.held);
+    const answer = this.#ask.poll('q');
+    assert.equal(answer.value, item ? content(item.number, item.length).toString() : '');
+    if (item) this.#model.remove(item);
+  }
+
+  #take(): void {
+    const item = this.#model.items.find((other) => !other.held);
+    const answer = this.#ask.take('q');
+    assert.equal(answer.outcome, item ? FOUND : ABSENT);
+    if (!item) return;
+    assert.equal(answer.value, content(item.number, item.length).toString());
+    item.held = true;
+    this.#model.holds.set(answer.hold, item);
+  }
+}
+
+function newEngine(memoryBytesMax: number): EmbeddedEngine {
+  return new EmbeddedEngine({
+    partitionCount: 1,
+    clock: new FakeClock(),
+    memoryBytesMax,
+    queueCapacity: () => CAPACITY,
+  });
+}
+
+describe('a queue of an embedded engine', () => {
+  it('behaves like an array of items that can be held', () => {
+    fc.assert(
+      fc.property(steps, (actions) => {
+        const engine = newEngine(Number.POSITIVE_INFINITY);
+        const ask = new AtOnce(engine);
+        ask.offer('another', Buffer.from('x'));
+        const before = engine.memoryBytes;
+        const run = new Run(ask);
+        for (const action of actions) run.step(action);
+        run.finish();
+        ask.set('m', 'k', Buffer.alloc(10));
+        ask.delete('m', 'k');
+        assert.ok(engine.memoryBytes <= before + 100_000);
+        assert.equal(ask.poll('another').value, 'x');
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('loses and invents nothing when memory is full', () => {
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 400_000, max: 1_000_000 }), (actions, bytes) => {
+        const engine = newEngine(bytes);
+        const run = new Run(new AtOnce(engine));
+        for (const action of actions) run.step(action);
+        run.finish();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('asks for its capacity when it comes to be, by its name', () => {
+    const names: string[] = [];
+    const engine = new EmbeddedEngine({
+      partitionCount: 3,
+      clock: new FakeClock(),
+      queueCapacity: (queue) => names.push(queue.toString()),
+    });
+    const ask = new AtOnce(engine);
+    for (const queue of ['a', 'a', 'b', 'b', 'b']) ask.offer(queue, Buffer.from('x'));
+    assert.deepEqual(names, ['a', 'b']);
+    assert.equal(ask.queueSize('a'), 1);
+    assert.equal(ask.queueSize('b'), 2);
+    ask.poll('a');
+    ask.offer('a', Buffer.from('x'));
+    assert.deepEqual(names, ['a', 'b', 'a']);
+  });
+
+  it('a hold that has ended cannot be settled', () => {
+    const ask = new AtOnce(newEngine(Number.POSITIVE_INFINITY));
+    ask.offer('q', Buffer.from('x'));
+    const { hold } = ask.take('q');
+    ask.settle(hold, true);
+    assert.throws(() => ask.settle(hold, true), /Cannot settle hold/);
+  });
+});

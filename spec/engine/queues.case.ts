@@ -1,0 +1,115 @@
+/** What the contract promises of queues. Part of the suite in engine.case.ts. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';
+import { type OpenSubject, SMALL_CAPACITY, withSubject } from './subject.ts';
+
+export function queueCases(name: string, open: OpenSubject): void {
+  describe(`${name}: queues`, () => {
+    it(
+      'items are polled in the order offered, with their content types',
+      withSubject(open, async (asker) => {
+        for (let index = 0; index < 3000; index++) {
+          assert.equal(
+            (await asker.offer('q', `item ${index}`, `type/${index % 5}`)).outcome,
+            APPLIED,
+          );
+        }
+        assert.equal((await asker.queueSize('q')).count, 3000);
+        for (let index = 0; index < 3000; index++) {
+          const answer = await asker.poll('q');
+          assert.equal(answer.outcome, FOUND);
+          assert.equal(answer.value, `item ${index}`);
+          assert.equal(answer.contentType, `type/${index % 5}`);
+        }
+        assert.equal((await asker.poll('q')).outcome, ABSENT);
+        assert.equal((await asker.queueSize('q')).count, 0);
+      }),
+    );
+
+    it(
+      'peek shows the next item and leaves it',
+      withSubject(open, async (asker) => {
+        assert.equal((await asker.peek('q')).outcome, ABSENT);
+        await asker.offer('q', 'a', 't');
+        await asker.offer('q', 'b');
+        for (let round = 0; round < 2; round++) {
+          const answer = await asker.peek('q');
+          assert.equal(answer.value, 'a');
+          assert.equal(answer.contentType, 't');
+        }
+        assert.equal((await asker.queueSize('q')).count, 2);
+      }),
+    );
+
+    it(
+      'an offer to a full queue is QUEUE_FULL and changes nothing',
+      withSubject(open, async (asker) => {
+        for (let index = 0; index < SMALL_CAPACITY; index++) await asker.offer('small', `${index}`);
+        const full = await asker.offer('small', 'more');
+        assert.equal(full.outcome, QUEUE_FULL);
+        assert.equal((await asker.queueSize('small')).count, SMALL_CAPACITY);
+        assert.equal((await asker.poll('small')).value, '0');
+        assert.equal((await asker.offer('small', 'more')).outcome, APPLIED);
+        assert.equal((await asker.offer('small', 'still more')).outcome, QUEUE_FULL);
+      }),
+    );
+
+    it(
+      'a held item counts against the capacity, not in the size',
+      withSubject(open, async (asker) => {
+        for (let index = 0; index < SMALL_CAPACITY; index++) await asker.offer('small', `${index}`);
+        const taken = await asker.take('small');
+        assert.equal(taken.outcome, FOUND);
+        assert.equal(taken.value, '0');
+        assert.equal((await asker.queueSize('small')).count, SMALL_CAPACITY - 1);
+        assert.equal((await asker.offer('small', 'more')).outcome, QUEUE_FULL);
+        assert.equal((await asker.peek('small')).value, '1');
+        assert.equal((await asker.settle(taken.hold, true)).outcome, APPLIED);
+        assert.equal((await asker.offer('small', 'more')).outcome, APPLIED);
+      }),
+    );
+
+    it(
+      'returned items come first again, in their old order, however they return',
+      withSubject(open, async (asker) => {
+        for (const item of 'abcdef') await asker.offer('q', item);
+        const holds: number[] = [];
+        for (let count = 0; count < 4; count++) holds.push((await asker.take('q')).hold);
+        for (const index of [2, 0, 3]) await asker.settle(holds[index]!, false);
+        assert.equal((await asker.queueSize('q')).count, 5);
+        assert.equal((await asker.poll('q')).value, 'a');
+        await asker.settle(holds[1]!, false);
+        for (const item of 'bcdef') assert.equal((await asker.poll('q')).value, item);
+        assert.equal((await asker.poll('q')).outcome, ABSENT);
+      }),
+    );
+
+    it(
+      'a confirmed item never comes back',
+      withSubject(open, async (asker) => {
+        await asker.offer('q', 'a');
+        await asker.offer('q', 'b');
+        const first = await asker.take('q');
+        const second = await asker.take('q');
+        await asker.settle(second.hold, true);
+        await asker.settle(first.hold, false);
+        assert.equal((await asker.poll('q')).value, 'a');
+        assert.equal((await asker.poll('q')).outcome, ABSENT);
+      }),
+    );
+
+    it(
+      'an item of 0 bytes and one of 8 MiB come back',
+      withSubject(open, async (asker) => {
+        const long = 'l'.repeat(8 * 1024 * 1024);
+        await asker.offer('q', '');
+        await asker.offer('q', long);
+        const empty = await asker.poll('q');
+        assert.equal(empty.outcome, FOUND);
+        assert.equal(empty.value, '');
+        assert.equal((await asker.poll('q')).value, long);
+      }),
+    );
+  });
+}

@@ -1,0 +1,36 @@
+/** The engine that a test of the contract runs on. */
+import type { Engine } from '../../src/engine/engine.ts';
+import { Asker } from './answers.ts';
+
+/** An empty engine. Its queues have the capacity that subjectCapacity says. */
+export interface Subject {
+  readonly engine: Engine;
+  /** Ends the turn, and waits until nothing is under way. */
+  quiet(): Promise<void>;
+  /** Lets time pass for takes that wait. */
+  advance(ms: number): Promise<void>;
+}
+
+export type OpenSubject = () => Promise<Subject>;
+
+export const SMALL_CAPACITY = 3;
+
+/** SMALL_CAPACITY for queues whose names begin with `small`; the others have no limit. */
+export function subjectCapacity(queue: Buffer): number {
+  return queue.toString().startsWith('small') ? SMALL_CAPACITY : Number.POSITIVE_INFINITY;
+}
+
+/** A test on an engine of its own, which is closed in the end. */
+export function withSubject(
+  open: OpenSubject,
+  test: (asker: Asker, subject: Subject) => Promise<void>,
+): () => Promise<void> {
+  return async () => {
+    const subject = await open();
+    try {
+      await test(new Asker(subject.engine), subject);
+    } finally {
+      subject.engine.close();
+    }
+  };
+}

@@ -1,0 +1,224 @@
+/** What the contract promises of takes that wait. Part of the suite in engine.case.ts. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ABSENT, ANSWERED, APPLIED, FOUND } from '../../src/engine/engine.ts';
+import { copied, Keeper, span } from './answers.ts';
+import { type OpenSubject, withSubject } from './subject.ts';
+
+export function takeCases(name: string, open: OpenSubject): void {
+  describe(`${name}: takes that wait`, () => {
+    it(
+      'a take that finds an item is answered at once',
+      withSubject(open, async (asker, { quiet }) => {
+        await asker.offer('q', 'a');
+        const { keeper } = asker.wait('q', 1000);
+        assert.equal((await keeper.answered).value, 'a');
+        await quiet();
+      }),
+    );
+
+    it(
+      'an offer goes to the take that waits',
+      withSubject(open, async (asker, { quiet }) => {
+        const { keeper, ticket } = asker.wait('q', 1000);
+        await quiet();
+        assert.equal(keeper.isAnswered, false);
+        assert.notEqual(ticket, ANSWERED);
+        await asker.offer('q', 'a', 't');
+        await quiet();
+        assert.equal(keeper.seen?.outcome, FOUND);
+        assert.equal(keeper.seen.value, 'a');
+        assert.equal(keeper.seen.contentType, 't');
+        assert.equal((await asker.queueSize('q')).count, 0);
+        await asker.settle(keeper.seen.hold, true);
+        assert.equal((await asker.poll('q')).outcome, ABSENT);
+      }),
+    );
+
+    it(
+      'takes are served first come, first served, each item once',
+      withSubject(open, async (asker, { quiet }) => {
+        const waiting = Array.from({ length: 20 }, () => asker.wait('q', 1000));
+        for (let index = 0; index < 15; index++) {
+          await asker.offer('q', `${index}`);
+          if (index % 4 === 0) await quiet();
+        }
+        await quiet();
+        waiting.forEach(({ keeper }, index) => {
+          assert.equal(keeper.seen?.value, index < 15 ? `${index}` : undefined);
+        });
+      }),
+    );
+
+    it(
+      'a take that was cancelled takes nothing and is not answered',
+      withSubject(open, async (asker, { engine, quiet, advance }) => {
+        const first = asker.wait('q', 1000);
+        const second = asker.wait('q', 1000);
+        const third = asker.wait('q', 1000);
+        engine.cancel(first.ticket);
+        await asker.offer('q', 'a');
+        engine.cancel(second.ticket);
+        await quiet();
+        assert.equal(third.keeper.seen?.value, 'a');
+        await advance(2000);
+        await quiet();
+        assert.equal(first.keeper.isAnswered, false);
+        assert.equal(second.keeper.isAnswered, false);
+      }),
+    );
+
+    it(
+      'an item whose only taker goes away stays for the next',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        const { keeper, ticket } = asker.wait('q', 1000);
+        await asker.offer('q', 'a');
+        engine.cancel(ticket);
+        await quiet();
+        assert.equal(keeper.isAnswered, false);
+        assert.equal((await asker.poll('q')).value, 'a');
+      }),
+    );
+
+    it(
+      'a stale ticket is ignored',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        const first = asker.wait('q', 1000);
+        await asker.offer('q', 'a');
+        await quiet();
+        const second = asker.wait('q', 1000);
+        engine.cancel(first.ticket);
+        engine.cancel(ANSWERED);
+        await asker.offer('q', 'b');
+        await quiet();
+        assert.equal(second.keeper.seen?.value, 'b');
+      }),
+    );
+
+    it(
+      'nobody overtakes those who wait',
+      withSubject(open, async (asker, { quiet }) => {
+        const { keeper } = asker.wait('q', 1000);
+        const answers = [
+          asker.offer('q', 'a'),
+          asker.poll('q'),
+          asker.take('q'),
+          asker.peek('q'),
+          asker.offer('q', 'b'),
+          asker.peek('q'),
+          asker.poll('q'),
+        ];
+        await quiet();
+        assert.equal(keeper.seen?.value, 'a');
+        const [, poll, take, peek, , secondPeek, secondPoll] = await Promise.all(answers);
+        assert.equal(poll?.outcome, ABSENT);
+        assert.equal(take?.outcome, ABSENT);
+        assert.equal(peek?.outcome, ABSENT);
+        assert.equal(secondPeek?.value, 'b');
+        assert.equal(secondPoll?.value, 'b');
+      }),
+    );
+
+    it(
+      'a take that nothing comes for is answered ABSENT when its time is over',
+      withSubject(open, async (asker, { quiet, advance }) => {
+        const short = asker.wait('q', 1000);
+        const long = asker.wait('q', 60_000);
+        await advance(900);
+        await quiet();
+        assert.equal(short.keeper.isAnswered, false);
+        await advance(200);
+        await quiet();
+        assert.equal(short.keeper.seen?.outcome, ABSENT);
+        assert.equal(long.keeper.isAnswered, false);
+        await asker.offer('q', 'a');
+        await quiet();
+        assert.equal(long.keeper.seen?.value, 'a');
+      }),
+    );
+
+    it(
+      'a take without a timeout does not wait',
+      withSubject(open, async (asker) => {
+        const { keeper, ticket } = asker.wait('q', 0);
+        assert.equal((await keeper.answered).outcome, ABSENT);
+        assert.equal(typeof ticket, 'number');
+      }),
+    );
+
+    it(
+      'a take may wait for (2^31-1) x 1000 ms',
+      withSubject(open, async (asker, { quiet }) => {
+        const { keeper } = asker.wait('q', (2 ** 31 - 1) * 1000);
+        await quiet();
+        await asker.offer('q', 'a');
+        await quiet();
+        assert.equal(keeper.seen?.value, 'a');
+      }),
+    );
+
+    it(
+      'an item that returns goes to whoever waits',
+      withSubject(open, async (asker, { quiet }) => {
+        await asker.offer('q', 'a');
+        const { hold } = await asker.take('q');
+        const { keeper } = asker.wait('q', 1000);
+        await quiet();
+        assert.equal(keeper.isAnswered, false);
+        await asker.settle(hold, false);
+        await quiet();
+        assert.equal(keeper.seen?.value, 'a');
+      }),
+    );
+
+    it(
+      'cancelAll answers every take that waits ABSENT',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        const waiting = Array.from({ length: 10 }, (_, index) => asker.wait(`q${index % 3}`, 1000));
+        await quiet();
+        engine.cancelAll();
+        await quiet();
+        for (const { keeper } of waiting) assert.equal(keeper.seen?.outcome, ABSENT);
+        const later = asker.wait('q0', 1000);
+        await asker.offer('q0', 'a');
+        await quiet();
+        assert.equal(later.keeper.seen?.value, 'a');
+      }),
+    );
+
+    it(
+      'settle may be called inside onAnswer, and the value stays until that returns',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        const values: string[] = [];
+        const settled = new Keeper();
+        asker.wait('q', 1000, (answer) => {
+          engine.settle(answer.hold, true, settled);
+          values.push(copied(answer).value);
+        });
+        await asker.offer('q', 'a'.repeat(200));
+        await quiet();
+        assert.equal((await settled.answered).outcome, APPLIED);
+        assert.deepEqual(values, ['a'.repeat(200)]);
+        assert.equal((await asker.poll('q')).outcome, ABSENT);
+      }),
+    );
+
+    it(
+      '2,000 takes on 200 queues get 2,000 items, each once and in order',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        const waiting = Array.from({ length: 2000 }, (_, index) =>
+          asker.wait(`q${index % 200}`, 1000),
+        );
+        const ignored = { onAnswer: () => {} };
+        for (let index = 0; index < 2000; index++) {
+          engine.offer(span(`q${index % 200}`), span(`${index}`), span(''), ignored);
+          if (index % 500 === 0) await quiet();
+        }
+        await quiet();
+        waiting.forEach(({ keeper }, index) => {
+          assert.equal(keeper.seen?.value, `${index}`);
+        });
+      }),
+    );
+  });
+}

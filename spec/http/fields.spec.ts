@@ -1,0 +1,68 @@
+/** The fields that decide, and the syntax of their values. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fields from '../../src/http/fields.ts';
+
+function over<Result>(
+  text: string,
+  run: (bytes: Buffer, start: number, end: number) => Result,
+): Result {
+  const bytes = Buffer.from(`<<${text}>>`, 'latin1');
+  return run(bytes, 2, bytes.length - 2);
+}
+
+describe('fieldOf', () => {
+  it('knows the deciding fields in any case, and no others of their length', () => {
+    assert.equal(over('HoSt', fields.fieldOf), fields.HOST);
+    assert.equal(over('EXPECT', fields.fieldOf), fields.EXPECT);
+    assert.equal(over('content-type', fields.fieldOf), fields.CONTENT_TYPE);
+    assert.equal(over('Content-Length', fields.fieldOf), fields.CONTENT_LENGTH);
+    assert.equal(over('Content-Encoding', fields.fieldOf), fields.CONTENT_ENCODING);
+    assert.equal(over('Transfer-Encoding', fields.fieldOf), fields.TRANSFER_ENCODING);
+    for (const other of ['', 'hos', 'hosts', 'h0st', 'content_type', 'content-lengtH1']) {
+      assert.equal(over(other, fields.fieldOf), fields.OTHER_FIELD, other);
+    }
+  });
+});
+
+describe('isHost', () => {
+  it('takes names, addresses, literals, with and without a port, and nothing', () => {
+    for (const host of [
+      '',
+      'x',
+      'a.b-c_d~e',
+      '127.0.0.1:1',
+      '[::1]',
+      '[::1]:5701',
+      'a%20b',
+      'x:',
+    ]) {
+      assert(over(host, fields.isHost), host);
+    }
+  });
+
+  it('refuses what is no host', () => {
+    const wrong = [
+      'a b',
+      'a/b',
+      'a,b c',
+      'x:y',
+      '[::1',
+      '[]',
+      '::1',
+      '[::1]x',
+      'a@b',
+      'a\x80',
+      '"x"',
+    ];
+    for (const host of wrong) assert(!over(host, fields.isHost), host);
+  });
+});
+
+describe('trimmedEnd', () => {
+  it('leaves trailing blanks and tabs out, and no more than there are', () => {
+    assert.equal(over('a \t ', fields.trimmedEnd), 3);
+    assert.equal(over(' \t', fields.trimmedEnd), 2);
+    assert.equal(over('', fields.trimmedEnd), 2);
+  });
+});

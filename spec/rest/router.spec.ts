@@ -1,0 +1,64 @@
+/** Which route a target has, and which parts of it are name and key. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { GET } from '../../src/http/methods.ts';
+import { Request } from '../../src/http/request.ts';
+import { resolveTarget } from '../../src/http/target.ts';
+import { Router } from '../../src/rest/router.ts';
+import { ROUTES } from '../../src/rest/routes.ts';
+
+function route(target: string, segment = 'grid') {
+  const request = new Request();
+  request.method = GET;
+  const bytes = Buffer.from(`GET ${target} HTTP/1.1`, 'latin1');
+  request.target.set(bytes, 4, 4 + Buffer.byteLength(target, 'latin1'));
+  assert(resolveTarget(request), `${target} is a target`);
+  const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
+  const match = new Router(segment).match(request, parts);
+  const text = (start: number, end: number): string => bytes.toString('latin1', start, end);
+  return {
+    match,
+    name: text(parts.nameStart, parts.nameEnd),
+    key: text(parts.keyStart, parts.keyEnd),
+  };
+}
+
+describe('Router.match', () => {
+  it('finds every route of the table', () => {
+    for (const row of ROUTES) {
+      const path = row.path.replace(/\{seconds\}/, '5').replace(/\{\w+\}/g, 'x');
+      const { match } = route(`/grid/${path}`);
+      assert.equal(match?.group, row.group, row.path);
+      assert.equal(match?.unknown, 0, row.path);
+      assert.equal(match?.actions[GET], row.GET, row.path);
+    }
+  });
+
+  it('takes all behind the map as the key, one trailing slash aside', () => {
+    assert.deepEqual(pick(route('/grid/rest/maps/m/a/b')), ['m', 'a/b']);
+    assert.deepEqual(pick(route('/grid/rest/maps/m/a//')), ['m', 'a/']);
+    assert.deepEqual(pick(route('/grid/rest/maps/m/a?b/c')), ['m', 'a']);
+    assert.deepEqual(pick(route('/grid/rest/maps/m%2F/%2F')), ['m%2F', '%2F']);
+  });
+
+  it('serves under its own segment only', () => {
+    assert.equal(route('/hazelcast/health').match, undefined);
+    assert.notEqual(route('/hazelcast/health', 'hazelcast').match, undefined);
+    assert.equal(route('/grid/health', 'hazelcast').match, undefined);
+    assert.deepEqual(pick(route('/a/rest/maps/m/k', 'a')), ['m', 'k']);
+  });
+
+  it('tells a path that is unknown within a group from one that is nowhere', () => {
+    assert.equal(route('/grid/rest/queues/a/b/c').match?.unknown, 404);
+    assert.equal(route('/grid/rest/maps//k').match?.unknown, 400);
+    assert.equal(route('/grid/healthy').match?.unknown, 400);
+    assert.equal(route('/grid/rest/wan/what').match?.group, 'WAN');
+    assert.equal(route('/grid/rest/maps').match, undefined);
+    assert.equal(route('/grid/rest/').match, undefined);
+    assert.equal(route('/').match, undefined);
+  });
+});
+
+function pick({ name, key }: { name: string; key: string }): string[] {
+  return [name, key];
+}

@@ -1,0 +1,153 @@
+/**
+ * A member under random work for SOAK_SECONDS: several clients, each with a map and a queue of its
+ * own and a model of what must be in them; every answer is held against the model. SOAK_SIZE keys in
+ * all; SOAK_SEED repeats a run. At the end everything is read once more, and the member must drain.
+ */
+import assert from 'node:assert/strict';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { ServerProcess } from '../../bench/load/server-process.ts';
+
+const SECONDS = Number(process.env.SOAK_SECONDS ?? 5);
+const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const CLIENTS = 8;
+const SMALL_BYTES_MAX = 2000;
+/** Longer than one piece of a response. */
+const LARGE_BYTES_MAX = 300_000;
+const QUEUE_ITEMS_MAX = 1000;
+
+interface Answer {
+  readonly status: number;
+  readonly contentType: string | undefined;
+  readonly body: Buffer;
+}
+
+class Client {
+  readonly #random: Random;
+  readonly #base: string;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #map: string;
+  readonly #queue: string;
+  readonly #keyCount: number;
+  readonly #entries = new Map<number, Buffer>();
+  readonly #items: Buffer[] = [];
+  operations = 0;
+
+  constructor(port: number, index: number) {
+    this.#random = new Random(SEED + index);
+    this.#base = `http://127.0.0.1:${port}/grid/rest`;
+    this.#map = `maps/soak-${index}`;
+    this.#queue = `queues/soak-${index}`;
+    this.#keyCount = Math.ceil(SIZE / CLIENTS);
+  }
+
+  async run(until: number): Promise<void> {
+    while (performance.now() < until) {
+      await this.#step(this.#random.below(1000));
+      this.operations += 1;
+    }
+    for (let key = 0; key < this.#keyCount; key++) await this.#get(key);
+    while (this.#items.length > 0) await this.#poll();
+    await this.#poll();
+    this.#agent.destroy();
+  }
+
+  async #step(choice: number): Promise<void> {
+    const key = this.#random.below(this.#keyCount);
+    if (choice < 350) return this.#set(key);
+    if (choice < 650) return this.#get(key);
+    if (choice < 750) return this.#delete(key);
+    if (choice < 751) return this.#clear();
+    if (choice < 875 && this.#items.length < QUEUE_ITEMS_MAX) return this.#offer();
+    return this.#poll();
+  }
+
+  async #set(key: number): Promise<void> {
+    const value = this.#value();
+    assert.equal((await this.#send('POST', `${this.#map}/${key}`, value)).status, 200);
+    this.#entries.set(key, value);
+  }
+
+  async #get(key: number): Promise<void> {
+    const answer = await this.#send('GET', `${this.#map}/${key}`);
+    this.#expect(answer, this.#entries.get(key), `key ${key} of ${this.#map}`);
+  }
+
+  async #delete(key: number): Promise<void> {
+    assert.equal((await this.#send('DELETE', `${this.#map}/${key}`)).status, 200);
+    this.#entries.delete(key);
+  }
+
+  async #clear(): Promise<void> {
+    assert.equal((await this.#send('DELETE', this.#map)).status, 200);
+    this.#entries.clear();
+  }
+
+  async #offer(): Promise<void> {
+    const value = this.#value();
+    assert.equal((await this.#send('POST', this.#queue, value)).status, 200);
+    this.#items.push(value);
+  }
+
+  async #poll(): Promise<void> {
+    const answer = await this.#send('DELETE', `${this.#queue}/0`);
+    this.#expect(answer, this.#items.shift(), this.#queue);
+  }
+
+  #expect(answer: Answer, expected: Buffer | undefined, what: string): void {
+    assert.equal(answer.status, expected === undefined ? 204 : 200, `status of ${what}`);
+    if (expected === undefined) return;
+    assert.ok(answer.body.equals(expected), `${what} is not what was stored`);
+    assert.equal(answer.contentType, 'application/octet-stream', `content type of ${what}`);
+  }
+
+  #value(): Buffer {
+    const isLarge = this.#random.below(200) === 0;
+    const length = this.#random.below(isLarge ? LARGE_BYTES_MAX : SMALL_BYTES_MAX);
+    return Buffer.alloc(length, this.#random.bytes(16));
+  }
+
+  #send(method: string, path: string, body?: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const headers =
+        body === undefined
+          ? {}
+          : { 'Content-Type': 'application/octet-stream', 'Content-Length': body.length };
+      const sent = request(`${this.#base}/${path}`, { method, headers, agent: this.#agent });
+      sent.on('error', reject);
+      sent.on('response', (response: IncomingMessage) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const { statusCode: status = 0, headers } = response;
+          const contentType = headers['content-type'];
+          resolve({ status, contentType, body: Buffer.concat(chunks) });
+        });
+      });
+      sent.end(body);
+    });
+  }
+}
+
+test(`a member answers as its model for ${SECONDS} s (seed ${SEED})`, async (context) => {
+  const program = join(import.meta.dirname, '..', '..', 'bin', 'gridnode.ts');
+  const flags = ['serve', '--port', '0', '--enable-group', 'DATA'];
+  const server = new ServerProcess('gridnode', ['--import', 'tsx', program, ...flags]);
+  try {
+    await server.serving();
+    const until = performance.now() + SECONDS * 1000;
+    const clients = Array.from({ length: CLIENTS }, (_, index) => new Client(server.port, index));
+    await Promise.all(clients.map((client) => client.run(until)));
+    const operations = clients.reduce((sum, client) => sum + client.operations, 0);
+    context.diagnostic(
+      `${operations} operations, ${server.residentMib()?.toFixed(0)} MiB resident`,
+    );
+  } finally {
+    await server.stop();
+  }
+  assert.equal(server.exitCode, 0);
+});
