@@ -86,7 +86,9 @@ export class Cleaner {
     }
     if (kindAt(words, at) === KIND_ENTRY && this.#maps.address(ownerAt(words, at)) === 0) {
       log.victimDone += length;
+      const type = tagAt(words, at);
       partition.remove(this.#store.hashAt(words, at), address);
+      if (type !== 0) this.#contentTypes.release(type);
       return LOOK_BYTES;
     }
     const to = log.allocate(length, true);

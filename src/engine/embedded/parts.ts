@@ -31,7 +31,7 @@ export class Parts {
     const rings = new RingBuffers(store);
     this.store = store;
     this.cleaner = new Cleaner(store, mapNames, queueNames, contentTypes, rings);
-    this.sweeper = new Sweeper(store, clock, mapNames, this.cleaner);
+    this.sweeper = new Sweeper(store, clock, mapNames, contentTypes, this.cleaner);
     this.maps = new Maps(store, mapNames, contentTypes, this.cleaner, this.sweeper);
     this.waiters = new Waiters(clock, store.meter, (ticket) => this.deliveries.expire(ticket));
     this.queues = new Queues(

@@ -11,7 +11,7 @@ import type { Cleaner } from './cleaner.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
-import { KIND_ENTRY, kindAt, ownerAt } from './record.ts';
+import { KIND_ENTRY, kindAt, ownerAt, tagAt } from './record.ts';
 import type { RecordStore } from './record-store.ts';
 
 /** Places of the index looked at for each write: a partition is passed after count/8 writes. */
@@ -25,6 +25,7 @@ export class Sweeper implements Visitor {
   readonly #store: RecordStore;
   readonly #clock: Clock;
   readonly #maps: NameTable;
+  readonly #contentTypes: NameTable;
   readonly #cleaner: Cleaner;
   /** Ids that the pass under way serves, and those for the next one. */
   #serving: number[] = [];
@@ -34,13 +35,21 @@ export class Sweeper implements Visitor {
   #lowest = 0;
   #timer: Timer | undefined;
   readonly #step = () => this.#timerOnDue();
-  /** During a walk: its partition. */
+  /** During a walk: its partition, and the content types of the entries removed. */
   #partition: Partition | undefined;
+  readonly #types: number[] = [];
 
-  constructor(store: RecordStore, clock: Clock, maps: NameTable, cleaner: Cleaner) {
+  constructor(
+    store: RecordStore,
+    clock: Clock,
+    maps: NameTable,
+    contentTypes: NameTable,
+    cleaner: Cleaner,
+  ) {
     this.#store = store;
     this.#clock = clock;
     this.#maps = maps;
+    this.#contentTypes = contentTypes;
     this.#cleaner = cleaner;
   }
 
@@ -73,6 +82,8 @@ export class Sweeper implements Visitor {
     if (kindAt(words, at) !== KIND_ENTRY || this.#maps.address(ownerAt(words, at)) !== 0) {
       return false;
     }
+    // Not released at once: that may change the very index that is being walked over.
+    if (tagAt(words, at) !== 0) this.#types.push(tagAt(words, at));
     this.#partition!.log.kill(address);
     return true;
   }
@@ -101,6 +112,7 @@ export class Sweeper implements Visitor {
     this.#partition = partition;
     partition.sweptTo = partition.walk(partition.sweptTo, places, this);
     this.#partition = undefined;
+    while (this.#types.length > 0) this.#contentTypes.release(this.#types.pop()!);
     partition.shrink();
     this.#cleaner.pay(partition);
     if (partition.sweptTo < WALK_END) return;

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CONTENT_TYPES, MAP_NAMES, NameTable } from '../../../src/engine/embedded/name-table.ts';
+import { RecordStore } from '../../../src/engine/embedded/record-store.ts';
+import { SEGMENT_BYTES } from '../../../src/engine/embedded/segment-pool.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { span } from '../answers.ts';
+
+function newStore(memoryBytesMax = Number.POSITIVE_INFINITY): RecordStore {
+  return new RecordStore({ partitionCount: 7, clock: new FakeClock(), memoryBytesMax });
+}
+
+describe('NameTable', () => {
+  it('find knows names that were opened, and leaves nothing of others', () => {
+    const store = newStore();
+    const names = new NameTable(store, MAP_NAMES);
+    assert.equal(names.find(span('a')), 0);
+    assert.equal(store.meter.bytes, 0);
+    const id = names.open(span('a'));
+    assert.notEqual(id, 0);
+    assert.equal(names.find(span('a')), id);
+    assert.equal(names.open(span('a')), id);
+    assert.equal(names.find(span('b')), 0);
+    assert.equal(names.find(span('a')), id);
+  });
+
+  it('partition is that of the name asked for, known or not', () => {
+    const store = newStore();
+    const names = new NameTable(store, MAP_NAMES);
+    const partitions = ['a', 'b', 'c'].map((name) => {
+      names.find(span(name));
+      return names.partition;
+    });
+    ['a', 'b', 'c'].forEach((name, index) => {
+      names.open(span(name));
+      assert.equal(names.partition, partitions[index]);
+    });
+    ['c', 'c', 'a', 'b', 'x', 'b'].forEach((name) => {
+      names.find(span(name));
+      if (name !== 'x') assert.equal(names.partition, partitions['abc'.indexOf(name)]);
+    });
+  });
+
+  it('a name goes with its last use, and its id is given again', () => {
+    const store = newStore();
+    const names = new NameTable(store, MAP_NAMES);
+    const kept = names.open(span('kept'));
+    names.use(kept);
+    const id = names.open(span('a'));
+    names.use(id);
+    names.use(id);
+    names.release(id);
+    assert.equal(names.find(span('a')), id);
+    names.release(id);
+    assert.equal(names.find(span('a')), 0);
+    assert.equal(names.open(span('b')), id);
+    assert.equal(names.uses(id), 0);
+    names.dropUnused(id);
+    names.release(kept);
+    assert.equal(names.count, 0);
+    assert.equal(store.meter.bytes, 0);
+  });
+
+  it('a retired id is not given again before it is recycled', () => {
+    const names = new NameTable(newStore(), MAP_NAMES);
+    const id = names.open(span('a'));
+    names.use(id);
+    names.retire(id);
+    assert.equal(names.find(span('a')), 0);
+    assert.equal(names.address(id), 0);
+    const next = names.open(span('a'));
+    assert.notEqual(next, id);
+    names.recycle(id);
+    assert.equal(names.open(span('b')), id);
+  });
+
+  it('tables in one store are apart', () => {
+    const store = newStore();
+    const maps = new NameTable(store, MAP_NAMES);
+    const types = new NameTable(store, CONTENT_TYPES);
+    maps.use(maps.open(span('a')));
+    assert.equal(types.find(span('a')), 0);
+    const type = types.open(span('a'));
+    types.dropUnused(type);
+    assert.notEqual(maps.find(span('a')), 0);
+  });
+
+  it('open is 0 when there is no memory, and leaves nothing', () => {
+    const store = newStore(SEGMENT_BYTES + 1000);
+    const names = new NameTable(store, MAP_NAMES);
+    assert.equal(names.open(span('a')), 0);
+    assert.equal(store.meter.bytes, 0);
+    assert.equal(names.find(span('a')), 0);
+  });
+
+  it('100,000 names cost at most 100 bytes each', () => {
+    const store = newStore();
+    const names = new NameTable(store, MAP_NAMES);
+    for (let index = 0; index < 100_000; index++) {
+      names.use(names.open(span(`name ${String(index).padStart(7, '0')}`)));
+    }
+    assert.ok(store.meter.bytes / 100_000 <= 100, `${store.meter.bytes / 100_000}`);
+    for (let index = 0; index < 100_000; index += 1000) {
+      assert.equal(names.find(span(`name ${String(index).padStart(7, '0')}`)), index + 1);
+    }
+  });
+});

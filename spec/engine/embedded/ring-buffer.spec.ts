@@ -1,0 +1,78 @@
+/** Rings against plain arrays, in one partition together, so that their parts lie mixed. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { RecordStore } from '../../../src/engine/embedded/record-store.ts';
+import { RingBuffers } from '../../../src/engine/embedded/ring-buffer.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+const QUEUES = 3;
+
+function newRings(memoryBytesMax = Number.POSITIVE_INFINITY) {
+  const store = new RecordStore({ partitionCount: 1, clock: new FakeClock(), memoryBytesMax });
+  return { store, rings: new RingBuffers(store), log: store.openPartition(0).log };
+}
+
+const steps = fc.array(
+  fc.record({
+    queue: fc.nat(QUEUES - 1),
+    append: fc.oneof(fc.nat(20), fc.nat(3000)),
+    drop: fc.oneof(fc.nat(20), fc.nat(3000)),
+  }),
+  { maxLength: 30, size: 'max' },
+);
+
+describe('RingBuffers', () => {
+  it('behave like arrays with a first sequence, however they grow and shrink', () => {
+    fc.assert(
+      fc.property(steps, (actions) => {
+        const { store, rings, log } = newRings();
+        const models = Array.from({ length: QUEUES }, () => ({ first: 0, items: [] as number[] }));
+        let next = 1;
+        for (const { queue, append, drop } of actions) {
+          const model = models[queue]!;
+          for (let count = 0; count < append; count++) {
+            assert.ok(rings.makeRoom(queue, log));
+            assert.equal(rings.append(queue, next), model.first + model.items.length);
+            model.items.push(next++);
+          }
+          for (let count = 0; count < drop && model.items.length > 0; count++) {
+            rings.dropFirst(queue, log);
+            model.items.shift();
+            model.first++;
+          }
+          for (const [other, { first, items }] of models.entries()) {
+            assert.equal(rings.first(other), first);
+            assert.equal(rings.end(other), first + items.length);
+            for (let at = 0; at < items.length; at += 1 + (at >> 4)) {
+              assert.equal(rings.get(other, first + at), items[at]);
+            }
+          }
+        }
+        for (let queue = 0; queue < QUEUES; queue++) rings.drop(queue, log);
+        assert.equal(log.liveBytes, 0);
+        assert.equal(store.partition(0)?.count, 0);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('makeRoom is false without memory, and the ring stays as it is', () => {
+    const { rings, log } = newRings(400_000);
+    let count = 0;
+    while (rings.makeRoom(0, log)) rings.append(0, ++count);
+    assert.ok(count > 10_000);
+    for (let sequence = 0; sequence < count; sequence++) {
+      assert.equal(rings.get(0, sequence), sequence + 1);
+    }
+    for (let dropped = 0; dropped < 2048; dropped++) rings.dropFirst(0, log);
+    assert.ok(rings.makeRoom(0, log));
+  });
+
+  it('a ring of one item costs 32 bytes of records', () => {
+    const { rings, log } = newRings();
+    rings.makeRoom(0, log);
+    rings.append(0, 1);
+    assert.equal(log.liveBytes, 32);
+  });
+});

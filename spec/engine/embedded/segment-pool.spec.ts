@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
+import { SEGMENT_BYTES, SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
+
+function pool(bytesMax = Number.POSITIVE_INFINITY) {
+  const meter = new MemoryMeter(bytesMax, SEGMENT_BYTES);
+  return { meter, pool: new SegmentPool(meter) };
+}
+
+describe('SegmentPool', () => {
+  it('hands out each segment to one at a time, the lowest free one first', () => {
+    const { pool: segments } = pool();
+    const taken = Array.from({ length: 40 }, () => segments.takeSegment(false));
+    assert.equal(new Set(taken).size, 40);
+    assert.ok(taken.every((segment) => segment > 0));
+    segments.freeSegment(taken[30]!);
+    segments.freeSegment(taken[10]!);
+    segments.freeSegment(taken[20]!);
+    assert.equal(segments.takeSegment(false), taken[10]);
+    assert.equal(segments.takeSegment(false), taken[20]);
+    assert.equal(segments.takeSegment(false), taken[30]);
+  });
+
+  it('segments do not overlap, and an address names its own bytes', () => {
+    const { pool: segments } = pool();
+    const taken = Array.from({ length: 9 }, () => segments.takeSegment(false));
+    for (const segment of taken) {
+      for (let offset = 0; offset < SEGMENT_BYTES; offset += 8) {
+        const address = segments.address(segment, offset);
+        assert.notEqual(address, 0);
+        segments.words(address)[segments.at(address)] = address;
+      }
+    }
+    for (const segment of taken) {
+      for (let offset = 0; offset < SEGMENT_BYTES; offset += 8) {
+        const address = segments.address(segment, offset);
+        assert.equal(segments.segment(address), segment);
+        assert.equal(segments.words(address)[segments.at(address)], address);
+        assert.equal(segments.bytes(address).readInt32LE(segments.at(address) * 4), address);
+      }
+    }
+  });
+
+  it('a long record has a buffer of exactly its length, which is let go of when it is freed', () => {
+    const { pool: segments, meter } = pool();
+    const address = segments.takeLong(1_000_008);
+    assert.equal(segments.segment(address), 0);
+    assert.equal(segments.bytes(address).length, 1_000_008);
+    assert.equal(segments.at(address), 0);
+    assert.equal(meter.bytes, 1_000_008);
+    segments.freeLong(address);
+    assert.equal(meter.bytes, 0);
+    assert.equal(segments.bytes(address).length, 0);
+    assert.equal(segments.takeLong(80), address);
+  });
+
+  it('a pinned buffer stays, and is accounted for, until the last pin is gone', () => {
+    const { pool: segments, meter } = pool();
+    const address = segments.takeLong(80_000);
+    const bytes = segments.bytes(address);
+    segments.pin(address);
+    segments.pin(address);
+    assert.ok(!segments.writable(address));
+    segments.freeLong(address);
+    segments.unpin(address);
+    assert.equal(meter.bytes, 80_000);
+    assert.equal(segments.bytes(address), bytes);
+    segments.unpin(address);
+    assert.equal(meter.bytes, 0);
+  });
+
+  it('while it is held nothing freed is used again', () => {
+    const { pool: segments } = pool();
+    const segment = segments.takeSegment(false);
+    const long = segments.takeLong(80_000);
+    segments.hold();
+    segments.hold();
+    segments.freeSegment(segment);
+    segments.freeLong(long);
+    segments.letGo();
+    assert.notEqual(segments.takeSegment(false), segment);
+    assert.notEqual(segments.takeLong(80_000), long);
+    assert.equal(segments.bytes(long).length, 80_000);
+    segments.letGo();
+    assert.equal(segments.takeSegment(false), segment);
+    assert.equal(segments.takeLong(80_000), long);
+  });
+
+  it('hands out no more than there is, and the last segment to those alone who may have it', () => {
+    const { pool: segments, meter } = pool(3 * SEGMENT_BYTES);
+    assert.notEqual(segments.takeSegment(false), 0);
+    assert.equal(segments.takeLong(SEGMENT_BYTES + 8), 0);
+    const second = segments.takeSegment(false);
+    assert.notEqual(second, 0);
+    assert.equal(segments.takeSegment(false), 0);
+    assert.equal(segments.takeLong(8), 0);
+    const third = segments.takeSegment(true);
+    assert.notEqual(third, 0);
+    assert.equal(segments.takeSegment(true), 0);
+    assert.equal(meter.bytes, 3 * SEGMENT_BYTES);
+    segments.freeSegment(third);
+    segments.freeSegment(second);
+    assert.notEqual(segments.takeSegment(false), 0);
+  });
+});

@@ -1,0 +1,96 @@
+/** A client for tests over real sockets: sends bytes, reads whole responses as they come. */
+import { connect, type Socket } from 'node:net';
+
+export interface ReceivedResponse {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly fields: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+export class RawClient {
+  readonly socket: Socket;
+  #received: Buffer = Buffer.alloc(0);
+  #waiting: (() => void) | undefined;
+  #hasEnded = false;
+
+  constructor(port: number) {
+    this.socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    this.socket.on('data', (chunk) => {
+      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+      this.#waiting?.();
+    });
+    this.socket.on('error', () => this.socket.destroy());
+    this.socket.on('close', () => {
+      this.#hasEnded = true;
+      this.#waiting?.();
+    });
+  }
+
+  send(bytes: Buffer | string): void {
+    this.socket.write(bytes);
+  }
+
+  /** Sends a request and reads its response. */
+  async request(
+    method: string,
+    path: string,
+    body?: Buffer,
+    contentType?: string,
+  ): Promise<ReceivedResponse> {
+    this.send(requestBytes(method, path, body, contentType));
+    const response = await this.response();
+    if (response === undefined) throw new Error(`Cannot read the response to ${method} ${path}`);
+    return response;
+  }
+
+  /** The next response; undefined when the connection ended before it began. */
+  async response(): Promise<ReceivedResponse | undefined> {
+    for (;;) {
+      const response = this.#take();
+      if (response !== undefined) return response;
+      if (this.#hasEnded) {
+        if (this.#received.length > 0) throw new Error('The connection ended within a response');
+        return undefined;
+      }
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    }
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  #take(): ReceivedResponse | undefined {
+    const headEnd = this.#received.indexOf('\r\n\r\n');
+    if (headEnd < 0) return undefined;
+    const [line = '', ...rest] = this.#received.toString('latin1', 0, headEnd).split('\r\n');
+    const fields = new Map(
+      rest.map((field) => {
+        const colon = field.indexOf(': ');
+        return [field.slice(0, colon).toLowerCase(), field.slice(colon + 2)] as const;
+      }),
+    );
+    const end = headEnd + 4 + Number(fields.get('content-length') ?? 0);
+    if (this.#received.length < end) return undefined;
+    const body = this.#received.subarray(headEnd + 4, end);
+    this.#received = this.#received.subarray(end);
+    return { status: Number(line.split(' ')[1]), fields, body };
+  }
+}
+
+/** A request of HTTP/1.1; the path is below `/grid/rest/`. */
+export function requestBytes(
+  method: string,
+  path: string,
+  body: Buffer = Buffer.alloc(0),
+  contentType = '',
+): Buffer {
+  const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`;
+  const head =
+    `${method} /grid/rest/${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${type}` +
+    `Content-Length: ${body.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head, 'latin1'), body]);
+}

@@ -1,0 +1,101 @@
+/** The executable as a process: it serves, drains at a signal under load, and tells. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, it } from 'node:test';
+import { RawClient, requestBytes } from './client.ts';
+
+const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
+
+interface LogLine {
+  readonly msg: string;
+  readonly port?: number;
+  readonly signal?: string;
+}
+
+async function serve(...flags: string[]) {
+  const words = ['--import', 'tsx', EXECUTABLE, 'serve', '--port', '0', ...flags];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
+  const lines: LogLine[] = [];
+  const port = await new Promise<number>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = JSON.parse(text) as LogLine;
+      lines.push(line);
+      if (line.msg === 'listening') resolve(line.port ?? 0);
+    });
+    exited.then(([code]) => reject(new Error(`ended with ${code}`)));
+  });
+  return { child, exited, lines, port };
+}
+
+describe('gridnode serve', () => {
+  it('cuts no response off when it is told to stop under load, and ends with 0', async () => {
+    const { child, exited, lines, port } = await serve('--enable-group', 'DATA');
+    const value = Buffer.alloc(3_000_000, 'v');
+    const setter = new RawClient(port);
+    assert.equal((await setter.request('POST', 'maps/m/large', value)).status, 200);
+    let answers = 0;
+    const clients = Array.from({ length: 32 }, async (_, index) => {
+      const client = new RawClient(port);
+      const path = index % 4 === 0 ? 'maps/m/large' : 'maps/m/absent';
+      for (;;) {
+        client.send(Buffer.concat(Array(4).fill(requestBytes('GET', path))));
+        for (let answer = 0; answer < 4; answer++) {
+          const response = await client.response();
+          if (response === undefined) return;
+          assert.equal(response.body.length, index % 4 === 0 ? value.length : 0);
+          if (++answers === 500) child.kill('SIGTERM');
+        }
+      }
+    });
+    const waiting = new RawClient(port);
+    const polled = waiting.request('DELETE', 'queues/q/60');
+    await Promise.all(clients);
+    const answer = await polled;
+    assert.equal(answer.status, 204);
+    assert.equal(answer.fields.get('connection'), 'close');
+    setter.destroy();
+    const [code] = await exited;
+    assert.equal(code, 0);
+    assert.deepEqual(
+      lines.map(({ msg }) => msg),
+      ['listening', 'stopped'],
+    );
+  });
+
+  it('answers a request whose content was under way when the signal came', async () => {
+    const { child, exited, port } = await serve('--enable-group', 'DATA');
+    const client = new RawClient(port);
+    const request = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
+    client.send(request.subarray(0, request.length - 2));
+    const other = new RawClient(port);
+    await other.request('GET', 'instance');
+    child.kill('SIGTERM');
+    while ((await other.response()) !== undefined);
+    client.send(request.subarray(request.length - 2));
+    const response = await client.response();
+    assert.equal(response?.status, 200);
+    assert.equal(response.fields.get('connection'), 'close');
+    assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('turns away connections beyond connections-max with 503', async () => {
+    const { child, exited, port } = await serve('--connections-max', '2');
+    const clients = [new RawClient(port), new RawClient(port)];
+    for (const client of clients) await client.request('GET', 'instance');
+    const beyond = new RawClient(port);
+    const refused = await beyond.response();
+    assert.equal(refused?.status, 503);
+    assert.match(String(refused.body), /"message":"Cannot take another connection: 2 are open"/);
+    assert.equal(await beyond.response(), undefined);
+    for (const client of clients) {
+      assert.equal((await client.request('GET', 'instance')).status, 200);
+      client.destroy();
+    }
+    child.kill('SIGINT');
+    assert.deepEqual(await exited, [0, null]);
+  });
+});
