@@ -14,7 +14,7 @@ const ARENA_BYTES = 262144;
 /** Bytes kept for each prepared text. */
 const PREPARED_BYTES = 128;
 /** Up to here a loop is faster than making a view (bench/response.ts). */
-const SHORT_BYTES_MAX = 32;
+const SHORT_BYTES_MAX = 20;
 
 /** The prepared texts: whole responses, and heads up to the value of their last field. */
 export const EMPTY_200 = 0;

@@ -1,0 +1,42 @@
+/** The router alone: targets in, routes and their parts out. */
+import { GET } from '../src/http/methods.ts';
+import { Request } from '../src/http/request.ts';
+import { resolveTarget } from '../src/http/target.ts';
+import { Router } from '../src/rest/router.ts';
+import type { Bench } from './harness.ts';
+
+const TARGETS = {
+  'map entry': '/grid/rest/maps/bench/k1234',
+  'map entry, escaped': '/grid/rest/maps/bench/name%2Fwith%40all.of',
+  'map entry, long key': `/grid/rest/maps/bench/${'k'.repeat(1000)}`,
+  'queue size': '/grid/rest/queues/bench/size',
+  cluster: '/grid/rest/cluster',
+  health: '/grid/health',
+  nowhere: '/favicon.ico',
+};
+
+export const bench: Bench = {
+  name: 'router',
+  about: 'targets resolved and matched, by what they name',
+  run(harness) {
+    const router = new Router('grid');
+    const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
+    for (const [name, target] of Object.entries(TARGETS)) {
+      const bytes = Buffer.from(target);
+      const request = new Request();
+      request.method = GET;
+      harness.measure({
+        name,
+        operations: harness.pick(1000, 1_000_000),
+        batch: 32,
+        run(_, count) {
+          for (let done = 0; done < count; done++) {
+            request.target.set(bytes, 0, bytes.length);
+            resolveTarget(request);
+            router.match(request, parts);
+          }
+        },
+      });
+    }
+  },
+};
