@@ -5,6 +5,8 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 
+const READ_BYTES_MAX = 65536;
+
 export class FakeSocket extends EventEmitter {
   /** Everything that was written. */
   readonly sent: Buffer[] = [];
@@ -62,9 +64,12 @@ export class FakeSocket extends EventEmitter {
     this.emit('close');
   }
 
-  /** The client sends these bytes. */
+  /** The client sends these bytes; they come as a socket reads them, 64 KiB at most at once. */
   receive(bytes: Buffer | string): void {
-    this.emit('data', typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
+    const all = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
+    for (let at = 0; at < all.length; at += READ_BYTES_MAX) {
+      this.emit('data', all.subarray(at, at + READ_BYTES_MAX));
+    }
   }
 
   /** The client has sent all that it will send. */

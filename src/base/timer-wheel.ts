@@ -21,6 +21,8 @@ const LEVELS = 7;
 const LOW_BITS = 30;
 const LOW = 2 ** LOW_BITS;
 const LOW_LEVELS = LOW_BITS / SLOT_BITS;
+/** Ticks that a slot of each level covers. */
+const WIDTHS = Float64Array.from({ length: LEVELS }, (_, level) => SLOTS ** level);
 const TICKS_MAX = 2 ** (SLOT_BITS * LEVELS) - 1;
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
@@ -173,7 +175,7 @@ export class TimerWheel {
 
   /** The slot's first tick: the present one's higher digits, then the slot's own, then zeros. */
   #startOf(slot: number): number {
-    const width = 2 ** (SLOT_BITS * (slot >> SLOT_BITS));
+    const width = WIDTHS[slot >> SLOT_BITS]!;
     const span = width * SLOTS;
     return Math.floor(this.#tick / span) * span + (slot & SLOT_MASK) * width;
   }

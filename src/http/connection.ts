@@ -112,8 +112,9 @@ export class Connection implements ExchangeOwner {
   }
 
   onAnswered(): void {
-    if (this.#isBodyPending) this.#parser.body.drop();
-    else this.#parser.body.end();
+    const { body, request } = this.#parser;
+    if (this.#isBodyPending) body.drop();
+    else if (request.hasBody) body.end();
     if (this.#isLast) this.#end();
     else if (this.#state === WAITING) this.#state = READING;
     if (!this.#isRunning) this.#proceed();

@@ -2,10 +2,11 @@
  * Gathers the head of a request out of the pieces that the parser meets, and keeps to the rules
  * that llhttp leaves open (RFC 9112: Host, one coding, lengths; the limits). Fills in a Request.
  *
- * Spans are offsets in the chunk. Where the chunk ends inside a head, what has been gathered moves
- * to a buffer of its own (the carry), and the pieces that follow are appended there. Positions count
- * the bytes of the connection from its beginning, so lengths are exact across chunks.
+ * Spans are offsets in the parser's input. Where that ends before the request does, what has been
+ * gathered moves to a buffer of its own (the carry), and the pieces that follow are appended there.
+ * Positions count the bytes of the connection from its beginning, so lengths are exact across inputs.
  */
+import type { Span } from '../base/span.ts';
 import * as fields from './fields.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
@@ -26,10 +27,14 @@ export class Head {
   readonly #request: Request;
   readonly #limits: HttpLimits;
   #state = IN_TARGET;
-  /** What the spans refer to: the chunk or the carry. */
+  /** The input, where it begins, and what to add to an offset in it to get a position. */
+  #input: Buffer = NOTHING;
+  #inputStart = 0;
+  #positionBase = 0;
+  /** What the spans refer to: the input or the carry. */
   #source: Buffer = NOTHING;
   #carry: Buffer | undefined;
-  /** Bytes used in the carry; -1 while the head lies in one chunk. */
+  /** Bytes used in the carry; -1 while the head lies in the input. */
   #carried = -1;
   /** The field whose name or value was read last, and where these lie. */
   #field = fields.OTHER_FIELD;
@@ -41,7 +46,7 @@ export class Head {
   #codings = 0;
   #contentTypes = 0;
   #targetEndPosition = 0;
-  /** First byte of the protocol's name, once a chunk that holds it has been left; otherwise 0. */
+  /** First byte of the protocol's name, once an input that holds it has been left; otherwise 0. */
   #protocol = 0;
   /** Position of the first field, or -1. */
   #fieldsPosition = -1;
@@ -52,11 +57,18 @@ export class Head {
     this.#limits = limits;
   }
 
-  /** A request begins in the chunk. */
-  begin(chunk: Buffer): void {
+  /** What follows lies in `input`, from `start` on. */
+  setInput(input: Buffer, start: number, positionBase: number): void {
+    this.#input = input;
+    this.#inputStart = start;
+    this.#positionBase = positionBase;
+  }
+
+  /** A request begins in the input. */
+  begin(): void {
     const request = this.#request;
     this.#state = IN_TARGET;
-    this.#source = chunk;
+    this.#source = this.#input;
     this.#carried = -1;
     this.#hosts = 0;
     this.#codings = 0;
@@ -64,64 +76,67 @@ export class Head {
     this.#protocol = 0;
     this.#targetEndPosition = NOWHERE;
     this.#fieldsPosition = -1;
-    request.target.set(chunk, -1, -1);
-    request.contentType.set(chunk, 0, 0);
+    request.target.start = -1;
+    request.target.end = -1;
+    request.contentType.start = 0;
+    request.contentType.end = 0;
     request.contentLength = 0;
     request.expectsContinue = false;
     request.unknownExpectation = '';
     request.contentEncoding = '';
   }
 
-  onTarget(chunk: Buffer, start: number, length: number, position: number): Verdict {
+  onTarget(start: number, length: number): Verdict {
     const { target } = this.#request;
-    const at = this.#place(chunk, start, length);
+    const at = this.#place(start, length);
     if (target.start < 0) target.start = at;
     target.end = at + length;
-    this.#targetEndPosition = position + length;
-    return target.length > this.#limits.targetBytesMax ? 414 : 0;
+    this.#targetEndPosition = this.#positionBase + start + length;
+    return target.end - target.start > this.#limits.targetBytesMax ? 414 : 0;
   }
 
-  onName(chunk: Buffer, start: number, length: number, position: number): Verdict {
+  onName(start: number, length: number): Verdict {
     if (this.#state === IN_NAME) {
-      this.#nameEnd = this.#place(chunk, start, length) + length;
+      this.#nameEnd = this.#place(start, length) + length;
       return 0;
     }
-    if (this.#fieldsPosition < 0) this.#fieldsPosition = position;
+    if (this.#fieldsPosition < 0) this.#fieldsPosition = this.#positionBase + start;
     const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
     this.#state = IN_NAME;
-    this.#nameStart = this.#place(chunk, start, length);
+    this.#nameStart = this.#place(start, length);
     this.#nameEnd = this.#nameStart + length;
     return verdict;
   }
 
-  onValue(chunk: Buffer, start: number, length: number, position: number): void {
-    this.#valueEndPosition = position + length;
+  onValue(start: number, length: number): void {
+    this.#valueEndPosition = this.#positionBase + start + length;
     if (this.#state === IN_NAME) {
       this.#state = IN_VALUE;
       this.#field = fields.fieldOf(this.#source, this.#nameStart, this.#nameEnd);
       if (this.#field === fields.OTHER_FIELD) return;
-      this.#valueStart = this.#place(chunk, start, length);
+      this.#valueStart = this.#place(start, length);
       this.#valueEnd = this.#valueStart + length;
     } else if (this.#field !== fields.OTHER_FIELD) {
-      this.#valueEnd = this.#place(chunk, start, length) + length;
+      this.#valueEnd = this.#place(start, length) + length;
     }
   }
 
-  /** The chunk, whose last byte has the position before `endPosition`, ends inside the head. */
-  suspend(chunk: Buffer, endPosition: number): Verdict {
-    if (this.#protocol === 0) this.#protocol = this.#protocolIn(chunk, endPosition);
+  /** The input ends, before `end`, inside the head. */
+  suspend(end: number): Verdict {
+    if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
     if (this.#carried < 0) this.#moveToCarry();
-    const fieldBytes = this.#fieldsPosition < 0 ? 0 : endPosition - this.#fieldsPosition;
+    const fieldBytes =
+      this.#fieldsPosition < 0 ? 0 : this.#positionBase + end - this.#fieldsPosition;
     return fieldBytes > this.#limits.headerBytesMax + EMPTY_LINE_BYTES ? 431 : 0;
   }
 
-  /** The head is complete; the chunk it ended in ends before `endPosition`. */
-  complete(chunk: Buffer, endPosition: number): Verdict {
+  /** The head is complete, in an input that ends before `end`. */
+  complete(end: number): Verdict {
     const request = this.#request;
     const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
     if (verdict !== 0) return verdict;
     if (request.version !== 11 && request.version !== 10) return 505;
-    if (this.#protocol === 0) this.#protocol = this.#protocolIn(chunk, endPosition);
+    if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
     if (this.#protocol !== 0x48 || request.method === SOURCE) return 400;
     if (this.#hosts === 0 && request.version === 11) return 400;
     if (request.version === 10) {
@@ -130,6 +145,7 @@ export class Head {
       request.unknownExpectation = '';
     }
     if (this.fieldBytes > this.#limits.headerBytesMax) return 431;
+    if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
     request.target.bytes = this.#source;
     request.contentType.bytes = this.#source;
     return resolveTarget(request) ? 0 : 400;
@@ -145,6 +161,13 @@ export class Head {
     return this.#valueEndPosition + 2 + EMPTY_LINE_BYTES;
   }
 
+  /** Whether the content ends before `end`, so that the head need not outlive the input. */
+  #isBodyBefore(end: number): boolean {
+    const { contentLength } = this.#request;
+    if (contentLength === UNKNOWN_LENGTH) return false;
+    return this.endPosition + contentLength <= this.#positionBase + end;
+  }
+
   /** The value of the field read last is complete. */
   #endField(): Verdict {
     if (this.#field === fields.OTHER_FIELD) return 0;
@@ -156,7 +179,8 @@ export class Head {
       case fields.HOST:
         return ++this.#hosts > 1 || !fields.isHost(bytes, start, end) ? 400 : 0;
       case fields.CONTENT_TYPE:
-        request.contentType.set(bytes, start, end);
+        request.contentType.start = start;
+        request.contentType.end = end;
         return ++this.#contentTypes > 1 ? 400 : 0;
       case fields.CONTENT_LENGTH:
         request.contentLength = fields.decimal(bytes, start, end);
@@ -176,9 +200,8 @@ export class Head {
   }
 
   /** Where the piece lies in the source of spans; in the carry it is appended first. */
-  #place(chunk: Buffer, start: number, length: number): number {
-    if (this.#carried < 0) return start;
-    return this.#append(chunk, start, start + length);
+  #place(start: number, length: number): number {
+    return this.#carried < 0 ? start : this.#append(this.#input, start, start + length);
   }
 
   #append(bytes: Buffer, start: number, end: number): number {
@@ -198,25 +221,28 @@ export class Head {
 
   #moveToCarry(): void {
     const { target, contentType } = this.#request;
-    const chunk = this.#source;
+    const input = this.#source;
     this.#carried = 0;
-    const length = target.length;
-    if (target.start >= 0) target.start = this.#append(chunk, target.start, target.end);
-    target.end = target.start + length;
-    contentType.set(chunk, this.#append(chunk, contentType.start, contentType.end), this.#carried);
+    if (target.start >= 0) this.#moveSpan(target, input);
+    this.#moveSpan(contentType, input);
     if (this.#state === IN_NAME) {
-      this.#nameStart = this.#append(chunk, this.#nameStart, this.#nameEnd);
+      this.#nameStart = this.#append(input, this.#nameStart, this.#nameEnd);
       this.#nameEnd = this.#carried;
     } else if (this.#state === IN_VALUE && this.#field !== fields.OTHER_FIELD) {
-      this.#valueStart = this.#append(chunk, this.#valueStart, this.#valueEnd);
+      this.#valueStart = this.#append(input, this.#valueStart, this.#valueEnd);
       this.#valueEnd = this.#carried;
     }
   }
 
-  /** The byte behind the target's space if it lies in this chunk, otherwise 0. */
-  #protocolIn(chunk: Buffer, endPosition: number): number {
-    const at = this.#targetEndPosition + 1 - (endPosition - chunk.length);
-    return at >= 0 && at < chunk.length ? (chunk[at] as number) : 0;
+  #moveSpan(span: Span, input: Buffer): void {
+    span.start = this.#append(input, span.start, span.end);
+    span.end = this.#carried;
+  }
+
+  /** The byte behind the target's space if it lies in this input, otherwise 0. */
+  #protocolBefore(end: number): number {
+    const at = this.#targetEndPosition + 1 - this.#positionBase;
+    return at >= this.#inputStart && at < end ? (this.#input[at] as number) : 0;
   }
 }
 

@@ -1,13 +1,14 @@
 /**
  * The llhttp parser, as the WebAssembly module that undici carries: one instance for the process,
- * one parser pointer a connection, one input area that a chunk is copied into before it is read.
+ * one parser pointer a connection, one input area that bytes are copied into before they are read.
  *
- * Callbacks go to the listener whose execute is running. They get addresses in the module's memory;
- * `address - inputAddress` is the offset in the bytes last loaded. No lenient flag is ever set.
- * Allocating a parser may grow the memory, which detaches the view of it: it is made anew then.
+ * Callbacks go to the listener whose execute is running. They get addresses in the module's memory,
+ * and so offsets in `memory`, good until the next load. No lenient flag is ever set. Allocating a
+ * parser may grow the memory, which detaches the view of it: then `memory` is another one.
  */
 import assert from 'node:assert';
 import { createRequire } from 'node:module';
+import { PUT } from './methods.ts';
 
 /** Bytes that fit into the input area: as many as a socket hands over in one read. */
 export const INPUT_BYTES_MAX = 65536;
@@ -35,7 +36,8 @@ export interface ParserListener {
 export class Llhttp {
   readonly #exports: Exports;
   readonly inputAddress: number;
-  #memory: Buffer;
+  /** The module's memory. */
+  memory: Buffer;
   #listener: ParserListener | undefined;
   /** Whose bytes the input area holds. */
   inputOwner: ParserListener | undefined;
@@ -63,7 +65,7 @@ export class Llhttp {
     this.#exports._initialize();
     this.inputAddress = this.#exports.malloc(INPUT_BYTES_MAX);
     assert(this.inputAddress !== 0);
-    this.#memory = Buffer.from(this.#exports.memory.buffer);
+    this.memory = Buffer.from(this.#exports.memory.buffer);
     this.#checkLayout();
   }
 
@@ -71,7 +73,7 @@ export class Llhttp {
   allocate(): number {
     const pointer = this.#exports.llhttp_alloc(TYPE_REQUEST);
     assert(pointer !== 0);
-    if (this.#memory.byteLength === 0) this.#memory = Buffer.from(this.#exports.memory.buffer);
+    if (this.memory.byteLength === 0) this.memory = Buffer.from(this.#exports.memory.buffer);
     return pointer;
   }
 
@@ -79,12 +81,11 @@ export class Llhttp {
     this.#exports.llhttp_free(pointer);
   }
 
-  /** Puts bytes `start` to `end` of the chunk into the input area; INPUT_BYTES_MAX at most. */
-  load(owner: ParserListener | undefined, chunk: Buffer, start: number, end: number): void {
-    assert(this.#listener === undefined && end - start <= INPUT_BYTES_MAX);
+  /** Puts the bytes of the chunk from `start` on into the input area; INPUT_BYTES_MAX at most. */
+  load(owner: ParserListener | undefined, chunk: Buffer, start: number): void {
+    assert(this.#listener === undefined && chunk.length - start <= INPUT_BYTES_MAX);
     this.inputOwner = owner;
-    const whole = start === 0 && end === chunk.length;
-    this.#memory.set(whole ? chunk : chunk.subarray(start, end), this.inputAddress);
+    this.memory.set(start === 0 ? chunk : chunk.subarray(start), this.inputAddress);
   }
 
   /** Reads input bytes `start` to `end`; returns OK, PAUSED, PAUSED_UPGRADE or an error. */
@@ -107,38 +108,42 @@ export class Llhttp {
     return this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
   }
 
+  /** One of the method numbers. */
   method(pointer: number): number {
-    return this.#exports.llhttp_get_method(pointer);
+    return this.memory[pointer + METHOD_OFFSET] as number;
   }
 
   /** Ten times the major version and the minor: 11 for HTTP/1.1. */
   version(pointer: number): number {
-    const { llhttp_get_http_major: major, llhttp_get_http_minor: minor } = this.#exports;
-    return major(pointer) * 10 + minor(pointer);
+    const { memory } = this;
+    const major = memory[pointer + MAJOR_OFFSET] as number;
+    return major * 10 + (memory[pointer + MINOR_OFFSET] as number);
   }
 
   /** Bytes still to come of the content, or of the chunk that has begun. */
   expectedBytes(pointer: number): number {
     const at = pointer + CONTENT_LENGTH_OFFSET;
-    return this.#memory.readUInt32LE(at) + this.#memory.readUInt32LE(at + 4) * 2 ** 32;
+    return this.memory.readUInt32LE(at) + this.memory.readUInt32LE(at + 4) * 2 ** 32;
   }
 
   /** What the parser says of its last error; ASCII. */
   errorReason(pointer: number): string {
     const start = this.#exports.llhttp_get_error_reason(pointer);
-    return this.#memory.toString('latin1', start, this.#memory.indexOf(0, start));
+    return this.memory.toString('latin1', start, this.memory.indexOf(0, start));
   }
 
-  /** There is no getter for the content length: makes sure that it lies where it is read. */
+  /**
+   * Makes sure that a parser's fields lie where they are read. There is no getter for the content
+   * length, and the others' cost a call out of JavaScript each.
+   */
   #checkLayout(): void {
-    const head = Buffer.from(
-      'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx',
-    );
+    const head = Buffer.from('PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx');
     const silent = Object.fromEntries(CALLBACKS.map((name) => [name, () => OK]));
     const pointer = this.allocate();
-    this.load(undefined, head, 0, head.length);
+    this.load(undefined, head, 0);
     const result = this.execute(pointer, silent as unknown as ParserListener, 0, head.length);
     assert(result === OK && this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1, 'layout of llhttp');
+    assert(this.method(pointer) === PUT && this.version(pointer) === 10, 'layout of llhttp');
     this.free(pointer);
   }
 }
@@ -153,8 +158,11 @@ let instance: Llhttp | undefined;
 let loaded = false;
 
 const TYPE_REQUEST = 1;
-/** Where a parser keeps its content length, in bytes from its pointer. */
+/** Where a parser keeps what, in bytes from its pointer; held to by checkLayout. */
 const CONTENT_LENGTH_OFFSET = 32;
+const METHOD_OFFSET = 41;
+const MAJOR_OFFSET = 42;
+const MINOR_OFFSET = 43;
 const CALLBACKS: readonly (keyof ParserListener)[] = [
   'onMessageBegin',
   'onTarget',
@@ -176,9 +184,6 @@ interface Exports {
   llhttp_resume_after_upgrade(pointer: number): void;
   llhttp_get_error_pos(pointer: number): number;
   llhttp_get_error_reason(pointer: number): number;
-  llhttp_get_method(pointer: number): number;
-  llhttp_get_http_major(pointer: number): number;
-  llhttp_get_http_minor(pointer: number): number;
 }
 
 /** Type definitions for Node 20 leave WebAssembly to the DOM's; only this much of it is needed. */

@@ -6,6 +6,7 @@
  * llhttp is paused at the end of each head that has content and of each message. So requests run
  * outside of its callbacks, and what has been read is known exactly; measured, a pause costs nothing.
  */
+import assert from 'node:assert';
 import { Body } from './body.ts';
 import { Head } from './head.ts';
 import type { HttpLimits } from './limits.ts';
@@ -56,9 +57,12 @@ export class RequestParser implements ParserListener {
   #chunk: Buffer = NOTHING;
   /** Offset in the chunk to go on from. */
   #at = 0;
-  /** The part of the chunk that the parser's input area holds. */
+  /** Whether the parser's input area was given the chunk, and from which offset on. */
+  #isLoaded = false;
   #loadedStart = 0;
-  #loadedEnd = 0;
+  /** Where the input ends in the parser's memory, and what makes a position of an offset there. */
+  #inputEnd = 0;
+  #positionBase = 0;
   /** Bytes of the connection before the chunk. */
   #chunkPosition = 0;
   /** Position up to which the framing of a chunked body is counted, and its bytes. */
@@ -72,33 +76,35 @@ export class RequestParser implements ParserListener {
     this.#pointer = this.#llhttp.allocate();
   }
 
-  /** Takes the next bytes of the connection; what was unread of the ones before is to be in them. */
+  /**
+   * Takes the next bytes of the connection, INPUT_BYTES_MAX at most, which is what a socket reads at
+   * once; what was unread of the ones before is to be in them.
+   */
   load(chunk: Buffer): void {
+    assert(chunk.length <= INPUT_BYTES_MAX);
     this.#chunkPosition += this.#at;
     this.#chunk = chunk;
     this.#at = 0;
-    this.#loadedEnd = 0;
+    this.#isLoaded = false;
   }
 
   /** Reads on, up to the next thing to decide on. */
   next(): Reached {
     while (this.#at < this.#chunk.length) {
-      if (this.#at >= this.#loadedEnd || this.#llhttp.inputOwner !== this) this.#loadInput();
+      if (!this.#isLoaded || this.#llhttp.inputOwner !== this) this.#loadInput();
       const result = this.#llhttp.execute(
         this.#pointer,
         this,
         this.#at - this.#loadedStart,
-        this.#loadedEnd - this.#loadedStart,
+        this.#chunk.length - this.#loadedStart,
       );
-      if (result === OK) this.#at = this.#loadedEnd;
+      if (result === OK) this.#at = this.#chunk.length;
       else if (result === PAUSED) {
         this.#at = this.#loadedStart + this.#llhttp.resume(this.#pointer);
         return this.#pause();
       } else if (result === PAUSED_UPGRADE) {
         this.#at = this.#loadedStart + this.#llhttp.resumeAfterUpgrade(this.#pointer);
-      } else {
-        return this.#refuse(this.refusal || this.#statusOf(result));
-      }
+      } else return this.#refuse(this.refusal || this.#statusOf(result));
     }
     return this.#suspend();
   }
@@ -127,27 +133,20 @@ export class RequestParser implements ParserListener {
 
   onMessageBegin(): number {
     this.#state = IN_HEAD;
-    this.#head.begin(this.#chunk);
+    this.#head.begin();
     return OK;
   }
 
   onTarget(address: number, length: number): number {
-    const start = this.#offset(address);
-    return this.#judge(
-      this.#head.onTarget(this.#chunk, start, length, this.#chunkPosition + start),
-    );
+    return this.#judge(this.#head.onTarget(address, length));
   }
 
   onFieldName(address: number, length: number): number {
-    if (this.#state === IN_BODY) return OK;
-    const start = this.#offset(address);
-    return this.#judge(this.#head.onName(this.#chunk, start, length, this.#chunkPosition + start));
+    return this.#state === IN_BODY ? OK : this.#judge(this.#head.onName(address, length));
   }
 
   onFieldValue(address: number, length: number): number {
-    if (this.#state === IN_BODY) return OK;
-    const start = this.#offset(address);
-    this.#head.onValue(this.#chunk, start, length, this.#chunkPosition + start);
+    if (this.#state !== IN_BODY) this.#head.onValue(address, length);
     return OK;
   }
 
@@ -156,11 +155,11 @@ export class RequestParser implements ParserListener {
     request.version = this.#llhttp.version(this.#pointer);
     request.method = this.#llhttp.method(this.#pointer);
     request.keepAlive = keepAlive;
-    const verdict = this.#head.complete(this.#chunk, this.#chunkEndPosition);
+    const verdict = this.#head.complete(this.#inputEnd);
     if (verdict !== 0) return this.#judge(verdict);
     this.#state = IN_BODY;
-    this.body.begin(request.contentLength);
     if (!request.hasBody) return OK;
+    this.body.begin(request.contentLength);
     this.#framingPosition = this.#head.endPosition;
     this.#framingBytes = 0;
     this.#reached = AT_HEAD;
@@ -168,14 +167,13 @@ export class RequestParser implements ParserListener {
   }
 
   onBody(address: number, length: number): number {
-    const start = this.#offset(address);
     if (this.request.contentLength === UNKNOWN_LENGTH) {
-      this.#countFraming(this.#chunkPosition + start);
+      this.#countFraming(this.#positionBase + address);
       this.#framingPosition += length;
       if (this.#framingBytes > this.#headerBytesMax) return this.#judge(431);
       this.#framingBytes = Math.max(0, this.#framingBytes - FRAMING_BYTES_PER_PIECE);
     }
-    this.body.append(this.#chunk, start, start + length);
+    this.body.append(this.#llhttp.memory, address, address + length);
     return OK;
   }
 
@@ -185,9 +183,14 @@ export class RequestParser implements ParserListener {
   }
 
   #loadInput(): void {
+    assert(!this.#isLoaded || this.#state === BETWEEN, 'the input of an unfinished request');
+    this.#isLoaded = true;
     this.#loadedStart = this.#at;
-    this.#loadedEnd = Math.min(this.#chunk.length, this.#at + INPUT_BYTES_MAX);
-    this.#llhttp.load(this, this.#chunk, this.#loadedStart, this.#loadedEnd);
+    const { inputAddress, memory } = this.#llhttp;
+    this.#llhttp.load(this, this.#chunk, this.#at);
+    this.#inputEnd = inputAddress + this.#chunk.length - this.#at;
+    this.#positionBase = this.#chunkPosition + this.#loadedStart - inputAddress;
+    this.#head.setInput(memory, inputAddress, this.#positionBase);
   }
 
   #pause(): Reached {
@@ -198,13 +201,13 @@ export class RequestParser implements ParserListener {
     return this.#reached;
   }
 
-  /** The chunk is used up: what lies in it of an unfinished head or framing is accounted for. */
+  /** The input is used up: what lies in it of an unfinished request is accounted for and kept. */
   #suspend(): Reached {
     if (this.#state === IN_HEAD) {
-      const verdict = this.#head.suspend(this.#chunk, this.#chunkEndPosition);
+      const verdict = this.#head.suspend(this.#inputEnd);
       if (verdict !== 0) return this.#refuse(verdict);
     } else if (this.#state === IN_BODY) {
-      if (this.#isFramingTooLong(this.#chunkEndPosition)) return this.#refuse(431);
+      if (this.#isFramingTooLong(this.#positionBase + this.#inputEnd)) return this.#refuse(431);
       this.body.announce(this.#llhttp.expectedBytes(this.#pointer));
     }
     return NEEDS_MORE;
@@ -219,14 +222,6 @@ export class RequestParser implements ParserListener {
   #countFraming(position: number): void {
     this.#framingBytes += position - this.#framingPosition;
     this.#framingPosition = position;
-  }
-
-  get #chunkEndPosition(): number {
-    return this.#chunkPosition + this.#chunk.length;
-  }
-
-  #offset(address: number): number {
-    return address - this.#llhttp.inputAddress + this.#loadedStart;
   }
 
   #judge(verdict: number): number {

@@ -69,7 +69,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.keyStart = this.keyEnd = 0;
     const match = services.router.match(request, this);
     if (match === undefined) return this.#refuse(404);
-    if (!services.groups.isEnabled(match.group)) {
+    if ((services.groups.enabled & match.groupBit) === 0) {
       exchange.respondFailure(403, services.groups.refusal(match.group));
       return false;
     }

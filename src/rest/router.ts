@@ -18,11 +18,13 @@ import {
   PUT,
 } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
+import { groupBit } from './endpoint-groups.ts';
 import { type Action, PREFIXES, type Prefix, ROUTES, type Route } from './routes.ts';
 
 /** A row of the table, by method number. */
 export interface Match {
   readonly group: EndpointGroup;
+  readonly groupBit: number;
   /** What the method with that number does; undefined: not a method of this resource. */
   readonly actions: readonly (Action | undefined)[];
   /** One bit for each method whose request names too little here. */
@@ -149,7 +151,9 @@ function compile(route: Route): Match {
   for (const [method, action] of actions.entries()) if (action) methods |= methodBit(method);
   let incomplete = 0;
   for (const name of route.incomplete ?? []) incomplete |= METHOD_BITS[name];
-  return { group: route.group, actions, incomplete, allow: allowedMethods(methods), unknown: 0 };
+  const { group } = route;
+  const allow = allowedMethods(methods);
+  return { group, groupBit: groupBit(group), actions, incomplete, allow, unknown: 0 };
 }
 
 const METHOD_BITS = {
@@ -158,8 +162,8 @@ const METHOD_BITS = {
   DELETE: methodBit(DELETE),
 };
 
-function unknownIn(row: Prefix): Match {
-  return { group: row.group, actions: [], incomplete: 0, allow: '', unknown: row.unknown };
+function unknownIn({ group, unknown }: Prefix): Match {
+  return { group, groupBit: groupBit(group), actions: [], incomplete: 0, allow: '', unknown };
 }
 
 function startsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): boolean {

@@ -42,8 +42,8 @@ class Model {
   readonly entries = new Map<string, Map<string, Entry>>();
 
   map(name: string): Map<string, Entry> {
-    let map = this.entries.get(name);
-    if (map === undefined) this.entries.set(name, (map = new Map()));
+    const map = this.entries.get(name) ?? new Map<string, Entry>();
+    this.entries.set(name, map);
     return map;
   }
 }

@@ -65,7 +65,7 @@ describe('RingBuffers', () => {
     for (let sequence = 0; sequence < count; sequence++) {
       assert.equal(rings.get(0, sequence), sequence + 1);
     }
-    for (let dropped = 0; dropped < 2048; dropped++) rings.dropFirst(0, log);
+    for (let dropped = 0; dropped < 40_000; dropped++) rings.dropFirst(0, log);
     assert.ok(rings.makeRoom(0, log));
   });
 

@@ -27,6 +27,9 @@ export class HashIndex {
   /** Entries. */
   count = 0;
   #bits = BITS_MIN;
+  /** What turns a hash into a place, and a place into one of the table. */
+  #shift = 32 - BITS_MIN;
+  #mask = (1 << BITS_MIN) - 1;
   #table = new Int32Array(2 << BITS_MIN);
 
   static bytes(bits: number): number {
@@ -57,12 +60,12 @@ export class HashIndex {
 
   /** The first place of an entry with that hash, or -1. Places mean something until a change. */
   first(hash: number): number {
-    return this.#search(hash >>> (32 - this.#bits), hash);
+    return this.#search(hash >>> this.#shift, hash);
   }
 
   /** The next place after `place` of an entry with that hash, or -1. */
   after(place: number, hash: number): number {
-    return this.#search((place + 1) & (2 ** this.#bits - 1), hash);
+    return this.#search((place + 1) & this.#mask, hash);
   }
 
   /** The place of an entry known to be there. */
@@ -88,8 +91,8 @@ export class HashIndex {
 
   remove(place: number): void {
     const table = this.#table;
-    const mask = 2 ** this.#bits - 1;
-    const shift = 32 - this.#bits;
+    const mask = this.#mask;
+    const shift = this.#shift;
     let hole = place;
     for (let at = (hole + 1) & mask; table[2 * at + 1] !== 0; at = (at + 1) & mask) {
       // An entry may move back as long as that is not before its own first place.
@@ -114,6 +117,8 @@ export class HashIndex {
     }
     this.#table = table;
     this.#bits = bits;
+    this.#shift = 32 - bits;
+    this.#mask = (1 << bits) - 1;
   }
 
   /**
@@ -121,9 +126,9 @@ export class HashIndex {
    * table at a time. Returns where to go on; WALK_END when all have been shown.
    */
   walk(from: number, places: number, visitor: Visitor): number {
-    const shift = 32 - this.#bits;
+    const shift = this.#shift;
     const width = 2 ** shift;
-    const mask = 2 ** this.#bits - 1;
+    const mask = this.#mask;
     const start = Math.floor(from / width);
     const end = Math.min((start + places) * width, WALK_END);
     const last = Math.floor((end - 1) / width);
@@ -144,7 +149,7 @@ export class HashIndex {
 
   #search(from: number, hash: number): number {
     const table = this.#table;
-    const mask = 2 ** this.#bits - 1;
+    const mask = this.#mask;
     for (let place = from; ; place = (place + 1) & mask) {
       if (table[2 * place + 1] === 0) return -1;
       if (table[2 * place] === hash) return place;
@@ -153,7 +158,7 @@ export class HashIndex {
 }
 
 function put(table: Int32Array, bits: number, hash: number, address: number): void {
-  const mask = 2 ** bits - 1;
+  const mask = (1 << bits) - 1;
   let place = hash >>> (32 - bits);
   while (table[2 * place + 1] !== 0) place = (place + 1) & mask;
   table[2 * place] = hash;

@@ -62,8 +62,8 @@ export class RingBuffers {
   makeRoom(queue: number, log: RecordLog): boolean {
     const bits = this.#bits.get(queue);
     const end = this.end(queue);
-    if (bits === PART_BITS) return this.#part(queue, end) !== 0 || this.#addPart(queue, log);
-    if (bits > 0 && end - this.first(queue) < 2 ** bits) return true;
+    if (bits === PART_BITS) return end % PART_LENGTH !== 0 || this.#addPart(queue, log);
+    if (bits > 0 && end - this.first(queue) < (1 << bits)) return true;
     return bits < SINGLE_BITS_MAX ? this.#copyTo(queue, log, bits + 1) : this.#split(queue, log);
   }
 
@@ -95,7 +95,7 @@ export class RingBuffers {
     this.#firsts.set(queue, first);
     const bits = this.#bits.get(queue);
     if (bits === PART_BITS && first % PART_LENGTH === 0) this.#dropPart(queue, first - 1, log);
-    if (bits > SHRINK_BITS && count <= 2 ** bits * SHRINK_SHARE) {
+    if (bits > SHRINK_BITS && count <= (1 << bits) * SHRINK_SHARE) {
       this.#copyTo(queue, log, bits - SHRINK_BITS);
     }
   }
@@ -128,19 +128,19 @@ export class RingBuffers {
   }
 
   #place(queue: number, sequence: number): number {
-    return sequence & (2 ** this.#bits.get(queue) - 1);
+    return sequence & ((1 << this.#bits.get(queue)) - 1);
   }
 
   /** Moves what there is, which fits, into one part of another length. False without memory. */
   #copyTo(queue: number, log: RecordLog, bits: number): boolean {
-    const part = this.#allocate(queue, log, 0, 2 ** bits);
+    const part = this.#allocate(queue, log, 0, (1 << bits));
     if (part === 0) return false;
     const { pool } = this.#store;
     const words = pool.words(part);
     const at = pool.at(part) + HEADER_WORDS;
     const end = this.end(queue);
     for (let sequence = this.first(queue); sequence < end; sequence++) {
-      words[at + (sequence & (2 ** bits - 1))] = this.get(queue, sequence);
+      words[at + (sequence & ((1 << bits) - 1))] = this.get(queue, sequence);
     }
     this.#dropParts(queue, log);
     this.#roots.set(queue, part);
@@ -176,6 +176,7 @@ export class RingBuffers {
     return true;
   }
 
+  /** Adds the part that the next item is the first of, unless an earlier call has. */
   #addPart(queue: number, log: RecordLog): boolean {
     const root = this.#roots.get(queue);
     const number = partNumber(this.end(queue));
@@ -185,9 +186,9 @@ export class RingBuffers {
       list = relisted(list, partNumber(this.first(queue)));
       this.#lists[root] = list;
     }
-    const part = this.#allocate(queue, log, number, PART_LENGTH);
-    list[number & (list.length - 1)] = part;
-    return part !== 0;
+    const place = number & (list.length - 1);
+    if (list[place] === 0) list[place] = this.#allocate(queue, log, number, PART_LENGTH);
+    return list[place] !== 0;
   }
 
   #dropPart(queue: number, sequence: number, log: RecordLog): void {

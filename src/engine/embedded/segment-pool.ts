@@ -42,7 +42,7 @@ export class SegmentPool {
   readonly #slabWords: Int32Array[] = [];
   readonly #slabBytes: Buffer[] = [];
   /** Which segments of each slab are free, a bit each. */
-  #slabFree = new Uint8Array(16);
+  #slabFree = new Int32Array(16);
   /** No slab below this one has a free segment. */
   #lowestFree = 0;
   /** Of each segment: bytes of records that count, bytes written, owner's list. See RecordLog. */
