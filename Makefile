@@ -30,7 +30,7 @@ test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 	$(bin)/tsc -p spec/tsconfig.json
 	$(test) $(specs)
 
-test-peers: build ## Tests beside other programs (Debian packages: wrk)
+test-peers: build ## Tests beside other programs (Debian packages: curl wrk)
 	$(test) $(peers)
 
 soak: install ## Long rounds: SECONDS=60 for each, on SIZE=10000 keys

@@ -8,7 +8,7 @@ import { bytesAt, markDeadAt } from './record.ts';
 import { RECORD_SHARED_BYTES_MAX, SEGMENT_BYTES, type SegmentPool } from './segment-pool.ts';
 
 /** The share of dead bytes in sealed segments above which it is worth moving the live ones. */
-const DEAD_SHARE_MAX = 0.2;
+const DEAD_SHARE_MAX = 0.15;
 
 export class RecordLog {
   readonly #pool: SegmentPool;
