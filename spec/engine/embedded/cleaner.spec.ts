@@ -17,7 +17,7 @@ function utilisation(parts: Parts, indexBytes: number): number {
 }
 
 /** The index of one partition of so many entries, and the pages of the tables of names. */
-const INDEX_BYTES = 8 * 32768 + 2 * 2 * 4096 * 4;
+const INDEX_BYTES = 8 * 32768 + 4 * 4096;
 
 describe('Cleaner', () => {
   it('keeps segments three quarters full, whatever is overwritten and deleted', () => {

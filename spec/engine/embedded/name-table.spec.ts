@@ -5,6 +5,7 @@ import { RecordStore } from '../../../src/engine/embedded/record-store.ts';
 import { SEGMENT_BYTES } from '../../../src/engine/embedded/segment-pool.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../answers.ts';
+import { assertEmpty } from './parts-of.ts';
 
 function newStore(memoryBytesMax = Number.POSITIVE_INFINITY): RecordStore {
   return new RecordStore({ partitionCount: 7, clock: new FakeClock(), memoryBytesMax });
@@ -58,7 +59,7 @@ describe('NameTable', () => {
     names.dropUnused(id);
     names.release(kept);
     assert.equal(names.count, 0);
-    assert.equal(store.meter.bytes, 0);
+    assertEmpty(store);
   });
 
   it('a retired id is not given again before it is recycled', () => {
@@ -89,7 +90,7 @@ describe('NameTable', () => {
     const store = newStore(SEGMENT_BYTES + 1000);
     const names = new NameTable(store, MAP_NAMES);
     assert.equal(names.open(span('a')), 0);
-    assert.equal(store.meter.bytes, 0);
+    assertEmpty(store);
     assert.equal(names.find(span('a')), 0);
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { span } from '../answers.ts';
-import { partsOf, type TestParts } from './parts-of.ts';
+import { assertEmpty, partsOf, type TestParts } from './parts-of.ts';
 
 const NONE = span('');
 
@@ -36,7 +36,7 @@ describe('Sweeper', () => {
     assert.equal(test.parts.maps.size(span('n')), 100);
     test.parts.maps.clear(span('n'));
     test.clock.advance(10_000);
-    assert.equal(test.parts.store.meter.bytes, 0);
+    assertEmpty(test.parts.store);
   });
 
   it('does its share with every write to a partition', () => {
@@ -62,7 +62,7 @@ describe('Sweeper', () => {
       if (round % 3 === 0) test.clock.advance(round % 7);
     }
     test.clock.advance(10_000);
-    assert.equal(test.parts.store.meter.bytes, 0);
+    assertEmpty(test.parts.store);
   });
 
   it('goes over the index once for clears that came together', () => {
@@ -72,7 +72,7 @@ describe('Sweeper', () => {
     }
     for (let index = 0; index < 1000; index++) test.parts.maps.clear(span(`map ${index}`));
     test.clock.advance(1000);
-    assert.equal(test.parts.store.meter.bytes, 0);
+    assertEmpty(test.parts.store);
   });
 
   it('stops when it is closed', () => {

@@ -5,8 +5,8 @@
  * nothing is written. Moving changes no value, no version and no sequence, only where things are.
  *
  * With the threshold that RecordLog sets, emptying a segment in which a share `u` is live costs
- * u / (1 - u) bytes moved for each byte won; random overwriting settles at about 2 (bench:
- * record-store), so four bytes moved for each byte written are enough.
+ * u / (1 - u) bytes moved for each byte won; random overwriting settles at 2.7 bytes moved for each
+ * written, so four for each written and each killed are enough.
  */
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
@@ -55,6 +55,11 @@ export class Cleaner {
   /** Does the work that is owed for what was written to the partition, and to those of names. */
   pay(partition: Partition): void {
     this.#clean(partition);
+    this.payForNames();
+  }
+
+  /** Does the work that is owed for names alone. */
+  payForNames(): void {
     const { debtors } = this.#store;
     while (debtors.length > 0) this.#clean(debtors.pop()!);
   }

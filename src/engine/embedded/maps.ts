@@ -73,6 +73,7 @@ export class Maps {
       if (type !== 0) this.#contentTypes.dropUnused(type);
     }
     this.#names.dropUnused(id);
+    this.#cleaner.payForNames();
     return MEMORY_FULL;
   }
 

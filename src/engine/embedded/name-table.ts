@@ -139,8 +139,8 @@ export class NameTable {
       this.#firstFree = id;
       return;
     }
-    this.#addresses.clear();
-    this.#uses.clear();
+    this.#addresses.trim();
+    this.#uses.trim();
     this.#firstFree = 0;
     this.#end = 1;
   }

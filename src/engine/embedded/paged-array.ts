@@ -1,10 +1,10 @@
 /**
- * Numbers by id in pages of 4,096, outside the heap: grows a page at a time, without a copy, so ten
+ * Numbers by id in pages of 1,024, outside the heap: grows a page at a time, without a copy, so ten
  * million queues are added as fast as ten. What was never set, or is behind the end, is 0.
  */
 import type { MemoryMeter } from './memory-meter.ts';
 
-const PAGE_BITS = 12;
+const PAGE_BITS = 10;
 const PAGE_LENGTH = 2 ** PAGE_BITS;
 const PAGE_MASK = PAGE_LENGTH - 1;
 
@@ -30,10 +30,9 @@ class PagedArray<Kind extends Page> {
     this.#pages[id >>> PAGE_BITS]![id & PAGE_MASK] = value;
   }
 
-  /** Forgets everything. */
-  clear(): void {
-    for (const page of this.#pages) this.#meter.give(page.byteLength);
-    this.#pages = [];
+  /** Lets go of all pages but the first, whose numbers stay as they are. */
+  trim(): void {
+    while (this.#pages.length > 1) this.#meter.give(this.#pages.pop()!.byteLength);
   }
 
   #addPage(): void {

@@ -1,6 +1,6 @@
 /**
  * One partition: the log with its records and the index that finds entries and names in it. Costs
- * nothing until something is written to it, and next to nothing once that is gone again.
+ * nothing until something is written to it, and half a kilobyte once that is gone again.
  */
 import { HashIndex, type Visitor, WALK_END } from './hash-index.ts';
 import type { KeyWords } from './key-words.ts';
@@ -85,11 +85,6 @@ export class Partition {
   shrink(): void {
     const index = this.#index;
     if (index === undefined) return;
-    if (index.count === 0) {
-      this.#meter.give(index.bytes);
-      this.#index = undefined;
-      return;
-    }
     const bits = index.bitsToShrink;
     if (bits === index.bits) return;
     this.#meter.give(index.bytes - HashIndex.bytes(bits));

@@ -35,12 +35,16 @@ export class RecordStore {
   readonly #key1: number;
 
   constructor(options: RecordStoreOptions) {
-    this.partitionCount = options.partitionCount;
+    const { partitionCount } = options;
+    if (!Number.isInteger(partitionCount) || partitionCount < 1) {
+      throw new RangeError(`Cannot make ${partitionCount} partitions: not a positive integer`);
+    }
+    this.partitionCount = partitionCount;
     this.meter = new MemoryMeter(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, SEGMENT_BYTES);
     this.pool = new SegmentPool(this.meter);
     this.versions = new HybridClock(options.clock);
-    this.sequences = new Float64Array(options.partitionCount);
-    this.#partitions = new Array(options.partitionCount).fill(undefined);
+    this.sequences = new Float64Array(partitionCount);
+    this.#partitions = new Array(partitionCount).fill(undefined);
     const seed = options.hashSeed ?? randomBytes(8);
     this.#key0 = seed.readInt32LE(0);
     this.#key1 = seed.readInt32LE(4);

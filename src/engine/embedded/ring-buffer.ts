@@ -63,7 +63,7 @@ export class RingBuffers {
     const bits = this.#bits.get(queue);
     const end = this.end(queue);
     if (bits === PART_BITS) return end % PART_LENGTH !== 0 || this.#addPart(queue, log);
-    if (bits > 0 && end - this.first(queue) < (1 << bits)) return true;
+    if (bits > 0 && end - this.first(queue) < 1 << bits) return true;
     return bits < SINGLE_BITS_MAX ? this.#copyTo(queue, log, bits + 1) : this.#split(queue, log);
   }
 
@@ -133,7 +133,7 @@ export class RingBuffers {
 
   /** Moves what there is, which fits, into one part of another length. False without memory. */
   #copyTo(queue: number, log: RecordLog, bits: number): boolean {
-    const part = this.#allocate(queue, log, 0, (1 << bits));
+    const part = this.#allocate(queue, log, 0, 1 << bits);
     if (part === 0) return false;
     const { pool } = this.#store;
     const words = pool.words(part);

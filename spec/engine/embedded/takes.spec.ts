@@ -1,0 +1,147 @@
+/** Takes that wait, against a list of items and a list of waiters: whatever happens in which turn. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { ABSENT, FOUND } from '../../../src/engine/engine.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { Keeper, type Seen, span } from '../answers.ts';
+import { AtOnce } from './at-once.ts';
+
+const steps = fc.array(
+  fc.oneof(
+    { weight: 5, arbitrary: fc.constant({ do: 'offer', with: 0 } as const) },
+    { weight: 2, arbitrary: fc.constant({ do: 'poll', with: 0 } as const) },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('take' as const), with: fc.nat(100) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), with: fc.nat(20) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('return' as const), with: fc.nat(20) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('confirm' as const), with: fc.nat(20) }) },
+    { weight: 4, arbitrary: fc.constant({ do: 'end', with: 0 } as const) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('advance' as const), with: fc.nat(60) }) },
+    { weight: 1, arbitrary: fc.constant({ do: 'cancelAll', with: 0 } as const) },
+  ),
+  { maxLength: 80, size: 'max' },
+);
+type Step = NonNullable<(typeof steps extends fc.Arbitrary<infer T> ? T : never)[number]>;
+
+interface Waiter {
+  readonly ticket: number;
+  readonly deadlineMs: number;
+  readonly seen: () => Seen | undefined;
+  expected: string | undefined;
+}
+
+class Run {
+  readonly #clock = new FakeClock();
+  readonly #engine = new EmbeddedEngine({
+    partitionCount: 3,
+    clock: this.#clock,
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+  });
+  readonly #ask = new AtOnce(this.#engine);
+  /** Numbers of the items that nobody holds, sorted. */
+  readonly #items: number[] = [];
+  readonly #holds: { hold: number; item: number }[] = [];
+  readonly #waiters: Waiter[] = [];
+  readonly #answered: Waiter[] = [];
+  #next = 0;
+
+  step({ do: action, with: number }: Step): void {
+    if (action === 'offer') {
+      this.#ask.offer('q', Buffer.from(`${this.#next}`));
+      this.#items.push(this.#next++);
+    } else if (action === 'poll') {
+      const item = this.#items.splice(this.#waiters.length, 1)[0];
+      assert.equal(this.#ask.poll('q').value, item === undefined ? '' : `${item}`);
+    } else if (action === 'take') {
+      this.#take(number);
+    } else if (action === 'cancel') {
+      const waiter = this.#waiters.splice(number, 1)[0];
+      if (waiter) this.#engine.cancel(waiter.ticket);
+    } else if (action === 'cancelAll') {
+      this.#engine.cancelAll();
+      for (const waiter of this.#waiters.splice(0)) this.#expect(waiter, '');
+    } else if (action === 'end') {
+      this.#clock.settle();
+      while (this.#waiters.length > 0 && this.#items.length > 0) this.#deliver();
+    } else if (action === 'advance') {
+      this.#advance(number);
+    } else {
+      this.#settle(number, action === 'confirm');
+    }
+    this.#check();
+  }
+
+  #take(timeoutMs: number): void {
+    const item = this.#items.splice(this.#waiters.length, 1)[0];
+    const keeper = new Keeper();
+    const ticket = this.#engine.take(span('q'), timeoutMs, keeper);
+    const seen = () => keeper.seen;
+    if (item === undefined && timeoutMs > 0) {
+      const deadlineMs = this.#clock.now() + timeoutMs;
+      this.#waiters.push({ ticket, deadlineMs, seen, expected: undefined });
+      return;
+    }
+    assert.equal(seen()?.outcome, item === undefined ? ABSENT : FOUND);
+    if (item === undefined) return;
+    assert.equal(seen()?.value, `${item}`);
+    this.#holds.push({ hold: seen()?.hold ?? 0, item });
+  }
+
+  #settle(number: number, confirm: boolean): void {
+    const held = this.#holds.splice(number, 1)[0];
+    if (held === undefined) return;
+    this.#ask.settle(held.hold, confirm);
+    if (!confirm) this.#items.push(held.item);
+    this.#items.sort((a, b) => a - b);
+  }
+
+  #advance(ms: number): void {
+    const endMs = this.#clock.now() + ms;
+    this.#clock.advance(ms);
+    for (;;) {
+      const due = this.#waiters.filter((waiter) => waiter.deadlineMs <= endMs);
+      const first = due.sort((a, b) => a.deadlineMs - b.deadlineMs)[0];
+      if (first === undefined) return;
+      // Whoever is due first brings what has come to those who wait, itself perhaps included.
+      while (this.#waiters.length > 0 && this.#items.length > 0) this.#deliver();
+      if (this.#waiters.includes(first)) {
+        this.#waiters.splice(this.#waiters.indexOf(first), 1);
+        this.#expect(first, '');
+      }
+    }
+  }
+
+  #deliver(): void {
+    const waiter = this.#waiters.shift();
+    const item = this.#items.shift();
+    assert.ok(waiter !== undefined && item !== undefined);
+    this.#expect(waiter, `${item}`);
+    this.#holds.push({ hold: waiter.seen()?.hold ?? 0, item });
+  }
+
+  #expect(waiter: Waiter, value: string): void {
+    waiter.expected = value;
+    this.#answered.push(waiter);
+  }
+
+  #check(): void {
+    for (const { seen, expected } of this.#answered) assert.equal(seen()?.value, expected);
+    for (const { seen } of this.#waiters) assert.equal(seen(), undefined);
+    assert.equal(this.#ask.queueSize('q'), this.#items.length);
+    const next = this.#items[this.#waiters.length];
+    assert.equal(this.#ask.peek('q').value, next === undefined ? '' : `${next}`);
+  }
+}
+
+describe('takes of an embedded engine', () => {
+  it('get items as a list of waiters does, first come, first served', () => {
+    fc.assert(
+      fc.property(steps, (actions) => {
+        const run = new Run();
+        for (const action of actions) run.step(action);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
