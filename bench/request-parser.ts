@@ -44,7 +44,7 @@ function measure(harness: Harness, name: string, chunks: readonly string[]): voi
 }
 
 function feed(parser: RequestParser, chunk: Buffer): void {
-  parser.load(chunk);
+  parser.load(chunk, chunk.length);
   for (let reached = parser.next(); reached !== NEEDS_MORE; reached = parser.next()) {
     if (reached === AT_REQUEST) parser.body.end();
   }

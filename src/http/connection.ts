@@ -11,6 +11,7 @@ import type { Socket } from 'node:net';
 import type { Timer } from '../base/clock.ts';
 import { INDEPENDENT, type RequestHandler } from './application.ts';
 import { Exchange, type ExchangeOwner } from './exchange.ts';
+import { readInto } from './intake.ts';
 import { CONNECT } from './methods.ts';
 import { Outbox } from './outbox.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, RequestParser } from './parser.ts';
@@ -56,14 +57,16 @@ export class Connection implements ExchangeOwner {
   #backlogBytes = 0;
   #linger: Timer | undefined;
 
-  constructor(server: HttpServer, socket: Socket) {
+  constructor(server: HttpServer, accepted: Socket) {
     this.#server = server;
+    const socket = readInto(server.readBuffer, accepted, (bytes, length) => {
+      this.#socketOnRead(bytes, length);
+    });
     this.#socket = socket;
     this.#parser = new RequestParser(server.limits);
     this.#outbox = new Outbox(socket, server.arena, server, () => this.#send());
     this.#exchange = new Exchange(this.#parser.request, this.#outbox, server.arena, this);
     this.#handler = server.application.open(this.#exchange);
-    socket.on('data', (chunk) => this.#socketOnData(chunk));
     socket.on('end', () => this.#socketOnEnd());
     socket.on('drain', () => this.#send());
     socket.on('error', () => socket.destroy());
@@ -120,12 +123,12 @@ export class Connection implements ExchangeOwner {
     if (!this.#isRunning) this.#proceed();
   }
 
-  #socketOnData(chunk: Buffer): void {
+  #socketOnRead(bytes: Buffer, length: number): void {
     this.#server.arena.tick(this.#server.clock.wall());
     if (this.#state === READING) {
-      this.#parser.load(chunk);
+      this.#parser.load(bytes, length);
       this.#proceed();
-    } else if (this.#state === WAITING || this.#state === STALLED) this.#keep(chunk);
+    } else if (this.#state === WAITING || this.#state === STALLED) this.#keep(bytes, 0, length);
   }
 
   #socketOnEnd(): void {
@@ -153,10 +156,10 @@ export class Connection implements ExchangeOwner {
       if (this.#state === READING && this.hasInputEnded) this.#endInput();
     } while (this.#flush());
     this.#isRunning = false;
-    if ((this.#state === WAITING || this.#state === STALLED) && this.#parser.hasRest) {
-      const rest = this.#parser.rest();
-      this.#parser.load(NOTHING);
-      this.#keep(rest);
+    const { rest } = this.#parser;
+    if (rest.length > 0 && (this.#state === WAITING || this.#state === STALLED)) {
+      this.#keep(rest.bytes, rest.start, rest.end);
+      this.#parser.load(NOTHING, 0);
     }
   }
 
@@ -297,10 +300,10 @@ export class Connection implements ExchangeOwner {
   }
 
   /** Keeps bytes behind a request that waits; too many, and the connection is closed. */
-  #keep(bytes: Buffer): void {
-    this.#backlogBytes += bytes.length;
+  #keep(bytes: Buffer, start: number, end: number): void {
+    this.#backlogBytes += end - start;
     if (this.#state === WAITING && this.#backlogBytes > BACKLOG_BYTES_MAX) this.destroy();
-    else this.#backlog.push(bytes);
+    else this.#backlog.push(Buffer.from(bytes.subarray(start, end)));
   }
 
   #loadBacklog(): void {
@@ -308,7 +311,7 @@ export class Connection implements ExchangeOwner {
     const bytes = this.#backlog.length === 1 && first ? first : Buffer.concat(this.#backlog);
     this.#backlog = [];
     this.#backlogBytes = 0;
-    this.#parser.load(bytes);
+    this.#parser.load(bytes, bytes.length);
   }
 }
 

@@ -81,11 +81,11 @@ export class Llhttp {
     this.#exports.llhttp_free(pointer);
   }
 
-  /** Puts the bytes of the chunk from `start` on into the input area; INPUT_BYTES_MAX at most. */
-  load(owner: ParserListener | undefined, chunk: Buffer, start: number): void {
-    assert(this.#listener === undefined && chunk.length - start <= INPUT_BYTES_MAX);
+  /** Puts bytes `start` to `end` of the chunk into the input area; INPUT_BYTES_MAX at most. */
+  load(owner: ParserListener | undefined, chunk: Buffer, start: number, end: number): void {
+    assert(this.#listener === undefined && end - start <= INPUT_BYTES_MAX);
     this.inputOwner = owner;
-    this.memory.set(start === 0 ? chunk : chunk.subarray(start), this.inputAddress);
+    this.memory.set(chunk.subarray(start, end), this.inputAddress);
   }
 
   /** Reads input bytes `start` to `end`; returns OK, PAUSED, PAUSED_UPGRADE or an error. */
@@ -140,7 +140,7 @@ export class Llhttp {
     const head = Buffer.from('PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx');
     const silent = Object.fromEntries(CALLBACKS.map((name) => [name, () => OK]));
     const pointer = this.allocate();
-    this.load(undefined, head, 0);
+    this.load(undefined, head, 0, head.length);
     const result = this.execute(pointer, silent as unknown as ParserListener, 0, head.length);
     assert(result === OK && this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1, 'layout of llhttp');
     assert(this.method(pointer) === PUT && this.version(pointer) === 10, 'layout of llhttp');

@@ -7,6 +7,7 @@
  * outside of its callbacks, and what has been read is known exactly; measured, a pause costs nothing.
  */
 import assert from 'node:assert';
+import { Span } from '../base/span.ts';
 import { Body } from './body.ts';
 import { Head } from './head.ts';
 import type { HttpLimits } from './limits.ts';
@@ -48,15 +49,15 @@ export class RequestParser implements ParserListener {
   /** After AT_REFUSAL: the status to answer with; 0 for bytes behind a last request. */
   refusal = 0;
 
+  /** The bytes of the chunk that have not been read. */
+  readonly rest = new Span();
+
   readonly #llhttp: Llhttp = llhttp();
   readonly #headerBytesMax: number;
   readonly #head: Head;
   #pointer: number;
   #state = BETWEEN;
   #reached: Reached = NEEDS_MORE;
-  #chunk: Buffer = NOTHING;
-  /** Offset in the chunk to go on from. */
-  #at = 0;
   /** Whether the parser's input area was given the chunk, and from which offset on. */
   #isLoaded = false;
   #loadedStart = 0;
@@ -77,46 +78,42 @@ export class RequestParser implements ParserListener {
   }
 
   /**
-   * Takes the next bytes of the connection, INPUT_BYTES_MAX at most, which is what a socket reads at
-   * once; what was unread of the ones before is to be in them.
+   * Takes the next bytes of the connection, bytes 0 to `length - 1` of the chunk: INPUT_BYTES_MAX at
+   * most. What was unread of the ones before is to be in them. They are needed until next says
+   * NEEDS_MORE.
    */
-  load(chunk: Buffer): void {
-    assert(chunk.length <= INPUT_BYTES_MAX);
-    this.#chunkPosition += this.#at;
-    this.#chunk = chunk;
-    this.#at = 0;
+  load(chunk: Buffer, length: number): void {
+    assert(length <= INPUT_BYTES_MAX);
+    this.#chunkPosition += this.rest.start;
+    this.rest.set(chunk, 0, length);
     this.#isLoaded = false;
   }
 
   /** Reads on, up to the next thing to decide on. */
   next(): Reached {
-    while (this.#at < this.#chunk.length) {
+    const { rest } = this;
+    while (rest.start < rest.end) {
       if (!this.#isLoaded || this.#llhttp.inputOwner !== this) this.#loadInput();
       const result = this.#llhttp.execute(
         this.#pointer,
         this,
-        this.#at - this.#loadedStart,
-        this.#chunk.length - this.#loadedStart,
+        rest.start - this.#loadedStart,
+        rest.end - this.#loadedStart,
       );
-      if (result === OK) this.#at = this.#chunk.length;
+      if (result === OK) rest.start = rest.end;
       else if (result === PAUSED) {
-        this.#at = this.#loadedStart + this.#llhttp.resume(this.#pointer);
+        rest.start = this.#loadedStart + this.#llhttp.resume(this.#pointer);
         return this.#pause();
       } else if (result === PAUSED_UPGRADE) {
-        this.#at = this.#loadedStart + this.#llhttp.resumeAfterUpgrade(this.#pointer);
+        rest.start = this.#loadedStart + this.#llhttp.resumeAfterUpgrade(this.#pointer);
       } else return this.#refuse(this.refusal || this.#statusOf(result));
     }
     return this.#suspend();
   }
 
-  /** The bytes of the chunk that have not been read; a view. */
-  rest(): Buffer {
-    return this.#chunk.subarray(this.#at);
-  }
-
   /** Whether bytes of the chunk have not been read. */
   get hasRest(): boolean {
-    return this.#at < this.#chunk.length;
+    return this.rest.start < this.rest.end;
   }
 
   /** Whether a request has begun and is not complete. */
@@ -184,11 +181,12 @@ export class RequestParser implements ParserListener {
 
   #loadInput(): void {
     assert(!this.#isLoaded || this.#state === BETWEEN, 'the input of an unfinished request');
-    this.#isLoaded = true;
-    this.#loadedStart = this.#at;
+    const { bytes, start, end } = this.rest;
     const { inputAddress, memory } = this.#llhttp;
-    this.#llhttp.load(this, this.#chunk, this.#at);
-    this.#inputEnd = inputAddress + this.#chunk.length - this.#at;
+    this.#isLoaded = true;
+    this.#loadedStart = start;
+    this.#llhttp.load(this, bytes, start, end);
+    this.#inputEnd = inputAddress + end - start;
     this.#positionBase = this.#chunkPosition + this.#loadedStart - inputAddress;
     this.#head.setInput(memory, inputAddress, this.#positionBase);
   }
@@ -196,7 +194,7 @@ export class RequestParser implements ParserListener {
   #pause(): Reached {
     if (this.#reached === AT_REQUEST) {
       this.#state = BETWEEN;
-      if (this.#isFramingTooLong(this.#chunkPosition + this.#at)) return this.#refuse(431);
+      if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start)) return this.#refuse(431);
     }
     return this.#reached;
   }
@@ -243,6 +241,5 @@ export class RequestParser implements ParserListener {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
 /** What llhttp says of a version of two digits that it does not know. */
 const UNKNOWN_VERSION = 'Invalid HTTP version';

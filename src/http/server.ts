@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Application, ResponseHold } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection, LINGER_MS } from './connection.ts';
+import { READ_BYTES_MAX } from './intake.ts';
 import type { HttpLimits } from './limits.ts';
 import type { HoldSlot } from './outbox.ts';
 import { statusLine } from './status.ts';
@@ -25,6 +26,8 @@ export class HttpServer implements HoldSlot {
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
   readonly arena = new OutputArena();
+  /** What all connections read into. */
+  readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
   /** Who holds answers back, if anybody; set before the first connection. */
   hold: ResponseHold | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
@@ -40,7 +43,7 @@ export class HttpServer implements HoldSlot {
     this.limits = options.limits;
     this.clock = options.clock;
     this.onFailure = options.onFailure;
-    const socketOptions = { allowHalfOpen: true, noDelay: true };
+    const socketOptions = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true };
     this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
   }
 
