@@ -9,6 +9,8 @@ export class Span {
   start = 0;
   /** Offset behind the last byte. */
   end = 0;
+  /** The memory of `bytes` as 32-bit words, where `start` is the first byte of one; for fast copies. */
+  words: Int32Array | undefined;
 
   /** Number of bytes. */
   get length(): number {
@@ -19,6 +21,7 @@ export class Span {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
+    this.words = undefined;
     return this;
   }
 
@@ -29,7 +32,9 @@ export class Span {
 
   /** Names what `other` names. */
   copyFrom(other: Span): this {
-    return this.set(other.bytes, other.start, other.end);
+    this.set(other.bytes, other.start, other.end);
+    this.words = other.words;
+    return this;
   }
 
   /** A copy that outlives the turn; not for the hot path. */

@@ -23,8 +23,8 @@ const BACKLOG_BYTES_MAX = 65536;
 const DROPPED_BYTES_MAX = 1048576;
 /** How long a half-closed connection is read, in milliseconds. */
 export const LINGER_MS = 2000;
-/** Requests are not run while more than this waits to be taken by the client, in bytes. */
-const UNTAKEN_BYTES_MAX = 1048576;
+/** Requests are not run while more than this waits to be sent, or to be taken, in bytes. */
+const UNSENT_BYTES_MAX = 1048576;
 
 /** Requests are read and run. */
 const READING = 0;
@@ -204,10 +204,14 @@ export class Connection implements ExchangeOwner {
       this.#fail(error);
     }
     if (!this.#exchange.isAnswered) this.#state = WAITING;
-    else if (this.#state === READING && this.#isStalled) {
-      this.#state = STALLED;
-      this.#socket.pause();
+    else if (this.#state === READING && this.#isFull) {
+      this.#stall();
     }
+  }
+
+  #stall(): void {
+    this.#state = STALLED;
+    this.#socket.pause();
   }
 
   /** The bytes are no request: answered, unless the request they belong to has been, and the end. */
@@ -264,9 +268,10 @@ export class Connection implements ExchangeOwner {
     else this.#exchange.respondEmpty(500, INDEPENDENT, 0);
   }
 
-  get #isStalled(): boolean {
+  /** Whether as many answers as may wait to be sent do. */
+  get #isFull(): boolean {
     return (
-      this.#outbox.waitingBytes > UNTAKEN_BYTES_MAX ||
+      this.#outbox.unsentBytes > UNSENT_BYTES_MAX ||
       this.#outbox.heldCount >= this.#server.limits.pipelineMax
     );
   }
@@ -282,7 +287,9 @@ export class Connection implements ExchangeOwner {
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#lingerOn());
     }
-    if (this.#state !== STALLED || this.#isStalled) return false;
+    if (this.#state === READING && this.#socket.writableLength > UNSENT_BYTES_MAX) this.#stall();
+    if (this.#state !== STALLED || this.#isFull) return false;
+    if (this.#socket.writableLength > UNSENT_BYTES_MAX) return false;
     this.#state = READING;
     this.#socket.resume();
     return true;

@@ -64,7 +64,7 @@ export class Exchange {
     const { length } = body;
     this.#begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
     this.#writeHead(contentType, length);
-    if (this.request.method !== HEAD) this.#arena.writeBytes(body.bytes, body.start, body.end);
+    if (this.request.method !== HEAD) this.#arena.writeSpan(body);
     this.#end();
   }
 
@@ -113,7 +113,7 @@ export class Exchange {
   }
 
   #begin(bytes: number, partition: number, sequence: number): void {
-    assert(!this.isAnswered, 'one answer a request');
+    if (this.isAnswered) assert.fail('one answer a request');
     this.#outbox.begin(bytes, partition, sequence);
   }
 

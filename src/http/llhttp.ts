@@ -36,8 +36,9 @@ export interface ParserListener {
 export class Llhttp {
   readonly #exports: Exports;
   readonly inputAddress: number;
-  /** The module's memory. */
-  memory: Buffer;
+  /** The module's memory; `#words` is the same. */
+  memory: Buffer = NOTHING;
+  #words: Int32Array = new Int32Array();
   #listener: ParserListener | undefined;
   /** Whose bytes the input area holds. */
   inputOwner: ParserListener | undefined;
@@ -65,7 +66,7 @@ export class Llhttp {
     this.#exports._initialize();
     this.inputAddress = this.#exports.malloc(INPUT_BYTES_MAX);
     assert(this.inputAddress !== 0);
-    this.memory = Buffer.from(this.#exports.memory.buffer);
+    this.#view();
     this.#checkLayout();
   }
 
@@ -73,7 +74,7 @@ export class Llhttp {
   allocate(): number {
     const pointer = this.#exports.llhttp_alloc(TYPE_REQUEST);
     assert(pointer !== 0);
-    if (this.memory.byteLength === 0) this.memory = Buffer.from(this.#exports.memory.buffer);
+    if (this.memory.byteLength === 0) this.#view();
     return pointer;
   }
 
@@ -98,14 +99,15 @@ export class Llhttp {
 
   /** After PAUSED: the input offset to go on from. */
   resume(pointer: number): number {
-    this.#exports.llhttp_resume(pointer);
-    return this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
+    const at = pointer >> 2;
+    this.#words[at + ERROR_WORD] = 0;
+    return (this.#words[at + POSITION_WORD] as number) - this.inputAddress;
   }
 
   /** After PAUSED_UPGRADE: the input offset to go on from, in HTTP/1.1 as before. */
   resumeAfterUpgrade(pointer: number): number {
     this.#exports.llhttp_resume_after_upgrade(pointer);
-    return this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
+    return this.resume(pointer);
   }
 
   /** One of the method numbers. */
@@ -122,14 +124,20 @@ export class Llhttp {
 
   /** Bytes still to come of the content, or of the chunk that has begun. */
   expectedBytes(pointer: number): number {
-    const at = pointer + CONTENT_LENGTH_OFFSET;
-    return this.memory.readUInt32LE(at) + this.memory.readUInt32LE(at + 4) * 2 ** 32;
+    const at = (pointer >> 2) + CONTENT_LENGTH_WORD;
+    const [low, high] = [this.#words[at] as number, this.#words[at + 1] as number];
+    return (low >>> 0) + (high >>> 0) * 2 ** 32;
   }
 
   /** What the parser says of its last error; ASCII. */
   errorReason(pointer: number): string {
     const start = this.#exports.llhttp_get_error_reason(pointer);
     return this.memory.toString('latin1', start, this.memory.indexOf(0, start));
+  }
+
+  #view(): void {
+    this.memory = Buffer.from(this.#exports.memory.buffer);
+    this.#words = new Int32Array(this.memory.buffer);
   }
 
   /**
@@ -139,9 +147,13 @@ export class Llhttp {
   #checkLayout(): void {
     const head = Buffer.from('PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx');
     const silent = Object.fromEntries(CALLBACKS.map((name) => [name, () => OK]));
+    const pausing = { ...silent, onHeadersComplete: () => PAUSED } as unknown as ParserListener;
     const pointer = this.allocate();
     this.load(undefined, head, 0, head.length);
-    const result = this.execute(pointer, silent as unknown as ParserListener, 0, head.length);
+    assert(this.execute(pointer, pausing, 0, head.length) === PAUSED, 'layout of llhttp');
+    const position = this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
+    assert(this.resume(pointer) === position, 'layout of llhttp');
+    const result = this.execute(pointer, pausing, position, head.length);
     assert(result === OK && this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1, 'layout of llhttp');
     assert(this.method(pointer) === PUT && this.version(pointer) === 10, 'layout of llhttp');
     this.free(pointer);
@@ -158,8 +170,11 @@ let instance: Llhttp | undefined;
 let loaded = false;
 
 const TYPE_REQUEST = 1;
-/** Where a parser keeps what, in bytes from its pointer; held to by checkLayout. */
-const CONTENT_LENGTH_OFFSET = 32;
+const NOTHING = Buffer.alloc(0);
+/** Where a parser keeps what, in words and in bytes from its pointer; held to by checkLayout. */
+const ERROR_WORD = 3;
+const POSITION_WORD = 5;
+const CONTENT_LENGTH_WORD = 8;
 const METHOD_OFFSET = 41;
 const MAJOR_OFFSET = 42;
 const MINOR_OFFSET = 43;
@@ -180,7 +195,6 @@ interface Exports {
   llhttp_alloc(type: number): number;
   llhttp_free(pointer: number): void;
   llhttp_execute(pointer: number, address: number, length: number): number;
-  llhttp_resume(pointer: number): void;
   llhttp_resume_after_upgrade(pointer: number): void;
   llhttp_get_error_pos(pointer: number): number;
   llhttp_get_error_reason(pointer: number): number;

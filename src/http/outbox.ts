@@ -75,9 +75,9 @@ export class Outbox {
     this.#push({ bytes, start, end, pinned, dependence: undefined });
   }
 
-  /** Bytes that the kernel has not taken. */
-  get waitingBytes(): number {
-    return this.#pieceBytes + this.#runEnd - this.#runStart + this.#socket.writableLength;
+  /** Bytes that have not been handed to the socket. */
+  get unsentBytes(): number {
+    return this.#pieceBytes + this.#runEnd - this.#runStart;
   }
 
   /** Whether everything has been handed to the socket. */

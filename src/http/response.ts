@@ -3,14 +3,7 @@
  * response with content has Content-Length; 204 has neither. To HEAD the content is left away.
  */
 import type { Span } from '../base/span.ts';
-import {
-  EMPTY_200,
-  EMPTY_204,
-  LENGTH_OF_TYPED,
-  type OutputArena,
-  TYPED_200,
-  UNTYPED_200,
-} from './arena.ts';
+import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
 import { statusLine } from './status.ts';
@@ -46,11 +39,8 @@ export function writeHeadOfContent(
     arena.writeText(headText(arena, request, 200, framing, isLast));
     return;
   }
-  if (start < end) {
-    arena.writePrepared(TYPED_200);
-    arena.writeBytes(bytes, start, end);
-    arena.writePrepared(LENGTH_OF_TYPED);
-  } else arena.writePrepared(UNTYPED_200);
+  if (start < end) arena.writeTypedHead(bytes, start, end);
+  else arena.writePrepared(UNTYPED_200);
   arena.writeNumber(length);
   arena.writeHeadEnd();
 }

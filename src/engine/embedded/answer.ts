@@ -71,6 +71,7 @@ export class EmbeddedAnswer implements Answer {
     this.hold = 0;
     this.#address = address;
     this.value.set(pool.bytes(address), start, start + valueLengthAt(words, at));
+    this.value.words = words;
     const contentType = tagAt(words, at);
     if (contentType === 0) this.contentType.clear();
     else this.#setContentType(contentType);
