@@ -1,7 +1,7 @@
 /**
  * Reading from accepted sockets into one buffer for all of them. A socket that is read as a stream
  * takes a new buffer of 64 KiB from the allocator for every read and hands it to the collector;
- * that is a quarter of all that a small request costs (bench/intake.ts). Node reads into a given
+ * which is a fifth of what a server spends on a small request (bench/intake.ts, with its client). Node reads into a given
  * buffer where a socket is made with `onread`, but a server makes its sockets without: so the
  * connection's handle is moved to a socket of our own making.
  *

@@ -1,0 +1,72 @@
+/**
+ * What it costs to read small requests off sockets: as a stream, the way a server hands them out, and
+ * into one buffer (src/http/intake.ts). The answer is fixed and nothing is parsed, so the difference
+ * is that of the reading alone.
+ */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { READ_BYTES_MAX, readInto } from '../src/http/intake.ts';
+import type { Bench } from './harness.ts';
+
+const CLIENTS = 64;
+const REQUEST = Buffer.from('GET /grid/rest/maps/bench/k1234 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+const RESPONSE = Buffer.from(
+  'HTTP/1.1 204 No Content\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n',
+);
+
+export const bench: Bench = {
+  name: 'intake',
+  about: 'requests read and answered over 64 sockets, client in this process: stream, one buffer',
+  async run(harness) {
+    const roundTrips = harness.pick(20, 2000);
+    const stream = await serve((socket) => {
+      socket.on('data', () => socket.write(RESPONSE));
+      socket.resume();
+    });
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
+    const single = await serve((accepted) => {
+      const socket = readInto(buffer, accepted, () => socket.write(RESPONSE));
+    });
+    await harness.compare('round trips', [
+      { name: 'stream', round: () => stream.load(roundTrips) },
+      { name: 'one buffer', round: () => single.load(roundTrips) },
+    ]);
+    for (const side of [stream, single]) side.close();
+  },
+};
+
+/** A server and its clients; `load` returns the round trips a second. */
+async function serve(accept: (socket: Socket) => void) {
+  const server = createServer({ noDelay: true, pauseOnConnect: true }, accept);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const clients = Array.from({ length: CLIENTS }, () => connect({ port, noDelay: true }));
+  await Promise.all(clients.map((client) => once(client, 'connect')));
+  return {
+    async load(roundTrips: number): Promise<number> {
+      const started = performance.now();
+      await Promise.all(clients.map((client) => roundTrip(client, roundTrips)));
+      return (CLIENTS * roundTrips * 1000) / (performance.now() - started);
+    },
+    close(): void {
+      for (const client of clients) client.destroy();
+      server.close();
+    },
+  };
+}
+
+function roundTrip(client: Socket, count: number): Promise<void> {
+  return new Promise((resolve) => {
+    let left = count;
+    const next = (): void => {
+      if (left-- > 0) client.write(REQUEST);
+      else {
+        client.off('data', next);
+        resolve();
+      }
+    };
+    client.on('data', next);
+    next();
+  });
+}
