@@ -9,6 +9,8 @@ import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { EmbeddedEngine } from './engine/embedded/engine.ts';
+import { methodName } from './http/methods.ts';
+import type { Request } from './http/request.ts';
 import { HttpServer } from './http/server.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { PercentDecoder } from './rest/percent.ts';
@@ -51,6 +53,9 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     clock,
     onFailure: (error) => log.error({ err: error }, 'a request failed'),
   });
+  if (log.isLevelEnabled('debug')) {
+    server.observe = (status, request) => log.debug({ status, ...describe(request) }, 'answered');
+  }
   const bound = await server.listen(config.host, config.port);
   instanceName ||= `gridnode-${bound.port}`;
   cluster.start(formatAddress(publicHost(bound.address), bound.port), VERSION);
@@ -64,4 +69,12 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     },
     abort: () => `${server.abort()} connections`,
   };
+}
+
+/** What the log says of a request: the path as sent, without the query. */
+function describe(request: Request | undefined): object {
+  if (request === undefined) return {};
+  const { target, pathEnd } = request;
+  const path = target.bytes.toString('latin1', target.start, pathEnd);
+  return { method: methodName(request.method), path };
 }

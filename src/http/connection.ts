@@ -114,8 +114,9 @@ export class Connection implements ExchangeOwner {
     return this.#isLast;
   }
 
-  onAnswered(): void {
-    const { body, request } = this.#parser;
+  onAnswered(status: number): void {
+    const { body, refusal, request } = this.#parser;
+    this.#server.observe?.(status, refusal === 0 ? request : undefined);
     if (this.#isBodyPending) body.drop();
     else if (request.hasBody) body.end();
     if (this.#isLast) this.#end();

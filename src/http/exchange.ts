@@ -20,8 +20,8 @@ export interface ExchangeOwner {
   readonly hasInputEnded: boolean;
   /** Whether the answer that is about to be written is the connection's last. */
   decideLast(): boolean;
-  /** The answer has been written. */
-  onAnswered(): void;
+  /** The answer has been written; its status. */
+  onAnswered(status: number): void;
 }
 
 export class Exchange {
@@ -56,7 +56,7 @@ export class Exchange {
   respondEmpty(status: number, partition: number, sequence: number): void {
     this.#begin(HEAD_BYTES_MAX, partition, sequence);
     writeEmpty(this.#arena, this.request, status, this.#owner.decideLast());
-    this.#end();
+    this.#end(status);
   }
 
   /** A 200 with bytes, copied during the call. An empty content type sends none. */
@@ -65,7 +65,7 @@ export class Exchange {
     this.#begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
     this.#writeHead(contentType, length);
     if (this.request.method !== HEAD) this.#arena.writeSpan(body);
-    this.#end();
+    this.#end(200);
   }
 
   /** A 200 with bytes that `pinned` keeps in place until they have been sent. */
@@ -81,7 +81,7 @@ export class Exchange {
     this.#outbox.end();
     if (this.request.method === HEAD) pinned.release();
     else this.#outbox.addPinned(body.bytes, body.start, body.end, pinned);
-    this.#answered();
+    this.#answered(200);
   }
 
   /** An answer of text, with further field lines, each ended by CR LF. Not for hot paths. */
@@ -91,7 +91,7 @@ export class Exchange {
     this.#begin(room, INDEPENDENT, 0);
     const isLast = this.#owner.decideLast();
     writeTextual(this.#arena, this.request, status, contentType, bytes, fieldLines, isLast);
-    this.#end();
+    this.#end(status);
   }
 
   /** A failure told in JSON; the message names the thing and the value. */
@@ -117,13 +117,13 @@ export class Exchange {
     this.#outbox.begin(bytes, partition, sequence);
   }
 
-  #end(): void {
+  #end(status: number): void {
     this.#outbox.end();
-    this.#answered();
+    this.#answered(status);
   }
 
-  #answered(): void {
+  #answered(status: number): void {
     this.isAnswered = true;
-    this.#owner.onAnswered();
+    this.#owner.onAnswered(status);
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Reading from accepted sockets into one buffer for all of them. A socket that is read as a stream
- * takes a new buffer of 64 KiB from the allocator for every read and hands it to the collector;
- * which is a fifth of what a server spends on a small request (bench/intake.ts, with its client). Node reads into a given
- * buffer where a socket is made with `onread`, but a server makes its sockets without: so the
- * connection's handle is moved to a socket of our own making.
+ * takes a new buffer of 64 KiB from the allocator for every read and hands it to the collector, a
+ * fifth of what a server spends on a small request (bench/intake.ts, where the client's share is in
+ * the figure). Node reads into a given buffer where a socket is made with `onread`, but a server
+ * makes its sockets without: so the connection's handle is moved to a socket of our own making.
  *
  * Where a socket has no such handle (TLS, other runtimes, tests) its stream is read instead; that is
  * slower and otherwise the same.

@@ -10,6 +10,7 @@ import { Connection, LINGER_MS } from './connection.ts';
 import { READ_BYTES_MAX } from './intake.ts';
 import type { HttpLimits } from './limits.ts';
 import type { HoldSlot } from './outbox.ts';
+import type { Request } from './request.ts';
 import { statusLine } from './status.ts';
 
 export interface HttpServerOptions {
@@ -28,6 +29,8 @@ export class HttpServer implements HoldSlot {
   readonly arena = new OutputArena();
   /** What all connections read into. */
   readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
+  /** Told of each answer; its request is undefined where the bytes were none. For logs. */
+  observe: ((status: number, request: Request | undefined) => void) | undefined;
   /** Who holds answers back, if anybody; set before the first connection. */
   hold: ResponseHold | undefined;
   /** Whether the server has stopped accepting and ends its connections. */

@@ -1,0 +1,10 @@
+/** Where the HTTP engine and the data engine, which know nothing of each other, must agree. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import * as engine from '../../src/engine/engine.ts';
+import * as http from '../../src/http/application.ts';
+
+it('an answer depends on the same partitions for both', () => {
+  assert.equal(http.INDEPENDENT, engine.NO_PARTITION);
+  assert.equal(http.EVERY_PARTITION, engine.EVERY_PARTITION);
+});
