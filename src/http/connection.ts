@@ -157,11 +157,16 @@ export class Connection implements ExchangeOwner {
       if (this.#state === READING && this.hasInputEnded) this.#endInput();
     } while (this.#flush());
     this.#isRunning = false;
+    this.#leaveInput();
+  }
+
+  /** Lets go of the bytes read; those that have not been run are kept, where they are to be. */
+  #leaveInput(): void {
     const { rest } = this.#parser;
     if (rest.length > 0 && (this.#state === WAITING || this.#state === STALLED)) {
       this.#keep(rest.bytes, rest.start, rest.end);
-      this.#parser.load(NOTHING, 0);
     }
+    this.#parser.load(NOTHING, 0);
   }
 
   /** Reads up to the next decision and takes it. False: the input is used up. */

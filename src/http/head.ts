@@ -15,6 +15,8 @@ import { resolveTarget } from './target.ts';
 
 /** First size of the carry, in bytes; it grows up to the limits of target and fields. */
 const CARRY_BYTES_FIRST = 1024;
+/** A carry larger than this is not kept for the next request. */
+const CARRY_BYTES_KEPT = 4096;
 
 const IN_TARGET = 0;
 const IN_NAME = 1;
@@ -70,6 +72,7 @@ export class Head {
     this.#state = IN_TARGET;
     this.#source = this.#input;
     this.#carried = -1;
+    if (this.#carry !== undefined && this.#carry.length > CARRY_BYTES_KEPT) this.#carry = undefined;
     this.#hosts = 0;
     this.#codings = 0;
     this.#contentTypes = 0;

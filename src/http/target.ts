@@ -12,12 +12,10 @@ export function resolveTarget(request: Request): boolean {
   const bytes = target.bytes;
   const first = bytes[target.start];
   if (first !== 0x2f) {
+    request.pathEnd = target.end;
+    request.escaped = false;
     if (request.method === CONNECT) return true;
-    if (first === 0x2a && target.length === 1) {
-      request.pathEnd = target.end;
-      request.escaped = false;
-      return request.method === OPTIONS;
-    }
+    if (first === 0x2a && target.length === 1) return request.method === OPTIONS;
     if (!skipAuthority(request)) return false;
   }
   let pathEnd = target.end;
