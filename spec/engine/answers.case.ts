@@ -117,7 +117,6 @@ export function answerCases(name: string, open: OpenSubject): void {
           assert.equal(answer.partition, NO_PARTITION);
         }
         engine.cancel(waiting.ticket);
-        engine.cancelAll();
         engine.close();
         assert.deepEqual(engine.sequences(), sequences);
       }),

@@ -172,21 +172,6 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'cancelAll answers every take that waits ABSENT',
-      withSubject(open, async (asker, { engine, quiet }) => {
-        const waiting = Array.from({ length: 10 }, (_, index) => asker.wait(`q${index % 3}`, 1000));
-        await quiet();
-        engine.cancelAll();
-        await quiet();
-        for (const { keeper } of waiting) assert.equal(keeper.seen?.outcome, ABSENT);
-        const later = asker.wait('q0', 1000);
-        await asker.offer('q0', 'a');
-        await quiet();
-        assert.equal(later.keeper.seen?.value, 'a');
-      }),
-    );
-
-    it(
       'settle may be called inside onAnswer, and the value stays until that returns',
       withSubject(open, async (asker, { engine, quiet }) => {
         const values: string[] = [];

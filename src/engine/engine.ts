@@ -100,24 +100,26 @@ export interface Engine {
    * Waits up to `timeoutMs` (0 to (2^31-1) x 1000) for an item, first come, first served. FOUND: the
    * item is held for this receiver: not counted by queueSize, counted against `max-size`, given to
    * nobody else, until settle. ABSENT: none came in time.
-   * Returns ANSWERED, or a ticket for cancel where the answer comes later.
+   * MEMORY_FULL: there is none to wait with. Returns ANSWERED, or a ticket for cancel where the
+   * answer comes later.
    */
   take(queue: Span, timeoutMs: number, receiver: Receiver): number;
   /** The waiting take goes away unanswered. A ticket that was answered already is ignored. O(1). */
   cancel(ticket: number): void;
-  /** Every take that waits is answered ABSENT. */
-  cancelAll(): void;
   /**
    * Ends a hold. `confirm`: the item is gone for good. Otherwise it returns to its old place, before
    * later items, also where several return. APPLIED with the mutation's partition and sequence, or
    * why not: then the item has returned. The bytes that the take's answer named stay valid until its
-   * onAnswer returns, also when settle is called inside it.
+   * onAnswer returns, also when settle is called inside it. A hold that has ended: RangeError.
    */
   settle(hold: number, confirm: boolean, receiver: Receiver): void;
 
   /** The last sequence of each partition, copied. */
   sequences(): Float64Array;
-  /** Lets go of everything. Takes that wait are answered ABSENT, later operations UNAVAILABLE. */
+  /**
+   * Lets go of everything. Takes that wait are answered ABSENT during the call, later operations
+   * UNAVAILABLE.
+   */
   close(): void;
 }
 

@@ -18,7 +18,6 @@ const steps = fc.array(
     { weight: 3, arbitrary: fc.record({ do: fc.constant('confirm' as const), with: fc.nat(20) }) },
     { weight: 4, arbitrary: fc.constant({ do: 'end', with: 0 } as const) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('advance' as const), with: fc.nat(60) }) },
-    { weight: 1, arbitrary: fc.constant({ do: 'cancelAll', with: 0 } as const) },
   ),
   { maxLength: 80, size: 'max' },
 );
@@ -58,9 +57,6 @@ class Run {
     } else if (action === 'cancel') {
       const waiter = this.#waiters.splice(number, 1)[0];
       if (waiter) this.#engine.cancel(waiter.ticket);
-    } else if (action === 'cancelAll') {
-      this.#engine.cancelAll();
-      for (const waiter of this.#waiters.splice(0)) this.#expect(waiter, '');
     } else if (action === 'end') {
       this.#clock.settle();
       while (this.#waiters.length > 0 && this.#items.length > 0) this.#deliver();

@@ -171,10 +171,6 @@ export class EmbeddedEngine implements Engine {
     queues.dropUnused(id);
   }
 
-  cancelAll(): void {
-    this.#parts.deliveries.dismissAll();
-  }
-
   settle(hold: number, confirm: boolean, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
     const { queues, deliveries } = this.#parts;
