@@ -334,6 +334,21 @@ describe('draining', () => {
     assert(busy.socket.writableEnded);
   });
 
+  it('ends a connection whose client was slow to take its answers once they are taken', () => {
+    const { socket, connection, server, another } = client(
+      createTestServer({ bodyBytesMax: 65536 }),
+    );
+    another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
+    socket.isStuck = true;
+    for (let read = 0; read < 2; read++) socket.receive(get('maps/m/k').repeat(10));
+    assert(socket.isPaused);
+    server.isDraining = true;
+    connection.drain();
+    assert(!socket.writableEnded);
+    socket.unstick();
+    assert(socket.writableEnded);
+  });
+
   it('answers polls that wait 204 and all that was received behind them; the last says close', () => {
     const { socket, connection, server, responses } = client();
     socket.receive(poll('q') + LIVE + poll('q'));

@@ -17,7 +17,10 @@ import { Outbox } from './outbox.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, RequestParser } from './parser.ts';
 import type { HttpServer } from './server.ts';
 
-/** The most that is kept of what a client sends behind a request that waits, in bytes. */
+/**
+ * The most that is kept of what a client sends behind a request that waits, in bytes: not more than
+ * the parser takes at once.
+ */
 const BACKLOG_BYTES_MAX = 65536;
 /** The most of an unwanted body that is read so that the connection can go on, in bytes. */
 const DROPPED_BYTES_MAX = 1048576;
@@ -52,6 +55,8 @@ export class Connection implements ExchangeOwner {
   #isRunning = false;
   /** Whether the client has sent all that it will send. */
   hasInputEnded = false;
+  /** Whether the connection ends as soon as no request is under way. */
+  #isDrained = false;
   /** What came behind a request that waits. */
   #backlog: Buffer[] = [];
   #backlogBytes = 0;
@@ -90,8 +95,8 @@ export class Connection implements ExchangeOwner {
 
   /** No further request is awaited: a connection that is idle ends, others after their answers. */
   drain(): void {
+    this.#isDrained = true;
     if (this.#state === WAITING) this.#handler.hurry();
-    if (this.#state === READING && !this.#parser.isInRequest) this.#end();
     this.#send();
   }
 
@@ -154,7 +159,7 @@ export class Connection implements ExchangeOwner {
     do {
       if (this.#state === READING && this.#backlogBytes > 0) this.#loadBacklog();
       while (this.#state === READING && this.#step());
-      if (this.#state === READING && this.hasInputEnded) this.#endInput();
+      if (this.#state === READING) this.#endIfDone();
     } while (this.#flush());
     this.#isRunning = false;
     this.#leaveInput();
@@ -198,10 +203,7 @@ export class Connection implements ExchangeOwner {
     const { body } = this.#parser;
     if (this.#isBodyPending) {
       this.#isBodyPending = false;
-      if (this.#exchange.isAnswered) {
-        if (this.#server.isDraining && !this.#parser.hasRest) this.#end();
-        return;
-      }
+      if (this.#exchange.isAnswered) return;
       if (body.isTooLong) return this.#exchange.respondEmpty(413, INDEPENDENT, 0);
     } else if (!this.#admit()) return;
     try {
@@ -210,9 +212,7 @@ export class Connection implements ExchangeOwner {
       this.#fail(error);
     }
     if (!this.#exchange.isAnswered) this.#state = WAITING;
-    else if (this.#state === READING && this.#isFull) {
-      this.#stall();
-    }
+    else if (this.#state === READING && this.#isFull) this.#stall();
   }
 
   #stall(): void {
@@ -260,10 +260,10 @@ export class Connection implements ExchangeOwner {
     if (this.#exchange.isAnswered && body.announced > DROPPED_BYTES_MAX) this.#end();
   }
 
-  /** Everything that arrived whole has been run, and nothing more will come. */
-  #endInput(): void {
-    if (this.#parser.isInRequest) this.#onRefusal(400);
-    else this.#end();
+  /** Everything that arrived whole has been run: the end, if nothing more is to come. */
+  #endIfDone(): void {
+    if (this.hasInputEnded && this.#parser.isInRequest) this.#onRefusal(400);
+    else if (this.hasInputEnded || (this.#isDrained && !this.#parser.isInRequest)) this.#end();
   }
 
   /** The handler threw: a fault of ours. */
@@ -315,7 +315,7 @@ export class Connection implements ExchangeOwner {
   /** Keeps bytes behind a request that waits; too many, and the connection is closed. */
   #keep(bytes: Buffer, start: number, end: number): void {
     this.#backlogBytes += end - start;
-    if (this.#state === WAITING && this.#backlogBytes > BACKLOG_BYTES_MAX) this.destroy();
+    if (this.#backlogBytes > BACKLOG_BYTES_MAX) this.destroy();
     else this.#backlog.push(Buffer.from(bytes.subarray(start, end)));
   }
 
