@@ -37,7 +37,9 @@ soak: install ## Long rounds: SECONDS=60 for each, on SIZE=10000 keys
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) $(test) $(soaks)
 
 bench: build ## Measures: all benches, or NAME="record-store http-load"
-	node --import tsx bench/main.ts $(NAME)
+	$(bin)/tsc -p bench/tsconfig.json
+	cp bench/load/requests.lua dist/bench/load/
+	node dist/bench/main.js $(NAME)
 
 lint: install ## Looks for faults and for what `make format` would change
 	$(bin)/biome check --error-on-warnings

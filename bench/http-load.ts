@@ -3,8 +3,6 @@
  * one would write otherwise). All three run at once, on the same cores, and are loaded in turn, so
  * an idle server costs its memory only.
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Bench, count, type Harness, median, time } from './harness.ts';
 import {
   AUTOCANNON,
@@ -14,6 +12,7 @@ import {
   type LoadFigures,
   WRK,
 } from './load/generator.ts';
+import { programWords } from './load/program.ts';
 import { ServerProcess } from './load/server-process.ts';
 
 /** Stores nothing, so there is nothing to fill. */
@@ -59,7 +58,7 @@ export async function loadServers(harness: Harness, generator: Generator): Promi
   }
   const servers: ServerProcess[] = [];
   try {
-    const starting = commandsFor(harness.size).map(async ([name, words]) => {
+    const starting = commands().map(async ([name, words]) => {
       const server = new ServerProcess(name, words);
       servers.push(server);
       await server.serving();
@@ -76,16 +75,12 @@ export async function loadServers(harness: Harness, generator: Generator): Promi
 }
 
 /** What Node is to run: gridnode first, then what it is compared with. */
-function commandsFor(size: Harness['size']): [name: string, words: string[]][] {
-  const folder = import.meta.dirname;
-  const built = join(folder, '..', 'dist', 'bin', 'gridnode.js');
-  const isBuilt = size === 'full' && existsSync(built);
-  const program = isBuilt ? [built] : ['--import', 'tsx', join(folder, '..', 'bin', 'gridnode.ts')];
-  const server = (file: string) => ['--import', 'tsx', join(folder, 'servers', file)];
+function commands(): [name: string, words: string[]][] {
+  const serve = ['serve', '--port', '0', '--enable-group', 'DATA'];
   return [
-    ['gridnode', [...program, 'serve', '--port', '0', '--enable-group', 'DATA']],
-    [BARE, server('bare.ts')],
-    ['node:http', server('node-http.ts')],
+    ['gridnode', [...programWords('bin/gridnode'), ...serve]],
+    [BARE, programWords('bench/servers/bare')],
+    ['node:http', programWords('bench/servers/node-http')],
   ];
 }
 

@@ -1,24 +1,28 @@
 /**
  * Runs benches: those named on the command line, or all in this folder.
  *
- *     npx tsx bench/main.ts [--small] [NAME...]
+ *     node dist/bench/main.js [--small] [NAME...]
  */
 import { readdirSync } from 'node:fs';
+import { extname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Bench, Harness } from './harness.ts';
 
-const SHARED = new Set(['harness.ts', 'main.ts']);
+/** `.ts` in the tests, `.js` once compiled. */
+const extension = extname(import.meta.filename);
+const shared = new Set([`harness${extension}`, `main${extension}`]);
 
 /** Every bench of this folder, by name. A file that exports no `bench` of its own name is an error. */
 export async function loadBenches(): Promise<Bench[]> {
   const files = readdirSync(import.meta.dirname, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !SHARED.has(entry.name))
+    .filter((entry) => entry.isFile() && extname(entry.name) === extension)
     .map((entry) => entry.name)
+    .filter((name) => !name.endsWith('.d.ts') && !shared.has(name))
     .sort();
   const benches: Bench[] = [];
   for (const file of files) {
     const { bench } = (await import(`./${file}`)) as { bench?: Bench };
-    if (bench === undefined || `${bench.name}.ts` !== file) {
+    if (bench === undefined || `${bench.name}${extension}` !== file) {
       throw new TypeError(`Cannot run "${file}": it exports no bench of that name`);
     }
     benches.push(bench);

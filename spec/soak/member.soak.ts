@@ -5,9 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import { Agent, type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
+import { programWords } from '../../bench/load/program.ts';
 import { ServerProcess } from '../../bench/load/server-process.ts';
 
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 5);
@@ -134,9 +134,8 @@ class Client {
 }
 
 test(`a member answers as its model for ${SECONDS} s (seed ${SEED})`, async (context) => {
-  const program = join(import.meta.dirname, '..', '..', 'bin', 'gridnode.ts');
   const flags = ['serve', '--port', '0', '--enable-group', 'DATA'];
-  const server = new ServerProcess('gridnode', ['--import', 'tsx', program, ...flags]);
+  const server = new ServerProcess('gridnode', [...programWords('bin/gridnode'), ...flags]);
   try {
     await server.serving();
     const until = performance.now() + SECONDS * 1000;
