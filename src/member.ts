@@ -41,9 +41,10 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
   const application = new RestApplication({
     engine,
     cluster,
-    groups: new EndpointGroups(config.endpointGroups),
+    groups: new EndpointGroups(true, config.endpointGroups),
     router: new Router(config.pathSegment),
     decoder: new PercentDecoder(config.targetBytesMax),
+    clusterName: config.clusterName,
     connectionCount: () => server.connectionCount,
     instanceName: () => instanceName,
   });

@@ -12,10 +12,13 @@ import { Router } from '../../src/rest/router.ts';
 import { FakeClock } from '../fake-clock.ts';
 import type { FakeSocket } from './fake-socket.ts';
 
+const SERVED_GROUPS = ['DATA', 'HEALTH_CHECK', 'CLUSTER_READ'] as const;
+
 export interface TestServer {
   readonly clock: FakeClock;
   readonly engine: EmbeddedEngine;
   readonly server: HttpServer;
+  readonly groups: EndpointGroups;
   /** What handlers threw. */
   readonly failures: unknown[];
   connect(socket: FakeSocket): Connection;
@@ -31,18 +34,14 @@ export function createTestServer(limits: Partial<HttpLimits> = {}): TestServer {
     clock,
     queueCapacity: queueCapacity(new Map([['two-items', 2]])),
   });
+  const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));
   const application = new RestApplication({
     engine,
     cluster,
-    groups: new EndpointGroups(
-      new Map([
-        ['DATA', true],
-        ['HEALTH_CHECK', true],
-        ['CLUSTER_READ', true],
-      ]),
-    ),
+    groups,
     router: new Router('grid'),
     decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
+    clusterName: 'dev',
     connectionCount: () => 1,
     instanceName: () => 'vectors',
   });
@@ -57,6 +56,7 @@ export function createTestServer(limits: Partial<HttpLimits> = {}): TestServer {
     clock,
     engine,
     server,
+    groups,
     failures,
     connect: (socket) => new Connection(server, socket.socket),
   };

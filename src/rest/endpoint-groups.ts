@@ -7,18 +7,37 @@ export function groupBit(group: EndpointGroup): number {
 }
 
 export class EndpointGroups {
-  /** The bits of the enabled groups. */
+  /** The bits of the groups that are served: none while REST is off. */
   enabled = 0;
+  /** Whether anything is served at all. */
+  isRestOn = true;
 
-  constructor(groups: ReadonlyMap<EndpointGroup, boolean>) {
-    for (const [group, isEnabled] of groups) if (isEnabled) this.enabled |= groupBit(group);
+  constructor(isRestOn: boolean, groups: ReadonlyMap<EndpointGroup, boolean>) {
+    this.set(isRestOn, groups);
+  }
+
+  /** From now on these are served. */
+  set(isRestOn: boolean, groups: ReadonlyMap<EndpointGroup, boolean>): void {
+    let enabled = 0;
+    for (const [group, isEnabled] of groups) if (isEnabled) enabled |= groupBit(group);
+    this.isRestOn = isRestOn;
+    this.enabled = isRestOn ? enabled : 0;
   }
 
   /** Why a request to the group is refused, and what enables it. */
   refusal(group: EndpointGroup): string {
+    if (!this.isRestOn) return this.refusalOfAll;
     return (
       `Cannot serve this path: endpoint group ${group} is disabled; ` +
       `network.rest-api.endpoint-groups.${group}.enabled or --enable-group ${group} enables it`
+    );
+  }
+
+  /** Why every request is refused while REST is off, and what enables it. */
+  get refusalOfAll(): string {
+    return (
+      'Cannot serve this path: REST is disabled; ' +
+      'network.rest-api.enabled or --enable-group with a group enables it'
     );
   }
 }

@@ -2,7 +2,7 @@
  * Percent-encoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 not required, `+` is
  * a plus. Parts of one request are decoded into one buffer, which the next request uses again.
  */
-import type { Span } from '../base/span.ts';
+import { Span } from '../base/span.ts';
 
 /** Whether each `%` from `start` to `end` has two hexadecimal digits behind it. */
 export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): boolean {
@@ -21,6 +21,13 @@ export class PercentDecoder {
   /** `bytesMax`: the longest target. */
   constructor(bytesMax: number) {
     this.#buffer = Buffer.allocUnsafeSlow(bytesMax);
+  }
+
+  /** What the bytes mean, in a buffer of their own. Their escapes must be whole. */
+  static decode(bytes: Buffer): Buffer {
+    const decoded = new Span();
+    new PercentDecoder(bytes.length).decode(bytes, 0, bytes.length, decoded);
+    return decoded.toBuffer();
   }
 
   /** What was decoded before is not needed any more. */

@@ -68,8 +68,8 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     }
     this.keyStart = this.keyEnd = 0;
     const match = services.router.match(request, this);
-    if (match === undefined) return this.#refuse(404);
-    if ((services.groups.enabled & match.groupBit) === 0) {
+    if (match === undefined) return this.#refuseUnknown();
+    if ((services.groups.enabled & match.groupBits) === 0) {
       exchange.respondFailure(403, services.groups.refusal(match.group));
       return false;
     }
@@ -183,6 +183,13 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
 
   #refuse(status: number): false {
     this.exchange.respondEmpty(status, INDEPENDENT, 0);
+    return false;
+  }
+
+  #refuseUnknown(): false {
+    const { groups } = this.services;
+    if (groups.isRestOn) return this.#refuse(404);
+    this.exchange.respondFailure(403, groups.refusalOfAll);
     return false;
   }
 

@@ -24,7 +24,8 @@ import { type Action, PREFIXES, type Prefix, ROUTES, type Route } from './routes
 /** A row of the table, by method number. */
 export interface Match {
   readonly group: EndpointGroup;
-  readonly groupBit: number;
+  /** One bit for each group that will do. */
+  readonly groupBits: number;
   /** What the method with that number does; undefined: not a method of this resource. */
   readonly actions: readonly (Action | undefined)[];
   /** One bit for each method whose request names too little here. */
@@ -35,11 +36,25 @@ export interface Match {
   readonly unknown: number;
 }
 
-/** Offsets of the parts that a data route's request chose. */
+/** A path whose group may depend on the method, by what the method does. */
+interface Resource {
+  readonly reading: Match;
+  readonly writing: Match;
+  readonly options: Match;
+}
+
+/** A path with parts that the request chooses: its literal parts, undefined for a chosen one. */
+interface Template {
+  readonly parts: readonly (string | undefined)[];
+  readonly resource: Resource;
+}
+
+/** Offsets of the parts that a request chose. */
 export interface PathParts {
+  /** The map, the queue, or the first part that another path leaves open. */
   nameStart: number;
   nameEnd: number;
-  /** The key, or the last part of a queue's path. */
+  /** The key, the last part of a queue's path, or the last part that another path leaves open. */
   keyStart: number;
   keyEnd: number;
 }
@@ -53,18 +68,28 @@ export class Router {
   readonly #queue = compiledRow('rest/queues/{queue}');
   readonly #queueSize = compiledRow('rest/queues/{queue}/size');
   readonly #queuePoll = compiledRow('rest/queues/{queue}/{seconds}');
-  readonly #others = new Map<string, Match>();
-  readonly #prefixes: readonly (readonly [string, Match])[];
+  readonly #others = new Map<string, Resource>();
+  readonly #templates: readonly Template[];
+  readonly #prefixes: readonly (readonly [string, Resource])[];
 
   /** `segment`: the first part of every path. */
   constructor(segment: string) {
     this.#restPrefix = `/${segment}/rest/`;
     this.#mapsPrefix = Buffer.from(`/${segment}/rest/maps/`);
     this.#queuesPrefix = Buffer.from(`/${segment}/rest/queues/`);
-    for (const route of ROUTES) {
-      if (!route.path.includes('{')) this.#others.set(`/${segment}/${route.path}`, compile(route));
+    const others = ROUTES.filter(({ path }) => !/^rest\/(maps|queues)\//.test(path));
+    for (const route of others) {
+      if (!route.path.includes('{')) this.#others.set(`/${segment}/${route.path}`, resource(route));
     }
-    this.#prefixes = PREFIXES.map((row) => [`/${segment}/${row.prefix}`, unknownIn(row)]);
+    this.#templates = others
+      .filter(({ path }) => path.includes('{'))
+      .map((route) => ({
+        parts: `/${segment}/${route.path}`
+          .split('/')
+          .map((part) => (part.startsWith('{') ? undefined : part)),
+        resource: resource(route),
+      }));
+    this.#prefixes = PREFIXES.map((row) => [`/${segment}/${row.prefix}`, unknownResource(row)]);
   }
 
   /** The route of the target and its parts; undefined for a path that is nowhere. */
@@ -121,10 +146,47 @@ export class Router {
         return this.#matchQueue(bytes, partsStart, request.pathEnd, parts);
       }
     }
-    const isBelowRest = path.startsWith(this.#restPrefix);
-    const known = this.#others.get(isBelowRest && path.endsWith('/') ? path.slice(0, -1) : path);
-    return known ?? this.#prefixes.find(([prefix]) => path.startsWith(prefix))?.[1];
+    const hasSlash = path.startsWith(this.#restPrefix) && path.endsWith('/');
+    const found =
+      this.#others.get(hasSlash ? path.slice(0, -1) : path) ??
+      this.#matchTemplate(raw, hasSlash, start, parts) ??
+      this.#prefixes.find(([prefix]) => path.startsWith(prefix))?.[1];
+    if (found === undefined) return undefined;
+    if (request.method === OPTIONS) return found.options;
+    return request.method === GET || request.method === HEAD ? found.reading : found.writing;
   }
+
+  #matchTemplate(
+    raw: string,
+    hasSlash: boolean,
+    start: number,
+    parts: PathParts,
+  ): Resource | undefined {
+    const seen = (hasSlash ? raw.slice(0, -1) : raw).split('/');
+    const template = this.#templates.find((each) => fits(each, seen));
+    if (template === undefined) return undefined;
+    let at = start;
+    let isFirst = true;
+    for (const [index, part] of seen.entries()) {
+      if (template.parts[index] === undefined) {
+        if (isFirst) [parts.nameStart, parts.nameEnd] = [at, at + part.length];
+        isFirst = false;
+        [parts.keyStart, parts.keyEnd] = [at, at + part.length];
+      }
+      at += part.length + 1;
+    }
+    return template.resource;
+  }
+}
+
+/** Whether the raw parts of a path are those of the template, none of the chosen ones empty. */
+function fits({ parts }: Template, seen: readonly string[]): boolean {
+  return (
+    parts.length === seen.length &&
+    parts.every((part, index) =>
+      part === undefined ? seen[index] !== '' : part === decodedPath(seen[index] ?? ''),
+    )
+  );
 }
 
 const SLASH = 0x2f;
@@ -133,16 +195,34 @@ const SIZE = Buffer.from('size');
 const DATA_PREFIX_SLASHES = 4;
 
 /** A data path that names no map, queue or key at all. */
-const NAMELESS = unknownIn({ prefix: '', group: 'DATA', unknown: 400 });
-const UNKNOWN_DATA = unknownIn({ prefix: '', group: 'DATA', unknown: 404 });
+const NAMELESS = unknownMatch(400, 'DATA');
+const UNKNOWN_DATA = unknownMatch(404, 'DATA');
 
 function compiledRow(path: string): Match {
   const route = ROUTES.find((row) => row.path === path);
   if (route === undefined) throw new RangeError(`Cannot route "${path}": not in the table`);
-  return compile(route);
+  return compile(route, route.group);
 }
 
-function compile(route: Route): Match {
+function resource(route: Route): Resource {
+  const { group, writeGroup = group } = route;
+  return {
+    reading: compile(route, group),
+    writing: compile(route, writeGroup),
+    options: compile(route, group, writeGroup),
+  };
+}
+
+function unknownResource({ group, writeGroup = group, unknown }: Prefix): Resource {
+  return {
+    reading: unknownMatch(unknown, group),
+    writing: unknownMatch(unknown, writeGroup),
+    options: unknownMatch(unknown, group, writeGroup),
+  };
+}
+
+/** The row for requests that need `group`, or any of `others`. */
+function compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[]): Match {
   const actions: (Action | undefined)[] = [];
   actions[GET] = actions[HEAD] = route.GET;
   actions[POST] = actions[PUT] = route.POST;
@@ -151,9 +231,8 @@ function compile(route: Route): Match {
   for (const [method, action] of actions.entries()) if (action) methods |= methodBit(method);
   let incomplete = 0;
   for (const name of route.incomplete ?? []) incomplete |= METHOD_BITS[name];
-  const { group } = route;
   const allow = allowedMethods(methods);
-  return { group, groupBit: groupBit(group), actions, incomplete, allow, unknown: 0 };
+  return { group, groupBits: bitsOf(group, ...others), actions, incomplete, allow, unknown: 0 };
 }
 
 const METHOD_BITS = {
@@ -162,8 +241,13 @@ const METHOD_BITS = {
   DELETE: methodBit(DELETE),
 };
 
-function unknownIn({ group, unknown }: Prefix): Match {
-  return { group, groupBit: groupBit(group), actions: [], incomplete: 0, allow: '', unknown };
+function unknownMatch(unknown: number, group: EndpointGroup, ...others: EndpointGroup[]): Match {
+  const groupBits = bitsOf(group, ...others);
+  return { group, groupBits, actions: [], incomplete: 0, allow: '', unknown };
+}
+
+function bitsOf(...groups: readonly EndpointGroup[]): number {
+  return groups.reduce((bits, group) => bits | groupBit(group), 0);
 }
 
 function startsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): boolean {

@@ -11,6 +11,7 @@ import * as maps from './maps.ts';
 import * as queues from './queues.ts';
 import type { RestHandler } from './rest-handler.ts';
 import * as status from './status.ts';
+import { unserved, unservedWith } from './unserved.ts';
 
 /** Does what a request asks for and answers it through the handler's exchange. */
 export type Action = (handler: RestHandler) => void;
@@ -19,6 +20,8 @@ export interface Route {
   /** Behind `/{segment}/`. */
   readonly path: string;
   readonly group: EndpointGroup;
+  /** Group of all methods but GET and HEAD, where that is another. OPTIONS needs either. */
+  readonly writeGroup?: EndpointGroup;
   readonly GET?: Action;
   readonly POST?: Action;
   readonly DELETE?: Action;
@@ -42,6 +45,78 @@ export const ROUTES: readonly Route[] = [
   { path: 'rest/cluster', group: 'CLUSTER_READ', GET: status.cluster },
   { path: 'rest/instance', group: 'CLUSTER_READ', GET: status.instance },
 
+  {
+    path: 'rest/management/cluster/version',
+    group: 'CLUSTER_READ',
+    writeGroup: 'CLUSTER_WRITE',
+    GET: unserved,
+    POST: unservedWith(3),
+  },
+  { path: 'rest/management/cluster/state', group: 'CLUSTER_READ', POST: unservedWith(2) },
+  { path: 'rest/management/cluster/nodes', group: 'CLUSTER_READ', POST: unservedWith(2) },
+  {
+    path: 'rest/license',
+    group: 'CLUSTER_READ',
+    writeGroup: 'CLUSTER_WRITE',
+    GET: unserved,
+    POST: unservedWith(3),
+  },
+  {
+    path: 'rest/log-level',
+    group: 'CLUSTER_READ',
+    writeGroup: 'CLUSTER_WRITE',
+    GET: unserved,
+    POST: unservedWith(3),
+  },
+  {
+    path: 'rest/config/tcp-ip/member-list',
+    group: 'CLUSTER_READ',
+    writeGroup: 'CLUSTER_WRITE',
+    GET: unserved,
+    POST: unservedWith(3),
+  },
+
+  ...inGroup('CLUSTER_WRITE', {
+    'rest/management/cluster/changeState': 3,
+    'rest/management/cluster/clusterShutdown': 2,
+    'rest/management/cluster/memberShutdown': 2,
+    'rest/log-level/reset': 2,
+    'rest/config/reload': 2,
+    'rest/config/update': 3,
+  }),
+  ...inGroup('PERSISTENCE', {
+    'rest/management/cluster/forceStart': 2,
+    'rest/management/cluster/partialStart': 2,
+    'rest/management/cluster/backup': 2,
+    'rest/management/cluster/backupInterrupt': 2,
+    'rest/management/cluster/hotBackup': 2,
+    'rest/management/cluster/hotBackupInterrupt': 2,
+  }),
+  ...inGroup('WAN', {
+    'rest/wan/sync/map': 5,
+    'rest/wan/sync/allmaps': 4,
+    'rest/wan/sync/allMaps': 4,
+    'rest/wan/clearWanQueues': 4,
+    'rest/wan/addWanConfig': 3,
+    'rest/wan/pausePublisher': 4,
+    'rest/wan/stopPublisher': 4,
+    'rest/wan/resumePublisher': 4,
+    'rest/wan/consistencyCheck/map': 5,
+  }),
+  { path: 'rest/wan/sync/progress/{uuid}', group: 'WAN', GET: unserved },
+
+  { path: 'rest/cp-subsystem/groups', group: 'CP', GET: unserved },
+  { path: 'rest/cp-subsystem/groups/{group}', group: 'CP', GET: unserved },
+  { path: 'rest/cp-subsystem/groups/{group}/sessions', group: 'CP', GET: unserved },
+  { path: 'rest/cp-subsystem/members', group: 'CP', GET: unserved, POST: unservedWith(2) },
+  { path: 'rest/cp-subsystem/members/local', group: 'CP', GET: unserved },
+  ...inGroup('CP', {
+    'rest/cp-subsystem/groups/{group}/remove': 2,
+    'rest/cp-subsystem/groups/{group}/sessions/{id}/remove': 2,
+    'rest/cp-subsystem/members/{uuid}/remove': 2,
+    'rest/cp-subsystem/reset': 2,
+  }),
+
   { path: 'health', group: 'HEALTH_CHECK', GET: health.report },
   { path: 'health/node-state', group: 'HEALTH_CHECK', GET: health.nodeState },
   { path: 'health/cluster-state', group: 'HEALTH_CHECK', GET: health.clusterState },
@@ -54,15 +129,32 @@ export const ROUTES: readonly Route[] = [
 
 /** What unknown paths under a prefix are: in its group, and there answered with this status. */
 export interface Prefix {
+  /** Behind `/{segment}/`; whatever may follow. */
   readonly prefix: string;
   readonly group: EndpointGroup;
+  readonly writeGroup?: EndpointGroup;
   readonly unknown: 400 | 404;
 }
 
+/** Longer ones first: the first that fits counts. Every path of the table is a prefix of its group. */
 export const PREFIXES: readonly Prefix[] = [
-  { prefix: 'rest/maps/', group: 'DATA', unknown: 404 },
-  { prefix: 'rest/queues/', group: 'DATA', unknown: 404 },
-  { prefix: 'rest/wan', group: 'WAN', unknown: 404 },
-  { prefix: 'rest/cp-subsystem', group: 'CP', unknown: 404 },
-  { prefix: 'health', group: 'HEALTH_CHECK', unknown: 400 },
-];
+  { prefix: 'rest/maps/', group: 'DATA', unknown: 404 } as const,
+  { prefix: 'rest/queues/', group: 'DATA', unknown: 404 } as const,
+  { prefix: 'rest/wan', group: 'WAN', unknown: 404 } as const,
+  { prefix: 'rest/cp-subsystem', group: 'CP', unknown: 404 } as const,
+  { prefix: 'health', group: 'HEALTH_CHECK', unknown: 400 } as const,
+  ...ROUTES.filter(({ path }) => !/\{|^health/.test(path)).map(
+    ({ path, group, writeGroup = group }): Prefix => {
+      return { prefix: path, group, writeGroup, unknown: 404 };
+    },
+  ),
+].sort((a, b) => b.prefix.length - a.prefix.length);
+
+/** Rows of paths that are posted to, by the count of their parameters. */
+function inGroup(group: EndpointGroup, counts: Readonly<Record<string, number>>): Route[] {
+  return Object.entries(counts).map(([path, count]) => ({
+    path,
+    group,
+    POST: unservedWith(count),
+  }));
+}

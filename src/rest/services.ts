@@ -11,6 +11,8 @@ export interface RestServices {
   readonly groups: EndpointGroups;
   readonly router: Router;
   readonly decoder: PercentDecoder;
+  /** What the first of an administrative request's credentials must be. */
+  readonly clusterName: string;
   /** Open client connections. */
   connectionCount(): number;
   instanceName(): string;

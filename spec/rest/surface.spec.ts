@@ -1,0 +1,162 @@
+/** Every path of the surface with every method: which group decides about it, and what is checked. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
+import { ROUTES } from '../../src/rest/routes.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { type ReadResponse, readResponses } from '../http/response-reader.ts';
+import { createTestServer, type TestServer } from '../http/test-server.ts';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const;
+
+type Method = (typeof METHODS)[number];
+
+/** `{parts}` chosen; polls do not wait. */
+const PATHS = ROUTES.map(({ path }) => path.replace('{seconds}', '0').replace(/\{\w+\}/g, 'x'));
+
+/**
+ * The groups that a request may be in, by the rules of the interface and not by our table: prefixes
+ * in this order, the first that fits.
+ */
+function groupsOf(method: Method, path: string): readonly EndpointGroup[] {
+  const rules: readonly (readonly [RegExp, ...EndpointGroup[]])[] = [
+    [/^rest\/(maps|queues)\//, 'DATA'],
+    [/^health/, 'HEALTH_CHECK'],
+    [/^rest\/wan/, 'WAN'],
+    [/^rest\/management\/cluster\/(force|partial)Start/, 'PERSISTENCE'],
+    [/^rest\/management\/cluster\/(backup|hotBackup)/, 'PERSISTENCE'],
+    [/^rest\/(cluster|instance|management\/cluster\/(state|nodes))/, 'CLUSTER_READ'],
+    [/^rest\/log-level\/reset/, 'CLUSTER_WRITE'],
+    [
+      /^rest\/(license|log-level|management\/cluster\/version|config\/tcp-ip\/member-list)/,
+      ...groupsByMethod(method),
+    ],
+    [
+      /^rest\/(management\/cluster\/(changeState|\w+Shutdown)|config\/(reload|update))/,
+      'CLUSTER_WRITE',
+    ],
+    [/^rest\/cp-subsystem/, 'CP'],
+  ];
+  return rules.find(([prefix]) => prefix.test(path))?.slice(1) as EndpointGroup[];
+}
+
+function groupsByMethod(method: Method): EndpointGroup[] {
+  if (method === 'OPTIONS') return ['CLUSTER_READ', 'CLUSTER_WRITE'];
+  return method === 'GET' || method === 'HEAD' ? ['CLUSTER_READ'] : ['CLUSTER_WRITE'];
+}
+
+function ask(server: TestServer, method: Method, path: string, body = ''): ReadResponse {
+  const socket = new FakeSocket();
+  server.connect(socket);
+  const length = `Content-Length: ${body.length}`;
+  socket.receive(
+    Buffer.from(`${method} /grid/${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${body}`),
+  );
+  const [response] = readResponses(socket.text, [method === 'HEAD']);
+  assert(response, `no answer to ${method} ${path}`);
+  return response;
+}
+
+function messageOf(response: ReadResponse): string {
+  return (JSON.parse(response.body) as { message: string }).message;
+}
+
+function serverWith(isRestOn: boolean, groups: readonly EndpointGroup[]): TestServer {
+  const server = createTestServer();
+  server.groups.set(isRestOn, new Map(groups.map((group) => [group, true])));
+  return server;
+}
+
+const others = (group: EndpointGroup): EndpointGroup[] =>
+  ENDPOINT_GROUP_NAMES.filter((each) => each !== group);
+
+describe('The surface', () => {
+  for (const group of ENDPOINT_GROUP_NAMES) {
+    for (const [name, enabled] of [
+      ['on', [group]],
+      ['off', others(group)],
+    ] as const) {
+      it(`answers as its groups say with only ${group} ${name}`, () => {
+        const server = serverWith(true, enabled);
+        for (const path of PATHS.flatMap((each) => [each, `${each}/unknown/x`])) {
+          for (const method of METHODS) {
+            const groups = groupsOf(method, path);
+            const { status, body } = ask(server, method, path, 'wrong&&&&');
+            const what = `${method} ${path}: ${status} ${body}`;
+            if (groups.some((each) => enabled.includes(each))) {
+              assert.ok(!body.includes('endpoint group'), what);
+              assert.ok([200, 204, 400, 403, 404, 405, 501, 503].includes(status), what);
+            } else {
+              assert.equal(status, 403, what);
+              if (method === 'HEAD') continue;
+              assert.ok(
+                groups.some((each) => body.includes(`group ${each} is disabled`)),
+                what,
+              );
+            }
+          }
+        }
+        assert.deepEqual(server.failures, []);
+      });
+    }
+  }
+
+  it('finds no unknown path where its group is on, and refuses each where it is off', () => {
+    const on = serverWith(true, ENDPOINT_GROUP_NAMES);
+    const off = serverWith(true, []);
+    for (const { path } of ROUTES) {
+      if (path.includes('{') || path.includes('maps/') || path.includes('queues/')) continue;
+      const unknown = `${path}/unknown/x`;
+      const isBelowHealth = path.startsWith('health');
+      assert.equal(ask(on, 'GET', unknown).status, isBelowHealth ? 400 : 404, unknown);
+      assert.equal(ask(off, 'GET', unknown).status, 403, unknown);
+    }
+    assert.equal(ask(off, 'GET', 'nowhere').status, 404);
+  });
+
+  it('refuses every path, known or not, while REST is off', () => {
+    const server = serverWith(false, ENDPOINT_GROUP_NAMES);
+    for (const path of [...PATHS, 'nowhere', 'rest/wan/unknown', 'rest/maps']) {
+      for (const method of METHODS) {
+        const response = ask(server, method, path);
+        assert.equal(response.status, 403, `${method} ${path}`);
+        if (method !== 'HEAD') assert.match(messageOf(response), /REST is disabled/);
+      }
+    }
+  });
+
+  it('serves a change of the groups at once', () => {
+    const server = serverWith(true, ['DATA']);
+    assert.equal(ask(server, 'GET', 'rest/maps/m/k').status, 204);
+    server.groups.set(true, new Map([['DATA', false]]));
+    assert.equal(ask(server, 'GET', 'rest/maps/m/k').status, 403);
+  });
+
+  it('checks count of parameters, then credentials, then says what it does not do', () => {
+    const server = serverWith(true, ENDPOINT_GROUP_NAMES);
+    const administrative = ROUTES.filter(
+      ({ path, POST }) => POST && !/^rest\/(maps|queues)/.test(path),
+    );
+    assert.ok(administrative.length >= 31);
+    for (const { path: pattern } of administrative) {
+      const path = pattern.replace(/\{\w+\}/g, 'x');
+      const ofNone = ask(server, 'POST', path);
+      assert.equal(ofNone.status, 400, path);
+      const count = Number(/at least (\d) parameters$/.exec(messageOf(ofNone))?.[1]);
+      const oneLess = ask(server, 'POST', path, 'dev'.padEnd(1 + count, '&'));
+      assert.deepEqual([oneLess.status, messageOf(oneLess)], [400, messageOf(ofNone)], path);
+      const wrong = ask(server, 'POST', path, 'deV'.padEnd(2 + count, '&'));
+      assert.equal(wrong.status, 403);
+      assert.equal(wrong.body, '{"status":"fail","message":"unauthenticated"}');
+      const right = ask(server, 'PUT', `${path}/`, 'd%65v&any'.padEnd(7 + count, '&'));
+      assert.equal(right.status, 501, path);
+      assert.ok(messageOf(right).length > 0);
+    }
+    const badEscape = ask(server, 'POST', 'rest/log-level', 'dev&&%zz');
+    assert.deepEqual(
+      [badEscape.status, messageOf(badEscape)],
+      [400, 'Cannot read parameter 3: a bad escape'],
+    );
+    assert.deepEqual(server.failures, []);
+  });
+});
