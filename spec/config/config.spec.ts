@@ -34,6 +34,11 @@ test('resolveConfig of nothing has every default', () => {
   assert.equal(config.bodyBytesMax, 16_777_216);
   assert.equal(config.connectionsMax, 10_000);
   assert.equal(config.pipelineMax, 1024);
+  assert.equal(config.headerTimeoutSeconds, 10);
+  assert.equal(config.bodyProgressTimeoutSeconds, 10);
+  assert.equal(config.writeProgressTimeoutSeconds, 30);
+  assert.equal(config.keepAliveTimeoutSeconds, 75);
+  assert.equal(config.inFlightBytesMax, 268_435_456);
   assert.deepEqual(enabledGroups(config), ['CLUSTER_READ', 'HEALTH_CHECK']);
   assert.equal(config.queueMaxSizes.size, 0);
   assert.equal(config.sources.get('network.port')?.kind, 'default');
@@ -109,6 +114,13 @@ for (const [flag, text, kind, reason] of refused) {
 
 test('resolveConfig refuses a body that could never come in', () => {
   assert.equal(configOf('--body-bytes-max', '268435456').bodyBytesMax, 268_435_456);
+  assert.equal(configOf('--in-flight-bytes-max', '16777216').inFlightBytesMax, 16_777_216);
+  assert.throws(() => configOf('--in-flight-bytes-max', '16777215'), {
+    name: 'RangeError',
+    message:
+      'Cannot use network.http.body-bytes-max "16777216": more than --in-flight-bytes-max, ' +
+      'which is 16777215',
+  });
   assert.throws(() => configOf('--body-bytes-max', '268435457'), {
     name: 'RangeError',
     message:

@@ -81,10 +81,10 @@ export function resolveConfig(assignments: readonly Assignment[]): Config {
 function refuseContradictions(config: Config): void {
   const { bodyBytesMax, inFlightBytesMax, sources } = config;
   if (bodyBytesMax > inFlightBytesMax) {
-    const path = SETTINGS.bodyBytesMax.path ?? '';
+    const said = ({ path = '' }: Row): string => sources.get(path)?.name || path;
     throw new RangeError(
-      `Cannot use ${sources.get(path)?.name || path} "${bodyBytesMax}": more than ` +
-        `${SETTINGS.inFlightBytesMax.path}, which is ${inFlightBytesMax}`,
+      `Cannot use ${said(SETTINGS.bodyBytesMax)} "${bodyBytesMax}": more than ` +
+        `${said(SETTINGS.inFlightBytesMax)}, which is ${inFlightBytesMax}`,
     );
   }
 }

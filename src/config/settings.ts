@@ -1,6 +1,6 @@
 /**
  * Every setting there is, in one table. Flags and their help, checks, defaults and the type of the
- * effective configuration are made from it. A row without a flag has its default for now.
+ * effective configuration are made from it.
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
 import {
@@ -183,6 +183,7 @@ export const SETTINGS = {
   ),
   inFlightBytesMax: integerSetting({
     path: 'network.http.in-flight-bytes-max',
+    flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
     about: 'Bodies under way and responses not yet taken, of all connections; beyond it 503',
     unit: 'bytes',
     fallback: 268_435_456,
@@ -204,6 +205,7 @@ function nameRule(): { expects: string; allows(text: string): boolean } {
 function secondsSetting(name: string, fallback: number, about: string): Setting<number> {
   return integerSetting({
     path: `network.http.${name}`,
+    flag: { name: `--${name}`, argument: 'SECONDS' },
     about,
     unit: 'seconds',
     fallback,

@@ -130,7 +130,7 @@ export class Connection implements ExchangeOwner {
   }
 
   #socketOnRead(bytes: Buffer, length: number): void {
-    this.#server.arena.tick(this.#server.clock.wall());
+    this.#server.tick();
     if (this.#state === READING) {
       this.#parser.load(bytes, length);
       this.#proceed();

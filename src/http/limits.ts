@@ -8,8 +8,18 @@ export interface HttpLimits {
   readonly bodyBytesMax: number;
   /** Open connections. */
   readonly connectionsMax: number;
-  /** Answers of one connection that may wait to leave before reading pauses. */
+  /** Requests of one connection that wait: answers held back, or what stands behind a poll. */
   readonly pipelineMax: number;
+  /** From the first byte of a request to the end of its head; also a TLS handshake. */
+  readonly headerTimeoutSeconds: number;
+  /** Without a byte of a request's content. */
+  readonly bodyProgressTimeoutSeconds: number;
+  /** In which no piece of what waits for the client is taken. */
+  readonly writeProgressTimeoutSeconds: number;
+  /** Without a request. */
+  readonly keepAliveTimeoutSeconds: number;
+  /** Contents under way and answers that wait for their clients, over all connections, in bytes. */
+  readonly inFlightBytesMax: number;
 }
 
 /** Defaults: see the table of limits in README. */
@@ -19,4 +29,9 @@ export const DEFAULT_LIMITS: HttpLimits = {
   bodyBytesMax: 16777216,
   connectionsMax: 10000,
   pipelineMax: 1024,
+  headerTimeoutSeconds: 10,
+  bodyProgressTimeoutSeconds: 10,
+  writeProgressTimeoutSeconds: 30,
+  keepAliveTimeoutSeconds: 75,
+  inFlightBytesMax: 268435456,
 };

@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Application, ResponseHold } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection, LINGER_MS } from './connection.ts';
+import { Deadlines } from './deadlines.ts';
 import { READ_BYTES_MAX } from './intake.ts';
 import type { HttpLimits } from './limits.ts';
 import type { HoldSlot } from './outbox.ts';
@@ -27,6 +28,12 @@ export class HttpServer implements HoldSlot {
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
   readonly arena = new OutputArena();
+  /** Time limits of connections, and of what is to become one. */
+  readonly deadlines: Deadlines;
+  /** The time of this turn, in milliseconds of the clock. */
+  nowMs = Number.NEGATIVE_INFINITY;
+  /** When the Date field is to be made again. */
+  #secondEndMs = Number.NEGATIVE_INFINITY;
   /** What all connections read into. */
   readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
   /** Told of each answer; its request is undefined where the bytes were none. For logs. */
@@ -46,6 +53,7 @@ export class HttpServer implements HoldSlot {
     this.limits = options.limits;
     this.clock = options.clock;
     this.onFailure = options.onFailure;
+    this.deadlines = new Deadlines(this.clock);
     const socketOptions = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true };
     this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
   }
@@ -65,6 +73,15 @@ export class HttpServer implements HoldSlot {
         resolve(this.#server.address() as AddressInfo);
       });
     });
+  }
+
+  /** Reads the time: called by whatever begins a turn's work. */
+  tick(): void {
+    this.nowMs = this.clock.now();
+    if (this.nowMs < this.#secondEndMs) return;
+    const wallMs = this.clock.wall();
+    this.#secondEndMs = this.nowMs + 1000 - (wallMs % 1000);
+    this.arena.tick(wallMs);
   }
 
   /** More answers may leave: sends those that no longer depend on anything. */
@@ -111,7 +128,7 @@ export class HttpServer implements HoldSlot {
   }
 
   #onConnection(socket: Socket): void {
-    if (this.#connections.size >= this.limits.connectionsMax) this.#turnAway(socket);
+    if (this.connectionCount >= this.limits.connectionsMax) this.#turnAway(socket);
     else this.#connections.add(new Connection(this, socket));
   }
 
@@ -119,7 +136,7 @@ export class HttpServer implements HoldSlot {
   #turnAway(socket: Socket): void {
     const message = `Cannot take another connection: ${this.limits.connectionsMax} are open`;
     const body = JSON.stringify({ status: 'fail', message });
-    this.arena.tick(this.clock.wall());
+    this.tick();
     socket.on('error', () => socket.destroy());
     socket.resume();
     socket.end(
