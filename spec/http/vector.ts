@@ -19,6 +19,8 @@ export interface Vector {
   /** Sent first on another connection, to prepare. */
   readonly before: Buffer | undefined;
   readonly request: Buffer;
+  /** Whether the client ends its side behind the request. */
+  readonly endsInput: boolean;
   readonly responses: readonly ExpectedResponse[];
   /** Whether the server ends the connection; undefined: either. */
   readonly closes: boolean | undefined;
@@ -38,7 +40,8 @@ function readVector(section: string): Vector {
   const blocks = [...section.matchAll(/^```(\S+)\n([\s\S]*?)^```$/gm)];
   const block = (name: string): string | undefined => blocks.find(([, each]) => each === name)?.[2];
   const expected = block('expect');
-  const request = block('request');
+  const lastRequest = block('request-then-end');
+  const request = lastRequest ?? block('request');
   if (request === undefined || expected === undefined) {
     throw new SyntaxError(`Cannot read vector "${title}": no request or no expect block`);
   }
@@ -48,6 +51,7 @@ function readVector(section: string): Vector {
     title,
     before: before === undefined ? undefined : readBytes(before),
     request: readBytes(request),
+    endsInput: lastRequest !== undefined,
     responses,
     closes,
     after: after === undefined ? undefined : readBytes(after),
@@ -57,14 +61,14 @@ function readVector(section: string): Vector {
 
 /** Each line end is CR LF, but for a line ended by a backslash; `\xNN` is a byte; `{text*N}` repeats. */
 function readBytes(block: string): Buffer {
-  const text = block
-    .replace(/\\\n/g, '\0')
-    .replace(/\n/g, '\r\n')
-    .replace(/\0/g, '')
-    .replace(/\{([^{}]+)\*(\d+)\}/g, (_, each: string, count: string) =>
-      unescapeBytes(each).repeat(Number(count)),
-    );
-  return Buffer.from(unescapeBytes(text), 'latin1');
+  const text = block.replace(/\\\n/g, '\0').replace(/\n/g, '\r\n').replace(/\0/g, '');
+  return Buffer.from(unescapeBytes(repeated(text)), 'latin1');
+}
+
+function repeated(text: string, end = ''): string {
+  return text.replace(/\{([^{}]+)\*(\d+)\}/g, (_, each: string, count: string) =>
+    `${each}${end}`.repeat(Number(count)),
+  );
 }
 
 function unescapeBytes(text: string): string {
@@ -81,7 +85,7 @@ function readExpectation(block: string): Pick<Vector, 'responses' | 'closes'> {
   const responses: ExpectedResponse[] = [];
   let current: { fields: [string, string][]; absent: string[]; body?: string } | undefined;
   let closes: boolean | undefined;
-  for (const line of block.split('\n')) {
+  for (const line of repeated(block, '\n').split('\n')) {
     if (line === 'closed' || line === 'open') closes = line === 'closed';
     else if (/^\d{3}$/.test(line)) {
       const next = { status: Number(line), fields: [], absent: [], body: undefined };
@@ -92,7 +96,7 @@ function readExpectation(block: string): Pick<Vector, 'responses' | 'closes'> {
     } else if (line.startsWith('no ')) current?.absent.push(line.slice(3).toLowerCase());
     else if (line !== '') {
       const at = line.indexOf(': ');
-      current?.fields.push([line.slice(0, at).toLowerCase(), line.slice(at + 2)]);
+      current?.fields.push([line.slice(0, at).toLowerCase(), unescapeBytes(line.slice(at + 2))]);
     }
   }
   return { responses, closes };

@@ -36,6 +36,7 @@ function run(vector: Vector, pieces: readonly Buffer[], how: string): void {
   const server = createTestServer();
   if (vector.before) exchange(server, [vector.before]);
   const socket = exchange(server, pieces);
+  if (vector.endsInput) socket.receiveEnd();
   check(socket.text, vector.responses, vector.request, how);
   if (vector.closes !== undefined) {
     assert.equal(socket.writableEnded, vector.closes, `${how}: whether the connection ends`);

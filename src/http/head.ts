@@ -193,11 +193,11 @@ export class Head {
         if (++this.#codings > 1) return 400;
         return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : 400;
       case fields.CONTENT_ENCODING:
-        request.contentEncoding = bytes.toString('latin1', start, end);
+        if (start < end) request.contentEncoding = bytes.toString('latin1', start, end);
         return 0;
       default:
         if (fields.equalsIgnoringCase(bytes, start, end, CONTINUE)) request.expectsContinue = true;
-        else request.unknownExpectation = bytes.toString('latin1', start, end);
+        else if (start < end) request.unknownExpectation = bytes.toString('latin1', start, end);
         return 0;
     }
   }

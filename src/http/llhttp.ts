@@ -110,6 +110,14 @@ export class Llhttp {
     return this.resume(pointer);
   }
 
+  /**
+   * The connection may go on after the request, whatever its trailers say of that: the parser reads
+   * a Connection field there as if it stood in the head. Called within onMessageComplete.
+   */
+  keepOpen(pointer: number): void {
+    this.memory[pointer + FLAGS_OFFSET] = (this.memory[pointer + FLAGS_OFFSET] as number) & ~CLOSE;
+  }
+
   /** One of the method numbers. */
   method(pointer: number): number {
     return this.memory[pointer + METHOD_OFFSET] as number;
@@ -145,7 +153,9 @@ export class Llhttp {
    * length, and the others' cost a call out of JavaScript each.
    */
   #checkLayout(): void {
-    const head = Buffer.from('PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n1f0f2e3d4c\r\nx');
+    const head = Buffer.from(
+      'PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1f0f2e3d4c\r\nx',
+    );
     const silent = Object.fromEntries(CALLBACKS.map((name) => [name, () => OK]));
     const pausing = { ...silent, onHeadersComplete: () => PAUSED } as unknown as ParserListener;
     const pointer = this.allocate();
@@ -156,6 +166,10 @@ export class Llhttp {
     const result = this.execute(pointer, pausing, position, head.length);
     assert(result === OK && this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1, 'layout of llhttp');
     assert(this.method(pointer) === PUT && this.version(pointer) === 10, 'layout of llhttp');
+    const flags = this.memory[pointer + FLAGS_OFFSET] as number;
+    this.keepOpen(pointer);
+    const flagsLeft = this.memory[pointer + FLAGS_OFFSET] as number;
+    assert((flags & CLOSE) !== 0 && flags - flagsLeft === CLOSE, 'layout of llhttp');
     this.free(pointer);
   }
 }
@@ -178,6 +192,9 @@ const CONTENT_LENGTH_WORD = 8;
 const METHOD_OFFSET = 41;
 const MAJOR_OFFSET = 42;
 const MINOR_OFFSET = 43;
+const FLAGS_OFFSET = 50;
+/** Of the flags: the sender closes the connection. */
+const CLOSE = 2;
 const CALLBACKS: readonly (keyof ParserListener)[] = [
   'onMessageBegin',
   'onTarget',

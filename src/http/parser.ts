@@ -175,6 +175,8 @@ export class RequestParser implements ParserListener {
   }
 
   onMessageComplete(): number {
+    const { contentLength, keepAlive } = this.request;
+    if (contentLength === UNKNOWN_LENGTH && keepAlive) this.#llhttp.keepOpen(this.#pointer);
     this.#reached = AT_REQUEST;
     return PAUSED;
   }
