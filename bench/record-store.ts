@@ -13,7 +13,7 @@ import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
 import { HashIndex } from '../src/engine/embedded/hash-index.ts';
-import { type Answer, APPLIED, FOUND, type Receiver } from '../src/engine/engine.ts';
+import { type Answer, APPLIED, FOREVER, FOUND, type Receiver } from '../src/engine/engine.ts';
 import { type Bench, count, type Harness, median, Random } from './harness.ts';
 
 const PARTITIONS = 271;
@@ -101,7 +101,7 @@ class Store implements Receiver {
   set(keys: Buffer, at: number, valueBytes: number): void {
     this.#key.set(keys, at, at + KEY_BYTES);
     this.#value.set(this.#values, at & 63, (at & 63) + valueBytes);
-    this.#engine.set(this.#map, this.#key, this.#value, this.#type, this);
+    this.#engine.set(this.#map, this.#key, this.#value, this.#type, FOREVER, this);
     if (this.#outcome !== APPLIED) throw new Error(`Cannot set: outcome ${this.#outcome}`);
   }
 

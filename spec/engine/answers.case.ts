@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import {
   ABSENT,
   APPLIED,
+  FOREVER,
   NO_PARTITION,
   type Pin,
   UNAVAILABLE,
@@ -22,9 +23,16 @@ export function answerCases(name: string, open: OpenSubject): void {
         const seen: unknown[] = [];
         const outer = new Keeper((answer) => {
           const before = copied(answer);
-          engine.set(span('m'), span('k'), span('after!'), span('new/type'), inner);
+          engine.set(span('m'), span('k'), span('after!'), span('new/type'), FOREVER, inner);
           for (let index = 0; index < 2000; index++) {
-            engine.set(span('n'), span(`${index}`), span('x'.repeat(500)), span(''), new Keeper());
+            engine.set(
+              span('n'),
+              span(`${index}`),
+              span('x'.repeat(500)),
+              span(''),
+              FOREVER,
+              new Keeper(),
+            );
             engine.delete(span('n'), span(`${index}`), new Keeper());
           }
           seen.push(before, copied(answer));

@@ -3,7 +3,14 @@
  * works on any engine, whether it answers during the call or in a later turn.
  */
 import { Span } from '../../src/base/span.ts';
-import type { Answer, Engine, Outcome, Receiver } from '../../src/engine/engine.ts';
+import {
+  type Answer,
+  type Engine,
+  FOREVER,
+  type Lifetime,
+  type Outcome,
+  type Receiver,
+} from '../../src/engine/engine.ts';
 
 /** A copy of an answer. */
 export interface Seen {
@@ -14,6 +21,7 @@ export interface Seen {
   readonly contentType: string;
   readonly count: number;
   readonly hold: number;
+  readonly refusal: number;
 }
 
 /** A receiver that keeps what it gets; may be used for one operation only. */
@@ -53,6 +61,7 @@ export function copied(answer: Answer): Seen {
     contentType: answer.contentType.toBuffer().toString('latin1'),
     count: answer.count,
     hold: answer.hold,
+    refusal: answer.refusal,
   };
 }
 
@@ -80,9 +89,15 @@ export class Asker {
     return this.#ask((keeper) => this.engine.get(span(map), span(key), keeper));
   }
 
-  set(map: Bytes, key: Bytes, value: Bytes, contentType: Bytes = ''): Promise<Seen> {
+  set(
+    map: Bytes,
+    key: Bytes,
+    value: Bytes,
+    contentType: Bytes = '',
+    lifetime: Lifetime = FOREVER,
+  ): Promise<Seen> {
     return this.#ask((keeper) =>
-      this.engine.set(span(map), span(key), span(value), span(contentType), keeper),
+      this.engine.set(span(map), span(key), span(value), span(contentType), lifetime, keeper),
     );
   }
 

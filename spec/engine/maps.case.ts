@@ -1,7 +1,14 @@
 /** What the contract promises of maps. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ABSENT, APPLIED, COUNTED, EVERY_PARTITION, FOUND } from '../../src/engine/engine.ts';
+import {
+  ABSENT,
+  APPLIED,
+  COUNTED,
+  EVERY_PARTITION,
+  FOREVER,
+  FOUND,
+} from '../../src/engine/engine.ts';
 import { Keeper, span } from './answers.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
@@ -152,7 +159,7 @@ export function mapCases(name: string, open: OpenSubject): void {
         const bytes = Buffer.from('mapkeyvaluetype');
         const at = (start: number, end: number) => span('').set(bytes, start, end);
         const keeper = new Keeper();
-        asker.engine.set(at(0, 3), at(3, 6), at(6, 11), at(11, 15), keeper);
+        asker.engine.set(at(0, 3), at(3, 6), at(6, 11), at(11, 15), FOREVER, keeper);
         bytes.fill('x');
         await keeper.answered;
         const answer = await asker.get('map', 'key');

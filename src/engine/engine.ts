@@ -6,7 +6,9 @@
  * Each operation takes a receiver and answers it exactly once: during the call where the engine can,
  * otherwise in a later turn, never from inside another operation's call. What is passed as a Span is
  * valid only during the call; whoever answers later copies it first. What an Answer names is valid
- * only during onAnswer. Operations on one partition take effect in the order called.
+ * only during onAnswer. Operations on one partition take effect in the order called. A mutation that
+ * changes something raises its partition's sequence by one; any may be answered REFUSED, where a
+ * sink is asked about it.
  */
 import type { Span } from '../base/span.ts';
 
@@ -24,8 +26,10 @@ export const MEMORY_FULL = 5;
 export const UNAVAILABLE = 6;
 /** A number: `count` is set. */
 export const COUNTED = 7;
+/** A sink has refused the mutation, `refusal` says why (see mutation-sink.ts); nothing changed. */
+export const REFUSED = 8;
 
-export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7;
+export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
 /** `partition` of an answer that depends on every partition, such as that of a clear. */
 export const EVERY_PARTITION = -1;
@@ -53,6 +57,8 @@ export interface Answer {
   readonly count: number;
   /** FOUND by take: what settle is called with. */
   readonly hold: number;
+  /** REFUSED: the sink's code. */
+  readonly refusal: number;
   /**
    * FOUND: keeps the bytes that `value` names in place until release is called, whatever happens to
    * the entry. Only for values longer than VALUE_COPY_BYTES_MAX; shorter ones are copied instead.
@@ -68,6 +74,16 @@ export interface Pin {
 /** Values up to this many bytes share memory with others, are copied by readers and never pinned. */
 export const VALUE_COPY_BYTES_MAX = 65536;
 
+/** How long an entry stays by itself. */
+export interface Lifetime {
+  /** From when it is written, in ms; 0 for ever. Up to 2^52. */
+  readonly timeToLiveMs: number;
+  /** Without being written or read, in seconds; 0 for ever. Up to 2^31-1. */
+  readonly maxIdleSeconds: number;
+}
+
+export const FOREVER: Lifetime = { timeToLiveMs: 0, maxIdleSeconds: 0 };
+
 /** Where an operation's answer arrives. */
 export interface Receiver {
   onAnswer(answer: Answer): void;
@@ -79,13 +95,26 @@ export interface Engine {
 
   /** FOUND or ABSENT. */
   get(map: Span, key: Span, receiver: Receiver): void;
-  /** APPLIED or MEMORY_FULL. An empty content type is none. */
-  set(map: Span, key: Span, value: Span, contentType: Span, receiver: Receiver): void;
+  /**
+   * APPLIED or MEMORY_FULL. An empty content type is none. Once its lifetime is over, the entry is
+   * neither found nor counted any more.
+   */
+  set(
+    map: Span,
+    key: Span,
+    value: Span,
+    contentType: Span,
+    lifetime: Lifetime,
+    receiver: Receiver,
+  ): void;
   /** APPLIED, also when there was no such entry (then no sequence rises). */
   delete(map: Span, key: Span, receiver: Receiver): void;
-  /** APPLIED: every entry of the map is gone. The answer depends on EVERY_PARTITION. */
+  /**
+   * APPLIED: every entry of the map is gone. The answer depends on EVERY_PARTITION: if there was such
+   * a map, the sequence of each is now the same number, greater than all of them were.
+   */
   clear(map: Span, receiver: Receiver): void;
-  /** COUNTED: the entries of the map. */
+  /** COUNTED: the entries of the map. O(1), unless entries with a lifetime have just ended. */
   size(map: Span, receiver: Receiver): void;
 
   /** APPLIED, QUEUE_FULL or MEMORY_FULL. */

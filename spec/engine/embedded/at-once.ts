@@ -1,7 +1,7 @@
 /** Asks an engine that answers during the call, without promises, for models of many operations. */
 import assert from 'node:assert/strict';
 import { Span } from '../../../src/base/span.ts';
-import type { Answer, Engine, Receiver } from '../../../src/engine/engine.ts';
+import { type Answer, type Engine, FOREVER, type Receiver } from '../../../src/engine/engine.ts';
 import { copied, type Seen, span } from '../answers.ts';
 
 const NO_BYTES = new Span();
@@ -17,9 +17,9 @@ export class AtOnce {
     return this.#ask((receiver) => this.#engine.get(span(map), span(key), receiver));
   }
 
-  set(map: string, key: string, value: Buffer, contentType = ''): Seen {
+  set(map: string, key: string, value: Buffer, contentType = '', lifetime = FOREVER): Seen {
     return this.#ask((receiver) =>
-      this.#engine.set(span(map), span(key), span(value), type(contentType), receiver),
+      this.#engine.set(span(map), span(key), span(value), type(contentType), lifetime, receiver),
     );
   }
 

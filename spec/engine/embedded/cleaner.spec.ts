@@ -59,13 +59,15 @@ describe('Cleaner', () => {
   it('moves names of maps and content types, items and rings of queues', () => {
     const { parts } = partsOf(1);
     const none = span('');
-    const queue = (name: string) => parts.queues.open(span(name));
     const names = Array.from({ length: 500 }, (_, index) => `${index}`);
-    const places = () =>
-      names.map((name) => parts.queues.address(parts.queues.find(span(`queue ${name}`)), 0));
+    const place = (name: string) => {
+      const id = parts.queues.find(span(name));
+      return parts.queues.address(id, parts.queues.choose(id, 0));
+    };
+    const places = () => names.map((name) => place(`queue ${name}`));
     for (const name of names) {
       parts.maps.set(span(`map ${name}`), span('k'), span(name), span(`type ${name}`));
-      parts.queues.offer(queue(`queue ${name}`), span(name), span(`type ${name}`));
+      parts.queues.offer(span(`queue ${name}`), span(name), span(`type ${name}`));
       // Between those that stay lie records that go.
       for (let index = 0; index < 10; index++) {
         parts.maps.set(span('m'), span(`${name} ${index}`), span(Buffer.alloc(1000)), none);
@@ -83,8 +85,7 @@ describe('Cleaner', () => {
       blank.setFound(parts.maps.find(span(`map ${name}`), span('k')), 0, 0);
       assert.equal(blank.value.toBuffer().toString(), name);
       assert.equal(blank.contentType.toBuffer().toString(), `type ${name}`);
-      const id = parts.queues.find(span(`queue ${name}`));
-      blank.setFound(parts.queues.address(id, 0), 0, 0);
+      blank.setFound(place(`queue ${name}`), 0, 0);
       assert.equal(blank.value.toBuffer().toString(), name);
       assert.equal(blank.contentType.toBuffer().toString(), `type ${name}`);
     }

@@ -1,11 +1,15 @@
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { engineSuite } from '../engine.case.ts';
-import { type Subject, subjectCapacity } from '../subject.ts';
+import { RecordingSink } from '../sinks.ts';
+import { type StoredSubject, storedEngineSuite } from '../stored-engine.case.ts';
+import { subjectCapacity } from '../subject.ts';
 
-function subject(partitionCount: number): Subject {
+function subject(partitionCount: number, sinks: readonly MutationSink[]): StoredSubject {
   const clock = new FakeClock();
-  const engine = new EmbeddedEngine({ partitionCount, clock, queueCapacity: subjectCapacity });
+  const queueCapacity = subjectCapacity;
+  const engine = new EmbeddedEngine({ partitionCount, clock, queueCapacity, sinks });
   return {
     engine,
     quiet: async () => clock.settle(),
@@ -14,7 +18,9 @@ function subject(partitionCount: number): Subject {
 }
 
 for (const partitionCount of [1, 271]) {
-  engineSuite(`an embedded engine of ${partitionCount} partitions`, async () =>
-    subject(partitionCount),
-  );
+  const name = `an embedded engine of ${partitionCount} partitions`;
+  engineSuite(name, async () => subject(partitionCount, []));
+  storedEngineSuite(name, async (sinks) => subject(partitionCount, sinks));
 }
+
+engineSuite('an embedded engine with a sink', async () => subject(271, [new RecordingSink()]));

@@ -98,7 +98,7 @@ function run(partitionCount: number, memoryBytesMax: number, actions: readonly S
   agree(ask, model);
   for (const [name, map] of model.entries) for (const key of map.keys()) ask.delete(name, key);
   clock.advance(10_000);
-  assert.ok(engine.memoryBytes <= partitionCount * 128 + 4 * 4096);
+  assert.ok(engine.memoryBytes <= partitionCount * 128 + 6 * 4096);
   assert.equal(clock.timerCount, 0);
 }
 

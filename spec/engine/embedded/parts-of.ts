@@ -7,8 +7,8 @@ import { FakeClock } from '../../fake-clock.ts';
 
 /** The smallest index of a partition. */
 const INDEX_BYTES = 128;
-/** First pages of the tables of names of maps and content types; less than a segment. */
-const REST_BYTES = 4 * 4096;
+/** First pages of the tables of names of maps, with their lives, and content types. */
+const REST_BYTES = 6 * 4096;
 
 /** Asserts that nothing is stored and nothing kept but what an emptied store keeps for later. */
 export function assertEmpty(store: RecordStore): void {

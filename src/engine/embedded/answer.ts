@@ -14,11 +14,12 @@ import {
   NO_PARTITION,
   type Outcome,
   type Pin,
+  REFUSED,
   type Receiver,
   VALUE_COPY_BYTES_MAX,
 } from '../engine.ts';
 import type { NameTable } from './name-table.ts';
-import { keyAt, keyLengthAt, tagAt, valueAt, valueLengthAt } from './record.ts';
+import { tagAt, valueAt, valueLengthAt } from './record.ts';
 import type { SegmentPool } from './segment-pool.ts';
 
 export class EmbeddedAnswer implements Answer {
@@ -27,6 +28,7 @@ export class EmbeddedAnswer implements Answer {
   sequence = 0;
   count = 0;
   hold = 0;
+  refusal = 0;
   readonly value = new Span();
   readonly contentType = new Span();
   readonly #pool: SegmentPool;
@@ -46,6 +48,7 @@ export class EmbeddedAnswer implements Answer {
     this.sequence = sequence;
     this.count = 0;
     this.hold = 0;
+    this.refusal = 0;
     this.#address = 0;
     this.value.clear();
     this.contentType.clear();
@@ -55,6 +58,13 @@ export class EmbeddedAnswer implements Answer {
   setCount(count: number, partition: number, sequence: number): this {
     this.set(COUNTED, partition, sequence);
     this.count = count;
+    return this;
+  }
+
+  /** REFUSED, with the sink's code: depends on nothing, as nothing has changed. */
+  setRefused(refusal: number): this {
+    this.set(REFUSED, NO_PARTITION, 0);
+    this.refusal = refusal;
     return this;
   }
 
@@ -69,27 +79,19 @@ export class EmbeddedAnswer implements Answer {
     this.sequence = sequence;
     this.count = 0;
     this.hold = 0;
+    this.refusal = 0;
     this.#address = address;
     this.value.set(pool.bytes(address), start, start + valueLengthAt(words, at));
     this.value.words = words;
     const contentType = tagAt(words, at);
     if (contentType === 0) this.contentType.clear();
-    else this.#setContentType(contentType);
+    else this.#contentTypes.name(contentType, this.contentType);
     return this;
   }
 
   pin(): Pin {
     assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
     return new RecordPin(this.#pool, this.#address);
-  }
-
-  #setContentType(id: number): void {
-    const pool = this.#pool;
-    const address = this.#contentTypes.address(id);
-    const words = pool.words(address);
-    const at = pool.at(address);
-    const start = keyAt(words, at) * 4;
-    this.contentType.set(pool.bytes(address), start, start + keyLengthAt(words, at));
   }
 }
 

@@ -9,6 +9,9 @@
  *     NameTable              names of maps, queues and content types as numbers
  *     RecordStore            partitions, an index and a log of records each, in one pool of segments
  *     Cleaner, Sweeper       win back the space of dead records, and of cleared maps
+ *     Expiry                 entries that go by themselves
+ *     Recorder               asks and tells the sinks
+ *     Visits, Refill         everything out in steps, and in again
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
@@ -17,24 +20,30 @@ import {
   ABSENT,
   ANSWERED,
   APPLIED,
-  type Engine,
   EVERY_PARTITION,
+  type Lifetime,
   MEMORY_FULL,
   NO_PARTITION,
   type Outcome,
   type QueueCapacity,
+  REFUSED,
   type Receiver,
   UNAVAILABLE,
 } from '../engine.ts';
+import type { MutationSink } from '../mutation-sink.ts';
+import type { Replay, StoredEngine, StoredVisitor, VisitCursor } from '../stored-engine.ts';
 import { Parts } from './parts.ts';
 import { NO_ITEM } from './queues.ts';
 import type { RecordStoreOptions } from './record-store.ts';
+import { Refill } from './refill.ts';
 
 export interface EmbeddedEngineOptions extends RecordStoreOptions {
   readonly queueCapacity: QueueCapacity;
+  /** In the order in which they are asked; none unless given. */
+  readonly sinks?: readonly MutationSink[];
 }
 
-export class EmbeddedEngine implements Engine {
+export class EmbeddedEngine implements StoredEngine {
   readonly partitionCount: number;
   readonly #options: EmbeddedEngineOptions;
   readonly #sequences: Float64Array;
@@ -61,26 +70,30 @@ export class EmbeddedEngine implements Engine {
     else this.#answerFound(address, maps.partition, receiver);
   }
 
-  set(map: Span, key: Span, value: Span, contentType: Span, receiver: Receiver): void {
+  set(
+    map: Span,
+    key: Span,
+    value: Span,
+    contentType: Span,
+    lifetime: Lifetime,
+    receiver: Receiver,
+  ): void {
     if (this.#refused(receiver)) return;
     const { maps } = this.#parts;
-    const outcome = maps.set(map, key, value, contentType);
+    const outcome = maps.set(map, key, value, contentType, lifetime);
     this.#answer(outcome, maps.partition, receiver);
   }
 
   delete(map: Span, key: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
     const { maps } = this.#parts;
-    maps.delete(map, key);
-    this.#answer(APPLIED, maps.partition, receiver);
+    const outcome = maps.delete(map, key);
+    this.#answer(outcome, maps.partition, receiver);
   }
 
   clear(map: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers } = this.#parts;
-    maps.clear(map);
-    answers.blank.set(APPLIED, EVERY_PARTITION, 0);
-    answers.send(receiver);
+    this.#answer(this.#parts.maps.clear(map), EVERY_PARTITION, receiver);
   }
 
   size(map: Span, receiver: Receiver): void {
@@ -93,10 +106,9 @@ export class EmbeddedEngine implements Engine {
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
     const { queues, deliveries } = this.#parts;
-    const id = queues.open(queue);
+    const outcome = queues.offer(queue, value, contentType);
     const { partition } = queues;
-    const outcome = id === 0 ? MEMORY_FULL : queues.offer(id, value, contentType);
-    if (outcome === APPLIED) deliveries.schedule(id);
+    if (outcome === APPLIED) deliveries.schedule(queues.find(queue));
     this.#answer(outcome, partition, receiver);
   }
 
@@ -127,6 +139,10 @@ export class EmbeddedEngine implements Engine {
     const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
     if (item === NO_ITEM) {
       this.#answer(ABSENT, partition, receiver);
+      return;
+    }
+    if (!queues.consents(id, item)) {
+      this.#answer(REFUSED, partition, receiver);
       return;
     }
     // The record is gone before the answer is read; its bytes must stay until then.
@@ -177,28 +193,42 @@ export class EmbeddedEngine implements Engine {
     const id = queues.queueOfHold(hold);
     if (id === 0) throw new RangeError(`Cannot settle hold ${hold}: it has ended`);
     const partition = queues.partitionOf(id);
-    queues.settle(hold, confirm);
-    if (!confirm) deliveries.schedule(id);
-    this.#answer(APPLIED, partition, receiver);
+    const outcome = queues.settle(hold, confirm);
+    if (!confirm || outcome !== APPLIED) deliveries.schedule(id);
+    this.#answer(outcome, partition, receiver);
   }
 
   sequences(): Float64Array {
     return this.#sequences.slice();
   }
 
+  holds(partition: number, sequence: number): boolean {
+    return this.#parts.recorder.holds(partition, sequence);
+  }
+
+  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
+    return this.#parts.visits.visit(partition, cursor, budget, visitor);
+  }
+
+  replay(): Replay {
+    return new Refill(this.#parts);
+  }
+
   close(): void {
     if (this.#closed) return;
-    const { deliveries, sweeper } = this.#parts;
+    const { deliveries, sweeper, expiry } = this.#parts;
     this.#closed = true;
     // Empty ones: they answer from now on, and what was stored can be collected.
     this.#parts = new Parts(this.#options);
     sweeper.close();
+    expiry.close();
     deliveries.dismissAll();
   }
 
   #answer(outcome: Outcome, partition: number, receiver: Receiver): void {
-    const { answers, store } = this.#parts;
-    answers.blank.set(outcome, partition, store.sequences[partition]!);
+    const { answers, store, recorder } = this.#parts;
+    if (outcome === REFUSED) answers.blank.setRefused(recorder.refusal);
+    else answers.blank.set(outcome, partition, store.sequences[partition] ?? 0);
     answers.send(receiver);
   }
 

@@ -56,6 +56,14 @@ export class Holds {
     this.#insert(this.#take(queue, sequence), queue);
   }
 
+  /** How many returned items come before that one. */
+  returnedBefore(queue: number, sequence: number): number {
+    let count = 0;
+    let place = this.#firsts.get(queue);
+    for (; this.#sequences[place]! < sequence; place = this.#next[place]!) count++;
+    return count;
+  }
+
   /** Takes away the returned item that `skip` others come before; returns its sequence. */
   takeReturned(queue: number, skip: number): number {
     let before = 0;

@@ -4,6 +4,7 @@
  * also when the wall clock stands still or goes back, and close to the wall clock otherwise.
  */
 import type { Clock } from '../../base/clock.ts';
+import type { Version } from '../version.ts';
 
 const COUNTER_MAX = 2 ** 16 - 1;
 
@@ -28,6 +29,15 @@ export class HybridClock {
       this.#ms++;
       this.#counter = 0;
     }
+  }
+
+  /** Goes on from a version that was given before. */
+  restore(version: Version): void {
+    const ms = (version.high >>> 0) * 2 ** 16 + (version.low >>> 16);
+    if (ms < this.#ms) return;
+    const counter = version.low & COUNTER_MAX;
+    this.#counter = ms === this.#ms ? Math.max(this.#counter, counter) : counter;
+    this.#ms = ms;
   }
 
   get low(): number {

@@ -1,37 +1,72 @@
 /**
  * The maps. All entries of a partition stand in one index, whatever their map: the map is a number
  * in the record (its id, which a clear ends) and a count of uses in the table of names. Each kind of
- * mutation is made in one place, in three steps: what it needs is reserved and may be refused; it is
- * made, and cannot fail; it is paid for with a share of the background work.
+ * mutation is made in one place, in four steps: what has been said of it is put into `#draft`, and
+ * sinks are asked; what it needs is reserved and may be refused; it is made, and cannot fail; it is
+ * told to the sinks and paid for with a share of the background work.
+ *
+ * Replay makes the same mutations from messages, where what is known does not say otherwise.
  */
 import type { Span } from '../../base/span.ts';
-import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
+import {
+  APPLIED,
+  EVERY_PARTITION,
+  FOREVER,
+  type Lifetime,
+  MEMORY_FULL,
+  type Outcome,
+  REFUSED,
+} from '../engine.ts';
+import {
+  CLEAR,
+  DELETE,
+  FROM_CLIENT,
+  FROM_REPLAY,
+  Mutation,
+  type Operation,
+  SET,
+} from '../mutation.ts';
+import type { Version } from '../version.ts';
 import type { Cleaner } from './cleaner.ts';
+import type { Expiry } from './expiry.ts';
 import { KeyWords } from './key-words.ts';
+import type { MapLives } from './map-lives.ts';
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
 import {
   bytesAt,
+  EXPIRES,
+  HAS_EXPIRY,
+  HAS_MAX_IDLE,
   KEY_BYTES_MAX,
   KIND_ENTRY,
   ownerAt,
   recordBytes,
   tagAt,
   VALUE_BYTES_MAX,
+  versionHighAt,
+  versionLowAt,
+  writeFields,
   writeHead,
   writeValue,
   writeVersion,
 } from './record.ts';
 import type { RecordStore } from './record-store.ts';
+import type { Recorder } from './recorder.ts';
 import type { Sweeper } from './sweeper.ts';
 
 export class Maps {
   readonly #store: RecordStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
+  readonly #lives: MapLives;
   readonly #cleaner: Cleaner;
   readonly #sweeper: Sweeper;
+  readonly #expiry: Expiry;
+  readonly #recorder: Recorder;
   readonly #key = new KeyWords();
+  /** The mutation being made. Its spans are set only where there are sinks. */
+  readonly #draft = new Mutation();
   /** The partition of the key that was named last. */
   partition = 0;
 
@@ -39,17 +74,23 @@ export class Maps {
     store: RecordStore,
     names: NameTable,
     contentTypes: NameTable,
+    lives: MapLives,
     cleaner: Cleaner,
     sweeper: Sweeper,
+    expiry: Expiry,
+    recorder: Recorder,
   ) {
     this.#store = store;
     this.#names = names;
     this.#contentTypes = contentTypes;
+    this.#lives = lives;
     this.#cleaner = cleaner;
     this.#sweeper = sweeper;
+    this.#expiry = expiry;
+    this.#recorder = recorder;
   }
 
-  /** Address of the entry's record, or 0. */
+  /** Address of the entry's record, or 0. An entry whose time is over goes. */
   find(map: Span, key: Span): number {
     const store = this.#store;
     const words = this.#key.load(key);
@@ -57,70 +98,166 @@ export class Maps {
     const id = this.#names.find(map);
     if (id === 0) return 0;
     const partition = store.partition(this.partition);
-    return partition === undefined ? 0 : partition.find(id, store.hash(id, words), words);
+    if (partition === undefined) return 0;
+    const address = partition.find(id, store.hash(id, words), words);
+    if (address === 0 || partition.dueMs === Number.POSITIVE_INFINITY) return address;
+    return this.#expiry.read(partition, address) ? address : 0;
   }
 
-  /** APPLIED or MEMORY_FULL. */
-  set(map: Span, key: Span, value: Span, contentType: Span): Outcome {
-    const words = this.#key.load(key);
-    this.partition = this.#store.partitionOf(words);
-    if (key.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
-    const id = this.#names.open(map);
-    if (id === 0) return MEMORY_FULL;
-    const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
-    if (type !== 0 || contentType.length === 0) {
-      if (this.#put(id, type, value)) return APPLIED;
-      if (type !== 0) this.#contentTypes.dropUnused(type);
-    }
-    this.#names.dropUnused(id);
-    this.#cleaner.payForNames();
-    return MEMORY_FULL;
+  /** APPLIED, MEMORY_FULL or REFUSED. */
+  set(map: Span, key: Span, value: Span, contentType: Span, lifetime: Lifetime = FOREVER): Outcome {
+    const { clock } = this.#store;
+    const { timeToLiveMs, maxIdleSeconds } = lifetime;
+    const draft = this.#begin(SET, key);
+    draft.expiryMs = timeToLiveMs === 0 ? 0 : clock.wall() + timeToLiveMs;
+    draft.maxIdleSeconds = maxIdleSeconds;
+    return this.#put(map, key, value, contentType);
   }
 
-  /** Whether there was such an entry; then it is gone. */
-  delete(map: Span, key: Span): boolean {
+  /** APPLIED, also where there was no such entry, or REFUSED. */
+  delete(map: Span, key: Span): Outcome {
     const address = this.find(map, key);
-    if (address === 0) return false;
-    this.#remove(address);
-    return true;
+    if (address === 0) return APPLIED;
+    this.#begin(DELETE, key);
+    return this.#remove(address, map, key);
   }
 
-  /** Whether there was such a map; then it is gone with all its entries. */
-  clear(map: Span): boolean {
+  /** APPLIED, also where there was no such map, or REFUSED. */
+  clear(map: Span): Outcome {
     const id = this.#names.find(map);
-    if (id === 0) return false;
-    this.#names.retire(id);
-    this.#sweeper.add(id);
-    this.#store.raiseAll();
-    return true;
+    if (id === 0) return APPLIED;
+    const store = this.#store;
+    const draft = this.#draft;
+    store.versions.tick();
+    draft.origin = FROM_CLIENT;
+    draft.version.set(store.versions.low, store.versions.high);
+    draft.sequence = store.nextOfAll();
+    return this.#clear(id, map, draft.version);
   }
 
   /** Entries of the map. */
   size(map: Span): number {
     const id = this.#names.find(map);
-    return id === 0 ? 0 : this.#names.uses(id);
+    if (id === 0) return 0;
+    this.#expiry.finish();
+    return this.#names.address(id) === 0 ? 0 : this.#names.uses(id);
   }
 
-  /** Writes the entry of `#key`; false, and nothing has changed, when there is no memory. */
-  #put(id: number, type: number, value: Span): boolean {
+  /** Makes a recorded SET, DELETE or EXPIRE again, in the map with that id. */
+  restore(mutation: Mutation, id: number): Outcome {
+    const { name, key, operation } = mutation;
+    const draft = this.#draft;
+    this.#load(key);
+    draft.operation = operation;
+    draft.origin = mutation.origin;
+    draft.sequence = mutation.sequence;
+    draft.version.copyFrom(mutation.version);
+    const partition = this.#store.openPartition(this.partition);
+    const old = partition.find(id, this.#store.hash(id, this.#key), this.#key);
+    if (old === 0 ? operation !== SET : !this.#isOlder(old)) return APPLIED;
+    if (operation !== SET) return this.#remove(old, name, key);
+    draft.expiryMs = mutation.expiryMs;
+    draft.maxIdleSeconds = mutation.maxIdleSeconds;
+    return this.#put(name, key, mutation.value, mutation.contentType);
+  }
+
+  /** Makes a recorded CLEAR again: of the map with that id, where it is there. */
+  restoreClear(mutation: Mutation, id: number): Outcome {
+    const draft = this.#draft;
+    draft.origin = mutation.origin;
+    draft.sequence = mutation.sequence;
+    draft.version.copyFrom(mutation.version);
+    return this.#clear(id, mutation.name, mutation.life);
+  }
+
+  #load(key: Span): void {
+    this.partition = this.#store.partitionOf(this.#key.load(key));
+  }
+
+  /** A mutation that a client makes, of an entry. */
+  #begin(operation: Operation, key: Span): Mutation {
+    const { versions } = this.#store;
+    const draft = this.#draft;
+    this.#load(key);
+    versions.tick();
+    draft.operation = operation;
+    draft.origin = FROM_CLIENT;
+    draft.version.set(versions.low, versions.high);
+    draft.sequence = this.#store.next(this.partition);
+    return draft;
+  }
+
+  /** Whether the record is from before the draft. */
+  #isOlder(address: number): boolean {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const { replaced, version } = this.#draft;
+    return version.isAfter(replaced.set(versionLowAt(words, at), versionHighAt(words, at)));
+  }
+
+  #put(map: Span, key: Span, value: Span, contentType: Span): Outcome {
+    if (key.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
+    let outcome = this.#tryPut(map, key, value, contentType);
+    // Where cleared or expired entries are left, it is their memory that the write is to have.
+    if (outcome === MEMORY_FULL && this.#sweeper.help()) {
+      const { origin } = this.#draft;
+      if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.partition);
+      outcome = this.#tryPut(map, key, value, contentType);
+    }
+    return outcome;
+  }
+
+  #tryPut(map: Span, key: Span, value: Span, contentType: Span): Outcome {
+    const id = this.#names.open(map);
+    if (id === 0) return MEMORY_FULL;
+    const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
+    let outcome: Outcome = MEMORY_FULL;
+    if (type !== 0 || contentType.length === 0) {
+      outcome = this.#write(id, type, map, key, value, contentType);
+      if (outcome === APPLIED) return APPLIED;
+      if (type !== 0) this.#contentTypes.dropUnused(type);
+    }
+    this.#names.dropUnused(id);
+    this.#cleaner.payForNames();
+    return outcome;
+  }
+
+  /** Writes the entry of `#key` as the draft says. */
+  #write(id: number, type: number, map: Span, key: Span, value: Span, contentType: Span): Outcome {
     const store = this.#store;
-    const key = this.#key;
     const pool = store.pool;
+    const draft = this.#draft;
+    const recorder = this.#recorder;
     const partition = store.openPartition(this.partition);
-    const hash = store.hash(id, key);
-    const length = recordBytes(KIND_ENTRY, key.length, value.length);
-    const old = partition.find(id, hash, key);
+    const hash = store.hash(id, this.#key);
+    const old = partition.find(id, hash, this.#key);
+    const isNewMap = old === 0 && this.#names.uses(id) === 0;
+    if (recorder.isActive) {
+      draft.value.copyFrom(value);
+      draft.contentType.copyFrom(contentType);
+      if (!this.#admits(id, isNewMap, old, map, key)) return REFUSED;
+    }
+    const flags = flagsOf(draft);
+    const length = recordBytes(flags, this.#key.length, value.length);
     const address = this.#reserve(partition, old, length);
-    if (address === 0) return false;
+    if (address === 0) {
+      if (recorder.isActive) recorder.abandon(draft);
+      return MEMORY_FULL;
+    }
     const oldType = old === 0 ? 0 : tagAt(pool.words(old), pool.at(old));
     const words = pool.words(address);
     const at = pool.at(address);
-    writeHead(words, at, KIND_ENTRY, id, type, key, value.length);
-    store.versions.tick();
-    writeVersion(words, at, store.versions.low, store.versions.high);
+    writeHead(words, at, flags, id, type, this.#key, value.length);
+    writeVersion(words, at, draft.version.low, draft.version.high);
+    if ((flags & EXPIRES) !== 0) {
+      writeFields(words, at, draft.expiryMs, draft.maxIdleSeconds, store.clock.wall());
+      this.#expiry.add(partition, address);
+    }
     writeValue(words, pool.bytes(address), at, value);
     if (old === 0) {
       partition.insert(hash, address);
+      if (isNewMap) this.#lives.set(id, draft.version);
       this.#names.use(id);
     } else if (old !== address) {
       partition.replace(hash, old, address);
@@ -128,10 +265,8 @@ export class Maps {
     }
     if (type !== 0) this.#contentTypes.use(type);
     if (oldType !== 0) this.#contentTypes.release(oldType);
-    store.raise(partition.number);
-    this.#cleaner.pay(partition);
-    this.#sweeper.pay(partition);
-    return true;
+    this.#end(partition);
+    return APPLIED;
   }
 
   /** Where the record is to be written: over the old one where that can be; 0 without memory. */
@@ -142,19 +277,79 @@ export class Maps {
     return fits && pool.writable(old) ? old : partition.log.allocate(length, false);
   }
 
-  /** Removes the entry of `#key`, whose record is there. */
-  #remove(address: number): void {
+  /** Removes the entry of `#key`, whose record is there, as the draft says. */
+  #remove(address: number, map: Span, key: Span): Outcome {
     const store = this.#store;
     const partition = store.partition(this.partition)!;
     const words = store.pool.words(address);
     const at = store.pool.at(address);
     const id = ownerAt(words, at);
     const type = tagAt(words, at);
+    if (this.#recorder.isActive) {
+      this.#draft.value.clear();
+      this.#draft.contentType.clear();
+      if (!this.#admits(id, false, address, map, key)) return REFUSED;
+    }
     partition.remove(store.hash(id, this.#key), address);
     this.#names.release(id);
     if (type !== 0) this.#contentTypes.release(type);
-    store.raise(partition.number);
+    this.#end(partition);
+    return APPLIED;
+  }
+
+  /** Ends the map's life with that id, 0 for a map that is not there; the draft says the rest. */
+  #clear(id: number, map: Span, life: Version): Outcome {
+    const draft = this.#draft;
+    draft.operation = CLEAR;
+    draft.partition = EVERY_PARTITION;
+    draft.name.copyFrom(map);
+    draft.key.clear();
+    draft.value.clear();
+    draft.contentType.clear();
+    draft.replaced.clear();
+    draft.life.copyFrom(life);
+    if (this.#recorder.isActive && !this.#recorder.admits(draft)) return REFUSED;
+    if (id !== 0) {
+      this.#names.retire(id);
+      this.#sweeper.add(id);
+    }
+    this.#store.raiseAll(draft.sequence);
+    if (this.#recorder.isActive) this.#recorder.record(draft);
+    return APPLIED;
+  }
+
+  /** Whether the sinks consent to what is going to happen to the entry. */
+  #admits(id: number, isNewMap: boolean, old: number, map: Span, key: Span): boolean {
+    const { pool } = this.#store;
+    const draft = this.#draft;
+    draft.partition = this.partition;
+    draft.name.copyFrom(map);
+    draft.key.copyFrom(key);
+    if (isNewMap) draft.life.copyFrom(draft.version);
+    else this.#lives.get(id, draft.life);
+    if (old === 0) draft.replaced.clear();
+    else {
+      const words = pool.words(old);
+      const at = pool.at(old);
+      draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
+    }
+    return this.#recorder.admits(draft);
+  }
+
+  /** The mutation has been made. */
+  #end(partition: Partition): void {
+    this.#store.raise(partition.number, this.#draft.sequence);
+    if (this.#recorder.isActive) this.#recorder.record(this.#draft);
     this.#cleaner.pay(partition);
     this.#sweeper.pay(partition);
   }
+}
+
+function flagsOf(draft: Mutation): number {
+  if (draft.expiryMs === 0 && draft.maxIdleSeconds === 0) return KIND_ENTRY;
+  return (
+    KIND_ENTRY |
+    (draft.expiryMs === 0 ? 0 : HAS_EXPIRY) |
+    (draft.maxIdleSeconds === 0 ? 0 : HAS_MAX_IDLE)
+  );
 }

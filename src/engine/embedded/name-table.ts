@@ -10,7 +10,16 @@
 import type { Span } from '../../base/span.ts';
 import { KeyWords } from './key-words.ts';
 import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
-import { KEY_BYTES_MAX, KIND_NAME, recordBytes, tagAt, writeHead, writeVersion } from './record.ts';
+import {
+  KEY_BYTES_MAX,
+  KIND_NAME,
+  keyAt,
+  keyLengthAt,
+  recordBytes,
+  tagAt,
+  writeHead,
+  writeVersion,
+} from './record.ts';
 import type { RecordStore } from './record-store.ts';
 
 /** Owners of the records, below every id of a map. */
@@ -148,6 +157,16 @@ export class NameTable {
   /** Where the name's record is; 0 for a name that has been retired. */
   address(id: number): number {
     return this.#addresses.get(id);
+  }
+
+  /** Sets the span to the name's bytes. */
+  name(id: number, span: Span): void {
+    const { pool } = this.#store;
+    const address = this.#addresses.get(id);
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const start = keyAt(words, at) * 4;
+    span.set(pool.bytes(address), start, start + keyLengthAt(words, at));
   }
 
   /** The record has been moved. */

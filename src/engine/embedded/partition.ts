@@ -20,6 +20,8 @@ export class Partition {
   #index: HashIndex | undefined;
   /** How far the sweeper has come in its pass; WALK_END when it is done here. */
   sweptTo = WALK_END;
+  /** Before this moment, in ms since 1970, none of its entries goes by itself. */
+  dueMs = Number.POSITIVE_INFINITY;
 
   constructor(number: number, pool: SegmentPool, meter: MemoryMeter) {
     this.number = number;

@@ -4,18 +4,27 @@ import { Answers } from './answer.ts';
 import { Cleaner } from './cleaner.ts';
 import { Deliveries } from './deliveries.ts';
 import type { EmbeddedEngineOptions } from './engine.ts';
+import { Expiry } from './expiry.ts';
+import { MapLives } from './map-lives.ts';
 import { Maps } from './maps.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.ts';
 import { Queues } from './queues.ts';
 import { RecordStore } from './record-store.ts';
+import { Recorder } from './recorder.ts';
 import { RingBuffers } from './ring-buffer.ts';
 import { Sweeper } from './sweeper.ts';
+import { Visits } from './visits.ts';
 import { Waiters } from './waiters.ts';
 
 export class Parts {
   readonly store: RecordStore;
   readonly sweeper: Sweeper;
+  readonly expiry: Expiry;
   readonly cleaner: Cleaner;
+  readonly recorder: Recorder;
+  readonly mapNames: NameTable;
+  readonly lives: MapLives;
+  readonly visits: Visits;
   readonly maps: Maps;
   readonly queues: Queues;
   readonly waiters: Waiters;
@@ -26,23 +35,42 @@ export class Parts {
     const { clock } = options;
     const store = new RecordStore(options);
     const mapNames = new NameTable(store, MAP_NAMES);
+    const lives = new MapLives(store.meter);
+    const recorder = new Recorder(options.sinks ?? []);
     const queueNames = new NameTable(store, QUEUE_NAMES);
     const contentTypes = new NameTable(store, CONTENT_TYPES);
     const rings = new RingBuffers(store);
     this.store = store;
+    this.recorder = recorder;
+    this.mapNames = mapNames;
+    this.lives = lives;
     this.cleaner = new Cleaner(store, mapNames, queueNames, contentTypes, rings);
-    this.sweeper = new Sweeper(store, clock, mapNames, contentTypes, this.cleaner);
-    this.maps = new Maps(store, mapNames, contentTypes, this.cleaner, this.sweeper);
+    const { cleaner } = this;
+    this.expiry = new Expiry(store, mapNames, contentTypes, lives, cleaner, recorder);
+    this.sweeper = new Sweeper(store, clock, mapNames, contentTypes, cleaner, this.expiry);
+    this.maps = new Maps(
+      store,
+      mapNames,
+      contentTypes,
+      lives,
+      cleaner,
+      this.sweeper,
+      this.expiry,
+      recorder,
+    );
     this.waiters = new Waiters(clock, store.meter, (ticket) => this.deliveries.expire(ticket));
     this.queues = new Queues(
       store,
       queueNames,
       contentTypes,
-      this.cleaner,
+      cleaner,
       rings,
       this.waiters,
+      this.sweeper,
+      recorder,
       options.queueCapacity,
     );
+    this.visits = new Visits(store, mapNames, queueNames, contentTypes, lives, this.queues);
     this.answers = new Answers(store.pool, contentTypes);
     this.deliveries = new Deliveries(clock, store, this.queues, this.waiters, this.answers);
   }

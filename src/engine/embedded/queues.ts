@@ -7,9 +7,20 @@
  * While takes wait, the first available items are owed to them: whoever comes later sees only the
  * items behind those. An offer to such a queue therefore hands out nothing by itself, the engine does
  * at the end of the turn. A queue exists while it has items or waiters; nothing is left of it then.
+ *
+ * Items are numbered on from the partition's sequence at the queue's begin. As each item raises that
+ * by one, no later queue of the same name has an item of the same number.
  */
 import type { Span } from '../../base/span.ts';
-import { APPLIED, MEMORY_FULL, type Outcome, QUEUE_FULL, type QueueCapacity } from '../engine.ts';
+import {
+  APPLIED,
+  MEMORY_FULL,
+  type Outcome,
+  QUEUE_FULL,
+  type QueueCapacity,
+  REFUSED,
+} from '../engine.ts';
+import { FROM_CLIENT, FROM_REPLAY, Mutation, OFFER, REMOVE } from '../mutation.ts';
 import type { Cleaner } from './cleaner.ts';
 import { Holds } from './holds.ts';
 import { KeyWords } from './key-words.ts';
@@ -31,7 +42,9 @@ import {
   writeVersion,
 } from './record.ts';
 import type { RecordStore } from './record-store.ts';
+import type { Recorder } from './recorder.ts';
 import type { RingBuffers } from './ring-buffer.ts';
+import type { Sweeper } from './sweeper.ts';
 import type { Waiters } from './waiters.ts';
 
 /** No item: what `choose` says of a queue that has none to give. */
@@ -45,7 +58,11 @@ export class Queues {
   readonly #rings: RingBuffers;
   readonly #waiters: Waiters;
   readonly #holds: Holds;
+  readonly #sweeper: Sweeper;
+  readonly #recorder: Recorder;
   readonly #capacityOf: QueueCapacity;
+  /** The mutation being made. Its spans are set only where there are sinks. */
+  readonly #draft = new Mutation();
   readonly #key = new KeyWords();
   /** By queue: sequence of the first item never given to anybody. */
   readonly #fresh: PagedDoubles;
@@ -61,6 +78,8 @@ export class Queues {
     cleaner: Cleaner,
     rings: RingBuffers,
     waiters: Waiters,
+    sweeper: Sweeper,
+    recorder: Recorder,
     capacityOf: QueueCapacity,
   ) {
     this.#store = store;
@@ -70,6 +89,8 @@ export class Queues {
     this.#rings = rings;
     this.#waiters = waiters;
     this.#holds = new Holds(store.meter);
+    this.#sweeper = sweeper;
+    this.#recorder = recorder;
     this.#capacityOf = capacityOf;
     this.#fresh = pagedDoubles(store.meter);
     this.#capacities = pagedDoubles(store.meter);
@@ -91,7 +112,7 @@ export class Queues {
     this.#names.use(id);
     this.#capacities.set(id, this.#capacityOf(queue.toBuffer()));
     this.#partitions.set(id, this.partition);
-    this.#fresh.set(id, 0);
+    this.#begin(id, this.#store.sequences[this.partition]!);
     return id;
   }
 
@@ -113,9 +134,18 @@ export class Queues {
     return this.#holds.returned(id) + this.#rings.end(id) - this.#fresh.get(id);
   }
 
-  /** APPLIED, QUEUE_FULL or MEMORY_FULL. The queue is open, and goes if it stays empty. */
-  offer(id: number, value: Span, contentType: Span): Outcome {
-    const outcome = this.#offer(id, value, contentType);
+  /** APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. Opens the queue, which goes if it stays empty. */
+  offer(queue: Span, value: Span, contentType: Span): Outcome {
+    const id = this.open(queue);
+    if (id === 0) return MEMORY_FULL;
+    if (this.#count(id) >= this.#capacities.get(id)) return QUEUE_FULL;
+    const store = this.#store;
+    store.versions.tick();
+    const draft = this.#draft;
+    draft.origin = FROM_CLIENT;
+    draft.sequence = store.next(this.partition);
+    draft.version.set(store.versions.low, store.versions.high);
+    const outcome = this.#offer(id, queue, value, contentType);
     if (outcome !== APPLIED) this.dropUnused(id);
     return outcome;
   }
@@ -158,17 +188,41 @@ export class Queues {
     return place === 0 ? 0 : this.#holds.queueAt(place);
   }
 
-  /** Ends a hold: the item goes for good, or returns to its place. */
-  settle(hold: number, confirm: boolean): void {
+  /**
+   * Ends a hold: the item goes for good, or returns to its place. APPLIED, or REFUSED: then it has
+   * returned.
+   */
+  settle(hold: number, confirm: boolean): Outcome {
     const place = this.#holds.place(hold);
     const id = this.#holds.queueAt(place);
-    if (!confirm) {
-      this.#holds.giveBack(place);
-      return;
-    }
     const sequence = this.#holds.sequenceAt(place);
+    if (!confirm || !this.consents(id, sequence)) {
+      this.#holds.giveBack(place);
+      return confirm ? REFUSED : APPLIED;
+    }
     this.#holds.end(place);
     this.remove(id, sequence);
+    return APPLIED;
+  }
+
+  /** Whether the item, available or held, may be removed; if so, remove has to follow at once. */
+  consents(id: number, item: number): boolean {
+    const { versions } = this.#store;
+    const draft = this.#draft;
+    versions.tick();
+    draft.origin = FROM_CLIENT;
+    draft.sequence = this.#store.next(this.#partitions.get(id));
+    draft.version.set(versions.low, versions.high);
+    return this.#admitsRemoval(id, item);
+  }
+
+  /** Makes a recorded OFFER or REMOVE again. */
+  restore(mutation: Mutation): Outcome {
+    const draft = this.#draft;
+    draft.origin = mutation.origin;
+    draft.sequence = mutation.sequence;
+    draft.version.copyFrom(mutation.version);
+    return mutation.operation === OFFER ? this.#restoreItem(mutation) : this.#restoreEnd(mutation);
   }
 
   /** Removes an item that was claimed and is not held; the queue goes with its last one. */
@@ -185,9 +239,56 @@ export class Queues {
     for (let first = rings.first(id); first < fresh && rings.get(id, first) === 0; first++) {
       rings.dropFirst(id, partition.log);
     }
-    store.raise(partition.number);
+    store.raise(partition.number, this.#draft.sequence);
+    if (this.#recorder.isActive) this.#recorder.record(this.#draft);
     this.dropUnused(id);
     this.#cleaner.pay(partition);
+  }
+
+  /** Sequences of the queue's first item and behind its last one. */
+  first(id: number): number {
+    return this.#rings.first(id);
+  }
+
+  end(id: number): number {
+    return this.#rings.end(id);
+  }
+
+  #admitsRemoval(id: number, item: number): boolean {
+    if (!this.#recorder.isActive) return true;
+    const draft = this.#draft;
+    draft.operation = REMOVE;
+    draft.partition = this.#partitions.get(id);
+    draft.item = item;
+    this.#names.name(id, draft.name);
+    draft.value.clear();
+    draft.contentType.clear();
+    return this.#recorder.admits(draft);
+  }
+
+  #restoreItem({ name, item, value, contentType }: Mutation): Outcome {
+    const id = this.open(name);
+    if (id === 0) return MEMORY_FULL;
+    if (this.#count(id) === 0) this.#begin(id, item);
+    // It is there, or has been there and is gone.
+    if (item < this.#rings.end(id)) return APPLIED;
+    if (item > this.#rings.end(id) && !this.#skipTo(id, item)) return MEMORY_FULL;
+    const outcome = this.#offer(id, name, value, contentType);
+    if (outcome !== APPLIED) this.dropUnused(id);
+    return outcome;
+  }
+
+  #restoreEnd({ name, item }: Mutation): Outcome {
+    const id = this.find(name);
+    if (id === 0 || item < this.#rings.first(id) || item >= this.#rings.end(id)) return APPLIED;
+    if (this.#rings.get(id, item) === 0) return APPLIED;
+    if (!this.#admitsRemoval(id, item)) return REFUSED;
+    const fresh = this.#fresh.get(id);
+    const returned = this.#holds.returned(id);
+    if (item >= fresh) this.claim(id, returned + item - fresh);
+    else this.claim(id, this.#holds.returnedBefore(id, item));
+    this.remove(id, item);
+    return APPLIED;
   }
 
   #partitionOf(id: number): Partition {
@@ -199,36 +300,77 @@ export class Queues {
     return this.available(id) + this.#holds.held(id);
   }
 
-  #offer(id: number, value: Span, contentType: Span): Outcome {
-    if (this.#count(id) >= this.#capacities.get(id)) return QUEUE_FULL;
+  #offer(id: number, queue: Span, value: Span, contentType: Span): Outcome {
     if (value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     if (type === 0 && contentType.length > 0) return MEMORY_FULL;
-    if (this.#append(id, type, value)) return APPLIED;
-    if (type !== 0) this.#contentTypes.dropUnused(type);
-    return MEMORY_FULL;
+    let outcome = this.#append(id, type, queue, value, contentType);
+    // Where cleared or expired entries are left, it is their memory that the item is to have.
+    if (outcome === MEMORY_FULL && this.#sweeper.help()) {
+      const { origin } = this.#draft;
+      if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.partition);
+      outcome = this.#append(id, type, queue, value, contentType);
+    }
+    if (outcome !== APPLIED && type !== 0) this.#contentTypes.dropUnused(type);
+    return outcome;
   }
 
-  /** Writes a new last item; false, and nothing has changed, when there is no memory. */
-  #append(id: number, type: number, value: Span): boolean {
+  /** Writes a new last item as the draft says. */
+  #append(id: number, type: number, queue: Span, value: Span, contentType: Span): Outcome {
     const store = this.#store;
     const rings = this.#rings;
+    const draft = this.#draft;
+    const recorder = this.#recorder;
     const partition = this.#partitionOf(id);
     const key = this.#key.loadNumber(rings.end(id));
-    if (!rings.makeRoom(id, partition.log)) return false;
+    if (recorder.isActive) {
+      draft.operation = OFFER;
+      draft.partition = partition.number;
+      draft.item = rings.end(id);
+      draft.name.copyFrom(queue);
+      draft.value.copyFrom(value);
+      draft.contentType.copyFrom(contentType);
+      if (!recorder.admits(draft)) return REFUSED;
+    }
     const length = recordBytes(KIND_ITEM, key.length, value.length);
-    const address = partition.log.allocate(length, false);
-    if (address === 0) return false;
+    const address = rings.makeRoom(id, partition.log) ? partition.log.allocate(length, false) : 0;
+    if (address === 0) {
+      if (recorder.isActive) recorder.abandon(draft);
+      return MEMORY_FULL;
+    }
     const words = store.pool.words(address);
     const at = store.pool.at(address);
     writeHead(words, at, KIND_ITEM, id, type, key, value.length);
-    store.versions.tick();
-    writeVersion(words, at, store.versions.low, store.versions.high);
+    writeVersion(words, at, draft.version.low, draft.version.high);
     writeValue(words, store.pool.bytes(address), at, value);
     rings.append(id, address);
     if (type !== 0) this.#contentTypes.use(type);
-    store.raise(partition.number);
+    store.raise(partition.number, draft.sequence);
+    if (recorder.isActive) recorder.record(draft);
     this.#cleaner.pay(partition);
+    return APPLIED;
+  }
+
+  /** A queue without items begins with that sequence. */
+  #begin(id: number, sequence: number): void {
+    this.#rings.begin(id, sequence);
+    this.#fresh.set(id, sequence);
+  }
+
+  /** Makes the ring end at the item's sequence: what lies between is gone. False without memory. */
+  #skipTo(id: number, item: number): boolean {
+    const { log } = this.#partitionOf(id);
+    const rings = this.#rings;
+    // Available are returned items and those from `#fresh` on, which must have no gaps.
+    for (let sequence = this.#fresh.get(id); sequence < rings.end(id); sequence++) {
+      this.#holds.addReturned(id, sequence);
+    }
+    this.#fresh.set(id, rings.end(id));
+    while (rings.end(id) < item) {
+      if (!rings.makeRoom(id, log)) return false;
+      rings.append(id, 0);
+      this.#fresh.set(id, rings.end(id));
+    }
     return true;
   }
 }

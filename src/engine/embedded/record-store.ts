@@ -23,6 +23,7 @@ export interface RecordStoreOptions {
 
 export class RecordStore {
   readonly partitionCount: number;
+  readonly clock: Clock;
   readonly meter: MemoryMeter;
   readonly pool: SegmentPool;
   readonly versions: HybridClock;
@@ -40,6 +41,7 @@ export class RecordStore {
       throw new RangeError(`Cannot make ${partitionCount} partitions: not a positive integer`);
     }
     this.partitionCount = partitionCount;
+    this.clock = options.clock;
     this.meter = new MemoryMeter(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, SEGMENT_BYTES);
     this.pool = new SegmentPool(this.meter);
     this.versions = new HybridClock(options.clock);
@@ -86,13 +88,25 @@ export class RecordStore {
     return halfSipHash13(this.#key0, this.#key1, owner, words, keyAt(words, at), length);
   }
 
-  /** A mutation of the partition has been made. */
-  raise(number: number): void {
-    this.sequences[number]!++;
+  /** A mutation of the partition has been made: its sequence is at least that now. */
+  raise(number: number, sequence: number): void {
+    if (sequence > this.sequences[number]!) this.sequences[number] = sequence;
   }
 
   /** A mutation of every partition has been made. */
-  raiseAll(): void {
-    for (let number = 0; number < this.partitionCount; number++) this.sequences[number]!++;
+  raiseAll(sequence: number): void {
+    for (let number = 0; number < this.partitionCount; number++) this.raise(number, sequence);
+  }
+
+  /** The sequence that the next mutation of the partition gets. */
+  next(number: number): number {
+    return this.sequences[number]! + 1;
+  }
+
+  /** The sequence that the next mutation of every partition gets. */
+  nextOfAll(): number {
+    let last = 0;
+    for (const sequence of this.sequences) last = Math.max(last, sequence);
+    return last + 1;
   }
 }

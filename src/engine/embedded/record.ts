@@ -7,7 +7,7 @@
  *     2    owner: the map's id, the queue's id, or of a name the negative number of its table
  *     3    content type's id, 0 for none; of a ring's part its number; of a name its id
  *     4,5  version, low and high word: see hybrid-clock.ts
- *     then optional fields by flag, the key, the value, each from a whole word on; the record is
+ *     then optional fields by flag (expiry; max idle and last access), the key, the value, each from a whole word on; the record is
  *     rounded up to a whole unit of 8 bytes.
  *
  * The flags say what kind of record it is and whether it is dead, that is, nothing refers to it and
@@ -32,8 +32,8 @@ const KIND_MASK = 6;
 export const HAS_EXPIRY = 8;
 /** Then a max idle, seconds, and the last access, seconds since 1970. */
 export const HAS_MAX_IDLE = 16;
-/** Then a count of hits. */
-export const HAS_HITS = 32;
+/** The entry may go by itself. */
+export const EXPIRES = HAS_EXPIRY | HAS_MAX_IDLE;
 const FLAGS_SHIFT = 24;
 
 /** Longer values are copied as bytes: a view costs about what 64 bytes in words do. */
@@ -112,23 +112,23 @@ export function hasKeyAt(words: Int32Array, at: number, owner: number, key: KeyW
   return true;
 }
 
-/** Writes what has no optional fields: header, without the version, and key. The value follows. */
+/** Writes header, without the version, and key; the optional fields and the value follow. */
 export function writeHead(
   words: Int32Array,
   at: number,
-  kind: number,
+  flags: number,
   owner: number,
   tag: number,
   key: KeyWords,
   valueLength: number,
 ): void {
   words[at] = valueLength;
-  words[at + 1] = key.length | (kind << FLAGS_SHIFT);
+  words[at + 1] = key.length | (flags << FLAGS_SHIFT);
   words[at + 2] = owner;
   words[at + 3] = tag;
   const count = key.wordCount;
   const keyWords = key.words;
-  const to = at + HEADER_WORDS;
+  const to = at + HEADER_WORDS + fieldWords(flags);
   for (let index = 0; index < count; index++) words[to + index] = keyWords[index]!;
 }
 
@@ -145,7 +145,67 @@ export function writeValue(words: Int32Array, bytes: Buffer, at: number, value: 
   else bytes.set(value.bytes.subarray(value.start, value.end), to * 4);
 }
 
+export function versionLowAt(words: Int32Array, at: number): number {
+  return words[at + 4]!;
+}
+
+export function versionHighAt(words: Int32Array, at: number): number {
+  return words[at + 5]!;
+}
+
+/** Writes the optional fields: those that the head's flags say there are. */
+export function writeFields(
+  words: Int32Array,
+  at: number,
+  expiryMs: number,
+  maxIdleSeconds: number,
+  wallMs: number,
+): void {
+  const flags = flagsAt(words, at);
+  if ((flags & HAS_EXPIRY) !== 0) {
+    words[at + HEADER_WORDS] = expiryMs | 0;
+    words[at + HEADER_WORDS + 1] = Math.floor(expiryMs / 0x1_0000_0000);
+  }
+  if ((flags & HAS_MAX_IDLE) === 0) return;
+  const idle = at + HEADER_WORDS + expiryWords(flags);
+  words[idle] = maxIdleSeconds;
+  words[idle + 1] = Math.floor(wallMs / 1000);
+}
+
+/** The entry has been read. */
+export function touchAt(words: Int32Array, at: number, wallMs: number): void {
+  const flags = flagsAt(words, at);
+  if ((flags & HAS_MAX_IDLE) === 0) return;
+  words[at + HEADER_WORDS + expiryWords(flags) + 1] = Math.floor(wallMs / 1000);
+}
+
+/** When the entry's time to live ends, in ms since 1970; 0 for never. */
+export function expiryMsAt(words: Int32Array, at: number): number {
+  if ((flagsAt(words, at) & HAS_EXPIRY) === 0) return 0;
+  const field = at + HEADER_WORDS;
+  return words[field + 1]! * 0x1_0000_0000 + (words[field]! >>> 0);
+}
+
+export function maxIdleSecondsAt(words: Int32Array, at: number): number {
+  const flags = flagsAt(words, at);
+  return (flags & HAS_MAX_IDLE) === 0 ? 0 : words[at + HEADER_WORDS + expiryWords(flags)]!;
+}
+
+/** When the entry goes if nobody reads it, in ms since 1970; Infinity for never. */
+export function dueMsAt(words: Int32Array, at: number): number {
+  const flags = flagsAt(words, at);
+  const dueMs = (flags & HAS_EXPIRY) === 0 ? Number.POSITIVE_INFINITY : expiryMsAt(words, at);
+  if ((flags & HAS_MAX_IDLE) === 0) return dueMs;
+  const idle = at + HEADER_WORDS + expiryWords(flags);
+  // A read in the last access's second counts from that second's end.
+  return Math.min(dueMs, (words[idle]! + (words[idle + 1]! >>> 0) + 1) * 1000);
+}
+
 /** Words of the optional fields. */
 function fieldWords(flags: number): number {
-  return ((flags & HAS_EXPIRY) >>> 2) + ((flags & HAS_MAX_IDLE) >>> 3) + ((flags & HAS_HITS) >>> 5);
+  return expiryWords(flags) + ((flags & HAS_MAX_IDLE) >>> 3);
+}
+
+function expiryWords(flags: number): number {
+  return (flags & HAS_EXPIRY) >>> 2;
 }

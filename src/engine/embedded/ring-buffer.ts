@@ -58,6 +58,12 @@ export class RingBuffers {
     return this.#ends.get(queue);
   }
 
+  /** A queue without a ring begins: the sequence that its first item gets. */
+  begin(queue: number, sequence: number): void {
+    this.#firsts.set(queue, sequence);
+    this.#ends.set(queue, sequence);
+  }
+
   /** Makes the ring fit one more item; false, and nothing changed, when there is no memory. */
   makeRoom(queue: number, log: RecordLog): boolean {
     const bits = this.#bits.get(queue);
@@ -104,8 +110,6 @@ export class RingBuffers {
   drop(queue: number, log: RecordLog): void {
     this.#dropParts(queue, log);
     this.#bits.set(queue, 0);
-    this.#firsts.set(queue, 0);
-    this.#ends.set(queue, 0);
   }
 
   /** The part with that number has been moved. */

@@ -8,6 +8,7 @@
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Cleaner } from './cleaner.ts';
+import type { Expiry } from './expiry.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
@@ -20,6 +21,8 @@ const PLACES_PER_WRITE = 16;
 const PLACES_PER_LOOK = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
+/** Places that a write looks at for which there is no memory; about 1 ms. */
+const PLACES_PER_REFUSAL = 8192;
 
 export class Sweeper implements Visitor {
   readonly #store: RecordStore;
@@ -27,6 +30,7 @@ export class Sweeper implements Visitor {
   readonly #maps: NameTable;
   readonly #contentTypes: NameTable;
   readonly #cleaner: Cleaner;
+  readonly #expiry: Expiry;
   /** Ids that the pass under way serves, and those for the next one. */
   #serving: number[] = [];
   #waiting: number[] = [];
@@ -45,12 +49,14 @@ export class Sweeper implements Visitor {
     maps: NameTable,
     contentTypes: NameTable,
     cleaner: Cleaner,
+    expiry: Expiry,
   ) {
     this.#store = store;
     this.#clock = clock;
     this.#maps = maps;
     this.#contentTypes = contentTypes;
     this.#cleaner = cleaner;
+    this.#expiry = expiry;
   }
 
   /** Whether entries of cleared maps may be left. */
@@ -67,6 +73,17 @@ export class Sweeper implements Visitor {
   /** A write to the partition does its share. */
   pay(partition: Partition): void {
     if (partition.sweptTo < WALK_END) this.#sweep(partition, PLACES_PER_WRITE);
+  }
+
+  /** There is no memory for a write: whether some may have been won now. */
+  help(): boolean {
+    if (!this.busy) return this.#expiry.help(PLACES_PER_REFUSAL);
+    for (let places = 0; places < PLACES_PER_REFUSAL; places += PLACES_PER_LOOK) {
+      const partition = this.#lowestLeft();
+      if (partition === undefined) break;
+      this.#sweep(partition, PLACES_PER_LOOK);
+    }
+    return true;
   }
 
   close(): void {

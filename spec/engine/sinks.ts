@@ -1,0 +1,117 @@
+/** Sinks for tests: one that records, one that refuses, one that holds answers back. */
+import assert from 'node:assert/strict';
+import type { Span } from '../../src/base/span.ts';
+import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
+import { ADMITTED, type MutationSink, type Refusal } from '../../src/engine/mutation-sink.ts';
+
+/** A mutation of its own with the same content; what is passed to sinks and visitors is not kept. */
+export function copyOf(mutation: Mutation): Mutation {
+  const copy = new Mutation();
+  copy.operation = mutation.operation;
+  copy.origin = mutation.origin;
+  copy.outcome = mutation.outcome;
+  copy.partition = mutation.partition;
+  copy.sequence = mutation.sequence;
+  setTo(copy.name, mutation.name);
+  setTo(copy.key, mutation.key);
+  setTo(copy.value, mutation.value);
+  setTo(copy.contentType, mutation.contentType);
+  copy.version.copyFrom(mutation.version);
+  copy.replaced.copyFrom(mutation.replaced);
+  copy.life.copyFrom(mutation.life);
+  copy.item = mutation.item;
+  copy.expiryMs = mutation.expiryMs;
+  copy.maxIdleSeconds = mutation.maxIdleSeconds;
+  return copy;
+}
+
+function setTo(span: Span, other: Span): void {
+  const bytes = other.toBuffer();
+  span.set(bytes, 0, bytes.length);
+}
+
+/** Asserts the protocol, and keeps or passes on a copy of everything recorded. */
+export class RecordingSink implements MutationSink {
+  readonly records: Mutation[] = [];
+  readonly #onRecord: ((mutation: Mutation) => void) | undefined;
+  #admitted: Mutation | undefined;
+  abandonedCount = 0;
+  readonly #sequences = new Map<number, number>();
+
+  /** `onRecord` gets the copies instead of `records`. */
+  constructor(onRecord?: (mutation: Mutation) => void) {
+    this.#onRecord = onRecord;
+  }
+
+  admit(mutation: Mutation): typeof ADMITTED {
+    assert.equal(this.#admitted, undefined, 'Asked about another before the end of the first');
+    this.#admitted = copyOf(mutation);
+    return ADMITTED;
+  }
+
+  abandon(mutation: Mutation): void {
+    assert.deepEqual(copyOf(mutation), this.#admitted);
+    this.#admitted = undefined;
+    this.abandonedCount++;
+  }
+
+  record(mutation: Mutation): void {
+    const copy = copyOf(mutation);
+    assert.equal(copy.operation, this.#admitted?.operation);
+    assert.equal(copy.sequence, this.#admitted?.sequence);
+    assert.ok(copy.value.toBuffer().equals(this.#admitted?.value.toBuffer() ?? Buffer.alloc(0)));
+    this.#admitted = undefined;
+    const { partition, sequence } = copy;
+    // What is replayed may come twice.
+    if (copy.origin === FROM_REPLAY) {
+      assert.ok(sequence > 0);
+    } else if (partition === EVERY_PARTITION) {
+      for (const last of this.#sequences.values()) assert.ok(sequence > last);
+    } else assert.ok(sequence > (this.#sequences.get(partition) ?? 0));
+    this.#sequences.set(partition, sequence);
+    if (this.#onRecord === undefined) this.records.push(copy);
+    else this.#onRecord(copy);
+  }
+
+  durable(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Refuses with `refusal` as long as that is set. */
+export class RefusingSink implements MutationSink {
+  refusal: Refusal | undefined;
+  refusedCount = 0;
+
+  admit(): typeof ADMITTED | Refusal {
+    if (this.refusal === undefined) return ADMITTED;
+    this.refusedCount++;
+    return this.refusal;
+  }
+
+  abandon(): void {}
+
+  record(): void {}
+
+  durable(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Holds back what depends on more than `upTo` of a partition; Infinity unless told. */
+export class HoldingSink implements MutationSink {
+  readonly upTo = new Map<number, number>();
+
+  admit(): typeof ADMITTED {
+    return ADMITTED;
+  }
+
+  abandon(): void {}
+
+  record(): void {}
+
+  durable(partition: number): number {
+    return this.upTo.get(partition) ?? Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,276 @@
+/**
+ * Entries that go by themselves: a time to live ends, or nobody has read them for their max idle.
+ * Whoever reads such an entry too late finds it gone (`read`); the memory of those that nobody reads
+ * comes back in rounds. Each partition knows a moment before which none of its entries is due; a
+ * round walks over the partitions where that has passed, a short step at a time with pauses, and
+ * finds the next such moment. The next round waits 15 times as long as this one has worked, and a
+ * second at least, so that expiry takes a sixteenth of the processor at most, whatever it finds.
+ *
+ * Times are those of the wall clock, as they must mean the same after a restart. That an entry has
+ * gone is a mutation, which sinks are told; if they refuse it, the entry stays, but is not shown.
+ */
+import type { Timer } from '../../base/clock.ts';
+import { EXPIRE, FROM_CLIENT, Mutation } from '../mutation.ts';
+import type { Cleaner } from './cleaner.ts';
+import { type Visitor, WALK_END } from './hash-index.ts';
+import type { MapLives } from './map-lives.ts';
+import type { NameTable } from './name-table.ts';
+import type { Partition } from './partition.ts';
+import {
+  dueMsAt,
+  EXPIRES,
+  flagsAt,
+  KIND_ENTRY,
+  keyAt,
+  keyLengthAt,
+  kindAt,
+  ownerAt,
+  tagAt,
+  touchAt,
+  versionHighAt,
+  versionLowAt,
+} from './record.ts';
+import type { RecordStore } from './record-store.ts';
+import type { Recorder } from './recorder.ts';
+
+/** Places looked at between two readings of the clock; well under 0.1 ms. */
+const PLACES_PER_LOOK = 128;
+const STEP_MS = 1;
+const PAUSE_MS = 2;
+/** From one round's end to the next one's begin, at least, and in times of what it took. */
+const ROUND_PAUSE_MS = 1000;
+const ROUND_PAUSE_SHARE = 15;
+/** The wall clock may be set; this is how late that is noticed. */
+const TIMER_MS_MAX = 60_000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class Expiry implements Visitor {
+  readonly #store: RecordStore;
+  readonly #names: NameTable;
+  readonly #contentTypes: NameTable;
+  readonly #lives: MapLives;
+  readonly #cleaner: Cleaner;
+  readonly #recorder: Recorder;
+  readonly #draft = new Mutation();
+  /** The partition being walked over, how far, and the first moment of what is left there. */
+  #partition: Partition | undefined;
+  #place = WALK_END;
+  #leftDueMs = NEVER;
+  /** The wall clock, as of the step or the read. */
+  #wallMs = 0;
+  /** Of the entries that a walk has removed. */
+  readonly #types: number[] = [];
+  readonly #owners: number[] = [];
+  /** The partition with which the round goes on, and what it has taken so far. */
+  #next = 0;
+  #workMs = 0;
+  #timer: Timer | undefined;
+  /** When the timer is due, by the wall clock; NEVER without one, 0 during a round. */
+  #timerMs = NEVER;
+  /** When the next round may begin, by the clock. */
+  #restUntil = 0;
+  readonly #step = () => this.#timerOnDue();
+  readonly #begin = () => this.#roundOnDue();
+
+  constructor(
+    store: RecordStore,
+    names: NameTable,
+    contentTypes: NameTable,
+    lives: MapLives,
+    cleaner: Cleaner,
+    recorder: Recorder,
+  ) {
+    this.#store = store;
+    this.#names = names;
+    this.#contentTypes = contentTypes;
+    this.#lives = lives;
+    this.#cleaner = cleaner;
+    this.#recorder = recorder;
+  }
+
+  /** An entry that expires has been written. */
+  add(partition: Partition, address: number): void {
+    const { pool } = this.#store;
+    const dueMs = dueMsAt(pool.words(address), pool.at(address));
+    if (partition === this.#partition) this.#leftDueMs = Math.min(this.#leftDueMs, dueMs);
+    if (dueMs >= partition.dueMs) return;
+    partition.dueMs = dueMs;
+    if (dueMs < this.#timerMs) this.#arm(dueMs);
+  }
+
+  /** The entry is asked for: whether it is still there. One that is not goes. */
+  read(partition: Partition, address: number): boolean {
+    const { pool, clock } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    if ((flagsAt(words, at) & EXPIRES) === 0) return true;
+    this.#wallMs = clock.wall();
+    if (dueMsAt(words, at) > this.#wallMs) {
+      touchAt(words, at, this.#wallMs);
+      return true;
+    }
+    if (!this.#ends(partition, address)) return false;
+    const type = tagAt(words, at);
+    const owner = ownerAt(words, at);
+    partition.remove(this.#store.hashAt(words, at), address);
+    if (type !== 0) this.#contentTypes.release(type);
+    this.#names.release(owner);
+    this.#cleaner.pay(partition);
+    return false;
+  }
+
+  /** Whether the entry that is there, whatever its partition, is not to be shown. */
+  isOver(words: Int32Array, at: number, wallMs: number): boolean {
+    return (flagsAt(words, at) & EXPIRES) !== 0 && dueMsAt(words, at) <= wallMs;
+  }
+
+  /** Everything that is due goes, at once. */
+  finish(): void {
+    if (this.#timerMs === NEVER) return;
+    this.#wallMs = this.#store.clock.wall();
+    if (this.#partition !== undefined) this.#walk(NEVER);
+    for (let number = 0; number < this.#store.partitionCount; number++) {
+      if (this.#open(number)) this.#walk(NEVER);
+    }
+  }
+
+  /** Looks at so many places where something is due; whether there was any. */
+  help(places: number): boolean {
+    if (this.#timerMs === NEVER) return false;
+    this.#wallMs = this.#store.clock.wall();
+    if (this.#partition === undefined && !this.#openNext(0)) return false;
+    this.#walk(places);
+    return true;
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** See Visitor. */
+  visit(address: number): boolean {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    if (kindAt(words, at) !== KIND_ENTRY || (flagsAt(words, at) & EXPIRES) === 0) return false;
+    const owner = ownerAt(words, at);
+    // Those of cleared maps are the sweeper's.
+    if (this.#names.address(owner) === 0) return false;
+    const dueMs = dueMsAt(words, at);
+    if (dueMs > this.#wallMs || !this.#ends(this.#partition!, address)) {
+      this.#leftDueMs = Math.min(this.#leftDueMs, dueMs);
+      return false;
+    }
+    // Not released at once: that may change the very index that is being walked over.
+    if (tagAt(words, at) !== 0) this.#types.push(tagAt(words, at));
+    this.#owners.push(owner);
+    this.#partition!.log.kill(address);
+    return true;
+  }
+
+  /** Whether the sinks agree that the entry goes; then that it has is told. */
+  #ends(partition: Partition, address: number): boolean {
+    const store = this.#store;
+    const sequence = store.next(partition.number);
+    if (this.#recorder.isActive) {
+      const bytes = store.pool.bytes(address);
+      const words = store.pool.words(address);
+      const at = store.pool.at(address);
+      const key = keyAt(words, at) * 4;
+      const draft = this.#draft;
+      store.versions.tick();
+      draft.operation = EXPIRE;
+      draft.origin = FROM_CLIENT;
+      draft.partition = partition.number;
+      draft.sequence = sequence;
+      this.#names.name(ownerAt(words, at), draft.name);
+      draft.key.set(bytes, key, key + keyLengthAt(words, at));
+      draft.version.set(store.versions.low, store.versions.high);
+      draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
+      this.#lives.get(ownerAt(words, at), draft.life);
+      if (!this.#recorder.admits(draft)) return false;
+      this.#recorder.record(draft);
+    }
+    store.raise(partition.number, sequence);
+    return true;
+  }
+
+  /** Begins to walk over the partition, if something is due there. */
+  #open(number: number): boolean {
+    const partition = this.#store.partition(number);
+    if (partition === undefined || partition.dueMs > this.#wallMs) return false;
+    this.#partition = partition;
+    this.#place = 0;
+    this.#leftDueMs = NEVER;
+    return true;
+  }
+
+  /** Begins with the first of the partitions from that one on where something is due. */
+  #openNext(from: number): boolean {
+    for (this.#next = from; this.#next < this.#store.partitionCount; this.#next++) {
+      if (this.#open(this.#next)) return true;
+    }
+    return false;
+  }
+
+  /** Walks over so many places of the partition at hand, or to its end. */
+  #walk(places: number): void {
+    const partition = this.#partition!;
+    for (let rest = places; rest > 0 && this.#place < WALK_END; rest -= PLACES_PER_LOOK) {
+      this.#place = partition.walk(this.#place, PLACES_PER_LOOK, this);
+      while (this.#types.length > 0) this.#contentTypes.release(this.#types.pop()!);
+      while (this.#owners.length > 0) this.#names.release(this.#owners.pop()!);
+      partition.shrink();
+      this.#cleaner.pay(partition);
+    }
+    if (this.#place < WALK_END) return;
+    partition.dueMs = this.#leftDueMs;
+    this.#partition = undefined;
+    this.#next = partition.number + 1;
+  }
+
+  #roundOnDue(): void {
+    this.#next = 0;
+    this.#workMs = 0;
+    this.#timerMs = 0;
+    this.#timerOnDue();
+  }
+
+  #timerOnDue(): void {
+    const { clock } = this.#store;
+    const began = clock.now();
+    this.#wallMs = clock.wall();
+    let now = began;
+    let isDone = false;
+    while (!isDone && now < began + STEP_MS) {
+      isDone = this.#partition === undefined && !this.#openNext(this.#next);
+      if (!isDone) this.#walk(PLACES_PER_LOOK);
+      now = clock.now();
+    }
+    this.#workMs += now - began;
+    if (isDone) this.#rest(now);
+    else this.#timer = clock.after(PAUSE_MS, this.#step);
+  }
+
+  /** The round is over. */
+  #rest(now: number): void {
+    this.#restUntil = now + Math.max(ROUND_PAUSE_MS, this.#workMs * ROUND_PAUSE_SHARE);
+    this.#timer = undefined;
+    this.#timerMs = NEVER;
+    let dueMs = NEVER;
+    for (let number = 0; number < this.#store.partitionCount; number++) {
+      dueMs = Math.min(dueMs, this.#store.partition(number)?.dueMs ?? NEVER);
+    }
+    if (dueMs < NEVER) this.#arm(dueMs);
+  }
+
+  #arm(dueMs: number): void {
+    const { clock } = this.#store;
+    const dueInMs = Math.min(Math.max(dueMs - clock.wall(), 0), TIMER_MS_MAX);
+    const delayMs = Math.ceil(Math.max(dueInMs, this.#restUntil - clock.now()));
+    this.#timer?.cancel();
+    this.#timer = clock.after(delayMs, this.#begin);
+    this.#timerMs = dueMs;
+  }
+}

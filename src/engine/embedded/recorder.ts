@@ -1,0 +1,45 @@
+/** The engine's side of its sinks: asks all before a mutation, and tells all after it. */
+
+import type { Mutation } from '../mutation.ts';
+import { ADMITTED, type MutationSink } from '../mutation-sink.ts';
+
+export class Recorder {
+  /** Whether there are any sinks; without them nobody need fill a message. */
+  readonly isActive: boolean;
+  readonly #sinks: readonly MutationSink[];
+  /** Why the last mutation that was refused was. */
+  refusal = 0;
+
+  constructor(sinks: readonly MutationSink[]) {
+    this.#sinks = sinks;
+    this.isActive = sinks.length > 0;
+  }
+
+  /** Whether every sink consents; if so, record or abandon follows. */
+  admits(mutation: Mutation): boolean {
+    for (let index = 0; index < this.#sinks.length; index++) {
+      const code = this.#sinks[index]!.admit(mutation);
+      if (code === ADMITTED) continue;
+      for (let before = 0; before < index; before++) this.#sinks[before]!.abandon(mutation);
+      this.refusal = code;
+      return false;
+    }
+    return true;
+  }
+
+  abandon(mutation: Mutation): void {
+    for (let index = 0; index < this.#sinks.length; index++) this.#sinks[index]!.abandon(mutation);
+  }
+
+  record(mutation: Mutation): void {
+    for (let index = 0; index < this.#sinks.length; index++) this.#sinks[index]!.record(mutation);
+  }
+
+  /** Whether a sink keeps back answers that depend on this sequence of the partition. */
+  holds(partition: number, sequence: number): boolean {
+    for (let index = 0; index < this.#sinks.length; index++) {
+      if (this.#sinks[index]!.durable(partition) < sequence) return true;
+    }
+    return false;
+  }
+}

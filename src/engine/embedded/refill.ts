@@ -1,0 +1,101 @@
+/**
+ * Fills an engine from messages (see Replay in ../stored-engine.ts). What decides is in the message
+ * and in what is stored: the version of an entry, the number of an item, the life of a map. As the
+ * life of a map that has become empty must still be known when another partition's messages tell of
+ * an earlier one, every map that is named stays until the end.
+ */
+import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
+import { CLEAR, type Mutation, OFFER, REMOVE } from '../mutation.ts';
+import type { Replay } from '../stored-engine.ts';
+import { Version } from '../version.ts';
+import type { Parts } from './parts.ts';
+
+/** What `#open` says of a map whose life, as the message has it, is over. */
+const OVER = -1;
+
+export class Refill implements Replay {
+  readonly #parts: Parts;
+  /** Maps that were named, by id: each has a use more than it has entries. */
+  readonly #kept = new Set<number>();
+  readonly #life = new Version();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  apply(mutation: Mutation): Outcome {
+    const { store } = this.#parts;
+    const outcome = this.#apply(mutation);
+    if (outcome !== APPLIED) return outcome;
+    store.versions.restore(mutation.version);
+    if (mutation.operation === CLEAR) store.raiseAll(mutation.sequence);
+    else store.raise(mutation.partition, mutation.sequence);
+    return APPLIED;
+  }
+
+  restoreSequence(partition: number, sequence: number): void {
+    this.#parts.store.raise(partition, sequence);
+  }
+
+  end(): void {
+    for (const id of this.#kept) this.#parts.mapNames.release(id);
+    this.#parts.cleaner.payForNames();
+    this.#kept.clear();
+  }
+
+  #apply(mutation: Mutation): Outcome {
+    const { maps, queues } = this.#parts;
+    const { operation } = mutation;
+    if (operation === OFFER || operation === REMOVE) return queues.restore(mutation);
+    if (operation === CLEAR) return this.#clear(mutation);
+    const id = this.#open(mutation);
+    if (id === 0) return MEMORY_FULL;
+    return id === OVER ? APPLIED : maps.restore(mutation, id);
+  }
+
+  /** Ends every earlier life of the map, and remembers the one that begins. */
+  #clear(mutation: Mutation): Outcome {
+    const { mapNames, maps, lives } = this.#parts;
+    const known = mapNames.find(mutation.name);
+    if (known !== 0) {
+      lives.get(known, this.#life);
+      if (!mutation.life.isAfter(this.#life)) return APPLIED;
+    }
+    const outcome = maps.restoreClear(mutation, known);
+    if (outcome !== APPLIED) return outcome;
+    this.#kept.delete(known);
+    return this.#keep(mutation) === 0 ? MEMORY_FULL : APPLIED;
+  }
+
+  /** The id of the map in the life that the message tells of; OVER, or 0 without memory. */
+  #open(mutation: Mutation): number {
+    const { mapNames, lives, sweeper } = this.#parts;
+    const known = mapNames.find(mutation.name);
+    if (known === 0) return this.#keep(mutation);
+    lives.get(known, this.#life);
+    if (this.#life.isAfter(mutation.life)) return OVER;
+    if (mutation.life.isAfter(this.#life)) {
+      mapNames.retire(known);
+      sweeper.add(known);
+      this.#kept.delete(known);
+      return this.#keep(mutation);
+    }
+    if (!this.#kept.has(known)) {
+      mapNames.use(known);
+      this.#kept.add(known);
+    }
+    return known;
+  }
+
+  /** Opens the map, which is not there, with the message's life. */
+  #keep({ name, life }: Mutation): number {
+    const { mapNames, lives, cleaner } = this.#parts;
+    const id = mapNames.open(name);
+    if (id === 0) return 0;
+    lives.set(id, life);
+    mapNames.use(id);
+    this.#kept.add(id);
+    cleaner.payForNames();
+    return id;
+  }
+}

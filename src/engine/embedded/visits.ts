@@ -1,0 +1,158 @@
+/**
+ * Everything in a partition, in steps (see StoredEngine.visit). The walk goes over the partition's
+ * index by ranges of hashes, so what stands throughout is met, however the index changes between
+ * the steps. It meets entries, which are given at once, and names of queues: those are noted, and
+ * their items are given, from the ring, before the walk goes on.
+ */
+import { FROM_CLIENT, Mutation, OFFER, SET } from '../mutation.ts';
+import type { StoredVisitor, VisitCursor } from '../stored-engine.ts';
+import { type Visitor, WALK_END } from './hash-index.ts';
+import type { MapLives } from './map-lives.ts';
+import type { NameTable } from './name-table.ts';
+import type { Queues } from './queues.ts';
+import {
+  dueMsAt,
+  expiryMsAt,
+  KIND_ENTRY,
+  KIND_NAME,
+  keyAt,
+  keyLengthAt,
+  kindAt,
+  maxIdleSecondsAt,
+  ownerAt,
+  tagAt,
+  valueAt,
+  valueLengthAt,
+  versionHighAt,
+  versionLowAt,
+} from './record.ts';
+import type { RecordStore } from './record-store.ts';
+
+export class Visits {
+  readonly #store: RecordStore;
+  readonly #maps: NameTable;
+  readonly #queueNames: NameTable;
+  readonly #contentTypes: NameTable;
+  readonly #lives: MapLives;
+  readonly #queues: Queues;
+  readonly #walker: Visitor = { visit: (address) => this.#meet(address) };
+  readonly #stored = new Mutation();
+  /** Of the step under way. */
+  #cursor: VisitCursor | undefined;
+  #visitor: StoredVisitor | undefined;
+  #wallMs = 0;
+
+  constructor(
+    store: RecordStore,
+    maps: NameTable,
+    queueNames: NameTable,
+    contentTypes: NameTable,
+    lives: MapLives,
+    queues: Queues,
+  ) {
+    this.#store = store;
+    this.#maps = maps;
+    this.#queueNames = queueNames;
+    this.#contentTypes = contentTypes;
+    this.#lives = lives;
+    this.#queues = queues;
+  }
+
+  visit(number: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
+    const store = this.#store;
+    this.#cursor = cursor;
+    this.#visitor = visitor;
+    this.#wallMs = store.clock.wall();
+    this.#stored.origin = FROM_CLIENT;
+    this.#stored.partition = number;
+    this.#stored.sequence = store.sequences[number]!;
+    let rest = budget;
+    while (rest > 0 && cursor.queues.length > 0) rest = this.#visitQueue(number, cursor, rest);
+    if (rest > 0 && cursor.place < WALK_END) {
+      const partition = store.partition(number);
+      cursor.place =
+        partition === undefined ? WALK_END : partition.walk(cursor.place, rest, this.#walker);
+    }
+    this.#cursor = undefined;
+    this.#visitor = undefined;
+    return cursor.place < WALK_END || cursor.queues.length > 0;
+  }
+
+  /** The walk has come to a record; it stays where it is. */
+  #meet(address: number): false {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const owner = ownerAt(words, at);
+    const kind = kindAt(words, at);
+    if (kind === KIND_NAME && owner === this.#queueNames.owner) {
+      this.#cursor!.queues.push(tagAt(words, at));
+      this.#cursor!.item = 0;
+    } else if (kind === KIND_ENTRY && this.#maps.address(owner) !== 0) {
+      if (dueMsAt(words, at) > this.#wallMs) this.#giveEntry(address, owner);
+    }
+    return false;
+  }
+
+  #giveEntry(address: number, map: number): void {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const key = keyAt(words, at) * 4;
+    const stored = this.#stored;
+    stored.operation = SET;
+    this.#maps.name(map, stored.name);
+    stored.key.set(pool.bytes(address), key, key + keyLengthAt(words, at));
+    this.#lives.get(map, stored.life);
+    stored.item = 0;
+    stored.expiryMs = expiryMsAt(words, at);
+    stored.maxIdleSeconds = maxIdleSecondsAt(words, at);
+    this.#give(address);
+  }
+
+  /** Gives items of the last of the queues that were met; returns what is left of the budget. */
+  #visitQueue(number: number, cursor: VisitCursor, budget: number): number {
+    const queues = this.#queues;
+    const queue = cursor.queues.at(-1)!;
+    let rest = budget;
+    if (this.#queueNames.address(queue) !== 0 && queues.partitionOf(queue) === number) {
+      const end = queues.end(queue);
+      let item = Math.max(cursor.item, queues.first(queue));
+      for (; item < end && rest > 0; item++, rest--) {
+        const address = queues.address(queue, item);
+        if (address !== 0) this.#giveItem(address, queue, item);
+      }
+      cursor.item = item;
+      if (item < end) return 0;
+    }
+    cursor.queues.pop();
+    cursor.item = 0;
+    return rest;
+  }
+
+  #giveItem(address: number, queue: number, item: number): void {
+    const stored = this.#stored;
+    stored.operation = OFFER;
+    this.#queueNames.name(queue, stored.name);
+    stored.key.clear();
+    stored.life.clear();
+    stored.item = item;
+    stored.expiryMs = 0;
+    stored.maxIdleSeconds = 0;
+    this.#give(address);
+  }
+
+  #give(address: number): void {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const stored = this.#stored;
+    const value = valueAt(words, at) * 4;
+    stored.value.set(pool.bytes(address), value, value + valueLengthAt(words, at));
+    stored.version.set(versionLowAt(words, at), versionHighAt(words, at));
+    const contentType = tagAt(words, at);
+    if (contentType === 0) stored.contentType.clear();
+    else this.#contentTypes.name(contentType, stored.contentType);
+    this.#visitor!.onStored(stored);
+  }
+}

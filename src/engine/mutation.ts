@@ -1,0 +1,73 @@
+/**
+ * One change of what is stored, as a message: what sinks are asked and told (mutation-sink.ts), what
+ * a visit gives, and what a replay takes (stored-engine.ts). The same object is filled again and
+ * again; whoever is shown one reads it during the call and copies what is to be kept.
+ *
+ * Messages carry all that is needed to make the same change elsewhere, in any order of partitions:
+ *
+ * - An entry's change is known by its key and its `version`: of two, the later one counts.
+ * - An item's change is known by its queue and its `item`, which no queue of that name ever has twice.
+ * - A map lives from its first entry to a clear, or until it is empty; `life` is the version that the
+ *   life began with. A set carries the life it was written in, a clear the one it begins: what comes
+ *   from an earlier life than the latest known of the map has ended, and is dropped.
+ */
+import { Span } from '../base/span.ts';
+import { EVERY_PARTITION } from './engine.ts';
+import { Version } from './version.ts';
+
+/** The entry of `key` has been written. */
+export const SET = 1;
+/** The entry of `key` has been deleted. */
+export const DELETE = 2;
+/** The entry of `key` has been removed because its time was over. */
+export const EXPIRE = 3;
+/** Every entry of the map is gone. */
+export const CLEAR = 4;
+/** The item has been added to the queue. */
+export const OFFER = 5;
+/** The item has gone for good: it was polled, or taken and confirmed. */
+export const REMOVE = 6;
+
+export type Operation = 1 | 2 | 3 | 4 | 5 | 6;
+
+/** `origin`: somebody has called the engine. */
+export const FROM_CLIENT = 0;
+/** `origin`: it had happened before, and has been restored from a log or a snapshot. */
+export const FROM_REPLAY = 1;
+/** `origin`: this, and every greater number, is a replication source by number. */
+export const FROM_SOURCE = 2;
+
+/** `outcome`: it has happened. */
+export const MADE = 0;
+/** `outcome`: it may have happened; the engine cannot tell. */
+export const UNKNOWN = 1;
+
+export class Mutation {
+  operation: Operation = SET;
+  origin = FROM_CLIENT;
+  outcome: typeof MADE | typeof UNKNOWN = MADE;
+  /** Of the key, or of the queue's name; EVERY_PARTITION for a clear. */
+  partition = EVERY_PARTITION;
+  /** The partition's, from this change on; of a clear that of every partition (see Engine.clear). */
+  sequence = 0;
+  /** The map or the queue. */
+  readonly name = new Span();
+  /** Of an entry; empty otherwise. */
+  readonly key = new Span();
+  /** SET, OFFER: the bytes stored. */
+  readonly value = new Span();
+  /** SET, OFFER: empty for none. */
+  readonly contentType = new Span();
+  /** The change's own; later than every one before it in this member. */
+  readonly version = new Version();
+  /** SET, DELETE, EXPIRE: of the entry that was there; none if none was. */
+  readonly replaced = new Version();
+  /** SET, DELETE, EXPIRE, CLEAR: the map's life. */
+  readonly life = new Version();
+  /** OFFER, REMOVE: the item's sequence in its queue. */
+  item = 0;
+  /** SET: when the entry's time to live ends, in ms since 1970; 0 for never. */
+  expiryMs = 0;
+  /** SET: seconds without a read after which the entry goes; 0 for any number. */
+  maxIdleSeconds = 0;
+}

@@ -1,0 +1,55 @@
+/**
+ * The contract of an engine whose data is this member's own: beside the operations it can be walked,
+ * in steps, and be filled again from what sinks have recorded and visits have given. Its suite is
+ * spec/engine/stored-engine.case.ts.
+ */
+import type { Engine, Outcome } from './engine.ts';
+import type { Mutation } from './mutation.ts';
+
+/** Where a visit has come to. Made empty, moved by `visit`, thrown away at any time. */
+export class VisitCursor {
+  /** Where the walk over the partition's index goes on. */
+  place = 0;
+  /** Queues that the walk has met and that are not given yet, by number. */
+  readonly queues: number[] = [];
+  /** The item with which the last of `queues` goes on. */
+  item = 0;
+}
+
+/** Gets what a visit gives; must not call the engine. */
+export interface StoredVisitor {
+  /** An entry as SET, an item as OFFER; `sequence` is the partition's at this moment. */
+  onStored(stored: Mutation): void;
+}
+
+/** One refilling of an engine. Until `end`, nobody else calls the engine but to read. */
+export interface Replay {
+  /**
+   * Makes the change again unless it is known, or ended by what is known. Idempotent; mutations of
+   * one partition come in the order of their sequences, what a visit has given before what was
+   * recorded from its begin on; partitions in any order and mixture. Restores the partition's
+   * sequence, versions, lives of maps and the sequences of items. Sinks are asked and told, with
+   * FROM_REPLAY. APPLIED, also of what was dropped; REFUSED; or MEMORY_FULL: then nothing changed.
+   */
+  apply(mutation: Mutation): Outcome;
+  /** The partition's sequence is at least this: that at which a visit began. */
+  restoreSequence(partition: number, sequence: number): void;
+  /** Forgets what is known of maps that have no entries. Nothing may be applied any more. */
+  end(): void;
+}
+
+export interface StoredEngine extends Engine {
+  /** Whether a sink keeps back answers that depend on this sequence of the partition. */
+  holds(partition: number, sequence: number): boolean;
+
+  /**
+   * Gives about `budget` of the partition's entries and items to the visitor and moves the cursor.
+   * Whether more is left. An entry that stands from the first step to the last is given at least
+   * once, whatever moves meanwhile; one that is changed meanwhile in its old or its new form; of a
+   * cleared map none after the clear; of a queue the items from its head on. Nothing expired is given.
+   */
+  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
+
+  /** Begins a refilling; the engine is empty, or holds what an earlier one has left. */
+  replay(): Replay;
+}

@@ -1,0 +1,38 @@
+/**
+ * The version of an entry or an item: 48 bits of milliseconds since 1970 and 16 bits of counter, so
+ * two words, as JavaScript's numbers hold 53 bits. Of two versions of one key the later one counts,
+ * wherever they come from. 0 is none.
+ */
+export class Version {
+  /** The lower 16 bits of the milliseconds, then the counter. */
+  low = 0;
+  /** The upper 32 bits of the milliseconds. */
+  high = 0;
+
+  set(low: number, high: number): this {
+    this.low = low | 0;
+    this.high = high | 0;
+    return this;
+  }
+
+  copyFrom(other: Version): this {
+    return this.set(other.low, other.high);
+  }
+
+  clear(): this {
+    return this.set(0, 0);
+  }
+
+  get isNone(): boolean {
+    return this.low === 0 && this.high === 0;
+  }
+
+  isAfter(other: Version): boolean {
+    return isAfter(this.low, this.high, other.low, other.high);
+  }
+}
+
+/** Whether the first version (low and high word) is the later one. */
+export function isAfter(low: number, high: number, otherLow: number, otherHigh: number): boolean {
+  return high === otherHigh ? low >>> 0 > otherLow >>> 0 : high >>> 0 > otherHigh >>> 0;
+}
