@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
 import { SEGMENT_BYTES, SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
+import { FakeClock } from '../../fake-clock.ts';
 
 function pool(bytesMax = Number.POSITIVE_INFINITY) {
   const meter = new MemoryMeter(bytesMax, SEGMENT_BYTES);
-  return { meter, pool: new SegmentPool(meter) };
+  const clock = new FakeClock();
+  return { meter, clock, pool: new SegmentPool(meter, clock) };
 }
 
 describe('SegmentPool', () => {
@@ -102,5 +104,42 @@ describe('SegmentPool', () => {
     segments.freeSegment(third);
     segments.freeSegment(second);
     assert.notEqual(segments.takeSegment(false), 0);
+  });
+
+  it('gives slabs back that have been empty for a second, and makes them anew when needed', () => {
+    const { pool: segments, clock } = pool();
+    const taken = Array.from({ length: 2000 }, () => segments.takeSegment(false));
+    assert.equal(segments.slabCount, 4);
+    const views = taken.map((segment) => segments.words(segments.address(segment, 0)));
+    for (const segment of taken.slice(600)) segments.freeSegment(segment);
+    clock.advance(900);
+    assert.equal(segments.slabCount, 4);
+    clock.advance(200);
+    assert.equal(segments.slabCount, 2);
+    assert.equal(views.at(-1)?.length, 0);
+    assert.equal(clock.timerCount, 0);
+    for (const segment of taken.slice(0, 600)) segments.freeSegment(segment);
+    const again = segments.takeSegment(false);
+    clock.advance(10_000);
+    assert.equal(segments.slabCount, 1);
+    segments.freeSegment(again);
+    clock.advance(10_000);
+    assert.equal(segments.slabCount, 0);
+    assert.deepEqual(
+      taken.map(() => segments.takeSegment(false)),
+      taken,
+    );
+    assert.equal(segments.slabCount, 4);
+  });
+
+  it('gives the buffers of long records back, several at once or after a second', () => {
+    const { pool: segments, clock } = pool();
+    const taken = Array.from({ length: 70 }, () => segments.takeLong(20_000));
+    const buffers = taken.map((address) => segments.bytes(address));
+    for (const address of taken) segments.freeLong(address);
+    assert.equal(buffers.filter(({ length }) => length > 0).length, 6);
+    clock.advance(1100);
+    assert.equal(buffers.filter(({ length }) => length > 0).length, 0);
+    assert.equal(clock.timerCount, 0);
   });
 });

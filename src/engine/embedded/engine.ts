@@ -216,12 +216,13 @@ export class EmbeddedEngine implements StoredEngine {
 
   close(): void {
     if (this.#closed) return;
-    const { deliveries, sweeper, expiry } = this.#parts;
+    const { deliveries, sweeper, expiry, store } = this.#parts;
     this.#closed = true;
     // Empty ones: they answer from now on, and what was stored can be collected.
     this.#parts = new Parts(this.#options);
     sweeper.close();
     expiry.close();
+    store.pool.close();
     deliveries.dismissAll();
   }
 

@@ -43,7 +43,7 @@ export class RecordStore {
     this.partitionCount = partitionCount;
     this.clock = options.clock;
     this.meter = new MemoryMeter(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, SEGMENT_BYTES);
-    this.pool = new SegmentPool(this.meter);
+    this.pool = new SegmentPool(this.meter, options.clock);
     this.versions = new HybridClock(options.clock);
     this.sequences = new Float64Array(partitionCount);
     this.#partitions = new Array(partitionCount).fill(undefined);

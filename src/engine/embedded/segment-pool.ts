@@ -1,11 +1,17 @@
 /**
  * The memory that records live in, outside the JavaScript heap. Segments of 64 KiB, each owned by
- * one partition while in use, are quarters of slabs: a slab is a buffer of 256 KiB, the size in which
- * memory can go back to the system (quarters, because with 271 partitions a whole slab each for the
- * records being written would cost 71 MB; the lowest free one goes first, so that slabs fall empty).
- * A record too long for a segment has a buffer of its own, exactly as large as needed.
+ * one partition while in use, are cut from slabs of 32 MiB; the lowest free one goes first, so that
+ * slabs fall empty. A record too long for a segment has a buffer of its own, exactly as large as
+ * needed.
  *
- * An address is 32 bits: slab << 15 | offset in units of 8 bytes, so slabs reach almost 32 GiB; the
+ * A slab that has been empty for a second goes back to the system (handback.ts), one at a time, and
+ * so do buffers of long records, several at once. Slabs are that large because glibc raises the size
+ * from which it maps memory, up to 32 MiB, whenever it frees a mapped block: slabs of 256 KiB or
+ * 1 MiB came back once, and from the second time on went to its heap and stayed resident (0.5 GiB
+ * freed of 0.5 GiB, 10 MiB came back). A mapping is filled by the system page by page, as it is
+ * written, so a slab costs what is used of it.
+ *
+ * An address is 32 bits: slab << 22 | offset in units of 8 bytes, so slabs reach almost 32 GiB; the
  * last 2^24 addresses stand for the buffers of long records. 0 is no address: segment 0 is never
  * handed out. Addresses are signed, as typed arrays of words hold them.
  *
@@ -14,7 +20,9 @@
  * pinned buffer stays as long as it is pinned. Memory is used again as it is, stale bytes included:
  * whoever takes some writes all of it that is ever read.
  */
+import type { Clock, Timer } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
+import { Handback } from './handback.ts';
 import type { MemoryMeter } from './memory-meter.ts';
 
 export const SEGMENT_BYTES = 65536;
@@ -26,11 +34,19 @@ export const RECORD_SHARED_BYTES_MAX = 16384;
 const COPY_WORDS_BYTES_MAX = 256;
 
 const SEGMENT_BITS = 13;
-const SLAB_BITS = 15;
+const SLAB_BITS = 22;
 const OFFSET_MASK = 2 ** SLAB_BITS - 1;
 const SLAB_BYTES = 2 ** SLAB_BITS * UNIT_BYTES;
 const SEGMENTS_PER_SLAB = SLAB_BYTES / SEGMENT_BYTES;
-const ALL_FREE = 2 ** SEGMENTS_PER_SLAB - 1;
+/** Which segments are free is kept as bits, in words. */
+const WORD_BITS = 5;
+const WORDS_PER_SLAB = SEGMENTS_PER_SLAB >> WORD_BITS;
+/** A slab goes back when it has been empty for so long, and so long after the one before it. */
+const EMPTY_MS = 1000;
+const HANDBACK_PAUSE_MS = 20;
+/** Buffers of long records go back together, before they are more than these. */
+const DROPPED_BYTES_MAX = 4_194_304;
+const DROPPED_COUNT_MAX = 64;
 /** Upper eight bits of the addresses of long records. */
 const LONG_TAG = 255;
 const LONG_MASK = 2 ** 24 - 1;
@@ -38,20 +54,29 @@ const SLABS_MAX = LONG_TAG << (24 - SLAB_BITS);
 
 export class SegmentPool {
   readonly #meter: MemoryMeter;
-  /** Of each slab. */
-  readonly #slabWords: Int32Array[] = [];
+  readonly #clock: Clock;
+  readonly #handback = new Handback();
+  /** Of each slab; of one that has gone back NO_WORDS and NOTHING. */
+  readonly #slabWords: Int32Array<ArrayBuffer>[] = [];
   readonly #slabBytes: Buffer[] = [];
-  /** Which segments of each slab are free, a bit each. */
-  #slabFree = new Int32Array(16);
-  /** No slab below this one has a free segment. */
+  /** Of each slab: segments in use, and since when there are none, by the clock. */
+  #slabUsed = new Int32Array(16);
+  #emptySince = new Float64Array(16);
+  /** Which segments are free, a bit each, and a word below which none is. */
+  #free = new Int32Array(WORDS_PER_SLAB);
   #lowestFree = 0;
+  /** Buffers that have gone and have not been freed, and their bytes. */
+  #dropped: ArrayBuffer[] = [];
+  #droppedBytes = 0;
+  #timer: Timer | undefined;
+  readonly #onTimer = () => this.#timerOnDue();
   /** Of each segment: bytes of records that count, bytes written, owner's list. See RecordLog. */
   live = new Int32Array(64);
   used = new Int32Array(64);
   next = new Int32Array(64);
   previous = new Int32Array(64);
   /** Of each long record's buffer. */
-  readonly #longWords: Int32Array[] = [];
+  readonly #longWords: Int32Array<ArrayBuffer>[] = [];
   readonly #longBytes: Buffer[] = [];
   #longPins = new Int32Array(16);
   /** 1: freed, but pinned or held. */
@@ -61,13 +86,14 @@ export class SegmentPool {
   /** Freed while held: segments, and long records as negative addresses. */
   readonly #limbo: number[] = [];
 
-  constructor(meter: MemoryMeter) {
+  constructor(meter: MemoryMeter, clock: Clock) {
     this.#meter = meter;
+    this.#clock = clock;
   }
 
   /** Slabs that exist, in use or not. */
   get slabCount(): number {
-    return this.#slabWords.length;
+    return this.#slabWords.filter((words) => words !== NO_WORDS).length;
   }
 
   /** The words of the buffer that the address is in, and `at`: the first one's index. */
@@ -122,18 +148,17 @@ export class SegmentPool {
   takeSegment(spare: boolean): number {
     const room = spare ? this.#meter.takeSpare(SEGMENT_BYTES) : this.#meter.take(SEGMENT_BYTES);
     if (!room) return 0;
-    while (this.#lowestFree < this.slabCount && this.#slabFree[this.#lowestFree] === 0) {
-      this.#lowestFree++;
-    }
-    const slab = this.#lowestFree;
-    if (slab === this.slabCount && !this.#addSlab()) {
+    const free = this.#free;
+    while (this.#lowestFree < free.length && free[this.#lowestFree] === 0) this.#lowestFree++;
+    if (this.#lowestFree === free.length && !this.#addSlab()) {
       this.#meter.give(SEGMENT_BYTES);
       return 0;
     }
-    const free = this.#slabFree[slab]!;
-    const quarter = 31 - Math.clz32(free & -free);
-    this.#slabFree[slab] = free & (free - 1);
-    const segment = slab * SEGMENTS_PER_SLAB + quarter;
+    const word = this.#lowestFree;
+    const bits = this.#free[word]!;
+    this.#free[word] = bits & (bits - 1);
+    const segment = (word << WORD_BITS) + 31 - Math.clz32(bits & -bits);
+    this.#slabUsed[Math.floor(segment / SEGMENTS_PER_SLAB)]!++;
     this.live[segment] = 0;
     this.used[segment] = 0;
     return segment;
@@ -150,7 +175,7 @@ export class SegmentPool {
     const reused = this.#longFree.length > 0;
     if (!reused && this.#longWords.length > LONG_MASK) return 0;
     if (!this.#meter.take(length)) return 0;
-    const bytes = Buffer.allocUnsafeSlow(length);
+    const bytes = Buffer.allocUnsafeSlow(length) as Buffer<ArrayBuffer>;
     const number = reused ? this.#longFree.pop()! : this.#longWords.length;
     this.#longPins = grown(this.#longPins, number + 1);
     this.#longDead = grown(this.#longDead, number + 1);
@@ -186,6 +211,12 @@ export class SegmentPool {
     if (this.#holds === 0 && this.#limbo.length > 0) this.#emptyLimbo();
   }
 
+  /** Nothing is given back any more. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
   #emptyLimbo(): void {
     for (const entry of this.#limbo) {
       if (entry > 0) this.#reuseSegment(entry);
@@ -196,8 +227,13 @@ export class SegmentPool {
 
   #reuseSegment(segment: number): void {
     const slab = Math.floor(segment / SEGMENTS_PER_SLAB);
-    this.#slabFree[slab]! |= 1 << (segment % SEGMENTS_PER_SLAB);
-    if (slab < this.#lowestFree) this.#lowestFree = slab;
+    const word = segment >> WORD_BITS;
+    this.#free[word]! |= 1 << (segment & 31);
+    if (word < this.#lowestFree) this.#lowestFree = word;
+    this.#slabUsed[slab]!--;
+    if (this.#slabUsed[slab] !== 0) return;
+    this.#emptySince[slab] = this.#clock.now();
+    this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
   }
 
   #reuseLong(number: number): void {
@@ -206,21 +242,69 @@ export class SegmentPool {
       this.#limbo.push(-number - 1);
       return;
     }
-    this.#meter.give(this.#longBytes[number]!.length);
+    const { buffer } = this.#longWords[number]!;
+    this.#meter.give(buffer.byteLength);
     this.#longDead[number] = 0;
     this.#longBytes[number] = NOTHING;
     this.#longWords[number] = NO_WORDS;
     this.#longFree.push(number);
+    this.#dropped.push(buffer);
+    this.#droppedBytes += buffer.byteLength;
+    if (this.#droppedBytes > DROPPED_BYTES_MAX || this.#dropped.length === DROPPED_COUNT_MAX) {
+      this.#freeDropped();
+    } else this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
   }
 
+  #freeDropped(): void {
+    this.#handback.free(this.#dropped);
+    this.#dropped = [];
+    this.#droppedBytes = 0;
+  }
+
+  /** Gives one empty slab back, and comes again as long as there are others. */
+  #timerOnDue(): void {
+    this.#timer = undefined;
+    if (this.#dropped.length > 0) this.#freeDropped();
+    const now = this.#clock.now();
+    let isOneFreed = false;
+    let delayMs = Number.POSITIVE_INFINITY;
+    for (let slab = this.#slabWords.length - 1; slab >= 0; slab--) {
+      if (this.#slabUsed[slab] !== 0 || this.#slabWords[slab] === NO_WORDS) continue;
+      const restMs = this.#emptySince[slab]! + EMPTY_MS - now;
+      if (restMs > 0 || isOneFreed) {
+        delayMs = Math.min(delayMs, Math.max(restMs, HANDBACK_PAUSE_MS));
+        continue;
+      }
+      this.#freeSlab(slab);
+      isOneFreed = true;
+    }
+    if (delayMs < Number.POSITIVE_INFINITY) {
+      this.#timer ??= this.#clock.after(Math.ceil(delayMs), this.#onTimer);
+    }
+  }
+
+  #freeSlab(slab: number): void {
+    const { buffer } = this.#slabWords[slab]!;
+    this.#slabWords[slab] = NO_WORDS;
+    this.#slabBytes[slab] = NOTHING;
+    this.#free.fill(0, slab * WORDS_PER_SLAB, (slab + 1) * WORDS_PER_SLAB);
+    this.#handback.free([buffer]);
+  }
+
+  /** Makes the lowest slab that does not exist. */
   #addSlab(): boolean {
-    const slab = this.slabCount;
+    const hole = this.#slabWords.indexOf(NO_WORDS);
+    const slab = hole < 0 ? this.#slabWords.length : hole;
     if (slab === SLABS_MAX) return false;
     const buffer = new ArrayBuffer(SLAB_BYTES);
-    this.#slabWords.push(new Int32Array(buffer));
-    this.#slabBytes.push(Buffer.from(buffer));
-    this.#slabFree = grown(this.#slabFree, slab + 1);
-    this.#slabFree[slab] = slab === 0 ? ALL_FREE - 1 : ALL_FREE;
+    this.#slabWords[slab] = new Int32Array(buffer);
+    this.#slabBytes[slab] = Buffer.from(buffer);
+    this.#slabUsed = grown(this.#slabUsed, slab + 1);
+    this.#emptySince = grown(this.#emptySince, slab + 1);
+    this.#lowestFree = slab * WORDS_PER_SLAB;
+    this.#free = grown(this.#free, this.#lowestFree + WORDS_PER_SLAB);
+    this.#free.fill(-1, this.#lowestFree, this.#lowestFree + WORDS_PER_SLAB);
+    if (slab === 0) this.#free[0] = ~1;
     const count = (slab + 1) * SEGMENTS_PER_SLAB;
     this.live = grown(this.live, count);
     this.used = grown(this.used, count);
