@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { RecordStore } from '../../../src/engine/embedded/record-store.ts';
 import { RingBuffers } from '../../../src/engine/embedded/ring-buffer.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -10,7 +11,11 @@ const QUEUES = 3;
 
 function newRings(memoryBytesMax = Number.POSITIVE_INFINITY) {
   const store = new RecordStore({ partitionCount: 1, clock: new FakeClock(), memoryBytesMax });
-  return { store, rings: new RingBuffers(store), log: store.openPartition(0).log };
+  return {
+    store,
+    rings: new RingBuffers(store, new IdColumns(store.meter)),
+    log: store.openPartition(0).log,
+  };
 }
 
 const steps = fc.array(

@@ -5,8 +5,8 @@
  */
 import { grown } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
-import type { MemoryMeter } from './memory-meter.ts';
-import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
+import type { IdColumns } from './id-columns.ts';
+import type { PagedIntegers } from './paged-array.ts';
 
 export class Holds {
   readonly #table = new TicketTable();
@@ -20,11 +20,11 @@ export class Holds {
   readonly #firsts: PagedIntegers;
   readonly #lasts: PagedIntegers;
 
-  constructor(meter: MemoryMeter) {
-    this.#held = pagedIntegers(meter);
-    this.#returned = pagedIntegers(meter);
-    this.#firsts = pagedIntegers(meter);
-    this.#lasts = pagedIntegers(meter);
+  constructor(queues: IdColumns) {
+    this.#held = queues.integers();
+    this.#returned = queues.integers();
+    this.#firsts = queues.integers();
+    this.#lasts = queues.integers();
   }
 
   /** Items of the queue that are held. */

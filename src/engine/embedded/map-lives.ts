@@ -1,15 +1,15 @@
 /** The life of each map, by the map's id: the version that it began with (see ../mutation.ts). */
 import type { Version } from '../version.ts';
-import type { MemoryMeter } from './memory-meter.ts';
-import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
+import type { IdColumns } from './id-columns.ts';
+import type { PagedIntegers } from './paged-array.ts';
 
 export class MapLives {
   readonly #lows: PagedIntegers;
   readonly #highs: PagedIntegers;
 
-  constructor(meter: MemoryMeter) {
-    this.#lows = pagedIntegers(meter);
-    this.#highs = pagedIntegers(meter);
+  constructor(ids: IdColumns) {
+    this.#lows = ids.integers();
+    this.#highs = ids.integers();
   }
 
   set(map: number, life: Version): void {

@@ -8,8 +8,9 @@
  */
 
 import type { Span } from '../../base/span.ts';
+import { IdColumns } from './id-columns.ts';
 import { KeyWords } from './key-words.ts';
-import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
+import type { PagedIntegers } from './paged-array.ts';
 import {
   KEY_BYTES_MAX,
   KIND_NAME,
@@ -33,13 +34,9 @@ export class NameTable {
   readonly owner: number;
   /** Where each id's record is; 0 for an id that is free or retired. */
   readonly #addresses: PagedIntegers;
-  /** Uses of each id; of a free one the next free id. */
   readonly #uses: PagedIntegers;
-  #firstFree = 0;
-  /** Ids from here on were never given. 0 is no id. */
-  #end = 1;
-  /** Ids given and not free again. */
-  #given = 0;
+  /** The ids, from 1, and whatever anybody keeps by them. */
+  readonly ids: IdColumns;
   /** The name asked for, and the one found last with its id (0: none) and partition. */
   #asked = new KeyWords();
   #last = new KeyWords();
@@ -51,13 +48,14 @@ export class NameTable {
   constructor(store: RecordStore, owner: number) {
     this.#store = store;
     this.owner = owner;
-    this.#addresses = pagedIntegers(store.meter);
-    this.#uses = pagedIntegers(store.meter);
+    this.ids = new IdColumns(store.meter);
+    this.#addresses = this.ids.integers();
+    this.#uses = this.ids.integers();
   }
 
   /** Ids in use, retired ones included. */
   get count(): number {
-    return this.#given;
+    return this.ids.count;
   }
 
   /** The name's id, or 0. */
@@ -92,7 +90,7 @@ export class NameTable {
       partition.shrink();
       return 0;
     }
-    const id = this.#giveId();
+    const id = this.ids.take();
     const words = store.pool.words(address);
     const at = store.pool.at(address);
     writeHead(words, at, KIND_NAME, this.owner, id, asked, 0);
@@ -142,16 +140,7 @@ export class NameTable {
 
   /** The id may be given again. */
   recycle(id: number): void {
-    this.#given--;
-    if (this.#given > 0) {
-      this.#uses.set(id, this.#firstFree);
-      this.#firstFree = id;
-      return;
-    }
-    this.#addresses.trim();
-    this.#uses.trim();
-    this.#firstFree = 0;
-    this.#end = 1;
+    this.ids.free(id);
   }
 
   /** Where the name's record is; 0 for a name that has been retired. */
@@ -185,13 +174,5 @@ export class NameTable {
     this.#last = asked;
     this.#lastId = id;
     this.#lastPartition = this.partition;
-  }
-
-  #giveId(): number {
-    this.#given++;
-    const id = this.#firstFree;
-    if (id === 0) return this.#end++;
-    this.#firstFree = this.#uses.get(id);
-    return id;
   }
 }

@@ -1,19 +1,19 @@
 /**
  * Numbers by id in pages of 1,024, outside the heap: grows a page at a time, without a copy, so ten
- * million queues are added as fast as ten. What was never set, or is behind the end, is 0.
+ * million queues are added as fast as ten. What was never set is 0.
  */
 import type { MemoryMeter } from './memory-meter.ts';
 
-const PAGE_BITS = 10;
+export const PAGE_BITS = 10;
 const PAGE_LENGTH = 2 ** PAGE_BITS;
 const PAGE_MASK = PAGE_LENGTH - 1;
 
 type Page = Int32Array | Float64Array;
 
-class PagedArray<Kind extends Page> {
+export class PagedArray<Kind extends Page = Page> {
   readonly #meter: MemoryMeter;
   readonly #make: (length: number) => Kind;
-  #pages: Kind[] = [];
+  readonly #pages: (Kind | undefined)[] = [];
 
   constructor(meter: MemoryMeter, make: (length: number) => Kind) {
     this.#meter = meter;
@@ -26,19 +26,24 @@ class PagedArray<Kind extends Page> {
   }
 
   set(id: number, value: number): void {
-    while (this.#pages.length <= id >>> PAGE_BITS) this.#addPage();
-    this.#pages[id >>> PAGE_BITS]![id & PAGE_MASK] = value;
+    const page = this.#pages[id >>> PAGE_BITS] ?? this.#addPage(id >>> PAGE_BITS);
+    page[id & PAGE_MASK] = value;
   }
 
-  /** Lets go of all pages but the first, whose numbers stay as they are. */
-  trim(): void {
-    while (this.#pages.length > 1) this.#meter.give(this.#pages.pop()!.byteLength);
+  /** Lets go of 1,024 numbers, which are 0 then. */
+  dropPage(number: number): void {
+    const page = this.#pages[number];
+    if (page === undefined) return;
+    this.#meter.give(page.byteLength);
+    this.#pages[number] = undefined;
   }
 
-  #addPage(): void {
+  #addPage(number: number): Kind {
     const page = this.#make(PAGE_LENGTH);
     this.#meter.charge(page.byteLength);
-    this.#pages.push(page);
+    while (this.#pages.length <= number) this.#pages.push(undefined);
+    this.#pages[number] = page;
+    return page;
   }
 }
 

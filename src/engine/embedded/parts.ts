@@ -35,11 +35,11 @@ export class Parts {
     const { clock } = options;
     const store = new RecordStore(options);
     const mapNames = new NameTable(store, MAP_NAMES);
-    const lives = new MapLives(store.meter);
+    const lives = new MapLives(mapNames.ids);
     const recorder = new Recorder(options.sinks ?? []);
     const queueNames = new NameTable(store, QUEUE_NAMES);
     const contentTypes = new NameTable(store, CONTENT_TYPES);
-    const rings = new RingBuffers(store);
+    const rings = new RingBuffers(store, queueNames.ids);
     this.store = store;
     this.recorder = recorder;
     this.mapNames = mapNames;
@@ -58,7 +58,7 @@ export class Parts {
       this.expiry,
       recorder,
     );
-    this.waiters = new Waiters(clock, store.meter, (ticket) => this.deliveries.expire(ticket));
+    this.waiters = new Waiters(clock, queueNames.ids, (ticket) => this.deliveries.expire(ticket));
     this.queues = new Queues(
       store,
       queueNames,

@@ -25,12 +25,7 @@ import type { Cleaner } from './cleaner.ts';
 import { Holds } from './holds.ts';
 import { KeyWords } from './key-words.ts';
 import type { NameTable } from './name-table.ts';
-import {
-  type PagedDoubles,
-  type PagedIntegers,
-  pagedDoubles,
-  pagedIntegers,
-} from './paged-array.ts';
+import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
 import type { Partition } from './partition.ts';
 import {
   KIND_ITEM,
@@ -88,13 +83,13 @@ export class Queues {
     this.#cleaner = cleaner;
     this.#rings = rings;
     this.#waiters = waiters;
-    this.#holds = new Holds(store.meter);
+    this.#holds = new Holds(names.ids);
     this.#sweeper = sweeper;
     this.#recorder = recorder;
     this.#capacityOf = capacityOf;
-    this.#fresh = pagedDoubles(store.meter);
-    this.#capacities = pagedDoubles(store.meter);
-    this.#partitions = pagedIntegers(store.meter);
+    this.#fresh = names.ids.doubles();
+    this.#capacities = names.ids.doubles();
+    this.#partitions = names.ids.integers();
   }
 
   /** The queue's id, or 0. */

@@ -8,13 +8,9 @@
  * length; the list of 50,000,000 items' parts has 48,829 numbers, and is copied in 0.1 ms when it
  * doubles. A part goes when `first` has passed it.
  */
+import type { IdColumns } from './id-columns.ts';
 import { KeyWords } from './key-words.ts';
-import {
-  type PagedDoubles,
-  type PagedIntegers,
-  pagedDoubles,
-  pagedIntegers,
-} from './paged-array.ts';
+import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
 import { HEADER_WORDS, KIND_RING, recordBytes, writeHead, writeVersion } from './record.ts';
 import type { RecordLog } from './record-log.ts';
 import type { RecordStore } from './record-store.ts';
@@ -40,12 +36,12 @@ export class RingBuffers {
   readonly #lists: Int32Array<ArrayBuffer>[] = [];
   readonly #freeLists: number[] = [];
 
-  constructor(store: RecordStore) {
+  constructor(store: RecordStore, queues: IdColumns) {
     this.#store = store;
-    this.#firsts = pagedDoubles(store.meter);
-    this.#ends = pagedDoubles(store.meter);
-    this.#bits = pagedIntegers(store.meter);
-    this.#roots = pagedIntegers(store.meter);
+    this.#firsts = queues.doubles();
+    this.#ends = queues.doubles();
+    this.#bits = queues.integers();
+    this.#roots = queues.integers();
   }
 
   /** Sequence of the first place. */

@@ -7,8 +7,8 @@ import { grown } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import { TimerWheel } from '../../base/timer-wheel.ts';
 import type { Receiver } from '../engine.ts';
-import type { MemoryMeter } from './memory-meter.ts';
-import { type PagedIntegers, pagedIntegers } from './paged-array.ts';
+import type { IdColumns } from './id-columns.ts';
+import type { PagedIntegers } from './paged-array.ts';
 
 export class Waiters {
   readonly #clock: Clock;
@@ -26,12 +26,12 @@ export class Waiters {
   readonly #counts: PagedIntegers;
 
   /** `onDue` gets the ticket of a waiter whose time is over; it is still there. */
-  constructor(clock: Clock, meter: MemoryMeter, onDue: (ticket: number) => void) {
+  constructor(clock: Clock, queues: IdColumns, onDue: (ticket: number) => void) {
     this.#clock = clock;
     this.#wheel = new TimerWheel(clock, onDue);
-    this.#firsts = pagedIntegers(meter);
-    this.#lasts = pagedIntegers(meter);
-    this.#counts = pagedIntegers(meter);
+    this.#firsts = queues.integers();
+    this.#lasts = queues.integers();
+    this.#counts = queues.integers();
   }
 
   /** Waiters of the queue. */

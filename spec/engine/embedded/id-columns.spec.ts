@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../../bench/harness.ts';
+import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
+import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
+
+function newIds() {
+  const meter = new MemoryMeter(Number.POSITIVE_INFINITY, 0);
+  const ids = new IdColumns(meter);
+  return { meter, ids, integers: ids.integers(), doubles: ids.doubles() };
+}
+
+describe('IdColumns', () => {
+  it('gives the lowest free number, from 1 on', () => {
+    const { ids } = newIds();
+    const given = Array.from({ length: 5000 }, () => ids.take());
+    assert.deepEqual(
+      given,
+      given.map((_, index) => index + 1),
+    );
+    for (const id of [4000, 31, 32, 1024, 2047]) ids.free(id);
+    assert.deepEqual(
+      Array.from({ length: 6 }, () => ids.take()),
+      [31, 32, 1024, 2047, 4000, 5001],
+    );
+    assert.equal(ids.count, 5001);
+  });
+
+  it('keeps what was set of a number that is given, and one empty page', () => {
+    const { ids, integers, doubles, meter } = newIds();
+    const random = new Random(5);
+    const given: number[] = [];
+    for (let step = 0; step < 60_000; step++) {
+      const grows = step % 20_000 < 10_000;
+      if (given.length === 0 || random.below(10) < (grows ? 8 : 2)) {
+        const id = ids.take();
+        integers.set(id, -id);
+        doubles.set(id, id * 2 ** 33);
+        given.push(id);
+      } else {
+        const at = random.below(given.length);
+        const id = given[at]!;
+        assert.equal(integers.get(id), -id);
+        assert.equal(doubles.get(id), id * 2 ** 33);
+        given[at] = given.at(-1)!;
+        given.pop();
+        ids.free(id);
+      }
+      assert.equal(ids.count, given.length);
+    }
+    assert.equal(new Set(given).size, given.length);
+    for (const id of given) ids.free(id);
+    assert.equal(meter.bytes, 1024 * 12);
+  });
+});
