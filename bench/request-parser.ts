@@ -1,4 +1,5 @@
 /** The request parser alone: chunks in, requests recognised, nothing answered. */
+import { InFlightBudget } from '../src/http/in-flight.ts';
 import { DEFAULT_LIMITS } from '../src/http/limits.ts';
 import { AT_REQUEST, NEEDS_MORE, RequestParser } from '../src/http/parser.ts';
 import type { Bench, Harness } from './harness.ts';
@@ -27,7 +28,10 @@ export const bench: Bench = {
 };
 
 function measure(harness: Harness, name: string, chunks: readonly string[]): void {
-  const parser = new RequestParser(DEFAULT_LIMITS);
+  const parser = new RequestParser(
+    DEFAULT_LIMITS,
+    new InFlightBudget(DEFAULT_LIMITS.inFlightBytesMax),
+  );
   const buffers = chunks.map((chunk) => Buffer.from(chunk));
   const requests = chunks.join('').split(' HTTP/1.1').length - 1;
   harness.measure({

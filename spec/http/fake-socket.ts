@@ -16,7 +16,10 @@ export class FakeSocket extends EventEmitter {
   isPaused = false;
   /** While true, nothing that is written is taken. */
   isStuck = false;
-  readonly #callbacks: (() => void)[] = [];
+  /** What was written and not taken: how much, and whom to tell. */
+  readonly #waiting: { length: number; readonly callback: (() => void) | undefined }[] = [];
+
+  #onFinish = (): void => {};
 
   /** As the type that a connection asks for. */
   get socket(): Socket {
@@ -32,7 +35,7 @@ export class FakeSocket extends EventEmitter {
     this.sent.push(Buffer.from(bytes));
     if (this.isStuck) {
       this.writableLength += bytes.length;
-      if (callback) this.#callbacks.push(callback);
+      this.#waiting.push({ length: bytes.length, callback });
     } else if (callback) process.nextTick(callback);
     return !this.isStuck;
   }
@@ -40,14 +43,22 @@ export class FakeSocket extends EventEmitter {
   /** The kernel takes what was written; the socket says so. */
   unstick(): void {
     this.isStuck = false;
-    this.writableLength = 0;
-    for (const callback of this.#callbacks.splice(0)) callback();
+    while (this.#waiting.length > 0) this.take();
     this.emit('drain');
+  }
+
+  /** The kernel takes the oldest of what was written and not taken. */
+  take(): void {
+    const first = this.#waiting.shift();
+    this.writableLength -= first?.length ?? 0;
+    first?.callback?.();
+    if (this.writableLength === 0 && this.writableEnded) this.#onFinish();
   }
 
   end(callback: () => void): void {
     this.writableEnded = true;
-    callback();
+    this.#onFinish = callback;
+    if (this.writableLength === 0) this.#onFinish();
   }
 
   pause(): void {

@@ -2,18 +2,40 @@
  * The content of a request while it arrives. One that came whole with its head is named where it
  * lies in the chunk; one of known length goes into a buffer of that length; a chunked one into a
  * buffer that doubles up to the limit. A body that nobody wants is only counted.
+ *
+ * Buffers are taken out of the budget for bytes in flight before they are made; a chunked one that
+ * may still have come whole with its head is not, while it is small. A body that did not is under
+ * way: where the budget is used up it may be ended for the sake of others.
  */
 import type { Span } from '../base/span.ts';
+import type { ContentUnderWay, InFlightBudget } from './in-flight.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
 
 /** First size of the buffer of a chunked body, in bytes. */
 const CHUNKED_BYTES_FIRST = 4096;
+/** A chunked body beyond this did not come with its head, in bytes: it is more than one read. */
+const CHUNKED_BYTES_FREE = 65536;
 
-export class Body {
+/** Whose body it is. */
+export interface BodyOwner {
+  /** The body under way has to make room: its request is to be ended. */
+  onCrowdedOut(): void;
+}
+
+export class Body implements ContentUnderWay {
   readonly #bytesMax: number;
   readonly #span: Span;
+  readonly #budget: InFlightBudget;
   #buffer: Buffer | undefined;
   #length = 0;
+  /** Bytes taken out of the budget. */
+  #reservedBytes = 0;
+  /** Whether the input ended before the content did. */
+  isUnderWay = false;
+  /** Since when, in milliseconds. */
+  sinceMs = 0;
+  /** Told when others need the room; undefined while the budget does not know the body. */
+  #owner: BodyOwner | undefined;
   /** Bytes of content that have come. */
   received = 0;
   /** Bytes of content that have come or certainly will. */
@@ -22,11 +44,14 @@ export class Body {
   isDropped = false;
   /** Whether more content came, or is announced, than may. */
   isTooLong = false;
+  /** Whether the budget had no room for it. */
+  isCrowdedOut = false;
 
   /** `span` names the content once it is complete; more than `bytesMax` is not kept. */
-  constructor(span: Span, bytesMax: number) {
+  constructor(span: Span, bytesMax: number, budget: InFlightBudget) {
     this.#span = span;
     this.#bytesMax = bytesMax;
+    this.#budget = budget;
   }
 
   /** Content of `length` bytes is expected, or of UNKNOWN_LENGTH. */
@@ -34,8 +59,10 @@ export class Body {
     this.#length = length;
     this.received = 0;
     this.announced = 0;
+    this.isUnderWay = false;
     this.isDropped = false;
     this.isTooLong = false;
+    this.isCrowdedOut = false;
   }
 
   /** At least so many bytes more are to come. */
@@ -44,6 +71,21 @@ export class Body {
     if (this.announced <= this.#bytesMax) return;
     this.isTooLong = true;
     this.drop();
+  }
+
+  /** The input has ended before the content: from now on all of it is in the budget. */
+  stay(nowMs: number, owner: BodyOwner): void {
+    this.isUnderWay = true;
+    if (this.isDropped) return;
+    const buffered = this.#buffer?.length ?? CHUNKED_BYTES_FIRST;
+    if (!this.#reserve(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
+    this.sinceMs = nowMs;
+    this.#owner = owner;
+    this.#budget.enter(this);
+  }
+
+  makeRoom(): void {
+    this.#owner?.onCrowdedOut();
   }
 
   append(bytes: Buffer, start: number, end: number): void {
@@ -55,7 +97,8 @@ export class Body {
       this.#span.set(bytes, start, end);
       return;
     }
-    const buffer = this.#reserve();
+    const buffer = this.#room();
+    if (buffer === undefined) return;
     bytes.copy(buffer, at, start, end);
     this.#span.set(buffer, 0, this.received);
   }
@@ -70,17 +113,38 @@ export class Body {
   end(): void {
     this.#buffer = undefined;
     this.#span.clear();
+    if (this.#reservedBytes > 0) this.#budget.give(this.#reservedBytes);
+    this.#reservedBytes = 0;
+    if (this.#owner === undefined) return;
+    this.#owner = undefined;
+    this.#budget.leave(this);
   }
 
-  #reserve(): Buffer {
+  /** A buffer with room for what has been received; undefined where the budget has none. */
+  #room(): Buffer | undefined {
     const buffer = this.#buffer;
     if (buffer !== undefined && buffer.length >= this.received) return buffer;
+    const isChunked = this.#length === UNKNOWN_LENGTH;
     const doubled = Math.max(CHUNKED_BYTES_FIRST, (buffer?.length ?? 0) * 2, this.received);
-    const grown = Buffer.allocUnsafeSlow(
-      this.#length === UNKNOWN_LENGTH ? Math.min(doubled, this.#bytesMax) : this.#length,
-    );
+    const bytes = isChunked ? Math.min(doubled, this.#bytesMax) : this.#length;
+    const isFree = isChunked && !this.isUnderWay && this.received <= CHUNKED_BYTES_FREE;
+    if (!isFree && !this.#reserve(bytes)) return undefined;
+    const grown = Buffer.allocUnsafeSlow(bytes);
     buffer?.copy(grown);
     this.#buffer = grown;
     return grown;
+  }
+
+  /** Has `bytes` in all out of the budget. False: there are not so many, the body is dropped. */
+  #reserve(bytes: number): boolean {
+    const further = bytes - this.#reservedBytes;
+    if (further <= 0) return true;
+    if (this.#budget.take(further)) {
+      this.#reservedBytes = bytes;
+      return true;
+    }
+    this.isCrowdedOut = true;
+    this.drop();
+    return false;
   }
 }

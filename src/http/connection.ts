@@ -6,28 +6,27 @@
  * the client's going away is seen, and keeps the bytes that come; they run when it is answered.
  * Answers that the client does not take stop the reading. After the last answer the connection is
  * half-closed and what still comes is dropped for a while, so that no reset overtakes the answer.
+ *
+ * At the end of each piece of work the connection says what it waits for: its time limits follow.
  */
 import type { Socket } from 'node:net';
-import type { Timer } from '../base/clock.ts';
 import { INDEPENDENT, type RequestHandler } from './application.ts';
+import { Backlog } from './backlog.ts';
+import type { BodyOwner } from './body.ts';
+import type { Timed } from './deadlines.ts';
 import { Exchange, type ExchangeOwner } from './exchange.ts';
 import { readInto } from './intake.ts';
 import { CONNECT } from './methods.ts';
 import { Outbox } from './outbox.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, RequestParser } from './parser.ts';
 import type { HttpServer } from './server.ts';
+import * as time from './time-limits.ts';
 
-/**
- * The most that is kept of what a client sends behind a request that waits, in bytes: not more than
- * the parser takes at once.
- */
-const BACKLOG_BYTES_MAX = 65536;
 /** The most of an unwanted body that is read so that the connection can go on, in bytes. */
 const DROPPED_BYTES_MAX = 1048576;
-/** How long a half-closed connection is read, in milliseconds. */
-export const LINGER_MS = 2000;
-/** Requests are not run while more than this waits to be sent, or to be taken, in bytes. */
+/** Requests are not run while more than this waits to be sent, in bytes; less in a crowd. */
 const UNSENT_BYTES_MAX = 1048576;
+const UNSENT_BYTES_CROWD = 65536;
 
 /** Requests are read and run. */
 const READING = 0;
@@ -37,15 +36,20 @@ const WAITING = 1;
 const STALLED = 2;
 /** The last answer has been given; what comes is dropped. */
 const ENDING = 3;
-const CLOSED = 4;
+/** So it is, and the connection is half-closed from here. */
+const LINGERING = 4;
+const CLOSED = 5;
 
-export class Connection implements ExchangeOwner {
+export class Connection implements ExchangeOwner, BodyOwner, Timed {
   readonly #server: HttpServer;
   readonly #socket: Socket;
   readonly #parser: RequestParser;
   readonly #outbox: Outbox;
   readonly #exchange: Exchange;
   readonly #handler: RequestHandler;
+  readonly #limits: time.TimeLimits;
+  /** What came behind a request that waits. */
+  readonly #backlog = new Backlog();
   #state = READING;
   /** Whether the request at hand has content that has not come whole. */
   #isBodyPending = false;
@@ -57,10 +61,12 @@ export class Connection implements ExchangeOwner {
   hasInputEnded = false;
   /** Whether the connection ends as soon as no request is under way. */
   #isDrained = false;
-  /** What came behind a request that waits. */
-  #backlog: Buffer[] = [];
-  #backlogBytes = 0;
-  #linger: Timer | undefined;
+  /** Whether `100 Continue` is on its way. */
+  #isInviting = false;
+  /** Whether a request has come, or a part of it, since the limits were told. */
+  #hasMoved = false;
+  /** Bytes of content that had come when the limits were told. */
+  #movedBytes = 0;
 
   constructor(server: HttpServer, accepted: Socket) {
     this.#server = server;
@@ -68,10 +74,12 @@ export class Connection implements ExchangeOwner {
       this.#socketOnRead(bytes, length);
     });
     this.#socket = socket;
-    this.#parser = new RequestParser(server.limits);
-    this.#outbox = new Outbox(socket, server.arena, server, () => this.#send());
+    this.#parser = new RequestParser(server.limits, server.inFlight);
+    this.#outbox = new Outbox(socket, server, () => this.#send());
     this.#exchange = new Exchange(this.#parser.request, this.#outbox, server.arena, this);
     this.#handler = server.application.open(this.#exchange);
+    server.tick();
+    this.#limits = new time.TimeLimits(server, this);
     socket.on('end', () => this.#socketOnEnd());
     socket.on('drain', () => this.#send());
     socket.on('error', () => socket.destroy());
@@ -83,11 +91,6 @@ export class Connection implements ExchangeOwner {
     return !this.hasInputEnded && !this.#server.isDraining;
   }
 
-  /** Whether answers wait for what they depend on. */
-  get isHeld(): boolean {
-    return this.#outbox.heldCount > 0;
-  }
-
   /** Sends what may leave by now; goes on where answers stood in the way. */
   release(): void {
     this.#send();
@@ -96,6 +99,7 @@ export class Connection implements ExchangeOwner {
   /** No further request is awaited: a connection that is idle ends, others after their answers. */
   drain(): void {
     this.#isDrained = true;
+    this.#limits.shorten();
     if (this.#state === WAITING) this.#handler.hurry();
     this.#send();
   }
@@ -107,8 +111,9 @@ export class Connection implements ExchangeOwner {
 
   /** The answer about to be written ends the connection where nothing more is to be read. */
   decideLast(): boolean {
+    if (this.#state === WAITING) this.#server.tick();
     const { request } = this.#parser;
-    const unread = this.#parser.hasRest || this.#backlogBytes > 0;
+    const unread = this.#parser.hasRest || this.#backlog.bytes > 0;
     this.#isLast =
       this.#isLast ||
       !request.keepAlive ||
@@ -129,6 +134,18 @@ export class Connection implements ExchangeOwner {
     if (!this.#isRunning) this.#proceed();
   }
 
+  onCrowdedOut(): void {
+    this.#onLate();
+  }
+
+  onDeadline(): void {
+    this.#server.tick();
+    this.#tellLimits();
+    if (!this.#limits.check()) return;
+    if (this.#limits.isReaderLate || this.#state === LINGERING) this.destroy();
+    else this.#onLate();
+  }
+
   #socketOnRead(bytes: Buffer, length: number): void {
     this.#server.tick();
     if (this.#state === READING) {
@@ -138,6 +155,7 @@ export class Connection implements ExchangeOwner {
   }
 
   #socketOnEnd(): void {
+    this.#server.tick();
     this.hasInputEnded = true;
     if (this.#state === WAITING) this.#handler.hurry();
     else if (this.#state === READING) this.#proceed();
@@ -146,8 +164,9 @@ export class Connection implements ExchangeOwner {
   #socketOnClose(): void {
     const wasWaiting = this.#state === WAITING;
     this.#state = CLOSED;
-    this.#linger?.cancel();
+    this.#limits.leave();
     if (wasWaiting) this.#handler.abandon();
+    this.#backlog.clear();
     this.#outbox.drop();
     this.#parser.free();
     this.#server.onConnectionClosed(this);
@@ -157,12 +176,41 @@ export class Connection implements ExchangeOwner {
   #proceed(): void {
     this.#isRunning = true;
     do {
-      if (this.#state === READING && this.#backlogBytes > 0) this.#loadBacklog();
+      if (this.#state === READING && this.#backlog.bytes > 0) this.#loadBacklog();
       while (this.#state === READING && this.#step());
       if (this.#state === READING) this.#endIfDone();
     } while (this.#flush());
     this.#isRunning = false;
     this.#leaveInput();
+    if (this.#state !== CLOSED) this.#tellLimits();
+  }
+
+  /** Says what is waited for from now on. */
+  #tellLimits(): void {
+    const { received } = this.#parser.body;
+    this.#limits.sends(this.#outbox.isSending, this.#outbox.takenBytes);
+    this.#limits.await(this.#awaited(), this.#hasMoved || received !== this.#movedBytes);
+    this.#hasMoved = false;
+    this.#movedBytes = received;
+  }
+
+  /** Only what the client owes counts: nothing while something of ours stands in its way. */
+  #awaited(): time.Awaited {
+    if (this.#state === LINGERING) return time.END;
+    if (this.#state !== READING) return time.NOTHING;
+    const isSending = !this.#outbox.isEmpty || this.#outbox.isSending;
+    if (!this.#parser.isInRequest) return isSending ? time.NOTHING : time.REQUEST;
+    if (!this.#isBodyPending) return time.HEAD;
+    if (!isSending) this.#isInviting = false;
+    return this.#isInviting ? time.NOTHING : time.CONTENT;
+  }
+
+  /** The client has not sent in time what it had begun, or is not to go on with it. */
+  #onLate(): void {
+    this.#isRunning = true;
+    if (this.#parser.isInRequest) this.#onRefusal(408);
+    else this.#end();
+    this.#proceed();
   }
 
   /** Lets go of the bytes read; those that have not been run are kept, where they are to be. */
@@ -181,9 +229,11 @@ export class Connection implements ExchangeOwner {
         if (this.#isBodyPending) this.#checkBody();
         return false;
       case AT_HEAD:
+        this.#hasMoved = true;
         this.#onHead();
         return true;
       case AT_REQUEST:
+        this.#hasMoved = true;
         this.#onRequest();
         return true;
       default:
@@ -195,8 +245,9 @@ export class Connection implements ExchangeOwner {
   /** Content is announced: it is asked for, or the request is refused and the content dropped. */
   #onHead(): void {
     this.#isBodyPending = true;
+    this.#isInviting = false;
     if (!this.#admit()) return;
-    if (this.#parser.request.expectsContinue && !this.#parser.hasRest) this.#exchange.invite();
+    this.#isInviting = this.#parser.request.expectsContinue && !this.#parser.hasRest;
   }
 
   #onRequest(): void {
@@ -204,7 +255,7 @@ export class Connection implements ExchangeOwner {
     if (this.#isBodyPending) {
       this.#isBodyPending = false;
       if (this.#exchange.isAnswered) return;
-      if (body.isTooLong) return this.#exchange.respondEmpty(413, INDEPENDENT, 0);
+      if (body.isDropped) return this.#refuseContent();
     } else if (!this.#admit()) return;
     try {
       this.#handler.run();
@@ -223,6 +274,7 @@ export class Connection implements ExchangeOwner {
   /** The bytes are no request: answered, unless the request they belong to has been, and the end. */
   #onRefusal(status: number): void {
     if (status === 0 || (this.#isBodyPending && this.#exchange.isAnswered)) return this.#end();
+    if (!this.#isBodyPending) this.#parser.refusal = status;
     this.#isLast = true;
     this.#exchange.isAnswered = false;
     this.#exchange.respondEmpty(status, INDEPENDENT, 0);
@@ -251,13 +303,27 @@ export class Connection implements ExchangeOwner {
     return !exchange.isAnswered;
   }
 
-  /** Content is on its way: refused where it grows too long, the end where too much is unwanted. */
+  /** Content is on its way: refused where it is too much, the end where too much is unwanted. */
   #checkBody(): void {
     const { body } = this.#parser;
-    if (body.isTooLong && !this.#exchange.isAnswered) {
-      this.#exchange.respondEmpty(413, INDEPENDENT, 0);
+    const isFirst = !body.isUnderWay;
+    if (isFirst) body.stay(this.#server.nowMs, this);
+    if (!this.#exchange.isAnswered) {
+      if (body.isDropped) this.#refuseContent();
+      else if (isFirst && this.#isInviting) this.#exchange.invite();
     }
     if (this.#exchange.isAnswered && body.announced > DROPPED_BYTES_MAX) this.#end();
+  }
+
+  #refuseContent(): void {
+    const { inFlight, nowMs } = this.#server;
+    if (!this.#parser.body.isCrowdedOut) return this.#exchange.respondEmpty(413, INDEPENDENT, 0);
+    this.#exchange.respondFailure(
+      503,
+      `Cannot take the content of a request: all connections together may have ` +
+        `${inFlight.bytesMax} bytes under way`,
+    );
+    inFlight.relieve(nowMs);
   }
 
   /** Everything that arrived whole has been run: the end, if nothing more is to come. */
@@ -276,9 +342,13 @@ export class Connection implements ExchangeOwner {
 
   /** Whether as many answers as may wait to be sent do. */
   get #isFull(): boolean {
+    const outbox = this.#outbox;
+    const { inFlight, limits } = this.#server;
+    const isCrowd = inFlight.isFull;
     return (
-      this.#outbox.unsentBytes > UNSENT_BYTES_MAX ||
-      this.#outbox.heldCount >= this.#server.limits.pipelineMax
+      outbox.unsentBytes > (isCrowd ? UNSENT_BYTES_CROWD : UNSENT_BYTES_MAX) ||
+      outbox.heldCount >= limits.pipelineMax ||
+      (isCrowd && outbox.holdsCopies)
     );
   }
 
@@ -289,13 +359,11 @@ export class Connection implements ExchangeOwner {
   /** Hands over what may leave. True: that made room for requests that stood back. */
   #flush(): boolean {
     this.#outbox.flush();
-    this.#server.setHeld(this, this.isHeld);
+    this.#server.setHeld(this, this.#outbox.heldCount > 0);
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
-      this.#socket.end(() => this.#lingerOn());
+      this.#socket.end(() => this.#linger());
     }
-    if (this.#state === READING && this.#socket.writableLength > UNSENT_BYTES_MAX) this.#stall();
     if (this.#state !== STALLED || this.#isFull) return false;
-    if (this.#socket.writableLength > UNSENT_BYTES_MAX) return false;
     this.#state = READING;
     this.#socket.resume();
     return true;
@@ -303,27 +371,26 @@ export class Connection implements ExchangeOwner {
 
   #end(): void {
     this.#state = ENDING;
-    this.#backlog = [];
-    this.#backlogBytes = 0;
+    this.#backlog.clear();
   }
 
-  #lingerOn(): void {
+  #linger(): void {
     if (this.#state === CLOSED) return;
-    this.#linger = this.#server.clock.after(LINGER_MS, () => this.#socket.destroy());
+    this.#server.tick();
+    this.#state = LINGERING;
+    this.#tellLimits();
   }
 
-  /** Keeps bytes behind a request that waits; too many, and the connection is closed. */
+  /** Keeps what comes behind a request that waits; too much, and the connection is closed. */
   #keep(bytes: Buffer, start: number, end: number): void {
-    this.#backlogBytes += end - start;
-    if (this.#backlogBytes > BACKLOG_BYTES_MAX) this.destroy();
-    else this.#backlog.push(Buffer.from(bytes.subarray(start, end)));
+    const backlog = this.#backlog;
+    const fits = backlog.add(bytes, start, end);
+    const { pipelineMax } = this.#server.limits;
+    if (!fits || (this.#state === WAITING && backlog.hasMoreThan(pipelineMax))) this.destroy();
   }
 
   #loadBacklog(): void {
-    const [first] = this.#backlog;
-    const bytes = this.#backlog.length === 1 && first ? first : Buffer.concat(this.#backlog);
-    this.#backlog = [];
-    this.#backlogBytes = 0;
+    const bytes = this.#backlog.take();
     this.#parser.load(bytes, bytes.length);
   }
 }

@@ -1,52 +1,63 @@
 /**
  * What a connection has to send, in order. Responses are written into the arena, as one run a turn;
  * a run is cut into pieces only where something stands between: a long value, which is sent from
- * where it lies, 64 KiB at a time, or an answer that must not leave yet. flush hands over whatever
- * may go; it never waits.
+ * where it lies, or an answer that must not leave yet. flush hands over whatever may go; it never
+ * waits.
+ *
+ * A client that is slow to take its answers is sent 64 KiB at a time, each when the one before has
+ * been taken. What stays behind is copied out of the arena, so that only what it is stays in memory.
  */
 import type { Socket } from 'node:net';
 import { EVERY_PARTITION, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
 import type { OutputArena } from './arena.ts';
+import type { InFlightBudget } from './in-flight.ts';
 
-/** The most of a long value that is handed to the socket at once, in bytes. */
-const PINNED_WRITE_BYTES_MAX = 65536;
+/** The most that is handed to the socket at once, in bytes. */
+const WRITE_BYTES_MAX = 65536;
 
-/** Where the outboxes of a server find who holds answers back, if anybody does. */
-export interface HoldSlot {
+/** What the outboxes of a server share: the arena, the budget, who holds answers back, if anybody. */
+export interface OutboxHost {
+  readonly arena: OutputArena;
+  readonly inFlight: InFlightBudget;
   readonly hold: ResponseHold | undefined;
 }
 
 export class Outbox {
   readonly #socket: Socket;
   readonly #arena: OutputArena;
-  readonly #slot: HoldSlot;
-  /** Called in a later turn when a long value has been sent. */
+  readonly #host: OutboxHost;
+  /** Called in a later turn when the client has taken what was sent slowly. */
   readonly #onSent: () => void;
   #pieces: Piece[] = [];
   /** Bytes in pieces. */
   #pieceBytes = 0;
+  /** Bytes of copies, out of the budget. */
+  #copiedBytes = 0;
   /** The run being written, behind all pieces; NOTHING when there is none. */
   #runBuffer: Buffer = NOTHING;
   #runStart = 0;
   #runEnd = 0;
   /** What the response being written waits for. */
   #dependence: Dependence | undefined;
-  /** The long value that is under way. */
-  #sending: Piece | undefined;
+  /** Whether the socket tells when it has sent what it was handed last; the first piece's. */
+  #isAwaitingSocket = false;
+  readonly #socketOnTaken = (error?: Error | null): void => this.#onTaken(error);
+  /** Bytes handed to the socket. */
+  #handedBytes = 0;
   /** Responses that wait for what they depend on. */
   heldCount = 0;
 
-  constructor(socket: Socket, arena: OutputArena, slot: HoldSlot, onSent: () => void) {
+  constructor(socket: Socket, host: OutboxHost, onSent: () => void) {
     this.#socket = socket;
-    this.#arena = arena;
-    this.#slot = slot;
+    this.#arena = host.arena;
+    this.#host = host;
     this.#onSent = onSent;
   }
 
   /** Before a response is written: makes room for `bytes` of it, its head at least. */
   begin(bytes: number, partition: number, sequence: number): void {
     const arena = this.#arena;
-    const { hold } = this.#slot;
+    const { hold } = this.#host;
     if (hold !== undefined && partition !== INDEPENDENT) {
       this.#dependence = dependence(hold, partition, sequence);
       if (this.#dependence !== undefined) this.#cut(undefined);
@@ -72,7 +83,7 @@ export class Outbox {
   /** A long value follows what has been written; it is sent from where it lies. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
     this.#cut(undefined);
-    this.#push({ bytes, start, end, pinned, dependence: undefined });
+    this.#push({ bytes, start, end, pinned, runStart: -1, dependence: undefined });
   }
 
   /** Bytes that have not been handed to the socket. */
@@ -80,73 +91,135 @@ export class Outbox {
     return this.#pieceBytes + this.#runEnd - this.#runStart;
   }
 
+  /** Whether copies of answers wait for the client. */
+  get holdsCopies(): boolean {
+    return this.#copiedBytes > 0;
+  }
+
   /** Whether everything has been handed to the socket. */
   get isEmpty(): boolean {
-    return this.#pieces.length === 0 && this.#runBuffer === NOTHING && this.#sending === undefined;
+    return this.#pieces.length === 0 && this.#runBuffer === NOTHING;
+  }
+
+  /** Whether the client has not taken all that may leave. */
+  get isSending(): boolean {
+    return this.#isAwaitingSocket || this.#socket.writableLength > 0;
+  }
+
+  /** Bytes that the client has taken. */
+  get takenBytes(): number {
+    return this.#handedBytes - this.#socket.writableLength;
   }
 
   /** Hands over what may leave. */
   flush(): void {
-    if (this.#sending !== undefined) return;
-    if (this.#pieces.length > 0) this.#flushPieces();
-    if (this.#pieces.length > 0 || this.#sending !== undefined) return;
-    if (this.#runBuffer === NOTHING) return;
-    const buffer = this.#runBuffer;
-    this.#runBuffer = NOTHING;
-    this.#write(buffer, this.#runStart, this.#runEnd);
-    this.#runStart = 0;
-    this.#runEnd = 0;
+    if (this.#pieces.length === 0) {
+      const length = this.#runEnd - this.#runStart;
+      if (length === 0) return;
+      if (length <= WRITE_BYTES_MAX && this.#socket.writableLength === 0) return this.#sendRun();
+    }
+    this.#cut(undefined);
+    if (!this.#isAwaitingSocket) this.#sendPieces();
+    if (this.#isAwaitingSocket) this.#copyRest();
   }
 
-  /** The connection is gone: nothing is sent any more. */
+  /** The connection is gone: nothing is sent any more. What the socket has it gives back itself. */
   drop(): void {
     this.#cut(undefined);
-    for (const piece of this.#pieces) {
-      if (piece.pinned === undefined) this.#arena.closeRun(piece.bytes, true);
-      else piece.pinned.release();
-    }
-    this.#pieces = [];
+    const kept = this.#isAwaitingSocket ? 1 : 0;
+    for (const piece of this.#pieces.splice(kept)) this.#finish(piece);
+    for (const piece of this.#pieces) piece.start = piece.end;
     this.#pieceBytes = 0;
     this.heldCount = 0;
   }
 
-  #flushPieces(): void {
-    const { hold } = this.#slot;
+  /** The usual case: one short run, and a client that takes what it is sent. */
+  #sendRun(): void {
+    const buffer = this.#runBuffer;
+    this.#runBuffer = NOTHING;
+    this.#hand(buffer, this.#runStart, this.#runEnd);
+    this.#arena.closeRun(buffer, this.#socket.writableLength === 0);
+    this.#runStart = 0;
+    this.#runEnd = 0;
+  }
+
+  #sendPieces(): void {
+    const { hold } = this.#host;
     let sent = 0;
     for (const piece of this.#pieces) {
       if (piece.dependence !== undefined) {
         if (hold !== undefined && isHeld(hold, piece.dependence)) break;
+        piece.dependence = undefined;
         this.heldCount--;
       }
+      if (!this.#send(piece)) break;
+      this.#finish(piece);
       sent++;
-      if (piece.pinned !== undefined) {
-        this.#sending = piece;
-        break;
-      }
-      this.#pieceBytes -= piece.end - piece.start;
-      this.#write(piece.bytes, piece.start, piece.end);
     }
     this.#pieces.splice(0, sent);
-    if (this.#sending !== undefined) this.#sendPinned(this.#sending);
   }
 
-  #sendPinned(piece: Piece): void {
-    const end = Math.min(piece.end, piece.start + PINNED_WRITE_BYTES_MAX);
-    const bytes = piece.bytes.subarray(piece.start, end);
-    this.#pieceBytes -= bytes.length;
-    piece.start = end;
-    this.#socket.write(bytes, (error) => {
-      if (error == null && piece.start < piece.end) return this.#sendPinned(piece);
-      this.#pieceBytes -= piece.end - piece.start;
-      this.#sending = undefined;
-      piece.pinned?.release();
-      this.#onSent();
-    });
+  /**
+   * Hands over the piece as far as the client takes it. False: then the socket tells when it has the
+   * last part handed over. A pinned one must stay until then even where nothing is behind it.
+   */
+  #send(piece: Piece): boolean {
+    while (piece.start < piece.end) {
+      const start = piece.start;
+      piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
+      this.#pieceBytes -= piece.start - start;
+      if (piece.pinned === undefined && this.#socket.writableLength === 0) {
+        this.#hand(piece.bytes, start, piece.start);
+      } else {
+        this.#isAwaitingSocket = true;
+        this.#handedBytes += piece.start - start;
+        this.#socket.write(piece.bytes.subarray(start, piece.start), this.#socketOnTaken);
+        return false;
+      }
+    }
+    return true;
   }
 
-  #write(buffer: Buffer, start: number, end: number): void {
+  #hand(buffer: Buffer, start: number, end: number): void {
+    this.#handedBytes += end - start;
     this.#socket.write(buffer.subarray(start, end));
-    this.#arena.closeRun(buffer, this.#socket.writableLength === 0);
+  }
+
+  #onTaken(error: Error | null | undefined): void {
+    this.#isAwaitingSocket = false;
+    const [first] = this.#pieces;
+    if (first !== undefined && (error != null || first.start === first.end)) {
+      this.#pieces.shift();
+      this.#pieceBytes -= first.end - first.start;
+      this.#finish(first);
+    }
+    this.#onSent();
+  }
+
+  /** Nothing of the piece is needed any more. */
+  #finish(piece: Piece): void {
+    if (piece.pinned !== undefined) piece.pinned.release();
+    else if (piece.runStart >= 0) {
+      this.#arena.closeRun(piece.bytes, this.#socket.writableLength === 0);
+    } else {
+      this.#copiedBytes -= piece.bytes.length;
+      this.#host.inFlight.give(piece.bytes.length);
+    }
+  }
+
+  /** The client is slow: what lies in the arena is copied, but for what the socket has already. */
+  #copyRest(): void {
+    for (const piece of this.#pieces) {
+      if (piece.runStart < 0) continue;
+      const copy = Buffer.from(piece.bytes.subarray(piece.start, piece.end));
+      this.#arena.closeRun(piece.bytes, piece.start === piece.runStart);
+      piece.bytes = copy;
+      piece.start = 0;
+      piece.end = copy.length;
+      piece.runStart = -1;
+      this.#copiedBytes += copy.length;
+      this.#host.inFlight.overdraw(copy.length);
+    }
   }
 
   /** Ends the run: what is in it becomes a piece. */
@@ -157,7 +230,7 @@ export class Outbox {
     this.#runBuffer = NOTHING;
     this.#runStart = 0;
     this.#runEnd = 0;
-    this.#push({ bytes, start, end, pinned: undefined, dependence });
+    this.#push({ bytes, start, end, pinned: undefined, runStart: start, dependence });
   }
 
   #push(piece: Piece): void {
@@ -166,12 +239,15 @@ export class Outbox {
   }
 }
 
+/** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
 interface Piece {
-  readonly bytes: Buffer;
+  bytes: Buffer;
   start: number;
-  readonly end: number;
+  end: number;
   readonly pinned: Pinned | undefined;
-  readonly dependence: Dependence | undefined;
+  /** Where it begins in the arena; -1 elsewhere. */
+  runStart: number;
+  dependence: Dependence | undefined;
 }
 
 /** The sequences that an answer waits for: one partition's, or those of all from 0. */

@@ -10,6 +10,7 @@ import assert from 'node:assert';
 import { Span } from '../base/span.ts';
 import { Body } from './body.ts';
 import { Head } from './head.ts';
+import type { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import {
   DATA_AFTER_CLOSE,
@@ -70,10 +71,11 @@ export class RequestParser implements ParserListener {
   #framingPosition = 0;
   #framingBytes = 0;
 
-  constructor(limits: HttpLimits) {
+  /** Contents under way are taken out of the budget. */
+  constructor(limits: HttpLimits, inFlight: InFlightBudget) {
     this.#headerBytesMax = limits.headerBytesMax;
     this.#head = new Head(this.request, limits);
-    this.body = new Body(this.request.body, limits.bodyBytesMax);
+    this.body = new Body(this.request.body, limits.bodyBytesMax, inFlight);
     this.#pointer = this.#llhttp.allocate();
   }
 

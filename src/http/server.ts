@@ -6,13 +6,15 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { Clock } from '../base/clock.ts';
 import type { Application, ResponseHold } from './application.ts';
 import { OutputArena } from './arena.ts';
-import { Connection, LINGER_MS } from './connection.ts';
+import { Connection } from './connection.ts';
 import { Deadlines } from './deadlines.ts';
+import { InFlightBudget } from './in-flight.ts';
 import { READ_BYTES_MAX } from './intake.ts';
 import type { HttpLimits } from './limits.ts';
-import type { HoldSlot } from './outbox.ts';
+import type { OutboxHost } from './outbox.ts';
 import type { Request } from './request.ts';
-import { statusLine } from './status.ts';
+import type { TimeSource } from './time-limits.ts';
+import { TurnedAway } from './turned-away.ts';
 
 export interface HttpServerOptions {
   readonly application: Application;
@@ -22,12 +24,13 @@ export interface HttpServerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-export class HttpServer implements HoldSlot {
+export class HttpServer implements OutboxHost, TimeSource {
   readonly application: Application;
   readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
   readonly arena = new OutputArena();
+  readonly inFlight: InFlightBudget;
   /** Time limits of connections, and of what is to become one. */
   readonly deadlines: Deadlines;
   /** The time of this turn, in milliseconds of the clock. */
@@ -42,7 +45,10 @@ export class HttpServer implements HoldSlot {
   hold: ResponseHold | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
+  /** When it did, in milliseconds of the clock; Infinity before. */
+  drainedMs = Number.POSITIVE_INFINITY;
   readonly #server: Server;
+  readonly #turnedAway: TurnedAway;
   readonly #connections = new Set<Connection>();
   /** Connections with answers that are held back. */
   readonly #held = new Set<Connection>();
@@ -53,6 +59,8 @@ export class HttpServer implements HoldSlot {
     this.limits = options.limits;
     this.clock = options.clock;
     this.onFailure = options.onFailure;
+    this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
+    this.#turnedAway = new TurnedAway(this.clock);
     this.deadlines = new Deadlines(this.clock);
     const socketOptions = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true };
     this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
@@ -95,12 +103,15 @@ export class HttpServer implements HoldSlot {
    */
   drain(): Promise<void> {
     this.isDraining = true;
+    this.tick();
+    this.drainedMs = this.nowMs;
     this.#server.close();
     const closed = new Promise<void>((resolve) => {
       this.#onAllClosed = resolve;
       if (this.#connections.size === 0) resolve();
     });
     const end = (): void => {
+      this.tick();
       for (const connection of this.#connections) connection.drain();
     };
     this.clock.endOfTurn(() => this.clock.endOfTurn(() => this.clock.endOfTurn(end)));
@@ -111,6 +122,7 @@ export class HttpServer implements HoldSlot {
   abort(): number {
     const count = this.#connections.size;
     for (const connection of this.#connections) connection.destroy();
+    this.#turnedAway.destroy();
     return count;
   }
 
@@ -128,21 +140,13 @@ export class HttpServer implements HoldSlot {
   }
 
   #onConnection(socket: Socket): void {
-    if (this.connectionCount >= this.limits.connectionsMax) this.#turnAway(socket);
-    else this.#connections.add(new Connection(this, socket));
-  }
-
-  /** One connection too many: told so, and closed. */
-  #turnAway(socket: Socket): void {
-    const message = `Cannot take another connection: ${this.limits.connectionsMax} are open`;
-    const body = JSON.stringify({ status: 'fail', message });
+    const { connectionsMax } = this.limits;
+    if (this.connectionCount < connectionsMax) {
+      this.#connections.add(new Connection(this, socket));
+      return;
+    }
+    const message = `Cannot take another connection: ${connectionsMax} are open`;
     this.tick();
-    socket.on('error', () => socket.destroy());
-    socket.resume();
-    socket.end(
-      `${statusLine(503)}${this.arena.dateLine}Content-Type: application/json\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    );
-    this.clock.after(LINGER_MS, () => socket.destroy());
+    this.#turnedAway.add(socket, message, this.arena.dateLine);
   }
 }

@@ -1,0 +1,109 @@
+/**
+ * What a client has sent behind a request that waits: kept as bytes, as nothing of it may take effect
+ * yet. Bounded in bytes, and in requests where these wait for a condition. They are counted by a
+ * parser of its own, once there are enough bytes that there may be too many of them.
+ */
+import { type Llhttp, llhttp, OK, PAUSED_UPGRADE, type ParserListener } from './llhttp.ts';
+
+/** The most that is kept, in bytes: not more than the parser takes at once. */
+const BACKLOG_BYTES_MAX = 65536;
+/** `GET / HTTP/1.0` with its line ends and the empty line. */
+const REQUEST_BYTES_MIN = 18;
+
+export class Backlog {
+  /** Bytes kept. */
+  bytes = 0;
+  #chunks: Buffer[] = [];
+  #counter: RequestCounter | undefined;
+
+  /** Keeps a copy. False: that makes more bytes than are kept. */
+  add(bytes: Buffer, start: number, end: number): boolean {
+    this.bytes += end - start;
+    if (this.bytes > BACKLOG_BYTES_MAX) return false;
+    const chunk = Buffer.from(bytes.subarray(start, end));
+    this.#chunks.push(chunk);
+    this.#counter?.read(chunk);
+    return true;
+  }
+
+  /** Whether more than so many whole requests are kept. */
+  hasMoreThan(requests: number): boolean {
+    if (this.bytes < requests * REQUEST_BYTES_MIN) return false;
+    if (this.#counter === undefined) {
+      this.#counter = new RequestCounter();
+      for (const chunk of this.#chunks) this.#counter.read(chunk);
+    }
+    return this.#counter.count > requests;
+  }
+
+  /** Hands out what was kept, in one piece. */
+  take(): Buffer {
+    const [first] = this.#chunks;
+    const bytes = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks);
+    this.clear();
+    return bytes;
+  }
+
+  clear(): void {
+    this.bytes = 0;
+    this.#chunks = [];
+    this.#counter?.free();
+    this.#counter = undefined;
+  }
+}
+
+/** Counts whole requests, up to bytes that are none. */
+class RequestCounter implements ParserListener {
+  count = 0;
+  readonly #llhttp: Llhttp = llhttp();
+  readonly #pointer = this.#llhttp.allocate();
+  #isBroken = false;
+
+  read(bytes: Buffer): void {
+    if (this.#isBroken) return;
+    this.#llhttp.load(undefined, bytes, 0, bytes.length);
+    let at = 0;
+    while (at < bytes.length) {
+      const result = this.#llhttp.execute(this.#pointer, this, at, bytes.length);
+      if (result === OK) return;
+      if (result !== PAUSED_UPGRADE) {
+        this.#isBroken = true;
+        return;
+      }
+      at = this.#llhttp.resumeAfterUpgrade(this.#pointer);
+    }
+  }
+
+  free(): void {
+    this.#llhttp.free(this.#pointer);
+  }
+
+  onMessageBegin(): number {
+    return OK;
+  }
+
+  onTarget(): number {
+    return OK;
+  }
+
+  onFieldName(): number {
+    return OK;
+  }
+
+  onFieldValue(): number {
+    return OK;
+  }
+
+  onHeadersComplete(): number {
+    return OK;
+  }
+
+  onBody(): number {
+    return OK;
+  }
+
+  onMessageComplete(): number {
+    this.count++;
+    return OK;
+  }
+}

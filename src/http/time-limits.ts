@@ -1,0 +1,133 @@
+/**
+ * The time limits of one connection. Its client is waited for in two ways: for what it is to send
+ * (the next request, the rest of a head, of content, or its end), and for its taking what was sent.
+ * Each has a limit, counted from the last progress.
+ *
+ * Progress only notes the time. The deadline set is moved where it would come too late, and where it
+ * comes too early it is set anew: so a request that comes and is answered at once moves nothing.
+ */
+import type { Deadlines, Timed } from './deadlines.ts';
+import type { HttpLimits } from './limits.ts';
+
+/** How long a half-closed connection is read, in milliseconds. */
+const END_MS = 2000;
+/** While the server drains a client that is silent this long has its say, in milliseconds. */
+const DRAIN_MS = 5000;
+
+/** What the client is to send. */
+export const NOTHING = 0;
+export const REQUEST = 1;
+export const HEAD = 2;
+export const CONTENT = 3;
+export const END = 4;
+
+export type Awaited = 0 | 1 | 2 | 3 | 4;
+
+/** What the limits of a server's connections share. */
+export interface TimeSource {
+  readonly limits: HttpLimits;
+  readonly deadlines: Deadlines;
+  /** The time of this turn, in milliseconds. */
+  readonly nowMs: number;
+  /** When the server began to drain; Infinity before. */
+  readonly drainedMs: number;
+}
+
+export class TimeLimits {
+  readonly #source: TimeSource;
+  readonly #place: number;
+  #awaited: Awaited = REQUEST;
+  #awaitedSinceMs: number;
+  #isSending = false;
+  #sendingSinceMs = 0;
+  /** What the client had taken by then, in bytes. */
+  #takenBytes = 0;
+  /** When the owner is told; Infinity: not set. */
+  #deadlineMs = Number.POSITIVE_INFINITY;
+
+  /** The owner is told when a limit may have passed; then it calls check. */
+  constructor(source: TimeSource, owner: Timed) {
+    this.#source = source;
+    this.#awaitedSinceMs = source.nowMs;
+    this.#place = source.deadlines.enter(owner);
+    this.#set();
+  }
+
+  /** What the client is to send from now on; `hasMoved`: it has sent some of it. */
+  await(awaited: Awaited, hasMoved: boolean): void {
+    if (awaited !== this.#awaited) {
+      this.#awaited = awaited;
+      this.#awaitedSinceMs = this.#source.nowMs;
+      this.#set();
+    } else if (hasMoved) this.#awaitedSinceMs = this.#source.nowMs;
+  }
+
+  /** Whether the client is to take what it is sent, and how many bytes it has taken in all. */
+  sends(isSending: boolean, takenBytes: number): void {
+    const wasSending = this.#isSending;
+    this.#isSending = isSending;
+    if (!isSending || (wasSending && takenBytes === this.#takenBytes)) return;
+    this.#sendingSinceMs = this.#source.nowMs;
+    this.#takenBytes = takenBytes;
+    if (!wasSending) this.#set();
+  }
+
+  /** The deadline has come: whether a limit has passed. If not, it is set to when one may. */
+  check(): boolean {
+    this.#deadlineMs = Number.POSITIVE_INFINITY;
+    if (this.isReaderLate || this.isSenderLate) return true;
+    this.#set();
+    return false;
+  }
+
+  /** Whether the client has taken nothing for too long. */
+  get isReaderLate(): boolean {
+    return this.#readerDueMs <= this.#source.nowMs;
+  }
+
+  /** Whether the client has not sent for too long what it is to send. */
+  get isSenderLate(): boolean {
+    return this.#senderDueMs <= this.#source.nowMs;
+  }
+
+  /** The server drains. */
+  shorten(): void {
+    this.#set();
+  }
+
+  leave(): void {
+    this.#source.deadlines.leave(this.#place);
+  }
+
+  #set(): void {
+    const dueMs = Math.min(this.#readerDueMs, this.#senderDueMs);
+    if (dueMs >= this.#deadlineMs) return;
+    this.#deadlineMs = dueMs;
+    this.#source.deadlines.set(this.#place, dueMs);
+  }
+
+  get #readerDueMs(): number {
+    if (!this.#isSending) return Number.POSITIVE_INFINITY;
+    return this.#sendingSinceMs + this.#source.limits.writeProgressTimeoutSeconds * 1000;
+  }
+
+  get #senderDueMs(): number {
+    const sinceMs = this.#awaitedSinceMs;
+    if (this.#awaited === NOTHING) return Number.POSITIVE_INFINITY;
+    const dueMs = sinceMs + limitMs(this.#awaited, this.#source.limits);
+    return Math.min(dueMs, Math.max(sinceMs, this.#source.drainedMs) + DRAIN_MS);
+  }
+}
+
+function limitMs(awaited: Awaited, limits: HttpLimits): number {
+  switch (awaited) {
+    case REQUEST:
+      return limits.keepAliveTimeoutSeconds * 1000;
+    case HEAD:
+      return limits.headerTimeoutSeconds * 1000;
+    case CONTENT:
+      return limits.bodyProgressTimeoutSeconds * 1000;
+    default:
+      return END_MS;
+  }
+}

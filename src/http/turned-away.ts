@@ -1,0 +1,47 @@
+/**
+ * Connections beyond the limit: each is told so and closed. It is read for a while, so that no reset
+ * overtakes the answer; where many come at once, those that are too many for that are just closed.
+ */
+import type { Socket } from 'node:net';
+import type { Clock } from '../base/clock.ts';
+import { statusLine } from './status.ts';
+
+/** How long one is read, in milliseconds. */
+const READ_MS = 2000;
+/** How many are read at a time. */
+const READ_COUNT_MAX = 128;
+
+export class TurnedAway {
+  readonly #clock: Clock;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Answers 503 with the reason and ends the connection. `dateLine`: the Date field. */
+  add(socket: Socket, message: string, dateLine: string): void {
+    const body = JSON.stringify({ status: 'fail', message });
+    const answer =
+      `${statusLine(503)}${dateLine}Content-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
+    socket.on('error', () => socket.destroy());
+    if (this.#sockets.size >= READ_COUNT_MAX) {
+      socket.end(answer, () => socket.destroy());
+      return;
+    }
+    this.#sockets.add(socket);
+    const timer = this.#clock.after(READ_MS, () => socket.destroy());
+    socket.on('close', () => {
+      timer.cancel();
+      this.#sockets.delete(socket);
+    });
+    socket.resume();
+    socket.end(answer);
+  }
+
+  /** Cuts them off. */
+  destroy(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
