@@ -3,37 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ResponseHold } from '../../src/http/application.ts';
-import { FakeSocket } from './fake-socket.ts';
-import { type ReadResponse, readResponses } from './response-reader.ts';
+import { client, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
-const LIVE = 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\n\r\n';
 const MEBIBYTE = 1048576;
-
-function poll(queue: string, seconds = 30): string {
-  return `DELETE /grid/rest/queues/${queue}/${seconds} HTTP/1.1\r\nHost: x\r\n\r\n`;
-}
-
-function post(path: string, body: string): string {
-  return `POST /grid/rest/${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-}
-
-function get(path: string): string {
-  return `GET /grid/rest/${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
-}
-
-function client(server = createTestServer()) {
-  const socket = new FakeSocket();
-  const connection = server.connect(socket);
-  return {
-    ...server,
-    socket,
-    connection,
-    statuses: () => readResponses(socket.text).map(({ status }) => status),
-    responses: (): ReadResponse[] => readResponses(socket.text),
-    another: () => client(server),
-  };
-}
 
 describe('a request that waits', () => {
   it('holds back what stands behind it, and all are answered in order', () => {
@@ -190,7 +163,7 @@ describe('content that is announced', () => {
 });
 
 describe('back-pressure', () => {
-  it('stops running requests while a client takes nothing, and goes on when it does', () => {
+  it('stops running requests while a client takes nothing, and goes on when it does', async () => {
     const { socket, statuses, another, server } = client(createTestServer({ bodyBytesMax: 65536 }));
     another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
     let run = 0;
@@ -200,6 +173,7 @@ describe('back-pressure', () => {
     assert(socket.isPaused);
     assert(run >= 16 && run < 30, `${run} run`);
     socket.unstick();
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
     assert(!socket.isPaused);
     assert.equal(statuses().length, 40);
   });
@@ -335,7 +309,7 @@ describe('draining', () => {
     assert(busy.socket.writableEnded);
   });
 
-  it('ends a connection whose client was slow to take its answers once they are taken', () => {
+  it('ends a connection whose client was slow to take its answers once they are taken', async () => {
     const { socket, connection, server, another } = client(
       createTestServer({ bodyBytesMax: 65536 }),
     );
@@ -347,6 +321,7 @@ describe('draining', () => {
     connection.drain();
     assert(!socket.writableEnded);
     socket.unstick();
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
     assert(socket.writableEnded);
   });
 

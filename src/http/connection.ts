@@ -353,6 +353,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
   }
 
   #send(): void {
+    this.#server.tick();
     if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 

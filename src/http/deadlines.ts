@@ -9,9 +9,6 @@ import { grown } from '../base/grown.ts';
 import { TicketTable } from '../base/ticket-table.ts';
 import { TimerWheel } from '../base/timer-wheel.ts';
 
-/** How exact deadlines are, in milliseconds: limits are whole seconds. */
-const TICK_MS = 10;
-
 /** What is under a time limit. */
 export interface Timed {
   /** The deadline set last has come; none is set any more. */
@@ -26,7 +23,7 @@ export class Deadlines {
   #ids = new Float64Array(this.#table.capacity);
 
   constructor(clock: Clock) {
-    this.#wheel = new TimerWheel(clock, (place) => this.#onDue(place), TICK_MS);
+    this.#wheel = new TimerWheel(clock, (place) => this.#onDue(place));
   }
 
   /** Deadlines that have not come. */

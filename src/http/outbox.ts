@@ -160,15 +160,15 @@ export class Outbox {
   }
 
   /**
-   * Hands over the piece as far as the client takes it. False: then the socket tells when it has the
-   * last part handed over. A pinned one must stay until then even where nothing is behind it.
+   * Hands over the piece as far as the client takes it. False: then the socket tells when the last
+   * part handed over has been taken; until then a pinned one must stay, and a slow client waits.
    */
   #send(piece: Piece): boolean {
     while (piece.start < piece.end) {
       const start = piece.start;
       piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
       this.#pieceBytes -= piece.start - start;
-      if (piece.pinned === undefined && this.#socket.writableLength === 0) {
+      if (piece.runStart >= 0 && this.#socket.writableLength === 0) {
         this.#hand(piece.bytes, start, piece.start);
       } else {
         this.#isAwaitingSocket = true;

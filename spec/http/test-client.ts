@@ -1,0 +1,37 @@
+/** A client of a test server on a socket in memory, and the requests that specs send. */
+import { FakeSocket } from './fake-socket.ts';
+import { type ReadResponse, readResponses } from './response-reader.ts';
+import { createTestServer } from './test-server.ts';
+
+export const LIVE = 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+
+export function poll(queue: string, seconds = 30): string {
+  return `DELETE /grid/rest/queues/${queue}/${seconds} HTTP/1.1\r\nHost: x\r\n\r\n`;
+}
+
+export function get(path: string): string {
+  return `GET /grid/rest/${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+}
+
+export function post(path: string, body: string): string {
+  return postHead(path, body.length) + body;
+}
+
+/** A POST up to its content. */
+export function postHead(path: string, length: number, fieldLines = ''): string {
+  const fields = `${fieldLines}Content-Length: ${length}\r\n`;
+  return `POST /grid/rest/${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`;
+}
+
+export function client(server = createTestServer()) {
+  const socket = new FakeSocket();
+  const connection = server.connect(socket);
+  return {
+    ...server,
+    socket,
+    connection,
+    statuses: () => readResponses(socket.text).map(({ status }) => status),
+    responses: (): ReadResponse[] => readResponses(socket.text),
+    another: () => client(server),
+  };
+}

@@ -1,0 +1,296 @@
+/** How long a connection waits for its client, on both sides of each limit. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
+import { createTestServer } from './test-server.ts';
+
+const HEAD_MS = 10_000;
+const CONTENT_MS = 10_000;
+const WRITE_MS = 30_000;
+const IDLE_MS = 75_000;
+const DRAIN_MS = 5000;
+
+describe('the time limit of an idle connection', () => {
+  it('counts from its beginning', () => {
+    const { socket, clock } = client();
+    clock.advance(IDLE_MS - 1);
+    assert(!socket.writableEnded);
+    clock.advance(1);
+    assert(socket.writableEnded);
+    assert.equal(socket.text, '');
+    clock.advance(2000);
+    assert(socket.isDestroyed);
+  });
+
+  it('counts from the last answer', () => {
+    const { socket, clock } = client();
+    for (let request = 0; request < 3; request++) {
+      clock.advance(IDLE_MS - 1);
+      socket.receive(LIVE);
+    }
+    clock.advance(IDLE_MS - 1);
+    assert(!socket.writableEnded);
+    clock.advance(1);
+    assert(socket.writableEnded);
+  });
+
+  it('counts from the answer of a poll that waited longer', () => {
+    const { socket, clock, statuses } = client();
+    socket.receive(poll('q', 200));
+    clock.advance(200_000);
+    assert.deepEqual(statuses(), [204]);
+    clock.advance(IDLE_MS - 1);
+    assert(!socket.writableEnded);
+    clock.advance(1);
+    assert(socket.writableEnded);
+  });
+
+  it('is the setting', () => {
+    const { socket, clock } = client(createTestServer({ keepAliveTimeoutSeconds: 2 }));
+    clock.advance(1999);
+    assert(!socket.writableEnded);
+    clock.advance(1);
+    assert(socket.writableEnded);
+  });
+});
+
+describe('the time limit of a head', () => {
+  it('counts from its first byte, whatever comes meanwhile: 408, and the end', () => {
+    const { socket, clock, responses } = client();
+    clock.advance(IDLE_MS - 1);
+    socket.receive('GET /grid/health/live HTTP/1.1\r\n');
+    for (let line = 0; line < 9; line++) {
+      clock.advance(1000);
+      socket.receive(`X-${line}: y\r\n`);
+    }
+    clock.advance(999);
+    assert.equal(socket.text, '');
+    clock.advance(1);
+    assert.equal(responses()[0]?.status, 408);
+    assert.equal(responses()[0]?.fields.get('connection'), 'close');
+    assert.equal(responses()[0]?.fields.get('content-length'), '0');
+    assert(socket.writableEnded);
+  });
+
+  it('does not end one that is complete in time', () => {
+    const { socket, clock, statuses } = client();
+    socket.receive(LIVE.slice(0, 5));
+    clock.advance(HEAD_MS - 1);
+    socket.receive(LIVE.slice(5));
+    clock.advance(IDLE_MS - 1);
+    assert.deepEqual(statuses(), [200]);
+    assert(!socket.writableEnded);
+  });
+
+  it('counts anew for each request', () => {
+    const { socket, clock, statuses } = client();
+    socket.receive(LIVE.slice(0, 5));
+    for (let request = 0; request < 5; request++) {
+      clock.advance(HEAD_MS - 1);
+      socket.receive(LIVE.slice(5) + LIVE.slice(0, 5));
+    }
+    assert.deepEqual(statuses(), [200, 200, 200, 200, 200]);
+    clock.advance(HEAD_MS);
+    assert.equal(statuses()[5], 408);
+  });
+
+  it('does not run behind a poll that waits', () => {
+    const { socket, clock, statuses } = client();
+    socket.receive(poll('q', 60) + LIVE.slice(0, 5));
+    clock.advance(60_000);
+    assert.deepEqual(statuses(), [204]);
+    clock.advance(HEAD_MS - 1);
+    socket.receive(LIVE.slice(5));
+    assert.deepEqual(statuses(), [204, 200]);
+  });
+
+  it('does not run while reading is paused', async () => {
+    const { socket, clock, another, statuses } = client(createTestServer({ bodyBytesMax: 65536 }));
+    another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
+    socket.isStuck = true;
+    socket.receive(get('maps/m/k').repeat(40) + LIVE.slice(0, 5));
+    assert(socket.isPaused);
+    clock.advance(WRITE_MS - 1);
+    socket.unstick();
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    assert(!socket.isPaused);
+    clock.advance(HEAD_MS - 1);
+    socket.receive(LIVE.slice(5));
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    assert.equal(statuses().length, 41);
+  });
+});
+
+describe('the time limit of content', () => {
+  it('counts from its last byte: 408, and the end', () => {
+    const { socket, clock, responses } = client();
+    socket.receive(postHead('maps/m/k', 5));
+    for (const byte of 'abcd') {
+      clock.advance(CONTENT_MS - 1);
+      socket.receive(byte);
+    }
+    clock.advance(CONTENT_MS - 1);
+    assert.equal(socket.text, '');
+    clock.advance(1);
+    assert.equal(responses()[0]?.status, 408);
+    assert.equal(responses()[0]?.fields.get('connection'), 'close');
+    assert(socket.writableEnded);
+  });
+
+  it('counts from its head when nothing comes', () => {
+    const { socket, clock, statuses } = client();
+    socket.receive(postHead('maps/m/k', 5));
+    clock.advance(CONTENT_MS - 1);
+    assert.deepEqual(statuses(), []);
+    clock.advance(1);
+    assert.deepEqual(statuses(), [408]);
+  });
+
+  it('is not kept off with framing or trailers', () => {
+    const { socket, clock, statuses } = client();
+    const chunked = 'Transfer-Encoding: chunked\r\n\r\n';
+    socket.receive(`POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\n${chunked}`);
+    socket.receive('1;');
+    for (let second = 0; second < 9; second++) {
+      clock.advance(1000);
+      socket.receive('x');
+    }
+    clock.advance(1000);
+    assert.deepEqual(statuses(), [408]);
+  });
+
+  it('ends a connection whose unwanted content stays away, without another answer', () => {
+    const { socket, clock, statuses } = client();
+    socket.receive(postHead('nowhere', 5));
+    clock.advance(CONTENT_MS - 1);
+    assert(!socket.writableEnded);
+    clock.advance(1);
+    assert.deepEqual(statuses(), [404]);
+    assert(socket.writableEnded);
+  });
+
+  it('counts from when 100 Continue has been taken', () => {
+    const { socket, clock, statuses } = client();
+    socket.isStuck = true;
+    socket.receive(LIVE + postHead('maps/m/k', 5, 'Expect: 100-continue\r\n'));
+    clock.advance(WRITE_MS - 1);
+    assert(!socket.isDestroyed);
+    socket.unstick();
+    clock.advance(CONTENT_MS - 1);
+    assert.deepEqual(statuses(), [200, 100]);
+    clock.advance(1);
+    assert.deepEqual(statuses(), [200, 100, 408]);
+  });
+});
+
+describe('the time limit of taking answers', () => {
+  /** A client that takes nothing of ten values of 64 KiB. */
+  function reader() {
+    const reading = client(createTestServer({ bodyBytesMax: 65536 }));
+    reading.another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
+    reading.socket.isStuck = true;
+    reading.socket.receive(get('maps/m/k').repeat(10));
+    return reading;
+  }
+
+  it('closes a connection that takes nothing', () => {
+    const { socket, clock } = reader();
+    clock.advance(WRITE_MS - 1);
+    assert(!socket.isDestroyed);
+    clock.advance(1);
+    assert(socket.isDestroyed);
+  });
+
+  it('counts anew from each piece taken, which are 64 KiB at most', () => {
+    const { socket, clock } = reader();
+    assert(socket.writableLength <= 2 * 65536);
+    socket.take();
+    for (let piece = 0; piece < 9; piece++) {
+      clock.advance(WRITE_MS - 1);
+      socket.take();
+      assert(socket.writableLength <= 65536);
+    }
+    clock.advance(WRITE_MS - 1);
+    assert(!socket.isDestroyed);
+    clock.advance(1);
+    assert(socket.isDestroyed);
+  });
+
+  it('counts for a single small answer, too, and is over when it is taken', () => {
+    const [late, inTime] = [client(), client()];
+    for (const { socket } of [late, inTime]) {
+      socket.isStuck = true;
+      socket.receive(LIVE);
+    }
+    late.clock.advance(WRITE_MS);
+    assert(late.socket.isDestroyed);
+    inTime.clock.advance(WRITE_MS - 1);
+    inTime.socket.take();
+    inTime.clock.advance(IDLE_MS - 1);
+    assert(!inTime.socket.isDestroyed);
+  });
+
+  it('goes before that of an idle connection', () => {
+    const { socket, clock } = client(createTestServer({ keepAliveTimeoutSeconds: 1 }));
+    socket.isStuck = true;
+    socket.receive(LIVE);
+    clock.advance(WRITE_MS - 1);
+    assert(!socket.writableEnded);
+    clock.advance(1);
+    assert(socket.isDestroyed);
+  });
+});
+
+describe('a server that drains', () => {
+  it('lets go after five seconds of requests whose clients have fallen silent', () => {
+    const { socket, clock, server, connection, statuses, another } = client();
+    const head = another();
+    socket.receive(postHead('maps/m/k', 5));
+    head.socket.receive(LIVE.slice(0, 9));
+    clock.advance(3000);
+    server.isDraining = true;
+    server.drainedMs = clock.now();
+    for (const each of [connection, head.connection]) each.drain();
+    clock.advance(DRAIN_MS - 1);
+    assert.deepEqual([statuses(), head.statuses()], [[], []]);
+    clock.advance(1);
+    assert.deepEqual([statuses(), head.statuses()], [[408], [408]]);
+  });
+
+  it('takes content that goes on coming', () => {
+    const { socket, clock, server, connection, statuses } = client();
+    socket.receive(postHead('maps/m/k', 3));
+    server.isDraining = true;
+    server.drainedMs = clock.now();
+    connection.drain();
+    for (const byte of 'abc') {
+      clock.advance(DRAIN_MS - 1);
+      socket.receive(byte);
+    }
+    assert.deepEqual(statuses(), [200]);
+    assert(socket.writableEnded);
+  });
+});
+
+describe('a connection', () => {
+  it('leaves no deadline behind', () => {
+    const server = createTestServer();
+    const clients = Array.from({ length: 20 }, () => client(server));
+    for (const [index, { socket }] of clients.entries()) socket.receive(LIVE.slice(0, index * 2));
+    assert.equal(server.server.deadlines.count, 20);
+    for (const { socket } of clients) socket.destroy();
+    assert.equal(server.server.deadlines.count, 0);
+    assert.equal(server.clock.timerCount, 0);
+  });
+
+  it('moves no deadline for a request that is answered at once', () => {
+    const { socket, clock } = client();
+    const dueMs = clock.nextDueMs;
+    for (let request = 0; request < 10; request++) {
+      clock.advance(1000);
+      socket.receive(LIVE + post('maps/m/k', 'v'));
+    }
+    assert.equal(clock.nextDueMs, dueMs);
+  });
+});
