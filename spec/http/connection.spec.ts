@@ -70,6 +70,26 @@ describe('a request that waits', () => {
     assert(beyond.socket.isDestroyed);
   });
 
+  it('closes the connection when more than pipeline-max requests come behind it', () => {
+    const limits = { pipelineMax: 10 };
+    for (const request of [LIVE, post('maps/m/k', 'value')]) {
+      for (const pieces of [1, 1000]) {
+        const { socket, another, statuses, clock } = client(createTestServer(limits));
+        const bytes = poll('q') + request.repeat(10) + request.slice(0, -1);
+        const step = Math.ceil(bytes.length / pieces);
+        for (let at = 0; at < bytes.length; at += step) socket.receive(bytes.slice(at, at + step));
+        assert(!socket.isDestroyed);
+        const beyond = another();
+        beyond.socket.receive(bytes);
+        beyond.socket.receive(request.slice(-1));
+        assert(beyond.socket.isDestroyed);
+        another().socket.receive(post('queues/q', 'item'));
+        clock.settle();
+        assert.equal(statuses().length, 11);
+      }
+    }
+  });
+
   it('keeps the polls of one connection in order', () => {
     const { socket, responses, another, clock } = client();
     const offerer = another();

@@ -1,0 +1,205 @@
+/** The budget for bytes in flight over all connections: who gets some, who is refused, who must go. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
+import { createTestServer } from './test-server.ts';
+
+const PATIENCE_MS = 5000;
+
+/** Contents of up to 1,000 bytes, and room for 2,000. */
+function crowd() {
+  return client(createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 2000 }));
+}
+
+describe('content under way', () => {
+  it('is refused 503 when its announced length does not fit, and taken when it does', () => {
+    const { socket, another } = crowd();
+    const [second, beyond, within] = [another(), another(), another()];
+    socket.receive(`${postHead('maps/m/k', 1000)}x`);
+    second.socket.receive(postHead('maps/m/k', 500));
+    beyond.socket.receive(`${postHead('maps/m/k', 501)}x`);
+    assert.equal(beyond.responses()[0]?.status, 503);
+    assert.match(beyond.responses()[0]?.body ?? '', /^{"status":"fail","message":".* 2000 bytes/);
+    within.socket.receive(postHead('maps/m/k', 500));
+    within.socket.receive('v'.repeat(500));
+    assert.deepEqual(within.statuses(), [200]);
+    assert.deepEqual(second.statuses(), []);
+  });
+
+  it('that was refused is dropped, and the connection goes on', () => {
+    const { socket, another, statuses } = crowd();
+    const others = [another(), another()];
+    for (const other of others) other.socket.receive(postHead('maps/m/other', 1000));
+    socket.receive(postHead('maps/m/k', 3));
+    socket.receive(`abc${LIVE}${get('maps/m/k')}`);
+    assert.deepEqual(statuses(), [503, 200, 204]);
+  });
+
+  it('needs nothing when it comes whole with its head, in chunks, too', () => {
+    const { socket, another, statuses, server } = crowd();
+    for (const other of [another(), another()]) other.socket.receive(postHead('maps/m/k', 1000));
+    assert(server.inFlight.isFull);
+    socket.receive(post('maps/m/k', 'v'.repeat(1000)));
+    const chunks = 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n';
+    socket.receive(`POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\n${chunks}`);
+    assert.deepEqual(statuses(), [200, 200]);
+  });
+
+  it('in chunks takes what its buffer does, and is refused when that no longer fits', () => {
+    const server = createTestServer({ bodyBytesMax: 20_000, inFlightBytesMax: 20_000 });
+    const { socket, statuses } = client(server);
+    socket.receive(
+      'POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`;
+    socket.receive(chunk);
+    assert.equal(server.server.inFlight.usedBytes, 4096);
+    socket.receive(chunk);
+    assert.equal(server.server.inFlight.usedBytes, 8192);
+    const other = client(server);
+    other.socket.receive(postHead('maps/m/k', 11_000));
+    socket.receive(chunk);
+    assert.deepEqual(statuses(), [503]);
+    assert.equal(server.server.inFlight.usedBytes, 11_000);
+    socket.receive(`0\r\n\r\n${LIVE}`);
+    assert.deepEqual(statuses(), [503, 200]);
+  });
+
+  it('is asked for only when there is room', () => {
+    const { socket, another, statuses } = crowd();
+    for (const other of [another(), another()]) other.socket.receive(postHead('maps/m/k', 1000));
+    socket.receive(postHead('maps/m/k', 3, 'Expect: 100-continue\r\n'));
+    assert.deepEqual(statuses(), [503]);
+    assert(socket.writableEnded);
+  });
+
+  it('gives back what it took: at its end, when it is refused, when its client goes', () => {
+    const { socket, another, server } = crowd();
+    const [gone, long, expecting] = [another(), another(), another()];
+    socket.receive(postHead('maps/m/k', 1000));
+    gone.socket.receive(`${postHead('maps/m/k', 1000)}x`);
+    assert.equal(server.inFlight.usedBytes, 2000);
+    socket.receive('v'.repeat(1000));
+    assert.equal(server.inFlight.usedBytes, 1000);
+    gone.socket.destroy();
+    assert.equal(server.inFlight.usedBytes, 0);
+    long.socket.receive(postHead('maps/m/k', 1001));
+    expecting.socket.receive(postHead('maps/m/k', 7, 'Expect: something\r\n'));
+    assert.equal(server.inFlight.usedBytes, 0);
+  });
+});
+
+describe('content that makes room', () => {
+  it('is the one with the fewest bytes of those under way for five seconds: 408', () => {
+    const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 3000 });
+    const [many, few, young] = [client(server), client(server), client(server)];
+    many.socket.receive(`${postHead('maps/m/k', 1000)}xxx`);
+    few.socket.receive(`${postHead('maps/m/k', 1000)}xx`);
+    server.clock.advance(20);
+    young.socket.receive(`${postHead('maps/m/k', 1000)}x`);
+    const refused = client(server);
+    server.clock.advance(PATIENCE_MS - 21);
+    refused.socket.receive(`${postHead('maps/m/k', 100)}x`);
+    refused.socket.receive('x'.repeat(99));
+    assert.deepEqual(few.statuses(), []);
+    server.clock.advance(10);
+    refused.socket.receive(`${postHead('maps/m/k', 100)}x`);
+    assert.deepEqual(refused.statuses(), [503, 503]);
+    assert.deepEqual(
+      [many, few, young].map(({ statuses }) => statuses()),
+      [[], [408], []],
+    );
+    const next = client(server);
+    next.socket.receive(`${postHead('maps/m/k', 100)}x`);
+    next.socket.receive('x'.repeat(99));
+    assert.deepEqual(next.statuses(), [200]);
+  });
+
+  it('is none that has 64 KiB', () => {
+    const limits = { bodyBytesMax: 100_000, inFlightBytesMax: 200_000 };
+    for (const [bytes, statuses] of [
+      [65535, [408]],
+      [65536, []],
+    ] as const) {
+      const server = createTestServer(limits);
+      const [first, second] = [client(server), client(server)];
+      for (const { socket } of [first, second]) socket.receive(postHead('maps/m/k', 100_000));
+      second.socket.receive('x'.repeat(70_000));
+      first.socket.receive('x'.repeat(bytes));
+      server.clock.advance(PATIENCE_MS);
+      client(server).socket.receive(postHead('maps/m/k', 2));
+      assert.deepEqual(first.statuses(), statuses, `${bytes} bytes`);
+      assert.deepEqual(second.statuses(), []);
+    }
+  });
+
+  it('lets others write when 32 clients send a byte every nine seconds', () => {
+    const server = createTestServer({ bodyBytesMax: 16_384, inFlightBytesMax: 262_144 });
+    const { clock } = server;
+    const senders = Array.from({ length: 32 }, () => client(server));
+    for (const { socket } of senders) socket.receive(postHead('maps/m/k', 16_384));
+    const writer = client(server);
+    let [written, waited] = [0, 0];
+    for (let second = 1; second <= 120; second++) {
+      clock.advance(1000);
+      if (second % 9 === 0) for (const { socket } of senders) socket.receive('x');
+      writer.socket.receive(postHead('maps/m/other', 16_000));
+      writer.socket.receive('v'.repeat(16_000));
+      if (writer.statuses().at(-1) === 200) {
+        written++;
+        waited = 0;
+      } else waited++;
+      assert(waited < 10, `nothing written for ${waited} s`);
+    }
+    assert(written > 0);
+  });
+});
+
+describe('answers that wait for their clients', () => {
+  const VALUE = 'v'.repeat(60_000);
+
+  function readers(count: number, inFlightBytesMax: number) {
+    const server = createTestServer({ bodyBytesMax: 65_536, inFlightBytesMax });
+    client(server).socket.receive(post('maps/m/k', VALUE));
+    const reading = Array.from({ length: count }, () => client(server));
+    for (const { socket } of reading) {
+      socket.isStuck = true;
+      socket.receive(get('maps/m/k').repeat(17));
+    }
+    return { ...server, reading, another: () => client(server) };
+  }
+
+  it('are in the budget as long as they wait', async () => {
+    const { server, reading } = readers(2, 268_435_456);
+    const [first, second] = reading;
+    assert(server.inFlight.usedBytes > 1_500_000, `${server.inFlight.usedBytes} used`);
+    first?.socket.unstick();
+    second?.socket.destroy();
+    second?.socket.unstick();
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+    assert.equal(server.inFlight.usedBytes, 0);
+    assert.equal(first?.statuses().length, 17);
+  });
+
+  it('stop the reading of those connections alone when they fill it', async () => {
+    const { server, reading, clock, another } = readers(100, 1_000_000);
+    assert(server.inFlight.isFull);
+    assert(server.inFlight.usedBytes < 100 * 3 * 65_536, `${server.inFlight.usedBytes} used`);
+    for (const { socket } of reading) if (!socket.isPaused) socket.receive(get('maps/m/k'));
+    assert(reading.every(({ socket }) => socket.isPaused));
+    const [waiting, writer] = [another(), another()];
+    waiting.socket.receive(poll('q', 20));
+    clock.advance(19_000);
+    assert(!waiting.socket.isPaused && !waiting.socket.isDestroyed);
+    writer.socket.receive(post('maps/m/other', VALUE));
+    writer.socket.receive(post('queues/q', 'item'));
+    clock.settle();
+    assert.equal(waiting.responses()[0]?.body, 'item');
+    assert.deepEqual(writer.statuses(), [200, 200]);
+    for (const { socket } of reading) socket.unstick();
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    assert.equal(server.inFlight.usedBytes, 0);
+    assert(reading.every(({ statuses }) => statuses().length >= 17));
+  });
+});
