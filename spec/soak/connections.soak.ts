@@ -1,0 +1,151 @@
+/**
+ * What connections leave behind in a member: SOAK_SIZE idle ones, ten times as many uploads that are
+ * broken off, a hundred times as many that come and go. Figures are of the member's resident memory;
+ * where the system does not tell it, only the answers are looked at.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { ServerProcess } from '../../bench/load/server-process.ts';
+import { RawClient, requestBytes } from '../integration/client.ts';
+
+const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
+/** Connections that come and go at once. */
+const WORKERS = 100;
+const LEFT_MIB_MAX = 20;
+const IDLE_BYTES_MAX = 16_384;
+const MEBIBYTE = 1_048_576;
+
+/** Runs `work` with a member of its own. */
+function soak(name: string, work: (member: ServerProcess, context: TestContext) => Promise<void>) {
+  test(name, async (context) => {
+    const program = join(import.meta.dirname, '..', '..', 'bin', 'gridnode.ts');
+    const flags = ['--port', '0', '--enable-group', 'DATA'];
+    flags.push('--connections-max', String(SIZE + 1000));
+    const member = new ServerProcess('gridnode', [
+      ...['--expose-gc', '--import', 'tsx', program, 'serve'],
+      ...flags,
+    ]);
+    try {
+      await member.serving();
+      await work(member, context);
+    } finally {
+      await member.stop();
+    }
+    assert.equal(member.exitCode, 0);
+  });
+}
+
+soak(`${SIZE} idle connections`, async (member, context) => {
+  const getter = new RawClient(member.port);
+  await getsPerSecond(getter);
+  const before = await getsPerSecond(getter);
+  const residentBefore = member.residentMib() ?? Number.NaN;
+  const idle: RawClient[] = [];
+  for (let at = 0; at < SIZE; at++) {
+    const client = new RawClient(member.port);
+    idle.push(client);
+    assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);
+  }
+  const grownMib = (member.residentMib() ?? Number.NaN) - residentBefore;
+  const bytesEach = (grownMib * MEBIBYTE) / SIZE;
+  const beside = await getsPerSecond(getter);
+  context.diagnostic(`${bytesEach.toFixed(0)} bytes of resident memory each`);
+  context.diagnostic(`GET beside them ${(beside / before).toFixed(2)} of before`);
+  assert(!(bytesEach > IDLE_BYTES_MAX), `${bytesEach} bytes each`);
+  for (const client of idle) {
+    assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);
+    client.destroy();
+  }
+  getter.destroy();
+});
+
+soak(`${SIZE * 10} uploads broken off`, async (member, context) => {
+  const part = Buffer.alloc(300_000, 'x');
+  const head = requestBytes('POST', 'maps/m/k').toString().replace('Length: 0', 'Length: 1048576');
+  await leavesLittle(member, context, SIZE * 10, async (socket, index) => {
+    socket.write(head);
+    await written(socket, part.subarray(0, 1 + ((index * 7919) % part.length)));
+    if (index % 2 === 0) socket.resetAndDestroy();
+    else socket.destroy();
+  });
+  const client = new RawClient(member.port);
+  assert.equal((await client.request('GET', 'maps/m/k')).status, 204);
+  client.destroy();
+});
+
+soak(`${SIZE * 100} connections that come and go`, async (member, context) => {
+  const request = requestBytes('GET', 'maps/m/absent');
+  await leavesLittle(member, context, SIZE * 100, async (socket, index) => {
+    if (index % 4 === 1) await written(socket, request.subarray(0, 20));
+    else if (index % 4 === 2) {
+      socket.write(request);
+      await once(socket, 'data');
+    } else if (index % 4 === 3) {
+      socket.end(request);
+      await once(socket.resume(), 'end');
+    }
+    socket.resetAndDestroy();
+  });
+});
+
+/**
+ * Has so many connections come, each left by `visit`, and holds what the member has in memory after
+ * all of them against what it had after the first twentieth.
+ */
+async function leavesLittle(
+  member: ServerProcess,
+  context: TestContext,
+  count: number,
+  visit: (socket: Socket, index: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const until = async (end: number): Promise<void> => {
+    while (next < end) {
+      const index = next++;
+      const socket = connect({ host: '127.0.0.1', port: member.port });
+      socket.on('error', () => socket.destroy());
+      await once(socket, 'connect');
+      await visit(socket, index);
+    }
+  };
+  const visits = (end: number) => Promise.all(Array.from({ length: WORKERS }, () => until(end)));
+  await visits(count / 20);
+  const before = await settledMib(member);
+  const started = performance.now();
+  await visits(count);
+  const seconds = (performance.now() - started) / 1000;
+  const after = await settledMib(member);
+  context.diagnostic(
+    `${before.toFixed(0)} MiB after ${count / 20}, ${after.toFixed(0)} MiB after ${count}; ` +
+      `${((count * 0.95) / seconds).toFixed(0)} a second`,
+  );
+  assert(!(after - before > LEFT_MIB_MAX), `${(after - before).toFixed(0)} MiB are left`);
+}
+
+/** Resident memory once the member answers that all other connections have gone. */
+async function settledMib(member: ServerProcess): Promise<number> {
+  const client = new RawClient(member.port);
+  for (;;) {
+    const answer = await client.request('GET', 'cluster');
+    const { connectionCount } = JSON.parse(String(answer.body)) as { connectionCount: number };
+    if (connectionCount === 1) break;
+  }
+  client.destroy();
+  return member.residentMib() ?? Number.NaN;
+}
+
+async function getsPerSecond(client: RawClient): Promise<number> {
+  const count = SIZE * 2;
+  const started = performance.now();
+  for (let at = 0; at < count; at++) await client.request('GET', 'maps/m/absent');
+  return (count * 1000) / (performance.now() - started);
+}
+
+function written(socket: Socket, bytes: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    socket.write(bytes, () => resolve());
+  });
+}
