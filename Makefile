@@ -1,5 +1,5 @@
 # The door to everything in this project; `make help` lists what there is. Needs Node, npm and make;
-# only test-peers needs more.
+# only test-peers and soak need more.
 
 .DEFAULT_GOAL := help
 .PHONY: help install build run test test-peers soak bench lint format ok clean
@@ -30,10 +30,10 @@ test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 	$(bin)/tsc -p spec/tsconfig.json
 	$(test) $(specs)
 
-test-peers: build ## Tests beside other programs (Debian packages: curl wrk)
+test-peers: build ## Tests beside other programs (Debian packages: curl slowhttptest wrk)
 	$(test) $(peers)
 
-soak: install ## Long rounds: SECONDS=60 for each, on SIZE=10000 keys
+soak: install ## Long rounds: SECONDS=60 for each, SIZE=10000 (slowhttptest)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) $(test) $(soaks)
 
 bench: build ## Measures: all benches, or NAME="record-store http-load"

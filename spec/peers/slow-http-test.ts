@@ -1,0 +1,89 @@
+/**
+ * slowhttptest against a server, and a client that goes on meanwhile as if nothing were: what it
+ * asks, what it loses, how long it waits.
+ */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { percentile } from '../../bench/harness.ts';
+import { RawClient } from '../integration/client.ts';
+
+/** Between two requests of the client that goes on, in milliseconds. */
+const PAUSE_MS = 1;
+const MAP = 'maps/attacked';
+const LARGE_BYTES = 1_048_576;
+
+/** What it does, by its flag: for each connection, how often and how slowly. */
+export const ATTACKS = [
+  { name: 'slow heads', flags: ['-H', '-i', '5', '-x', '24'], path: `${MAP}/large` },
+  {
+    name: 'slow contents',
+    flags: ['-B', '-i', '5', '-s', '8192', '-x', '10', '-t', 'POST'],
+    path: `${MAP}/attacked`,
+  },
+  { name: 'ranges', flags: ['-R', '-a', '10', '-b', '3000', '-t', 'GET'], path: `${MAP}/large` },
+  {
+    name: 'slow readers',
+    flags: ['-X', '-w', '512', '-y', '1024', '-n', '5', '-z', '32', '-k', '3'],
+    path: `${MAP}/large`,
+  },
+] as const;
+
+export type Attack = (typeof ATTACKS)[number];
+
+export interface Outcome {
+  /** Requests of the client that went on; all were answered. */
+  readonly requests: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly longestMs: number;
+}
+
+export function requireSlowHttpTest(): void {
+  const { error } = spawnSync('slowhttptest', ['-h']);
+  assert.ok(error === undefined, 'slowhttptest is missing: apt-get install slowhttptest');
+}
+
+/** Puts the value there that is asked for slowly. */
+export async function prepare(port: number): Promise<void> {
+  const client = new RawClient(port);
+  const { status } = await client.request('POST', `${MAP}/large`, Buffer.alloc(LARGE_BYTES, 'x'));
+  assert.equal(status, 200);
+  client.destroy();
+}
+
+/** Attacks for so long with so many connections. Throws when the client that goes on loses a request. */
+export async function underAttack(
+  port: number,
+  attack: Attack,
+  connections: number,
+  seconds: number,
+): Promise<Outcome> {
+  const words = [...attack.flags, '-c', `${connections}`, '-r', `${connections / 2}`];
+  words.push('-l', `${seconds}`, '-u', `http://127.0.0.1:${port}/grid/rest/${attack.path}`);
+  const attacker = spawn('slowhttptest', words, { stdio: 'ignore' });
+  const ended = once(attacker, 'exit');
+  const client = new RawClient(port);
+  const times: number[] = [];
+  const value = Buffer.from('value');
+  while (attacker.exitCode === null) {
+    const started = performance.now();
+    const isWrite = times.length % 2 === 0;
+    const { status } = isWrite
+      ? await client.request('POST', `${MAP}/beside`, value)
+      : await client.request('GET', `${MAP}/beside`);
+    times.push(performance.now() - started);
+    assert.equal(status, 200);
+    await sleep(PAUSE_MS);
+  }
+  await ended;
+  client.destroy();
+  times.sort((a, b) => a - b);
+  return {
+    requests: times.length,
+    p50Ms: percentile(times, 0.5),
+    p99Ms: percentile(times, 0.99),
+    longestMs: times.at(-1) ?? Number.NaN,
+  };
+}

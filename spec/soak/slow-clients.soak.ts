@@ -1,0 +1,52 @@
+/**
+ * A thousand slow clients of each kind for SOAK_SECONDS, against a member and against a bare
+ * net.Server: what a client beside them waits, in figures. It loses no request.
+ */
+import { join } from 'node:path';
+import { before, type TestContext, test } from 'node:test';
+import { ServerProcess } from '../../bench/load/server-process.ts';
+import {
+  ATTACKS,
+  type Attack,
+  prepare,
+  requireSlowHttpTest,
+  underAttack,
+} from '../peers/slow-http-test.ts';
+
+const SECONDS = Number(process.env.SOAK_SECONDS ?? 5);
+const CONNECTIONS = 1000;
+const ROOT = join(import.meta.dirname, '..', '..');
+const TSX = ['--import', 'tsx'];
+
+before(requireSlowHttpTest);
+
+for (const attack of ATTACKS) {
+  test(`${CONNECTIONS} ${attack.name} for ${SECONDS} s`, async (context) => {
+    const program = join(ROOT, 'bin/gridnode.ts');
+    const member = [...TSX, program, 'serve', '--port', '0', '--enable-group', 'DATA'];
+    await attacked(context, 'gridnode', member, attack);
+    await attacked(context, 'bare', [...TSX, join(ROOT, 'bench/servers/bare.ts')], attack);
+  });
+}
+
+async function attacked(
+  context: TestContext,
+  name: string,
+  words: readonly string[],
+  attack: Attack,
+): Promise<void> {
+  const server = new ServerProcess(name, words);
+  try {
+    await server.serving();
+    await prepare(server.port);
+    const outcome = await underAttack(server.port, attack, CONNECTIONS, SECONDS);
+    const { requests, p50Ms, p99Ms, longestMs } = outcome;
+    context.diagnostic(
+      `${name.padEnd(8)} ${requests} requests beside, p50 ${p50Ms.toFixed(2)} ms, ` +
+        `p99 ${p99Ms.toFixed(2)} ms, longest ${longestMs.toFixed(1)} ms, ` +
+        `${server.residentMib()?.toFixed(0)} MiB resident`,
+    );
+  } finally {
+    await server.stop();
+  }
+}
