@@ -1,0 +1,145 @@
+/** Limits over real sockets: a member with short ones, and clients that are slow, rude or gone. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { resolveConfig } from '../../src/config/config.ts';
+import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
+import { type Member, startMember } from '../../src/member.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { RawClient, requestBytes } from './client.ts';
+
+const LARGE = Buffer.alloc(16_000_000, 'abcdefghij');
+
+let member: Member;
+
+before(async () => {
+  const flags = {
+    '--port': '0',
+    '--enable-group': 'DATA',
+    '--header-timeout-seconds': '1',
+    '--body-progress-timeout-seconds': '1',
+    '--write-progress-timeout-seconds': '1',
+    '--keep-alive-timeout-seconds': '2',
+    '--pipeline-max': '10',
+    '--in-flight-bytes-max': '20000000',
+  };
+  const assignments = Object.entries(flags).flatMap(([name, text]) => {
+    const flag = SETTING_FLAGS.find((each) => each.flag.name === name);
+    assert(flag !== undefined, name);
+    return assignmentsOf(flag, text);
+  });
+  member = await startMember(resolveConfig(assignments), createLog('OFF', { write() {} }));
+  const client = new RawClient(member.port);
+  assert.equal((await client.request('POST', 'maps/m/large', LARGE)).status, 200);
+  client.destroy();
+});
+
+after(() => member.drain());
+
+describe('a client that is slow', { concurrency: true }, () => {
+  it('with a head is answered 408', async () => {
+    const client = new RawClient(member.port);
+    client.send('GET /grid/health/live HTTP/1.1\r\n');
+    assert.equal((await client.response())?.status, 408);
+    assert.equal(await client.response(), undefined);
+  });
+
+  it('with content is answered 408', async () => {
+    const client = new RawClient(member.port);
+    client.send(requestBytes('POST', 'maps/m/k', Buffer.from('value')).subarray(0, -1));
+    assert.equal((await client.response())?.status, 408);
+    assert.equal(await client.response(), undefined);
+  });
+
+  it('with its next request is let go of', async () => {
+    const client = new RawClient(member.port);
+    assert.equal((await client.request('GET', 'maps/m/none')).status, 204);
+    assert.equal(await client.response(), undefined);
+  });
+
+  it('to read is cut off when it takes nothing', async () => {
+    const client = new RawClient(member.port);
+    client.socket.pause();
+    client.send(requestBytes('GET', 'maps/m/large'));
+    const watcher = new RawClient(member.port);
+    while ((await connectionsOf(watcher)) > 1) await nextTurn();
+    watcher.destroy();
+    client.socket.resume();
+    await assert.rejects(client.response(), /ended within a response/);
+  });
+});
+
+describe('a client', () => {
+  it('that reads slowly, but reads, gets all of a large value', async () => {
+    const socket = connect({ host: '127.0.0.1', port: member.port });
+    socket.write(requestBytes('GET', 'maps/m/large'));
+    let received = 0;
+    while (received < LARGE.length) {
+      const [chunk] = (await once(socket, 'data')) as [Buffer];
+      received += chunk.length;
+      socket.pause();
+      for (let turn = 0; turn < 100; turn++) await nextTurn();
+      socket.resume();
+    }
+    socket.destroy();
+  });
+
+  it('that resets in the middle of content, or of an answer, leaves nothing behind', async () => {
+    const watcher = new RawClient(member.port);
+    const upload = requestBytes('POST', 'maps/m/broken', LARGE);
+    for (let round = 0; round < 10; round++) {
+      const [sender, reader] = [new RawClient(member.port), new RawClient(member.port)];
+      sender.send(upload.subarray(0, 1_000_000 + round));
+      reader.send(requestBytes('GET', 'maps/m/large'));
+      await once(reader.socket, 'data');
+      for (const { socket } of [sender, reader]) socket.resetAndDestroy();
+    }
+    while ((await connectionsOf(watcher)) > 1) await nextTurn();
+    assert.equal((await watcher.request('GET', 'maps/m/broken')).status, 204);
+    // All of the budget is there again: this takes most of it.
+    watcher.send(upload.subarray(0, 1_000_000));
+    watcher.send(upload.subarray(1_000_000));
+    assert.equal((await watcher.response())?.status, 200);
+    watcher.destroy();
+  });
+
+  it('that floods with requests and reads nothing delays no other', async () => {
+    const flooders = Array.from({ length: 50 }, () => new RawClient(member.port));
+    const flood = Buffer.concat(Array(2000).fill(requestBytes('GET', 'cluster')));
+    for (const flooder of flooders) {
+      flooder.socket.pause();
+      flooder.send(flood);
+    }
+    const client = new RawClient(member.port);
+    for (let request = 0; request < 100; request++) {
+      const value = Buffer.from(`${request}`);
+      assert.equal((await client.request('POST', 'maps/m/beside', value)).status, 200);
+      assert.deepEqual((await client.request('GET', 'maps/m/beside')).body, value);
+    }
+    for (const each of [...flooders, client]) each.destroy();
+  });
+
+  it('that sends more than pipeline-max behind its poll is cut off', async () => {
+    const client = new RawClient(member.port);
+    const get = requestBytes('GET', 'maps/m/none');
+    client.send(Buffer.concat([requestBytes('DELETE', 'queues/q/60'), ...Array(11).fill(get)]));
+    assert.equal(await client.response(), undefined);
+  });
+
+  it('that half-closes gets its answers first', async () => {
+    const client = new RawClient(member.port);
+    const get = requestBytes('GET', 'maps/m/none');
+    client.socket.end(Buffer.concat([get, get, requestBytes('DELETE', 'queues/q/60')]));
+    for (const status of [204, 204, 204]) {
+      assert.equal((await client.response())?.status, status);
+    }
+    assert.equal(await client.response(), undefined);
+  });
+});
+
+async function connectionsOf(client: RawClient): Promise<number> {
+  const { body } = await client.request('GET', 'cluster');
+  return (JSON.parse(String(body)) as { connectionCount: number }).connectionCount;
+}
