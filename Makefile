@@ -8,6 +8,7 @@ PORT = 5701
 NAME =
 SECONDS = 60
 SIZE = 10000
+CASES = 100000
 
 bin := node_modules/.bin
 test := node --import tsx --test
@@ -33,8 +34,8 @@ test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 test-peers: build ## Tests beside other programs (Debian packages: curl slowhttptest wrk)
 	$(test) $(peers)
 
-soak: install ## Long rounds: SECONDS=60 for each, SIZE=10000 (slowhttptest)
-	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) $(test) $(soaks)
+soak: install ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest)
+	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) $(test) $(soaks)
 
 bench: build ## Measures: all benches, or NAME="record-store http-load"
 	$(bin)/tsc -p bench/tsconfig.json

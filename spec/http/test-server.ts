@@ -2,6 +2,7 @@
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
 import { HttpServer } from '../../src/http/server.ts';
@@ -24,8 +25,14 @@ export interface TestServer {
   connect(socket: FakeSocket): Connection;
 }
 
-/** Groups as spec/vectors/README.md has them; `queues/two-items` holds two. */
-export function createTestServer(limits: Partial<HttpLimits> = {}): TestServer {
+/**
+ * Groups as spec/vectors/README.md has them; `queues/two-items` holds two. `wrap` may put something
+ * between the server and what it serves.
+ */
+export function createTestServer(
+  limits: Partial<HttpLimits> = {},
+  wrap: (application: Application) => Application = (application) => application,
+): TestServer {
   const clock = new FakeClock();
   const failures: unknown[] = [];
   const cluster = new StandaloneCluster();
@@ -46,7 +53,7 @@ export function createTestServer(limits: Partial<HttpLimits> = {}): TestServer {
     instanceName: () => 'vectors',
   });
   const server = new HttpServer({
-    application,
+    application: wrap(application),
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
     clock,
     onFailure: (error) => failures.push(error),

@@ -41,8 +41,8 @@ const BETWEEN = 0;
 const IN_HEAD = 1;
 const IN_BODY = 2;
 
-/** Framing that a piece of a chunked body may cost: a size in hexadecimal and line ends, with room. */
-const FRAMING_BYTES_PER_PIECE = 24;
+/** Framing that is not counted: a chunk's size in hexadecimal and line ends, with room. */
+const FRAMING_BYTES_PER_CHUNK = 24;
 
 export class RequestParser implements ParserListener {
   readonly request = new Request();
@@ -67,7 +67,7 @@ export class RequestParser implements ParserListener {
   #positionBase = 0;
   /** Bytes of the connection before the chunk. */
   #chunkPosition = 0;
-  /** Position up to which the framing of a chunked body is counted, and its bytes. */
+  /** Position where the framing at hand of a chunked body began, and the bytes counted before it. */
   #framingPosition = 0;
   #framingBytes = 0;
 
@@ -167,10 +167,11 @@ export class RequestParser implements ParserListener {
 
   onBody(address: number, length: number): number {
     if (this.request.contentLength === UNKNOWN_LENGTH) {
-      this.#countFraming(this.#positionBase + address);
-      this.#framingPosition += length;
-      if (this.#framingBytes > this.#headerBytesMax) return this.#judge(431);
-      this.#framingBytes = Math.max(0, this.#framingBytes - FRAMING_BYTES_PER_PIECE);
+      const position = this.#positionBase + address;
+      if (this.#isFramingTooLong(position)) return this.#judge(431);
+      const framing = position - this.#framingPosition;
+      this.#framingBytes += Math.max(0, framing - FRAMING_BYTES_PER_CHUNK);
+      this.#framingPosition = position + length;
     }
     this.body.append(this.#llhttp.memory, address, address + length);
     return OK;
@@ -215,15 +216,10 @@ export class RequestParser implements ParserListener {
     return NEEDS_MORE;
   }
 
+  /** Whether the framing up to the position, extensions and trailers mostly, is over the limit. */
   #isFramingTooLong(position: number): boolean {
     if (this.request.contentLength !== UNKNOWN_LENGTH) return false;
-    this.#countFraming(position);
-    return this.#framingBytes > this.#headerBytesMax;
-  }
-
-  #countFraming(position: number): void {
-    this.#framingBytes += position - this.#framingPosition;
-    this.#framingPosition = position;
+    return this.#framingBytes + position - this.#framingPosition > this.#headerBytesMax;
   }
 
   #judge(verdict: number): number {

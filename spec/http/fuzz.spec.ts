@@ -1,0 +1,32 @@
+/** The fuzzer for a few seconds, and what it has found. FUZZ_SEED repeats a run. */
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
+
+const CASES = 20_000;
+const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
+const EVERY_BYTE = [-1];
+
+const CHUNKED = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+const FOUND: Readonly<Record<string, FuzzCase>> = {
+  'framing is counted by chunks, not by the pieces that they come in': {
+    text: `${CHUNKED}1;${'e'.repeat(80)}\r\nG\r\n2;${'e'.repeat(80)}\r\nGE\r\n1;${'e'.repeat(80)}\r\nG\r\n0\r\n\r\n`,
+    cuts: EVERY_BYTE,
+  },
+  'a trailer that says close does not swallow what follows': {
+    text: `${CHUNKED}0\r\nConnection: close\r\n\r\n${CHUNKED}0\r\n\r\n`,
+    cuts: [0],
+  },
+};
+
+describe('the HTTP engine', () => {
+  for (const [title, found] of Object.entries(FOUND)) {
+    it(`holds: ${title}`, () => new FuzzTarget().check(found));
+  }
+
+  it(`reads ${CASES} random connections of seed ${SEED} as the standard says, in any pieces`, () => {
+    const target = new FuzzTarget();
+    const property = fc.property(fuzzCase, (each) => target.check(each));
+    fc.assert(property, { numRuns: CASES, seed: SEED });
+  });
+});

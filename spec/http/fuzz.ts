@@ -1,0 +1,289 @@
+/**
+ * Random bytes against parser and connection: what clients send, well-formed, mutated or random, in
+ * random pieces, and what must hold for all of it.
+ *
+ * Two servers with the same past get the same bytes, one in one piece, the other in several: they
+ * must run the same requests and answer alike. What they run must be what the letter of RFC 9112
+ * makes of the bytes. Every answer is well-formed and of the table below, no handler fails, and when
+ * the client ends its side the connection ends.
+ */
+import assert from 'node:assert';
+import fc from 'fast-check';
+import type { Application, RequestHandler } from '../../src/http/application.ts';
+import type { Exchange } from '../../src/http/exchange.ts';
+import { HEAD, isServedMethod, methodName } from '../../src/http/methods.ts';
+import { FakeSocket } from './fake-socket.ts';
+import { readRequests } from './request-reader.ts';
+import { readResponses } from './response-reader.ts';
+import { createTestServer, type TestServer } from './test-server.ts';
+
+/** The answers that there are to what a client may send here. */
+const FINAL = [200, 204, 400, 403, 404, 405, 413, 414, 415, 417, 431, 501, 503, 505];
+/** What bytes that are no request are answered: which of them tells how far they were read. */
+const REFUSALS = [400, 413, 414, 431, 505];
+/** Small, so that few bytes go beyond them. */
+const LIMITS = { headerBytesMax: 200, targetBytesMax: 100, bodyBytesMax: 60 };
+
+/** What a client sends, one character a byte, and where it is cut. */
+export interface FuzzCase {
+  readonly text: string;
+  /** Offsets modulo the text's length; one alone that is below zero cuts at every byte. */
+  readonly cuts: readonly number[];
+}
+
+/** Two servers, for any number of cases one after the other. */
+export class FuzzTarget {
+  readonly #whole = new RecordingServer();
+  readonly #split = new RecordingServer();
+
+  /** Throws AssertionError where something does not hold. */
+  check({ text, cuts }: FuzzCase): void {
+    const whole = this.#whole.receive([text]);
+    const split = this.#split.receive(pieces(text, cuts));
+    const wanted = readRequests(text);
+    for (const { requests, hasSaidClose } of [whole, split]) {
+      assert(requests.length <= wanted.length, 'no request that is not one by the letter');
+      // Content of a request that has been answered, and is then no content, is the silent end.
+      const isAnsweredEarly = requests.at(-1)?.body === undefined;
+      const isComplete = requests.length === wanted.length;
+      assert(isComplete || hasSaidClose || isAnsweredEarly, 'no request unanswered');
+      for (const [index, request] of requests.entries()) {
+        assert.equal(request.target, wanted[index]?.target);
+        if (request.method !== '') assert.equal(request.method, wanted[index]?.method);
+        if (request.body !== undefined) assert.equal(request.body, wanted[index]?.body);
+      }
+    }
+    // Whether content is asked for, and the end where it is not, depends on how the bytes come.
+    if (/100-continue/i.test(text)) return;
+    assert.deepEqual(split.requests, whole.requests);
+    const [refusal, other] = [whole.statuses.at(-1) ?? 0, split.statuses.at(-1) ?? 0];
+    if (REFUSALS.includes(refusal) && REFUSALS.includes(other)) {
+      assert.deepEqual(split.statuses.slice(0, -1), whole.statuses.slice(0, -1));
+    } else assert.equal(split.text, whole.text);
+  }
+}
+
+/** A request that a server began to run: without its body where that did not come whole. */
+interface Run {
+  /** Empty for one that nothing here serves. */
+  readonly method: string;
+  readonly target: string;
+  body: string | undefined;
+}
+
+interface Seen {
+  readonly text: string;
+  /** Of final responses. */
+  readonly statuses: readonly number[];
+  readonly requests: readonly Run[];
+  /** Whether the last response tells that the connection ends. */
+  readonly hasSaidClose: boolean;
+}
+
+class RecordingServer implements Application {
+  readonly #server: TestServer;
+  #served: Application | undefined;
+  #requests: Run[] = [];
+  #isHead: boolean[] = [];
+
+  constructor() {
+    this.#server = createTestServer(LIMITS, (served) => {
+      this.#served = served;
+      return this;
+    });
+    this.#server.server.observe = (_, request) => {
+      this.#isHead.push(request?.method === HEAD);
+    };
+  }
+
+  open(exchange: Exchange): RequestHandler {
+    const handler = this.#served?.open(exchange) as RequestHandler;
+    return {
+      admit: () => {
+        const { method, target } = exchange.request;
+        this.#requests.push({
+          method: isServedMethod(method) ? methodName(method) : '',
+          target: target.bytes.toString('latin1', target.start, target.end),
+          body: undefined,
+        });
+        return handler.admit();
+      },
+      run: () => {
+        const run = this.#requests.at(-1);
+        if (run !== undefined) run.body = exchange.request.body.toBuffer().toString('latin1');
+        handler.run();
+      },
+      hurry: () => handler.hurry(),
+      abandon: () => handler.abandon(),
+    };
+  }
+
+  /** The pieces on a connection of their own, which then ends; what became of them. */
+  receive(pieces: readonly string[]): Seen {
+    this.#exchange([FORGET]);
+    this.#requests = [];
+    this.#isHead = [];
+    const text = this.#exchange(pieces);
+    const responses = readResponses(text, this.#isHead);
+    const statuses = responses.map(({ status }) => status).filter((status) => status !== 100);
+    for (const status of statuses) assert(FINAL.includes(status), `answer ${status}`);
+    assert.equal(this.#server.failures.length, 0, 'no handler fails');
+    const hasSaidClose = responses.at(-1)?.fields.get('connection') === 'close';
+    return { text, statuses, requests: this.#requests, hasSaidClose };
+  }
+
+  #exchange(pieces: readonly string[]): string {
+    const socket = new FakeSocket();
+    this.#server.connect(socket);
+    for (const piece of pieces) socket.receive(piece);
+    socket.receiveEnd();
+    this.#server.clock.settle();
+    assert(socket.writableEnded || socket.isDestroyed, 'the connection ends');
+    socket.destroy();
+    return socket.text;
+  }
+}
+
+function pieces(text: string, cuts: readonly number[]): string[] {
+  if (cuts[0] === -1) return [...text];
+  const offsets = [0, ...cuts.map((cut) => cut % (text.length + 1)), text.length];
+  offsets.sort((one, other) => one - other);
+  return offsets.slice(1).map((end, index) => text.slice(offsets[index], end));
+}
+
+const TARGETS = ['/grid/rest/maps/m/k', '/grid/rest/maps/m/a%2Fb', '/grid/rest/maps/m'].concat(
+  ['/grid/rest/queues/two-items', '/grid/rest/queues/two-items/9', '/grid/health?x', '*', '/%zz'],
+  ['http://x/grid/rest/maps/m/k', '/grid/rest/wan/sync/map', '/nowhere', '/grid/rest/instance'],
+);
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'CONNECT', 'PATCH', 'FROB'];
+const FIELDS = ['Content-Type: a/b', 'Content-Type:', 'Expect: 100-continue', 'Expect: x'].concat(
+  ['Connection: close', 'Connection: keep-alive', 'Connection: Upgrade\r\nUpgrade: h2c'],
+  ['Content-Length: 0', 'Transfer-Encoding: chunked', 'Transfer-Encoding: gzip', 'Host: y'],
+  ['Content-Encoding: gzip', 'X: y', `X: ${'y'.repeat(150)}`, 'X:', 'Content-Length: 3'],
+);
+/** What breaks parsers, put anywhere. */
+const TOKENS = [
+  '\r\n',
+  '\r',
+  '\n',
+  '\r\n\r\n',
+  ' ',
+  '\t',
+  ':',
+  ';',
+  ',',
+  '\0',
+  '\x0b',
+  '\x7f',
+].concat(
+  [
+    '\xff',
+    '0',
+    '1',
+    'f',
+    '-',
+    '+',
+    '0x',
+    '"',
+    '#',
+    '%',
+    '/',
+    '?',
+    'HTTP/1.1',
+    'HTTP/1.0',
+    'chunked',
+  ],
+  ['Content-Length: 5\r\n', 'Transfer-Encoding: chunked\r\n', 'Host: x\r\n', '\r\n 1', '0\r\n\r\n'],
+  ['ffffffffffffffff', 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\n\r\n', ';e=v', 'RTSP/1.0'],
+);
+
+const FORGET =
+  'DELETE /grid/rest/maps/m HTTP/1.1\r\nHost: x\r\n\r\n' +
+  'DELETE /grid/rest/queues/two-items/0 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2);
+
+/** Most are what they should be: a request with one thing wrong reaches further than noise. */
+const request = fc
+  .tuple(
+    mostly('GET', METHODS),
+    fc.constantFrom(...TARGETS),
+    mostly('HTTP/1.1', ['HTTP/1.0', 'HTTP/1.2', 'http/1.1']),
+    mostly('Host: x\r\n', ['', 'Host: x\r\nHost: x\r\n', 'Host: x/\r\n']),
+    fc.array(fc.constantFrom(...FIELDS), { maxLength: 2 }),
+    content(),
+  )
+  .map(([method, target, version, host, fields, { framing, body }]) => {
+    const lines = fields.map((field) => `${field}\r\n`).join('');
+    return `${method} ${target} ${version}\r\n${host}${lines}${framing}\r\n${body}`;
+  });
+
+const mutation = fc.tuple(
+  fc.nat(1000),
+  fc.constantFrom('insert', 'replace', 'delete', 'repeat'),
+  fc.oneof(fc.constantFrom(...TOKENS), fc.nat(255).map(String.fromCharCode)),
+);
+
+/** A few requests, whole, mutated or mixed with noise. */
+const text = fc.oneof(
+  { weight: 3, arbitrary: mutated(fc.array(request, { minLength: 1, maxLength: 3 }), 4) },
+  { weight: 1, arbitrary: fc.array(request, { maxLength: 5 }).map((all) => all.join('')) },
+  { weight: 1, arbitrary: mutated(fc.array(fc.constantFrom(...TOKENS), { maxLength: 20 }), 2) },
+);
+
+export const fuzzCase: fc.Arbitrary<FuzzCase> = fc.record({
+  text,
+  cuts: fc.oneof(
+    { weight: 5, arbitrary: fc.array(fc.nat(10_000), { minLength: 1, maxLength: 4 }) },
+    { weight: 1, arbitrary: fc.constant([-1]) },
+  ),
+});
+
+function mostly(usual: string, others: readonly string[]): fc.Arbitrary<string> {
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.constant(usual) },
+    { weight: 1, arbitrary: fc.constantFrom(...others) },
+  );
+}
+
+function content(): fc.Arbitrary<{ framing: string; body: string }> {
+  const bytes = fc
+    .nat(70)
+    .map((length) => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3).slice(0, length));
+  const sized = bytes.map((body) => ({ framing: `Content-Length: ${body.length}\r\n`, body }));
+  const extension = fc.constantFrom('', '', ';e', ';e=v', ';e="v;"', `;${'e'.repeat(80)}`);
+  const chunk = fc
+    .tuple(bytes, extension)
+    .map(([each, ext]) => (each === '' ? '' : `${each.length.toString(16)}${ext}\r\n${each}\r\n`));
+  const trailer = fc.constantFrom(
+    '',
+    '',
+    'T: t\r\n',
+    'Content-Length: 1\r\n',
+    'Connection: close\r\n',
+  );
+  const chunked = fc.tuple(fc.array(chunk, { maxLength: 3 }), trailer).map(([chunks, end]) => ({
+    framing: 'Transfer-Encoding: chunked\r\n',
+    body: `${chunks.join('')}0\r\n${end}\r\n`,
+  }));
+  return fc.oneof(fc.constant({ framing: '', body: '' }), sized, chunked);
+}
+
+function mutated(parts: fc.Arbitrary<string[]>, mutationsMax: number): fc.Arbitrary<string> {
+  return fc
+    .tuple(parts, fc.array(mutation, { minLength: 1, maxLength: mutationsMax }))
+    .map(([all, mutations]) => mutations.reduce(mutate, all.join('')));
+}
+
+function mutate(whole: string, [place, kind, token]: readonly [number, string, string]): string {
+  const at = Math.floor((place / 1000) * whole.length);
+  const [before, after] = [whole.slice(0, at), whole.slice(at)];
+  switch (kind) {
+    case 'insert':
+      return before + token + after;
+    case 'replace':
+      return before + token + after.slice(token.length);
+    case 'delete':
+      return before + after.slice(token.length);
+    default:
+      return before + after.slice(0, token.length * 3).repeat(3) + after;
+  }
+}
