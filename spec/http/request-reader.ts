@@ -15,8 +15,8 @@ const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const FIELD = new RegExp(`(${TOKEN}):[ \\t]*([\\t -~\\x80-\\xff]*?)[ \\t]*\\r\\n`, 'y');
 /** More than one space may stand before the target: RFC 9112 section 3 leaves that open. */
 const REQUEST_LINE = new RegExp(`(${TOKEN}) +([!-~\\x80-\\xff]+) HTTP/\\d\\.\\d\\r\\n`, 'y');
-const QUOTED = '"(?:[\\t !#-\\[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
-/** An extension's name and value may be empty, which changes nothing of where the line ends. */
+const QUOTED = '"(?:[\\t !#-\\[\\]-\\xff]|\\\\[\\t -\\xff])*"';
+/** Names and values may be empty and hold DEL, which changes nothing of where the line ends. */
 const CHUNK_LINE = new RegExp(
   `([0-9A-Fa-f]+)(?:;(?:${TOKEN})?(?:=(?:${TOKEN}|${QUOTED})?)?)*\\r\\n`,
   'y',
