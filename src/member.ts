@@ -11,25 +11,42 @@ import { queueCapacity } from './config/queue-capacity.ts';
 import { EmbeddedEngine } from './engine/embedded/engine.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
-import { HttpServer } from './http/server.ts';
+import { HttpServer, type HttpServerOptions } from './http/server.ts';
+import { readTlsFiles, type TlsFiles } from './http/tls-files.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
+import { HealthRouter } from './rest/health-router.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import { Router } from './rest/router.ts';
+import type { RestServices } from './rest/services.ts';
 import type { Log } from './telemetry/log.ts';
+
+/** Probes are few; more connections than these are a fault. */
+const HEALTH_CONNECTIONS_MAX = 128;
+/** How long probes may take to end when all else has, in milliseconds. */
+const HEALTH_DRAIN_MS = 500;
 
 export interface Member {
   /** Host that is bound. */
   readonly address: string;
   readonly port: number;
+  /** Port of the health listener, where there is one. */
+  readonly healthPort: number | undefined;
+  /** Reads the TLS files again: connections that begin from now on get what is in them. */
+  reload(): Promise<void>;
   /** Stops accepting, answers what was received and ends; resolves when every connection is closed. */
   drain(): Promise<void>;
   /** Cuts off what is left; returns a sentence that says what that was. */
   abort(): string;
 }
 
-/** Resolves once the member serves. Rejects with the system's error when it cannot listen. */
+/**
+ * Resolves once the member serves. Rejects with the system's error when it cannot listen, with
+ * GridError TLS_FILE_UNUSABLE when a TLS file is of no use.
+ */
 export async function startMember(config: Config, log: Log): Promise<Member> {
+  const tlsFiles = tlsFilesOf(config);
+  const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   const clock = new SystemClock();
   const cluster = new StandaloneCluster();
   const engine = new EmbeddedEngine({
@@ -38,38 +55,69 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     queueCapacity: queueCapacity(config.queueMaxSizes),
   });
   let instanceName = config.instanceName ?? '';
-  const application = new RestApplication({
+  const router = new Router(config.pathSegment);
+  const services: RestServices = {
     engine,
     cluster,
     groups: new EndpointGroups(true, config.endpointGroups),
-    router: new Router(config.pathSegment),
+    router,
     decoder: new PercentDecoder(config.targetBytesMax),
     clusterName: config.clusterName,
-    connectionCount: () => server.connectionCount,
+    connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
-  });
-  const server = new HttpServer({
-    application,
-    limits: config,
+  };
+  const common = {
     clock,
-    onFailure: (error) => log.error({ err: error }, 'a request failed'),
-  });
+    onFailure: (error: unknown) => log.error({ err: error }, 'a request failed'),
+  };
+  const application = new RestApplication(services);
+  const server = new HttpServer({ ...common, application, limits: config, tls });
+  const health = healthServer(config, services, common);
   if (log.isLevelEnabled('debug')) {
     server.observe = (status, request) => log.debug({ status, ...describe(request) }, 'answered');
   }
   const bound = await server.listen(config.host, config.port);
+  const healthBound = await health?.listen(config.host, config.healthPort ?? 0);
   instanceName ||= `gridnode-${bound.port}`;
   cluster.start(formatAddress(publicHost(bound.address), bound.port), VERSION);
   return {
     address: bound.address,
     port: bound.port,
+    healthPort: healthBound?.port,
+    async reload() {
+      if (tlsFiles !== undefined) server.renewTls(await readTlsFiles(tlsFiles));
+    },
     async drain() {
       cluster.stop();
       await server.drain();
       engine.close();
+      if (health === undefined) return;
+      clock.after(HEALTH_DRAIN_MS, () => health.abort());
+      await health.drain();
     },
-    abort: () => `${server.abort()} connections`,
+    abort() {
+      health?.abort();
+      return `${server.abort()} connections`;
+    },
   };
+}
+
+function tlsFilesOf({ tlsCertificate, tlsKey, tlsClientCa }: Config): TlsFiles | undefined {
+  if (tlsCertificate === undefined || tlsKey === undefined) return undefined;
+  return { certificate: tlsCertificate, key: tlsKey, clientCa: tlsClientCa };
+}
+
+/** The second listener, which answers when the first one takes nobody any more. */
+function healthServer(
+  config: Config,
+  services: RestServices,
+  common: Pick<HttpServerOptions, 'clock' | 'onFailure'>,
+): HttpServer | undefined {
+  if (config.healthPort === undefined) return undefined;
+  const router = new HealthRouter(services.router);
+  const application = new RestApplication({ ...services, router });
+  const limits = { ...config, connectionsMax: HEALTH_CONNECTIONS_MAX };
+  return new HttpServer({ ...common, application, limits });
 }
 
 /** What the log says of a request: the path as sent, without the query. */

@@ -9,6 +9,15 @@ import { createLog } from '../../src/telemetry/log.ts';
 
 const NEVER = new Promise<never>(() => {});
 
+const MEMBER: Member = {
+  address: '127.0.0.1',
+  port: 5701,
+  healthPort: undefined,
+  reload: () => Promise.resolve(),
+  drain: () => Promise.resolve(),
+  abort: () => 'nothing',
+};
+
 interface Line {
   readonly level: string;
   readonly msg: string;
@@ -18,13 +27,7 @@ interface Line {
 
 /** A run of serve with a member of our own making, and what it logged. */
 function served(parts: Partial<Member> = {}, start?: () => Promise<Member>) {
-  const member: Member = {
-    address: '127.0.0.1',
-    port: 5701,
-    drain: () => Promise.resolve(),
-    abort: () => 'nothing',
-    ...parts,
-  };
+  const member: Member = { ...MEMBER, ...parts };
   const source = new EventEmitter();
   const lines: Line[] = [];
   let logged = (): void => {};
@@ -108,7 +111,7 @@ test('serve drains at once where the signal came while the member started', asyn
   });
   const { exit, source } = served({}, () => starting);
   source.emit('SIGTERM');
-  started({ address: 'a', port: 1, drain: () => Promise.resolve(), abort: () => '' });
+  started(MEMBER);
   assert.equal(await exit, 0);
 });
 

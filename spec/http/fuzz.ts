@@ -87,9 +87,11 @@ class RecordingServer implements Application {
   #isHead: boolean[] = [];
 
   constructor() {
-    this.#server = createTestServer(LIMITS, (served) => {
-      this.#served = served;
-      return this;
+    this.#server = createTestServer(LIMITS, {
+      wrap: (served) => {
+        this.#served = served;
+        return this;
+      },
     });
     this.#server.server.observe = (_, request) => {
       this.#isHead.push(request?.method === HEAD);

@@ -16,9 +16,9 @@ const FIELD = new RegExp(`(${TOKEN}):[ \\t]*([\\t -~\\x80-\\xff]*?)[ \\t]*\\r\\n
 /** More than one space may stand before the target: RFC 9112 section 3 leaves that open. */
 const REQUEST_LINE = new RegExp(`(${TOKEN}) +([!-~\\x80-\\xff]+) HTTP/\\d\\.\\d\\r\\n`, 'y');
 const QUOTED = '"(?:[\\t !#-\\[\\]-\\xff]|\\\\[\\t -\\xff])*"';
-/** Names and values may be empty and hold DEL, which changes nothing of where the line ends. */
+/** Extensions are taken in any form that leaves no doubt where their line ends. */
 const CHUNK_LINE = new RegExp(
-  `([0-9A-Fa-f]+)(?:;(?:${TOKEN})?(?:=(?:${TOKEN}|${QUOTED})?)?)*\\r\\n`,
+  `([0-9A-Fa-f]+)(?:;(?:[=!#$%&'*+\\-.^_\`|~0-9A-Za-z]|${QUOTED})*)*\\r\\n`,
   'y',
 );
 

@@ -6,6 +6,7 @@ import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
 import { HttpServer } from '../../src/http/server.ts';
+import type { TlsIdentity } from '../../src/http/tls.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
@@ -25,13 +26,18 @@ export interface TestServer {
   connect(socket: FakeSocket): Connection;
 }
 
+export interface TestServerParts {
+  /** Puts something between the server and what it serves. */
+  readonly wrap?: (application: Application) => Application;
+  readonly tls?: TlsIdentity;
+}
+
 /**
- * Groups as spec/vectors/README.md has them; `queues/two-items` holds two. `wrap` may put something
- * between the server and what it serves.
+ * Groups as spec/vectors/README.md has them; `queues/two-items` holds two.
  */
 export function createTestServer(
   limits: Partial<HttpLimits> = {},
-  wrap: (application: Application) => Application = (application) => application,
+  { wrap = (application) => application, tls }: TestServerParts = {},
 ): TestServer {
   const clock = new FakeClock();
   const failures: unknown[] = [];
@@ -54,6 +60,7 @@ export function createTestServer(
   });
   const server = new HttpServer({
     application: wrap(application),
+    tls,
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
     clock,
     onFailure: (error) => failures.push(error),

@@ -14,8 +14,10 @@ export class RawClient {
   #waiting: (() => void) | undefined;
   #hasEnded = false;
 
-  constructor(port: number) {
-    this.socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  /** `to`: a port of this machine, or a socket that is one's own. */
+  constructor(to: number | Socket) {
+    this.socket =
+      typeof to === 'number' ? connect({ host: '127.0.0.1', port: to, noDelay: true }) : to;
     this.socket.on('data', (chunk) => {
       this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
       this.#waiting?.();

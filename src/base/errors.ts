@@ -11,6 +11,7 @@ const ERRORS = {
   ADDRESS_NOT_HERE: { status: 500, message: 'Cannot listen on {address}: no address of this host' },
   ADDRESS_FORBIDDEN: { status: 500, message: 'Cannot listen on {address}: not permitted' },
   ADDRESS_UNUSABLE: { status: 500, message: 'Cannot listen on {address}: {reason}' },
+  TLS_FILE_UNUSABLE: { status: 500, message: 'Cannot use "{file}" for TLS: {reason}' },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;

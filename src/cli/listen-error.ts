@@ -6,12 +6,14 @@ import { GridError } from '../base/errors.ts';
 /**
  * The error of listening in our own words; undefined when `error` is about something else.
  */
-export function listenError(error: unknown, host: string, port: number): GridError | undefined {
+export function listenError(error: unknown, host: string, mainPort: number): GridError | undefined {
   if (error instanceof GridError) return error.code.startsWith('ADDRESS_') ? error : undefined;
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (!(error instanceof Error) || code === undefined || !SYSTEM_CALLS.has(syscall ?? '')) {
     return undefined;
   }
+  // The port that the error names may be the second one.
+  const { port = mainPort } = error as { port?: number };
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   const cause = { cause: error };
   switch (code) {

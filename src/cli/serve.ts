@@ -3,10 +3,17 @@
  * cuts off what is left at the second one or when draining takes too long. Returns the exit code;
  * whoever calls it ends the process.
  */
+import { GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { Member } from '../member.ts';
 import type { Log } from '../telemetry/log.ts';
-import { EXIT_CLEAN, EXIT_FAILED, EXIT_NOT_USABLE, type ExitCode } from './exit-code.ts';
+import {
+  EXIT_CLEAN,
+  EXIT_FAILED,
+  EXIT_NOT_USABLE,
+  EXIT_USAGE,
+  type ExitCode,
+} from './exit-code.ts';
 import { listenError } from './listen-error.ts';
 import type { StopEvents } from './stop-events.ts';
 
@@ -45,12 +52,29 @@ async function run(
   }
   if ('error' in started) return reportNotStarted(started.error, config, log);
   const { member } = started;
-  log.info({ address: member.address, port: member.port }, 'listening');
+  const { address, port, healthPort } = member;
+  log.info({ address, port, healthPort }, 'listening');
+  events.onReload = () => reload(member, log);
   const signal = await events.first;
   return await stop(member, signal, log, events);
 }
 
+/** Reads again what a running member can change; what cannot be used changes nothing. */
+function reload(member: Member, log: Log): void {
+  member.reload().then(
+    () => log.info('reloaded'),
+    (error: unknown) => {
+      const told = error instanceof GridError ? { code: error.code } : { err: error };
+      log.error(told, `not reloaded: ${error instanceof Error ? error.message : error}`);
+    },
+  );
+}
+
 function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
+  if (error instanceof GridError && error.code === 'TLS_FILE_UNUSABLE') {
+    log.fatal({ code: error.code }, error.message);
+    return EXIT_USAGE;
+  }
   const refused = listenError(error, config.host, config.port);
   if (refused === undefined) {
     log.fatal({ err: error }, 'cannot start');

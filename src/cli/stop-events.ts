@@ -1,7 +1,7 @@
 /**
- * What ends a running process from outside its work: the signals to stop, and failures that nothing
- * caught. Registered once and kept until the process ends, so that a signal that comes while the
- * member still starts is not lost.
+ * What comes to a running process from outside its work: the signals to stop and to read its files
+ * again, and failures that nothing caught. Registered once and kept until the process ends, so that
+ * a signal that comes while the member still starts is not lost.
  */
 import type { EventEmitter } from 'node:events';
 
@@ -14,6 +14,9 @@ export class StopEvents {
   readonly second: Promise<string>;
   /** What was thrown or rejected and not caught. */
   readonly failure: Promise<unknown>;
+  #onReload: (() => void) | undefined;
+  /** Whether a signal to reload waits for somebody to do it. */
+  #isReloadDue = false;
 
   /** `source` is the process, or in tests what stands for it. */
   constructor(source: EventEmitter) {
@@ -28,8 +31,24 @@ export class StopEvents {
         (count === 1 ? first : second).resolve(name);
       });
     }
+    source.on('SIGHUP', () => {
+      this.#isReloadDue = true;
+      this.#reload();
+    });
     source.on('uncaughtException', failure.resolve);
     source.on('unhandledRejection', failure.resolve);
+  }
+
+  /** Who reads the files again, from now on; at once, if that has been asked for before. */
+  set onReload(reload: () => void) {
+    this.#onReload = reload;
+    this.#reload();
+  }
+
+  #reload(): void {
+    if (!this.#isReloadDue || this.#onReload === undefined) return;
+    this.#isReloadDue = false;
+    this.#onReload();
   }
 }
 

@@ -79,6 +79,9 @@ export function resolveConfig(assignments: readonly Assignment[]): Config {
 }
 
 function refuseContradictions(config: Config): void {
+  refuseLonely(config, 'tlsCertificate', 'tlsKey');
+  refuseLonely(config, 'tlsKey', 'tlsCertificate');
+  refuseLonely(config, 'tlsClientCa', 'tlsCertificate');
   const { bodyBytesMax, inFlightBytesMax, sources } = config;
   if (bodyBytesMax > inFlightBytesMax) {
     const said = ({ path = '' }: Row): string => sources.get(path)?.name || path;
@@ -87,6 +90,14 @@ function refuseContradictions(config: Config): void {
         `${said(SETTINGS.inFlightBytesMax)}, which is ${inFlightBytesMax}`,
     );
   }
+}
+
+/** A setting that means nothing without another. */
+function refuseLonely(config: Config, key: SettingKey, other: SettingKey): void {
+  if (config[key] === undefined || config[other] !== undefined) return;
+  const [place, missing] = [placeOf(rowOf(key), ''), placeOf(rowOf(other), '')];
+  const source = config.sources.get(place)?.name || place;
+  throw new TypeError(`Cannot use ${source} "${config[key]}": ${missing} is not given`);
 }
 
 type Row = Setting<unknown> | NamedSetting<string, unknown>;

@@ -53,6 +53,26 @@ export const SETTINGS = {
     minimum: 0,
     maximum: PORT_MAX,
   }),
+  healthPort: {
+    path: 'network.health-port',
+    flags: [{ name: '--health-port', argument: 'PORT' }],
+    about: 'A second port, which serves health alone, never over TLS; 0 takes a free one',
+    fallback: undefined,
+    fallbackText: 'none',
+    ...integerRule(0, PORT_MAX),
+  } satisfies Setting<number | undefined> as Setting<number | undefined>,
+  tlsCertificate: fileSetting({
+    flag: { name: '--tls-certificate', argument: 'FILE' },
+    about: 'Certificate to serve over TLS with, and behind it those of its authority, in PEM form',
+  }),
+  tlsKey: fileSetting({
+    flag: { name: '--tls-key', argument: 'FILE' },
+    about: 'Private key of the certificate, in PEM form without a passphrase',
+  }),
+  tlsClientCa: fileSetting({
+    flag: { name: '--tls-client-ca', argument: 'FILE' },
+    about: 'Authorities, in PEM form: clients without a certificate of one of them are refused',
+  }),
   clusterName: textSetting({
     path: 'cluster-name',
     flag: { name: '--cluster-name', argument: 'NAME' },
@@ -200,6 +220,19 @@ function nameRule(): { expects: string; allows(text: string): boolean } {
     expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,
     allows: (text) => text.length <= NAME_LENGTH_MAX && /^\P{Cc}+$/u.test(text),
   };
+}
+
+function fileSetting(row: {
+  readonly flag: Flag;
+  readonly about: string;
+}): Setting<string | undefined> {
+  return textSetting({
+    ...row,
+    fallback: undefined,
+    fallbackText: 'none',
+    expects: 'a path',
+    allows: (text) => text !== '' && !text.includes('\0'),
+  });
 }
 
 function secondsSetting(name: string, fallback: number, about: string): Setting<number> {

@@ -5,10 +5,11 @@
  * the figure). Node reads into a given buffer where a socket is made with `onread`, but a server
  * makes its sockets without: so the connection's handle is moved to a socket of our own making.
  *
- * Where a socket has no such handle (TLS, other runtimes, tests) its stream is read instead; that is
- * slower and otherwise the same.
+ * The stream of a TLS socket is read instead, and of one that has no such handle (other runtimes,
+ * tests); that is slower and otherwise the same.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
 /** Most that is read at once, in bytes. */
 export const READ_BYTES_MAX = 65536;
@@ -22,7 +23,7 @@ export type OnRead = (bytes: Buffer, length: number) => void;
  */
 export function readInto(buffer: Buffer, accepted: Socket, onRead: OnRead): Socket {
   const handle = (accepted as Handled)._handle;
-  if (typeof handle?.useUserBuffer !== 'function') {
+  if (accepted instanceof TLSSocket || typeof handle?.useUserBuffer !== 'function') {
     accepted.on('data', (chunk: Buffer) => onRead(chunk, chunk.length));
     accepted.resume();
     return accepted;

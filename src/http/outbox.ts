@@ -8,6 +8,7 @@
  * been taken. What stays behind is copied out of the arena, so that only what it is stays in memory.
  */
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { EVERY_PARTITION, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
@@ -44,11 +45,14 @@ export class Outbox {
   readonly #socketOnTaken = (error?: Error | null): void => this.#onTaken(error);
   /** Bytes handed to the socket. */
   #handedBytes = 0;
+  /** Whether the socket copies what it is handed while it has nothing else to send, as TLS does. */
+  readonly #isCopying: boolean;
   /** Responses that wait for what they depend on. */
   heldCount = 0;
 
   constructor(socket: Socket, host: OutboxHost, onSent: () => void) {
     this.#socket = socket;
+    this.#isCopying = socket instanceof TLSSocket;
     this.#arena = host.arena;
     this.#host = host;
     this.#onSent = onSent;
@@ -138,7 +142,7 @@ export class Outbox {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
     this.#hand(buffer, this.#runStart, this.#runEnd);
-    this.#arena.closeRun(buffer, this.#socket.writableLength === 0);
+    this.#arena.closeRun(buffer, this.#isCopying || this.#socket.writableLength === 0);
     this.#runStart = 0;
     this.#runEnd = 0;
   }
@@ -200,7 +204,7 @@ export class Outbox {
   #finish(piece: Piece): void {
     if (piece.pinned !== undefined) piece.pinned.release();
     else if (piece.runStart >= 0) {
-      this.#arena.closeRun(piece.bytes, this.#socket.writableLength === 0);
+      this.#arena.closeRun(piece.bytes, this.#isCopying || this.#socket.writableLength === 0);
     } else {
       this.#copiedBytes -= piece.bytes.length;
       this.#host.inFlight.give(piece.bytes.length);

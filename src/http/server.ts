@@ -14,12 +14,15 @@ import type { HttpLimits } from './limits.ts';
 import type { OutboxHost } from './outbox.ts';
 import type { Request } from './request.ts';
 import type { TimeSource } from './time-limits.ts';
+import { Handshakes, type TlsIdentity } from './tls.ts';
 import { TurnedAway } from './turned-away.ts';
 
 export interface HttpServerOptions {
   readonly application: Application;
   readonly limits: HttpLimits;
   readonly clock: Clock;
+  /** Serves over TLS alone, with this identity. */
+  readonly tls?: TlsIdentity | undefined;
   /** Told of what a handler threw; its request was answered with 500. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -49,6 +52,7 @@ export class HttpServer implements OutboxHost, TimeSource {
   drainedMs = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #turnedAway: TurnedAway;
+  readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
   /** Connections with answers that are held back. */
   readonly #held = new Set<Connection>();
@@ -62,13 +66,24 @@ export class HttpServer implements OutboxHost, TimeSource {
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.#turnedAway = new TurnedAway(this.clock);
     this.deadlines = new Deadlines(this.clock);
+    if (options.tls !== undefined) {
+      this.#handshakes = new Handshakes(options.tls, this.deadlines, (socket) => {
+        if (this.isDraining) socket.destroy();
+        else this.#open(socket);
+      });
+    }
     const socketOptions = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true };
     this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
   }
 
-  /** Open connections. */
+  /** Open connections, and those whose TLS handshake is under way. */
   get connectionCount(): number {
-    return this.#connections.size;
+    return this.#connections.size + (this.#handshakes?.count ?? 0);
+  }
+
+  /** Connections that begin from now on get this identity. Throws what OpenSSL says against it. */
+  renewTls(identity: TlsIdentity): void {
+    this.#handshakes?.renew(identity);
   }
 
   /** Accepts connections; port 0 picks one. Rejects with the system's error. */
@@ -106,6 +121,7 @@ export class HttpServer implements OutboxHost, TimeSource {
     this.tick();
     this.drainedMs = this.nowMs;
     this.#server.close();
+    this.#handshakes?.destroy();
     const closed = new Promise<void>((resolve) => {
       this.#onAllClosed = resolve;
       if (this.#connections.size === 0) resolve();
@@ -120,7 +136,8 @@ export class HttpServer implements OutboxHost, TimeSource {
 
   /** Cuts every connection off; returns how many there were. */
   abort(): number {
-    const count = this.#connections.size;
+    const count = this.connectionCount;
+    this.#handshakes?.destroy();
     for (const connection of this.#connections) connection.destroy();
     this.#turnedAway.destroy();
     return count;
@@ -140,13 +157,21 @@ export class HttpServer implements OutboxHost, TimeSource {
   }
 
   #onConnection(socket: Socket): void {
-    const { connectionsMax } = this.limits;
-    if (this.connectionCount < connectionsMax) {
-      this.#connections.add(new Connection(this, socket));
-      return;
-    }
-    const message = `Cannot take another connection: ${connectionsMax} are open`;
-    this.tick();
-    this.#turnedAway.add(socket, message, this.arena.dateLine);
+    const { connectionsMax, headerTimeoutSeconds } = this.limits;
+    const handshakes = this.#handshakes;
+    const hasRoom = this.connectionCount < connectionsMax;
+    if (handshakes === undefined) {
+      if (hasRoom) return this.#open(socket);
+      const message = `Cannot take another connection: ${connectionsMax} are open`;
+      this.tick();
+      this.#turnedAway.add(socket, message, this.arena.dateLine);
+    } else if (hasRoom) {
+      this.tick();
+      handshakes.begin(socket, this.nowMs + headerTimeoutSeconds * 1000);
+    } else socket.destroy();
+  }
+
+  #open(socket: Socket): void {
+    this.#connections.add(new Connection(this, socket));
   }
 }

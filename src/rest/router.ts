@@ -59,7 +59,13 @@ export interface PathParts {
   keyEnd: number;
 }
 
-export class Router {
+/** Finds the route of a request. */
+export interface RouteFinder {
+  /** The route of the target and its parts; undefined for a path that is nowhere. */
+  match(request: Request, parts: PathParts): Match | undefined;
+}
+
+export class Router implements RouteFinder {
   readonly #restPrefix: string;
   readonly #mapsPrefix: Buffer;
   readonly #queuesPrefix: Buffer;
@@ -92,7 +98,6 @@ export class Router {
     this.#prefixes = PREFIXES.map((row) => [`/${segment}/${row.prefix}`, unknownResource(row)]);
   }
 
-  /** The route of the target and its parts; undefined for a path that is nowhere. */
   match(request: Request, parts: PathParts): Match | undefined {
     const { bytes, start } = request.target;
     const end = request.pathEnd;

@@ -3,13 +3,13 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { PercentDecoder } from './percent.ts';
-import type { Router } from './router.ts';
+import type { RouteFinder } from './router.ts';
 
 export interface RestServices {
   readonly engine: Engine;
   readonly cluster: Cluster;
   readonly groups: EndpointGroups;
-  readonly router: Router;
+  readonly router: RouteFinder;
   readonly decoder: PercentDecoder;
   /** What the first of an administrative request's credentials must be. */
   readonly clusterName: string;

@@ -1,0 +1,108 @@
+/**
+ * TLS in front of connections (1.2 and up): takes accepted sockets through their handshakes and hands
+ * on the secure ones. A handshake is bounded in time, and counted, by whoever owns this; one that
+ * fails, plain text on the port included, ends its socket and nothing else.
+ *
+ * The handshakes are those of a tls.Server that does not listen itself: so sockets beyond a limit are
+ * closed before TLS is begun, and one is counted from its first moment on.
+ */
+import type { Socket } from 'node:net';
+import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
+import type { Deadlines, Timed } from './deadlines.ts';
+
+/** Who the server is, and whom it lets in; PEM texts. */
+export interface TlsIdentity {
+  /** The certificate, and behind it those that lead to its authority. */
+  readonly certificate: Buffer;
+  readonly key: Buffer;
+  /** Clients must show a certificate of one of these authorities; undefined: they need none. */
+  readonly clientCa: Buffer | undefined;
+}
+
+export class Handshakes {
+  readonly #server: Server;
+  readonly #deadlines: Deadlines;
+  readonly #underWay = new Map<Socket, Handshake>();
+
+  /** Throws what OpenSSL says of an identity that it cannot use. */
+  constructor(identity: TlsIdentity, deadlines: Deadlines, onSecure: (socket: TLSSocket) => void) {
+    this.#deadlines = deadlines;
+    this.#server = createServer(
+      {
+        ...secureContextOf(identity),
+        requestCert: identity.clientCa !== undefined,
+        rejectUnauthorized: identity.clientCa !== undefined,
+        ALPNProtocols: ['http/1.1', 'http/1.0'],
+        // Node's own limit begins anew with every byte.
+        handshakeTimeout: 0,
+      },
+      (socket) => {
+        this.#end((socket as TLSSocket & Wrapping)._parent);
+        socket.allowHalfOpen = true;
+        onSecure(socket);
+      },
+    );
+  }
+
+  /** Handshakes under way. */
+  get count(): number {
+    return this.#underWay.size;
+  }
+
+  /** Begins the handshake of a socket, which must be done by `deadlineMs`. */
+  begin(socket: Socket, deadlineMs: number): void {
+    const handshake = new Handshake(socket, this.#deadlines, deadlineMs);
+    this.#underWay.set(socket, handshake);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => this.#end(socket));
+    // A client that ends its side within the handshake has gone.
+    socket.allowHalfOpen = false;
+    this.#server.emit('connection', socket);
+  }
+
+  /** Handshakes that begin from now on are made with this identity. Throws as the constructor. */
+  renew(identity: TlsIdentity): void {
+    this.#server.setSecureContext(secureContextOf(identity));
+  }
+
+  /** Cuts off what is under way. */
+  destroy(): void {
+    for (const socket of this.#underWay.keys()) socket.destroy();
+  }
+
+  #end(socket: Socket): void {
+    this.#underWay.get(socket)?.leave();
+    this.#underWay.delete(socket);
+  }
+}
+
+class Handshake implements Timed {
+  readonly #socket: Socket;
+  readonly #deadlines: Deadlines;
+  readonly #place: number;
+
+  constructor(socket: Socket, deadlines: Deadlines, deadlineMs: number) {
+    this.#socket = socket;
+    this.#deadlines = deadlines;
+    this.#place = deadlines.enter(this);
+    deadlines.set(this.#place, deadlineMs);
+  }
+
+  onDeadline(): void {
+    this.#socket.destroy();
+  }
+
+  leave(): void {
+    this.#deadlines.leave(this.#place);
+  }
+}
+
+function secureContextOf({ certificate, key, clientCa }: TlsIdentity): TlsOptions {
+  const options: TlsOptions = { cert: certificate, key, minVersion: 'TLSv1.2' };
+  return clientCa === undefined ? options : { ...options, ca: clientCa };
+}
+
+/** The part of Node's TLS sockets that its types leave out: the socket below. */
+interface Wrapping {
+  readonly _parent: Socket;
+}
