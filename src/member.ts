@@ -77,7 +77,10 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     server.observe = (status, request) => log.debug({ status, ...describe(request) }, 'answered');
   }
   const bound = await server.listen(config.host, config.port);
-  const healthBound = await health?.listen(config.host, config.healthPort ?? 0);
+  const healthBound = await health?.listen(config.host, config.healthPort ?? 0).catch((error) => {
+    server.drain();
+    throw error;
+  });
   instanceName ||= `gridnode-${bound.port}`;
   cluster.start(formatAddress(publicHost(bound.address), bound.port), VERSION);
   return {

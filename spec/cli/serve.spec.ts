@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { mock, test } from 'node:test';
+import { GridError } from '../../src/base/errors.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { resolveConfig } from '../../src/config/config.ts';
@@ -159,4 +160,36 @@ test('serve ends with 1 when draining fails', async () => {
   source.emit('SIGTERM');
   assert.equal(await exit, 1);
   assert.equal(lines.at(-1)?.msg, 'cannot drain');
+});
+
+test('serve reads the files again at SIGHUP, also at one that came while the member started', async () => {
+  let started = (_: Member): void => {};
+  const starting = new Promise<Member>((resolve) => {
+    started = resolve;
+  });
+  let reloads = 0;
+  const reload = async () => {
+    reloads += 1;
+    if (reloads === 2) throw new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
+  };
+  const { exit, source, lines, firstLine } = served({}, () => starting);
+  source.emit('SIGHUP');
+  started({ ...MEMBER, reload });
+  await firstLine;
+  await Promise.resolve();
+  assert.equal(reloads, 1);
+  source.emit('SIGHUP');
+  await Promise.resolve();
+  source.emit('SIGTERM');
+  assert.equal(await exit, 0);
+  assert.deepEqual(
+    lines.map(({ level, msg }) => [level, msg]),
+    [
+      ['info', 'listening'],
+      ['info', 'reloaded'],
+      ['error', 'not reloaded: Cannot use "f" for TLS: r'],
+      ['info', 'stopped'],
+    ],
+  );
+  assert.equal(lines[2]?.code, 'TLS_FILE_UNUSABLE');
 });

@@ -152,3 +152,30 @@ test('SETTING_FLAGS tells range, unit and default in its help', () => {
   assert.match(help('--body-bytes-max') ?? '', /, in bytes; default 16777216\)$/);
   assert.match(help('--instance-name') ?? '', /default gridnode-<port>\)$/);
 });
+
+test('resolveConfig wants certificate and key together, and client authorities with them', () => {
+  const both = ['--tls-certificate', 'c.pem', '--tls-key', 'k.pem'];
+  assert.equal(configOf(...both).tlsCertificate, 'c.pem');
+  assert.equal(configOf(...both, '--tls-client-ca', 'a.pem').tlsClientCa, 'a.pem');
+  const wrong: readonly (readonly [readonly string[], string])[] = [
+    [both.slice(0, 2), 'Cannot use --tls-certificate "c.pem": --tls-key is not given'],
+    [both.slice(2), 'Cannot use --tls-key "k.pem": --tls-certificate is not given'],
+    [
+      ['--tls-client-ca', 'a.pem'],
+      'Cannot use --tls-client-ca "a.pem": --tls-certificate is not given',
+    ],
+    [['--tls-certificate', ''], 'Cannot use --tls-certificate "": not a path'],
+  ];
+  for (const [words, message] of wrong) {
+    assert.throws(() => configOf(...words), { name: 'TypeError', message });
+  }
+});
+
+test('resolveConfig knows no health port unless it is told one', () => {
+  assert.equal(configOf().healthPort, undefined);
+  assert.equal(configOf('--health-port', '0').healthPort, 0);
+  assert.throws(() => configOf('--health-port', '65536'), {
+    name: 'RangeError',
+    message: 'Cannot use --health-port "65536": not an integer from 0 to 65535',
+  });
+});

@@ -10,7 +10,7 @@ import type { TlsIdentity } from '../../src/http/tls.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
-import { Router } from '../../src/rest/router.ts';
+import { type RouteFinder, Router } from '../../src/rest/router.ts';
 import { FakeClock } from '../fake-clock.ts';
 import type { FakeSocket } from './fake-socket.ts';
 
@@ -29,6 +29,7 @@ export interface TestServer {
 export interface TestServerParts {
   /** Puts something between the server and what it serves. */
   readonly wrap?: (application: Application) => Application;
+  readonly router?: RouteFinder;
   readonly tls?: TlsIdentity;
 }
 
@@ -37,7 +38,7 @@ export interface TestServerParts {
  */
 export function createTestServer(
   limits: Partial<HttpLimits> = {},
-  { wrap = (application) => application, tls }: TestServerParts = {},
+  { wrap = (application) => application, router = new Router('grid'), tls }: TestServerParts = {},
 ): TestServer {
   const clock = new FakeClock();
   const failures: unknown[] = [];
@@ -52,7 +53,7 @@ export function createTestServer(
     engine,
     cluster,
     groups,
-    router: new Router('grid'),
+    router,
     decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
     clusterName: 'dev',
     connectionCount: () => 1,

@@ -1,35 +1,8 @@
 /** The executable as a process: it serves, drains at a signal under load, and tells. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
 import { RawClient, requestBytes } from './client.ts';
-
-const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
-
-interface LogLine {
-  readonly msg: string;
-  readonly port?: number;
-  readonly signal?: string;
-}
-
-async function serve(...flags: string[]) {
-  const words = ['--import', 'tsx', EXECUTABLE, 'serve', '--port', '0', ...flags];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
-  const lines: LogLine[] = [];
-  const port = await new Promise<number>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on('line', (text) => {
-      const line = JSON.parse(text) as LogLine;
-      lines.push(line);
-      if (line.msg === 'listening') resolve(line.port ?? 0);
-    });
-    exited.then(([code]) => reject(new Error(`ended with ${code}`)));
-  });
-  return { child, exited, lines, port };
-}
+import { serve } from './member-process.ts';
 
 describe('gridnode serve', () => {
   it('cuts no response off when it is told to stop under load, and ends with 0', async () => {

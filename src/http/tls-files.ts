@@ -53,15 +53,9 @@ function privateKeyIn(pem: Buffer, file: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const isLocked = code === 'ERR_MISSING_PASSPHRASE';
-    throw unusable(
-      file,
-      isLocked
-        ? 'its key has a passphrase, which cannot be given'
-        : 'no private key in PEM form in it',
-      error,
-    );
+    const isLocked = pem.includes('ENCRYPTED');
+    const reason = isLocked ? 'its key has a passphrase' : 'no private key in PEM form in it';
+    throw unusable(file, reason, error);
   }
 }
 

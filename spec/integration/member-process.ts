@@ -1,0 +1,51 @@
+/** A member as a process of its own, and what it logs. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly code?: string;
+  readonly port?: number;
+  readonly healthPort?: number;
+  readonly signal?: string;
+}
+
+/** Starts one on a free port with further flags; nothing is awaited. */
+export function start(...flags: string[]) {
+  const words = ['--import', 'tsx', EXECUTABLE, 'serve', '--port', '0', ...flags];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
+  const lines: LogLine[] = [];
+  let onLine = (): void => {};
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    lines.push(JSON.parse(text) as LogLine);
+    onLine();
+  });
+  /** The line with that index, once it is there. */
+  const line = async (index: number): Promise<LogLine> => {
+    for (;;) {
+      const found = lines[index];
+      if (found !== undefined) return found;
+      const next = new Promise<void>((resolve) => {
+        onLine = resolve;
+      });
+      const ended = exited.then(([code]) => {
+        if (lines[index] === undefined) throw new Error(`ended with ${code}`);
+      });
+      await Promise.race([next, ended]);
+    }
+  };
+  return { child, exited, lines, line };
+}
+
+/** Starts one and waits until it serves. */
+export async function serve(...flags: string[]) {
+  const started = start(...flags);
+  const { port = 0, healthPort = 0 } = await started.line(0);
+  return { ...started, port, healthPort };
+}

@@ -1,0 +1,170 @@
+/** TLS and the health listener of the executable as a process. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { tlsClient, tlsFile } from '../tls/identity.ts';
+import { RawClient, requestBytes } from './client.ts';
+import { serve, start } from './member-process.ts';
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'gridnode-'));
+after(() => rmSync(FOLDER, { recursive: true }));
+
+const CERTIFICATE = join(FOLDER, 'certificate.pem');
+const KEY = join(FOLDER, 'key.pem');
+const TLS = ['--tls-certificate', CERTIFICATE, '--tls-key', KEY];
+
+function install(name: 'server' | 'server-2'): void {
+  copyFileSync(tlsFile(`${name}.pem`), CERTIFICATE);
+  copyFileSync(tlsFile(`${name}-key.pem`), KEY);
+}
+
+async function statusOf(port: number, path: string): Promise<number | undefined> {
+  const client = new RawClient(port);
+  client.send(`GET /grid/${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const response = await client.response();
+  client.destroy();
+  return response?.status;
+}
+
+describe('gridnode serve over TLS', () => {
+  it('exchanges its certificate at SIGHUP while it serves, and keeps it where that fails', async () => {
+    install('server');
+    const { child, exited, lines, line, port } = await serve(...TLS, '--enable-group', 'DATA');
+    const first = tlsClient(port);
+    const old = new RawClient(first);
+    assert.equal((await old.request('POST', 'maps/m/k', Buffer.from('v'))).status, 200);
+
+    install('server-2');
+    child.kill('SIGHUP');
+    assert.equal((await line(1)).msg, 'reloaded');
+    const second = tlsClient(port);
+    const renewed = new RawClient(second);
+    assert.equal((await renewed.request('GET', 'maps/m/k')).status, 200);
+    assert.equal(first.getPeerCertificate().subject.CN, 'gridnode test server');
+    assert.equal(second.getPeerCertificate().subject.CN, 'gridnode test server-2');
+    assert.equal((await old.request('GET', 'maps/m/k')).status, 200);
+
+    writeFileSync(KEY, 'no key');
+    child.kill('SIGHUP');
+    const failed = await line(2);
+    assert.deepEqual([failed.level, failed.code], ['error', 'TLS_FILE_UNUSABLE']);
+    assert.equal(
+      failed.msg,
+      `not reloaded: Cannot use "${KEY}" for TLS: no private key in PEM form in it`,
+    );
+    const third = tlsClient(port);
+    assert.equal((await new RawClient(third).request('GET', 'instance')).status, 200);
+    assert.equal(third.getPeerCertificate().subject.CN, 'gridnode test server-2');
+
+    child.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null]);
+    assert.deepEqual(
+      lines.map(({ msg }) => msg.split(':')[0]),
+      ['listening', 'reloaded', 'not reloaded', 'stopped'],
+    );
+  });
+
+  it('ends with 2 where a file cannot be used, and names it', async () => {
+    const { exited, line } = start('--tls-certificate', '/nowhere', '--tls-key', '/nowhere');
+    const { code, msg } = await line(0);
+    assert.equal(code, 'TLS_FILE_UNUSABLE');
+    assert.equal(msg, 'Cannot use "/nowhere" for TLS: no such file');
+    assert.deepEqual(await exited, [2, null]);
+  });
+
+  it('refuses clients without a certificate of the authority given', async () => {
+    install('server');
+    const { child, exited, port } = await serve(
+      ...TLS,
+      '--tls-client-ca',
+      tlsFile('authority.pem'),
+    );
+    for (const name of [undefined, 'impostor'] as const) {
+      const refused = new RawClient(tlsClient(port, name));
+      refused.send(requestBytes('GET', 'instance'));
+      assert.equal(await refused.response(), undefined);
+    }
+    const known = new RawClient(tlsClient(port, 'client'));
+    assert.equal((await known.request('GET', 'instance')).status, 200);
+    child.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('drops nothing under load when it is told to stop', async () => {
+    install('server');
+    const { child, exited, port } = await serve(...TLS, '--enable-group', 'DATA');
+    const value = Buffer.alloc(3_000_000, 'v');
+    const setter = new RawClient(tlsClient(port));
+    assert.equal((await setter.request('POST', 'maps/m/large', value)).status, 200);
+    let answers = 0;
+    const clients = Array.from({ length: 8 }, async () => {
+      const client = new RawClient(tlsClient(port));
+      for (;;) {
+        client.send(requestBytes('GET', 'maps/m/large'));
+        const response = await client.response();
+        if (response === undefined) return;
+        assert.equal(response.body.length, value.length);
+        if (++answers === 30) child.kill('SIGTERM');
+      }
+    });
+    await Promise.all(clients);
+    setter.destroy();
+    assert.deepEqual(await exited, [0, null]);
+  });
+});
+
+describe('the health listener', () => {
+  it('answers in plain HTTP while every connection of the TLS port is taken', async () => {
+    install('server');
+    const flags = ['--health-port', '0', '--connections-max', '3'];
+    const { child, exited, port, healthPort } = await serve(...TLS, ...flags);
+    const client = new RawClient(tlsClient(port));
+    assert.equal((await client.request('GET', 'instance')).status, 200);
+    const silent = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+    await Promise.all(silent.map((socket) => once(socket, 'connect')));
+    const beyond = connect(port, '127.0.0.1');
+    beyond.on('error', () => {});
+    await once(beyond, 'close');
+    assert.equal(await statusOf(healthPort, 'health/ready'), 200);
+    assert.equal(await statusOf(healthPort, 'rest/instance'), 404);
+    assert.equal((await client.request('GET', 'instance')).status, 200);
+    for (const socket of silent) socket.destroy();
+    child.kill('SIGTERM');
+    assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('answers while the member drains, and ends with it', async () => {
+    const { child, exited, port, healthPort } = await serve(
+      ...['--health-port', '0', '--enable-group', 'DATA'],
+    );
+    const busy = new RawClient(port);
+    const request = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
+    busy.send(request.subarray(0, request.length - 1));
+    const probe = new RawClient(healthPort);
+    const idle = new RawClient(port);
+    await idle.request('GET', 'instance');
+    child.kill('SIGTERM');
+    while ((await idle.response()) !== undefined);
+    probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+    assert.equal((await probe.response())?.status, 503);
+    assert.equal(await statusOf(healthPort, 'health/live'), 200);
+    busy.send(request.subarray(request.length - 1));
+    assert.equal((await busy.response())?.status, 200);
+    assert.deepEqual(await exited, [0, null]);
+  });
+
+  it('has to have a port of its own: taken, the process ends with 3 and names it', async () => {
+    const { child, exited, port } = await serve();
+    const other = start('--health-port', String(port));
+    const { code, msg } = await other.line(0);
+    assert.equal(code, 'ADDRESS_IN_USE');
+    assert.equal(msg, `Cannot listen on 127.0.0.1:${port}: already in use`);
+    assert.deepEqual(await other.exited, [3, null]);
+    child.kill('SIGTERM');
+    await exited;
+  });
+});
