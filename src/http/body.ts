@@ -44,8 +44,6 @@ export class Body implements ContentUnderWay {
   isDropped = false;
   /** Whether more content came, or is announced, than may. */
   isTooLong = false;
-  /** Whether the budget had no room for it. */
-  isCrowdedOut = false;
 
   /** `span` names the content once it is complete; more than `bytesMax` is not kept. */
   constructor(span: Span, bytesMax: number, budget: InFlightBudget) {
@@ -62,7 +60,6 @@ export class Body implements ContentUnderWay {
     this.isUnderWay = false;
     this.isDropped = false;
     this.isTooLong = false;
-    this.isCrowdedOut = false;
   }
 
   /** At least so many bytes more are to come. */
@@ -143,7 +140,6 @@ export class Body implements ContentUnderWay {
       this.#reservedBytes = bytes;
       return true;
     }
-    this.isCrowdedOut = true;
     this.drop();
     return false;
   }

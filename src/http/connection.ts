@@ -14,6 +14,7 @@ import { INDEPENDENT, type RequestHandler } from './application.ts';
 import { Backlog } from './backlog.ts';
 import type { BodyOwner } from './body.ts';
 import type { Timed } from './deadlines.ts';
+import { passesDoors, refuseForCrowd } from './doors.ts';
 import { Exchange, type ExchangeOwner } from './exchange.ts';
 import { readInto } from './intake.ts';
 import { CONNECT } from './methods.ts';
@@ -21,6 +22,7 @@ import { Outbox } from './outbox.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, RequestParser } from './parser.ts';
 import type { HttpServer } from './server.ts';
 import * as time from './time-limits.ts';
+import { REQUESTS_IN_A_ROW, type Taker } from './turns.ts';
 
 /** The most of an unwanted body that is read so that the connection can go on, in bytes. */
 const DROPPED_BYTES_MAX = 1048576;
@@ -32,7 +34,7 @@ const UNSENT_BYTES_CROWD = 65536;
 const READING = 0;
 /** The request at hand waits for its answer. */
 const WAITING = 1;
-/** The client does not take its answers, or they may not leave yet. */
+/** The client does not take its answers, they may not leave yet, or others are to run first. */
 const STALLED = 2;
 /** The last answer has been given; what comes is dropped. */
 const ENDING = 3;
@@ -40,7 +42,7 @@ const ENDING = 3;
 const LINGERING = 4;
 const CLOSED = 5;
 
-export class Connection implements ExchangeOwner, BodyOwner, Timed {
+export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   readonly #server: HttpServer;
   readonly #socket: Socket;
   readonly #parser: RequestParser;
@@ -55,6 +57,10 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
   #isBodyPending = false;
   /** Whether the answer given last ends the connection. */
   #isLast = false;
+  /** Requests run in a row. */
+  #runCount = 0;
+  /** Whether others are to run first. */
+  #standsBack = false;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
   /** Whether the client has sent all that it will send. */
@@ -75,13 +81,13 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
     });
     this.#socket = socket;
     this.#parser = new RequestParser(server.limits, server.inFlight);
-    this.#outbox = new Outbox(socket, server, () => this.#send());
+    this.#outbox = new Outbox(socket, server, () => this.release());
     this.#exchange = new Exchange(this.#parser.request, this.#outbox, server.arena, this);
     this.#handler = server.application.open(this.#exchange);
     server.tick();
     this.#limits = new time.TimeLimits(server, this);
     socket.on('end', () => this.#socketOnEnd());
-    socket.on('drain', () => this.#send());
+    socket.on('drain', () => this.release());
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#socketOnClose());
   }
@@ -93,7 +99,8 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
 
   /** Sends what may leave by now; goes on where answers stood in the way. */
   release(): void {
-    this.#send();
+    this.#server.tick();
+    if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 
   /** No further request is awaited: a connection that is idle ends, others after their answers. */
@@ -101,7 +108,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
     this.#isDrained = true;
     this.#limits.shorten();
     if (this.#state === WAITING) this.#handler.hurry();
-    this.#send();
+    this.release();
   }
 
   /** Cuts the connection off. */
@@ -146,6 +153,11 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
     else this.#onLate();
   }
 
+  takeTurn(): void {
+    this.#standsBack = false;
+    this.release();
+  }
+
   #socketOnRead(bytes: Buffer, length: number): void {
     this.#server.tick();
     if (this.#state === READING) {
@@ -175,6 +187,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
   /** Runs requests as long as there are any and nothing stands in the way; sends the answers. */
   #proceed(): void {
     this.#isRunning = true;
+    this.#runCount = 0;
     do {
       if (this.#state === READING && this.#backlog.bytes > 0) this.#loadBacklog();
       while (this.#state === READING && this.#step());
@@ -235,6 +248,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
       case AT_REQUEST:
         this.#hasMoved = true;
         this.#onRequest();
+        if (this.#state === READING) this.#pace();
         return true;
       default:
         this.#onRefusal(this.#parser.refusal);
@@ -263,10 +277,15 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
       this.#fail(error);
     }
     if (!this.#exchange.isAnswered) this.#state = WAITING;
-    else if (this.#state === READING && this.#isFull) this.#stall();
   }
 
-  #stall(): void {
+  /** Reading stops where answers do not leave, and while others are to run. */
+  #pace(): void {
+    if (++this.#runCount >= REQUESTS_IN_A_ROW && this.#parser.hasRest) {
+      this.#standsBack = true;
+      this.#server.turns.add(this);
+    }
+    if (!this.#standsBack && !this.#isFull) return;
     this.#state = STALLED;
     this.#socket.pause();
   }
@@ -291,16 +310,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
       this.#fail(error);
       return false;
     }
-    const { request } = exchange;
-    if (request.unknownExpectation !== '') {
-      exchange.respondFailure(417, `Cannot meet Expect "${request.unknownExpectation}"`);
-    } else if (request.contentLength > this.#server.limits.bodyBytesMax) {
-      exchange.respondEmpty(413, INDEPENDENT, 0);
-    } else if (request.contentEncoding !== '') {
-      const message = `Cannot take Content-Encoding "${request.contentEncoding}": send it as it is`;
-      exchange.respondFailure(415, message);
-    }
-    return !exchange.isAnswered;
+    return passesDoors(exchange, this.#server.limits);
   }
 
   /** Content is on its way: refused where it is too much, the end where too much is unwanted. */
@@ -317,13 +327,8 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
 
   #refuseContent(): void {
     const { inFlight, nowMs } = this.#server;
-    if (!this.#parser.body.isCrowdedOut) return this.#exchange.respondEmpty(413, INDEPENDENT, 0);
-    this.#exchange.respondFailure(
-      503,
-      `Cannot take the content of a request: all connections together may have ` +
-        `${inFlight.bytesMax} bytes under way`,
-    );
-    inFlight.relieve(nowMs);
+    if (this.#parser.body.isTooLong) this.#exchange.respondEmpty(413, INDEPENDENT, 0);
+    else refuseForCrowd(this.#exchange, inFlight, nowMs);
   }
 
   /** Everything that arrived whole has been run: the end, if nothing more is to come. */
@@ -352,11 +357,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
     );
   }
 
-  #send(): void {
-    this.#server.tick();
-    if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
-  }
-
   /** Hands over what may leave. True: that made room for requests that stood back. */
   #flush(): boolean {
     this.#outbox.flush();
@@ -364,7 +364,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed {
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
-    if (this.#state !== STALLED || this.#isFull) return false;
+    if (this.#state !== STALLED || this.#isFull || this.#standsBack) return false;
     this.#state = READING;
     this.#socket.resume();
     return true;

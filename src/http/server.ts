@@ -16,6 +16,7 @@ import type { Request } from './request.ts';
 import type { TimeSource } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { TurnedAway } from './turned-away.ts';
+import { Turns } from './turns.ts';
 
 export interface HttpServerOptions {
   readonly application: Application;
@@ -36,6 +37,8 @@ export class HttpServer implements OutboxHost, TimeSource {
   readonly inFlight: InFlightBudget;
   /** Time limits of connections, and of what is to become one. */
   readonly deadlines: Deadlines;
+  /** Connections that let others run first. */
+  readonly turns: Turns;
   /** The time of this turn, in milliseconds of the clock. */
   nowMs = Number.NEGATIVE_INFINITY;
   /** When the Date field is to be made again. */
@@ -64,6 +67,7 @@ export class HttpServer implements OutboxHost, TimeSource {
     this.clock = options.clock;
     this.onFailure = options.onFailure;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
+    this.turns = new Turns(this.clock);
     this.#turnedAway = new TurnedAway(this.clock);
     this.deadlines = new Deadlines(this.clock);
     if (options.tls !== undefined) {

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { REQUESTS_IN_A_ROW, Turns } from '../../src/http/turns.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { client, LIVE, poll } from './test-client.ts';
+
+describe('Turns', () => {
+  it('let all that wait go on once a turn, in order, for five milliseconds at most', () => {
+    const clock = new FakeClock();
+    const turns = new Turns(clock);
+    const went: string[] = [];
+    const add = (name: string, costMs: number, times: number): void => {
+      let left = times;
+      const taker = {
+        takeTurn() {
+          went.push(name);
+          clock.advance(costMs);
+          if (--left > 0) turns.add(taker);
+        },
+      };
+      turns.add(taker);
+    };
+    add('a', 3, 2);
+    add('b', 3, 1);
+    add('c', 0, 1);
+    clock.endTurn();
+    assert.equal(went.join(' '), 'a b');
+    clock.endTurn();
+    assert.equal(went.join(' '), 'a b c a');
+    assert.equal(clock.endCount, 0);
+  });
+});
+
+describe('a connection with many requests', () => {
+  it('runs so many in a row, then others go first', () => {
+    const { socket, statuses, another, clock } = client();
+    socket.receive(LIVE.repeat(REQUESTS_IN_A_ROW * 2 + 1));
+    assert.equal(statuses().length, REQUESTS_IN_A_ROW);
+    assert(socket.isPaused);
+    const other = another();
+    other.socket.receive(LIVE.repeat(REQUESTS_IN_A_ROW));
+    assert.equal(other.statuses().length, REQUESTS_IN_A_ROW);
+    assert(!other.socket.isPaused);
+    clock.endTurn();
+    assert.equal(statuses().length, REQUESTS_IN_A_ROW * 2);
+    clock.endTurn();
+    assert.equal(statuses().length, REQUESTS_IN_A_ROW * 2 + 1);
+    assert(!socket.isPaused);
+    assert.equal(clock.endCount, 0);
+  });
+
+  it('has all of them answered when it half-closes or drains meanwhile', () => {
+    const [closing, draining] = [client(), client()];
+    for (const { socket } of [closing, draining]) socket.receive(LIVE.repeat(100) + poll('q'));
+    closing.socket.receiveEnd();
+    draining.server.isDraining = true;
+    draining.connection.drain();
+    for (const { clock, statuses, socket } of [closing, draining]) {
+      clock.settle();
+      assert.equal(statuses().length, 101);
+      assert.equal(statuses()[100], 204);
+      assert(socket.writableEnded);
+    }
+  });
+
+  it('that goes away meanwhile is forgotten', () => {
+    const { socket, clock } = client();
+    socket.receive(LIVE.repeat(100));
+    socket.destroy();
+    clock.settle();
+    assert.equal(clock.endCount, 0);
+  });
+});
