@@ -55,6 +55,46 @@ describe('gridnode serve', () => {
     assert.deepEqual(await exited, [0, null]);
   });
 
+  it('drains waiting polls, half-sent contents and silent clients, and ends with 0', async () => {
+    const { child, exited, port } = await serve(
+      ...['--enable-group', 'DATA', '--body-progress-timeout-seconds', '1'],
+    );
+    const connected = async (): Promise<RawClient> => {
+      const client = new RawClient(port);
+      await client.request('GET', 'instance');
+      return client;
+    };
+    const many = () => Promise.all(Array.from({ length: 20 }, connected));
+    const [polling, sending, silent, watcher] = [
+      await many(),
+      await many(),
+      await many(),
+      await connected(),
+    ];
+    const request = requestBytes('POST', 'maps/m/k', Buffer.alloc(100_000, 'v'));
+    for (const client of polling) client.send(requestBytes('DELETE', 'queues/q/60'));
+    for (const client of sending) client.send(request.subarray(0, 60_000));
+    for (const client of silent) client.send(request.subarray(0, 50_000));
+    await watcher.request('GET', 'instance');
+    child.kill('SIGTERM');
+    while ((await watcher.response()) !== undefined);
+    for (const client of sending) client.send(request.subarray(60_000));
+    const expected = [
+      [polling, 204],
+      [sending, 200],
+      [silent, 408],
+    ] as const;
+    for (const [clients, status] of expected) {
+      for (const client of clients) {
+        const response = await client.response();
+        assert.equal(response?.status, status);
+        assert.equal(response.fields.get('connection'), 'close');
+        assert.equal(await client.response(), undefined);
+      }
+    }
+    assert.deepEqual(await exited, [0, null]);
+  });
+
   it('turns away connections beyond connections-max with 503', async () => {
     const { child, exited, port } = await serve('--connections-max', '2');
     const clients = [new RawClient(port), new RawClient(port)];
