@@ -182,6 +182,28 @@ describe('answers that wait for their clients', () => {
     assert.equal(first?.statuses().length, 17);
   });
 
+  it('end with their connection when content is refused for them and they stay', () => {
+    const { server, reading, clock, another } = readers(2, 1_800_000);
+    assert(reading.every(({ socket }) => !socket.isPaused));
+    const [first, second] = reading;
+    for (let piece = 0; piece < 3; piece++) first?.socket.take();
+    const writer = another();
+    const send = (): void => {
+      writer.socket.receive(postHead('maps/m/other', 60_000));
+      writer.socket.receive(VALUE);
+    };
+    clock.advance(PATIENCE_MS - 1);
+    send();
+    assert(!second?.socket.isDestroyed);
+    clock.advance(10);
+    send();
+    assert.deepEqual([first?.socket.isDestroyed, second?.socket.isDestroyed], [false, true]);
+    second?.socket.unstick();
+    send();
+    assert.deepEqual(writer.statuses(), [503, 503, 200]);
+    assert(server.inFlight.usedBytes > 0);
+  });
+
   it('stop the reading of those connections alone when they fill it', async () => {
     const { server, reading, clock, another } = readers(100, 1_000_000);
     assert(server.inFlight.isFull);

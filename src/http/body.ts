@@ -8,7 +8,7 @@
  * way: where the budget is used up it may be ended for the sake of others.
  */
 import type { Span } from '../base/span.ts';
-import type { ContentUnderWay, InFlightBudget } from './in-flight.ts';
+import type { Holder, InFlightBudget } from './in-flight.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
 
 /** First size of the buffer of a chunked body, in bytes. */
@@ -22,7 +22,7 @@ export interface BodyOwner {
   onCrowdedOut(): void;
 }
 
-export class Body implements ContentUnderWay {
+export class Body implements Holder {
   readonly #bytesMax: number;
   readonly #span: Span;
   readonly #budget: InFlightBudget;
@@ -78,7 +78,11 @@ export class Body implements ContentUnderWay {
     if (!this.#reserve(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
     this.sinceMs = nowMs;
     this.#owner = owner;
-    this.#budget.enter(this);
+    this.#budget.enterContent(this);
+  }
+
+  get movedBytes(): number {
+    return this.received;
   }
 
   makeRoom(): void {

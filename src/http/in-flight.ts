@@ -4,23 +4,24 @@
  * it is stored is not in it: it is data, and counted there.
  *
  * Contents are refused beyond the budget. Answers are not, as their requests have taken effect; but
- * then connections that hold some of it read no further. So that content half sent locks nobody out,
- * each refusal ends the one that has been under way for a while with the least to show for it.
+ * then connections that hold some of it read no further. So that neither content half sent nor slow
+ * readers lock the others out, each refusal ends the content that has been under way for a while with
+ * the least to show for it; where there is none, the answers that have waited so.
  */
 
-/** Content that has been under way so long, in milliseconds, with fewer bytes, may be ended. */
+/** What has been under way so long, in milliseconds, with fewer bytes moved, may be ended. */
 const PATIENCE_MS = 5000;
 const SPARED_BYTES = 65536;
-/** The contents under way are looked through once in so many milliseconds at most. */
+/** What is under way is looked through once in so many milliseconds at most. */
 const SEARCH_PAUSE_MS = 10;
 
-/** Content that did not come whole with its head. */
-export interface ContentUnderWay {
-  /** When its head had come, in milliseconds of the clock. */
+/** What holds some of the budget: content that comes, or answers that are to be taken. */
+export interface Holder {
+  /** Since when, in milliseconds of the clock. */
   readonly sinceMs: number;
-  /** Bytes of it that have come. */
-  readonly received: number;
-  /** Its request is to end, with 408. */
+  /** Bytes that have come, or were taken, since then. */
+  readonly movedBytes: number;
+  /** It is to end: content with 408, answers with their connection. */
   makeRoom(): void;
 }
 
@@ -28,8 +29,9 @@ export class InFlightBudget {
   readonly bytesMax: number;
   /** Bytes of contents and answers. */
   usedBytes = 0;
-  /** In the order in which they began. */
-  readonly #contents = new Set<ContentUnderWay>();
+  /** Contents and answers, each in the order in which they began. */
+  readonly #contents = new Set<Holder>();
+  readonly #answers = new Set<Holder>();
   #searchedMs = Number.NEGATIVE_INFINITY;
 
   constructor(bytesMax: number) {
@@ -48,7 +50,7 @@ export class InFlightBudget {
     return true;
   }
 
-  /** Takes bytes for an answer, whether they fit or not. */
+  /** Takes bytes for answers, whether they fit or not. */
   overdraw(bytes: number): void {
     this.usedBytes += bytes;
   }
@@ -59,26 +61,38 @@ export class InFlightBudget {
   }
 
   /** Content is under way; to be left when it has come or is let go of. */
-  enter(content: ContentUnderWay): void {
+  enterContent(content: Holder): void {
     this.#contents.add(content);
   }
 
-  leave(content: ContentUnderWay): void {
-    this.#contents.delete(content);
+  /** Answers wait; to be left when they have been taken. */
+  enterAnswers(answers: Holder): void {
+    this.#answers.add(answers);
   }
 
-  /** Content was refused: ends the one that has the least to show for its time, if any may be. */
+  leave(holder: Holder): void {
+    if (!this.#contents.delete(holder)) this.#answers.delete(holder);
+  }
+
+  /** Content was refused: ends what has the least to show for its time, if anything may be ended. */
   relieve(nowMs: number): void {
     if (nowMs < this.#searchedMs + SEARCH_PAUSE_MS) return;
     this.#searchedMs = nowMs;
-    let least: ContentUnderWay | undefined;
-    let leastBytes = SPARED_BYTES;
-    for (const content of this.#contents) {
-      if (content.sinceMs + PATIENCE_MS > nowMs) break;
-      if (content.received >= leastBytes) continue;
-      least = content;
-      leastBytes = content.received;
-    }
+    const sinceMs = nowMs - PATIENCE_MS;
+    const least = leastOf(this.#contents, sinceMs) ?? leastOf(this.#answers, sinceMs);
     least?.makeRoom();
   }
+}
+
+/** The one of those that began by then with the fewest bytes moved. */
+function leastOf(holders: Iterable<Holder>, sinceMs: number): Holder | undefined {
+  let least: Holder | undefined;
+  let leastBytes = SPARED_BYTES;
+  for (const holder of holders) {
+    if (holder.sinceMs > sinceMs) break;
+    if (holder.movedBytes >= leastBytes) continue;
+    least = holder;
+    leastBytes = holder.movedBytes;
+  }
+  return least;
 }

@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { EVERY_PARTITION, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
 import type { OutputArena } from './arena.ts';
-import type { InFlightBudget } from './in-flight.ts';
+import type { Holder, InFlightBudget } from './in-flight.ts';
 
 /** The most that is handed to the socket at once, in bytes. */
 const WRITE_BYTES_MAX = 65536;
@@ -21,9 +21,11 @@ export interface OutboxHost {
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
   readonly hold: ResponseHold | undefined;
+  /** The time of this turn, in milliseconds. */
+  readonly nowMs: number;
 }
 
-export class Outbox {
+export class Outbox implements Holder {
   readonly #socket: Socket;
   readonly #arena: OutputArena;
   readonly #host: OutboxHost;
@@ -34,6 +36,9 @@ export class Outbox {
   #pieceBytes = 0;
   /** Bytes of copies, out of the budget. */
   #copiedBytes = 0;
+  /** Since when there are some, in milliseconds, and what had been taken by then. */
+  sinceMs = 0;
+  #takenBefore = 0;
   /** The run being written, behind all pieces; NOTHING when there is none. */
   #runBuffer: Buffer = NOTHING;
   #runStart = 0;
@@ -113,6 +118,14 @@ export class Outbox {
   /** Bytes that the client has taken. */
   get takenBytes(): number {
     return this.#handedBytes - this.#socket.writableLength;
+  }
+
+  get movedBytes(): number {
+    return this.takenBytes - this.#takenBefore;
+  }
+
+  makeRoom(): void {
+    this.#socket.destroy();
   }
 
   /** Hands over what may leave. */
@@ -205,9 +218,10 @@ export class Outbox {
     if (piece.pinned !== undefined) piece.pinned.release();
     else if (piece.runStart >= 0) {
       this.#arena.closeRun(piece.bytes, this.#isCopying || this.#socket.writableLength === 0);
-    } else {
+    } else if (piece.bytes.length > 0) {
       this.#copiedBytes -= piece.bytes.length;
       this.#host.inFlight.give(piece.bytes.length);
+      if (this.#copiedBytes === 0) this.#host.inFlight.leave(this);
     }
   }
 
@@ -221,9 +235,19 @@ export class Outbox {
       piece.start = 0;
       piece.end = copy.length;
       piece.runStart = -1;
-      this.#copiedBytes += copy.length;
-      this.#host.inFlight.overdraw(copy.length);
+      if (copy.length > 0) this.#hold(copy.length);
     }
+  }
+
+  #hold(bytes: number): void {
+    const { inFlight, nowMs } = this.#host;
+    if (this.#copiedBytes === 0) {
+      this.sinceMs = nowMs;
+      this.#takenBefore = this.takenBytes;
+      inFlight.enterAnswers(this);
+    }
+    this.#copiedBytes += bytes;
+    inFlight.overdraw(bytes);
   }
 
   /** Ends the run: what is in it becomes a piece. */
