@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { describe, it } from 'node:test';
+import { TurnedAway } from '../../src/http/turned-away.ts';
+import { FakeClock } from '../fake-clock.ts';
+
+class Accepted extends EventEmitter {
+  text = '';
+  isDestroyed = false;
+  isRead = false;
+
+  resume(): void {
+    this.isRead = true;
+  }
+
+  end(text: string, callback?: () => void): void {
+    this.text = text;
+    callback?.();
+  }
+
+  destroy(): void {
+    this.isDestroyed = true;
+    this.emit('close');
+  }
+}
+
+describe('TurnedAway', () => {
+  function turnAway(count: number) {
+    const clock = new FakeClock();
+    const turnedAway = new TurnedAway(clock);
+    const sockets = Array.from({ length: count }, () => new Accepted());
+    const add = (socket: Accepted): void =>
+      turnedAway.add(socket as unknown as Socket, 'Cannot', 'Date: now\r\n');
+    sockets.forEach(add);
+    return { clock, sockets, add };
+  }
+
+  it('answers 503 with the reason, reads for two seconds and closes', () => {
+    const { clock, sockets } = turnAway(1);
+    const [socket] = sockets;
+    assert.match(socket?.text ?? '', /^HTTP\/1.1 503 .*\r\nDate: now\r\n/);
+    assert.match(
+      socket?.text ?? '',
+      /Connection: close\r\n\r\n{"status":"fail","message":"Cannot"}$/,
+    );
+    clock.advance(1999);
+    assert.deepEqual([socket?.isRead, socket?.isDestroyed], [true, false]);
+    clock.advance(1);
+    assert(socket?.isDestroyed);
+  });
+
+  it('reads 128 at a time; those beyond are answered and closed at once', () => {
+    const { clock, sockets, add } = turnAway(129);
+    assert.equal(sockets.filter(({ isDestroyed }) => isDestroyed).length, 1);
+    assert(sockets[128]?.isDestroyed && sockets[128].text !== '');
+    sockets[0]?.destroy();
+    assert.equal(clock.timerCount, 127);
+    const next = new Accepted();
+    add(next);
+    assert(!next.isDestroyed);
+  });
+});
