@@ -12,10 +12,12 @@ const FOUND: Readonly<Record<string, FuzzCase>> = {
   'framing is counted by chunks, not by the pieces that they come in': {
     text: `${CHUNKED}1;${'e'.repeat(80)}\r\nG\r\n2;${'e'.repeat(80)}\r\nGE\r\n1;${'e'.repeat(80)}\r\nG\r\n0\r\n\r\n`,
     cuts: EVERY_BYTE,
+    end: 'end',
   },
   'a trailer that says close does not swallow what follows': {
     text: `${CHUNKED}0\r\nConnection: close\r\n\r\n${CHUNKED}0\r\n\r\n`,
     cuts: [0],
+    end: 'end',
   },
 };
 

@@ -18,18 +18,26 @@ import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
 /** The answers that there are to what a client may send here. */
-const FINAL = [200, 204, 400, 403, 404, 405, 413, 414, 415, 417, 431, 501, 503, 505];
+const FINAL = [200, 204, 400, 403, 404, 405, 408, 413, 414, 415, 417, 431, 501, 503, 505];
 /** What bytes that are no request are answered: which of them tells how far they were read. */
-const REFUSALS = [400, 413, 414, 431, 505];
+const REFUSALS = [400, 408, 413, 414, 431, 505];
 /** Small, so that few bytes go beyond them. */
 const LIMITS = { headerBytesMax: 200, targetBytesMax: 100, bodyBytesMax: 60 };
+
+/** Longer than every time limit and every poll. */
+const SILENCE_MS = 200_000;
 
 /** What a client sends, one character a byte, and where it is cut. */
 export interface FuzzCase {
   readonly text: string;
   /** Offsets modulo the text's length; one alone that is below zero cuts at every byte. */
   readonly cuts: readonly number[];
+  /** What comes behind the text. */
+  readonly end: End;
 }
+
+/** The client ends its side, or is silent until every limit has passed, or resets the connection. */
+type End = 'end' | 'silence' | 'reset';
 
 /** Two servers, for any number of cases one after the other. */
 export class FuzzTarget {
@@ -37,15 +45,16 @@ export class FuzzTarget {
   readonly #split = new RecordingServer();
 
   /** Throws AssertionError where something does not hold. */
-  check({ text, cuts }: FuzzCase): void {
-    const whole = this.#whole.receive([text]);
-    const split = this.#split.receive(pieces(text, cuts));
+  check({ text, cuts, end }: FuzzCase): void {
+    const whole = this.#whole.receive([text], end);
+    const split = this.#split.receive(pieces(text, cuts), end);
     const wanted = readRequests(text);
     for (const { requests, hasSaidClose } of [whole, split]) {
       assert(requests.length <= wanted.length, 'no request that is not one by the letter');
       // Content of a request that has been answered, and is then no content, is the silent end.
       const isAnsweredEarly = requests.at(-1)?.body === undefined;
-      const isComplete = requests.length === wanted.length;
+      // Nothing is run for a client that has gone.
+      const isComplete = requests.length === wanted.length || end === 'reset';
       assert(isComplete || hasSaidClose || isAnsweredEarly, 'no request unanswered');
       for (const [index, request] of requests.entries()) {
         assert.equal(request.target, wanted[index]?.target);
@@ -121,11 +130,11 @@ class RecordingServer implements Application {
   }
 
   /** The pieces on a connection of their own, which then ends; what became of them. */
-  receive(pieces: readonly string[]): Seen {
-    this.#exchange([FORGET]);
+  receive(pieces: readonly string[], end: End): Seen {
+    this.#exchange([FORGET], 'end');
     this.#requests = [];
     this.#isHead = [];
-    const text = this.#exchange(pieces);
+    const text = this.#exchange(pieces, end);
     const responses = readResponses(text, this.#isHead);
     const statuses = responses.map(({ status }) => status).filter((status) => status !== 100);
     for (const status of statuses) assert(FINAL.includes(status), `answer ${status}`);
@@ -134,14 +143,19 @@ class RecordingServer implements Application {
     return { text, statuses, requests: this.#requests, hasSaidClose };
   }
 
-  #exchange(pieces: readonly string[]): string {
+  #exchange(pieces: readonly string[], end: End): string {
+    const { clock, server } = this.#server;
     const socket = new FakeSocket();
     this.#server.connect(socket);
     for (const piece of pieces) socket.receive(piece);
-    socket.receiveEnd();
-    this.#server.clock.settle();
+    if (end === 'end') socket.receiveEnd();
+    else if (end === 'silence') clock.advance(SILENCE_MS);
+    else socket.destroy();
+    clock.settle();
     assert(socket.writableEnded || socket.isDestroyed, 'the connection ends');
     socket.destroy();
+    assert.equal(server.deadlines.count, 0, 'deadlines left');
+    assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight left');
     return socket.text;
   }
 }
@@ -237,6 +251,7 @@ export const fuzzCase: fc.Arbitrary<FuzzCase> = fc.record({
     { weight: 5, arbitrary: fc.array(fc.nat(10_000), { minLength: 1, maxLength: 4 }) },
     { weight: 1, arbitrary: fc.constant([-1]) },
   ),
+  end: fc.constantFrom<End>('end', 'end', 'silence', 'reset'),
 });
 
 function mostly(usual: string, others: readonly string[]): fc.Arbitrary<string> {
