@@ -23,6 +23,10 @@ import type { Log } from './telemetry/log.ts';
 
 /** Probes are few; more connections than these are a fault. */
 const HEALTH_CONNECTIONS_MAX = 128;
+/** They have nothing to say. */
+const HEALTH_BODY_BYTES_MAX = 1024;
+/** Contents and answers under way, for each connection. */
+const HEALTH_IN_FLIGHT_BYTES = 65536;
 /** How long probes may take to end when all else has, in milliseconds. */
 const HEALTH_DRAIN_MS = 500;
 
@@ -119,7 +123,12 @@ function healthServer(
   if (config.healthPort === undefined) return undefined;
   const router = new HealthRouter(services.router);
   const application = new RestApplication({ ...services, router });
-  const limits = { ...config, connectionsMax: HEALTH_CONNECTIONS_MAX };
+  const limits = {
+    ...config,
+    connectionsMax: HEALTH_CONNECTIONS_MAX,
+    bodyBytesMax: HEALTH_BODY_BYTES_MAX,
+    inFlightBytesMax: HEALTH_CONNECTIONS_MAX * HEALTH_IN_FLIGHT_BYTES,
+  };
   return new HttpServer({ ...common, application, limits });
 }
 

@@ -56,6 +56,13 @@ const refused: readonly (readonly [string, string, string | undefined, string, s
     `not the key of the certificate in "${server}"`,
   ],
   [server, serverKey, absent, absent, 'no such file'],
+  [
+    tlsFile('weak.pem'),
+    tlsFile('weak-key.pem'),
+    undefined,
+    tlsFile('weak.pem'),
+    'ee key too small',
+  ],
   [server, serverKey, serverKey, serverKey, 'no certificate in PEM form in it'],
   [server, serverKey, broken, broken, 'certificate 1 in it cannot be read'],
 ];

@@ -5,8 +5,9 @@
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
 import { GridError } from '../base/errors.ts';
-import type { TlsIdentity } from './tls.ts';
+import { secureContextOf, type TlsIdentity } from './tls.ts';
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -25,7 +26,14 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsIdentity> {
   }
   const clientCa = files.clientCa === undefined ? undefined : await read(files.clientCa);
   if (clientCa !== undefined) certificatesIn(clientCa, files.clientCa ?? '');
-  return { certificate, key, clientCa };
+  const identity = { certificate, key, clientCa };
+  try {
+    createSecureContext(secureContextOf(identity));
+  } catch (error) {
+    // A key that is too short, for example.
+    throw unusable(files.certificate, (error as { reason?: string }).reason, error);
+  }
+  return identity;
 }
 
 async function read(file: string): Promise<Buffer> {

@@ -97,7 +97,8 @@ class Handshake implements Timed {
   }
 }
 
-function secureContextOf({ certificate, key, clientCa }: TlsIdentity): TlsOptions {
+/** The identity as Node takes it. */
+export function secureContextOf({ certificate, key, clientCa }: TlsIdentity): TlsOptions {
   const options: TlsOptions = { cert: certificate, key, minVersion: 'TLSv1.2' };
   return clientCa === undefined ? options : { ...options, ca: clientCa };
 }
