@@ -3,11 +3,13 @@
  * from a configuration, and ends them: drain answers what was received, abort cuts off.
  */
 import { SystemClock } from './base/clock.ts';
+import { machineMemoryBytes } from './base/machine-memory.ts';
 import { VERSION } from './base/version.ts';
 import { formatAddress, publicHost } from './cluster/address.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
+import { MEMORY_SHARE } from './config/settings.ts';
 import { EmbeddedEngine } from './engine/embedded/engine.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
@@ -57,6 +59,7 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     partitionCount: config.partitionCount,
     clock,
     queueCapacity: queueCapacity(config.queueMaxSizes),
+    memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
   });
   let instanceName = config.instanceName ?? '';
   const router = new Router(config.pathSegment);

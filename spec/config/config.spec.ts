@@ -81,6 +81,18 @@ test('resolveConfig takes queues with wildcards and "=" in their names', () => {
   );
 });
 
+test('resolveConfig reads max-memory in bytes, or with k, m or g', () => {
+  const read = (text: string) => configOf('--max-memory', text).maxMemory;
+  assert.deepEqual(['1048576', '1024k', '1M', '1m', '20g'].map(read), [
+    2 ** 20,
+    2 ** 20,
+    2 ** 20,
+    2 ** 20,
+    20 * 2 ** 30,
+  ]);
+  assert.equal(resolveConfig([]).maxMemory, undefined);
+});
+
 const refused: readonly (readonly [string, string, typeof TypeError, string])[] = [
   ['--port', 'x', TypeError, 'not an integer from 0 to 65535'],
   ['--port', '', TypeError, 'not an integer from 0 to 65535'],
@@ -88,6 +100,10 @@ const refused: readonly (readonly [string, string, typeof TypeError, string])[] 
   ['--port', '65536', RangeError, 'not an integer from 0 to 65535'],
   ['--port', '-1', RangeError, 'not an integer from 0 to 65535'],
   ['--partition-count', '0', RangeError, 'not an integer from 1 to 32768'],
+  ['--max-memory', '1', RangeError, 'not a number of bytes from 1m on, or one with k, m or g'],
+  ['--max-memory', '1023k', RangeError, 'not a number of bytes from 1m on'],
+  ['--max-memory', '1t', RangeError, 'not a number of bytes from 1m on'],
+  ['--max-memory', '99999999g', RangeError, 'not a number of bytes from 1m on'],
   ['--host', 'a b', TypeError, 'not an address or host name'],
   ['--log-level', 'loud', RangeError, 'not one of OFF, SEVERE, WARNING, INFO'],
   ['--path-segment', 'a/b', TypeError, 'not letters, digits'],

@@ -12,6 +12,20 @@ const ERRORS = {
   ADDRESS_FORBIDDEN: { status: 500, message: 'Cannot listen on {address}: not permitted' },
   ADDRESS_UNUSABLE: { status: 500, message: 'Cannot listen on {address}: {reason}' },
   TLS_FILE_UNUSABLE: { status: 500, message: 'Cannot use "{file}" for TLS: {reason}' },
+  MEMORY_FULL: {
+    status: 503,
+    message: 'Cannot write to {name}: the memory for data, max-memory, is used up',
+  },
+  DISK_FULL: { status: 503, message: 'Cannot write to {name}: the disk is full' },
+  DISK_FAILED: {
+    status: 503,
+    message: 'Cannot write to {name}: the disk has failed, the member must be restarted',
+  },
+  REPLICATION_FULL: {
+    status: 503,
+    message: 'Cannot write to {name}: replication has as much waiting as it may have',
+  },
+  ENGINE_CLOSED: { status: 503, message: 'Cannot serve {name}: the engine is closed' },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -32,6 +46,14 @@ export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
     this.code = code;
     this.status = ERRORS[code].status;
   }
+}
+
+/** What a code says with these values, where no error is thrown. */
+export function errorMessage<Code extends ErrorCode>(
+  code: Code,
+  values: ErrorValues<Code>,
+): string {
+  return fill(ERRORS[code].message, values);
 }
 
 type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`

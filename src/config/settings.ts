@@ -34,6 +34,10 @@ const BODY_BYTES_MAX = 1_073_741_824;
 const IN_FLIGHT_BYTES_MAX = 1_099_511_627_776;
 const COUNT_MAX = 1_000_000;
 const DAY_SECONDS = 86_400;
+/** Less is used up by a few partitions, each of which takes 64 KiB. */
+const MEMORY_BYTES_MIN = 1_048_576;
+/** Of the machine's memory, for stored data, unless told; the rest is for requests and the system. */
+export const MEMORY_SHARE = 0.7;
 /** A 32-bit integer in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;
 
@@ -129,6 +133,15 @@ export const SETTINGS = {
     parseName: (text) => (text === '' ? undefined : text),
     ...integerRule(0, QUEUE_SIZE_MAX),
   } satisfies NamedSetting<string, number> as NamedSetting<string, number>,
+  maxMemory: wordSetting<number | undefined>({
+    path: 'max-memory',
+    flag: { name: '--max-memory', argument: 'BYTES' },
+    about: 'Memory for stored data, in bytes or with k, m, g; writes beyond it get 503',
+    fallback: undefined,
+    fallbackText: `${MEMORY_SHARE * 100} % of the memory of the machine or container`,
+    expects: 'a number of bytes from 1m on, or one with k, m or g',
+    read: parseBytes,
+  }),
   partitionCount: integerSetting({
     path: 'partition-count',
     flag: { name: '--partition-count', argument: 'COUNT' },
@@ -262,6 +275,14 @@ function groupFlag(name: string, enabled: boolean): Flag {
       return names.map((group) => [group, String(enabled)] as const);
     },
   };
+}
+
+/** A number of bytes, with k, m or g of 2^10, 2^20 or 2^30. */
+function parseBytes(text: string): number | undefined {
+  const [, digits, unit = ''] = /^(\d{1,15})([kmg]?)$/i.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  const bytes = Number(digits) * 1024 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
+  return bytes >= MEMORY_BYTES_MIN && bytes <= Number.MAX_SAFE_INTEGER ? bytes : undefined;
 }
 
 function splitAtLastEquals(text: string): [[name: string, text: string]] | undefined {

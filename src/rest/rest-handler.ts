@@ -4,6 +4,7 @@
  * turns the engine's answer into the response. Used again for each request, so that nothing is
  * allocated for one.
  */
+import { errorMessage } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
 import {
   ABSENT,
@@ -16,9 +17,11 @@ import {
   MEMORY_FULL,
   type Pin,
   QUEUE_FULL,
+  REFUSED,
   type Receiver,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
+import { DISK_FAILED, DISK_FULL, REPLICATION_FULL, type Refusal } from '../engine/mutation-sink.ts';
 import { INDEPENDENT, type RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '../http/methods.ts';
@@ -132,7 +135,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
       case COUNTED:
         return this.#respondCount(answer);
       default:
-        return this.#respondUnavailable(answer.outcome);
+        return this.#respondUnavailable(answer);
     }
   }
 
@@ -153,7 +156,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
         if (settled.outcome === APPLIED) this.#respondValue(value, contentType, pin, settled);
         else {
           pin?.release();
-          this.#respondUnavailable(settled.outcome);
+          this.#respondUnavailable(settled);
         }
       },
     });
@@ -172,13 +175,10 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.exchange.respondBytes(TEXT_PLAIN, this.key, answer.partition, answer.sequence);
   }
 
-  #respondUnavailable(outcome: number): void {
-    const retry = `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`;
-    if (outcome === MEMORY_FULL) {
-      const name = this.name.toBuffer().toString();
-      const message = `Cannot write to ${JSON.stringify(name)}: the memory for data is used up`;
-      this.exchange.respondFailure(503, message, retry);
-    } else this.exchange.respondFailure(503, 'Cannot serve data: the engine is closed', retry);
+  #respondUnavailable(answer: Answer): void {
+    const name = JSON.stringify(this.name.toBuffer().toString());
+    const message = errorMessage(codeOf(answer), { name });
+    this.exchange.respondFailure(503, message, `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`);
   }
 
   #refuse(status: number): false {
@@ -202,11 +202,22 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 }
 
+/** Why an operation was not done. */
+function codeOf(answer: Answer) {
+  if (answer.outcome === MEMORY_FULL) return 'MEMORY_FULL';
+  return answer.outcome === REFUSED ? REFUSALS[answer.refusal as Refusal] : 'ENGINE_CLOSED';
+}
+
 /** Keeps a long value in place while it is sent; short ones are copied. */
 function pinOf(answer: Answer): Pin | undefined {
   return answer.value.length > VALUE_COPY_BYTES_MAX ? answer.pin() : undefined;
 }
 
+const REFUSALS = {
+  [DISK_FULL]: 'DISK_FULL',
+  [DISK_FAILED]: 'DISK_FAILED',
+  [REPLICATION_FULL]: 'REPLICATION_FULL',
+} as const;
 const ASTERISK = 0x2a;
 const TEXT_PLAIN = new Span().set(Buffer.from('text/plain'), 0, 10);
 const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { APPLIED, type Lifetime, MEMORY_FULL } from '../../../src/engine/engine.ts';
+import { span } from '../answers.ts';
+import { assertEmpty, partsOf, type TestParts } from './parts-of.ts';
+
+function lived(timeToLiveMs: number, maxIdleSeconds = 0): Lifetime {
+  return { timeToLiveMs, maxIdleSeconds };
+}
+
+function set({ parts }: TestParts, key: string, lifetime: Lifetime, bytes = 5): number {
+  const value = span(Buffer.alloc(bytes, 'v'));
+  return parts.maps.set(span('m'), span(key), value, span('a/type'), lifetime);
+}
+
+function has({ parts }: TestParts, key: string): boolean {
+  return parts.maps.find(span('m'), span(key)) !== 0;
+}
+
+function entries({ parts }: TestParts): number {
+  let count = 0;
+  for (let number = 0; number < parts.store.partitionCount; number++) {
+    count += parts.store.partition(number)?.count ?? 0;
+  }
+  return count;
+}
+
+describe('Expiry', () => {
+  it('an entry is there up to the end of its time to live, not after', () => {
+    const test = partsOf(3);
+    set(test, 'a', lived(1000));
+    set(test, 'b', lived(1001));
+    set(test, 'c', lived(0));
+    test.clock.advance(999);
+    assert.ok(has(test, 'a'));
+    // The sweep comes a moment later; what is asked for is gone before.
+    test.parts.expiry.close();
+    test.clock.advance(1);
+    assert.ok(!has(test, 'a'));
+    assert.ok(has(test, 'b'));
+    assert.ok(has(test, 'c'));
+    test.clock.advance(1);
+    assert.equal(test.parts.maps.size(span('m')), 1);
+    assert.ok(!has(test, 'b'));
+  });
+
+  it('reading does not prolong a time to live, but a max idle, to the second', () => {
+    const test = partsOf(3);
+    set(test, 'ttl', lived(10_000));
+    set(test, 'idle', lived(0, 10));
+    set(test, 'both', lived(25_000, 10));
+    set(test, 'unread', lived(0, 10));
+    for (let second = 0; second < 9; second++) {
+      test.clock.advance(1000);
+      for (const key of ['ttl', 'idle', 'both']) assert.ok(has(test, key));
+    }
+    test.clock.advance(2000);
+    assert.ok(!has(test, 'ttl'));
+    assert.ok(!has(test, 'unread'));
+    for (let second = 11; second < 24; second++) {
+      assert.ok(has(test, 'idle') && has(test, 'both'), `${second}`);
+      test.clock.advance(1000);
+    }
+    test.clock.advance(2000);
+    assert.ok(has(test, 'idle'));
+    assert.ok(!has(test, 'both'));
+    test.clock.advance(12_000);
+    assert.ok(!has(test, 'idle'));
+  });
+
+  it('writing again gives the entry the new lifetime', () => {
+    const test = partsOf(3);
+    for (const key of ['a', 'b', 'c']) set(test, key, lived(1000));
+    set(test, 'a', lived(0));
+    set(test, 'b', lived(5000));
+    set(test, 'c', lived(10));
+    test.clock.advance(900);
+    assert.ok(!has(test, 'c'));
+    test.clock.advance(3000);
+    assert.ok(has(test, 'a') && has(test, 'b'));
+    test.clock.advance(3000);
+    assert.ok(has(test, 'a') && !has(test, 'b'));
+  });
+
+  it('what nobody reads goes, too, with its memory, and leaves no timer', () => {
+    const test = partsOf(7);
+    for (let index = 0; index < 20_000; index++) {
+      set(test, `k${index}`, lived(1000 + (index % 60_000)), index % 200);
+    }
+    assert.ok(entries(test) > 20_000);
+    test.clock.advance(10_000);
+    const left = entries(test);
+    assert.ok(left > 5000 && left < 15_000, `${left} left`);
+    assert.equal(test.parts.maps.size(span('m')), 20_000 - 9001);
+    test.clock.advance(60_000);
+    assertEmpty(test.parts.store);
+    assert.equal(test.parts.maps.size(span('m')), 0);
+    assert.equal(test.clock.timerCount, 0);
+  });
+
+  it('a clear takes entries with lifetimes along', () => {
+    const test = partsOf(3);
+    for (let index = 0; index < 1000; index++) set(test, `k${index}`, lived(50));
+    test.parts.maps.clear(span('m'));
+    for (let index = 0; index < 10; index++) set(test, `k${index}`, lived(0));
+    test.clock.advance(120_000);
+    assert.equal(test.parts.maps.size(span('m')), 10);
+    for (let index = 0; index < 10; index++) assert.ok(has(test, `k${index}`));
+    assert.equal(test.clock.timerCount, 0);
+  });
+
+  it('follows a wall clock that is set', () => {
+    const test = partsOf(3);
+    set(test, 'a', lived(3_600_000));
+    test.clock.setWall(test.clock.wall() + 3_600_000);
+    assert.ok(!has(test, 'a'));
+    set(test, 'b', lived(1000));
+    test.clock.setWall(test.clock.wall() - 3_600_000);
+    test.clock.advance(10_000);
+    assert.ok(has(test, 'b'));
+  });
+
+  it('a write that finds no memory gets that of expired entries', () => {
+    const test = partsOf(1, { memoryBytesMax: 2_000_000 });
+    let count = 0;
+    while (set(test, `k${count}`, lived(100), 1000) === APPLIED) count++;
+    assert.equal(set(test, 'another', lived(0), 1000), MEMORY_FULL);
+    test.parts.expiry.close();
+    test.clock.advance(100);
+    for (let index = 0; index < count; index++) {
+      assert.equal(set(test, `another ${index}`, lived(0), 1000), APPLIED, `${index} of ${count}`);
+    }
+  });
+});

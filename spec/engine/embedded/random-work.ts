@@ -1,0 +1,235 @@
+/**
+ * Seeded random work on an engine with sinks: every kind of operation, with refusals in between, on
+ * an engine that answers during the call. A model knows what must be there; what is recorded is
+ * given to `onRecord`.
+ */
+import assert from 'node:assert/strict';
+import { Random } from '../../../bench/harness.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { ABSENT, APPLIED, FOREVER, FOUND, REFUSED } from '../../../src/engine/engine.ts';
+import type { Mutation } from '../../../src/engine/mutation.ts';
+import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import type { Seen } from '../answers.ts';
+import { HoldingSink, RecordingSink, RefusingSink } from '../sinks.ts';
+import { AtOnce } from './at-once.ts';
+
+const MAPS = ['a', 'b', 'c', 'often cleared', 'short'];
+const KEYS = 2000;
+const QUEUES = 12;
+const QUEUE_ITEMS_MAX = 300;
+const HOLDS_MAX = 50;
+
+interface Entry {
+  readonly value: string;
+  readonly expiryMs: number;
+}
+
+interface Item {
+  readonly value: string;
+  isHeld: boolean;
+}
+
+interface Held {
+  readonly hold: number;
+  readonly queue: string;
+  readonly item: Item;
+}
+
+export class RandomWork {
+  readonly clock = new FakeClock();
+  readonly engine: EmbeddedEngine;
+  readonly holding = new HoldingSink();
+  readonly #refusing = new RefusingSink();
+  readonly #ask: AtOnce;
+  readonly #random: Random;
+  readonly #maps = new Map(MAPS.map((name) => [name, new Map<string, Entry>()]));
+  readonly #queues = new Map<string, Item[]>();
+  readonly #holds: Held[] = [];
+  #step = 0;
+  refusedCount = 0;
+
+  constructor(seed: number, partitionCount: number, onRecord: (mutation: Mutation) => void) {
+    this.#random = new Random(seed);
+    this.engine = new EmbeddedEngine({
+      partitionCount,
+      clock: this.clock,
+      queueCapacity: () => Number.POSITIVE_INFINITY,
+      hashSeed: Buffer.from('12345678'),
+      sinks: [new RecordingSink(onRecord), this.#refusing, this.holding],
+    });
+    this.#ask = new AtOnce(this.engine);
+  }
+
+  /** One operation, which one time in fifty is refused. */
+  step(): void {
+    this.#step++;
+    const isRefused = this.#random.below(50) === 0;
+    this.#refusing.refusal = isRefused ? DISK_FULL : undefined;
+    const before = isRefused ? this.engine.sequences() : undefined;
+    this.#operate(this.#random.below(1000));
+    if (before !== undefined) assert.deepEqual(this.engine.sequences(), before);
+    this.#refusing.refusal = undefined;
+    if (this.#random.below(100) === 0) this.clock.advance(this.#random.below(200));
+  }
+
+  /** Asserts that everything is as the model has it, and returns all holds first. */
+  check(): void {
+    for (const { hold, item } of this.#holds.splice(0)) {
+      this.#ask.settle(hold, false);
+      item.isHeld = false;
+    }
+    for (const [name, map] of this.#maps) {
+      for (const key of [...map.keys()]) this.#expectEntry(name, key);
+      assert.equal(this.#ask.size(name), map.size);
+    }
+    for (const [name, items] of this.#queues) {
+      assert.equal(this.#ask.queueSize(name), items.length);
+    }
+  }
+
+  #operate(choice: number): void {
+    const map = MAPS[this.#random.below(MAPS.length)]!;
+    const key = `k${this.#random.below(KEYS)}`;
+    const queue = `q${this.#random.below(QUEUES)}`;
+    if (choice < 400) this.#set(map, key);
+    else if (choice < 550) this.#delete(map, key);
+    else if (choice < 600) this.#expectEntry(map, key);
+    else if (choice < 601) this.#clear(map);
+    else if (choice < 605) this.#clear('often cleared');
+    else if (choice < 790) this.#offer(queue);
+    else if (choice < 950) this.#poll(queue);
+    else if (choice < 975) this.#take(queue);
+    else this.#settle();
+  }
+
+  #set(map: string, key: string): void {
+    const value = this.#value();
+    const timeToLiveMs = map === 'short' ? 1 + this.#random.below(3000) : 0;
+    const lifetime = timeToLiveMs === 0 ? FOREVER : { timeToLiveMs, maxIdleSeconds: 0 };
+    const type = this.#random.below(3) === 0 ? `type/${this.#random.below(40)}` : '';
+    const answer = this.#ask.set(map, key, value, type, lifetime);
+    if (this.#isRefused(answer)) return;
+    const expiryMs = timeToLiveMs === 0 ? Infinity : this.clock.wall() + timeToLiveMs;
+    this.#maps.get(map)!.set(key, { value: value.toString('latin1'), expiryMs });
+  }
+
+  #delete(map: string, key: string): void {
+    if (!this.#isRefused(this.#ask.delete(map, key))) this.#maps.get(map)!.delete(key);
+  }
+
+  #expectEntry(name: string, key: string): void {
+    const map = this.#maps.get(name)!;
+    const entry = map.get(key);
+    const answer = this.#ask.get(name, key);
+    if (entry !== undefined && entry.expiryMs <= this.clock.wall()) map.delete(key);
+    const expected = map.get(key);
+    assert.equal(answer.outcome, expected === undefined ? ABSENT : FOUND, `${name}/${key}`);
+    if (expected !== undefined) assert.ok(answer.value === expected.value, `${name}/${key}`);
+  }
+
+  #clear(map: string): void {
+    if (!this.#isRefused(this.#ask.clear(map))) this.#maps.get(map)!.clear();
+  }
+
+  #offer(queue: string): void {
+    const items = this.#items(queue);
+    if (items.length >= QUEUE_ITEMS_MAX) return this.#poll(queue);
+    const value = this.#value();
+    if (this.#isRefused(this.#ask.offer(queue, value, 'an/item'))) return;
+    items.push({ value: value.toString('latin1'), isHeld: false });
+  }
+
+  #poll(queue: string): void {
+    const items = this.#items(queue);
+    const item = items.find(({ isHeld }) => !isHeld);
+    const answer = this.#ask.poll(queue);
+    if (this.#isRefused(answer)) return;
+    assert.equal(answer.value, item?.value ?? '');
+    if (item !== undefined) items.splice(items.indexOf(item), 1);
+  }
+
+  #take(queue: string): void {
+    if (this.#holds.length >= HOLDS_MAX) return this.#settle();
+    const item = this.#items(queue).find(({ isHeld }) => !isHeld);
+    const answer = this.#ask.take(queue);
+    assert.equal(answer.outcome, item === undefined ? ABSENT : FOUND);
+    if (item === undefined) return;
+    item.isHeld = true;
+    this.#holds.push({ hold: answer.hold, queue, item });
+  }
+
+  #settle(): void {
+    if (this.#holds.length === 0) return;
+    const [held] = this.#holds.splice(this.#random.below(this.#holds.length), 1);
+    const { hold, queue, item } = held!;
+    const confirm = this.#random.below(2) === 0;
+    item.isHeld = false;
+    if (this.#isRefused(this.#ask.settle(hold, confirm)) || !confirm) return;
+    const items = this.#items(queue);
+    items.splice(items.indexOf(item), 1);
+  }
+
+  #items(queue: string): Item[] {
+    const items = this.#queues.get(queue) ?? [];
+    this.#queues.set(queue, items);
+    return items;
+  }
+
+  #isRefused(answer: Seen): boolean {
+    if (answer.outcome !== REFUSED) {
+      assert.ok(
+        answer.outcome === APPLIED ||
+          this.#refusing.refusal === undefined ||
+          answer.outcome === ABSENT,
+      );
+      return false;
+    }
+    assert.equal(answer.refusal, this.#refusing.refusal);
+    this.refusedCount++;
+    return true;
+  }
+
+  #value(): Buffer {
+    const length =
+      this.#random.below(100) === 0 ? this.#random.below(30_000) : this.#random.below(120);
+    return Buffer.alloc(length, `${this.#step}.`);
+  }
+}
+
+/**
+ * Records that wait for their turn: per partition in order, between partitions in a random one, and
+ * one partition only when everything else is through.
+ */
+export class Shuffle {
+  readonly #random: Random;
+  readonly #last: number;
+  readonly #waiting = new Map<number, Mutation[]>();
+
+  constructor(seed: number, last: number) {
+    this.#random = new Random(seed);
+    this.#last = last;
+  }
+
+  add(mutation: Mutation): void {
+    const { partition } = mutation;
+    const queue = this.#waiting.get(partition);
+    if (queue === undefined) this.#waiting.set(partition, [mutation]);
+    else queue.push(mutation);
+  }
+
+  /** Gives on what waits of some partitions. */
+  some(give: (mutation: Mutation) => void): void {
+    for (const [partition, queue] of this.#waiting) {
+      if (partition === this.#last || this.#random.below(4) !== 0) continue;
+      queue.splice(0, 1 + this.#random.below(queue.length)).forEach(give);
+    }
+  }
+
+  rest(give: (mutation: Mutation) => void): void {
+    for (const [partition, queue] of this.#waiting)
+      if (partition !== this.#last) queue.forEach(give);
+    this.#waiting.get(this.#last)?.forEach(give);
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,132 @@
+/** Visits in steps while everything else is overwritten, deleted, cleared, moved and grown. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../../bench/harness.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { type Mutation, OFFER } from '../../../src/engine/mutation.ts';
+import { VisitCursor } from '../../../src/engine/stored-engine.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { AtOnce } from './at-once.ts';
+
+const STAYING = 4000;
+const BUDGET = 100;
+
+function newEngine(partitionCount: number) {
+  const clock = new FakeClock();
+  const queueCapacity = () => Number.POSITIVE_INFINITY;
+  const hashSeed = Buffer.from('12345678');
+  const engine = new EmbeddedEngine({ partitionCount, clock, queueCapacity, hashSeed });
+  return { clock, engine, ask: new AtOnce(engine) };
+}
+
+/** A value that tells when it is a mixture of two. */
+function marked(text: string, length: number): Buffer {
+  return Buffer.from(`${text};`.repeat(Math.ceil(length / (text.length + 1))));
+}
+
+/** Changes everything but the map `stay` and the first items of the queues. */
+class Meddler {
+  readonly #ask: AtOnce;
+  readonly #clock: FakeClock;
+  readonly #random: Random;
+  #count = 0;
+  /** Maps by number; one that is cleared is never written to again. */
+  #map = 0;
+  readonly cleared = new Set<string>();
+
+  constructor(ask: AtOnce, clock: FakeClock, seed: number) {
+    this.#ask = ask;
+    this.#clock = clock;
+    this.#random = new Random(seed);
+  }
+
+  meddle(): void {
+    for (let count = 0; count < 60; count++) {
+      const key = `k${this.#random.below(3000)}`;
+      const length = this.#random.below(50) === 0 ? 20_000 : 20 + this.#random.below(200);
+      const map = `map ${this.#map}`;
+      this.#ask.set(map, key, marked(`${this.#count++}`, length));
+      this.#ask.set('changing', `k${this.#random.below(2000)}`, marked(`${this.#count}`, length));
+      if (count % 3 === 0) this.#ask.delete(map, `k${this.#random.below(3000)}`);
+      this.#ask.offer(`q${count % 5}`, marked('late', 30));
+    }
+    if (this.#random.below(5) === 0) {
+      this.#ask.clear(`map ${this.#map}`);
+      this.cleared.add(`map ${this.#map}`);
+      this.#map++;
+    }
+    this.#clock.advance(this.#random.below(8));
+  }
+}
+
+describe('visit', () => {
+  for (const partitionCount of [1, 5]) {
+    it(`gives what stood throughout, and nothing mixed or cleared (${partitionCount} partitions)`, () => {
+      const { clock, engine, ask } = newEngine(partitionCount);
+      for (let index = 0; index < STAYING; index++) {
+        // What is deleted in between makes the segments sparse, so that the rest is moved.
+        ask.set('leaving', `k${index}`, marked('leaving', 150));
+        ask.set('stay', `k${index}`, marked(`${index}`, 60), index % 2 === 0 ? 'a/type' : '');
+      }
+      for (let index = 0; index < 1000; index++) ask.offer(`q${index % 5}`, marked(`${index}`, 40));
+      const meddler = new Meddler(ask, clock, 3);
+      const seen = new Set<string>();
+      const items = new Map<string, number[]>();
+      let steps = 0;
+      const onStored = (stored: Mutation) => {
+        const name = stored.name.toBuffer().toString();
+        const value = stored.value.toBuffer().toString();
+        const parts = new Set(value.split(';').slice(0, -1));
+        assert.equal(parts.size, 1, 'a mixture');
+        if (stored.operation === OFFER) {
+          const numbers = items.get(name) ?? [];
+          numbers.push(stored.item);
+          items.set(name, numbers);
+          if (!parts.has('late')) seen.add(`item ${[...parts][0]}`);
+          return;
+        }
+        assert.ok(!meddler.cleared.has(name), `${name} was cleared`);
+        if (name !== 'stay') return;
+        const key = stored.key.toBuffer().toString();
+        assert.ok(parts.has(key.slice(1)));
+        assert.equal(stored.contentType.length > 0, Number(key.slice(1)) % 2 === 0);
+        seen.add(key);
+      };
+      let leaving = 0;
+      for (let partition = 0; partition < engine.partitionCount; partition++) {
+        const cursor = new VisitCursor();
+        for (let isLeft = true; isLeft; steps++) {
+          isLeft = engine.visit(partition, cursor, BUDGET, { onStored });
+          meddler.meddle();
+          for (let count = 0; count < 80; count++) ask.delete('leaving', `k${leaving++}`);
+        }
+      }
+      assert.ok(steps > STAYING / BUDGET, `${steps} steps`);
+      for (let index = 0; index < STAYING; index++) assert.ok(seen.has(`k${index}`), `${index}`);
+      for (let index = 0; index < 1000; index++) assert.ok(seen.has(`item ${index}`), `${index}`);
+      for (const numbers of items.values()) {
+        numbers.forEach((item, index) => {
+          assert.ok(index === 0 || item > numbers[index - 1]!, 'items from the head on');
+        });
+      }
+      engine.close();
+    });
+  }
+
+  it('gives about as many at a time as it is told', () => {
+    const { engine, ask } = newEngine(1);
+    for (let index = 0; index < 5000; index++) ask.set('m', `k${index}`, Buffer.from('v'));
+    for (let index = 0; index < 5000; index++) ask.offer('q', Buffer.from('v'));
+    const cursor = new VisitCursor();
+    let given = 0;
+    const onStored = () => {
+      given++;
+    };
+    for (let total = 0, isLeft = true; isLeft; total = given) {
+      isLeft = engine.visit(0, cursor, BUDGET, { onStored });
+      assert.ok(given - total <= 2 * BUDGET, `${given - total}`);
+    }
+    assert.equal(given, 10_000);
+    engine.close();
+  });
+});

@@ -1,0 +1,13 @@
+/**
+ * The embedded engine under a hundred times SOAK_SIZE random operations, recorded and replayed into
+ * an empty one, in another order of partitions. SOAK_SEED repeats a run.
+ */
+import { test } from 'node:test';
+import { refillsAlike } from '../engine/embedded/refill.case.ts';
+
+const OPERATIONS = Number(process.env.SOAK_SIZE ?? 1000) * 100;
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+
+test(`${OPERATIONS} operations recorded and replayed give the same engine (seed ${SEED})`, (context) => {
+  context.diagnostic(refillsAlike(OPERATIONS, SEED));
+});
