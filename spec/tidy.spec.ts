@@ -19,7 +19,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli'],
   index: ['member', 'config', 'telemetry', 'base'],
   cli: ['member', 'config', 'telemetry', 'base'],
+  listening: ['config', 'base'],
   member: [
+    'listening',
     ...['rest', 'http', 'persistence', 'wan', 'cluster', 'security', 'telemetry', 'config'],
     ...['engine', 'engine/*', 'base'],
   ],

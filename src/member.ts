@@ -5,7 +5,7 @@
 import { SystemClock } from './base/clock.ts';
 import { machineMemoryBytes } from './base/machine-memory.ts';
 import { VERSION } from './base/version.ts';
-import { formatAddress, publicHost } from './cluster/address.ts';
+import { publicAddress } from './cluster/address.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
@@ -15,13 +15,14 @@ import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { readTlsFiles, type TlsFiles } from './http/tls-files.ts';
+import { listenAsConfigured } from './listening.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { HealthRouter } from './rest/health-router.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
-import type { Log } from './telemetry/log.ts';
+import { type Log, setLogLevel } from './telemetry/log.ts';
 
 /** Probes are few; more connections than these are a fault. */
 const HEALTH_CONNECTIONS_MAX = 128;
@@ -38,8 +39,12 @@ export interface Member {
   readonly port: number;
   /** Port of the health listener, where there is one. */
   readonly healthPort: number | undefined;
-  /** Reads the TLS files again: connections that begin from now on get what is in them. */
-  reload(): Promise<void>;
+  /**
+   * Takes over what may change while it runs: REST, its groups, the log's level, and what is in the TLS
+   * files, for connections that begin from now on. Rejects, and changes nothing, with GridError
+   * TLS_FILE_UNUSABLE.
+   */
+  reload(changed: Config): Promise<void>;
   /** Stops accepting, answers what was received and ends; resolves when every connection is closed. */
   drain(): Promise<void>;
   /** Cuts off what is left; returns a sentence that says what that was. */
@@ -61,12 +66,13 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     queueCapacity: queueCapacity(config.queueMaxSizes),
     memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
   });
+  const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
   let instanceName = config.instanceName ?? '';
   const router = new Router(config.pathSegment);
   const services: RestServices = {
     engine,
     cluster,
-    groups: new EndpointGroups(true, config.endpointGroups),
+    groups,
     router,
     decoder: new PercentDecoder(config.targetBytesMax),
     clusterName: config.clusterName,
@@ -80,22 +86,24 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
   const application = new RestApplication(services);
   const server = new HttpServer({ ...common, application, limits: config, tls });
   const health = healthServer(config, services, common);
-  if (log.isLevelEnabled('debug')) {
-    server.observe = (status, request) => log.debug({ status, ...describe(request) }, 'answered');
-  }
-  const bound = await server.listen(config.host, config.port);
-  const healthBound = await health?.listen(config.host, config.healthPort ?? 0).catch((error) => {
+  observe(server, log);
+  const bound = await listenAsConfigured(server, config);
+  const healthBound = await health?.listen(bound.address, config.healthPort ?? 0).catch((error) => {
     server.drain();
     throw error;
   });
   instanceName ||= `gridnode-${bound.port}`;
-  cluster.start(formatAddress(publicHost(bound.address), bound.port), VERSION);
+  cluster.start(publicAddress(config.publicAddress, bound), VERSION);
   return {
     address: bound.address,
     port: bound.port,
     healthPort: healthBound?.port,
-    async reload() {
-      if (tlsFiles !== undefined) server.renewTls(await readTlsFiles(tlsFiles));
+    async reload(changed) {
+      const files = tlsFilesOf(changed);
+      if (tls !== undefined && files !== undefined) server.renewTls(await readTlsFiles(files));
+      groups.set(changed.restEnabled, changed.endpointGroups);
+      setLogLevel(log, changed.logLevel);
+      observe(server, log);
     },
     async drain() {
       cluster.stop();
@@ -112,9 +120,15 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
   };
 }
 
-function tlsFilesOf({ tlsCertificate, tlsKey, tlsClientCa }: Config): TlsFiles | undefined {
-  if (tlsCertificate === undefined || tlsKey === undefined) return undefined;
-  return { certificate: tlsCertificate, key: tlsKey, clientCa: tlsClientCa };
+function tlsFilesOf(config: Config): TlsFiles | undefined {
+  const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
+  const clientCa = config.tlsClientCa;
+  if (tlsCertificate !== undefined && tlsKey !== undefined) {
+    const own = { certificate: tlsCertificate, key: tlsKey, passphrase: tlsKeyPassword };
+    return { own, clientCa };
+  }
+  if (tlsKeyStore === undefined) return undefined;
+  return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
 }
 
 /** The second listener, which answers when the first one takes nobody any more. */
@@ -133,6 +147,13 @@ function healthServer(
     inFlightBytesMax: HEALTH_CONNECTIONS_MAX * HEALTH_IN_FLIGHT_BYTES,
   };
   return new HttpServer({ ...common, application, limits });
+}
+
+/** Logs a line for each request, where the log's level asks for that. */
+function observe(server: HttpServer, log: Log): void {
+  server.observe = log.isLevelEnabled('debug')
+    ? (status, request) => log.debug({ status, ...describe(request) }, 'answered')
+    : undefined;
 }
 
 /** What the log says of a request: the path as sent, without the query. */

@@ -41,7 +41,8 @@ function served(parts: Partial<Member> = {}, start?: () => Promise<Member>) {
   };
   const log = createLog('INFO', { write });
   const startMember = start ?? (() => Promise.resolve(member));
-  const exit = serve(resolveConfig([]), log, startMember, new StopEvents(source));
+  const reload = () => Promise.reject(new Error('not asked for'));
+  const exit = serve(resolveConfig([]), log, startMember, new StopEvents(source), reload);
   return { exit, source, lines, firstLine };
 }
 

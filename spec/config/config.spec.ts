@@ -41,14 +41,14 @@ test('resolveConfig of nothing has every default', () => {
   assert.equal(config.inFlightBytesMax, 268_435_456);
   assert.deepEqual(enabledGroups(config), ['CLUSTER_READ', 'HEALTH_CHECK']);
   assert.equal(config.queueMaxSizes.size, 0);
-  assert.equal(config.sources.get('network.port')?.kind, 'default');
+  assert.equal(config.sources.get('network.port.port')?.kind, 'default');
 });
 
 test('resolveConfig keeps where each value came from', () => {
   const config = configOf('--port', '0', '--enable-group', 'data', '--queue', 'a=5', '--host', 'h');
   assert.equal(config.port, 0);
   const flag = (name: string) => ({ kind: 'flag', name });
-  assert.deepEqual(config.sources.get('network.port'), flag('--port'));
+  assert.deepEqual(config.sources.get('network.port.port'), flag('--port'));
   const group = 'network.rest-api.endpoint-groups.DATA.enabled';
   assert.deepEqual(config.sources.get(group), flag('--enable-group'));
   assert.deepEqual(config.sources.get('queue.a.max-size'), flag('--queue'));
@@ -63,6 +63,18 @@ test('resolveConfig takes the last word on a setting', () => {
   assert.equal(enabledGroups(configOf(...all, ...but)).length, 6);
   assert.equal(enabledGroups(configOf(...but, ...all)).length, 7);
   assert.deepEqual(enabledGroups(configOf('--disable-group', 'ALL')), []);
+});
+
+test('resolveConfig turns REST on where a flag enables a group, above what a file says', () => {
+  const off = {
+    key: 'restEnabled',
+    text: 'false',
+    source: { kind: 'file', name: 'f:1:1' },
+  } as const;
+  assert.equal(resolveConfig([off]).restEnabled, false);
+  const flag = SETTING_FLAGS.find((each) => each.flag.name === '--enable-group');
+  assert.ok(flag);
+  assert.equal(resolveConfig([off, ...assignmentsOf(flag, 'DATA')]).restEnabled, true);
 });
 
 test('resolveConfig takes group names in any case, and HOT_RESTART for PERSISTENCE', () => {
@@ -154,6 +166,7 @@ test('SETTINGS has no path, flag or about twice, and each fallback passes its ow
     assert.equal(new Set(names).size, names.length);
   }
   for (const row of rows) {
+    if (row.example !== undefined) assert.ok('value' in row.parse(row.example), row.path);
     if ('parseName' in row || row.fallback === undefined) continue;
     assert.deepEqual(row.parse(String(row.fallback)), { value: row.fallback });
   }

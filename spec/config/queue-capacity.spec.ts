@@ -23,6 +23,12 @@ test('queueCapacity prefers the exact name, then the most literal pattern, then 
   assert.equal(capacityOf({ '*b': 2, 'a*': 1 }, 'ab'), 1);
 });
 
+test('queueCapacity takes what default has for names that nothing else fits', () => {
+  assert.equal(capacityOf({ default: 3, 'a*': 5 }, 'x'), 3);
+  assert.equal(capacityOf({ default: 3, 'a*': 5 }, 'ab'), 5);
+  assert.equal(capacityOf({ default: 3, a: 0 }, 'a'), Number.POSITIVE_INFINITY);
+});
+
 test('queueCapacity matches each byte of a name to one part of a pattern only', () => {
   assert.equal(capacityOf({ 'ab*ba': 1 }, 'aba'), Number.POSITIVE_INFINITY);
   assert.equal(capacityOf({ 'ab*ba': 1 }, 'abba'), 1);

@@ -1,12 +1,12 @@
 /** Files that cannot be used for TLS are refused by name, with the reason. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
-import { readTlsFiles } from '../../src/http/tls-files.ts';
+import { readTlsFiles, type TlsFiles } from '../../src/http/tls-files.ts';
 import { identity, tlsFile } from '../tls/identity.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'gridnode-'));
@@ -67,23 +67,66 @@ const refused: readonly (readonly [string, string, string | undefined, string, s
   [server, serverKey, broken, broken, 'certificate 1 in it cannot be read'],
 ];
 
+function filesOf(
+  certificate: string,
+  key: string,
+  clientCa?: string,
+  passphrase?: string,
+): TlsFiles {
+  return { own: { certificate, key, passphrase }, clientCa };
+}
+
+const stores: readonly (readonly [string, string | undefined, string])[] = [
+  ['key-store.p12', 'wrong', 'not its password'],
+  ['key-store.p12', undefined, 'not its password'],
+  ['trust-store.p12', 'test-only', 'no private key in it'],
+  ['key-store.jks', 'test-only', 'not a PKCS12 file'],
+  ['server.pem', 'test-only', 'not a PKCS12 file'],
+  ['absent.p12', 'test-only', 'no such file'],
+];
+
 describe('readTlsFiles', () => {
+  it('reads a key store that keytool made', async () => {
+    const keyStore = tlsFile('key-store.p12');
+    const own = { keyStore, passphrase: 'test-only' };
+    const read = await readTlsFiles({ own, clientCa: authority });
+    assert.equal(read.passphrase, 'test-only');
+    assert.deepEqual(read.keyStore, readFileSync(keyStore));
+  });
+
+  for (const [name, passphrase, reason] of stores) {
+    it(`refuses ${name} as a key store with password ${passphrase}`, async () => {
+      const keyStore = tlsFile(name);
+      await assert.rejects(readTlsFiles({ own: { keyStore, passphrase }, clientCa: undefined }), {
+        code: 'TLS_FILE_UNUSABLE',
+        message: `Cannot use "${keyStore}" for TLS: ${reason}`,
+      });
+    });
+  }
+
+  it('opens a locked key with its passphrase alone', async () => {
+    const wrong = filesOf(server, locked, undefined, 'y');
+    await assert.rejects(readTlsFiles(wrong), /for TLS: not its passphrase$/);
+    const right = filesOf(server, locked, undefined, 'x');
+    await assert.rejects(readTlsFiles(right), /for TLS: not the key of the certificate/);
+  });
+
   it('reads certificate, key and authorities', async () => {
-    const read = await readTlsFiles({ certificate: server, key: serverKey, clientCa: authority });
-    assert.deepEqual(read, identity('server', 'authority'));
+    const read = await readTlsFiles(filesOf(server, serverKey, authority));
+    assert.deepEqual(read, { ...identity('server', 'authority'), passphrase: undefined });
   });
 
   it('takes several certificates in a file', async () => {
     const { certificate } = identity('server');
     const text = `text before\n${certificate}text between\n${identity('server', 'authority').clientCa}`;
     const chain = fileOf('chain.pem', text);
-    const read = await readTlsFiles({ certificate: chain, key: serverKey, clientCa: chain });
+    const read = await readTlsFiles(filesOf(chain, serverKey, chain));
     assert.equal(String(read.certificate), text);
   });
 
   for (const [certificate, key, clientCa, file, reason] of refused) {
     it(`refuses ${[certificate, key, clientCa].map((path) => path?.split('/').pop())}`, async () => {
-      await assert.rejects(readTlsFiles({ certificate, key, clientCa }), (error) => {
+      await assert.rejects(readTlsFiles(filesOf(certificate, key, clientCa)), (error) => {
         assert(error instanceof GridError);
         assert.equal(error.code, 'TLS_FILE_UNUSABLE');
         assert.equal(error.message, `Cannot use "${file}" for TLS: ${reason}`);

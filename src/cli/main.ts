@@ -1,60 +1,90 @@
 /**
  * The command line: which commands there are, their flags, and what is wrong with what was typed.
- * Wrong flags end with exit code 2 before anything is started.
+ * Wrong flags and a wrong configuration end with exit code 2 before anything is started.
  */
 import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/version.ts';
-import { type Assignment, type Config, resolveConfig } from '../config/config.ts';
+import type { Assignment } from '../config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
+import { ConfigFault, type ConfigRequest, loadConfig, refusalText } from '../config/load.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { EXIT_CLEAN, EXIT_USAGE, type ExitCode } from './exit-code.ts';
 import { serve } from './serve.ts';
 import { StopEvents } from './stop-events.ts';
 
-/** What the command line asks for; undefined where it was answered already, as help is. */
-interface Order {
-  readonly config: Config;
-}
+/** What the command line asks for; returns the exit code to end with. */
+type Order = () => Promise<ExitCode>;
 
 /** Does what the words after the program's name say; returns the exit code to end with. */
 export async function runCli(words: readonly string[]): Promise<ExitCode> {
-  let order: Order | undefined;
   try {
-    order = readCommandLine(words);
+    return (await readCommandLine(words)?.()) ?? EXIT_CLEAN;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CLEAN : EXIT_USAGE;
-    if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    if (!FAULTS.some((kind) => error instanceof kind)) throw error;
+    process.stderr.write(`${(error as Error).message}\n`);
     return EXIT_USAGE;
   }
-  if (order === undefined) return EXIT_CLEAN;
-  const events = new StopEvents(process);
-  const log = await openLog(order.config.logLevel);
-  return await serve(order.config, log, startMember, events);
 }
 
-/** Throws CommanderError, which has been printed, or TypeError or RangeError, which has not. */
+/** What the user did wrong, told as it is. */
+const FAULTS = [TypeError, RangeError, ConfigFault];
+
+/**
+ * Undefined where the words were answered already, as help is. Throws CommanderError, which has been
+ * printed, or TypeError or RangeError, which has not.
+ */
 function readCommandLine(words: readonly string[]): Order | undefined {
   let order: Order | undefined;
-  const assignments: Assignment[] = [];
   const program = new Command('gridnode')
     .description('A data-grid member reached over plain HTTP')
     .version(VERSION)
     .exitOverride();
-  const command = program
+  const serving = program
     .command('serve')
-    .description('Serve maps, queues, health and cluster status until a signal stops it')
-    .action(() => {
-      order = { config: resolveConfig(assignments) };
-    });
+    .description('Serve maps, queues, health and cluster status until a signal stops it');
+  const requestToServe = addFlags(serving);
+  serving.action(() => {
+    const request = requestToServe();
+    order = () => runServe(request);
+  });
+  const showing = program
+    .command('config')
+    .description('Print the effective configuration and where each value came from')
+    .option('--json', 'as an object of {path: {value, source}}')
+    .option('--example', 'a file with every setting as a comment instead');
+  const requestToShow = addFlags(showing);
+  showing.action((options: { json?: true; example?: true }) => {
+    const request = requestToShow();
+    order = async () => (await import('./print-config.ts')).printConfig(request, options);
+  });
+  program.parse(words, { from: 'user' });
+  return order;
+}
+
+/** The flags of every setting; returns what says afterwards which were given. */
+function addFlags(command: Command): () => ConfigRequest {
+  const flags: Assignment[] = [];
+  command.option('--config <FILE>', 'Read this configuration, YAML or XML');
   for (const settingFlag of SETTING_FLAGS) {
     const { flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
     // Collected in the order given: --enable-group all --disable-group DATA is not the reverse.
-    option.argParser((text) => assignments.push(...assignmentsOf(settingFlag, text)));
+    option.argParser((text) => flags.push(...assignmentsOf(settingFlag, text)));
     command.addOption(option);
   }
-  program.parse(words, { from: 'user' });
-  return order;
+  return () => {
+    const { config } = command.opts<{ config?: string }>();
+    return { file: config, environment: process.env, flags };
+  };
+}
+
+async function runServe(request: ConfigRequest): Promise<ExitCode> {
+  const { config, warnings, refused } = await loadConfig(request);
+  if (refused.length > 0) throw new ConfigFault(refused.map(refusalText));
+  const events = new StopEvents(process);
+  const log = await openLog(config.logLevel);
+  for (const warning of warnings) log.warn(warning);
+  return await serve(config, log, startMember, events, () => loadConfig(request));
 }

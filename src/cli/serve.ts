@@ -5,6 +5,7 @@
  */
 import { GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
+import type { LoadedConfig } from '../config/load.ts';
 import type { Member } from '../member.ts';
 import type { Log } from '../telemetry/log.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type ExitCode,
 } from './exit-code.ts';
 import { listenError } from './listen-error.ts';
+import { Reloader } from './reloader.ts';
 import type { StopEvents } from './stop-events.ts';
 
 /** Whoever stops a member waits this long before killing it, or longer. */
@@ -27,12 +29,13 @@ export async function serve(
   log: Log,
   start: StartMember,
   events: StopEvents,
+  load: () => Promise<LoadedConfig>,
 ): Promise<ExitCode> {
   const failed = events.failure.then((error): ExitCode => {
     log.fatal({ err: error }, 'failed');
     return EXIT_FAILED;
   });
-  return await Promise.race([failed, run(config, log, start, events)]);
+  return await Promise.race([failed, run(config, log, start, events, load)]);
 }
 
 async function run(
@@ -40,6 +43,7 @@ async function run(
   log: Log,
   start: StartMember,
   events: StopEvents,
+  load: () => Promise<LoadedConfig>,
 ): Promise<ExitCode> {
   const starting = start(config, log).then(
     (member) => ({ member }),
@@ -54,20 +58,10 @@ async function run(
   const { member } = started;
   const { address, port, healthPort } = member;
   log.info({ address, port, healthPort }, 'listening');
-  events.onReload = () => reload(member, log);
+  const reloader = new Reloader(config, member, log, load);
+  events.onReload = () => reloader.reload();
   const signal = await events.first;
   return await stop(member, signal, log, events);
-}
-
-/** Reads again what a running member can change; what cannot be used changes nothing. */
-function reload(member: Member, log: Log): void {
-  member.reload().then(
-    () => log.info('reloaded'),
-    (error: unknown) => {
-      const told = error instanceof GridError ? { code: error.code } : { err: error };
-      log.error(told, `not reloaded: ${error instanceof Error ? error.message : error}`);
-    },
-  );
 }
 
 function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {

@@ -6,6 +6,17 @@ export function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** The address to tell others: as configured, host or host and port, or else by what is bound. */
+export function publicAddress(
+  configured: string | undefined,
+  bound: { readonly address: string; readonly port: number },
+): string {
+  if (configured === undefined) return formatAddress(publicHost(bound.address), bound.port);
+  const [, host, port] = /^(\[[^\]]*\]|[^:]*):(\d+)$/.exec(configured) ?? [];
+  if (host !== undefined && port !== undefined) return `${host}:${port}`;
+  return formatAddress(configured.replace(/^\[|\]$/g, ''), bound.port);
+}
+
 /** The host to tell others: the one bound, or with all bound the first that is no loopback. */
 export function publicHost(boundHost: string): string {
   if (boundHost !== '::' && boundHost !== '0.0.0.0') return boundHost;

@@ -8,8 +8,8 @@ import { SETTINGS, type SettingKey, type Settings } from './settings.ts';
 
 /** Where a value came from, in the user's own words. */
 export interface Source {
-  readonly kind: 'default' | 'flag';
-  /** `--port`; empty for a default. */
+  readonly kind: 'default' | 'file' | 'environment' | 'flag';
+  /** `--port`, `conf.yaml:3:7`, `GRID_CLUSTERNAME`; empty for a default. */
   readonly name: string;
 }
 
@@ -20,6 +20,8 @@ export interface Assignment {
   readonly name?: string;
   readonly text: string;
   readonly source: Source;
+  /** What was set, where the source's name does not tell. */
+  readonly subject?: string;
   /** The user's text, where it is more than `text`. */
   readonly seen?: string;
   /** What the source takes, where that is not what the setting takes. */
@@ -52,8 +54,19 @@ const DEFAULT: Source = { kind: 'default', name: '' };
  * message names the source and the value seen.
  */
 export function resolveConfig(assignments: readonly Assignment[]): Config {
+  const { config, faults } = weighConfig(assignments);
+  for (const fault of faults) throw fault;
+  return config;
+}
+
+/** The configuration, and everything that is wrong with what it was made of. */
+export function weighConfig(assignments: readonly Assignment[]): {
+  readonly config: Config;
+  readonly faults: readonly Error[];
+} {
   const values: Record<string, unknown> = {};
   const sources = new Map<string, Source>();
+  const faults: Error[] = [];
   for (const key of Object.keys(SETTINGS) as SettingKey[]) {
     const row = rowOf(key);
     values[key] = isNamed(row) ? new Map(row.fallback) : row.fallback;
@@ -63,59 +76,70 @@ export function resolveConfig(assignments: readonly Assignment[]): Config {
   for (const assignment of assignments) {
     const row = rowOf(assignment.key);
     const name = isNamed(row) ? row.parseName(assignment.name ?? '') : '';
-    if (name === undefined) throw new RangeError(refusal(assignment, row.expects));
-    const parsed = row.parse(assignment.text);
-    if ('fault' in parsed) {
-      const message = refusal(assignment, row.expects);
-      throw parsed.fault === 'type' ? new TypeError(message) : new RangeError(message);
+    const parsed = name === undefined ? ({ fault: 'range' } as const) : row.parse(assignment.text);
+    if (name === undefined || 'fault' in parsed) {
+      const isOutOfRange = 'fault' in parsed && parsed.fault === 'range';
+      const message = refusal(assignment, row.expects, row.isSecret === true);
+      faults.push(isOutOfRange ? new RangeError(message) : new TypeError(message));
+      continue;
     }
     if (isNamed(row)) (values[assignment.key] as Map<string, unknown>).set(name, parsed.value);
     else values[assignment.key] = parsed.value;
     sources.set(placeOf(row, name), assignment.source);
   }
   const config = { ...values, sources } as unknown as Config;
-  refuseContradictions(config);
-  return config;
+  return { config, faults: faults.length > 0 ? faults : contradictions(config) };
 }
 
-function refuseContradictions(config: Config): void {
-  refuseLonely(config, 'tlsCertificate', 'tlsKey');
-  refuseLonely(config, 'tlsKey', 'tlsCertificate');
-  refuseLonely(config, 'tlsClientCa', 'tlsCertificate');
+function contradictions(config: Config): Error[] {
   const { bodyBytesMax, inFlightBytesMax, sources } = config;
+  const faults = [
+    ...lonely(config, 'tlsCertificate', 'tlsKey'),
+    ...lonely(config, 'tlsKey', 'tlsCertificate'),
+    ...(config.tlsKeyStore === undefined ? lonely(config, 'tlsClientCa', 'tlsCertificate') : []),
+  ];
   if (bodyBytesMax > inFlightBytesMax) {
     const said = ({ path = '' }: Row): string => sources.get(path)?.name || path;
-    throw new RangeError(
+    const message =
       `Cannot use ${said(SETTINGS.bodyBytesMax)} "${bodyBytesMax}": more than ` +
-        `${said(SETTINGS.inFlightBytesMax)}, which is ${inFlightBytesMax}`,
-    );
+      `${said(SETTINGS.inFlightBytesMax)}, which is ${inFlightBytesMax}`;
+    faults.push(new RangeError(message));
   }
+  return faults;
 }
 
 /** A setting that means nothing without another. */
-function refuseLonely(config: Config, key: SettingKey, other: SettingKey): void {
-  if (config[key] === undefined || config[other] !== undefined) return;
-  const [place, missing] = [placeOf(rowOf(key), ''), placeOf(rowOf(other), '')];
-  const source = config.sources.get(place)?.name || place;
-  throw new TypeError(`Cannot use ${source} "${config[key]}": ${missing} is not given`);
+function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
+  if (config[key] === undefined || config[other] !== undefined) return [];
+  const place = placeOf(rowOf(key), '');
+  const { kind, name } = config.sources.get(place) ?? DEFAULT;
+  const missing = kind === 'flag' ? rowOf(other).flags[0]?.name : rowOf(other).path;
+  const subject = kind === 'flag' ? `Cannot use ${name}` : `${name}: Cannot use ${place}`;
+  return [new TypeError(`${subject} "${config[key]}": ${missing} is not given`)];
 }
 
 type Row = Setting<unknown> | NamedSetting<string, unknown>;
 
-function rowOf(key: SettingKey): Row {
+export function rowOf(key: SettingKey): Row {
   return SETTINGS[key];
 }
 
-function isNamed(row: Row): row is NamedSetting<string, unknown> {
+export function isNamed(row: Row): row is NamedSetting<string, unknown> {
   return 'parseName' in row;
 }
 
-function placeOf(row: Row, name: string): string {
+/** What a setting's source is found by: its path, with the free name filled in, or its flag. */
+export function placeOf(row: Row, name: string): string {
   return row.path?.replace('{name}', () => name) ?? row.flags[0]?.name ?? '';
 }
 
-function refusal(assignment: Assignment, expects: string): string {
-  const seen = assignment.seen ?? assignment.text;
+function refusal(assignment: Assignment, expects: string, isSecret: boolean): string {
+  const { source, subject } = assignment;
+  const seen = isSecret ? MASK : JSON.stringify(assignment.seen ?? assignment.text);
   const wanted = assignment.expects ?? expects;
-  return `Cannot use ${assignment.source.name} ${JSON.stringify(seen)}: not ${wanted}`;
+  if (subject === undefined) return `Cannot use ${source.name} ${seen}: not ${wanted}`;
+  return `${source.name}: Cannot use ${subject} ${seen}: not ${wanted}`;
 }
+
+/** Stands for a secret. */
+export const MASK = '****';

@@ -23,6 +23,11 @@ export const SETTING_FLAGS: readonly SettingFlag[] = (
  */
 export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonly Assignment[] {
   const source = { kind: 'flag', name: flag.name } as const;
+  const implied = Object.entries(flag.implies ?? {}).map(([implied, text]) => ({
+    key: implied as SettingKey,
+    text,
+    source,
+  }));
   const expects = flag.expects === undefined ? {} : { expects: flag.expects };
   if (flag.split === undefined) return [{ key, text, source, ...expects }];
   const parts = flag.split(text);
@@ -30,7 +35,7 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
     const wanted = flag.expects ?? flag.argument;
     throw new TypeError(`Cannot use ${flag.name} ${JSON.stringify(text)}: not ${wanted}`);
   }
-  return parts.map(([name, value]) => ({
+  const said = parts.map(([name, value]) => ({
     key,
     name,
     text: value,
@@ -38,6 +43,7 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
     seen: text,
     ...expects,
   }));
+  return [...said, ...implied];
 }
 
 function helpOf(row: Setting<unknown> | NamedSetting<string, unknown>, flag: Flag): string {

@@ -4,6 +4,8 @@
  * twice. A row with free names (`queue.{name}.max-size`) holds a value for each name.
  */
 
+import { isBoolean } from './value-type.ts';
+
 /** A value as read, or what is wrong with it: not of the type, or of the type and out of range. */
 export type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
 
@@ -17,6 +19,8 @@ export interface Flag {
   readonly about?: string;
   /** What the flag takes; without it, what the setting takes. */
   readonly expects?: string;
+  /** Further settings that the flag sets, by their keys, and their texts. */
+  readonly implies?: Readonly<Record<string, string>>;
   /**
    * For settings with free names: the names and value texts that the flag's text stands for;
    * undefined when it is not of the flag's form.
@@ -27,6 +31,14 @@ export interface Flag {
 export interface Setting<Value> {
   /** Place in the configuration file; none for what only flags set. */
   readonly path?: string;
+  /** Other places of the same setting: a shorter form, or the original's property. */
+  readonly aliases?: readonly string[];
+  /** Whether the value is a list, whose items a text has with commas between them. */
+  readonly isList?: true;
+  /** Whether the value is not to be shown. */
+  readonly isSecret?: true;
+  /** Whether a running member takes a change over. */
+  readonly isReloadable?: true;
   readonly flags: readonly Flag[];
   /** What it does, as a phrase that begins a sentence. */
   readonly about: string;
@@ -36,6 +48,8 @@ export interface Setting<Value> {
   readonly expects: string;
   /** The value when nothing is said. */
   readonly fallback: Value;
+  /** A value to show in an example, where there is no default. */
+  readonly example?: string;
   /** The fallback in words, where the value itself does not tell. */
   readonly fallbackText?: string;
   parse(text: string): Parsed<Value>;
@@ -77,6 +91,32 @@ export function textSetting<Fallback extends string | undefined>(
   };
 }
 
+/** Yes or no. */
+export function booleanSetting(row: Row<boolean>): Setting<boolean> {
+  const { flag, ...rest } = row;
+  return { ...rest, flags: flagsOf(flag), ...booleanRule };
+}
+
+/** Texts that `allows` accepts each; `expects` says which those are. */
+export function listSetting(
+  row: Row<readonly string[]> & {
+    readonly expects: string;
+    allows(item: string): boolean;
+  },
+): Setting<readonly string[]> {
+  const { flag, allows, ...rest } = row;
+  return {
+    ...rest,
+    flags: flagsOf(flag),
+    isList: true,
+    parse(text) {
+      const items = text.split(',').map((item) => item.trim());
+      const given = items.filter((item) => item !== '');
+      return given.every(allows) ? { value: given } : { fault: 'type' };
+    },
+  };
+}
+
 /** One of some words; `read` returns the word as it is kept, or undefined. */
 export function wordSetting<Value>(
   row: Row<Value> & { readonly expects: string; read(text: string): Value | undefined },
@@ -103,7 +143,10 @@ export function integerRule(
 /** The rule of a yes or no. */
 export const booleanRule: Pick<Setting<boolean>, 'expects' | 'parse'> = {
   expects: 'true or false',
-  parse: (text) => parsedWord({ true: true, false: false }[text.toLowerCase()]),
+  parse(text) {
+    if (!isBoolean(text)) return { fault: 'type' };
+    return { value: /^(true|1)$/i.test(text) };
+  },
 };
 
 function flagsOf(flag: Flag | undefined): readonly Flag[] {

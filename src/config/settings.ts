@@ -9,11 +9,14 @@ import {
   type EndpointGroup,
   parseEndpointGroup,
 } from './endpoint-group.ts';
+import { isInterfacePattern } from './interface-pattern.ts';
 import {
   booleanRule,
+  booleanSetting,
   type Flag,
   integerRule,
   integerSetting,
+  listSetting,
   type NamedSetting,
   type Setting,
   textSetting,
@@ -40,6 +43,7 @@ const MEMORY_BYTES_MIN = 1_048_576;
 export const MEMORY_SHARE = 0.7;
 /** A 32-bit integer in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;
+const MAP_SECONDS_MAX = 2_147_483_647;
 
 export const SETTINGS = {
   host: textSetting({
@@ -50,7 +54,8 @@ export const SETTINGS = {
     allows: (text) => /^[^\s/]+$/.test(text),
   }),
   port: integerSetting({
-    path: 'network.port',
+    path: 'network.port.port',
+    aliases: ['network.port'],
     flag: { name: '--port', argument: 'PORT' },
     about: 'Port to listen on; 0 takes a free one',
     fallback: 5701,
@@ -65,17 +70,72 @@ export const SETTINGS = {
     fallbackText: 'none',
     ...integerRule(0, PORT_MAX),
   } satisfies Setting<number | undefined> as Setting<number | undefined>,
-  tlsCertificate: fileSetting({
+  tlsCertificate: tlsSetting({
+    path: 'network.ssl.properties.keyCertChainFile',
     flag: { name: '--tls-certificate', argument: 'FILE' },
     about: 'Certificate to serve over TLS with, and behind it those of its authority, in PEM form',
   }),
-  tlsKey: fileSetting({
+  tlsKey: tlsSetting({
+    path: 'network.ssl.properties.keyFile',
     flag: { name: '--tls-key', argument: 'FILE' },
-    about: 'Private key of the certificate, in PEM form without a passphrase',
+    about: 'Private key of the certificate, in PEM form',
   }),
-  tlsClientCa: fileSetting({
+  tlsKeyPassword: tlsSetting({
+    path: 'network.ssl.properties.keyPassword',
+    isSecret: true,
+    about: 'Passphrase of the private key',
+    expects: 'a text',
+  }),
+  tlsKeyStore: tlsSetting({
+    path: 'network.ssl.properties.keyStore',
+    about: 'Certificate and key in one PKCS12 file, instead of PEM files',
+  }),
+  tlsKeyStorePassword: tlsSetting({
+    path: 'network.ssl.properties.keyStorePassword',
+    isSecret: true,
+    about: 'Password of the PKCS12 file',
+    expects: 'a text',
+  }),
+  tlsClientCa: tlsSetting({
+    path: 'network.ssl.properties.trustCertCollectionFile',
     flag: { name: '--tls-client-ca', argument: 'FILE' },
-    about: 'Authorities, in PEM form: clients without a certificate of one of them are refused',
+    about:
+      'Authorities, in PEM form: clients without a certificate of one of them are refused; ' +
+      'in a file with mutualAuthentication REQUIRED beside it',
+  }),
+  portAutoIncrement: booleanSetting({
+    path: 'network.port.auto-increment',
+    about: 'Whether the next port is tried where one is taken; never with --port',
+    fallback: true,
+  }),
+  portCount: integerSetting({
+    path: 'network.port.port-count',
+    about: 'Ports that are tried',
+    fallback: 100,
+    minimum: 1,
+    maximum: PORT_MAX + 1,
+  }),
+  publicAddress: textSetting({
+    path: 'network.public-address',
+    about: 'Address that others are told: host, or host and port',
+    fallback: undefined,
+    fallbackText: 'the address that is bound, or the first that is no loopback',
+    example: '192.0.2.1:5701',
+    expects: 'a host, or a host and port',
+    allows: (text) => /^([^\s/:]+|\[[0-9a-f:.]+\])(:\d{1,5})?$|^[0-9a-f:.]+$/i.test(text),
+  }),
+  interfacesEnabled: booleanSetting({
+    path: 'network.interfaces.enabled',
+    about: 'Whether one of network.interfaces.interfaces is listened on',
+    fallback: false,
+  }),
+  interfaces: listSetting({
+    path: 'network.interfaces.interfaces',
+    about: 'Addresses to listen on, the first that this host has; parts may be "*" or "4-18"',
+    fallback: [],
+    fallbackText: 'none',
+    expects: 'addresses whose parts may be "*" or a range as "4-18"',
+    allows: isInterfacePattern,
   }),
   clusterName: textSetting({
     path: 'cluster-name',
@@ -90,9 +150,12 @@ export const SETTINGS = {
     about: 'Name of this member',
     fallback: undefined,
     fallbackText: 'gridnode-<port>',
+    example: 'member-1',
     ...nameRule(),
   }),
   logLevel: wordSetting<LogLevel>({
+    path: 'log-level',
+    isReloadable: true,
     flag: { name: '--log-level', argument: 'LEVEL' },
     about: 'How much is logged',
     fallback: 'INFO',
@@ -107,9 +170,18 @@ export const SETTINGS = {
     expects: 'letters, digits, "-", "_", "." and "~", at most 255, and not "." or ".."',
     allows: (text) => /^(?!\.\.?$)[A-Za-z0-9\-_.~]{1,255}$/.test(text),
   }),
+  restEnabled: booleanSetting({
+    path: 'network.rest-api.enabled',
+    isReloadable: true,
+    about: 'Whether anything is served; --enable-group does this, too',
+    fallback: true,
+    fallbackText: 'true, and false with a configuration file',
+  }),
   endpointGroups: {
     path: 'network.rest-api.endpoint-groups.{name}.enabled',
+    aliases: ['network.rest-api.endpoint-groups.{name}'],
     flags: [groupFlag('--enable-group', true), groupFlag('--disable-group', false)],
+    isReloadable: true,
     about: 'Whether the endpoints of the group are served',
     fallback: new Map(ENDPOINT_GROUP_NAMES.map((name) => [name, ENDPOINT_GROUPS[name]])),
     parseName: parseEndpointGroup,
@@ -142,8 +214,17 @@ export const SETTINGS = {
     expects: 'a number of bytes from 1m on, or one with k, m or g',
     read: parseBytes,
   }),
+  mapTimeToLiveSeconds: secondsByMap(
+    'time-to-live-seconds',
+    'How long an entry stays after it was written; 0 for ever',
+  ),
+  mapMaxIdleSeconds: secondsByMap(
+    'max-idle-seconds',
+    'How long an entry stays after it was last read or written; 0 for ever',
+  ),
   partitionCount: integerSetting({
     path: 'partition-count',
+    aliases: ['properties.hazelcast.partition.count'],
     flag: { name: '--partition-count', argument: 'COUNT' },
     about: 'Partitions that keys are spread over; fixed for the life of the data',
     fallback: 271,
@@ -223,10 +304,27 @@ export const SETTINGS = {
     minimum: 1,
     maximum: IN_FLIGHT_BYTES_MAX,
   }),
+  failIfValueMissing: booleanSetting({
+    path: 'config-replacers.fail-if-value-missing',
+    about: 'Whether a placeholder that stands for nothing is an error instead of a warning',
+    fallback: false,
+  }),
 } as const satisfies Readonly<Record<string, Setting<unknown> | NamedSetting<string, unknown>>>;
 
 export type Settings = typeof SETTINGS;
 export type SettingKey = keyof Settings;
+
+function secondsByMap(name: string, about: string): NamedSetting<string, number> {
+  return {
+    path: `map.{name}.${name}`,
+    flags: [],
+    about,
+    unit: 'seconds',
+    fallback: new Map(),
+    parseName: (text) => (text === '' ? undefined : text),
+    ...integerRule(0, MAP_SECONDS_MAX),
+  };
+}
 
 function nameRule(): { expects: string; allows(text: string): boolean } {
   return {
@@ -235,15 +333,21 @@ function nameRule(): { expects: string; allows(text: string): boolean } {
   };
 }
 
-function fileSetting(row: {
-  readonly flag: Flag;
+/** A file that TLS needs, or its password; read again at a reload. */
+function tlsSetting(row: {
+  readonly path: string;
+  readonly flag?: Flag;
   readonly about: string;
+  readonly isSecret?: true;
+  readonly expects?: string;
 }): Setting<string | undefined> {
   return textSetting({
+    expects: 'a path',
     ...row,
+    isReloadable: true,
     fallback: undefined,
     fallbackText: 'none',
-    expects: 'a path',
+    example: 'path/to/file',
     allows: (text) => text !== '' && !text.includes('\0'),
   });
 }
@@ -264,6 +368,7 @@ function groupFlag(name: string, enabled: boolean): Flag {
   const does = enabled ? 'Serve' : 'Do not serve';
   const served = ENDPOINT_GROUP_NAMES.filter((group) => ENDPOINT_GROUPS[group]);
   return {
+    ...(enabled ? { implies: { restEnabled: 'true' } } : {}),
     name,
     argument: 'GROUP',
     about:

@@ -92,13 +92,20 @@ export class HttpServer implements OutboxHost, TimeSource {
 
   /** Accepts connections; port 0 picks one. Rejects with the system's error. */
   listen(host: string, port: number): Promise<AddressInfo> {
+    const server = this.#server;
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ host, port, backlog: 511 }, () => {
-        this.#server.off('error', reject);
-        this.#server.on('error', this.onFailure);
-        resolve(this.#server.address() as AddressInfo);
-      });
+      const onListening = (): void => {
+        server.off('error', onError);
+        server.on('error', this.onFailure);
+        resolve(server.address() as AddressInfo);
+      };
+      const onError = (error: Error): void => {
+        server.off('listening', onListening);
+        reject(error);
+      };
+      server.once('error', onError);
+      server.once('listening', onListening);
+      server.listen({ host, port, backlog: 511 });
     });
   }
 

@@ -9,31 +9,60 @@ import { createSecureContext } from 'node:tls';
 import { GridError } from '../base/errors.ts';
 import { secureContextOf, type TlsIdentity } from './tls.ts';
 
-/** Paths of PEM files. */
+/** Paths of PEM files, or of a PKCS12 file in the place of certificate and key. */
 export interface TlsFiles {
-  readonly certificate: string;
-  readonly key: string;
+  readonly own: PemFiles | KeyStoreFile;
   readonly clientCa: string | undefined;
 }
 
+export interface PemFiles {
+  readonly certificate: string;
+  readonly key: string;
+  /** Of the key, if it has one. */
+  readonly passphrase: string | undefined;
+}
+
+export interface KeyStoreFile {
+  readonly keyStore: string;
+  readonly passphrase: string | undefined;
+}
+
 /** Rejects with GridError TLS_FILE_UNUSABLE. */
-export async function readTlsFiles(files: TlsFiles): Promise<TlsIdentity> {
+export async function readTlsFiles({ own, clientCa: file }: TlsFiles): Promise<TlsIdentity> {
+  const identity = 'keyStore' in own ? await readKeyStore(own) : await readPemFiles(own);
+  const clientCa = file === undefined ? undefined : await read(file);
+  if (clientCa !== undefined) certificatesIn(clientCa, file ?? '');
+  return { ...identity, clientCa };
+}
+
+async function readPemFiles(files: PemFiles): Promise<Omit<TlsIdentity, 'clientCa'>> {
   const certificate = await read(files.certificate);
   const [own] = certificatesIn(certificate, files.certificate);
   const key = await read(files.key);
-  if (!own?.checkPrivateKey(privateKeyIn(key, files.key))) {
+  if (!own?.checkPrivateKey(privateKeyIn(key, files))) {
     throw unusable(files.key, `not the key of the certificate in "${files.certificate}"`);
   }
-  const clientCa = files.clientCa === undefined ? undefined : await read(files.clientCa);
-  if (clientCa !== undefined) certificatesIn(clientCa, files.clientCa ?? '');
-  const identity = { certificate, key, clientCa };
+  const identity = { certificate, key, passphrase: files.passphrase };
   try {
-    createSecureContext(secureContextOf(identity));
+    createSecureContext(secureContextOf({ ...identity, clientCa: undefined }));
   } catch (error) {
     // A key that is too short, for example.
     throw unusable(files.certificate, (error as { reason?: string }).reason, error);
   }
   return identity;
+}
+
+async function readKeyStore(file: KeyStoreFile): Promise<Omit<TlsIdentity, 'clientCa'>> {
+  const keyStore = await read(file.keyStore);
+  const passphrase = file.passphrase ?? '';
+  try {
+    createSecureContext({ pfx: keyStore, passphrase });
+  } catch (error) {
+    const { message } = error as Error;
+    const known = STORE_FAILURES.find(([pattern]) => pattern.test(message));
+    throw unusable(file.keyStore, known?.[1] ?? `not usable as PKCS12 (${message})`, error);
+  }
+  return { keyStore, passphrase };
 }
 
 async function read(file: string): Promise<Buffer> {
@@ -57,13 +86,13 @@ function certificatesIn(pem: Buffer, file: string): X509Certificate[] {
   });
 }
 
-function privateKeyIn(pem: Buffer, file: string): KeyObject {
+function privateKeyIn(pem: Buffer, { key: file, passphrase }: PemFiles): KeyObject {
   try {
-    return createPrivateKey(pem);
+    return createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase });
   } catch (error) {
     const isLocked = pem.includes('ENCRYPTED');
-    const reason = isLocked ? 'its key has a passphrase' : 'no private key in PEM form in it';
-    throw unusable(file, reason, error);
+    const locked = passphrase === undefined ? 'its key has a passphrase' : 'not its passphrase';
+    throw unusable(file, isLocked ? locked : 'no private key in PEM form in it', error);
   }
 }
 
@@ -73,6 +102,17 @@ function unusable(file: string, reason: string | undefined, cause?: unknown): Gr
 }
 
 const CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]+-----END [^-]+-----/g;
+
+/** What OpenSSL says of a PKCS12 file, in our words. */
+const STORE_FAILURES: readonly (readonly [RegExp, string])[] = [
+  [/mac verify/i, 'not its password'],
+  [/private key/i, 'no private key in it'],
+  [
+    /unsupported/i,
+    'its encryption is too old; write it anew with keytool or openssl pkcs12 -export',
+  ],
+  [/wrong tag|not enough data|asn1|too long|header/i, 'not a PKCS12 file'],
+];
 
 const READ_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',

@@ -10,11 +10,15 @@ import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import type { Deadlines, Timed } from './deadlines.ts';
 
-/** Who the server is, and whom it lets in; PEM texts. */
+/** Who the server is, and whom it lets in; PEM texts, but for a key store. */
 export interface TlsIdentity {
   /** The certificate, and behind it those that lead to its authority. */
-  readonly certificate: Buffer;
-  readonly key: Buffer;
+  readonly certificate?: Buffer | undefined;
+  readonly key?: Buffer | undefined;
+  /** Certificate and key in one, as PKCS12, instead of the two. */
+  readonly keyStore?: Buffer | undefined;
+  /** Of the key or key store. */
+  readonly passphrase?: string | undefined;
   /** Clients must show a certificate of one of these authorities; undefined: they need none. */
   readonly clientCa: Buffer | undefined;
 }
@@ -98,9 +102,14 @@ class Handshake implements Timed {
 }
 
 /** The identity as Node takes it. */
-export function secureContextOf({ certificate, key, clientCa }: TlsIdentity): TlsOptions {
-  const options: TlsOptions = { cert: certificate, key, minVersion: 'TLSv1.2' };
-  return clientCa === undefined ? options : { ...options, ca: clientCa };
+export function secureContextOf(identity: TlsIdentity): TlsOptions {
+  const { certificate, key, keyStore, passphrase, clientCa } = identity;
+  return {
+    minVersion: 'TLSv1.2',
+    ...(keyStore === undefined ? { cert: certificate, key } : { pfx: keyStore }),
+    ...(passphrase === undefined ? {} : { passphrase }),
+    ...(clientCa === undefined ? {} : { ca: clientCa }),
+  };
 }
 
 /** The part of Node's TLS sockets that its types leave out: the socket below. */

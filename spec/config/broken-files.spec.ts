@@ -1,0 +1,160 @@
+/** Files that cannot be used: each ends with 2 before anything starts, and tells file, line, column. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runCli } from '../../src/cli/main.ts';
+import { writeConfig } from './documents.ts';
+
+/** What `serve` says of the file on standard error, and its exit code. */
+async function serveWith(path: string): Promise<{ code: number; errors: string }> {
+  const write = process.stderr.write;
+  let errors = '';
+  process.stderr.write = ((text: string) => {
+    errors += text;
+    return true;
+  }) as typeof write;
+  try {
+    const code = await runCli(['serve', '--port', '0', '--config', path]);
+    return { code, errors };
+  } finally {
+    process.stderr.write = write;
+  }
+}
+
+const USERS = `
+grid:
+  security:
+    realms:
+      - name: first
+        authentication:
+          simple:
+            users:
+              - {username: ada, password: a}
+              - {username: ada, password: b}
+`;
+
+const STRICT_PLACEHOLDER = `
+grid:
+  config-replacers: {fail-if-value-missing: true}
+  cluster-name: $\{GRIDNODE_UNSET}
+`;
+
+/** Name, text, where the fault is, and what is said of it. */
+const broken: readonly (readonly [string, string, string, RegExp])[] = [
+  [
+    'a wrong type.yaml',
+    'grid:\n  network:\n    port: {port: many}\n',
+    '3:18',
+    /"many": not an int/,
+  ],
+  ['out of range.yaml', 'grid:\n  network: {port: 70000}\n', '2:19', /from 0 to 65535/],
+  ['an unknown key.yaml', 'grid:\n  netwrok: {}\n', '2:3', /"netwrok" at the root.*"network"\?/],
+  ['a bad indent.yaml', 'grid:\n  network:\n      port: 1\n    x: {}\n', '4:1', /same column/],
+  ['a tab.yaml', 'grid:\n\tnetwork: {}\n', '2:1', /Tabs/],
+  ['a name twice.yaml', 'grid:\n  cluster-name: a\n  cluster-name: b\n', '3:3', /unique/],
+  ['an open quote.yaml', 'grid:\n  cluster-name: "a\n', '3:1', /Missing closing "quote/],
+  ['an open brace.yaml', 'grid:\n  network: {port: 1\n', '3:1', /end with a }/],
+  ['no such anchor.yaml', 'grid:\n  map: *nowhere\n', '2:8', /alias "nowhere"/],
+  ['an anchor in itself.yaml', 'grid: &a\n  map: *a\n', '2:8', /alias "a"/],
+  ['no section.yaml', 'grid:\n  network: here\n', '2:12', /network "here": not a section/],
+  ['a list as section.yaml', 'grid:\n  network: [1]\n', '2:12', /a list, not a section/],
+  ['no list.yaml', 'grid:\n  listeners: one\n', '2:14', /listeners "one": not a list/],
+  ['no value.yaml', 'grid:\n  cluster-name:\n', '2:16', /no value/],
+  ['a section as text.yaml', 'grid:\n  cluster-name: {a: b}\n', '2:17', /a section, not a text/],
+  ['a user twice.yaml', USERS, '10:28', /user "ada": twice/],
+  [
+    'no such realm.yaml',
+    'grid:\n  security:\n    realms: [{name: r}]\n    member-authentication: {realm: s}\n',
+    '4:36',
+    /realm "s": no such realm \(known: r\)/,
+  ],
+  ['a realm twice.yaml', 'grid:\n  security: {realms: [{name: r}, {name: r}]}\n', '2:41', /twice/],
+  [
+    'no such group.yaml',
+    'grid:\n  network:\n    rest-api:\n      endpoint-groups:\n        DATTA:\n          enabled: true\n',
+    '5:9',
+    /endpoint group "DATTA".*"DATA"\?/,
+  ],
+  ['a wrong word.yaml', 'grid: {map: {m: {in-memory-format: X}}}\n', '1:36', /one of BINARY, OBJ/],
+  ['no boolean.yaml', 'grid: {network: {rest-api: {enabled: maybe}}}\n', '1:38', /true or false/],
+  ['a wrong root.yaml', 'gird: {}\n', '1:1', /root "gird".*"grid"\?/],
+  ['two roots.yaml', 'grid: {}\nother: {}\n', '2:1', /one root/],
+  ['two documents.yaml', 'grid: {}\n---\ngrid: {}\n', '2:1', /more than one document/],
+  ['nothing.yaml', '', '1:1', /nothing in the file/],
+  [
+    'a property.yaml',
+    'grid:\n  properties: {grid.rest.enabeld: true}\n',
+    '2:16',
+    /rest.enabled"\?/,
+  ],
+  ['an import of nothing.yaml', 'grid:\n  import: [not-there.yaml]\n', '2:12', /no such file/],
+  ['an import of itself.yaml', 'grid: {import: [an import of itself.yaml]}\n', '1:17', /itself/],
+  ['an import from afar.yaml', 'grid: {import: ["http://x/y"]}\n', '1:17', /not a file/],
+  ['no placeholder.yaml', STRICT_PLACEHOLDER, '4:17', /variable GRIDNODE_UNSET/],
+  ['not closed.xml', '<grid>\n  <network>\n</grid>\n', '3:7', /unexpected close tag/],
+  ['never closed.xml', '<grid>\n  <network>\n', '2:3', /<network> is not closed/],
+  ['an element.xml', '<grid>\n <network>\n  <prot>1</prot></network></grid>', '3:3', /"port"\?/],
+  [
+    'an attribute.xml',
+    '<grid><network><port auto-incremet="x">1</port></network></grid>',
+    '1:22',
+    /"attribute auto-increment"\?/,
+  ],
+  [
+    'a wrong type.xml',
+    '<grid>\n<network><port auto-increment="maybe"/></network></grid>',
+    '2:16',
+    /true or/,
+  ],
+  ['out of range.xml', '<grid><network><port>\n 70000</port></network></grid>', '2:2', /65535/],
+  [
+    'no name.xml',
+    '<grid>\n<map><backup-count>1</backup-count></map></grid>',
+    '2:1',
+    /no attribute name/,
+  ],
+  [
+    'an entity.xml',
+    '<!DOCTYPE g [<!ENTITY e SYSTEM "x">]>\n<grid><cluster-name>&e;</cluster-name></grid>',
+    '2:23',
+    /undefined entity/,
+  ],
+  [
+    'an attribute twice.xml',
+    '<grid>\n<network a="1" a="2"/></grid>',
+    '2:22',
+    /duplicate attribute/,
+  ],
+  ['text.xml', '<grid>\n  <network>here</network>\n</grid>\n', '2:12', /"here": not a section/],
+  ['of a client.xml', '<hazelcast-client/>', '1:1', /root "hazelcast-client"/],
+  ['two roots.xml', '<grid/>\n<grid/>', '2:6', /only one root/],
+  ['an ampersand.xml', '<grid>\n<cluster-name>a & b</cluster-name></grid>', '2:17', /write &amp;/],
+  ['nothing.xml', '', '1:1', /root element/],
+  ['no quotes.xml', '<grid>\n<network enabled=true/></grid>', '2:18', /unquoted/],
+];
+
+for (const [name, text, place, message] of broken) {
+  test(`gridnode serve ends with 2 for ${name.replace('.', ' in ')}`, async () => {
+    const path = writeConfig(name, text);
+    const { code, errors } = await serveWith(path);
+    assert.equal(code, 2);
+    assert.ok(errors.startsWith(`${path}:${place}: Cannot `), errors);
+    assert.match(errors, message);
+  });
+}
+
+test('gridnode serve tells all that is wrong with a file at once, in its order', async () => {
+  const lines = ['grid:', '  netwrok: {}', '  cluster-name: ""', '  network:', '    port: x'];
+  const path = writeConfig('many.yaml', `${lines.join('\n')}\n  map: {m: {ttl: 1}}\n`);
+  const { code, errors } = await serveWith(path);
+  assert.equal(code, 2);
+  const places = errors.match(/\d+:\d+(?=: Cannot)/g);
+  assert.deepEqual(places, ['2:3', '3:17', '5:11', '6:13']);
+});
+
+test('gridnode serve ends with 2 for a file that is not there', async () => {
+  const { code, errors } = await serveWith('not-there.yaml');
+  assert.deepEqual(
+    [code, errors],
+    [2, 'Cannot read configuration file "not-there.yaml": no such file\n'],
+  );
+});

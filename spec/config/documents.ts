@@ -1,0 +1,82 @@
+/** Documents that state one setting, in either form, and where in them things stand. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gridnode-config-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** Writes a file into a folder that is gone after the tests; returns its path. */
+export function writeConfig(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+export async function load(
+  name: string,
+  text: string,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<LoadedConfig> {
+  return await loadConfig({ file: writeConfig(name, text), environment, flags: [] });
+}
+
+/** A document and the line, from 1, of the last step of its path. */
+export interface Stated {
+  readonly text: string;
+  readonly line: number;
+}
+
+/** `steps`: names, and `[]` for the one item of a list. */
+export function yamlOf(root: string, steps: readonly string[], value: string): Stated {
+  const lines = [`${root}:`];
+  let dashes = '';
+  let depth = 1;
+  let line = 1;
+  for (const [index, step] of steps.entries()) {
+    if (step === '[]') {
+      dashes += '- ';
+      continue;
+    }
+    const isLast = steps.slice(index + 1).every((each) => each === '[]');
+    const items = '- '.repeat(steps.length - 1 - index);
+    const end = isLast ? (items === '' ? ` ${value}` : '') : '';
+    lines.push(`${'  '.repeat(depth)}${dashes}${JSON.stringify(step)}:${end}`);
+    line = lines.length;
+    depth += 1 + dashes.length / 2;
+    dashes = '';
+    if (isLast && items !== '') lines.push(`${'  '.repeat(depth)}${items}${value}`);
+  }
+  return { text: `${lines.join('\n')}\n`, line };
+}
+
+/** `steps`: elements, the last perhaps an attribute (`@enabled`); `name{}` has an attribute name. */
+export function xmlOf(root: string, steps: readonly string[], value: string): Stated {
+  const open: string[] = [];
+  const close: string[] = [];
+  let line = 0;
+  for (const step of steps) {
+    if (step.startsWith('@')) {
+      open[open.length - 1] = `${open.at(-1)?.slice(0, -1)}\n ${step.slice(1)}="${value}">`;
+      line = open.join('\n').split('\n').length + 1;
+      return { text: documentOf(root, open, '', close), line };
+    }
+    const name = step.replace('{}', '');
+    const chosen = name === 'endpoint-group' ? 'DATA' : 'some';
+    open.push(step.endsWith('{}') ? `<${name} name="${chosen}">` : `<${name}>`);
+    close.unshift(`</${name}>`);
+    line = open.length + 1;
+  }
+  return { text: documentOf(root, open, value, close), line };
+}
+
+function documentOf(
+  root: string,
+  open: readonly string[],
+  text: string,
+  close: readonly string[],
+): string {
+  return `<${root}>\n${open.join('\n')}${text}${close.join('')}</${root}>\n`;
+}

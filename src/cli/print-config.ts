@@ -1,0 +1,22 @@
+/** `gridnode config`: prints what a member would run with, without starting one. */
+import { exampleFile } from '../config/describe.ts';
+import { explainAsJson, explainAsYaml } from '../config/explain.ts';
+import { type ConfigRequest, loadConfig } from '../config/load.ts';
+import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
+
+export interface Printing {
+  readonly json?: true;
+  readonly example?: true;
+}
+
+/** What `serve` would refuse is printed with its reason. Throws ConfigFault. */
+export async function printConfig(request: ConfigRequest, printing: Printing): Promise<ExitCode> {
+  if (printing.example) {
+    process.stdout.write(exampleFile());
+    return EXIT_CLEAN;
+  }
+  const loaded = await loadConfig(request);
+  process.stdout.write(printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
+  for (const warning of loaded.warnings) process.stderr.write(`${warning}\n`);
+  return EXIT_CLEAN;
+}

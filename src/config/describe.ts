@@ -1,0 +1,89 @@
+/**
+ * The settings for readers: a configuration file in which each is commented out with what it does,
+ * and the table for the documentation.
+ */
+import { isNamed, rowOf } from './config.ts';
+import { SETTINGS, type SettingKey } from './settings.ts';
+
+const EXAMPLE_NAME = 'example';
+
+/** A file with every setting as a comment: its default, what it does, what it may be. */
+export function exampleFile(): string {
+  const lines = [
+    '# Every setting of a member, at its default; what begins with "##" says what it does.',
+    '# gridnode serve --config FILE reads it; gridnode config shows what comes of it.',
+    'grid:',
+  ];
+  let around: readonly string[] = [];
+  for (const { steps, about, value } of sortedByPath()) {
+    const shared = steps.findIndex((step, index) => step !== around[index]);
+    for (let depth = shared; depth < steps.length - 1; depth++) {
+      lines.push(`#${indent(depth)}${steps[depth]}:`);
+    }
+    lines.push(`##${indent(steps.length - 1)}${about}`);
+    lines.push(`#${indent(steps.length - 1)}${steps.at(-1)}: ${value}`);
+    around = steps.slice(0, -1);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** A Markdown table: setting, flag, default, what it does. */
+export function settingsTable(): string {
+  const rows = (Object.keys(SETTINGS) as SettingKey[]).map((key) => {
+    const row = rowOf(key);
+    const path = row.path === undefined ? '' : `\`${row.path}\``;
+    const flags = row.flags.map(({ name, argument }) => `\`${name} ${argument}\``).join(', ');
+    const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
+    const about = `${row.about} (${row.expects}${unit})`;
+    return `| ${path} | ${flags} | ${defaultText(key)} | ${about.replaceAll('|', '\\|')} |`;
+  });
+  return ['| Setting | Flag | Default | |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+interface ExampleLine {
+  readonly steps: readonly string[];
+  readonly about: string;
+  readonly value: string;
+}
+
+/** Settings with a path, those of a section together, in the order of the table. */
+function sortedByPath(): ExampleLine[] {
+  const lines = (Object.keys(SETTINGS) as SettingKey[]).flatMap(linesOf);
+  const sections = new Map<string, ExampleLine[]>();
+  for (const line of lines) {
+    const section = line.steps.slice(0, -1).join('.');
+    sections.set(section, [...(sections.get(section) ?? []), line]);
+  }
+  return [...sections.keys()].sort().flatMap((section) => sections.get(section) ?? []);
+}
+
+function linesOf(key: SettingKey): ExampleLine[] {
+  const row = rowOf(key);
+  if (row.path === undefined) return [];
+  const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
+  const about = `${row.about} (${row.expects}${unit}; default ${defaultText(key)})`;
+  const names = isNamed(row) ? [...row.fallback.keys()] : [''];
+  return (names.length === 0 ? [EXAMPLE_NAME] : names).map((name) => ({
+    steps: row.path?.split('.').map((step) => (step === '{name}' ? name : step)) ?? [],
+    about,
+    value: row.example ?? exampleValue(isNamed(row) ? (row.fallback.get(name) ?? 0) : row.fallback),
+  }));
+}
+
+function defaultText(key: SettingKey): string {
+  const row = rowOf(key);
+  if (row.fallbackText !== undefined) return row.fallbackText;
+  if (!isNamed(row)) return String(row.fallback);
+  const isSame = new Set(row.fallback.values()).size <= 1;
+  if (isSame) return String([...row.fallback.values()][0] ?? 0);
+  const on = [...row.fallback].filter(([, value]) => value === true).map(([name]) => name);
+  return `true for ${on.join(' and ')}`;
+}
+
+function exampleValue(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function indent(depth: number): string {
+  return '  '.repeat(depth + 1);
+}

@@ -1,0 +1,100 @@
+/**
+ * The effective configuration for people and programs: every setting with its value and where that
+ * came from, secrets masked; as YAML that a member would read again, or as JSON.
+ */
+import { type Config, isNamed, MASK, placeOf, rowOf, type Source } from './config.ts';
+import { type LoadedConfig, refusalText } from './load.ts';
+import { SETTINGS, type SettingKey } from './settings.ts';
+
+interface Explained {
+  /** Path, or flag of a setting without one. */
+  readonly place: string;
+  /** Steps of the path; none for a flag. */
+  readonly steps: readonly string[];
+  readonly value: unknown;
+  readonly source: Source;
+}
+
+/** `{path: {value, source}}`; a setting that `serve` refuses has `refused` as well. */
+export function explainAsJson({ config, refused }: LoadedConfig): string {
+  const entries = explained(config).map(
+    ({ place, value, source }) =>
+      [place, { value: value ?? null, source: sourceText(source) }] as const,
+  );
+  const refusals = refused.map(
+    ({ path, source, reason }) => [path, { source: sourceText(source), refused: reason }] as const,
+  );
+  return `${JSON.stringify(Object.fromEntries([...entries, ...refusals]), undefined, 2)}\n`;
+}
+
+/** YAML with the source of each value as a comment. */
+export function explainAsYaml({ config, refused }: LoadedConfig): string {
+  const all = explained(config);
+  const flags = all.filter(({ steps }) => steps.length === 0);
+  const root: Branch = new Map();
+  for (const each of all) if (each.steps.length > 0) put(root, each);
+  return [
+    ...refused.map((each) => `# refused by serve: ${refusalText(each)}`),
+    ...flags.map(({ place, value, source }) => `# ${place} ${value}  # ${sourceText(source)}`),
+    'grid:',
+    ...linesOf(root, '  '),
+    '',
+  ].join('\n');
+}
+
+type Branch = Map<string, Branch | Explained>;
+
+function put(root: Branch, each: Explained): void {
+  let branch = root;
+  for (const step of each.steps.slice(0, -1)) {
+    let next = branch.get(step);
+    if (!(next instanceof Map)) {
+      next = new Map();
+      branch.set(step, next);
+    }
+    branch = next;
+  }
+  branch.set(each.steps.at(-1) ?? '', each);
+}
+
+function linesOf(branch: Branch, indent: string): string[] {
+  return [...branch].flatMap(([name, below]) => {
+    const key = indent + yamlText(name);
+    if (below instanceof Map) return [`${key}:`, ...linesOf(below, `${indent}  `)];
+    const source = sourceText(below.source);
+    if (below.value === undefined) return [`${indent}# ${yamlText(name)}:  # ${source}`];
+    return [`${key}: ${yamlText(below.value)}  # ${source}`];
+  });
+}
+
+function explained(config: Config): Explained[] {
+  return (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
+    const row = rowOf(key);
+    if (!isNamed(row)) return [explain(config, key, '', config[key])];
+    return [...(config[key] as ReadonlyMap<string, unknown>)].map(([name, value]) =>
+      explain(config, key, name, value),
+    );
+  });
+}
+
+function explain(config: Config, key: SettingKey, name: string, value: unknown): Explained {
+  const row = rowOf(key);
+  const place = placeOf(row, name);
+  const steps = (row.path?.split('.') ?? []).map((step) => (step === '{name}' ? name : step));
+  const shown = row.isSecret === true && value !== undefined ? MASK : value;
+  return { place, steps, value: shown, source: config.sources.get(place) ?? DEFAULT };
+}
+
+const DEFAULT: Source = { kind: 'default', name: '' };
+
+function sourceText({ kind, name }: Source): string {
+  return name === '' ? kind : `${kind} ${name}`;
+}
+
+/** A text, number or list as YAML has it; in quotes where it could be read as something else. */
+function yamlText(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value);
+  const isPlain =
+    /^[A-Za-z_/][\w./-]*$/.test(value) && !/^(true|false|null|yes|no|on|off)$/i.test(value);
+  return isPlain ? value : JSON.stringify(value);
+}

@@ -1,0 +1,21 @@
+/** Warns of what strangers could reach: groups that change something, without credentials. */
+import { isLoopback } from '../base/loopback.ts';
+import type { Config } from './config.ts';
+
+export function exposureWarnings(config: Config): string[] {
+  const isHostGiven = config.sources.get('--host')?.kind !== 'default';
+  const isInside =
+    config.interfacesEnabled && !isHostGiven
+      ? config.interfaces.every(isLoopback)
+      : isLoopback(config.host);
+  const groups = [...config.endpointGroups]
+    .filter(([group, isEnabled]) => isEnabled && !HARMLESS.has(group))
+    .map(([group]) => group);
+  if (isInside || !config.restEnabled || groups.length === 0) return [];
+  return [
+    `Can be reached from outside without credentials: ${groups.join(', ')}; ` +
+      'network.interfaces or --host narrows the address',
+  ];
+}
+
+const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

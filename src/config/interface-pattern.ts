@@ -1,0 +1,48 @@
+/**
+ * Patterns of addresses, as in the original's files: parts of an address may be `*` for any value or
+ * `4-18` for a range, in IPv4 (`10.3.10.*`) as in IPv6. A host name stands for itself.
+ */
+
+export function isInterfacePattern(text: string): boolean {
+  return /^[\w.:*-]+$/.test(text);
+}
+
+/** The first pattern's first address that fits; undefined when none fits. */
+export function matchingAddress(
+  patterns: readonly string[],
+  addresses: readonly string[],
+): string | undefined {
+  for (const pattern of patterns) {
+    const found = addresses.find((address) => matches(pattern, address));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function matches(pattern: string, address: string): boolean {
+  if (pattern === address) return true;
+  const separator = address.includes(':') ? ':' : '.';
+  const base = separator === ':' ? 16 : 10;
+  const wanted = expanded(pattern, separator);
+  const parts = expanded(address, separator);
+  if (wanted.length !== parts.length) return false;
+  return parts.every((part, index) => partMatches(wanted[index] ?? '', part, base));
+}
+
+function partMatches(wanted: string, part: string, base: number): boolean {
+  if (wanted === '*') return true;
+  const value = Number.parseInt(part, base);
+  const [low = '', high = low] = wanted.split('-');
+  const isNumber = /^[0-9a-f]+$/i.test(low) && /^[0-9a-f]+$/i.test(high);
+  return isNumber && value >= Number.parseInt(low, base) && value <= Number.parseInt(high, base);
+}
+
+/** The parts of an address; in IPv6 with the zeros that `::` leaves away. */
+function expanded(address: string, separator: string): string[] {
+  if (separator === '.') return address.split('.');
+  const [head = '', tail] = address.split('::');
+  const front = head.split(':').filter((part) => part !== '');
+  if (tail === undefined) return front;
+  const back = tail.split(':').filter((part) => part !== '');
+  return [...front, ...Array(Math.max(0, 8 - front.length - back.length)).fill('0'), ...back];
+}

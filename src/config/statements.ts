@@ -1,0 +1,232 @@
+/**
+ * What a document states: each value with its path as it is in YAML, whatever the document's form.
+ * What is not known there, or not in the shape that it must have, is a problem; a name that only
+ * looks like a known one is a problem even where other names are allowed.
+ */
+import {
+  type DocumentEntry,
+  type DocumentNode,
+  formatPlace,
+  type Place,
+  type Problem,
+} from './document.ts';
+import { type KnownContent, type KnownNode, nameInForm, PROPERTY_NAMES } from './known-settings.ts';
+import { hintOf, nearestNames, SLIP_LETTERS_MAX } from './nearest-name.ts';
+import type { ValueType } from './value-type.ts';
+
+/** Known names that a message lists beside the nearest one. */
+const NAMES_LISTED_MAX = 12;
+
+export interface Statement {
+  /** Steps from the root; an item of a list is `[n]`, counted over all files. */
+  readonly path: readonly string[];
+  /** The same with `{name}` for names that were chosen and `[]` for items, joined by dots. */
+  readonly pattern: string;
+  readonly text: string;
+  readonly at: Place;
+  /** Types that the text may be of; none where nothing is known of it. */
+  readonly types: readonly ValueType[];
+}
+
+/** A name that was chosen: `map.{name}` and which. */
+export interface NamedBlock {
+  readonly pattern: string;
+  readonly name: string;
+  /** Where it was chosen. */
+  readonly at: Place;
+  /** Whether nothing is said of the thing of that name. */
+  readonly isEmpty: boolean;
+}
+
+export class StatementReader {
+  readonly statements: Statement[] = [];
+  readonly blocks: NamedBlock[] = [];
+  readonly problems: Problem[] = [];
+  /** Items that each list has so far. */
+  readonly #itemCounts = new Map<string, number>();
+
+  /** Reads what stands below the root of a document. */
+  read(root: DocumentNode, known: KnownContent): void {
+    this.#readEntries(root, known, [], []);
+  }
+
+  #complain(at: Place, message: string): void {
+    this.problems.push({ at, message });
+  }
+
+  #readNode(node: DocumentNode, known: KnownNode, path: string[], pattern: string[]): void {
+    const { content, types } = known;
+    if (node.items !== undefined) {
+      const { item } = content;
+      if (item !== undefined) return this.#readItems(node.items, item, path, pattern);
+      if (content.isOpen) return this.#readOpen(node, path, pattern);
+      return this.#complain(node.at, `Cannot use ${pathOf(path)}: a list, not ${expected(known)}`);
+    }
+    const isSection = !isLeaf(content);
+    if (node.text !== undefined && (node.text !== '' || node.entries.length === 0)) {
+      if (types.length > 0) this.#state(path, pattern, node.text, node.at, types);
+      else if (content.isOpen && !isSection) this.#state(path, pattern, node.text, node.at, []);
+      else if (node.text !== '') {
+        const seen = JSON.stringify(node.text);
+        this.#complain(node.at, `Cannot use ${pathOf(path)} ${seen}: not ${expected(known)}`);
+      }
+    } else if (node.entries.length === 0 && types.length > 0 && !isSection && !content.isOpen) {
+      this.#complain(node.at, `Cannot use ${pathOf(path)}: no value; expected ${expected(known)}`);
+    }
+    if (node.entries.length === 0) return;
+    if (isSection || content.isOpen) this.#readEntries(node, content, path, pattern);
+    else this.#complain(node.at, `Cannot use ${pathOf(path)}: a section, not ${expected(known)}`);
+  }
+
+  #readEntries(node: DocumentNode, known: KnownContent, path: string[], pattern: string[]): void {
+    for (const entry of node.entries) {
+      const child = known.children.get(entry.name);
+      if (child !== undefined) this.#readChild(entry, child, path, pattern);
+      else if (!isNamespace(entry.name)) this.#readOther(entry, known, path, pattern);
+    }
+  }
+
+  #readChild(entry: DocumentEntry, child: KnownNode, path: string[], pattern: string[]): void {
+    let { node } = entry;
+    const [steps, patternSteps] = [[...path], [...pattern]];
+    for (const step of child.steps) {
+      if (step === '{}') {
+        const name = node.entries.find((each) => each.name === '@name');
+        if (name?.node.text === undefined || name.node.text === '') {
+          return this.#complainOfNoName(entry, child.content);
+        }
+        node = { ...node, entries: node.entries.filter((each) => each !== name) };
+        if (!this.#checkProperty(pattern, name.node.text, name.at)) return;
+        this.#addName(steps, patternSteps, name.node.text, name.at, node);
+      } else if (step === '[]') this.#addItem(steps, patternSteps);
+      else {
+        steps.push(step);
+        patternSteps.push(step);
+      }
+    }
+    this.#readNode(node, child, steps, patternSteps);
+  }
+
+  /** An element that its attribute `name` should name. */
+  #complainOfNoName({ name, at, node }: DocumentEntry, known: KnownContent): void {
+    const attributes = node.entries.filter((each) => !known.children.has(each.name));
+    const slip = attributes.find(
+      (each) => nearestNames(each.name, ['@name'], SLIP_LETTERS_MAX).length > 0,
+    );
+    const element = JSON.stringify(name);
+    if (slip === undefined) return this.#complain(at, `Cannot use ${element}: no attribute name`);
+    const seen = JSON.stringify(nameInForm(slip.name));
+    const hint = 'did you mean "attribute name"?';
+    this.#complain(slip.at, `Cannot use ${seen} in ${element}: unknown; ${hint}`);
+  }
+
+  /** A name that is not among the known ones. */
+  #readOther(entry: DocumentEntry, known: KnownContent, path: string[], pattern: string[]): void {
+    const { name, at, node } = entry;
+    const names = [...known.children.keys()];
+    const isFree = known.named !== undefined || known.isOpen;
+    const nearest = nearestNames(name, names, isFree ? SLIP_LETTERS_MAX : undefined);
+    if (!isFree || nearest.length > 0) {
+      const section = path.length === 0 ? 'at the root' : `in ${pathOf(path)}`;
+      const known = names.map(nameInForm).sort().join(', ');
+      const hint = hintOf(nearest.map(nameInForm));
+      const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;
+      const list = isLong || isFree ? '' : ` (known: ${known})`;
+      const seen = JSON.stringify(nameInForm(name));
+      this.#complain(at, `Cannot use ${seen} ${section}: unknown${hint}${list}`);
+      return;
+    }
+    if (known.named !== undefined) {
+      const [steps, patternSteps] = [[...path], [...pattern]];
+      this.#addName(steps, patternSteps, name, at, node);
+      this.#readNode(node, known.named, steps, patternSteps);
+    } else if (this.#checkProperty(pattern, name, at)) {
+      this.#readOpen(node, [...path, name], [...pattern, '{name}']);
+    }
+  }
+
+  #readItems(
+    items: readonly DocumentNode[],
+    item: KnownNode,
+    path: string[],
+    pattern: string[],
+  ): void {
+    for (const node of items) {
+      const [steps, patternSteps] = [[...path], [...pattern]];
+      this.#addItem(steps, patternSteps);
+      this.#readNode(node, item, steps, patternSteps);
+    }
+  }
+
+  /** Everything below, of which nothing is known. */
+  #readOpen(node: DocumentNode, path: string[], pattern: string[]): void {
+    if (node.text !== undefined) this.#state(path, pattern, node.text, node.at, []);
+    for (const { name, node: below } of node.entries) {
+      this.#readOpen(below, [...path, name], [...pattern, '{name}']);
+    }
+    for (const [index, below] of (node.items ?? []).entries()) {
+      this.#readOpen(below, [...path, `[${index}]`], [...pattern, '[]']);
+    }
+  }
+
+  /** Whether the name is no misspelt one of the properties that mean something. */
+  #checkProperty(pattern: readonly string[], name: string, at: Place): boolean {
+    const names = PROPERTY_NAMES[pattern.join('.')] ?? [];
+    if (names.includes(name)) return true;
+    const nearest = nearestNames(name, names, SLIP_LETTERS_MAX);
+    if (nearest.length === 0) return true;
+    const where = pathOf(pattern);
+    const seen = JSON.stringify(name);
+    this.#complain(at, `Cannot use ${seen} in ${where}: unknown${hintOf(nearest)}`);
+    return false;
+  }
+
+  #addName(path: string[], pattern: string[], name: string, at: Place, node: DocumentNode): void {
+    path.push(name);
+    pattern.push('{name}');
+    const isEmpty = node.entries.length === 0 && node.items === undefined && !node.text;
+    this.blocks.push({ pattern: pattern.join('.'), name, at, isEmpty });
+  }
+
+  #addItem(path: string[], pattern: string[]): void {
+    const list = path.join('\0');
+    const index = this.#itemCounts.get(list) ?? 0;
+    this.#itemCounts.set(list, index + 1);
+    path.push(`[${index}]`);
+    pattern.push('[]');
+  }
+
+  #state(
+    path: string[],
+    pattern: string[],
+    text: string,
+    at: Place,
+    types: readonly ValueType[],
+  ): void {
+    this.statements.push({ path, pattern: pattern.join('.'), text, at, types });
+  }
+}
+
+/** A path as it is written: names joined by dots, items directly behind their list. */
+export function pathOf(path: readonly string[]): string {
+  return path.join('.').replaceAll('.[', '[');
+}
+
+/** A problem as the operator reads it. */
+export function formatProblem({ at, message }: Problem): string {
+  return `${formatPlace(at)}: ${message}`;
+}
+
+function isLeaf({ children, named, item }: KnownContent): boolean {
+  return children.size === 0 && named === undefined && item === undefined;
+}
+
+function expected({ types, content }: KnownNode): string {
+  if (types.length > 0) return types.map(({ expects }) => expects).join(' or ');
+  return content.item !== undefined ? 'a list' : 'a section';
+}
+
+/** Where XML tells its schema. */
+function isNamespace(name: string): boolean {
+  return /^@(xmlns|xsi)(:|$)/.test(name);
+}

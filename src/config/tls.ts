@@ -1,0 +1,152 @@
+/**
+ * `network.ssl` of a file: which of its properties say with what the member serves TLS. Keys are taken
+ * from PEM files or from a PKCS12 key store, authorities of clients from PEM files. What cannot be
+ * read that way, or asks for more protection than there is here, is refused with what to do instead.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { type Effective, isOn, type Refusal } from './refusals.ts';
+import type { SettingKey } from './settings.ts';
+import type { Statement } from './statements.ts';
+
+const SECTION = 'network.ssl';
+const PROPERTIES = `${SECTION}.properties`;
+/** Properties that are settings of the table. */
+const SETTINGS_BY_PROPERTY: Readonly<Record<string, SettingKey>> = {
+  keyCertChainFile: 'tlsCertificate',
+  keyFile: 'tlsKey',
+  keyPassword: 'tlsKeyPassword',
+  keyStore: 'tlsKeyStore',
+  keyStorePassword: 'tlsKeyStorePassword',
+};
+/** Classes of the original that do what is done here. */
+const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
+const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
+
+export interface TlsReading {
+  /** The settings that are said, with what says it. */
+  readonly said: readonly (readonly [SettingKey, Statement])[];
+  readonly refusals: readonly Refusal[];
+  /** Statements that mean something here. */
+  readonly used: ReadonlySet<Statement>;
+}
+
+export function readTls(effective: Effective): TlsReading {
+  const said: [SettingKey, Statement][] = [];
+  const refusals: Refusal[] = [];
+  const used = new Set<Statement>();
+  const enabled = effective.get(`${SECTION}.enabled`);
+  if (enabled === undefined || !isOn(enabled)) return { said, refusals, used };
+  used.add(enabled);
+  const property = (name: string): Statement | undefined => effective.get(`${PROPERTIES}.${name}`);
+  for (const [name, key] of Object.entries(SETTINGS_BY_PROPERTY)) {
+    const statement = property(name);
+    if (statement === undefined) continue;
+    used.add(statement);
+    said.push([key, statement]);
+  }
+  const refuse = (statement: Statement | undefined, reason: string | undefined): void => {
+    if (statement === undefined || reason === undefined) return;
+    used.add(statement);
+    refusals.push({ statement, reason });
+  };
+  refuse(property('keyStore'), keyStoreFault(property('keyStore'), property('keyStoreType')));
+  for (const name of ['factory-class-name', 'protocol', 'ciphersuites', 'keyStoreType']) {
+    const statement = effective.get(`${SECTION}.${name}`) ?? property(name);
+    if (statement === undefined) continue;
+    used.add(statement);
+    refuse(statement, faultOf(name, statement.text));
+  }
+  const authentication = property('mutualAuthentication');
+  if (authentication?.text.toUpperCase() === 'REQUIRED') {
+    used.add(authentication);
+    const authorities = property('trustCertCollectionFile') ?? property('trustStore');
+    const fault = trustFault(authorities);
+    if (fault !== undefined) refuse(authorities ?? authentication, fault);
+    else if (authorities !== undefined) {
+      used.add(authorities);
+      said.push(['tlsClientCa', authorities]);
+    }
+  }
+  return { said, refusals, used };
+}
+
+/** What a member without a certificate says to `network.ssl.enabled`. */
+export const NO_CERTIFICATE =
+  'there is no certificate; write keyStore (PKCS12) and keyStorePassword, or keyFile and ' +
+  'keyCertChainFile (PEM), in network.ssl.properties';
+
+function keyStoreFault(
+  store: Statement | undefined,
+  type: Statement | undefined,
+): string | undefined {
+  if (store === undefined) return undefined;
+  const isOther = type !== undefined && type.text.toUpperCase() !== 'PKCS12';
+  const form = formOfStore(store.text);
+  if (form !== 'JKS' && !(isOther && form === undefined)) return undefined;
+  return (
+    'only PKCS12 is read here; ' +
+    `keytool -importkeystore -srckeystore ${shellText(store.text)} ` +
+    `-destkeystore ${shellText(`${bareName(store.text)}.p12`)} -deststoretype PKCS12 makes that of it`
+  );
+}
+
+function trustFault(store: Statement | undefined): string | undefined {
+  if (store === undefined) {
+    return 'there are no authorities to know clients by; write trustCertCollectionFile (PEM)';
+  }
+  const form = formOfStore(store.text);
+  if (form === 'PEM') return undefined;
+  if (form === undefined && store.path.at(-1) === 'trustCertCollectionFile') return undefined;
+  const pem = shellText(`${bareName(store.text)}.pem`);
+  const command =
+    form === 'JKS'
+      ? `keytool -list -rfc -keystore ${shellText(store.text)} > ${pem}`
+      : `openssl pkcs12 -in ${shellText(store.text)} -nokeys -out ${pem}`;
+  return `authorities are read from PEM files here; ${command} makes one, write it as trustCertCollectionFile`;
+}
+
+function faultOf(name: string, text: string): string | undefined {
+  if (name === 'factory-class-name' && !FACTORY.test(text)) {
+    return 'no class can be loaded here; leave it away and write network.ssl.properties';
+  }
+  if (name === 'protocol' && !PROTOCOLS.test(text)) {
+    return 'TLS 1.2 and 1.3 are both served here; leave it away if that will do';
+  }
+  if (name === 'ciphersuites') {
+    return 'cipher suites cannot be chosen here; leave it away if those of Node.js will do';
+  }
+  return undefined;
+}
+
+/** By how the file begins; undefined where it cannot be read or is something else. */
+function formOfStore(file: string): 'JKS' | 'PKCS12' | 'PEM' | undefined {
+  const start = Buffer.alloc(64);
+  try {
+    const descriptor = openSync(file, 'r');
+    try {
+      readSync(descriptor, start, 0, start.length, 0);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // Whoever reads the file for use says what is wrong with it.
+    return undefined;
+  }
+  if (start.readUInt32BE(0) === JKS_MAGIC) return 'JKS';
+  if (start[0] === DER_SEQUENCE) return 'PKCS12';
+  return /-----BEGIN|^(Bag Attributes|Keystore type)/m.test(start.toString('latin1'))
+    ? 'PEM'
+    : undefined;
+}
+
+const JKS_MAGIC = 0xfeedfeed;
+const DER_SEQUENCE = 0x30;
+
+function bareName(file: string): string {
+  return file.replace(/\.[^./]*$/, '');
+}
+
+/** As a shell takes it for one word. */
+function shellText(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,138 @@
+/**
+ * Reads XML as a document with places. The parser accepts what is well-formed and nothing else; it
+ * knows no entities but the five of XML itself, so nothing outside the file is ever read and a small
+ * file cannot stand for a large one. Comments and processing instructions mean nothing.
+ */
+import { SaxesParser } from 'saxes';
+import type { DocumentEntry, DocumentNode, ParsedDocument, Place, Problem } from './document.ts';
+
+/** Letters of an entity that is looked for. */
+const ENTITY_MAX = 40;
+/** Elements in one another. */
+const DEPTH_MAX = 100;
+
+export function parseXml(text: string, file: string): ParsedDocument {
+  const reader = new XmlReader(text, file);
+  return { root: reader.read(), problems: reader.problems };
+}
+
+interface OpenElement {
+  readonly name: string;
+  readonly at: Place;
+  readonly entries: DocumentEntry[];
+  text: string;
+  textAt: Place | undefined;
+}
+
+class XmlReader {
+  readonly problems: Problem[] = [];
+  readonly #text: string;
+  readonly #file: string;
+  readonly #parser = new SaxesParser();
+  /** Offset of the first character of each line. */
+  readonly #lineStarts: number[] = [0];
+  readonly #open: OpenElement[] = [];
+  #root: DocumentEntry | undefined;
+  /** Offset behind the piece of a tag that was read last. */
+  #tagOffset = 0;
+
+  constructor(text: string, file: string) {
+    this.#text = text;
+    this.#file = file;
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) {
+      this.#lineStarts.push(at + 1);
+    }
+  }
+
+  read(): DocumentEntry | undefined {
+    const parser = this.#parser;
+    parser.on('error', (error) => this.#onError(error.message));
+    parser.on('opentagstart', ({ name }) => this.#onTagStart(name));
+    parser.on('attribute', ({ name, value }) => this.#onAttribute(name, value));
+    parser.on('text', (text) => this.#onText(text));
+    parser.on('cdata', (text) => this.#onText(text));
+    parser.on('closetag', () => this.#onTagEnd());
+    try {
+      parser.write(this.#text).close();
+    } catch (error) {
+      if (!(error instanceof UnreadableXml)) throw error;
+    }
+    return this.problems.length === 0 ? this.#root : undefined;
+  }
+
+  /** Only the first fault is told: what follows one is mostly its consequence. */
+  #onError(message: string): never {
+    const ampersand = this.#text.indexOf('&', this.#tagOffset);
+    if (ampersand >= 0 && !/^&#?\w+;/.test(this.#text.slice(ampersand, ampersand + ENTITY_MAX))) {
+      this.#complain(this.#placeOf(ampersand), 'an & that begins no entity; write &amp;');
+    }
+    const unclosed = message.includes('unclosed tag') ? this.#open.at(-1) : undefined;
+    if (unclosed !== undefined) this.#complain(unclosed.at, `<${unclosed.name}> is not closed`);
+    const reason = message.replace(/^.*?\d+:\d+: /, '').replace(/\.$/, '');
+    this.#complain(this.#placeOf(this.#parser.position - 1), reason);
+  }
+
+  #complain(at: Place, reason: string): never {
+    this.problems.push({ at, message: `Cannot read XML: ${reason}` });
+    throw new UnreadableXml();
+  }
+
+  #onTagStart(name: string): void {
+    const start = this.#text.lastIndexOf('<', this.#parser.position - 1);
+    this.#tagOffset = start + 1 + name.length;
+    const at = this.#placeOf(start);
+    if (this.#open.length === DEPTH_MAX) this.#complain(at, `more than ${DEPTH_MAX} elements deep`);
+    this.#open.push({ name, at, entries: [], text: '', textAt: undefined });
+  }
+
+  #onAttribute(name: string, value: string): void {
+    const at = this.#placeOf(this.#text.indexOf(name, this.#tagOffset));
+    this.#tagOffset = this.#parser.position;
+    this.#open
+      .at(-1)
+      ?.entries.push({ name: `@${name}`, at, node: { at, entries: [], text: value } });
+  }
+
+  #onText(text: string): void {
+    const element = this.#open.at(-1);
+    if (element === undefined || text.trim() === '') return;
+    element.textAt ??= this.#placeOf(this.#startOfText(text));
+    element.text += text;
+  }
+
+  /** Where the text that has just ended began, white space aside. */
+  #startOfText(text: string): number {
+    const lead = text.trimStart().slice(0, 1);
+    const end = this.#text.lastIndexOf('<', this.#parser.position - 1);
+    const begin = this.#text.lastIndexOf('>', end - 1) + 1;
+    const found = this.#text.indexOf(lead, begin);
+    return found < 0 || found > end ? Math.max(begin, 0) : found;
+  }
+
+  #onTagEnd(): void {
+    this.#tagOffset = this.#parser.position;
+    const element = this.#open.pop();
+    if (element === undefined) return;
+    const { name, at, entries, textAt } = element;
+    const text = element.text.trim();
+    const isText = text !== '' || entries.every((entry) => entry.name.startsWith('@'));
+    const node: DocumentNode = isText ? { at: textAt ?? at, entries, text } : { at, entries };
+    const parent = this.#open.at(-1);
+    if (parent === undefined) this.#root = { name, at, node };
+    else parent.entries.push({ name, at, node });
+  }
+
+  #placeOf(offset: number): Place {
+    let [low, high] = [0, this.#lineStarts.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    const column = Math.max(offset, 0) - (this.#lineStarts[low] ?? 0) + 1;
+    return { file: this.#file, line: low + 1, column };
+  }
+}
+
+/** Ends reading at the first fault, which has been noted. */
+class UnreadableXml extends Error {}

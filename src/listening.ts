@@ -1,0 +1,51 @@
+/**
+ * Where a member listens: the address and port that the configuration names, the first address of
+ * this host that `network.interfaces` fits, the next port where one is taken and may be passed over.
+ */
+import { type AddressInfo, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { GridError } from './base/errors.ts';
+import type { Config } from './config/config.ts';
+import { matchingAddress } from './config/interface-pattern.ts';
+
+/** What listens. */
+export interface Listener {
+  /** Rejects with the system's error. */
+  listen(host: string, port: number): Promise<AddressInfo>;
+}
+
+/** Rejects with the system's error, or GridError ADDRESS_NOT_HERE or ADDRESS_IN_USE. */
+export async function listenAsConfigured(server: Listener, config: Config): Promise<AddressInfo> {
+  const host = hostOf(config);
+  const last = lastPort(config);
+  for (let port = config.port; ; port++) {
+    try {
+      return await server.listen(host, port);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || last === config.port)
+        throw error;
+      if (port < last) continue;
+      const shown = isIPv6(host) ? `[${host}]` : host;
+      const address = `${shown}:${config.port} to ${last}`;
+      throw new GridError('ADDRESS_IN_USE', { address }, { cause: error });
+    }
+  }
+}
+
+function hostOf({ host, interfaces, interfacesEnabled, sources }: Config): string {
+  if (!interfacesEnabled || sources.get('--host')?.kind !== 'default') return host;
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  const found = matchingAddress(
+    interfaces,
+    addresses.map(({ address }) => address),
+  );
+  if (found !== undefined) return found;
+  throw new GridError('ADDRESS_NOT_HERE', { address: interfaces.join(', ') || 'no interface' });
+}
+
+/** A port that was typed is meant; the system's choice needs no second try. */
+function lastPort({ port, portAutoIncrement, portCount, sources }: Config): number {
+  const isFixed = !portAutoIncrement || port === 0;
+  if (isFixed || sources.get('network.port.port')?.kind === 'flag') return port;
+  return Math.min(port + portCount - 1, 65535);
+}
