@@ -4,11 +4,17 @@ import { mock, test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
-import { resolveConfig } from '../../src/config/config.ts';
+import { type Config, resolveConfig } from '../../src/config/config.ts';
+import { ConfigFault, type LoadedConfig } from '../../src/config/load.ts';
 import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const NEVER = new Promise<never>(() => {});
+
+const FILE = { kind: 'file', name: 'f:2:3' } as const;
+
+/** After what is under way in this turn. */
+const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 const MEMBER: Member = {
   address: '127.0.0.1',
@@ -27,7 +33,11 @@ interface Line {
 }
 
 /** A run of serve with a member of our own making, and what it logged. */
-function served(parts: Partial<Member> = {}, start?: () => Promise<Member>) {
+function served(
+  parts: Partial<Member> = {},
+  start?: () => Promise<Member>,
+  reloaded?: () => Promise<LoadedConfig>,
+) {
   const member: Member = { ...MEMBER, ...parts };
   const source = new EventEmitter();
   const lines: Line[] = [];
@@ -41,8 +51,9 @@ function served(parts: Partial<Member> = {}, start?: () => Promise<Member>) {
   };
   const log = createLog('INFO', { write });
   const startMember = start ?? (() => Promise.resolve(member));
-  const reload = () => Promise.reject(new Error('not asked for'));
-  const exit = serve(resolveConfig([]), log, startMember, new StopEvents(source), reload);
+  const config = resolveConfig([]);
+  const load = reloaded ?? (() => Promise.resolve({ config, warnings: [], refused: [] }));
+  const exit = serve(config, log, startMember, new StopEvents(source), load);
   return { exit, source, lines, firstLine };
 }
 
@@ -177,10 +188,10 @@ test('serve reads the files again at SIGHUP, also at one that came while the mem
   source.emit('SIGHUP');
   started({ ...MEMBER, reload });
   await firstLine;
-  await Promise.resolve();
+  await endOfTurn();
   assert.equal(reloads, 1);
   source.emit('SIGHUP');
-  await Promise.resolve();
+  await endOfTurn();
   source.emit('SIGTERM');
   assert.equal(await exit, 0);
   assert.deepEqual(
@@ -193,4 +204,61 @@ test('serve reads the files again at SIGHUP, also at one that came while the mem
     ],
   );
   assert.equal(lines[2]?.code, 'TLS_FILE_UNUSABLE');
+});
+
+test('serve takes over at SIGHUP what may change, and names what may not', async () => {
+  const changed = resolveConfig([
+    { key: 'logLevel', text: 'FINE', source: FILE },
+    { key: 'partitionCount', text: '7', source: FILE },
+  ]);
+  const taken: Config[] = [];
+  const reload = async (config: Config): Promise<void> => {
+    taken.push(config);
+  };
+  const load = async () => ({ config: changed, warnings: ['mind this'], refused: [] });
+  const { exit, source, lines, firstLine } = served({ reload }, undefined, load);
+  await firstLine;
+  for (let time = 0; time < 2; time++) {
+    source.emit('SIGHUP');
+    await endOfTurn();
+  }
+  source.emit('SIGTERM');
+  await exit;
+  assert.deepEqual(taken, [changed, changed]);
+  assert.deepEqual(
+    lines.slice(1, -1).map(({ msg, settings, changed }) => [msg, settings ?? changed]),
+    [
+      ['mind this', undefined],
+      ['not changed: needs a restart', ['partition-count']],
+      ['reloaded', ['log-level']],
+      ['mind this', undefined],
+      ['not changed: needs a restart', ['partition-count']],
+      ['reloaded', []],
+    ],
+  );
+});
+
+test('serve changes nothing at SIGHUP where the configuration is wrong or refused', async () => {
+  const refused = [{ path: 'security.enabled', source: FILE, reason: 'why' }];
+  const loads = [
+    () => Promise.reject(new ConfigFault(['f:1:1: wrong'])),
+    async () => ({ config: resolveConfig([]), warnings: [], refused }),
+  ];
+  const load = () => (loads.shift() ?? assert.fail)();
+  const reload = () => assert.fail('took over what is wrong');
+  const { exit, source, lines, firstLine } = served({ reload }, undefined, load);
+  await firstLine;
+  for (let time = 0; time < 2; time++) {
+    source.emit('SIGHUP');
+    await endOfTurn();
+  }
+  source.emit('SIGTERM');
+  await exit;
+  assert.deepEqual(
+    lines.slice(1, -1).map(({ level, problems }) => [level, problems]),
+    [
+      ['error', ['f:1:1: wrong']],
+      ['error', ['f:2:3: Cannot serve with security.enabled: why']],
+    ],
+  );
 });
