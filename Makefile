@@ -2,7 +2,7 @@
 # only test-peers and soak need more.
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run test test-peers soak bench lint format ok clean
+.PHONY: help install build run test test-peers soak bench lint format readme ok clean
 
 PORT = 5701
 NAME =
@@ -47,6 +47,9 @@ lint: install ## Looks for faults and for what `make format` would change
 
 format: install ## Formats and sorts imports
 	$(bin)/biome check --write
+
+readme: install ## Writes the table of settings into README.md
+	UPDATE_README=1 $(test) spec/config/describe.spec.ts
 
 ok: test test-peers ## All that a change must pass
 

@@ -10,8 +10,8 @@ const EXAMPLE_NAME = 'example';
 /** A file with every setting as a comment: its default, what it does, what it may be. */
 export function exampleFile(): string {
   const lines = [
-    '# Every setting of a member, at its default; what begins with "##" says what it does.',
-    '# gridnode serve --config FILE reads it; gridnode config shows what comes of it.',
+    '## Every setting of a member, at its default; a line with "##" says what the next one does.',
+    '## gridnode serve --config FILE reads it; gridnode config --config FILE shows what comes of it.',
     'grid:',
   ];
   let around: readonly string[] = [];
@@ -66,7 +66,7 @@ function linesOf(key: SettingKey): ExampleLine[] {
   return (names.length === 0 ? [EXAMPLE_NAME] : names).map((name) => ({
     steps: row.path?.split('.').map((step) => (step === '{name}' ? name : step)) ?? [],
     about,
-    value: row.example ?? exampleValue(isNamed(row) ? (row.fallback.get(name) ?? 0) : row.fallback),
+    value: exampleOf(key, name),
   }));
 }
 
@@ -78,6 +78,12 @@ function defaultText(key: SettingKey): string {
   if (isSame) return String([...row.fallback.values()][0] ?? 0);
   const on = [...row.fallback].filter(([, value]) => value === true).map(([name]) => name);
   return `true for ${on.join(' and ')}`;
+}
+
+function exampleOf(key: SettingKey, name: string): string {
+  const row = rowOf(key);
+  if (row.example !== undefined) return row.isList ? JSON.stringify([row.example]) : row.example;
+  return exampleValue(isNamed(row) ? (row.fallback.get(name) ?? 0) : row.fallback);
 }
 
 function exampleValue(value: unknown): string {

@@ -29,7 +29,7 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
     source,
   }));
   const expects = flag.expects === undefined ? {} : { expects: flag.expects };
-  if (flag.split === undefined) return [{ key, text, source, ...expects }];
+  if (flag.split === undefined) return [{ key, text, source, ...expects }, ...implied];
   const parts = flag.split(text);
   if (parts === undefined) {
     const wanted = flag.expects ?? flag.argument;

@@ -110,7 +110,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
 function certificateRefusals(config: Config, effective: Effective): RefusedSetting[] {
   const statement = effective.get('network.ssl.enabled');
   const hasCertificate = config.tlsCertificate !== undefined || config.tlsKeyStore !== undefined;
-  if (statement === undefined || !isOn(statement) || hasCertificate) return [];
+  if (statement === undefined || !config.tlsEnabled || hasCertificate) return [];
   return [refusedSetting({ statement, reason: NO_CERTIFICATE })];
 }
 

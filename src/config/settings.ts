@@ -68,11 +68,18 @@ export const SETTINGS = {
     about: 'A second port, which serves health alone, never over TLS; 0 takes a free one',
     fallback: undefined,
     fallbackText: 'none',
+    example: '5702',
     ...integerRule(0, PORT_MAX),
   } satisfies Setting<number | undefined> as Setting<number | undefined>,
+  tlsEnabled: booleanSetting({
+    path: 'network.ssl.enabled',
+    about:
+      'Whether TLS is served, with what network.ssl.properties names; --tls-certificate does this, too',
+    fallback: false,
+  }),
   tlsCertificate: tlsSetting({
     path: 'network.ssl.properties.keyCertChainFile',
-    flag: { name: '--tls-certificate', argument: 'FILE' },
+    flag: { name: '--tls-certificate', argument: 'FILE', implies: { tlsEnabled: 'true' } },
     about: 'Certificate to serve over TLS with, and behind it those of its authority, in PEM form',
   }),
   tlsKey: tlsSetting({
@@ -98,10 +105,21 @@ export const SETTINGS = {
   }),
   tlsClientCa: tlsSetting({
     path: 'network.ssl.properties.trustCertCollectionFile',
-    flag: { name: '--tls-client-ca', argument: 'FILE' },
+    flag: {
+      name: '--tls-client-ca',
+      argument: 'FILE',
+      implies: { tlsMutualAuthentication: 'REQUIRED' },
+    },
+    about: 'Authorities, in PEM form: clients without a certificate of one of them are refused',
+  }),
+  tlsMutualAuthentication: wordSetting<string>({
+    path: 'network.ssl.properties.mutualAuthentication',
     about:
-      'Authorities, in PEM form: clients without a certificate of one of them are refused; ' +
-      'in a file with mutualAuthentication REQUIRED beside it',
+      'REQUIRED: clients are asked for a certificate, of trustCertCollectionFile; OPTIONAL is as NONE. ' +
+      '--tls-client-ca is REQUIRED',
+    fallback: 'NONE',
+    expects: 'one of NONE, OPTIONAL, REQUIRED',
+    read: (text) => /^(NONE|OPTIONAL|REQUIRED)$/i.exec(text)?.[0].toUpperCase(),
   }),
   portAutoIncrement: booleanSetting({
     path: 'network.port.auto-increment',
@@ -134,6 +152,7 @@ export const SETTINGS = {
     about: 'Addresses to listen on, the first that this host has; parts may be "*" or "4-18"',
     fallback: [],
     fallbackText: 'none',
+    example: '10.3.10.*',
     expects: 'addresses whose parts may be "*" or a range as "4-18"',
     allows: isInterfacePattern,
   }),
@@ -270,7 +289,9 @@ export const SETTINGS = {
   pipelineMax: integerSetting({
     path: 'network.http.pipeline-max',
     flag: { name: '--pipeline-max', argument: 'COUNT' },
-    about: 'Requests that wait on one connection; beyond it reading pauses',
+    about:
+      'Requests that wait on one connection: behind answers that may not leave yet, beyond it reading ' +
+      'pauses; behind a waiting poll, beyond it the connection is closed',
     fallback: 1024,
     minimum: 1,
     maximum: COUNT_MAX,

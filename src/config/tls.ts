@@ -17,6 +17,7 @@ const SETTINGS_BY_PROPERTY: Readonly<Record<string, SettingKey>> = {
   keyPassword: 'tlsKeyPassword',
   keyStore: 'tlsKeyStore',
   keyStorePassword: 'tlsKeyStorePassword',
+  mutualAuthentication: 'tlsMutualAuthentication',
 };
 /** Classes of the original that do what is done here. */
 const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
@@ -37,6 +38,7 @@ export function readTls(effective: Effective): TlsReading {
   const enabled = effective.get(`${SECTION}.enabled`);
   if (enabled === undefined || !isOn(enabled)) return { said, refusals, used };
   used.add(enabled);
+  said.push(['tlsEnabled', enabled]);
   const property = (name: string): Statement | undefined => effective.get(`${PROPERTIES}.${name}`);
   for (const [name, key] of Object.entries(SETTINGS_BY_PROPERTY)) {
     const statement = property(name);
@@ -58,7 +60,6 @@ export function readTls(effective: Effective): TlsReading {
   }
   const authentication = property('mutualAuthentication');
   if (authentication?.text.toUpperCase() === 'REQUIRED') {
-    used.add(authentication);
     const authorities = property('trustCertCollectionFile') ?? property('trustStore');
     const fault = trustFault(authorities);
     if (fault !== undefined) refuse(authorities ?? authentication, fault);

@@ -1,0 +1,228 @@
+/**
+ * The configuration's sources as real processes: each above the one before it, what is told of each,
+ * and what changes while a member runs.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, it } from 'node:test';
+import { connect } from 'node:tls';
+import { writeConfig } from '../config/documents.ts';
+import { tlsFile } from '../tls/identity.ts';
+
+const BIN = join(dirname(dirname(import.meta.dirname)), 'bin', 'gridnode.ts');
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+function start(words: readonly string[], environment: NodeJS.ProcessEnv = {}): ChildProcess {
+  const env = { ...process.env, ...environment };
+  return spawn(process.execPath, ['--import', 'tsx', BIN, ...words], { env });
+}
+
+async function run(words: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Ended> {
+  const child = start(words, environment);
+  let [output, errors] = ['', ''];
+  child.stdout?.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stderr?.on('data', (chunk) => {
+    errors += chunk;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output, errors };
+}
+
+type Explained = Record<string, { value?: unknown; source: string; refused?: string }>;
+
+async function explained(words: readonly string[], environment?: NodeJS.ProcessEnv) {
+  const { code, output, errors } = await run(['config', '--json', ...words], environment);
+  assert.equal(code, 0, errors);
+  return { settings: JSON.parse(output) as Explained, warnings: errors };
+}
+
+interface Line {
+  readonly msg: string;
+  readonly level: string;
+  readonly [field: string]: unknown;
+}
+
+/** A member and its log, line by line. */
+async function serve(words: readonly string[]) {
+  const child = start(['serve', ...words]);
+  const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
+  const all = lines[Symbol.asyncIterator]();
+  const next = async (msg: string): Promise<Line> => {
+    for (;;) {
+      const { value, done } = await all.next();
+      if (done) throw new Error(`The log ended before "${msg}"`);
+      const line = JSON.parse(value) as Line;
+      if (line.msg === msg) return line;
+    }
+  };
+  const { port } = await next('listening');
+  return { child, next, base: `http://127.0.0.1:${port}/grid` };
+}
+
+const FILE = `
+hazelcast:
+  cluster-name: $\{GRIDNODE_TEST_NAME}
+  network:
+    port: 5880
+    rest-api:
+      enabled: true
+      endpoint-groups: {DATA: {enabled: true}}
+  map:
+    default: {backup-count: 2}
+`;
+
+describe('gridnode config', () => {
+  it('shows each source above the one before it', async () => {
+    const file = writeConfig('sources.yaml', FILE);
+    const environment = { GRID_CLUSTERNAME: 'of-environment', HZ_LOGLEVEL: 'FINE' };
+    const flags = ['--config', file, '--log-level', 'FINER'];
+    const { settings } = await explained(flags, environment);
+    assert.deepEqual(settings['network.http.pipeline-max'], { value: 1024, source: 'default' });
+    const port = { value: 5880, source: `file ${file}:5:11` };
+    assert.deepEqual(settings['network.port.port'], port);
+    const name = { value: 'of-environment', source: 'environment GRID_CLUSTERNAME' };
+    assert.deepEqual(settings['cluster-name'], name);
+    assert.deepEqual(settings['log-level'], { value: 'FINER', source: 'flag --log-level' });
+  });
+
+  it('replaces placeholders, and warns of one that stands for nothing', async () => {
+    const file = writeConfig('placeholder.yaml', FILE);
+    const set = await explained(['--config', file], { GRIDNODE_TEST_NAME: 'set' });
+    assert.equal(set.settings['cluster-name']?.value, 'set');
+    const { settings, warnings } = await explained(['--config', file]);
+    assert.match(String(settings['cluster-name']?.value), /^\$\{GRIDNODE_TEST_NAME\}$/);
+    assert.match(warnings, /placeholder.yaml:3:17: No environment variable GRIDNODE_TEST_NAME/);
+    assert.match(warnings, /Without meaning here, in map: \{name\}\.backup-count/);
+  });
+
+  it('warns of an unknown variable, with the nearest name', async () => {
+    const { warnings } = await explained([], { GRID_CLUSTERNAM: 'x', GRID_PASSWORD: 'y' });
+    assert.match(warnings, /GRID_CLUSTERNAM names no setting; did you mean "GRID_CLUSTERNAME"\?/);
+    assert.doesNotMatch(warnings, /GRID_PASSWORD/);
+  });
+
+  it('prints why serve refuses, and goes on', async () => {
+    const file = writeConfig('refused.yaml', 'grid:\n  security:\n    enabled: true\n');
+    const { settings } = await explained(['--config', file]);
+    assert.match(settings['security.enabled']?.refused ?? '', /proxy/);
+    const { code, errors } = await run(['serve', '--port', '0', '--config', file]);
+    assert.equal(code, 2);
+    assert.match(errors, /refused.yaml:3:14: Cannot serve with security.enabled: users/);
+  });
+});
+
+describe('gridnode serve with a file', () => {
+  it('ends with 2 at an import that leads back, through another file', async () => {
+    const first = writeConfig('first.yaml', 'grid:\n  import: [second.xml]\n');
+    writeConfig('second.xml', '<grid>\n <import resource="first.yaml"/>\n</grid>');
+    const { code, errors } = await run(['serve', '--config', first]);
+    assert.equal(code, 2);
+    assert.match(errors, /second.xml:2:10: Cannot import "first.yaml": .*imports itself/);
+  });
+
+  it('lets the importing file have the last word', async () => {
+    writeConfig('part.yaml', 'grid: {cluster-name: imported, instance-name: imported}');
+    const whole = 'grid: {cluster-name: own, import: [part.yaml]}';
+    const { settings } = await explained(['--config', writeConfig('whole.yaml', whole)]);
+    assert.equal(settings['cluster-name']?.value, 'own');
+    assert.equal(settings['instance-name']?.value, 'imported');
+  });
+
+  it('takes over groups, REST and log level at SIGHUP, and names what it cannot', async () => {
+    const text = (groups: string, rest: string): string =>
+      `grid:\n  ${rest}\n  network:\n    port: 0\n    rest-api:\n      ${groups}\n`;
+    const on = 'enabled: true\n      endpoint-groups: {DATA: {enabled: true}}';
+    const path = writeConfig('reload.yaml', text('enabled: true', 'log-level: INFO'));
+    const { child, next, base } = await serve(['--config', path]);
+    try {
+      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 403);
+      writeFileSync(path, text(on, 'log-level: FINE\n  partition-count: 3'));
+      child.kill('SIGHUP');
+      const kept = await next('not changed: needs a restart');
+      assert.deepEqual(kept.settings, ['partition-count']);
+      const group = 'network.rest-api.endpoint-groups.{name}.enabled';
+      assert.deepEqual((await next('reloaded')).changed, ['log-level', group]);
+      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
+      assert.equal((await next('answered')).path, '/grid/rest/maps/m/k');
+      writeFileSync(path, text('enabeld: true', ''));
+      child.kill('SIGHUP');
+      const wrong = await next('not reloaded: the configuration is wrong');
+      assert.match(String(wrong.problems), /did you mean "enabled"/);
+      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
+      writeFileSync(path, text('enabled: false', 'log-level: INFO'));
+      child.kill('SIGHUP');
+      await next('reloaded');
+      assert.equal((await fetch(`${base}/health/live`)).status, 403);
+    } finally {
+      child.kill('SIGTERM');
+      await once(child, 'close');
+    }
+  });
+
+  it('passes over a port that is taken, but not one that was typed', async () => {
+    const other = createServer().listen(0, '0.0.0.0');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    const text = `grid: {network: {port: {port: ${port}, port-count: 50}}}`;
+    const file = writeConfig('port.yaml', text);
+    const { child, base } = await serve(['--config', file]);
+    try {
+      const taken = Number(/:(\d+)\//.exec(base)?.[1]);
+      assert.ok(taken > port && taken < port + 50, base);
+      const typed = await run(['serve', '--port', String(port), '--config', file]);
+      assert.equal(typed.code, 3);
+      assert.match(typed.output, new RegExp(`Cannot listen on 0.0.0.0:${port}: already in use`));
+    } finally {
+      other.close();
+      child.kill('SIGTERM');
+      await once(child, 'close');
+    }
+  });
+
+  it('serves TLS with a key store that keytool made', async () => {
+    const properties = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };
+    const ssl = `ssl: {enabled: true, properties: ${JSON.stringify(properties)}}`;
+    const network = `network: {port: {port: 0}, rest-api: {enabled: true}, ${ssl}}`;
+    const file = writeConfig('tls.yaml', `grid: {${network}}`);
+    const { child, next, base } = await serve(['--config', file, '--host', '127.0.0.1']);
+    try {
+      const socket = connect({
+        port: Number(/:(\d+)\//.exec(base)?.[1]),
+        rejectUnauthorized: false,
+      });
+      await once(socket, 'secureConnect');
+      assert.equal(socket.getPeerCertificate().subject.CN, 'localhost');
+      socket.write('GET /grid/health/live HTTP/1.0\r\n\r\n');
+      const [answer] = await once(socket, 'data');
+      assert.match(String(answer), /^HTTP\/1.1 200 OK/);
+      socket.destroy();
+      writeFileSync(file, `grid: {${network.replace('test-only', 'wrong')}}`);
+      child.kill('SIGHUP');
+      const keyStore = JSON.stringify(properties.keyStore);
+      await next(`not reloaded: Cannot use ${keyStore} for TLS: not its password`);
+    } finally {
+      child.kill('SIGTERM');
+      await once(child, 'close');
+    }
+  });
+
+  it('ends with 3 where no address of the host fits the interfaces', async () => {
+    const interfaces = 'interfaces: {enabled: true, interfaces: [203.0.113.4-18]}';
+    const file = writeConfig('interfaces.yaml', `grid: {network: {${interfaces}}}`);
+    const { code, output } = await run(['serve', '--config', file]);
+    assert.equal(code, 3);
+    assert.match(output, /Cannot listen on 203.0.113.4-18: no address of this host/);
+  });
+});
