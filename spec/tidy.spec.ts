@@ -18,7 +18,7 @@ const SOURCE_LINES_MAX = 400;
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli'],
   index: ['member', 'config', 'telemetry', 'base'],
-  cli: ['member', 'config', 'telemetry', 'base'],
+  cli: ['member', 'client', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
   member: [
     'listening',
@@ -35,6 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'engine/*': ['engine', 'base'],
   persistence: ['engine', 'base'],
   wan: ['engine', 'base'],
+  client: ['base'],
   cluster: ['engine', 'base'],
   security: ['types of config', 'base'],
   config: ['base'],

@@ -6,6 +6,7 @@ import { SystemClock } from './base/clock.ts';
 import { machineMemoryBytes } from './base/machine-memory.ts';
 import { VERSION } from './base/version.ts';
 import { publicAddress } from './cluster/address.ts';
+import { License } from './cluster/license.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
@@ -20,9 +21,13 @@ import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { HealthRouter } from './rest/health-router.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
+import type { RestHandler } from './rest/rest-handler.ts';
 import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
-import { type Log, setLogLevel } from './telemetry/log.ts';
+import { ClusterNameCredentials } from './security/credentials.ts';
+import { openAudit } from './telemetry/audit.ts';
+import type { Log } from './telemetry/log.ts';
+import { LogLevelControl } from './telemetry/log-level-control.ts';
 
 /** Probes are few; more connections than these are a fault. */
 const HEALTH_CONNECTIONS_MAX = 128;
@@ -45,6 +50,8 @@ export interface Member {
    * TLS_FILE_UNUSABLE.
    */
   reload(changed: Config): Promise<void>;
+  /** Resolves with what a client has asked for that ends the member. */
+  readonly stopRequested: Promise<string>;
   /** Stops accepting, answers what was received and ends; resolves when every connection is closed. */
   drain(): Promise<void>;
   /** Cuts off what is left; returns a sentence that says what that was. */
@@ -59,7 +66,7 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
   const tlsFiles = tlsFilesOf(config);
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   const clock = new SystemClock();
-  const cluster = new StandaloneCluster();
+  const cluster = new StandaloneCluster(VERSION);
   const engine = new EmbeddedEngine({
     partitionCount: config.partitionCount,
     clock,
@@ -67,6 +74,16 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
   });
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
+  const waiting = new Set<RestHandler>();
+  cluster.onPassive = () => {
+    for (const handler of waiting) handler.endWait();
+  };
+  const logLevel = new LogLevelControl(log, config.logLevel);
+  const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
+  let requestStop: (because: string) => void = () => {};
+  const stopRequested = new Promise<string>((resolve) => {
+    requestStop = resolve;
+  });
   let instanceName = config.instanceName ?? '';
   const router = new Router(config.pathSegment);
   const services: RestServices = {
@@ -75,25 +92,30 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     groups,
     router,
     decoder: new PercentDecoder(config.targetBytesMax),
-    clusterName: config.clusterName,
+    access: undefined,
+    credentials: new ClusterNameCredentials(config.clusterName),
+    audit: openAudit(),
+    logLevel,
+    license: new License(),
+    waiting,
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
+    stop: requestStop,
+    onFailure,
   };
-  const common = {
-    clock,
-    onFailure: (error: unknown) => log.error({ err: error }, 'a request failed'),
-  };
+  const common = { clock, onFailure };
   const application = new RestApplication(services);
   const server = new HttpServer({ ...common, application, limits: config, tls });
   const health = healthServer(config, services, common);
-  observe(server, log);
+  logLevel.onChange = () => observe(server, log);
+  logLevel.onChange();
   const bound = await listenAsConfigured(server, config);
   const healthBound = await health?.listen(bound.address, config.healthPort ?? 0).catch((error) => {
     server.drain();
     throw error;
   });
   instanceName ||= `gridnode-${bound.port}`;
-  cluster.start(publicAddress(config.publicAddress, bound), VERSION);
+  cluster.start(publicAddress(config.publicAddress, bound));
   return {
     address: bound.address,
     port: bound.port,
@@ -102,9 +124,9 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
       const files = tlsFilesOf(changed);
       if (tls !== undefined && files !== undefined) server.renewTls(await readTlsFiles(files));
       groups.set(changed.restEnabled, changed.endpointGroups);
-      setLogLevel(log, changed.logLevel);
-      observe(server, log);
+      logLevel.configure(changed.logLevel);
     },
+    stopRequested,
     async drain() {
       cluster.stop();
       await server.drain();

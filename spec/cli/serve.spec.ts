@@ -20,6 +20,7 @@ const MEMBER: Member = {
   address: '127.0.0.1',
   port: 5701,
   healthPort: undefined,
+  stopRequested: new Promise<never>(() => {}),
   reload: () => Promise.resolve(),
   drain: () => Promise.resolve(),
   abort: () => 'nothing',
@@ -75,7 +76,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     );
     assert.equal(lines[0]?.address, '127.0.0.1');
     assert.equal(lines[0]?.port, 5701);
-    assert.equal(lines[1]?.signal, signal);
+    assert.equal(lines[1]?.stoppedBy, signal);
   });
 }
 

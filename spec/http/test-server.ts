@@ -1,4 +1,5 @@
 /** A whole server in memory: REST over the embedded engine, without a port; time stands still. */
+import { License } from '../../src/cluster/license.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
@@ -10,7 +11,13 @@ import type { TlsIdentity } from '../../src/http/tls.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
-import { type RouteFinder, Router } from '../../src/rest/router.ts';
+import type { RestHandler } from '../../src/rest/rest-handler.ts';
+import { Router } from '../../src/rest/router.ts';
+import type { RestServices } from '../../src/rest/services.ts';
+import { ClusterNameCredentials } from '../../src/security/credentials.ts';
+import type { AuditEntry } from '../../src/telemetry/audit.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
 import { FakeClock } from '../fake-clock.ts';
 import type { FakeSocket } from './fake-socket.ts';
 
@@ -23,13 +30,18 @@ export interface TestServer {
   readonly groups: EndpointGroups;
   /** What handlers threw. */
   readonly failures: unknown[];
+  /** Lines of the audit log. */
+  readonly audited: AuditEntry[];
+  /** Requests that would have ended the member. */
+  readonly stops: string[];
   connect(socket: FakeSocket): Connection;
 }
 
 export interface TestServerParts {
   /** Puts something between the server and what it serves. */
   readonly wrap?: (application: Application) => Application;
-  readonly router?: RouteFinder;
+  /** In place of the server's own. */
+  readonly services?: Partial<RestServices>;
   readonly tls?: TlsIdentity;
 }
 
@@ -38,11 +50,18 @@ export interface TestServerParts {
  */
 export function createTestServer(
   limits: Partial<HttpLimits> = {},
-  { wrap = (application) => application, router = new Router('grid'), tls }: TestServerParts = {},
+  { wrap = (application) => application, tls, services }: TestServerParts = {},
 ): TestServer {
   const clock = new FakeClock();
   const failures: unknown[] = [];
-  const cluster = new StandaloneCluster();
+  const audited: AuditEntry[] = [];
+  const stops: string[] = [];
+  const cluster = new StandaloneCluster('1.2.3');
+  const onFailure = (error: unknown) => failures.push(error);
+  const waiting = new Set<RestHandler>();
+  cluster.onPassive = () => {
+    for (const handler of waiting) handler.endWait();
+  };
   const engine = new EmbeddedEngine({
     partitionCount: 7,
     clock,
@@ -53,26 +72,36 @@ export function createTestServer(
     engine,
     cluster,
     groups,
-    router,
+    router: new Router('grid'),
     decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
-    clusterName: 'dev',
+    access: undefined,
+    credentials: new ClusterNameCredentials('dev'),
+    audit: { record: (entry) => audited.push(entry) },
+    logLevel: new LogLevelControl(createLog('OFF', { write: () => {} }), 'OFF'),
+    license: new License(),
+    waiting,
     connectionCount: () => 1,
     instanceName: () => 'vectors',
+    stop: (because) => stops.push(because),
+    onFailure,
+    ...services,
   });
   const server = new HttpServer({
     application: wrap(application),
     tls,
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
     clock,
-    onFailure: (error) => failures.push(error),
+    onFailure,
   });
-  cluster.start('127.0.0.1:5701', '1.2.3');
+  cluster.start('127.0.0.1:5701');
   return {
     clock,
     engine,
     server,
     groups,
     failures,
+    audited,
+    stops,
     connect: (socket) => new Connection(server, socket.socket),
   };
 }

@@ -6,7 +6,12 @@ import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { createTestServer } from '../http/test-server.ts';
 
-const server = createTestServer({}, { router: new HealthRouter(new Router('grid')) });
+const server = createTestServer(
+  {},
+  {
+    services: { router: new HealthRouter(new Router('grid')) },
+  },
+);
 
 function statusOf(method: string, path: string): number | undefined {
   const socket = new FakeSocket();

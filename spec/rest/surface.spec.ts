@@ -46,15 +46,25 @@ function groupsByMethod(method: Method): EndpointGroup[] {
 }
 
 function ask(server: TestServer, method: Method, path: string, body = ''): ReadResponse {
+  const response = tryAsk(server, method, path, body);
+  assert(response, `no answer to ${method} ${path}`);
+  return response;
+}
+
+/** Undefined where the answer does not come at once. */
+function tryAsk(
+  server: TestServer,
+  method: Method,
+  path: string,
+  body: string,
+): ReadResponse | undefined {
   const socket = new FakeSocket();
   server.connect(socket);
   const length = `Content-Length: ${body.length}`;
   socket.receive(
     Buffer.from(`${method} /grid/${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${body}`),
   );
-  const [response] = readResponses(socket.text, [method === 'HEAD']);
-  assert(response, `no answer to ${method} ${path}`);
-  return response;
+  return readResponses(socket.text, [method === 'HEAD'])[0];
 }
 
 function messageOf(response: ReadResponse): string {
@@ -132,7 +142,7 @@ describe('The surface', () => {
     assert.equal(ask(server, 'GET', 'rest/maps/m/k').status, 403);
   });
 
-  it('checks count of parameters, then credentials, then says what it does not do', () => {
+  it('checks count of parameters, then credentials, then does the work or says that it does not', () => {
     const server = serverWith(true, ENDPOINT_GROUP_NAMES);
     const administrative = ROUTES.filter(
       ({ path, POST }) => POST && !/^rest\/(maps|queues)/.test(path),
@@ -148,9 +158,9 @@ describe('The surface', () => {
       const wrong = ask(server, 'POST', path, 'deV'.padEnd(2 + count, '&'));
       assert.equal(wrong.status, 403);
       assert.equal(wrong.body, '{"status":"fail","message":"unauthenticated"}');
-      const right = ask(server, 'PUT', `${path}/`, 'd%65v&any'.padEnd(7 + count, '&'));
-      assert.equal(right.status, 501, path);
-      assert.ok(messageOf(right).length > 0);
+      const right = tryAsk(server, 'PUT', `${path}/`, 'd%65v&any'.padEnd(7 + count, '&'));
+      if (right?.status === 501) assert.ok(messageOf(right).length > 0);
+      else assert.notEqual(right?.status, 403, path);
     }
     const badEscape = ask(server, 'POST', 'rest/log-level', 'dev&&%zz');
     assert.deepEqual(

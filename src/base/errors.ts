@@ -26,6 +26,17 @@ const ERRORS = {
     message: 'Cannot write to {name}: replication has as much waiting as it may have',
   },
   ENGINE_CLOSED: { status: 503, message: 'Cannot serve {name}: the engine is closed' },
+  STATE_UNCHANGED: {
+    status: 409,
+    message: 'Cannot change to {state}: the cluster is in that state',
+  },
+  STATE_CHANGING: { status: 409, message: 'Cannot change to {state}: another change is under way' },
+  STATE_NOT_REACHED: { status: 503, message: 'Cannot change to {state}: {reason}' },
+  VERSION_NOT_SUPPORTED: {
+    status: 409,
+    message:
+      'Cannot change to version {version}: this member of version {memberVersion} does not support it',
+  },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;

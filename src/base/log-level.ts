@@ -23,7 +23,8 @@ export function parseLogLevel(text: string): LogLevel | undefined {
   if (Object.hasOwn(LOG_LEVELS, upper)) return upper as LogLevel;
   const lower = text.toLowerCase();
   if (lower === 'trace') return 'FINEST';
-  return NAMES.find((name) => LOG_LEVELS[name] === lower);
+  return LOG_LEVEL_NAMES.find((name) => LOG_LEVELS[name] === lower);
 }
 
-const NAMES = Object.keys(LOG_LEVELS) as LogLevel[];
+/** From silent to everything. */
+export const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as readonly LogLevel[];

@@ -11,4 +11,13 @@ export const EXIT_USAGE = 2;
 /** The address or port can't be used. */
 export const EXIT_NOT_USABLE = 3;
 
-export type ExitCode = 0 | 1 | 2 | 3;
+// What client commands end with, beside EXIT_CLEAN and EXIT_USAGE.
+
+/** There is no such entry or item, the queue is full, the health part says no. */
+export const EXIT_ABSENT = 1;
+/** The member does not answer. */
+export const EXIT_UNREACHABLE = 3;
+/** The member refuses: the message says why. */
+export const EXIT_REFUSED = 4;
+
+export type ExitCode = 0 | 1 | 2 | 3 | 4;

@@ -9,21 +9,24 @@ import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { ConfigFault, type ConfigRequest, loadConfig, refusalText } from '../config/load.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
+import { addClientCommands, reportingFailures, type Work } from './client-commands.ts';
+import type { Streams } from './client-io.ts';
 import { EXIT_CLEAN, EXIT_USAGE, type ExitCode } from './exit-code.ts';
+import { printPasswordHash } from './hash-password.ts';
 import { serve } from './serve.ts';
 import { StopEvents } from './stop-events.ts';
 
-/** What the command line asks for; returns the exit code to end with. */
-type Order = () => Promise<ExitCode>;
-
 /** Does what the words after the program's name say; returns the exit code to end with. */
-export async function runCli(words: readonly string[]): Promise<ExitCode> {
+export async function runCli(
+  words: readonly string[],
+  streams: Streams = process,
+): Promise<ExitCode> {
   try {
-    return (await readCommandLine(words)?.()) ?? EXIT_CLEAN;
+    return (await readCommandLine(words, streams)?.()) ?? EXIT_CLEAN;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CLEAN : EXIT_USAGE;
     if (!FAULTS.some((kind) => error instanceof kind)) throw error;
-    process.stderr.write(`${(error as Error).message}\n`);
+    streams.stderr.write(`${(error as Error).message}\n`);
     return EXIT_USAGE;
   }
 }
@@ -35,12 +38,16 @@ const FAULTS = [TypeError, RangeError, ConfigFault];
  * Undefined where the words were answered already, as help is. Throws CommanderError, which has been
  * printed, or TypeError or RangeError, which has not.
  */
-function readCommandLine(words: readonly string[]): Order | undefined {
-  let order: Order | undefined;
+function readCommandLine(words: readonly string[], streams: Streams): Work | undefined {
+  let order: Work | undefined;
   const program = new Command('gridnode')
     .description('A data-grid member reached over plain HTTP')
     .version(VERSION)
-    .exitOverride();
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => streams.stdout.write(text),
+      writeErr: (text) => streams.stderr.write(text),
+    });
   const serving = program
     .command('serve')
     .description('Serve maps, queues, health and cluster status until a signal stops it');
@@ -58,6 +65,15 @@ function readCommandLine(words: readonly string[]): Order | undefined {
   showing.action((options: { json?: true; example?: true }) => {
     const request = requestToShow();
     order = async () => (await import('./print-config.ts')).printConfig(request, options);
+  });
+  program
+    .command('hash-password')
+    .description('Read a password and print what a configuration keeps in its place')
+    .action(() => {
+      order = () => reportingFailures(() => printPasswordHash(streams), streams);
+    });
+  addClientCommands(program, streams, (work) => {
+    order = work;
   });
   program.parse(words, { from: 'user' });
   return order;

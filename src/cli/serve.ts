@@ -60,8 +60,11 @@ async function run(
   log.info({ address, port, healthPort }, 'listening');
   const reloader = new Reloader(config, member, log, load);
   events.onReload = () => reloader.reload();
-  const signal = await events.first;
-  return await stop(member, signal, log, events);
+  const [stoppedBy, again] = await Promise.race([
+    events.first.then((signal) => [signal, events.second] as const),
+    member.stopRequested.then((request) => [request, events.first] as const),
+  ]);
+  return await stop(member, stoppedBy, again, log);
 }
 
 function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
@@ -80,26 +83,29 @@ function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
 
 async function stop(
   member: Member,
-  signal: string,
+  stoppedBy: string,
+  again: Promise<string>,
   log: Log,
-  events: StopEvents,
 ): Promise<ExitCode> {
-  log.debug({ signal }, 'draining');
+  log.debug({ stoppedBy }, 'draining');
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
     timer = setTimeout(resolve, DRAIN_TIMEOUT_MS, `${DRAIN_TIMEOUT_MS / 1000} seconds have passed`);
   });
-  const again = events.second.then((name) => `another ${name}`);
   try {
-    const cutOffBecause = await Promise.race([member.drain(), late, again]);
+    const signal = again.then((name) => `another ${name}`);
+    const cutOffBecause = await Promise.race([member.drain(), late, signal]);
     if (cutOffBecause === undefined) {
-      log.info({ signal }, 'stopped');
+      log.info({ stoppedBy }, 'stopped');
       return EXIT_CLEAN;
     }
-    log.error({ signal, because: cutOffBecause, cutOff: member.abort() }, 'stopped, not drained');
+    log.error(
+      { stoppedBy, because: cutOffBecause, cutOff: member.abort() },
+      'stopped, not drained',
+    );
     return EXIT_FAILED;
   } catch (error) {
-    log.fatal({ err: error, signal }, 'cannot drain');
+    log.fatal({ err: error, stoppedBy }, 'cannot drain');
     return EXIT_FAILED;
   } finally {
     clearTimeout(timer);

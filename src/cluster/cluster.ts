@@ -3,7 +3,11 @@
  * distributed engine.
  */
 
-export type ClusterState = 'ACTIVE' | 'NO_MIGRATION' | 'FROZEN' | 'PASSIVE' | 'IN_TRANSITION';
+/** The states that can be asked for; IN_TRANSITION is that of a change under way. */
+export const CLUSTER_STATES = ['ACTIVE', 'NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const;
+
+export type SettledState = (typeof CLUSTER_STATES)[number];
+export type ClusterState = SettledState | 'IN_TRANSITION';
 export type NodeState = 'STARTING' | 'ACTIVE' | 'PASSIVE' | 'SHUT_DOWN';
 
 /** A member of the cluster (seed section 2). */
@@ -28,4 +32,21 @@ export interface Cluster {
   readonly members: readonly MemberInfo[];
   /** Whether the member has started, reaches its engine and does not drain. */
   readonly isReady: boolean;
+  /** `major.minor`. */
+  readonly version: string;
+  /** Whether data may be changed: not while PASSIVE. */
+  readonly takesWrites: boolean;
+  /**
+   * Resolves when every member is in the state. Rejects with GridError STATE_UNCHANGED,
+   * STATE_CHANGING while another change is under way, or STATE_NOT_REACHED; then the old state stays.
+   */
+  changeState(state: SettledState): Promise<void>;
+  /** Resolves when the cluster has the version. Rejects with GridError VERSION_NOT_SUPPORTED. */
+  changeVersion(version: string): Promise<void>;
+}
+
+/** Where a member keeps what outlives it: the states and versions that were changed to. */
+export interface ClusterRecord {
+  /** Resolves once the state would be there after a crash. */
+  saveState(state: SettledState): Promise<void>;
 }

@@ -1,27 +1,93 @@
-/** The cluster of a member that is on its own: always one member, always safe. */
+/**
+ * The cluster of a member that is on its own: always one member, always safe. A change of its state
+ * is two steps as in any cluster: IN_TRANSITION while the new state is being kept, then the state;
+ * where it can't be kept, the old one stays.
+ */
 import { randomUUID } from 'node:crypto';
-import type { Cluster, ClusterState, MemberInfo, NodeState } from './cluster.ts';
+import { GridError } from '../base/errors.ts';
+import type {
+  Cluster,
+  ClusterRecord,
+  ClusterState,
+  MemberInfo,
+  NodeState,
+  SettledState,
+} from './cluster.ts';
+
+/** Keeps nothing: without persistence each start is ACTIVE. */
+const FORGETFUL: ClusterRecord = { saveState: () => Promise.resolve() };
 
 export class StandaloneCluster implements Cluster {
-  readonly state: ClusterState = 'ACTIVE';
   readonly isSafe = true;
   readonly migrationQueueSize = 0;
-  nodeState: NodeState = 'STARTING';
+  /** `major.minor` of the member; there is no other that it could run as. */
+  readonly version: string;
   members: readonly MemberInfo[] = [];
   isReady = false;
+  takesWrites = true;
+  /** Told when data may be changed no longer: waiting polls end then. */
+  onPassive: () => void = () => {};
+  readonly #memberVersion: string;
   readonly #uuid = randomUUID();
+  readonly #record: ClusterRecord;
+  #isStarted = false;
+  #state: SettledState = 'ACTIVE';
+  #isChanging = false;
+
+  constructor(memberVersion: string, record: ClusterRecord = FORGETFUL) {
+    this.#memberVersion = memberVersion;
+    this.version = memberVersion.split('.', 2).join('.');
+    this.#record = record;
+  }
+
+  get state(): ClusterState {
+    return this.#isChanging ? 'IN_TRANSITION' : this.#state;
+  }
+
+  get nodeState(): NodeState {
+    if (!this.#isStarted) return 'STARTING';
+    return this.#state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
+  }
 
   /** The member serves at `address`, in the form of MemberInfo. */
-  start(address: string, memberVersion: string): void {
+  start(address: string): void {
     this.members = [
-      { address, liteMember: false, localMember: true, uuid: this.#uuid, memberVersion },
+      {
+        address,
+        liteMember: false,
+        localMember: true,
+        uuid: this.#uuid,
+        memberVersion: this.#memberVersion,
+      },
     ];
-    this.nodeState = 'ACTIVE';
+    this.#isStarted = true;
     this.isReady = true;
   }
 
   /** The member drains. */
   stop(): void {
     this.isReady = false;
+  }
+
+  async changeState(state: SettledState): Promise<void> {
+    if (this.#isChanging) throw new GridError('STATE_CHANGING', { state });
+    if (state === this.#state) throw new GridError('STATE_UNCHANGED', { state });
+    this.#isChanging = true;
+    try {
+      await this.#record.saveState(state);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new GridError('STATE_NOT_REACHED', { state, reason }, { cause });
+    } finally {
+      this.#isChanging = false;
+    }
+    this.#state = state;
+    this.takesWrites = state !== 'PASSIVE';
+    if (!this.takesWrites) this.onPassive();
+  }
+
+  async changeVersion(version: string): Promise<void> {
+    if (version === this.version) return;
+    throw new GridError('VERSION_NOT_SUPPORTED', { version, memberVersion: this.#memberVersion });
   }
 }

@@ -97,6 +97,10 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     return !this.hasInputEnded && !this.#server.isDraining;
   }
 
+  get peerAddress(): string {
+    return this.#socket.remoteAddress ?? '';
+  }
+
   /** Sends what may leave by now; goes on where answers stood in the way. */
   release(): void {
     this.#server.tick();

@@ -18,6 +18,8 @@ export interface ExchangeOwner {
   readonly mayWait: boolean;
   /** Whether the client has sent all that it will send. */
   readonly hasInputEnded: boolean;
+  /** The client's address; empty once it has gone. */
+  readonly peerAddress: string;
   /** Whether the answer that is about to be written is the connection's last. */
   decideLast(): boolean;
   /** The answer has been written; its status. */
@@ -47,6 +49,11 @@ export class Exchange {
   /** Whether the client has sent all that it will send. */
   get hasInputEnded(): boolean {
     return this.#owner.hasInputEnded;
+  }
+
+  /** The client's address; empty once it has gone. */
+  get peerAddress(): string {
+    return this.#owner.peerAddress;
   }
 
   /**

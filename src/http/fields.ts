@@ -10,6 +10,7 @@ export const CONTENT_LENGTH = 3;
 export const TRANSFER_ENCODING = 4;
 export const CONTENT_ENCODING = 5;
 export const EXPECT = 6;
+export const AUTHORIZATION = 7;
 
 /** Which field a name is; names are compared without regard to case. */
 export function fieldOf(bytes: Buffer, start: number, end: number): number {
@@ -20,6 +21,8 @@ export function fieldOf(bytes: Buffer, start: number, end: number): number {
       return equalsIgnoringCase(bytes, start, end, NAME_EXPECT) ? EXPECT : OTHER_FIELD;
     case 12:
       return equalsIgnoringCase(bytes, start, end, NAME_TYPE) ? CONTENT_TYPE : OTHER_FIELD;
+    case 13:
+      return equalsIgnoringCase(bytes, start, end, NAME_LOGIN) ? AUTHORIZATION : OTHER_FIELD;
     case 14:
       return equalsIgnoringCase(bytes, start, end, NAME_LENGTH) ? CONTENT_LENGTH : OTHER_FIELD;
     case 16:
@@ -83,6 +86,7 @@ export function decimal(bytes: Buffer, start: number, end: number): number {
 const NAME_HOST = Buffer.from('host');
 const NAME_EXPECT = Buffer.from('expect');
 const NAME_TYPE = Buffer.from('content-type');
+const NAME_LOGIN = Buffer.from('authorization');
 const NAME_LENGTH = Buffer.from('content-length');
 const NAME_ENCODING = Buffer.from('content-encoding');
 const NAME_TRANSFER = Buffer.from('transfer-encoding');

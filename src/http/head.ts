@@ -47,6 +47,7 @@ export class Head {
   #hosts = 0;
   #codings = 0;
   #contentTypes = 0;
+  #authorizations = 0;
   #targetEndPosition = 0;
   /** First byte of the protocol's name, once an input that holds it has been left; otherwise 0. */
   #protocol = 0;
@@ -76,6 +77,7 @@ export class Head {
     this.#hosts = 0;
     this.#codings = 0;
     this.#contentTypes = 0;
+    this.#authorizations = 0;
     this.#protocol = 0;
     this.#targetEndPosition = NOWHERE;
     this.#fieldsPosition = -1;
@@ -83,6 +85,8 @@ export class Head {
     request.target.end = -1;
     request.contentType.start = 0;
     request.contentType.end = 0;
+    request.authorization.start = 0;
+    request.authorization.end = 0;
     request.contentLength = 0;
     request.expectsContinue = false;
     request.unknownExpectation = '';
@@ -151,6 +155,7 @@ export class Head {
     if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
     request.target.bytes = this.#source;
     request.contentType.bytes = this.#source;
+    request.authorization.bytes = this.#source;
     return resolveTarget(request) ? 0 : 400;
   }
 
@@ -185,6 +190,10 @@ export class Head {
         request.contentType.start = start;
         request.contentType.end = end;
         return ++this.#contentTypes > 1 ? 400 : 0;
+      case fields.AUTHORIZATION:
+        request.authorization.start = start;
+        request.authorization.end = end;
+        return ++this.#authorizations > 1 ? 400 : 0;
       case fields.CONTENT_LENGTH:
         request.contentLength = fields.decimal(bytes, start, end);
         return 0;
@@ -223,11 +232,12 @@ export class Head {
   }
 
   #moveToCarry(): void {
-    const { target, contentType } = this.#request;
+    const { target, contentType, authorization } = this.#request;
     const input = this.#source;
     this.#carried = 0;
     if (target.start >= 0) this.#moveSpan(target, input);
     this.#moveSpan(contentType, input);
+    this.#moveSpan(authorization, input);
     if (this.#state === IN_NAME) {
       this.#nameStart = this.#append(input, this.#nameStart, this.#nameEnd);
       this.#nameEnd = this.#carried;

@@ -1,7 +1,7 @@
 /**
  * A request as the handler sees it: numbers and spans on the bytes that were received, filled in by
  * the parser and used again for the connection's next request. Valid until the request is answered;
- * `target` and `contentType` may lie in the chunk last read, so who answers in a later turn copies.
+ * spans may lie in the chunk last read, so who needs them in a later turn calls `keep`.
  */
 import { Span } from '../base/span.ts';
 
@@ -20,6 +20,8 @@ export class Request {
   escaped = false;
   /** As sent; empty when there is none. */
   readonly contentType = new Span();
+  /** Value of Authorization as sent; empty when there is none. */
+  readonly authorization = new Span();
   /** Bytes of content announced; 0 for none; UNKNOWN_LENGTH when chunked. */
   contentLength = 0;
   /** Expect: 100-continue in HTTP/1.1. */
@@ -33,6 +35,16 @@ export class Request {
 
   get hasBody(): boolean {
     return this.contentLength !== 0;
+  }
+
+  /** Copies what the spans name, so that it outlives the turn; returns how far target was moved. */
+  keep(): number {
+    const shift = -this.target.start;
+    for (const span of [this.target, this.contentType, this.authorization, this.body]) {
+      span.set(span.toBuffer(), 0, span.length);
+    }
+    this.pathEnd += shift;
+    return shift;
   }
 }
 

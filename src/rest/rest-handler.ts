@@ -25,7 +25,11 @@ import { DISK_FAILED, DISK_FULL, REPLICATION_FULL, type Refusal } from '../engin
 import { INDEPENDENT, type RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '../http/methods.ts';
+import type { AccessControl } from '../security/access-control.ts';
+import type { Grants } from '../security/permissions.ts';
+import { Login } from './login.ts';
 import { hasOnlyWholeEscapes } from './percent.ts';
+import type { RouteAccess } from './route-access.ts';
 import type { Match, PathParts } from './router.ts';
 import type { Action } from './routes.ts';
 import type { RestServices } from './services.ts';
@@ -50,6 +54,11 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   #ticket = ANSWERED;
   /** Whether the engine was asked to take, so that what it finds is held. */
   #isTaking = false;
+  #match: Match | undefined;
+  /** Who the request is from, where anybody has to log in; made at the first such request. */
+  #login: Login | undefined;
+  /** Which promise the request waits for; what earlier ones come to is not for it. */
+  #awaited = 0;
 
   constructor(exchange: Exchange, services: RestServices) {
     this.exchange = exchange;
@@ -84,11 +93,21 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     if ((match.incomplete & methodBit(method)) !== 0) return this.#refuse(400);
     this.#action = match.actions[method];
     if (this.#action === undefined) return this.#refuseMethod(match);
+    this.#match = match;
     return true;
   }
 
   run(): void {
-    const { target, escaped } = this.exchange.request;
+    const { access } = this.services;
+    if (access === undefined || !this.#asksForLogin(access)) return this.work(undefined);
+    this.#login ??= new Login(this, access);
+    this.#login.enter();
+  }
+
+  /** Does what is asked for; `grants` are those of the user, where one has to log in. */
+  work(grants: Grants | undefined): void {
+    const { target, escaped, method } = this.exchange.request;
+    const { access } = this.#match as Match;
     if (escaped) {
       const { decoder } = this.services;
       decoder.reset();
@@ -98,13 +117,58 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
       this.name.set(target.bytes, this.nameStart, this.nameEnd);
       this.key.set(target.bytes, this.keyStart, this.keyEnd);
     }
-    this.#action?.(this);
+    if (grants !== undefined && !this.#isGranted(grants, access, method)) this.#login?.refuse();
+    else if ((access.changes & methodBit(method)) !== 0 && !this.services.cluster.takesWrites) {
+      this.#refuseChange(this.describeRequest());
+    } else this.#action?.(this);
+  }
+
+  /** What the request names outlives the turn. */
+  keepRequest(): void {
+    const shift = this.exchange.request.keep();
+    this.nameStart += shift;
+    this.nameEnd += shift;
+    this.keyStart += shift;
+    this.keyEnd += shift;
   }
 
   /** Waits for an item of the queue; the item is held until its answer is written. */
   take(timeoutMs: number): void {
     this.#isTaking = true;
     this.#ticket = this.engine.take(this.name, timeoutMs, this);
+    if (this.#ticket !== ANSWERED) this.services.waiting.add(this);
+  }
+
+  /**
+   * Goes on with the request when the promise is settled, unless its client has gone by then; a
+   * rejection is a fault of ours.
+   */
+  await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
+    const awaited = ++this.#awaited;
+    const fail = (error: unknown) => {
+      this.services.onFailure(error);
+      if (!this.exchange.isAnswered) this.exchange.respondEmpty(500, INDEPENDENT, 0);
+    };
+    promise
+      .then((value) => {
+        if (this.#awaited === awaited) goOn(value);
+      })
+      .catch((error: unknown) => {
+        if (this.#awaited === awaited) fail(error);
+        else this.services.onFailure(error);
+      });
+  }
+
+  /** The cluster takes no changes any more: a poll that waits takes nothing. */
+  endWait(): void {
+    this.#cancel();
+    this.#refuseChange('wait for an item');
+  }
+
+  /** Method and path of the request at hand, as sent; within its turn alone. */
+  describeRequest(): string {
+    const { method, target, pathEnd } = this.exchange.request;
+    return `${methodName(method)} ${target.bytes.toString('latin1', target.start, pathEnd)}`;
   }
 
   hurry(): void {
@@ -114,13 +178,14 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   abandon(): void {
+    this.#awaited++;
     if (this.#ticket !== ANSWERED) this.#cancel();
   }
 
   onAnswer(answer: Answer): void {
     const isTaken = this.#isTaking;
     this.#isTaking = false;
-    this.#ticket = ANSWERED;
+    if (this.#ticket !== ANSWERED) this.#leaveWait();
     switch (answer.outcome) {
       case FOUND:
         if (isTaken) this.#confirm(answer);
@@ -139,10 +204,25 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     }
   }
 
+  #asksForLogin(access: AccessControl): boolean {
+    const { logins, healthLogins } = (this.#match as Match).access;
+    const asking = access.coversHealth ? logins | healthLogins : logins;
+    return (asking & methodBit(this.exchange.request.method)) !== 0;
+  }
+
+  #isGranted(grants: Grants, { kind, needs }: RouteAccess, method: number): boolean {
+    return kind === undefined || grants.allow(kind, this.name, needs[method] ?? 0);
+  }
+
   #cancel(): void {
     this.engine.cancel(this.#ticket);
-    this.#ticket = ANSWERED;
+    this.#leaveWait();
     this.#isTaking = false;
+  }
+
+  #leaveWait(): void {
+    this.#ticket = ANSWERED;
+    this.services.waiting.delete(this);
   }
 
   /** A taken item: gone for good once its client is there to be answered. */
@@ -186,6 +266,11 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     return false;
   }
 
+  #refuseChange(what: string): void {
+    const message = `Cannot ${what}: the cluster is PASSIVE and takes no changes`;
+    this.exchange.respondFailure(503, message);
+  }
+
   #refuseUnknown(): false {
     const { groups } = this.services;
     if (groups.isRestOn) return this.#refuse(404);
@@ -194,9 +279,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   #refuseMethod(match: Match): false {
-    const { method, target, pathEnd } = this.exchange.request;
-    const path = target.bytes.toString('latin1', target.start, pathEnd);
-    const message = `Cannot ${methodName(method)} ${path}: allowed are ${match.allow}`;
+    const message = `Cannot ${this.describeRequest()}: allowed are ${match.allow}`;
     this.exchange.respondFailure(405, message, `Allow: ${match.allow}\r\n`);
     return false;
   }

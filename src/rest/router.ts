@@ -19,6 +19,7 @@ import {
 } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
 import { groupBit } from './endpoint-groups.ts';
+import { accessOf, OPEN, type RouteAccess } from './route-access.ts';
 import { type Action, PREFIXES, type Prefix, ROUTES, type Route } from './routes.ts';
 
 /** A row of the table, by method number. */
@@ -28,6 +29,7 @@ export interface Match {
   readonly groupBits: number;
   /** What the method with that number does; undefined: not a method of this resource. */
   readonly actions: readonly (Action | undefined)[];
+  readonly access: RouteAccess;
   /** One bit for each method whose request names too little here. */
   readonly incomplete: number;
   /** Value of the Allow field. */
@@ -237,7 +239,9 @@ function compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[])
   let incomplete = 0;
   for (const name of route.incomplete ?? []) incomplete |= METHOD_BITS[name];
   const allow = allowedMethods(methods);
-  return { group, groupBits: bitsOf(group, ...others), actions, incomplete, allow, unknown: 0 };
+  const groupBits = bitsOf(group, ...others);
+  const access = accessOf(route);
+  return { group, groupBits, actions, access, incomplete, allow, unknown: 0 };
 }
 
 const METHOD_BITS = {
@@ -248,7 +252,7 @@ const METHOD_BITS = {
 
 function unknownMatch(unknown: number, group: EndpointGroup, ...others: EndpointGroup[]): Match {
   const groupBits = bitsOf(group, ...others);
-  return { group, groupBits, actions: [], incomplete: 0, allow: '', unknown };
+  return { group, groupBits, actions: [], access: OPEN, incomplete: 0, allow: '', unknown };
 }
 
 function bitsOf(...groups: readonly EndpointGroup[]): number {

@@ -6,12 +6,14 @@
  * content and PUT is POST, so neither has a column; OPTIONS is answered from the table.
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
+import * as administration from './administration.ts';
+import { type Work, withParameters } from './administrative-call.ts';
 import * as health from './health.ts';
 import * as maps from './maps.ts';
 import * as queues from './queues.ts';
 import type { RestHandler } from './rest-handler.ts';
 import * as status from './status.ts';
-import { unserved, unservedWith } from './unserved.ts';
+import { unserved, unservedWork } from './unserved.ts';
 
 /** Does what a request asks for and answers it through the handler's exchange. */
 export type Action = (handler: RestHandler) => void;
@@ -49,72 +51,79 @@ export const ROUTES: readonly Route[] = [
     path: 'rest/management/cluster/version',
     group: 'CLUSTER_READ',
     writeGroup: 'CLUSTER_WRITE',
-    GET: unserved,
-    POST: unservedWith(3),
+    GET: administration.version,
+    POST: withParameters(3, administration.changeVersion),
   },
-  { path: 'rest/management/cluster/state', group: 'CLUSTER_READ', POST: unservedWith(2) },
-  { path: 'rest/management/cluster/nodes', group: 'CLUSTER_READ', POST: unservedWith(2) },
+  ...inGroup('CLUSTER_READ', {
+    'rest/management/cluster/state': [2, administration.state],
+    'rest/management/cluster/nodes': [2, administration.nodes],
+  }),
   {
     path: 'rest/license',
     group: 'CLUSTER_READ',
     writeGroup: 'CLUSTER_WRITE',
-    GET: unserved,
-    POST: unservedWith(3),
+    GET: administration.license,
+    POST: withParameters(3, administration.setLicense),
   },
   {
     path: 'rest/log-level',
     group: 'CLUSTER_READ',
     writeGroup: 'CLUSTER_WRITE',
-    GET: unserved,
-    POST: unservedWith(3),
+    GET: administration.logLevel,
+    POST: withParameters(3, administration.changeLogLevel),
   },
   {
     path: 'rest/config/tcp-ip/member-list',
     group: 'CLUSTER_READ',
     writeGroup: 'CLUSTER_WRITE',
     GET: unserved,
-    POST: unservedWith(3),
+    POST: withParameters(3, unservedWork),
   },
 
   ...inGroup('CLUSTER_WRITE', {
-    'rest/management/cluster/changeState': 3,
-    'rest/management/cluster/clusterShutdown': 2,
-    'rest/management/cluster/memberShutdown': 2,
-    'rest/log-level/reset': 2,
-    'rest/config/reload': 2,
-    'rest/config/update': 3,
+    'rest/management/cluster/changeState': [3, administration.changeState],
+    'rest/management/cluster/clusterShutdown': [2, administration.shutDown],
+    'rest/management/cluster/memberShutdown': [2, administration.shutDown],
+    'rest/log-level/reset': [2, administration.resetLogLevel],
+    'rest/config/reload': [2, unservedWork],
+    'rest/config/update': [3, unservedWork],
   }),
   ...inGroup('PERSISTENCE', {
-    'rest/management/cluster/forceStart': 2,
-    'rest/management/cluster/partialStart': 2,
-    'rest/management/cluster/backup': 2,
-    'rest/management/cluster/backupInterrupt': 2,
-    'rest/management/cluster/hotBackup': 2,
-    'rest/management/cluster/hotBackupInterrupt': 2,
+    'rest/management/cluster/forceStart': [2, administration.needsPersistence],
+    'rest/management/cluster/partialStart': [2, administration.needsPersistence],
+    'rest/management/cluster/backup': [2, administration.needsPersistence],
+    'rest/management/cluster/backupInterrupt': [2, administration.needsPersistence],
+    'rest/management/cluster/hotBackup': [2, administration.needsPersistence],
+    'rest/management/cluster/hotBackupInterrupt': [2, administration.needsPersistence],
   }),
   ...inGroup('WAN', {
-    'rest/wan/sync/map': 5,
-    'rest/wan/sync/allmaps': 4,
-    'rest/wan/sync/allMaps': 4,
-    'rest/wan/clearWanQueues': 4,
-    'rest/wan/addWanConfig': 3,
-    'rest/wan/pausePublisher': 4,
-    'rest/wan/stopPublisher': 4,
-    'rest/wan/resumePublisher': 4,
-    'rest/wan/consistencyCheck/map': 5,
+    'rest/wan/sync/map': [5, unservedWork],
+    'rest/wan/sync/allmaps': [4, unservedWork],
+    'rest/wan/sync/allMaps': [4, unservedWork],
+    'rest/wan/clearWanQueues': [4, unservedWork],
+    'rest/wan/addWanConfig': [3, unservedWork],
+    'rest/wan/pausePublisher': [4, unservedWork],
+    'rest/wan/stopPublisher': [4, unservedWork],
+    'rest/wan/resumePublisher': [4, unservedWork],
+    'rest/wan/consistencyCheck/map': [5, unservedWork],
   }),
   { path: 'rest/wan/sync/progress/{uuid}', group: 'WAN', GET: unserved },
 
   { path: 'rest/cp-subsystem/groups', group: 'CP', GET: unserved },
   { path: 'rest/cp-subsystem/groups/{group}', group: 'CP', GET: unserved },
   { path: 'rest/cp-subsystem/groups/{group}/sessions', group: 'CP', GET: unserved },
-  { path: 'rest/cp-subsystem/members', group: 'CP', GET: unserved, POST: unservedWith(2) },
+  {
+    path: 'rest/cp-subsystem/members',
+    group: 'CP',
+    GET: unserved,
+    POST: withParameters(2, unservedWork),
+  },
   { path: 'rest/cp-subsystem/members/local', group: 'CP', GET: unserved },
   ...inGroup('CP', {
-    'rest/cp-subsystem/groups/{group}/remove': 2,
-    'rest/cp-subsystem/groups/{group}/sessions/{id}/remove': 2,
-    'rest/cp-subsystem/members/{uuid}/remove': 2,
-    'rest/cp-subsystem/reset': 2,
+    'rest/cp-subsystem/groups/{group}/remove': [2, unservedWork],
+    'rest/cp-subsystem/groups/{group}/sessions/{id}/remove': [2, unservedWork],
+    'rest/cp-subsystem/members/{uuid}/remove': [2, unservedWork],
+    'rest/cp-subsystem/reset': [2, unservedWork],
   }),
 
   { path: 'health', group: 'HEALTH_CHECK', GET: health.report },
@@ -150,11 +159,14 @@ export const PREFIXES: readonly Prefix[] = [
   ),
 ].sort((a, b) => b.prefix.length - a.prefix.length);
 
-/** Rows of paths that are posted to, by the count of their parameters. */
-function inGroup(group: EndpointGroup, counts: Readonly<Record<string, number>>): Route[] {
-  return Object.entries(counts).map(([path, count]) => ({
+/** Rows of paths that are posted to: how many parameters they take, and their work. */
+function inGroup(
+  group: EndpointGroup,
+  works: Readonly<Record<string, readonly [count: number, work: Work]>>,
+): Route[] {
+  return Object.entries(works).map(([path, [count, work]]) => ({
     path,
     group,
-    POST: unservedWith(count),
+    POST: withParameters(count, work),
   }));
 }

@@ -1,8 +1,14 @@
 /** What the REST interface stands on; one object for all connections. */
 import type { Cluster } from '../cluster/cluster.ts';
+import type { License } from '../cluster/license.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { AccessControl } from '../security/access-control.ts';
+import type { Credentials } from '../security/credentials.ts';
+import type { Audit } from '../telemetry/audit.ts';
+import type { LogLevelControl } from '../telemetry/log-level-control.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { PercentDecoder } from './percent.ts';
+import type { RestHandler } from './rest-handler.ts';
 import type { RouteFinder } from './router.ts';
 
 export interface RestServices {
@@ -11,9 +17,20 @@ export interface RestServices {
   readonly groups: EndpointGroups;
   readonly router: RouteFinder;
   readonly decoder: PercentDecoder;
-  /** What the first of an administrative request's credentials must be. */
-  readonly clusterName: string;
+  /** HTTP Basic; undefined while nobody has to log in. */
+  readonly access: AccessControl | undefined;
+  /** Checks the credentials of administrative requests. */
+  readonly credentials: Credentials;
+  readonly audit: Audit;
+  readonly logLevel: LogLevelControl;
+  readonly license: License;
+  /** Handlers whose polls wait. */
+  readonly waiting: Set<RestHandler>;
   /** Open client connections. */
   connectionCount(): number;
   instanceName(): string;
+  /** Ends the member, once what was answered has left; `because` is for the log. */
+  stop(because: string): void;
+  /** A request failed by a fault of ours. */
+  onFailure(error: unknown): void;
 }

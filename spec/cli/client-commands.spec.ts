@@ -1,0 +1,212 @@
+/** The client commands against a running member: what they print, and the exit codes for scripts. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { after, before, test } from 'node:test';
+import { programWords } from '../../bench/load/program.ts';
+import { runCli } from '../../src/cli/main.ts';
+import { resolveConfig } from '../../src/config/config.ts';
+import { type Member, startMember } from '../../src/member.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+
+const SOURCE = { kind: 'flag', name: '--test' } as const;
+
+let member: Member;
+let stopped: string | undefined;
+let folder = '';
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'client-'));
+  const config = resolveConfig([
+    { key: 'port', text: '0', source: SOURCE },
+    { key: 'queueMaxSizes', name: 'small', text: '1', source: SOURCE },
+    ...['DATA', 'CLUSTER_WRITE', 'PERSISTENCE'].map((name) => {
+      return { key: 'endpointGroups', name, text: 'true', source: SOURCE } as const;
+    }),
+  ]);
+  member = await startMember(config, createLog('OFF', { write: () => {} }));
+  member.stopRequested.then((because) => {
+    stopped = because;
+  });
+});
+
+after(async () => {
+  await member.drain();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs a command in this process; the address is the member's unless told. */
+async function run(...words: string[]) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const address = words.includes('--address') ? [] : ['--address', `127.0.0.1:${member.port}`];
+  const streams = { stdin: Readable.from([]), stdout, stderr };
+  const code = await runCli([...words, ...address], streams);
+  return { code, output: textOf(stdout), errors: textOf(stderr) };
+}
+
+function textOf(stream: PassThrough): string {
+  return ((stream.read() as Buffer | null) ?? '').toString();
+}
+
+const done = (output = '') => ({ code: 0, output, errors: '' });
+
+test('map set, get, delete and clear', async () => {
+  const set = ['map', 'set', 'm', 'a/b é', 'value', '--content-type', 'text/plain'];
+  assert.deepEqual(await run(...set), done());
+  assert.deepEqual(await run('map', 'get', 'm', 'a/b é'), done('value'));
+  assert.deepEqual(
+    await run('map', 'get', 'm', 'a/b é', '--json'),
+    done('{"found":true,"contentType":"text/plain","base64":"dmFsdWU="}\n'),
+  );
+  assert.deepEqual(await run('map', 'delete', 'm', 'a/b é'), done());
+  assert.deepEqual(await run('map', 'get', 'm', 'a/b é'), { ...done(), code: 1 });
+  assert.deepEqual(await run('map', 'get', 'm', 'a/b é', '--json'), {
+    ...done('{"found":false}\n'),
+    code: 1,
+  });
+  await run('map', 'set', 'm', 'k', '');
+  assert.deepEqual(await run('map', 'clear', 'm', '--json'), done('{"done":true}\n'));
+  assert.equal((await run('map', 'get', 'm', 'k')).code, 1);
+});
+
+test('queue offer, size and poll', async () => {
+  assert.deepEqual(await run('queue', 'offer', 'small', 'one'), done());
+  assert.deepEqual(await run('queue', 'offer', 'small', 'two'), {
+    code: 1,
+    output: '',
+    errors: 'The queue is full\n',
+  });
+  assert.deepEqual(await run('queue', 'offer', 'small', 'two', '--json'), {
+    ...done('{"full":true}\n'),
+    code: 1,
+  });
+  assert.deepEqual(await run('queue', 'size', 'small'), done('1\n'));
+  assert.deepEqual(await run('queue', 'size', 'small', '--json'), done('{"size":1}\n'));
+  assert.deepEqual(await run('queue', 'poll', 'small'), done('one'));
+  const poll = ['queue', 'poll', 'small', '--timeout', '1'];
+  assert.deepEqual(await run(...poll), { ...done(), code: 1 });
+});
+
+test('a value comes from a file, or from standard input, byte for byte', async () => {
+  const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index & 255));
+  const file = join(folder, 'value');
+  writeFileSync(file, bytes);
+  assert.deepEqual(await run('map', 'set', 'm', 'file', '--file', file), done());
+  const words = programWords('bin/gridnode');
+  const address = ['--address', `127.0.0.1:${member.port}`];
+  const set = spawn(process.execPath, [...words, 'map', 'set', 'm', 'input', ...address]);
+  set.stdin.end(bytes);
+  assert.deepEqual(await once(set, 'exit'), [0, null]);
+  for (const key of ['file', 'input']) {
+    const { output } = await run('map', 'get', 'm', key, '--json');
+    assert.equal((JSON.parse(output) as { base64: string }).base64, bytes.toString('base64'), key);
+  }
+  const get = spawn(process.execPath, [...words, 'map', 'get', 'm', 'input', ...address]);
+  const chunks: Buffer[] = [];
+  get.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(get, 'close');
+  assert.deepEqual(Buffer.concat(chunks), bytes);
+});
+
+test('health, whole and in parts', async () => {
+  const whole = await run('health');
+  assert.match(whole.output, /^nodeState +ACTIVE\n/);
+  assert.deepEqual(await run('health', 'node-state'), done('ACTIVE\n'));
+  assert.deepEqual(await run('health', 'cluster-size', '--json'), done('1\n'));
+  assert.deepEqual(await run('health', 'ready'), done('yes\n'));
+  assert.equal((await run('health', 'nonsense')).code, 4);
+});
+
+test('cluster calls that read', async () => {
+  const { output } = await run('cluster', 'status');
+  assert.match(output, /^127\.0\.0\.1:\d+ {2}[0-9a-f-]{36} {2}[\d.]+ {2}this member\n$/);
+  assert.deepEqual(await run('cluster', 'state'), done('active\n'));
+  assert.match((await run('cluster', 'version')).output, /^\d+\.\d+\n$/);
+  assert.match((await run('cluster', 'nodes')).output, /^\[Member .* this\]\n/);
+  assert.equal((await run('cluster', 'instance')).output, `gridnode-${member.port}\n`);
+  assert.deepEqual(await run('cluster', 'license'), done('none\n'));
+  assert.deepEqual(await run('cluster', 'log-level'), done('not set\n'));
+  assert.deepEqual(await run('cluster', 'log-level', '--json'), done('{"logLevel":null}\n'));
+});
+
+test('cluster calls that change', async () => {
+  assert.deepEqual(await run('cluster', 'change-state', 'frozen'), done('frozen\n'));
+  assert.deepEqual(await run('cluster', 'change-state', 'frozen'), {
+    code: 4,
+    output: '',
+    errors: 'Refused with 409: the state is frozen\n',
+  });
+  assert.deepEqual(await run('cluster', 'change-state', 'active'), done('active\n'));
+  const { output: version } = await run('cluster', 'version');
+  assert.deepEqual(await run('cluster', 'change-version', version.trim()), done(version));
+  const level = ['cluster', 'change-log-level', 'warning'];
+  assert.deepEqual(await run(...level), done('log level is changed\n'));
+  assert.deepEqual(await run('cluster', 'log-level'), done('WARNING\n'));
+  assert.deepEqual(await run('cluster', 'reset-log-level'), done('log level is reset\n'));
+  const license = ['cluster', 'set-license', 'a&b'];
+  assert.deepEqual(await run(...license), done('License updated at run time\n'));
+  for (const call of ['force-start', 'partial-start', 'backup', 'interrupt-backup']) {
+    const { code, errors } = await run('cluster', call);
+    assert.equal(code, 4, call);
+    assert.match(errors, /^Refused with 409: .*persistence\.enabled/);
+  }
+});
+
+test('what authenticates is the cluster’s name, or the user with a password from the environment', async () => {
+  const named = await run('cluster', 'state', '--cluster-name', 'other');
+  assert.deepEqual([named.code, named.errors], [4, 'Refused with 403: unauthenticated\n']);
+  process.env.GRID_PASSWORD = 'any';
+  try {
+    assert.deepEqual(await run('cluster', 'state', '--user', 'dev'), done('active\n'));
+    assert.equal((await run('cluster', 'state', '--user', 'ann')).code, 4);
+  } finally {
+    delete process.env.GRID_PASSWORD;
+  }
+});
+
+test('a member that does not answer, or is none, is code 3', async () => {
+  const other = createServer((socket) => {
+    socket.resume().end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi');
+  }).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as { port: number };
+  const foreign = await run('health', '--address', `127.0.0.1:${port}`);
+  assert.equal(foreign.code, 3);
+  assert.match(foreign.errors, /^Cannot read what 127\.0\.0\.1:\d+ answers: it is no JSON\n$/);
+  other.close();
+  await once(other, 'close');
+  const silent = await run('health', '--address', `127.0.0.1:${port}`);
+  assert.equal(silent.code, 3);
+  assert.match(silent.errors, /^Cannot reach 127\.0\.0\.1:\d+: connect ECONNREFUSED/);
+});
+
+const misused: readonly (readonly [readonly string[], RegExp])[] = [
+  [['map', 'get', 'm'], /missing required argument 'key'/],
+  [['map', 'get', '', 'k'], /^Cannot use "" as a name below maps/],
+  [['map', 'set', 'm', '', 'v'], /^Cannot use "" as a key/],
+  [['map', 'set', 'm', 'k', 'v', '--file', 'f'], /^Cannot use a value and --file "f" at once/],
+  [['map', 'set', 'm', 'k', '--file', '/nowhere/f'], /^Cannot use --file "\/nowhere\/f": ENOENT/],
+  [['queue', 'poll', 'q', '--timeout', 'x'], /^Cannot use --timeout "x": not an integer/],
+  [['health', '--address', 'a b'], /^Cannot use --address "a b": not a host and port/],
+  [['health', '--address', 'http://h/path'], /^Cannot use --address/],
+  [['health', '--ca', '/nowhere/ca'], /^Cannot use --ca "\/nowhere\/ca": ENOENT/],
+  [['cluster', 'change-state'], /missing required argument 'state'/],
+];
+for (const [words, message] of misused) {
+  test(`gridnode ${words.join(' ')} is code 2`, async () => {
+    const { code, output, errors } = await run(...words);
+    assert.deepEqual([code, output], [2, '']);
+    assert.match(errors, message);
+  });
+}
+
+test('cluster shutdown and shutdown-member ask the member to stop', async () => {
+  assert.deepEqual(await run('cluster', 'shutdown-member'), done('success\n'));
+  assert.match(stopped ?? '', /^POST \/grid\/rest\/management\/cluster\/memberShutdown$/);
+  assert.deepEqual(await run('cluster', 'shutdown'), done('success\n'));
+});

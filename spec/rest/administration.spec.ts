@@ -1,0 +1,211 @@
+/** Cluster administration over the wire: what each call answers, changes and leaves in the audit log. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { readResponses } from '../http/response-reader.ts';
+import { createTestServer } from '../http/test-server.ts';
+
+const MANAGEMENT = 'rest/management/cluster';
+
+function member() {
+  const server = createTestServer();
+  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  const open = (request: string) => {
+    const socket = new FakeSocket();
+    server.connect(socket);
+    socket.receive(request);
+    return socket;
+  };
+  const ask = async (method: string, path: string, body = '') => {
+    const length = `Content-Length: ${Buffer.byteLength(body)}`;
+    const head = `${method} /grid/${path} HTTP/1.1\r\nHost: h\r\n${length}\r\n\r\n`;
+    const socket = open(Buffer.from(head + body).toString('latin1'));
+    await turn();
+    const [response] = readResponses(socket.text, [method === 'HEAD']);
+    return `${response?.status} ${response?.body}`.trim();
+  };
+  const lastAudited = () => {
+    const { user, action, status } = server.audited.at(-1) ?? {};
+    return `${user} ${action} ${status}`;
+  };
+  return { ...server, open, ask, lastAudited };
+}
+
+/** Lets settled promises call back. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+const fail = (message: string) => JSON.stringify({ status: 'fail', message });
+
+test('changeState moves through the states, in any case, and state tells', async () => {
+  const { ask, lastAudited } = member();
+  for (const [sent, state] of [
+    ['frozen', 'frozen'],
+    ['PASSIVE', 'passive'],
+    ['No_Migration', 'no_migration'],
+    ['active', 'active'],
+  ]) {
+    const told = `200 {"status":"success","state":"${state}"}`;
+    assert.equal(await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${sent}`), told);
+    assert.equal(await ask('POST', `${MANAGEMENT}/state`, 'dev&'), told);
+    assert.equal(lastAudited(), `dev POST /grid/${MANAGEMENT}/state 200`);
+  }
+});
+
+test('changeState refuses the state that is, one that is none and the internal one', async () => {
+  const { ask, lastAudited } = member();
+  const same = await ask('POST', `${MANAGEMENT}/changeState`, 'dev&&active');
+  assert.equal(same, '409 {"status":"fail","state":"active"}');
+  assert.equal(lastAudited(), `dev POST /grid/${MANAGEMENT}/changeState 409`);
+  for (const state of ['in_transition', 'bogus', '']) {
+    assert.equal(
+      await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${state}`),
+      `400 ${fail(`Cannot change to state "${state}": not one of active, no_migration, frozen, passive`)}`,
+    );
+  }
+});
+
+test('changeState refuses a change during a change', async () => {
+  const { ask } = member();
+  const answers = await Promise.all([
+    ask('POST', `${MANAGEMENT}/changeState`, 'dev&&frozen'),
+    ask('POST', `${MANAGEMENT}/changeState`, 'dev&&passive'),
+  ]);
+  assert.deepEqual(answers, [
+    '200 {"status":"success","state":"frozen"}',
+    `409 ${fail('Cannot change to PASSIVE: another change is under way')}`,
+  ]);
+});
+
+test('PASSIVE refuses what changes data, reads on, and ends the polls that wait', async () => {
+  const { ask, open } = member();
+  await ask('POST', 'rest/maps/m/k', 'v');
+  const waiting = open('DELETE /grid/rest/queues/q/60 HTTP/1.1\r\nHost: h\r\n\r\n');
+  await ask('POST', `${MANAGEMENT}/changeState`, 'dev&&passive');
+  assert.match(waiting.text, /^HTTP\/1.1 503 .*Cannot wait for an item: the cluster is PASSIVE/s);
+  for (const [method, path] of [
+    ['POST', 'rest/maps/m/k'],
+    ['PUT', 'rest/maps/m/k'],
+    ['DELETE', 'rest/maps/m/k'],
+    ['DELETE', 'rest/maps/m'],
+    ['POST', 'rest/queues/q'],
+    ['DELETE', 'rest/queues/q/0'],
+  ] as const) {
+    const message = `Cannot ${method} /grid/${path}: the cluster is PASSIVE and takes no changes`;
+    assert.equal(await ask(method, path), `503 ${fail(message)}`);
+  }
+  assert.equal(await ask('GET', 'rest/maps/m/k'), '200 v');
+  assert.equal(await ask('GET', 'rest/queues/q/size'), '200 0');
+  assert.equal(await ask('GET', 'health/node-state'), '200 "PASSIVE"');
+  assert.equal(await ask('GET', 'health/ready'), '200');
+  await ask('POST', `${MANAGEMENT}/changeState`, 'dev&&active');
+  assert.equal(await ask('POST', 'rest/queues/q', 'item'), '200');
+  assert.equal(await ask('DELETE', 'rest/queues/q/0'), '200 item');
+});
+
+test('version is the member’s major and minor, and the only one it changes to', async () => {
+  const { ask } = member();
+  const told = '200 {"status":"success","version":"1.2"}';
+  assert.equal(await ask('GET', `${MANAGEMENT}/version`), told);
+  for (const version of ['1.2', '1.2.9', '1.2.9-SNAPSHOT']) {
+    assert.equal(await ask('POST', `${MANAGEMENT}/version`, `dev&&${version}`), told);
+  }
+  const refused = await ask('POST', `${MANAGEMENT}/version`, 'dev&&1.3');
+  assert.match(refused, /^409 .*version 1\.3.*member of version 1\.2\.3/);
+  for (const version of ['', 'abc', '1', '0.0', '128.0', '1.128', '1.2.x', '-1.2']) {
+    const message = `Cannot change to version "${version}": not a cluster version`;
+    assert.equal(
+      await ask('POST', `${MANAGEMENT}/version`, `dev&&${version}`),
+      `400 ${fail(message)}`,
+    );
+  }
+});
+
+test('nodes lists the members, their version and that of Node', async () => {
+  const { ask } = member();
+  const answer = await ask('POST', `${MANAGEMENT}/nodes`, 'dev&');
+  const { response } = JSON.parse(answer.slice(4)) as { response: string };
+  const [members, version, runtime] = response.split('\n');
+  assert.match(members ?? '', /^\[Member 127\.0\.0\.1:5701 - [0-9a-f-]{36} this\]$/);
+  assert.deepEqual([version, runtime], ['1.2.3', process.version]);
+});
+
+for (const call of ['clusterShutdown', 'memberShutdown']) {
+  test(`${call} answers and asks the member to stop`, async () => {
+    const { ask, stops } = member();
+    assert.equal(
+      await ask('POST', `${MANAGEMENT}/${call}`, 'nobody&'),
+      `403 ${fail('unauthenticated')}`,
+    );
+    assert.deepEqual(stops, []);
+    assert.equal(await ask('POST', `${MANAGEMENT}/${call}`, 'dev&'), '200 {"status":"success"}');
+    assert.deepEqual(stops, [`POST /grid/${MANAGEMENT}/${call}`]);
+  });
+}
+
+test('log-level tells the level that was chosen here, until it is reset', async () => {
+  const { ask } = member();
+  const level = () => ask('GET', 'rest/log-level');
+  assert.equal(await level(), '200 {"logLevel":null}');
+  const changed = '200 {"status":"success","message":"log level is changed"}';
+  assert.equal(await ask('POST', 'rest/log-level', 'dev&&fine'), changed);
+  assert.equal(await level(), '200 {"logLevel":"FINE"}');
+  assert.equal(
+    await ask('POST', 'rest/log-level', 'dev&&loud'),
+    `400 ${fail("Invalid level 'loud', known levels are: OFF, SEVERE, WARNING, INFO, CONFIG, FINE, FINER, FINEST")}`,
+  );
+  assert.equal(await level(), '200 {"logLevel":"FINE"}');
+  const reset = '200 {"status":"success","message":"log level is reset"}';
+  assert.equal(await ask('POST', 'rest/log-level/reset', 'dev&'), reset);
+  assert.equal(await level(), '200 {"logLevel":null}');
+});
+
+test('license keeps a hash of the key that was set', async () => {
+  const { ask } = member();
+  assert.equal(await ask('GET', 'rest/license'), '200 {"licenseInfo":null}');
+  const keyHash = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+  assert.equal(
+    await ask('POST', 'rest/license', 'dev&&test'),
+    `200 {"status":"success","licenseInfo":{"keyHash":"${keyHash}"},"message":"License updated at run time"}`,
+  );
+  assert.equal(await ask('GET', 'rest/license'), `200 {"licenseInfo":{"keyHash":"${keyHash}"}}`);
+});
+
+for (const call of [
+  ...['forceStart', 'partialStart', 'backup', 'backupInterrupt', 'hotBackup'],
+  'hotBackupInterrupt',
+]) {
+  test(`${call} is refused while there is no persistence, and names what has it`, async () => {
+    const { ask } = member();
+    assert.match(await ask('POST', `${MANAGEMENT}/${call}`, 'dev&'), /^409 .*persistence\.enabled/);
+  });
+}
+
+test('an administrative call checks count, escapes and credentials, in that order', async () => {
+  const { ask, audited } = member();
+  const path = `${MANAGEMENT}/changeState`;
+  const few = fail('This endpoint expects at least 3 parameters');
+  for (const body of ['', 'dev', 'dev&x', '%zz&x']) {
+    assert.equal(await ask('POST', path, body), `400 ${few}`);
+  }
+  assert.equal(
+    await ask('POST', path, 'nobody&%zz&frozen'),
+    `400 ${fail('Cannot read parameter 2: a bad escape')}`,
+  );
+  assert.equal(await ask('POST', path, 'DEV&x&frozen'), `403 ${fail('unauthenticated')}`);
+  assert.equal(
+    await ask('POST', path, `dev${'&x'.repeat(19)}`).then((told) => told.slice(0, 3)),
+    '400',
+  );
+  assert.equal(
+    await ask('POST', path, '%64e%76&a%26b+c&frozen').then((told) => told.slice(0, 3)),
+    '200',
+  );
+  assert.deepEqual(
+    audited.map(({ status }) => status),
+    [400, 400, 400, 400, 400, 403, 400, 200],
+  );
+  for (const entry of audited) assert.ok(!JSON.stringify(entry).includes('a&b'), 'no password');
+});

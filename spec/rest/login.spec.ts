@@ -1,0 +1,202 @@
+/** HTTP Basic over the wire: who is asked, what a user may do, what wrong logins come to. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import { AccessControl } from '../../src/security/access-control.ts';
+import { Authenticator } from '../../src/security/authenticator.ts';
+import { hashPassword } from '../../src/security/password.ts';
+import type { Permission } from '../../src/security/permissions.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { readResponses } from '../http/response-reader.ts';
+import { createTestServer } from '../http/test-server.ts';
+
+const ANN = 'ann:sésame:1';
+
+interface Options {
+  readonly password?: string;
+  readonly coversHealth?: boolean;
+  readonly permissions?: readonly Permission[];
+}
+
+function member({ password = 'sésame:1', coversHealth = false, permissions }: Options = {}) {
+  const clock = new FakeClock();
+  const rules = {
+    authenticator: new Authenticator([{ name: 'ann', password }], clock),
+    users: new Map([['ann', { name: 'ann', roles: ['writer'] }]]),
+    permissions,
+    coversHealth,
+  };
+  const access = new AccessControl(rules);
+  const server = createTestServer({}, { services: { access } });
+  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  const connect = () => {
+    const socket = new FakeSocket();
+    server.connect(socket);
+    /** Sends a request with these credentials and reads its answer. */
+    return async (method: string, path: string, login?: string, body = '') => {
+      socket.sent.length = 0;
+      const field = login === undefined ? '' : `Authorization: ${basic(login)}\r\n`;
+      const length = `Content-Length: ${body.length}`;
+      socket.receive(
+        `${method} /grid/${path} HTTP/1.1\r\nHost: h\r\n${field}${length}\r\n\r\n${body}`,
+      );
+      while (socket.text === '') await new Promise((resolve) => setTimeout(resolve, 1));
+      const [response] = readResponses(socket.text, [method === 'HEAD']);
+      return { ...response, text: `${response?.status} ${response?.body}`.trim() };
+    };
+  };
+  return { ...server, clock, access, rules, connect, ask: connect() };
+}
+
+function basic(login: string): string {
+  return `Basic ${Buffer.from(login).toString('base64')}`;
+}
+
+test('a data path takes no request without a login, and says how to log in', async () => {
+  const { ask, audited } = member();
+  const response = await ask('GET', 'rest/maps/m/k');
+  assert.equal(response.status, 401);
+  assert.match(response.fields?.get('www-authenticate') ?? '', /^Basic realm="gridnode"/);
+  assert.deepEqual(JSON.parse(response.body ?? ''), {
+    status: 'fail',
+    message: 'Cannot GET /grid/rest/maps/m/k: it takes a user and a password',
+  });
+  assert.deepEqual(audited, []);
+});
+
+test('a data path serves a user who has logged in, and only that user’s own bytes', async () => {
+  const { ask, connect, audited } = member();
+  assert.equal((await ask('POST', 'rest/maps/m/k', ANN, 'v')).text, '200');
+  assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).text, '200 v');
+  assert.equal((await ask('GET', 'rest/maps/m/k', 'ann:wrong')).status, 401);
+  assert.equal((await ask('GET', 'rest/maps/m/k', 'bob:sésame:1')).status, 401);
+  assert.equal((await ask('GET', 'rest/maps/m/k')).status, 401);
+  assert.equal((await connect()('GET', 'rest/maps/m/k', ANN)).text, '200 v');
+  assert.deepEqual(
+    audited.map(({ user, action, status }) => `${user} ${action} ${status}`),
+    [
+      'ann POST /grid/rest/maps/m/k 200',
+      'ann GET /grid/rest/maps/m/k 401',
+      'bob GET /grid/rest/maps/m/k 401',
+      'ann GET /grid/rest/maps/m/k 200',
+    ],
+  );
+  assert.ok(!JSON.stringify(audited).includes('wrong'));
+});
+
+test('a hashed password is checked while the request waits, and nothing of it is lost', async () => {
+  const { ask, connect, engine } = member({
+    password: await hashPassword(Buffer.from('sésame:1')),
+  });
+  assert.equal((await ask('POST', 'rest/maps/a%20map/a%2Fkey', ANN, 'a value')).text, '200');
+  assert.equal((await connect()('GET', 'rest/maps/a%20map/a/key', ANN)).text, '200 a value');
+  assert.equal((await connect()('GET', 'rest/maps/a%20map/a/key', 'ann:no')).status, 401);
+  assert.ok(engine);
+});
+
+for (const field of [
+  '',
+  'Basic',
+  'Bearer abc',
+  'Basic ???',
+  `Basic ${Buffer.from('ann').toString('base64')}`,
+]) {
+  test(`Authorization "${field}" is no login`, async () => {
+    const { connect } = createTestServer({}, { services: { access: member().access } });
+    const socket = new FakeSocket();
+    connect(socket);
+    socket.receive(
+      `GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: h\r\nAuthorization: ${field}\r\n\r\n`,
+    );
+    assert.match(socket.text, /^HTTP\/1.1 401 /);
+  });
+}
+
+test('five wrong logins of a user from an address let that user alone wait', async () => {
+  const { ask, clock } = member();
+  for (let count = 0; count < 5; count++) {
+    assert.equal((await ask('GET', 'rest/maps/m/k', 'ann:wrong')).status, 401);
+  }
+  const throttled = await ask('GET', 'rest/maps/m/k', ANN);
+  assert.equal(throttled.status, 429);
+  assert.equal(throttled.fields?.get('retry-after'), '10');
+  assert.equal((await ask('GET', 'rest/maps/m/k', 'bob:wrong')).status, 401);
+  clock.advance(10_000);
+  assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);
+});
+
+test('what reads the cluster takes a login, what carries credentials in its body takes none', async () => {
+  const { ask } = member();
+  for (const path of ['rest/cluster', 'rest/instance', 'rest/log-level', 'rest/license']) {
+    assert.equal((await ask('GET', path)).status, 401, path);
+    assert.equal((await ask('GET', path, ANN)).status, 200, path);
+  }
+  assert.equal((await ask('POST', 'rest/management/cluster/state', undefined, 'dev&')).status, 200);
+  assert.equal((await ask('GET', 'rest/nowhere')).status, 404);
+  assert.equal((await ask('DELETE', 'rest/cluster')).status, 405);
+});
+
+test('health takes a login only where that is asked for, live and ready never', async () => {
+  for (const coversHealth of [false, true]) {
+    const { ask } = member({ coversHealth });
+    for (const path of ['health', 'health/node-state', 'health/cluster-size']) {
+      assert.equal((await ask('GET', path)).status, coversHealth ? 401 : 200, path);
+      assert.equal((await ask('GET', path, ANN)).status, 200, path);
+    }
+    assert.equal((await ask('GET', 'health/live')).status, 200);
+    assert.equal((await ask('GET', 'health/ready')).status, 200);
+  }
+});
+
+test('permissions limit a user to the actions granted on names that match', async () => {
+  const everywhere = () => true;
+  const { ask, audited } = member({
+    permissions: [
+      { kind: 'map', name: 'orders-*', principal: 'writer', holdsAt: everywhere, actions: ['put'] },
+      {
+        kind: 'map',
+        name: '*',
+        principal: 'a*n',
+        holdsAt: everywhere,
+        actions: ['read', 'create'],
+      },
+      { kind: 'map', name: 'gone', principal: 'ann', holdsAt: () => false, actions: ['all'] },
+      { kind: 'map', name: 'bobs', principal: 'bob', holdsAt: everywhere, actions: ['all'] },
+      { kind: 'queue', name: 'jobs', principal: 'ann', holdsAt: everywhere, actions: ['add'] },
+    ],
+  });
+  const allowed: readonly (readonly [string, string, number])[] = [
+    ['POST', 'rest/maps/orders-1/k', 200],
+    ['GET', 'rest/maps/orders-1/k', 200],
+    ['GET', 'rest/maps/bobs/k', 204],
+    ['POST', 'rest/queues/jobs', 200],
+  ];
+  for (const [method, path, status] of allowed) {
+    assert.equal((await ask(method, path, ANN)).status, status, `${method} ${path}`);
+  }
+  for (const [method, path] of [
+    ['DELETE', 'rest/maps/orders-1/k'],
+    ['DELETE', 'rest/maps/orders-1'],
+    ['POST', 'rest/maps/other/k'],
+    ['POST', 'rest/maps/gone/k'],
+    ['POST', 'rest/maps/bobs/k'],
+    ['DELETE', 'rest/queues/jobs/0'],
+    ['GET', 'rest/queues/jobs/size'],
+    ['POST', 'rest/queues/others'],
+  ] as const) {
+    const { text } = await ask(method, path, ANN);
+    const message = `Cannot ${method} /grid/${path}: the user is not permitted to`;
+    assert.equal(text, `403 ${JSON.stringify({ status: 'fail', message })}`);
+  }
+  assert.equal(audited.at(-1)?.status, 403);
+});
+
+test('a change of the rules asks everybody to log in again', async () => {
+  const { ask, access, rules, clock } = member();
+  assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);
+  const authenticator = new Authenticator([{ name: 'ann', password: 'other' }], clock);
+  access.replaceRules({ ...rules, authenticator });
+  assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 401);
+  assert.equal((await ask('GET', 'rest/maps/m/k', 'ann:other')).status, 204);
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { Authenticator } from '../../src/security/authenticator.ts';
+import type { Verdict } from '../../src/security/credentials.ts';
+import { hashPassword } from '../../src/security/password.ts';
+import { FakeClock } from '../fake-clock.ts';
+
+let hash = '';
+before(async () => {
+  hash = await hashPassword(Buffer.from('right'));
+});
+
+function realm(password = 'right') {
+  const clock = new FakeClock();
+  const authenticator = new Authenticator([{ name: 'ann', password }], clock);
+  const check = (given: string, { user = 'ann', address = '10.0.0.1', byUser = false } = {}) =>
+    authenticator.check({
+      address,
+      user: Buffer.from(user),
+      password: Buffer.from(given),
+      isCountedByUser: byUser,
+    });
+  return { clock, authenticator, check };
+}
+
+/** `right`, `wrong`, or how long to wait. */
+async function told(verdict: Verdict | Promise<Verdict>): Promise<string> {
+  const { isRight, retryAfterMs } = await verdict;
+  if (retryAfterMs > 0) return `wait ${retryAfterMs}`;
+  return isRight ? 'right' : 'wrong';
+}
+
+for (const kind of ['plain', 'hashed']) {
+  const passwordOf = () => (kind === 'plain' ? 'right' : hash);
+
+  test(`Authenticator takes the right ${kind} password of a known user alone`, async () => {
+    const { check } = realm(passwordOf());
+    assert.equal(await told(check('right')), 'right');
+    assert.equal(await told(check('wrong')), 'wrong');
+    assert.equal(await told(check('')), 'wrong');
+    assert.equal(await told(check('right', { user: 'bob' })), 'wrong');
+    assert.equal(await told(check('right', { user: '' })), 'wrong');
+  });
+
+  test(`Authenticator answers five wrong ${kind} passwords and lets the address wait then`, async () => {
+    const { check, clock } = realm(passwordOf());
+    for (let count = 0; count < 5; count++) assert.equal(await told(check(`w${count}`)), 'wrong');
+    assert.equal(await told(check('w5')), 'wait 10000');
+    assert.equal(await told(check('right')), 'wait 10000');
+    assert.equal(await told(check('right', { address: '10.0.0.2' })), 'right');
+    clock.advance(10_000);
+    assert.equal(await told(check('right')), 'right');
+  });
+}
+
+test('Authenticator counts attempts under way as failed', async () => {
+  const { check } = realm(hash);
+  const verdicts = Array.from({ length: 1000 }, (_, index) => told(check(`w${index}`)));
+  const counts = new Map<string, number>();
+  for (const verdict of await Promise.all(verdicts)) {
+    counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  }
+  assert.deepEqual([...counts].sort(), [
+    ['wait 10000', 995],
+    ['wrong', 5],
+  ]);
+});
+
+test('Authenticator counts equal credentials under way at once as one attempt', async () => {
+  const { check } = realm(hash);
+  const verdicts = Array.from({ length: 64 }, () => check('right'));
+  assert.ok(verdicts.every((verdict) => verdict instanceof Promise));
+  assert.deepEqual(new Set(await Promise.all(verdicts.map(told))), new Set(['right']));
+});
+
+test('Authenticator remembers what proved right, so that it is answered at once', async () => {
+  const { check } = realm(hash);
+  assert.equal(await told(check('right')), 'right');
+  assert.ok(!(check('right') instanceof Promise));
+  assert.ok(check('wrong') instanceof Promise);
+});
+
+test('Authenticator forgets what proved right when the users change, also under way', async () => {
+  const { check, authenticator } = realm(hash);
+  const underWay = check('right');
+  authenticator.replaceUsers([{ name: 'ann', password: 'other' }]);
+  assert.equal(await told(underWay), 'right');
+  assert.equal(await told(check('right')), 'wrong');
+  assert.equal(await told(check('other')), 'right');
+});
+
+test('Authenticator counts by address and user where asked to', async () => {
+  const { check } = realm();
+  for (let count = 0; count < 5; count++) check('wrong', { byUser: true });
+  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
+  assert.equal(await told(check('right', { byUser: true, user: 'bob' })), 'wrong');
+  assert.equal(await told(check('right')), 'right');
+});
+
+test('Authenticator lets come again later who would wait behind too many computations', async () => {
+  const { check } = realm(hash);
+  const verdicts = Array.from({ length: 200 }, (_, index) =>
+    told(check(`w${index}`, { address: `10.0.1.${index}` })),
+  );
+  const answers = await Promise.all(verdicts);
+  assert.equal(answers.filter((answer) => answer === 'wait 1000').length, 200 - 64 - 2);
+});
+
+test('Authenticator keeps a bounded number of failed attempts', () => {
+  const { check, authenticator } = realm();
+  for (let index = 0; index < 30_000; index++) {
+    check('wrong', { byUser: true, user: `user${index}` });
+  }
+  assert.ok(authenticator.size <= 20_000, `${authenticator.size}`);
+});
+
+test('Authenticator refuses a password hash that is none', () => {
+  assert.throws(() => realm('scrypt$1'), RangeError);
+});

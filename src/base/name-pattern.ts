@@ -1,0 +1,38 @@
+/**
+ * Names in which `*` stands for any text, of no bytes too. Names are bytes: a pattern is taken as
+ * UTF-8 and compared as a string of one character a byte.
+ */
+export class NamePattern {
+  /** The literal texts around each `*`. */
+  readonly #parts: readonly string[];
+  /** Bytes that are not `*`: the more of them, the closer the pattern. */
+  readonly literalLength: number;
+
+  constructor(text: string) {
+    const bytes = Buffer.from(text).toString('latin1');
+    this.#parts = bytes.split('*');
+    this.literalLength = bytes.length - this.#parts.length + 1;
+  }
+
+  /** Whether it stands for one name only: itself. */
+  get isExact(): boolean {
+    return this.#parts.length === 1;
+  }
+
+  /** `name` has one character a byte. Linear in its length. */
+  matches(name: string): boolean {
+    const parts = this.#parts;
+    const first = parts[0] ?? '';
+    if (parts.length === 1) return name === first;
+    const last = parts.at(-1) ?? '';
+    if (name.length < first.length + last.length) return false;
+    if (!name.startsWith(first) || !name.endsWith(last)) return false;
+    let at = first.length;
+    for (const part of parts.slice(1, -1)) {
+      const found = name.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return at <= name.length - last.length;
+  }
+}

@@ -1,0 +1,81 @@
+/** What client commands read and print: standard input, a password from the terminal, results. */
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { type Readable, Writable } from 'node:stream';
+
+/** The three streams of a command: the process's own, or in tests what stands for them. */
+export interface Streams {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+}
+
+/** Where the password of `--user` stands; a flag would show it to every user of the machine. */
+export const PASSWORD_VARIABLE = 'GRID_PASSWORD';
+
+export async function readStandardInput({ stdin }: Streams): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** The value of a command: its argument, else the file's bytes, else standard input to its end. */
+export async function readValue(
+  streams: Streams,
+  argument: string | undefined,
+  file: string | undefined,
+): Promise<Buffer> {
+  if (argument !== undefined && file !== undefined) {
+    throw new TypeError(`Cannot use a value and --file ${JSON.stringify(file)} at once`);
+  }
+  if (argument !== undefined) return Buffer.from(argument);
+  return file === undefined ? await readStandardInput(streams) : await readInput('--file', file);
+}
+
+/** Throws TypeError that names the flag. */
+export async function readInput(flag: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new TypeError(`Cannot use ${flag} ${JSON.stringify(file)}: ${reason}`);
+  }
+}
+
+/** From the environment, or typed on the terminal unseen. Throws TypeError where there is neither. */
+export async function readPassword(streams: Streams, prompt: string): Promise<string> {
+  const given = process.env[PASSWORD_VARIABLE];
+  if (given !== undefined) return given;
+  if (!streams.stdin.isTTY) {
+    throw new TypeError(
+      `Cannot ask for a password: no terminal, and ${PASSWORD_VARIABLE} is not set`,
+    );
+  }
+  return await askUnseen(streams, prompt);
+}
+
+/** Asks on the terminal; what is typed does not show. */
+export async function askUnseen(streams: Streams, prompt: string): Promise<string> {
+  const { stdin, stderr } = streams;
+  stderr.write(prompt);
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: stdin, output: unseen, terminal: true });
+  try {
+    return await new Promise((resolve, reject) => {
+      lines.once('line', resolve);
+      lines.once('close', () => reject(new TypeError('Cannot go on: no password was typed')));
+    });
+  } finally {
+    lines.close();
+    stderr.write('\n');
+  }
+}
+
+/** Resolves once the bytes are out, so that the process may end. */
+export function print({ stdout }: Streams, bytes: Buffer | string): Promise<void> {
+  return new Promise((resolve) => stdout.write(bytes, () => resolve()));
+}
+
+export function printLine(streams: Streams, text: string): Promise<void> {
+  return print(streams, `${text}\n`);
+}

@@ -1,0 +1,135 @@
+/** The calls below `gridnode cluster`: a row each, what is asked and how the answer is shown. */
+
+export interface ClusterCall {
+  /** The command and its arguments, as commander reads them. */
+  readonly words: string;
+  readonly about: string;
+  /** Behind `/{segment}/rest/`. */
+  readonly path: string;
+  /** A GET; without it a POST whose content is user, password and the arguments. */
+  readonly isRead?: true;
+  /** The answer for people. */
+  show(answer: ClusterAnswer): string;
+}
+
+/** What members answer, all calls together. */
+export interface ClusterAnswer {
+  readonly status?: string;
+  readonly message?: string;
+  readonly state?: string;
+  readonly version?: string;
+  readonly response?: string;
+  readonly name?: string;
+  readonly logLevel?: string | null;
+  readonly licenseInfo?: { readonly keyHash?: string } | null;
+  readonly members?: readonly {
+    readonly address: string;
+    readonly uuid: string;
+    readonly memberVersion: string;
+    readonly liteMember: boolean;
+    readonly localMember: boolean;
+  }[];
+  readonly 'member-list'?: readonly string[];
+}
+
+const MANAGEMENT = 'management/cluster';
+const TCP_IP = 'config/tcp-ip/member-list';
+
+export const CLUSTER_CALLS: readonly ClusterCall[] = [
+  {
+    words: 'status',
+    about: 'Print the members',
+    path: 'cluster',
+    isRead: true,
+    show: ({ members = [] }) =>
+      members
+        .map(({ address, uuid, memberVersion, liteMember, localMember }) => {
+          const marks = `${liteMember ? '  lite' : ''}${localMember ? '  this member' : ''}`;
+          return `${address}  ${uuid}  ${memberVersion}${marks}`;
+        })
+        .join('\n'),
+  },
+  {
+    words: 'instance',
+    about: 'Print the name of the instance',
+    path: 'instance',
+    isRead: true,
+    show: ({ name = '' }) => name,
+  },
+  {
+    words: 'state',
+    about: 'Print the cluster’s state',
+    path: `${MANAGEMENT}/state`,
+    show: stateOf,
+  },
+  {
+    words: 'change-state <state>',
+    about: 'Change it: active, no_migration, frozen or passive',
+    path: `${MANAGEMENT}/changeState`,
+    show: stateOf,
+  },
+  {
+    words: 'version',
+    about: 'Print the cluster’s version',
+    path: `${MANAGEMENT}/version`,
+    isRead: true,
+    show: versionOf,
+  },
+  {
+    words: 'change-version <version>',
+    about: 'Change it',
+    path: `${MANAGEMENT}/version`,
+    show: versionOf,
+  },
+  {
+    words: 'nodes',
+    about: 'Print the members, the version and that of Node',
+    path: `${MANAGEMENT}/nodes`,
+    show: ({ response = '' }) => response,
+  },
+  call('shutdown', 'Stop all members', `${MANAGEMENT}/clusterShutdown`),
+  call('shutdown-member', 'Stop the member that is asked', `${MANAGEMENT}/memberShutdown`),
+  call('force-start', 'Start empty, stored data set aside', `${MANAGEMENT}/forceStart`),
+  call('partial-start', 'Start with what is readable', `${MANAGEMENT}/partialStart`),
+  call('backup', 'Back up the stored data', `${MANAGEMENT}/backup`),
+  call('interrupt-backup', 'End a backup that is under way', `${MANAGEMENT}/backupInterrupt`),
+  {
+    words: 'log-level',
+    about: 'Print the log level that was set here',
+    path: 'log-level',
+    isRead: true,
+    show: ({ logLevel }) => logLevel ?? 'not set',
+  },
+  call('change-log-level <level>', 'Change it, OFF to FINEST', 'log-level'),
+  call('reset-log-level', 'Go back to the configured log level', 'log-level/reset'),
+  {
+    words: 'license',
+    about: 'Print the license’s hash',
+    path: 'license',
+    isRead: true,
+    show: ({ licenseInfo }) => licenseInfo?.keyHash ?? 'none',
+  },
+  call('set-license <key>', 'Keep a license key', 'license'),
+  call('reload', 'Read the configuration again', 'config/reload'),
+  {
+    words: 'member-list',
+    about: 'Print the TCP-IP join list',
+    path: TCP_IP,
+    isRead: true,
+    show: (answer) => (answer['member-list'] ?? []).join('\n'),
+  },
+  call('change-member-list <list>', 'Change it', TCP_IP),
+];
+
+/** A call whose answer says no more than that it is done. */
+function call(words: string, about: string, path: string): ClusterCall {
+  return { words, about, path, show: ({ message, status }) => message?.trim() ?? status ?? 'done' };
+}
+
+function stateOf({ state }: ClusterAnswer): string {
+  return state ?? '';
+}
+
+function versionOf({ version }: ClusterAnswer): string {
+  return version ?? '';
+}

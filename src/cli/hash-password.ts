@@ -1,0 +1,20 @@
+/** The command `hash-password`: a password in, what a configuration keeps in its place out. */
+import { hashPassword } from '../security/password.ts';
+import { askUnseen, printLine, readStandardInput, type Streams } from './client-io.ts';
+import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
+
+/** Throws TypeError for an empty password. One line end behind it is not part of it. */
+export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
+  const typed = streams.stdin.isTTY
+    ? Buffer.from(await askUnseen(streams, 'Password: '))
+    : await readStandardInput(streams);
+  const password = withoutLineEnd(typed);
+  if (password.length === 0) throw new TypeError('Cannot hash a password: it is empty');
+  await printLine(streams, await hashPassword(password));
+  return EXIT_CLEAN;
+}
+
+function withoutLineEnd(bytes: Buffer): Buffer {
+  if (bytes.at(-1) !== 0x0a) return bytes;
+  return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1);
+}

@@ -1,0 +1,115 @@
+/**
+ * Asks a member over HTTP, one request a connection: what the command line's client commands stand
+ * on. Values are bytes both ways. It follows nothing, retries nothing and keeps nothing.
+ */
+import { request as requestPlain } from 'node:http';
+import { request as requestTls } from 'node:https';
+
+/** How long a member may take to answer what does not wait for anything. */
+const ANSWER_TIMEOUT_MS = 30_000;
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+export interface MemberLocation {
+  /** `http:` or `https:`, host and port. */
+  readonly url: URL;
+  /** Certificates to trust, in PEM; without them Node's own. */
+  readonly certificates: Buffer | undefined;
+}
+
+export interface Login {
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Path and query as they are sent. */
+  readonly path: string;
+  readonly body?: Buffer;
+  readonly contentType?: string;
+  /** Sent as HTTP Basic. */
+  readonly login?: Login;
+  /** How long the call itself asks the member to wait, in seconds. */
+  readonly waitSeconds?: number;
+}
+
+export interface MemberAnswer {
+  readonly status: number;
+  readonly contentType: string | undefined;
+  readonly body: Buffer;
+  /** Throws UnreachableError where the body is no JSON: then it is no member that answers. */
+  json(): unknown;
+}
+
+/** The member could not be asked, or its answer did not arrive. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
+}
+
+/** Rejects with UnreachableError. */
+export function callMember(location: MemberLocation, call: Call): Promise<MemberAnswer> {
+  const { url, certificates } = location;
+  return new Promise((resolve, reject) => {
+    const fail = (reason: string) => {
+      reject(new UnreachableError(`Cannot reach ${url.host}: ${reason}`));
+    };
+    const request = (url.protocol === 'https:' ? requestTls : requestPlain)(
+      {
+        host: url.hostname.replace(/^\[|\]$/g, ''),
+        port: url.port,
+        method: call.method,
+        path: call.path,
+        headers: fieldsOf(call),
+        agent: false,
+        ...(certificates === undefined ? {} : { ca: certificates }),
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', (error) => fail(error.message));
+        response.on('end', () => {
+          const body = Buffer.concat(chunks);
+          resolve({
+            status: response.statusCode ?? 0,
+            contentType: response.headers['content-type'],
+            body,
+            json: () => parse(body, url),
+          });
+        });
+      },
+    );
+    const waitMs = ANSWER_TIMEOUT_MS + 1000 * Math.max(0, call.waitSeconds ?? 0);
+    request.setTimeout(Math.min(waitMs, TIMER_MS_MAX), () => {
+      request.destroy(new Error(`no answer for ${Math.round(waitMs / 1000)} seconds`));
+    });
+    request.on('error', (error) => fail(reasonOf(error)));
+    request.end(call.body);
+  });
+}
+
+function parse(body: Buffer, url: URL): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    throw new UnreachableError(`Cannot read what ${url.host} answers: it is no JSON`);
+  }
+}
+
+function fieldsOf({ method, body, contentType, login }: Call): Record<string, string | number> {
+  const fields: Record<string, string | number> = {};
+  if (method === 'POST') fields['Content-Length'] = body?.length ?? 0;
+  if (contentType !== undefined) fields['Content-Type'] = contentType;
+  if (login !== undefined) {
+    const credentials = Buffer.from(`${login.user}:${login.password}`).toString('base64');
+    fields.Authorization = `Basic ${credentials}`;
+  }
+  return fields;
+}
+
+/** The error's words; several addresses that were tried have none of their own. */
+function reasonOf(error: Error): string {
+  if (error.message !== '') return error.message;
+  return error instanceof AggregateError
+    ? error.errors.map((each: Error) => each.message).join('; ')
+    : error.name;
+}

@@ -1,0 +1,95 @@
+/**
+ * Who the requests of a connection are from, where HTTP Basic is asked for. The credentials come with
+ * each request; those that are the same bytes as the connection's own that proved right are right, so
+ * nothing is computed again. The first of a connection and each failure have a line in the audit log.
+ */
+import type { Span } from '../base/span.ts';
+import { type AccessControl, readBasicField } from '../security/access-control.ts';
+import type { Verdict } from '../security/credentials.ts';
+import type { Grants } from '../security/permissions.ts';
+import type { RestHandler } from './rest-handler.ts';
+
+export class Login {
+  readonly #handler: RestHandler;
+  readonly #access: AccessControl;
+  /** The Authorization value that proved right last. */
+  #field: Buffer = Buffer.alloc(0);
+  #epoch = -1;
+  #grants: Grants | undefined;
+  /** For the audit log. */
+  #user = '';
+
+  constructor(handler: RestHandler, access: AccessControl) {
+    this.#handler = handler;
+    this.#access = access;
+  }
+
+  /** Has the request at hand done, at once or later, once it is known whose it is; or refuses it. */
+  enter(): void {
+    const field = this.#handler.exchange.request.authorization;
+    if (this.#grants !== undefined && this.#epoch === this.#access.epoch && this.#isSame(field)) {
+      this.#handler.work(this.#grants);
+    } else this.#check(field);
+  }
+
+  /** The user may not do what the request asks for. */
+  refuse(): void {
+    this.#fail(403, 'the user is not permitted to');
+  }
+
+  #check(field: Span): void {
+    const handler = this.#handler;
+    const login = readBasicField(field);
+    if (login === undefined) return this.#fail(401, 'it takes a user and a password');
+    this.#user = login.user.toString('utf8', 0, AUDITED_USER_BYTES_MAX);
+    const verdict = this.#access.check(login, handler.exchange.peerAddress);
+    if (!(verdict instanceof Promise)) return this.#decide(verdict, login.user);
+    handler.keepRequest();
+    handler.await(verdict, (later) => this.#decide(later, login.user));
+  }
+
+  #decide(verdict: Verdict, user: Buffer): void {
+    const { exchange } = this.#handler;
+    if (verdict.isRight) {
+      this.#field = exchange.request.authorization.toBuffer();
+      this.#epoch = this.#access.epoch;
+      this.#grants = this.#access.grantsOf(user, exchange.peerAddress);
+      this.#record(200);
+      return this.#handler.work(this.#grants);
+    }
+    if (verdict.retryAfterMs === 0) return this.#fail(401, 'user or password is wrong');
+    const seconds = Math.ceil(verdict.retryAfterMs / 1000);
+    this.#fail(
+      429,
+      `too many logins failed, try again in ${seconds} s`,
+      `Retry-After: ${seconds}\r\n`,
+    );
+  }
+
+  #fail(status: number, reason: string, fieldLines = ''): void {
+    const message = `Cannot ${this.#handler.describeRequest()}: ${reason}`;
+    if (this.#handler.exchange.request.authorization.length > 0) this.#record(status);
+    const lines = status === 401 ? `${CHALLENGE}${fieldLines}` : fieldLines;
+    this.#handler.exchange.respondFailure(status, message, lines);
+  }
+
+  #record(status: number): void {
+    const { exchange, services } = this.#handler;
+    const [user, address] = [this.#user, exchange.peerAddress];
+    services.audit.record({ user, address, action: this.#handler.describeRequest(), status });
+  }
+
+  /** In a time that depends on the length alone. */
+  #isSame({ bytes, start, length }: Span): boolean {
+    const own = this.#field;
+    if (length !== own.length) return false;
+    let difference = 0;
+    for (let index = 0; index < length; index++) {
+      difference |= (bytes[start + index] as number) ^ (own[index] as number);
+    }
+    return difference === 0;
+  }
+}
+
+const CHALLENGE = 'WWW-Authenticate: Basic realm="gridnode", charset="UTF-8"\r\n';
+const AUDITED_USER_BYTES_MAX = 128;

@@ -1,0 +1,65 @@
+/**
+ * HTTP Basic (RFC 7617) on the data paths and on what else reads without credentials in its body:
+ * reads the field, has a realm check it, and says what the user may do then.
+ */
+import type { Span } from '../base/span.ts';
+import type { Authenticator } from './authenticator.ts';
+import type { Verdict } from './credentials.ts';
+import { Grants, type Permission, type Principal } from './permissions.ts';
+
+export interface AccessRules {
+  readonly authenticator: Authenticator;
+  /** The realm's users by name. */
+  readonly users: ReadonlyMap<string, Principal>;
+  /** Undefined where none are configured: then every user may do everything. */
+  readonly permissions: readonly Permission[] | undefined;
+  /** Whether `health`, too, asks who it is. */
+  readonly coversHealth: boolean;
+}
+
+/** User and password of a Basic field. */
+export interface BasicLogin {
+  readonly user: Buffer;
+  readonly password: Buffer;
+}
+
+export class AccessControl {
+  #rules: AccessRules;
+  /** Rises when the rules change: who has logged in before does so again. */
+  epoch = 0;
+
+  constructor(rules: AccessRules) {
+    this.#rules = rules;
+  }
+
+  get coversHealth(): boolean {
+    return this.#rules.coversHealth;
+  }
+
+  replaceRules(rules: AccessRules): void {
+    this.#rules = rules;
+    this.epoch += 1;
+  }
+
+  check(login: BasicLogin, address: string): Verdict | Promise<Verdict> {
+    return this.#rules.authenticator.check({ ...login, address, isCountedByUser: true });
+  }
+
+  /** What a user who has logged in may do from that address. */
+  grantsOf(user: Buffer, address: string): Grants {
+    const { users, permissions } = this.#rules;
+    const name = user.toString();
+    return new Grants(users.get(name) ?? { name, roles: [] }, address, permissions);
+  }
+}
+
+/** Undefined where the field is missing, of another scheme or malformed. */
+export function readBasicField(field: Span): BasicLogin | undefined {
+  const text = field.bytes.toString('latin1', field.start, field.end);
+  const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2})$/i.exec(text)?.[1];
+  if (encoded === undefined) return undefined;
+  const decoded = Buffer.from(encoded, 'base64');
+  const colon = decoded.indexOf(0x3a);
+  if (colon < 0) return undefined;
+  return { user: decoded.subarray(0, colon), password: decoded.subarray(colon + 1) };
+}

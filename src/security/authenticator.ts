@@ -1,0 +1,178 @@
+/**
+ * Checks users and passwords of one realm. Hashes are computed on other threads, two at a time;
+ * equal credentials that are under way at once share one computation and count as one attempt;
+ * credentials that proved right are remembered under a keyed hash until the users change. Who fails
+ * too often waits (failure-throttle.ts), before anything is computed and also with the right
+ * password.
+ *
+ * An unknown user costs as much time as a known one.
+ */
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import type { Clock } from '../base/clock.ts';
+import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './credentials.ts';
+import { FailureThrottle } from './failure-throttle.ts';
+import {
+  isHashed,
+  isSameHashed,
+  isSamePlain,
+  parsePassword,
+  type StoredPassword,
+  unmatchedHash,
+} from './password.ts';
+
+const COMPUTATIONS_AT_ONCE = 2;
+/** Computations that may wait for one of those; who comes then has to try again. */
+const COMPUTATIONS_WAITING_MAX = 64;
+const REMEMBERED_MAX = 10_000;
+const RETRY_MS = 1000;
+
+export interface UserAccount {
+  readonly name: string;
+  /** In plain text or as a hash; see password.ts. */
+  readonly password: string;
+}
+
+export class Authenticator implements Credentials {
+  readonly #clock: Clock;
+  readonly #byAddress = new FailureThrottle();
+  readonly #byUser = new FailureThrottle();
+  readonly #key = randomBytes(32);
+  #passwords: ReadonlyMap<string, StoredPassword> = new Map();
+  /** Compared with in place of an unknown user's password. */
+  #stand: StoredPassword = { plain: randomBytes(32) };
+  /** Digests of credentials that proved right, the oldest first. */
+  #remembered = new Set<string>();
+  /** By digest. */
+  #comparisons = new Map<string, Promise<boolean>>();
+  /** By throttle key and digest. */
+  readonly #attempts = new Map<string, Promise<Verdict>>();
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Throws RangeError for a password hash that is none. */
+  constructor(users: readonly UserAccount[], clock: Clock) {
+    this.#clock = clock;
+    this.replaceUsers(users);
+  }
+
+  /** As the constructor; then nothing is remembered of the users before. */
+  replaceUsers(users: readonly UserAccount[]): void {
+    this.#passwords = new Map(
+      users.map(({ name, password }) => [exactly(Buffer.from(name)), parsePassword(password)]),
+    );
+    const hasHashes = [...this.#passwords.values()].some(isHashed);
+    this.#stand = hasHashes ? unmatchedHash() : { plain: randomBytes(32) };
+    this.#remembered = new Set();
+    this.#comparisons = new Map();
+  }
+
+  check(attempt: Attempt): Verdict | Promise<Verdict> {
+    const nowMs = this.#clock.now();
+    const throttle = this.#throttleOf(attempt, nowMs);
+    const key = throttle === this.#byUser ? userKey(attempt) : attempt.address;
+    const digest = this.#digest(attempt);
+    const shared = this.#attempts.get(`${digest} ${key}`);
+    if (shared !== undefined) return shared;
+    const waitMs = throttle.waitMs(key, nowMs);
+    if (waitMs > 0) return { isRight: false, retryAfterMs: waitMs };
+    if (this.#remembered.has(digest)) return RIGHT;
+    const stored = this.#passwords.get(exactly(attempt.user)) ?? this.#stand;
+    if (!isHashed(stored)) {
+      if (isSamePlain(stored, attempt.password)) return this.#remember(digest);
+      throttle.begin(key, nowMs);
+      return WRONG;
+    }
+    if (!this.#comparisons.has(digest) && this.#waiting.length >= COMPUTATIONS_WAITING_MAX) {
+      return { isRight: false, retryAfterMs: RETRY_MS };
+    }
+    throttle.begin(key, nowMs);
+    const verdict = this.#compare(digest, stored, attempt.password).then(
+      (isRight) => {
+        this.#attempts.delete(`${digest} ${key}`);
+        if (isRight) throttle.withdraw(key, nowMs);
+        return isRight ? RIGHT : WRONG;
+      },
+      (error: unknown) => {
+        this.#attempts.delete(`${digest} ${key}`);
+        throw error;
+      },
+    );
+    this.#attempts.set(`${digest} ${key}`, verdict);
+    return verdict;
+  }
+
+  /** Throttle keys and credentials that are remembered or under way. */
+  get size(): number {
+    const counted = this.#byAddress.size + this.#byUser.size;
+    return counted + this.#remembered.size + this.#attempts.size;
+  }
+
+  #throttleOf(attempt: Attempt, nowMs: number): FailureThrottle {
+    const hasRoom = attempt.isCountedByUser && this.#byUser.hasRoom(userKey(attempt), nowMs);
+    return hasRoom ? this.#byUser : this.#byAddress;
+  }
+
+  /** One computation for equal credentials, however many ask. */
+  #compare(digest: string, stored: StoredPassword, given: Buffer): Promise<boolean> {
+    const comparisons = this.#comparisons;
+    const underWay = comparisons.get(digest);
+    if (underWay !== undefined) return underWay;
+    const comparison = this.#computed(stored, Buffer.from(given)).then(
+      (isSame) => {
+        comparisons.delete(digest);
+        // Users that changed meanwhile have tables of their own: what was right may be no longer.
+        if (isSame && comparisons === this.#comparisons) this.#remember(digest);
+        return isSame;
+      },
+      (error: unknown) => {
+        comparisons.delete(digest);
+        throw error;
+      },
+    );
+    comparisons.set(digest, comparison);
+    return comparison;
+  }
+
+  async #computed(stored: StoredPassword, given: Buffer): Promise<boolean> {
+    if (!isHashed(stored)) return isSamePlain(stored, given);
+    if (this.#running >= COMPUTATIONS_AT_ONCE) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else {
+      this.#running += 1;
+    }
+    try {
+      return await isSameHashed(stored, given);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+
+  #remember(digest: string): Verdict {
+    if (this.#remembered.size >= REMEMBERED_MAX) {
+      this.#remembered.delete(this.#remembered.values().next().value ?? '');
+    }
+    this.#remembered.add(digest);
+    return RIGHT;
+  }
+
+  /** Of user and password; the user's length parts them. */
+  #digest({ user, password }: Attempt): string {
+    return createHmac('sha256', this.#key)
+      .update(`${user.length} `)
+      .update(user)
+      .update(password)
+      .digest('base64');
+  }
+}
+
+/** Of bounded length, whatever the name's. */
+function userKey({ address, user }: Attempt): string {
+  return `${address} ${createHash('sha256').update(user).digest('base64')}`;
+}
+
+/** Bytes as text, one character a byte: names are equal when their bytes are. */
+function exactly(bytes: Buffer): string {
+  return bytes.toString('latin1');
+}

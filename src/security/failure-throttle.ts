@@ -1,0 +1,69 @@
+/**
+ * Counts failed logins by key (an address, or an address and a user's name): five within ten seconds
+ * and the key has to wait until the oldest of them is ten seconds old. An attempt counts from its
+ * start, as failed, until it proves right.
+ *
+ * The table is bounded. A key is forgotten once its last failure is ten seconds old; a full table
+ * looks for such keys first and says then that it has no room.
+ */
+
+export const FAILURES_MAX = 5;
+export const WINDOW_MS = 10_000;
+const KEYS_MAX = 10_000;
+
+export class FailureThrottle {
+  readonly #keysMax: number;
+  /** Starts of the attempts that count, by key, the oldest first. Least recently used keys first. */
+  readonly #attempts = new Map<string, number[]>();
+
+  constructor(keysMax: number = KEYS_MAX) {
+    this.#keysMax = keysMax;
+  }
+
+  /** Milliseconds that the key has to wait before it may try; 0: it may now. */
+  waitMs(key: string, nowMs: number): number {
+    const starts = this.#attempts.get(key);
+    if (starts === undefined) return 0;
+    dropOld(starts, nowMs);
+    const oldest = starts[0];
+    if (oldest === undefined) this.#attempts.delete(key);
+    return oldest === undefined || starts.length < FAILURES_MAX ? 0 : oldest + WINDOW_MS - nowMs;
+  }
+
+  /** Whether an attempt of the key can be counted. */
+  hasRoom(key: string, nowMs: number): boolean {
+    if (this.#attempts.size < this.#keysMax || this.#attempts.has(key)) return true;
+    for (const [old, starts] of this.#attempts) {
+      dropOld(starts, nowMs);
+      if (starts.length > 0) break;
+      this.#attempts.delete(old);
+    }
+    return this.#attempts.size < this.#keysMax;
+  }
+
+  /** Counts an attempt; without room, in place of the key that was used least recently. */
+  begin(key: string, nowMs: number): void {
+    const starts = this.#attempts.get(key) ?? [];
+    if (!this.hasRoom(key, nowMs)) this.#attempts.delete(this.#attempts.keys().next().value ?? '');
+    starts.push(nowMs);
+    this.#attempts.delete(key);
+    this.#attempts.set(key, starts);
+  }
+
+  /** The attempt that began then has proved right. */
+  withdraw(key: string, startMs: number): void {
+    const starts = this.#attempts.get(key) ?? [];
+    const at = starts.indexOf(startMs);
+    if (at !== -1) starts.splice(at, 1);
+    if (starts.length === 0) this.#attempts.delete(key);
+  }
+
+  /** Keys that are remembered. */
+  get size(): number {
+    return this.#attempts.size;
+  }
+}
+
+function dropOld(starts: number[], nowMs: number): void {
+  while (starts[0] !== undefined && starts[0] + WINDOW_MS <= nowMs) starts.shift();
+}

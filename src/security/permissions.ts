@@ -1,0 +1,101 @@
+/**
+ * What users may do with maps and queues: permissions of the configuration, by user or role, by
+ * address and by the name's pattern. Where none are configured, every user may do everything; where
+ * any are, only what one of them grants.
+ */
+import { NamePattern } from '../base/name-pattern.ts';
+import type { Span } from '../base/span.ts';
+
+/** Names of actions beside `all`; what has no meaning here grants nothing. */
+const ACTION_BITS: Readonly<Record<string, number>> = {
+  read: 1,
+  put: 2,
+  add: 4,
+  remove: 8,
+  all: 15,
+};
+
+export const READ = 1;
+export const PUT = 2;
+export const ADD = 4;
+export const REMOVE = 8;
+
+export const MAP = 0;
+export const QUEUE = 1;
+export type Kind = typeof MAP | typeof QUEUE;
+
+export interface Permission {
+  readonly kind: 'map' | 'queue' | 'all';
+  /** Of maps or queues; `*` for any text. */
+  readonly name: string;
+  /** A user or a role; `*` for any text. */
+  readonly principal: string;
+  /** Whether it holds for a client at that address. */
+  holdsAt(address: string): boolean;
+  readonly actions: readonly string[];
+}
+
+export interface Principal {
+  readonly name: string;
+  readonly roles: readonly string[];
+}
+
+interface Grant {
+  readonly pattern: NamePattern;
+  readonly actions: number;
+}
+
+/** What one user may do from one address. Remembers the name asked about last. */
+export class Grants {
+  readonly #byKind: readonly (readonly Grant[])[];
+  readonly #everything: boolean;
+  #lastKind: Kind | undefined;
+  #lastName: Buffer = Buffer.alloc(0);
+  #lastActions = 0;
+
+  /** `permissions`: undefined where none are configured. */
+  constructor(principal: Principal, address: string, permissions?: readonly Permission[]) {
+    this.#everything = permissions === undefined;
+    const names = [principal.name, ...principal.roles].map((name) =>
+      Buffer.from(name).toString('latin1'),
+    );
+    const own = (permissions ?? []).filter((permission) => {
+      const pattern = new NamePattern(permission.principal);
+      return names.some((name) => pattern.matches(name)) && permission.holdsAt(address);
+    });
+    this.#byKind = (['map', 'queue'] as const).map((kind) =>
+      own.filter((each) => each.kind === kind || each.kind === 'all').map(grantOf),
+    );
+  }
+
+  /** Whether `action`, one bit, is allowed on the map or queue of that name. */
+  allow(kind: Kind, name: Span, action: number): boolean {
+    if (this.#everything) return true;
+    if (kind !== this.#lastKind || !isSame(name, this.#lastName)) this.#look(kind, name.toBuffer());
+    return (this.#lastActions & action) !== 0;
+  }
+
+  #look(kind: Kind, name: Buffer): void {
+    const text = name.toString('latin1');
+    this.#lastKind = kind;
+    this.#lastName = name;
+    this.#lastActions = 0;
+    for (const { pattern, actions } of this.#byKind[kind] ?? []) {
+      if (pattern.matches(text)) this.#lastActions |= actions;
+    }
+  }
+}
+
+function grantOf({ kind, name, actions }: Permission): Grant {
+  if (kind === 'all') return { pattern: new NamePattern('*'), actions: ACTION_BITS.all ?? 0 };
+  const bits = actions.reduce((sum, action) => sum | (ACTION_BITS[action] ?? 0), 0);
+  return { pattern: new NamePattern(name), actions: bits };
+}
+
+function isSame({ bytes, start, length }: Span, other: Buffer): boolean {
+  if (length !== other.length) return false;
+  for (let index = 0; index < length; index++) {
+    if (bytes[start + index] !== other[index]) return false;
+  }
+  return true;
+}

@@ -1,0 +1,48 @@
+/**
+ * The audit log: a line for each attempt to administer the member, to log in or to do what the user
+ * may not: who, from where, what, and what came of it; never a password or a value. A stream of its
+ * own beside the log, which log levels do not touch.
+ */
+import { type DestinationStream, destination, pino, stdTimeFunctions } from 'pino';
+
+const STANDARD_OUTPUT = 1;
+
+export interface AuditEntry {
+  /** As given, right or wrong; undefined where none was given. */
+  readonly user: string | undefined;
+  /** The peer's address. */
+  readonly address: string;
+  /** Method and path. */
+  readonly action: string;
+  /** HTTP status of the answer. */
+  readonly status: number;
+}
+
+export interface Audit {
+  record(entry: AuditEntry): void;
+}
+
+/** A line of JSON each, written before the call returns. */
+export function openAudit(
+  stream: DestinationStream = destination({ fd: STANDARD_OUTPUT, sync: true }),
+): Audit {
+  const options = {
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: () => ({ level: 'audit' }) },
+  };
+  const log = pino(options, stream);
+  return {
+    record({ user, address, action, status }) {
+      const result = status < 400 ? 'done' : (RESULTS.get(status) ?? 'failed');
+      log.info({ result, user, address, action, status });
+    },
+  };
+}
+
+/** Only these say something of who asked; any other failure is one of the work. */
+const RESULTS = new Map([
+  [401, 'unauthenticated'],
+  [403, 'refused'],
+  [429, 'throttled'],
+]);
