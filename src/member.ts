@@ -9,6 +9,7 @@ import { publicAddress } from './cluster/address.ts';
 import { License } from './cluster/license.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
+import { matchingAddress } from './config/interface-pattern.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { MEMORY_SHARE } from './config/settings.ts';
 import { EmbeddedEngine } from './engine/embedded/engine.ts';
@@ -24,7 +25,7 @@ import { RestApplication } from './rest/rest-application.ts';
 import type { RestHandler } from './rest/rest-handler.ts';
 import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
-import { ClusterNameCredentials } from './security/credentials.ts';
+import { MemberSecurity } from './security/member-security.ts';
 import { openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 import { LogLevelControl } from './telemetry/log-level-control.ts';
@@ -74,6 +75,11 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
   });
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
+  const security = new MemberSecurity({
+    ...config,
+    clock,
+    matchesAddress: (patterns, address) => matchingAddress(patterns, [address]) !== undefined,
+  });
   const waiting = new Set<RestHandler>();
   cluster.onPassive = () => {
     for (const handler of waiting) handler.endWait();
@@ -92,8 +98,8 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     groups,
     router,
     decoder: new PercentDecoder(config.targetBytesMax),
-    access: undefined,
-    credentials: new ClusterNameCredentials(config.clusterName),
+    access: security.access,
+    credentials: security.credentials,
     audit: openAudit(),
     logLevel,
     license: new License(),
@@ -123,6 +129,7 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     async reload(changed) {
       const files = tlsFilesOf(changed);
       if (tls !== undefined && files !== undefined) server.renewTls(await readTlsFiles(files));
+      security.replace(changed.security);
       groups.set(changed.restEnabled, changed.endpointGroups);
       logLevel.configure(changed.logLevel);
     },

@@ -17,14 +17,21 @@ interface Options {
   readonly password?: string;
   readonly coversHealth?: boolean;
   readonly permissions?: readonly Permission[];
+  readonly prefersGrant?: boolean;
 }
 
-function member({ password = 'sésame:1', coversHealth = false, permissions }: Options = {}) {
+function member({
+  password = 'sésame:1',
+  coversHealth = false,
+  permissions,
+  prefersGrant = false,
+}: Options = {}) {
   const clock = new FakeClock();
   const rules = {
     authenticator: new Authenticator([{ name: 'ann', password }], clock),
     users: new Map([['ann', { name: 'ann', roles: ['writer'] }]]),
     permissions,
+    prefersGrant,
     coversHealth,
   };
   const access = new AccessControl(rules);
@@ -76,10 +83,10 @@ test('a data path serves a user who has logged in, and only that user’s own by
   assert.deepEqual(
     audited.map(({ user, action, status }) => `${user} ${action} ${status}`),
     [
-      'ann POST /grid/rest/maps/m/k 200',
+      'ann log in 200',
       'ann GET /grid/rest/maps/m/k 401',
       'bob GET /grid/rest/maps/m/k 401',
-      'ann GET /grid/rest/maps/m/k 200',
+      'ann log in 200',
     ],
   );
   assert.ok(!JSON.stringify(audited).includes('wrong'));
@@ -149,21 +156,24 @@ test('health takes a login only where that is asked for, live and ready never', 
   }
 });
 
+function permission(
+  kind: 'map' | 'queue',
+  name: string,
+  principal: string,
+  actions: readonly string[],
+  { holds = true, isDenial = false } = {},
+): Permission {
+  return { kind, name, principal, actions, isDenial, holdsAt: () => holds };
+}
+
 test('permissions limit a user to the actions granted on names that match', async () => {
-  const everywhere = () => true;
   const { ask, audited } = member({
     permissions: [
-      { kind: 'map', name: 'orders-*', principal: 'writer', holdsAt: everywhere, actions: ['put'] },
-      {
-        kind: 'map',
-        name: '*',
-        principal: 'a*n',
-        holdsAt: everywhere,
-        actions: ['read', 'create'],
-      },
-      { kind: 'map', name: 'gone', principal: 'ann', holdsAt: () => false, actions: ['all'] },
-      { kind: 'map', name: 'bobs', principal: 'bob', holdsAt: everywhere, actions: ['all'] },
-      { kind: 'queue', name: 'jobs', principal: 'ann', holdsAt: everywhere, actions: ['add'] },
+      permission('map', 'orders-*', 'writer', ['put']),
+      permission('map', '*', 'a*n', ['read', 'create']),
+      permission('map', 'gone', 'ann', ['all'], { holds: false }),
+      permission('map', 'bobs', 'bob', ['all']),
+      permission('queue', 'jobs', 'ann', ['add']),
     ],
   });
   const allowed: readonly (readonly [string, string, number])[] = [
@@ -200,3 +210,18 @@ test('a change of the rules asks everybody to log in again', async () => {
   assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 401);
   assert.equal((await ask('GET', 'rest/maps/m/k', 'ann:other')).status, 204);
 });
+
+for (const prefersGrant of [false, true]) {
+  test(`what one permission denies another ${prefersGrant ? 'grants' : 'does not grant'}`, async () => {
+    const { ask } = member({
+      prefersGrant,
+      permissions: [
+        permission('map', '*', 'ann', ['all']),
+        permission('map', 'secret', '*', ['read'], { isDenial: true }),
+      ],
+    });
+    assert.equal((await ask('POST', 'rest/maps/secret/k', ANN, 'v')).status, 200);
+    assert.equal((await ask('GET', 'rest/maps/secret/k', ANN)).status, prefersGrant ? 200 : 403);
+    assert.equal((await ask('GET', 'rest/maps/other/k', ANN)).status, 204);
+  });
+}

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  hashPassword,
-  isHashed,
-  isSameHashed,
-  isSamePlain,
-  parsePassword,
-} from '../../src/security/password.ts';
+import { isHashed, parsePassword } from '../../src/base/stored-password.ts';
+import { hashPassword, isSameHashed, isSamePlain } from '../../src/security/password.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 

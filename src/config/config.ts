@@ -3,6 +3,7 @@
  * the order of rising weight, each as a list of assignments; the last word on a setting counts.
  * Every assignment is checked, also one that a later one outweighs.
  */
+import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import type { NamedSetting, Setting } from './setting.ts';
 import { SETTINGS, type SettingKey, type Settings } from './settings.ts';
 
@@ -45,6 +46,7 @@ type Values = { readonly [Key in SettingKey]: ValueOf<Settings[Key]> };
 export interface Config extends Values {
   /** By path, with free names filled in; by flag for a setting without a path. */
   readonly sources: ReadonlyMap<string, Source>;
+  readonly security: SecurityConfig;
 }
 
 const DEFAULT: Source = { kind: 'default', name: '' };
@@ -60,7 +62,10 @@ export function resolveConfig(assignments: readonly Assignment[]): Config {
 }
 
 /** The configuration, and everything that is wrong with what it was made of. */
-export function weighConfig(assignments: readonly Assignment[]): {
+export function weighConfig(
+  assignments: readonly Assignment[],
+  security: SecurityConfig = NO_SECURITY,
+): {
   readonly config: Config;
   readonly faults: readonly Error[];
 } {
@@ -87,7 +92,7 @@ export function weighConfig(assignments: readonly Assignment[]): {
     else values[assignment.key] = parsed.value;
     sources.set(placeOf(row, name), assignment.source);
   }
-  const config = { ...values, sources } as unknown as Config;
+  const config = { ...values, sources, security } as unknown as Config;
   return { config, faults: faults.length > 0 ? faults : contradictions(config) };
 }
 
@@ -97,6 +102,7 @@ function contradictions(config: Config): Error[] {
     ...lonely(config, 'tlsCertificate', 'tlsKey'),
     ...lonely(config, 'tlsKey', 'tlsCertificate'),
     ...(config.tlsKeyStore === undefined ? lonely(config, 'tlsClientCa', 'tlsCertificate') : []),
+    ...authenticationFaults(config),
   ];
   if (bodyBytesMax > inFlightBytesMax) {
     const said = ({ path = '' }: Row): string => sources.get(path)?.name || path;
@@ -106,6 +112,15 @@ function contradictions(config: Config): Error[] {
     faults.push(new RangeError(message));
   }
   return faults;
+}
+
+/** Nobody could log in. */
+function authenticationFaults({ authentication, security, sources }: Config): Error[] {
+  if (authentication === 'none' || security.isEnabled) return [];
+  const path = SETTINGS.authentication.path ?? '';
+  const { kind, name } = sources.get(path) ?? DEFAULT;
+  const subject = kind === 'file' ? `${name}: Cannot use ${path}` : `Cannot use ${name}`;
+  return [new TypeError(`${subject} "${authentication}": security.enabled is not true`)];
 }
 
 /** A setting that means nothing without another. */

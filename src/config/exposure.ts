@@ -1,6 +1,7 @@
 /** Warns of what strangers could reach: groups that change something, without credentials. */
 import { isLoopback } from '../base/loopback.ts';
 import type { Config } from './config.ts';
+import type { EndpointGroup } from './endpoint-group.ts';
 
 export function exposureWarnings(config: Config): string[] {
   const isHostGiven = config.sources.get('--host')?.kind !== 'default';
@@ -8,13 +9,16 @@ export function exposureWarnings(config: Config): string[] {
     config.interfacesEnabled && !isHostGiven
       ? config.interfaces.every(isLoopback)
       : isLoopback(config.host);
+  const isCovered = (group: EndpointGroup) =>
+    group === 'DATA' ? config.authentication !== 'none' : config.security.isEnabled;
   const groups = [...config.endpointGroups]
-    .filter(([group, isEnabled]) => isEnabled && !HARMLESS.has(group))
+    .filter(([group, isEnabled]) => isEnabled && !HARMLESS.has(group) && !isCovered(group))
     .map(([group]) => group);
   if (isInside || !config.restEnabled || groups.length === 0) return [];
   return [
     `Can be reached from outside without credentials: ${groups.join(', ')}; ` +
-      'network.interfaces or --host narrows the address',
+      'network.interfaces or --host narrows the address; security.enabled and ' +
+      'network.rest-api.authentication ask who it is',
   ];
 }
 

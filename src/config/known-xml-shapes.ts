@@ -75,10 +75,10 @@ export const KNOWN_XML_SHAPES = `
  whitelist: &blacklist
 &blacklist: class=s package=s prefix=s
 &permission-of-all: @principal=s @deny=b
- endpoints: endpoint=s
+ endpoints: endpoint>[]=s
 &permission: @principal=s @deny=b @name=s
- endpoints: endpoint=s
- actions: action=%action
+ endpoints: endpoint>[]=s
+ actions: action>[]=%action
 &ldap: skip-identity=b skip-endpoint=b skip-role=b url=s socket-factory-class-name=s parse-dn=b
  + role-context=s role-filter=s role-mapping-attribute=s
  + role-mapping-mode=attribute|direct|reverse role-name-attribute=s role-recursion-max-depth=i

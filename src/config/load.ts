@@ -20,6 +20,7 @@ import { exposureWarnings } from './exposure.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { realmProblems } from './realms.ts';
 import { type Effective, isOn, type Refusal, refusalsOf } from './refusals.ts';
+import { readSecurity } from './security.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 import { formatProblem, type NamedBlock, pathOf, type Statement } from './statements.ts';
 import { NO_CERTIFICATE, readTls } from './tls.ts';
@@ -66,20 +67,25 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   const fromEnvironment = await readVariables(request.environment);
   const stated = [...(file?.statements ?? []), ...fromEnvironment.statements];
   const { statements, warnings } = translateAdvancedNetwork(stated);
-  const reading = interpret([...statements, ...emptyBlocks(file)]);
+  const secured = readSecurity(statements);
+  const reading = interpret([...statements, ...emptyBlocks(file)], secured.used);
   const blocks = file === undefined ? [] : assignmentsOfBlocks(file.blocks);
-  const { config, faults } = weighConfig([
-    ...(file === undefined ? [] : FILE_DEFAULTS),
-    ...blocks,
-    ...reading.deprecated,
-    ...reading.assignments,
-    ...request.flags,
-  ]);
+  const { config, faults } = weighConfig(
+    [
+      ...(file === undefined ? [] : FILE_DEFAULTS),
+      ...blocks,
+      ...reading.deprecated,
+      ...reading.assignments,
+      ...request.flags,
+    ],
+    secured.security,
+  );
   const problems = [
     ...(file?.problems ?? []),
     ...reading.problems,
     ...(file === undefined ? [] : nameProblems(file.blocks)),
     ...realmProblems(statements),
+    ...secured.problems,
     ...(config.failIfValueMissing ? unsetProblems(file) : []),
   ];
   if (problems.length > 0 || faults.length > 0) {
@@ -179,7 +185,8 @@ interface Interpretation {
   readonly refused: RefusedSetting[];
 }
 
-function interpret(statements: readonly Statement[]): Interpretation {
+/** `used`: statements that are understood already. */
+function interpret(statements: readonly Statement[], used: ReadonlySet<Statement>): Interpretation {
   const effective: Effective = new Map(statements.map((each) => [pathOf(each.path), each]));
   const assignments: Assignment[] = [];
   const deprecated: Assignment[] = [];
@@ -201,7 +208,8 @@ function interpret(statements: readonly Statement[]): Interpretation {
     } else {
       const problem = typeProblem(statement);
       if (problem !== undefined) problems.push(problem);
-      if (pathOf(statement.path) !== 'advanced-network.enabled') unused.push(statement);
+      if (pathOf(statement.path) === 'advanced-network.enabled' || used.has(statement)) continue;
+      unused.push(statement);
     }
   }
   const refusals = [...refusalsOf(effective), ...tls.refusals];

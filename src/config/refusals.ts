@@ -17,11 +17,6 @@ const REST_ENDPOINT = 'advanced-network.rest-server-socket-endpoint-config';
 
 /** Why each of these cannot be on. */
 const SWITCHES: Readonly<Record<string, string>> = {
-  'security.enabled':
-    'users and their rights are not checked here; put a proxy that checks them in front, ' +
-    'and set this to false',
-  'auditlog.enabled':
-    'no audit log is written here; log in a proxy in front, and set this to false',
   'persistence.enabled': 'data is kept in memory only; set this to false if that will do',
   'hot-restart-persistence.enabled':
     'data is kept in memory only; set this to false if that will do',
@@ -47,6 +42,17 @@ const SWITCHES: Readonly<Record<string, string>> = {
   ),
 };
 
+const NO_CLASSES = 'no class can be loaded here that decides about access; ';
+
+/** What security rests on where it is on, and cannot here. */
+const SECURITY_CLASSES: ReadonlyMap<string, string> = new Map(
+  [
+    'security.client-permission-policy.class-name',
+    'security.security-interceptors.[]',
+    'security.realms.[].access-control-service.factory-class-name',
+  ].map((pattern) => [pattern, `${NO_CLASSES}write what it grants below client-permissions`]),
+);
+
 /** A replacer of this class does what is done here anyway. */
 const PROPERTY_REPLACER = 'com.hazelcast.config.replacer.PropertyReplacer';
 const REALM_KIND = /^security\.realms\.\[\]\.(authentication)\.([a-zA-Z-]+|\{name\})(\.|$)/;
@@ -68,6 +74,8 @@ export function refusalsOf(effective: Effective): Refusal[] {
         reason: `realms of kind ${seen} are not known here; write the users below authentication.simple`,
       });
     }
+    const lost = SECURITY_CLASSES.get(pattern);
+    if (isSecurityOn && lost !== undefined) refusals.push({ statement, reason: lost });
     const isReplacer = pattern === 'config-replacers.replacers.[].class-name';
     if (
       (isReplacer || pattern === 'config-replacers.replacer.class-name') &&

@@ -44,6 +44,9 @@ export const MEMORY_SHARE = 0.7;
 /** A 32-bit integer in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;
 const MAP_SECONDS_MAX = 2_147_483_647;
+const AUTHENTICATIONS = ['none', 'basic', 'basic-all'] as const;
+
+export type Authentication = (typeof AUTHENTICATIONS)[number];
 
 export const SETTINGS = {
   host: textSetting({
@@ -195,6 +198,15 @@ export const SETTINGS = {
     about: 'Whether anything is served; --enable-group does this, too',
     fallback: true,
     fallbackText: 'true, and false with a configuration file',
+  }),
+  authentication: wordSetting<Authentication>({
+    path: 'network.rest-api.authentication',
+    about:
+      'Whether maps, queues and what else reads without credentials in its body ask for a user by ' +
+      'HTTP Basic; basic-all: health, too, but for live and ready',
+    fallback: 'none',
+    expects: 'one of none, basic, basic-all',
+    read: (text) => AUTHENTICATIONS.find((word) => word === text.toLowerCase()),
   }),
   endpointGroups: {
     path: 'network.rest-api.endpoint-groups.{name}.enabled',

@@ -54,7 +54,7 @@ export class Login {
       this.#field = exchange.request.authorization.toBuffer();
       this.#epoch = this.#access.epoch;
       this.#grants = this.#access.grantsOf(user, exchange.peerAddress);
-      this.#record(200);
+      this.#record(200, 'log in');
       return this.#handler.work(this.#grants);
     }
     if (verdict.retryAfterMs === 0) return this.#fail(401, 'user or password is wrong');
@@ -73,10 +73,10 @@ export class Login {
     this.#handler.exchange.respondFailure(status, message, lines);
   }
 
-  #record(status: number): void {
+  #record(status: number, action = this.#handler.describeRequest()): void {
     const { exchange, services } = this.#handler;
     const [user, address] = [this.#user, exchange.peerAddress];
-    services.audit.record({ user, address, action: this.#handler.describeRequest(), status });
+    services.audit.record({ user, address, action, status });
   }
 
   /** In a time that depends on the length alone. */

@@ -13,6 +13,8 @@ export interface AccessRules {
   readonly users: ReadonlyMap<string, Principal>;
   /** Undefined where none are configured: then every user may do everything. */
   readonly permissions: readonly Permission[] | undefined;
+  /** Whether what a permission grants stands above what another takes away. */
+  readonly prefersGrant: boolean;
   /** Whether `health`, too, asks who it is. */
   readonly coversHealth: boolean;
 }
@@ -47,9 +49,9 @@ export class AccessControl {
 
   /** What a user who has logged in may do from that address. */
   grantsOf(user: Buffer, address: string): Grants {
-    const { users, permissions } = this.#rules;
+    const { users, permissions, prefersGrant } = this.#rules;
     const name = user.toString();
-    return new Grants(users.get(name) ?? { name, roles: [] }, address, permissions);
+    return new Grants(users.get(name) ?? { name, roles: [] }, address, permissions, prefersGrant);
   }
 }
 

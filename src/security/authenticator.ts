@@ -9,16 +9,10 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
+import { isHashed, parsePassword, type StoredPassword } from '../base/stored-password.ts';
 import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './credentials.ts';
 import { FailureThrottle } from './failure-throttle.ts';
-import {
-  isHashed,
-  isSameHashed,
-  isSamePlain,
-  parsePassword,
-  type StoredPassword,
-  unmatchedHash,
-} from './password.ts';
+import { isSameHashed, isSamePlain, unmatchedHash } from './password.ts';
 
 const COMPUTATIONS_AT_ONCE = 2;
 /** Computations that may wait for one of those; who comes then has to try again. */

@@ -2,7 +2,8 @@
  * Who may do what needs credentials: one seam for security off, where the cluster's name is what
  * authenticates, and on, where a realm's users do (authenticator.ts).
  */
-import { isSamePlain, type PlainPassword } from './password.ts';
+import type { PlainPassword } from '../base/stored-password.ts';
+import { isSamePlain } from './password.ts';
 
 export interface Attempt {
   /** The peer's address. */

@@ -1,7 +1,7 @@
 /**
  * What users may do with maps and queues: permissions of the configuration, by user or role, by
  * address and by the name's pattern. Where none are configured, every user may do everything; where
- * any are, only what one of them grants.
+ * any are, only what one of them grants and none takes away.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
@@ -33,6 +33,8 @@ export interface Permission {
   /** Whether it holds for a client at that address. */
   holdsAt(address: string): boolean;
   readonly actions: readonly string[];
+  /** Whether it takes the actions away instead. */
+  readonly isDenial: boolean;
 }
 
 export interface Principal {
@@ -43,19 +45,27 @@ export interface Principal {
 interface Grant {
   readonly pattern: NamePattern;
   readonly actions: number;
+  readonly isDenial: boolean;
 }
 
 /** What one user may do from one address. Remembers the name asked about last. */
 export class Grants {
   readonly #byKind: readonly (readonly Grant[])[];
   readonly #everything: boolean;
+  readonly #prefersGrant: boolean;
   #lastKind: Kind | undefined;
   #lastName: Buffer = Buffer.alloc(0);
   #lastActions = 0;
 
   /** `permissions`: undefined where none are configured. */
-  constructor(principal: Principal, address: string, permissions?: readonly Permission[]) {
+  constructor(
+    principal: Principal,
+    address: string,
+    permissions: readonly Permission[] | undefined,
+    prefersGrant: boolean,
+  ) {
     this.#everything = permissions === undefined;
+    this.#prefersGrant = prefersGrant;
     const names = [principal.name, ...principal.roles].map((name) =>
       Buffer.from(name).toString('latin1'),
     );
@@ -79,17 +89,22 @@ export class Grants {
     const text = name.toString('latin1');
     this.#lastKind = kind;
     this.#lastName = name;
-    this.#lastActions = 0;
-    for (const { pattern, actions } of this.#byKind[kind] ?? []) {
-      if (pattern.matches(text)) this.#lastActions |= actions;
+    let [granted, denied] = [0, 0];
+    for (const { pattern, actions, isDenial } of this.#byKind[kind] ?? []) {
+      if (!pattern.matches(text)) continue;
+      if (isDenial) denied |= actions;
+      else granted |= actions;
     }
+    this.#lastActions = this.#prefersGrant ? granted : granted & ~denied;
   }
 }
 
-function grantOf({ kind, name, actions }: Permission): Grant {
-  if (kind === 'all') return { pattern: new NamePattern('*'), actions: ACTION_BITS.all ?? 0 };
+function grantOf({ kind, name, actions, isDenial }: Permission): Grant {
+  if (kind === 'all') {
+    return { pattern: new NamePattern('*'), actions: ACTION_BITS.all ?? 0, isDenial };
+  }
   const bits = actions.reduce((sum, action) => sum | (ACTION_BITS[action] ?? 0), 0);
-  return { pattern: new NamePattern(name), actions: bits };
+  return { pattern: new NamePattern(name), actions: bits, isDenial };
 }
 
 function isSame({ bytes, start, length }: Span, other: Buffer): boolean {

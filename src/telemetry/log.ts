@@ -19,11 +19,6 @@ export async function openLog(level: LogLevel): Promise<Log> {
   return createLog(level, pretty({ destination: STANDARD_OUTPUT, sync: true, colorize: true }));
 }
 
-/** From now on so much is logged. */
-export function setLogLevel(log: Log, level: LogLevel): void {
-  log.level = LOG_LEVELS[level];
-}
-
 /** A log into any stream. */
 export function createLog(level: LogLevel, stream: DestinationStream): Log {
   const options = {

@@ -1,0 +1,140 @@
+/** What files say of security: realms, their users, permissions; and what is wrong with it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigFault, refusalText } from '../../src/config/load.ts';
+import { load } from './documents.ts';
+
+const YAML = `
+grid:
+  security:
+    enabled: true
+    realms:
+      - name: members
+        authentication:
+          simple:
+            users:
+              - {username: admin, password: 'p&w é', roles: [root]}
+        identity: {username-password: {username: a, password: b}}
+      - name: clients
+        authentication:
+          simple:
+            users:
+              - {username: ann, password: secret, roles: [writer]}
+    member-authentication: {realm: members}
+    client-authentication: {realm: clients}
+    client-permissions:
+      map:
+        - {name: 'orders-*', principal: writer, endpoints: ['127.0.0.*'], actions: [put, read]}
+      queue:
+        - name: jobs
+          principal: '*'
+          actions: [all]
+  network:
+    rest-api:
+      enabled: true
+      authentication: basic
+      endpoint-groups: {DATA: {enabled: true}, CLUSTER_WRITE: {enabled: true}}
+`;
+
+const XML = `
+<grid>
+  <security enabled="true">
+    <realms>
+      <realm name="members"><authentication><simple><user username="admin" password="p&amp;w é"><role>root</role></user></simple></authentication>
+        <identity><username-password username="a" password="b"/></identity></realm>
+      <realm name="clients"><authentication><simple><user username="ann" password="secret"><role>writer</role></user></simple></authentication></realm>
+    </realms>
+    <member-authentication realm="members"/>
+    <client-authentication realm="clients"/>
+    <client-permissions>
+      <map-permission name="orders-*" principal="writer"><endpoints><endpoint>127.0.0.*</endpoint></endpoints><actions><action>put</action><action>read</action></actions></map-permission>
+      <queue-permission name="jobs" principal="*"><actions><action>all</action></actions></queue-permission>
+    </client-permissions>
+  </security>
+  <network><rest-api enabled="true" authentication="basic"><endpoint-group name="DATA" enabled="true"/><endpoint-group name="CLUSTER_WRITE" enabled="true"/></rest-api></network>
+</grid>
+`;
+
+for (const [name, text] of [
+  ['security.yaml', YAML],
+  ['security.xml', XML],
+] as const) {
+  test(`${name} gives each realm its users, and the permissions`, async () => {
+    const { config, warnings, refused } = await load(name, text);
+    assert.deepEqual(config.security, {
+      isEnabled: true,
+      memberUsers: [{ name: 'admin', password: 'p&w é', roles: ['root'] }],
+      clientUsers: [{ name: 'ann', password: 'secret', roles: ['writer'] }],
+      permissions: [
+        {
+          kind: 'map',
+          name: 'orders-*',
+          principal: 'writer',
+          endpoints: ['127.0.0.*'],
+          actions: ['put', 'read'],
+          isDenial: false,
+        },
+        {
+          kind: 'queue',
+          name: 'jobs',
+          principal: '*',
+          endpoints: [],
+          actions: ['all'],
+          isDenial: false,
+        },
+      ],
+      prefersGrant: false,
+    });
+    assert.equal(config.authentication, 'basic');
+    assert.deepEqual([warnings, refused], [[], []]);
+  });
+}
+
+test('security off is no security, and says nothing of groups that are reached from outside', async () => {
+  const { config, warnings } = await load(
+    'off.yaml',
+    YAML.replace('true', 'false').replace(/^ +authentication: basic\n/m, ''),
+  );
+  assert.equal(config.security.isEnabled, false);
+  assert.match(warnings.join('\n'), /without credentials: CLUSTER_WRITE, DATA/);
+});
+
+const SECURED = 'grid:\n  security:\n    enabled: true\n';
+const REALM = `${SECURED}    member-authentication: {realm: r}\n    realms:\n      - name: r\n`;
+const USERS = `${REALM}        authentication: {simple: {users: `;
+const faults: readonly (readonly [string, string, string, RegExp])[] = [
+  ['no realm', SECURED, '3:14', /member-authentication\.realm is not given/],
+  ['no password', `${USERS}[{username: u}]}}\n`, '7:54', /user "u" of realm "r": no password/],
+  ['no user name', `${USERS}[{password: u}]}}\n`, '7:54', /user of realm "r": no username/],
+  [
+    'a broken hash',
+    `${USERS}[{username: u, password: scrypt$3$8$1$x$y}]}}\n`,
+    '7:67',
+    /password hash: its first number/,
+  ],
+  [
+    'nobody to log in',
+    'grid:\n  network: {rest-api: {authentication: basic}}\n',
+    '2:40',
+    /network\.rest-api\.authentication "basic": security\.enabled is not true/,
+  ],
+];
+for (const [name, text, place, message] of faults) {
+  test(`security with ${name} is refused, with its place`, async () => {
+    await assert.rejects(load('fault.yaml', text), (error) => {
+      assert.ok(error instanceof ConfigFault);
+      assert.equal(error.problems.length, 1, error.message);
+      assert.match(error.message, new RegExp(`fault\\.yaml:${place}: Cannot use`));
+      assert.match(error.message, message);
+      return true;
+    });
+  });
+}
+
+test('what decides about access in classes is refused while security is on', async () => {
+  const text = `${REALM}        access-control-service: {factory-class-name: a.B}\n`;
+  const { refused } = await load('class.yaml', text);
+  assert.match(refused.map(refusalText).join(), /access-control-service.*client-permissions/);
+  const off = await load('class.yaml', text.replace('true', 'false'));
+  assert.deepEqual(off.refused, []);
+});
