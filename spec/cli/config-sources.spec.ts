@@ -116,10 +116,10 @@ describe('gridnode config', () => {
   it('prints why serve refuses, and goes on', async () => {
     const file = writeConfig('refused.yaml', 'grid:\n  security:\n    enabled: true\n');
     const { settings } = await explained(['--config', file]);
-    assert.match(settings['security.enabled']?.refused ?? '', /proxy/);
+    assert.match(settings['security.enabled']?.refused ?? '', /member-authentication/);
     const { code, errors } = await run(['serve', '--port', '0', '--config', file]);
     assert.equal(code, 2);
-    assert.match(errors, /refused.yaml:3:14: Cannot serve with security.enabled: users/);
+    assert.match(errors, /refused.yaml:3:14: Cannot serve with security.enabled: nobody/);
   });
 });
 

@@ -53,7 +53,8 @@ function served(
   const log = createLog('INFO', { write });
   const startMember = start ?? (() => Promise.resolve(member));
   const config = resolveConfig([]);
-  const load = reloaded ?? (() => Promise.resolve({ config, warnings: [], refused: [] }));
+  const load =
+    reloaded ?? (() => Promise.resolve({ config, structured: [], warnings: [], refused: [] }));
   const exit = serve(config, log, startMember, new StopEvents(source), load);
   return { exit, source, lines, firstLine };
 }
@@ -216,7 +217,12 @@ test('serve takes over at SIGHUP what may change, and names what may not', async
   const reload = async (config: Config): Promise<void> => {
     taken.push(config);
   };
-  const load = async () => ({ config: changed, warnings: ['mind this'], refused: [] });
+  const load = async () => ({
+    config: changed,
+    structured: [],
+    warnings: ['mind this'],
+    refused: [],
+  });
   const { exit, source, lines, firstLine } = served({ reload }, undefined, load);
   await firstLine;
   for (let time = 0; time < 2; time++) {
@@ -243,7 +249,7 @@ test('serve changes nothing at SIGHUP where the configuration is wrong or refuse
   const refused = [{ path: 'security.enabled', source: FILE, reason: 'why' }];
   const loads = [
     () => Promise.reject(new ConfigFault(['f:1:1: wrong'])),
-    async () => ({ config: resolveConfig([]), warnings: [], refused }),
+    async () => ({ config: resolveConfig([]), structured: [], warnings: [], refused }),
   ];
   const load = () => (loads.shift() ?? assert.fail)();
   const reload = () => assert.fail('took over what is wrong');

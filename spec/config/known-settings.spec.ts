@@ -85,8 +85,9 @@ for (const form of ['yaml', 'xml'] as const) {
     it('are each used, named in a warning, or refused', async () => {
       for (const path of all) {
         const { text } = statedIn[form]('grid', path.steps, fittingValue(path));
-        const { config, warnings, refused } = await load(`known.${form}`, text);
-        const isUsed = [...config.sources.values()].some(({ kind }) => kind === 'file');
+        const { config, structured, warnings, refused } = await load(`known.${form}`, text);
+        const isUsed =
+          structured.length > 0 || [...config.sources.values()].some(({ kind }) => kind === 'file');
         const isChosen = path.steps.at(-1)?.endsWith('{}') === true;
         const last = path.steps.findLast((step) => /^@?[a-z]/i.test(step) && step !== 'DATA');
         const name = isChosen ? 'some' : (last ?? '');

@@ -207,7 +207,6 @@ grid:
 `;
     const loaded = await load('refused.yaml', text);
     assert.deepEqual(loaded.refused.map(({ path }) => path).sort(), [
-      'auditlog.enabled',
       'config-replacers.replacers[0].class-name',
       'network.socket-interceptor.enabled',
       'network.ssl.properties.ciphersuites',

@@ -1,6 +1,7 @@
 /** What files say of security: realms, their users, permissions; and what is wrong with it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { explainAsYaml } from '../../src/config/explain.ts';
 import { ConfigFault, refusalText } from '../../src/config/load.ts';
 import { load } from './documents.ts';
 
@@ -103,7 +104,6 @@ const SECURED = 'grid:\n  security:\n    enabled: true\n';
 const REALM = `${SECURED}    member-authentication: {realm: r}\n    realms:\n      - name: r\n`;
 const USERS = `${REALM}        authentication: {simple: {users: `;
 const faults: readonly (readonly [string, string, string, RegExp])[] = [
-  ['no realm', SECURED, '3:14', /member-authentication\.realm is not given/],
   ['no password', `${USERS}[{username: u}]}}\n`, '7:54', /user "u" of realm "r": no password/],
   ['no user name', `${USERS}[{password: u}]}}\n`, '7:54', /user of realm "r": no username/],
   [
@@ -130,6 +130,22 @@ for (const [name, text, place, message] of faults) {
     });
   });
 }
+
+test('security without a realm to log in with is refused', async () => {
+  const { refused } = await load('realm.yaml', SECURED);
+  assert.match(refused.map(refusalText).join(), /security\.enabled: nobody could log in/);
+});
+
+test('gridnode config shows realms and permissions, without passwords, and reads them back', async () => {
+  const shown = explainAsYaml(await load('shown.yaml', YAML));
+  assert.doesNotMatch(shown, /secret|p&w/);
+  const { config } = await load('again.yaml', shown);
+  const { config: before } = await load('shown.yaml', YAML);
+  assert.deepEqual(config.security.permissions, before.security.permissions);
+  assert.deepEqual(config.security.clientUsers, [
+    { name: 'ann', password: '****', roles: ['writer'] },
+  ]);
+});
 
 test('what decides about access in classes is refused while security is on', async () => {
   const text = `${REALM}        access-control-service: {factory-class-name: a.B}\n`;

@@ -5,6 +5,7 @@
 import { type Config, isNamed, MASK, placeOf, rowOf, type Source } from './config.ts';
 import { type LoadedConfig, refusalText } from './load.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
+import { pathOf } from './statements.ts';
 
 interface Explained {
   /** Path, or flag of a setting without one. */
@@ -16,8 +17,9 @@ interface Explained {
 }
 
 /** `{path: {value, source}}`; a setting that `serve` refuses has `refused` as well. */
-export function explainAsJson({ config, refused }: LoadedConfig): string {
-  const entries = explained(config).map(
+export function explainAsJson(loaded: LoadedConfig): string {
+  const { refused } = loaded;
+  const entries = explained(loaded).map(
     ({ place, value, source }) =>
       [place, { value: value ?? null, source: sourceText(source) }] as const,
   );
@@ -28,8 +30,9 @@ export function explainAsJson({ config, refused }: LoadedConfig): string {
 }
 
 /** YAML with the source of each value as a comment. */
-export function explainAsYaml({ config, refused }: LoadedConfig): string {
-  const all = explained(config);
+export function explainAsYaml(loaded: LoadedConfig): string {
+  const { refused } = loaded;
+  const all = explained(loaded);
   const flags = all.filter(({ steps }) => steps.length === 0);
   const root: Branch = new Map();
   for (const each of all) if (each.steps.length > 0) put(root, each);
@@ -60,6 +63,7 @@ function put(root: Branch, each: Explained): void {
 function linesOf(branch: Branch, indent: string): string[] {
   return [...branch].flatMap(([name, below]) => {
     const key = indent + yamlText(name);
+    if (ITEM.test(name)) return itemLines(below, indent);
     if (below instanceof Map) return [`${key}:`, ...linesOf(below, `${indent}  `)];
     const source = sourceText(below.source);
     if (below.value === undefined) return [`${indent}# ${yamlText(name)}:  # ${source}`];
@@ -67,14 +71,29 @@ function linesOf(branch: Branch, indent: string): string[] {
   });
 }
 
-function explained(config: Config): Explained[] {
-  return (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
+/** An item of a list: its first line begins with a dash. */
+function itemLines(below: Branch | Explained, indent: string): string[] {
+  if (!(below instanceof Map)) {
+    return [`${indent}- ${yamlText(below.value)}  # ${sourceText(below.source)}`];
+  }
+  const [first = '', ...rest] = linesOf(below, `${indent}  `);
+  return [`${indent}- ${first.trimStart()}`, ...rest];
+}
+
+const ITEM = /^\[\d+\]$/;
+
+function explained({ config, structured }: LoadedConfig): Explained[] {
+  const rows = (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
     const row = rowOf(key);
     if (!isNamed(row)) return [explain(config, key, '', config[key])];
     return [...(config[key] as ReadonlyMap<string, unknown>)].map(([name, value]) =>
       explain(config, key, name, value),
     );
   });
+  const others = structured.map(({ steps, text, source }) => {
+    return { place: pathOf(steps), steps, value: text, source };
+  });
+  return [...rows, ...others];
 }
 
 function explain(config: Config, key: SettingKey, name: string, value: unknown): Explained {

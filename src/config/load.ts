@@ -40,8 +40,18 @@ export interface RefusedSetting {
   readonly reason: string;
 }
 
+/** A value of what is no row of the table of settings: users, permissions. */
+export interface StructuredValue {
+  /** Of its path; an item of a list is `[n]`. */
+  readonly steps: readonly string[];
+  /** Masked where nobody is to read it. */
+  readonly text: string;
+  readonly source: Source;
+}
+
 export interface LoadedConfig {
   readonly config: Config;
+  readonly structured: readonly StructuredValue[];
   readonly warnings: readonly string[];
   readonly refused: readonly RefusedSetting[];
 }
@@ -94,6 +104,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   }
   return {
     config,
+    structured: [...secured.used].map(structuredValue),
     warnings: [
       ...fromEnvironment.warnings,
       ...warnings,
@@ -106,6 +117,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
     ],
     refused: [
       ...reading.refused,
+      ...secured.refusals.map(refusedSetting),
       ...certificateRefusals(config, reading.effective),
       ...unsetRefusals(file, reading.effective),
     ],
@@ -324,6 +336,12 @@ function unusedWarnings(unused: readonly Statement[]): string[] {
 function namedInSection(path: readonly string[], pattern: string): string {
   const steps = [...pattern.split('.').slice(1, -1), path.at(-1) ?? ''];
   return pathOf(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
+}
+
+function structuredValue(statement: Statement): StructuredValue {
+  const { path, text } = statement;
+  const shown = isSecretName(path.at(-1)) ? MASK : text;
+  return { steps: path, text: shown, source: sourceOf(statement) };
 }
 
 function refusedSetting({ statement, reason }: Refusal): RefusedSetting {

@@ -5,7 +5,7 @@
  */
 import { parsePassword } from '../base/stored-password.ts';
 import type { Problem } from './document.ts';
-import { isOn } from './refusals.ts';
+import { isOn, type Refusal } from './refusals.ts';
 import type { Statement } from './statements.ts';
 
 export interface UserConfig {
@@ -53,6 +53,8 @@ export interface SecurityReading {
   /** The statements that have been understood. */
   readonly used: ReadonlySet<Statement>;
   readonly problems: readonly Problem[];
+  /** What `serve` does not start with. */
+  readonly refusals: readonly Refusal[];
 }
 
 /** Statements in the order of rising weight. */
@@ -111,11 +113,6 @@ class SecurityReader {
     const isEnabled = isOn(this.#enabled);
     const memberUsers = this.#usersOf(this.#memberRealm);
     const clientUsers = this.#usersOf(this.#clientRealm ?? this.#memberRealm);
-    if (isEnabled && this.#enabled !== undefined && this.#memberRealm === undefined) {
-      const message =
-        'Cannot use security.enabled: security.member-authentication.realm is not given';
-      this.#problems.push({ at: this.#enabled.at, message });
-    }
     const permissions = [...this.#permissions.values()];
     return {
       security: {
@@ -127,7 +124,16 @@ class SecurityReader {
       },
       used: this.#used,
       problems: this.#problems,
+      refusals: isEnabled ? this.#refusals() : [],
     };
+  }
+
+  /** Security that nobody could pass. */
+  #refusals(): Refusal[] {
+    const statement = this.#enabled;
+    if (statement === undefined || this.#memberRealm !== undefined) return [];
+    const reason = 'nobody could log in; name a realm as security.member-authentication.realm';
+    return [{ statement, reason }];
   }
 
   #isUnderstood(statement: Statement): boolean {

@@ -10,6 +10,7 @@ import {
   parseEndpointGroup,
 } from './endpoint-group.ts';
 import { isInterfacePattern } from './interface-pattern.ts';
+import { LIMIT_SETTINGS } from './limit-settings.ts';
 import {
   booleanRule,
   booleanSetting,
@@ -22,6 +23,7 @@ import {
   textSetting,
   wordSetting,
 } from './setting.ts';
+import { TLS_SETTINGS } from './tls-settings.ts';
 
 /** Names have to fit a line of the log and a JSON field. */
 const NAME_LENGTH_MAX = 255;
@@ -29,14 +31,6 @@ const NAME_LENGTH_MAX = 255;
 const PORT_MAX = 65535;
 /** Each partition has an index of its own; more of them than this cost more than they spread. */
 const PARTITION_COUNT_MAX = 32768;
-/** The parser keeps an unfinished header section in memory, once for each connection. */
-const HEADER_BYTES_MAX = 1_048_576;
-const TARGET_BYTES_MAX = 65536;
-/** A value is held in one piece. */
-const BODY_BYTES_MAX = 1_073_741_824;
-const IN_FLIGHT_BYTES_MAX = 1_099_511_627_776;
-const COUNT_MAX = 1_000_000;
-const DAY_SECONDS = 86_400;
 /** Less is used up by a few partitions, each of which takes 64 KiB. */
 const MEMORY_BYTES_MIN = 1_048_576;
 /** Of the machine's memory, for stored data, unless told; the rest is for requests and the system. */
@@ -74,56 +68,7 @@ export const SETTINGS = {
     example: '5702',
     ...integerRule(0, PORT_MAX),
   } satisfies Setting<number | undefined> as Setting<number | undefined>,
-  tlsEnabled: booleanSetting({
-    path: 'network.ssl.enabled',
-    about:
-      'Whether TLS is served, with what network.ssl.properties names; --tls-certificate does this, too',
-    fallback: false,
-  }),
-  tlsCertificate: tlsSetting({
-    path: 'network.ssl.properties.keyCertChainFile',
-    flag: { name: '--tls-certificate', argument: 'FILE', implies: { tlsEnabled: 'true' } },
-    about: 'Certificate to serve over TLS with, and behind it those of its authority, in PEM form',
-  }),
-  tlsKey: tlsSetting({
-    path: 'network.ssl.properties.keyFile',
-    flag: { name: '--tls-key', argument: 'FILE' },
-    about: 'Private key of the certificate, in PEM form',
-  }),
-  tlsKeyPassword: tlsSetting({
-    path: 'network.ssl.properties.keyPassword',
-    isSecret: true,
-    about: 'Passphrase of the private key',
-    expects: 'a text',
-  }),
-  tlsKeyStore: tlsSetting({
-    path: 'network.ssl.properties.keyStore',
-    about: 'Certificate and key in one PKCS12 file, instead of PEM files',
-  }),
-  tlsKeyStorePassword: tlsSetting({
-    path: 'network.ssl.properties.keyStorePassword',
-    isSecret: true,
-    about: 'Password of the PKCS12 file',
-    expects: 'a text',
-  }),
-  tlsClientCa: tlsSetting({
-    path: 'network.ssl.properties.trustCertCollectionFile',
-    flag: {
-      name: '--tls-client-ca',
-      argument: 'FILE',
-      implies: { tlsMutualAuthentication: 'REQUIRED' },
-    },
-    about: 'Authorities, in PEM form: clients without a certificate of one of them are refused',
-  }),
-  tlsMutualAuthentication: wordSetting<string>({
-    path: 'network.ssl.properties.mutualAuthentication',
-    about:
-      'REQUIRED: clients are asked for a certificate, of trustCertCollectionFile; OPTIONAL is as NONE. ' +
-      '--tls-client-ca is REQUIRED',
-    fallback: 'NONE',
-    expects: 'one of NONE, OPTIONAL, REQUIRED',
-    read: (text) => /^(NONE|OPTIONAL|REQUIRED)$/i.exec(text)?.[0].toUpperCase(),
-  }),
+  ...TLS_SETTINGS,
   portAutoIncrement: booleanSetting({
     path: 'network.port.auto-increment',
     about: 'Whether the next port is tried where one is taken; never with --port',
@@ -242,6 +187,7 @@ export const SETTINGS = {
     about: 'Memory for stored data, in bytes or with k, m, g; writes beyond it get 503',
     fallback: undefined,
     fallbackText: `${MEMORY_SHARE * 100} % of the memory of the machine or container`,
+    example: '4g',
     expects: 'a number of bytes from 1m on, or one with k, m or g',
     read: parseBytes,
   }),
@@ -263,80 +209,7 @@ export const SETTINGS = {
     maximum: PARTITION_COUNT_MAX,
   }),
 
-  headerBytesMax: integerSetting({
-    path: 'network.http.header-bytes-max',
-    flag: { name: '--header-bytes-max', argument: 'BYTES' },
-    about: 'All header fields of a request with their line ends; beyond it 431',
-    unit: 'bytes',
-    fallback: 32768,
-    minimum: 1,
-    maximum: HEADER_BYTES_MAX,
-  }),
-  targetBytesMax: integerSetting({
-    path: 'network.http.target-bytes-max',
-    flag: { name: '--target-bytes-max', argument: 'BYTES' },
-    about: 'Request target; beyond it 414',
-    unit: 'bytes',
-    fallback: 32768,
-    minimum: 1,
-    maximum: TARGET_BYTES_MAX,
-  }),
-  bodyBytesMax: integerSetting({
-    path: 'network.http.body-bytes-max',
-    flag: { name: '--body-bytes-max', argument: 'BYTES' },
-    about: 'Body of a request; beyond it 413',
-    unit: 'bytes',
-    fallback: 16_777_216,
-    minimum: 1,
-    maximum: BODY_BYTES_MAX,
-  }),
-  connectionsMax: integerSetting({
-    path: 'network.http.connections-max',
-    flag: { name: '--connections-max', argument: 'COUNT' },
-    about: 'Open connections; the next one gets 503 and is closed',
-    fallback: 10_000,
-    minimum: 1,
-    maximum: COUNT_MAX,
-  }),
-  pipelineMax: integerSetting({
-    path: 'network.http.pipeline-max',
-    flag: { name: '--pipeline-max', argument: 'COUNT' },
-    about:
-      'Requests that wait on one connection: behind answers that may not leave yet, beyond it reading ' +
-      'pauses; behind a waiting poll, beyond it the connection is closed',
-    fallback: 1024,
-    minimum: 1,
-    maximum: COUNT_MAX,
-  }),
-  headerTimeoutSeconds: secondsSetting(
-    'header-timeout-seconds',
-    10,
-    'From the first byte of a request to the end of its header; later 408',
-  ),
-  bodyProgressTimeoutSeconds: secondsSetting(
-    'body-progress-timeout-seconds',
-    10,
-    'Without a byte of a body; later 408',
-  ),
-  writeProgressTimeoutSeconds: secondsSetting(
-    'write-progress-timeout-seconds',
-    30,
-    'Without a piece of a response taken; then the connection is closed',
-  ),
-  keepAliveTimeoutSeconds: secondsSetting(
-    'keep-alive-timeout-seconds',
-    75,
-    'Without a request; then the connection is closed',
-  ),
-  inFlightBytesMax: integerSetting({
-    path: 'network.http.in-flight-bytes-max',
-    flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
-    about: 'Bodies under way and responses not yet taken, of all connections; beyond it 503',
-    unit: 'bytes',
-    fallback: 268_435_456,
-    minimum: 1,
-    maximum: IN_FLIGHT_BYTES_MAX,
-  }),
+  ...LIMIT_SETTINGS,
   failIfValueMissing: booleanSetting({
     path: 'config-replacers.fail-if-value-missing',
     about: 'Whether a placeholder that stands for nothing is an error instead of a warning',
@@ -364,37 +237,6 @@ function nameRule(): { expects: string; allows(text: string): boolean } {
     expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,
     allows: (text) => text.length <= NAME_LENGTH_MAX && /^\P{Cc}+$/u.test(text),
   };
-}
-
-/** A file that TLS needs, or its password; read again at a reload. */
-function tlsSetting(row: {
-  readonly path: string;
-  readonly flag?: Flag;
-  readonly about: string;
-  readonly isSecret?: true;
-  readonly expects?: string;
-}): Setting<string | undefined> {
-  return textSetting({
-    expects: 'a path',
-    ...row,
-    isReloadable: true,
-    fallback: undefined,
-    fallbackText: 'none',
-    example: 'path/to/file',
-    allows: (text) => text !== '' && !text.includes('\0'),
-  });
-}
-
-function secondsSetting(name: string, fallback: number, about: string): Setting<number> {
-  return integerSetting({
-    path: `network.http.${name}`,
-    flag: { name: `--${name}`, argument: 'SECONDS' },
-    about,
-    unit: 'seconds',
-    fallback,
-    minimum: 1,
-    maximum: DAY_SECONDS,
-  });
 }
 
 function groupFlag(name: string, enabled: boolean): Flag {

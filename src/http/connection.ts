@@ -30,9 +30,8 @@ const DROPPED_BYTES_MAX = 1048576;
 const UNSENT_BYTES_MAX = 1048576;
 const UNSENT_BYTES_CROWD = 65536;
 
-/** Requests are read and run. */
+// States. In READING requests are read and run; in WAITING the one at hand waits for its answer.
 const READING = 0;
-/** The request at hand waits for its answer. */
 const WAITING = 1;
 /** The client does not take its answers, they may not leave yet, or others are to run first. */
 const STALLED = 2;
@@ -63,7 +62,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   #standsBack = false;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
-  /** Whether the client has sent all that it will send. */
   hasInputEnded = false;
   /** Whether the connection ends as soon as no request is under way. */
   #isDrained = false;
@@ -92,7 +90,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     socket.on('close', () => this.#socketOnClose());
   }
 
-  /** Whether an answer may wait for a condition. */
   get mayWait(): boolean {
     return !this.hasInputEnded && !this.#server.isDraining;
   }
@@ -115,7 +112,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.release();
   }
 
-  /** Cuts the connection off. */
   destroy(): void {
     this.#socket.destroy();
   }

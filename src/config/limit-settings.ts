@@ -1,0 +1,100 @@
+/** The settings `network.http.*`: what a network can take of a member at most. */
+import { integerSetting, type Setting } from './setting.ts';
+
+/** The parser keeps an unfinished header section in memory, once for each connection. */
+const HEADER_BYTES_MAX = 1_048_576;
+const TARGET_BYTES_MAX = 65536;
+/** A value is held in one piece. */
+const BODY_BYTES_MAX = 1_073_741_824;
+const IN_FLIGHT_BYTES_MAX = 1_099_511_627_776;
+const COUNT_MAX = 1_000_000;
+const DAY_SECONDS = 86_400;
+
+export const LIMIT_SETTINGS = {
+  headerBytesMax: integerSetting({
+    path: 'network.http.header-bytes-max',
+    flag: { name: '--header-bytes-max', argument: 'BYTES' },
+    about: 'All header fields of a request with their line ends; beyond it 431',
+    unit: 'bytes',
+    fallback: 32768,
+    minimum: 1,
+    maximum: HEADER_BYTES_MAX,
+  }),
+  targetBytesMax: integerSetting({
+    path: 'network.http.target-bytes-max',
+    flag: { name: '--target-bytes-max', argument: 'BYTES' },
+    about: 'Request target; beyond it 414',
+    unit: 'bytes',
+    fallback: 32768,
+    minimum: 1,
+    maximum: TARGET_BYTES_MAX,
+  }),
+  bodyBytesMax: integerSetting({
+    path: 'network.http.body-bytes-max',
+    flag: { name: '--body-bytes-max', argument: 'BYTES' },
+    about: 'Body of a request; beyond it 413',
+    unit: 'bytes',
+    fallback: 16_777_216,
+    minimum: 1,
+    maximum: BODY_BYTES_MAX,
+  }),
+  connectionsMax: integerSetting({
+    path: 'network.http.connections-max',
+    flag: { name: '--connections-max', argument: 'COUNT' },
+    about: 'Open connections; the next one gets 503 and is closed',
+    fallback: 10_000,
+    minimum: 1,
+    maximum: COUNT_MAX,
+  }),
+  pipelineMax: integerSetting({
+    path: 'network.http.pipeline-max',
+    flag: { name: '--pipeline-max', argument: 'COUNT' },
+    about:
+      'Requests that wait on one connection: behind answers that may not leave yet, beyond it reading ' +
+      'pauses; behind a waiting poll, beyond it the connection is closed',
+    fallback: 1024,
+    minimum: 1,
+    maximum: COUNT_MAX,
+  }),
+  headerTimeoutSeconds: secondsSetting(
+    'header-timeout-seconds',
+    10,
+    'From the first byte of a request to the end of its header; later 408',
+  ),
+  bodyProgressTimeoutSeconds: secondsSetting(
+    'body-progress-timeout-seconds',
+    10,
+    'Without a byte of a body; later 408',
+  ),
+  writeProgressTimeoutSeconds: secondsSetting(
+    'write-progress-timeout-seconds',
+    30,
+    'Without a piece of a response taken; then the connection is closed',
+  ),
+  keepAliveTimeoutSeconds: secondsSetting(
+    'keep-alive-timeout-seconds',
+    75,
+    'Without a request; then the connection is closed',
+  ),
+  inFlightBytesMax: integerSetting({
+    path: 'network.http.in-flight-bytes-max',
+    flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
+    about: 'Bodies under way and responses not yet taken, of all connections; beyond it 503',
+    unit: 'bytes',
+    fallback: 268_435_456,
+    minimum: 1,
+    maximum: IN_FLIGHT_BYTES_MAX,
+  }),
+} as const satisfies Readonly<Record<string, Setting<number>>>;
+
+function secondsSetting(name: string, fallback: number, about: string): Setting<number> {
+  return integerSetting({
+    path: `network.http.${name}`,
+    flag: { name: `--${name}`, argument: 'SECONDS' },
+    about,
+    unit: 'seconds',
+    fallback,
+    minimum: 1,
+    maximum: DAY_SECONDS,
+  });
+}

@@ -1,0 +1,74 @@
+/** The settings of TLS; their paths are the original's, below `network.ssl`. */
+import { booleanSetting, type Flag, type Setting, textSetting, wordSetting } from './setting.ts';
+
+export const TLS_SETTINGS = {
+  tlsEnabled: booleanSetting({
+    path: 'network.ssl.enabled',
+    about:
+      'Whether TLS is served, with what network.ssl.properties names; --tls-certificate does this, too',
+    fallback: false,
+  }),
+  tlsCertificate: tlsSetting({
+    path: 'network.ssl.properties.keyCertChainFile',
+    flag: { name: '--tls-certificate', argument: 'FILE', implies: { tlsEnabled: 'true' } },
+    about: 'Certificate to serve over TLS with, and behind it those of its authority, in PEM form',
+  }),
+  tlsKey: tlsSetting({
+    path: 'network.ssl.properties.keyFile',
+    flag: { name: '--tls-key', argument: 'FILE' },
+    about: 'Private key of the certificate, in PEM form',
+  }),
+  tlsKeyPassword: tlsSetting({
+    path: 'network.ssl.properties.keyPassword',
+    isSecret: true,
+    about: 'Passphrase of the private key',
+    expects: 'a text',
+  }),
+  tlsKeyStore: tlsSetting({
+    path: 'network.ssl.properties.keyStore',
+    about: 'Certificate and key in one PKCS12 file, instead of PEM files',
+  }),
+  tlsKeyStorePassword: tlsSetting({
+    path: 'network.ssl.properties.keyStorePassword',
+    isSecret: true,
+    about: 'Password of the PKCS12 file',
+    expects: 'a text',
+  }),
+  tlsClientCa: tlsSetting({
+    path: 'network.ssl.properties.trustCertCollectionFile',
+    flag: {
+      name: '--tls-client-ca',
+      argument: 'FILE',
+      implies: { tlsMutualAuthentication: 'REQUIRED' },
+    },
+    about: 'Authorities, in PEM form: clients without a certificate of one of them are refused',
+  }),
+  tlsMutualAuthentication: wordSetting<string>({
+    path: 'network.ssl.properties.mutualAuthentication',
+    about:
+      'REQUIRED: clients are asked for a certificate, of trustCertCollectionFile; OPTIONAL is as NONE. ' +
+      '--tls-client-ca is REQUIRED',
+    fallback: 'NONE',
+    expects: 'one of NONE, OPTIONAL, REQUIRED',
+    read: (text) => /^(NONE|OPTIONAL|REQUIRED)$/i.exec(text)?.[0].toUpperCase(),
+  }),
+} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+
+/** A file that TLS needs, or its password; read again at a reload. */
+function tlsSetting(row: {
+  readonly path: string;
+  readonly flag?: Flag;
+  readonly about: string;
+  readonly isSecret?: true;
+  readonly expects?: string;
+}): Setting<string | undefined> {
+  return textSetting({
+    expects: 'a path',
+    ...row,
+    isReloadable: true,
+    fallback: undefined,
+    fallbackText: 'none',
+    example: 'path/to/file',
+    allows: (text) => text !== '' && !text.includes('\0'),
+  });
+}
