@@ -104,4 +104,27 @@ describe('Cleaner', () => {
       more++;
     assert.ok(more > count / 3, `${more} of ${count}`);
   });
+
+  it('empties slabs, also of full segments, where much is free elsewhere', () => {
+    const { parts, clock } = partsOf(7);
+    const none = span('');
+    const value = (index: number) => span(Buffer.alloc(1000, index % 251));
+    const write = (map: string, index: number) =>
+      parts.maps.set(span(map), span(`${index}`), value(index), none);
+    // Three slabs, in each of which some of what stays fills segments of its own.
+    for (let index = 0; index < 90_000; index++) write(index % 1000 < 100 ? 'stay' : 'go', index);
+    assert.equal(parts.store.pool.slabCount, 3);
+    parts.maps.clear(span('go'));
+    clock.advance(20_000);
+    for (let index = 0; index < 9000; index++) write('stay', index);
+    clock.advance(20_000);
+    assert.equal(parts.store.pool.slabCount, 1);
+    for (let index = 0; index < 90_000; index++) {
+      if (index % 1000 >= 100) continue;
+      const address = parts.maps.find(span('stay'), span(`${index}`));
+      assert.notEqual(address, 0);
+      parts.answers.blank.setFound(address, 0, 0);
+      assert.ok(parts.answers.blank.value.toBuffer().equals(Buffer.alloc(1000, index % 251)));
+    }
+  });
 });

@@ -80,6 +80,7 @@ describe('Sweeper', () => {
     fill(test, 'm', 5000);
     test.parts.maps.clear(span('m'));
     test.parts.sweeper.close();
+    test.parts.store.pool.close();
     assert.equal(test.clock.timerCount, 0);
   });
 });

@@ -66,9 +66,9 @@ export class Cleaner {
 
   #clean(partition: Partition): void {
     const { log } = partition;
-    if (log.victim !== 0 || log.sparse) {
+    if (log.victim !== 0 || log.needsCleaning) {
       let budget = Math.min(log.owed * MOVED_PER_WRITTEN, STEP_BYTES_MAX);
-      while (budget > 0 && (log.victim !== 0 || (log.sparse && log.chooseVictim()))) {
+      while (budget > 0 && (log.victim !== 0 || (log.needsCleaning && log.chooseVictim()))) {
         const cost = this.#next(partition);
         if (cost === 0) break;
         budget -= cost;

@@ -3,8 +3,8 @@
  * Whoever reads such an entry too late finds it gone (`read`); the memory of those that nobody reads
  * comes back in rounds. Each partition knows a moment before which none of its entries is due; a
  * round walks over the partitions where that has passed, a short step at a time with pauses, and
- * finds the next such moment. The next round waits 15 times as long as this one has worked, and a
- * second at least, so that expiry takes a sixteenth of the processor at most, whatever it finds.
+ * finds the next such moment. The next round waits 15 times as long as this one has worked, from one
+ * second to ten, so that expiry takes a sixteenth of the processor, or what 10 s ask of it.
  *
  * Times are those of the wall clock, as they must mean the same after a restart. That an entry has
  * gone is a mutation, which sinks are told; if they refuse it, the entry stays, but is not shown.
@@ -37,9 +37,10 @@ import type { Recorder } from './recorder.ts';
 const PLACES_PER_LOOK = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
-/** From one round's end to the next one's begin, at least, and in times of what it took. */
-const ROUND_PAUSE_MS = 1000;
+/** From one round's end to the next one's begin: in times of what it took, at least, and at most. */
 const ROUND_PAUSE_SHARE = 15;
+const ROUND_PAUSE_MS_MIN = 1000;
+const ROUND_PAUSE_MS_MAX = 10_000;
 /** The wall clock may be set; this is how late that is noticed. */
 const TIMER_MS_MAX = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -255,7 +256,8 @@ export class Expiry implements Visitor {
 
   /** The round is over. */
   #rest(now: number): void {
-    this.#restUntil = now + Math.max(ROUND_PAUSE_MS, this.#workMs * ROUND_PAUSE_SHARE);
+    const pauseMs = Math.max(this.#workMs * ROUND_PAUSE_SHARE, ROUND_PAUSE_MS_MIN);
+    this.#restUntil = now + Math.min(pauseMs, ROUND_PAUSE_MS_MAX);
     this.#timer = undefined;
     this.#timerMs = NEVER;
     let dueMs = NEVER;

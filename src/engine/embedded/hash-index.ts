@@ -108,8 +108,11 @@ export class HashIndex {
     this.count--;
   }
 
-  /** Moves everything into a table of another size, for which there are entries few enough. */
-  resize(bits: number): void {
+  /**
+   * Moves everything into a table of another size, for which there are entries few enough. Returns
+   * the memory of the old one.
+   */
+  resize(bits: number): ArrayBuffer {
     if (bits > BITS_MAX) throw new RangeError(`Cannot make an index of 2^${bits} places`);
     const from = this.#table;
     const table = new Int32Array(2 << bits);
@@ -121,6 +124,7 @@ export class HashIndex {
     this.#bits = bits;
     this.#shift = 32 - bits;
     this.#mask = (1 << bits) - 1;
+    return from.buffer;
   }
 
   /**

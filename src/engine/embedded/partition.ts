@@ -60,7 +60,7 @@ export class Partition {
     if (bits === index.bits) return true;
     const more = HashIndex.bytes(bits) - index.bytes;
     if (bits > INDEX_BITS_MAX || !this.#meter.take(more)) return false;
-    index.resize(bits);
+    this.#pool.drop(index.resize(bits));
     return true;
   }
 
@@ -90,7 +90,7 @@ export class Partition {
     const bits = index.bitsToShrink;
     if (bits === index.bits) return;
     this.#meter.give(index.bytes - HashIndex.bytes(bits));
-    index.resize(bits);
+    this.#pool.drop(index.resize(bits));
   }
 
   /** See HashIndex.walk. */

@@ -1,8 +1,9 @@
 /**
  * The records of one partition in the order written, in segments: the last one, the head, is being
  * filled; the others are sealed. A record that dies leaves its bytes where they are; a segment
- * without live bytes goes back to the pool at once, and one that is sparse is emptied by the cleaner
- * (cleaner.ts), which then writes to the head like anybody else.
+ * without live bytes goes back to the pool at once, and one that is sparse, or in a slab that the pool
+ * wants to be emptied, is emptied by the cleaner (cleaner.ts), which then writes to the head like
+ * anybody else.
  */
 import { bytesAt, markDeadAt } from './record.ts';
 import { RECORD_SHARED_BYTES_MAX, SEGMENT_BYTES, type SegmentPool } from './segment-pool.ts';
@@ -25,6 +26,8 @@ export class RecordLog {
   /** The segment being emptied, 0 for none, and how far that is, in bytes. */
   victim = 0;
   victimDone = 0;
+  /** No segment from this one on is the log's, as far as is known. */
+  #noneFrom = Number.POSITIVE_INFINITY;
   /** Bytes written and killed that the cleaner has not been paid for. */
   owed = 0;
 
@@ -37,8 +40,12 @@ export class RecordLog {
     return this.#sealedLive + (this.#head === 0 ? 0 : this.#pool.live[this.#head]!);
   }
 
-  /** Whether so much is dead that the cleaner should work. */
-  get sparse(): boolean {
+  /** Whether the cleaner should work. */
+  get needsCleaning(): boolean {
+    return this.#isSparse || this.#pool.evacuateFrom < this.#noneFrom;
+  }
+
+  get #isSparse(): boolean {
     return this.#sealedUsed - this.#sealedLive > DEAD_SHARE_MAX * this.#sealedUsed;
   }
 
@@ -59,6 +66,7 @@ export class RecordLog {
       if (this.#head !== 0) this.#seal();
       this.#head = segment;
       this.#headUsed = 0;
+      if (segment >= this.#noneFrom) this.#noneFrom = Number.POSITIVE_INFINITY;
     }
     const address = this.#pool.address(this.#head, this.#headUsed);
     this.#headUsed += length;
@@ -90,17 +98,10 @@ export class RecordLog {
     if (live === 0) this.#dropSealed(segment);
   }
 
-  /** Makes the sealed segment with the fewest live bytes the victim; false if all are full. */
+  /** Chooses the segment to be emptied next; false if there is none. */
   chooseVictim(): boolean {
-    const { live, used, next } = this.#pool;
-    let dead = 0;
-    for (let segment = this.#sealed; segment !== 0; segment = next[segment]!) {
-      const here = used[segment]! - live[segment]!;
-      if (here <= dead) continue;
-      dead = here;
-      this.victim = segment;
-    }
     this.victimDone = 0;
+    this.victim = this.#evacuated() || (this.#isSparse ? this.#sparsest() : 0);
     return this.victim !== 0;
   }
 
@@ -111,6 +112,36 @@ export class RecordLog {
       this.#sealedLive -= this.#pool.live[this.#sealed]!;
       this.#dropSealed(this.#sealed);
     }
+  }
+
+  /** A segment in the slab that is to be emptied, or 0. */
+  #evacuated(): number {
+    const from = this.#pool.evacuateFrom;
+    if (from >= this.#noneFrom) return 0;
+    if (this.#head >= from) {
+      this.#seal();
+      this.#head = 0;
+      this.#headUsed = 0;
+    }
+    const { next } = this.#pool;
+    let segment = this.#sealed;
+    while (segment !== 0 && segment < from) segment = next[segment]!;
+    if (segment === 0) this.#noneFrom = from;
+    return segment;
+  }
+
+  /** The sealed segment with the most dead bytes, or 0 if all are full. */
+  #sparsest(): number {
+    const { live, used, next } = this.#pool;
+    let dead = 0;
+    let sparsest = 0;
+    for (let segment = this.#sealed; segment !== 0; segment = next[segment]!) {
+      const here = used[segment]! - live[segment]!;
+      if (here <= dead) continue;
+      dead = here;
+      sparsest = segment;
+    }
+    return sparsest;
   }
 
   #seal(): void {

@@ -4,8 +4,11 @@
  * slabs fall empty. A record too long for a segment has a buffer of its own, exactly as large as
  * needed.
  *
+ * Where more than one and a half slabs are free all together, the highest one is to be emptied:
+ * `evacuateFrom` says so to the logs, whose cleaner then moves what is in it (record-log.ts).
+ *
  * A slab that has been empty for a second goes back to the system (handback.ts), one at a time, and
- * so do buffers of long records, several at once. Slabs are that large because glibc raises the size
+ * so do other buffers, of long records and indexes, several at once. Slabs are that large because glibc raises the size
  * from which it maps memory, up to 32 MiB, whenever it frees a mapped block: slabs of 256 KiB or
  * 1 MiB came back once, and from the second time on went to its heap and stayed resident (0.5 GiB
  * freed of 0.5 GiB, 10 MiB came back). A mapping is filled by the system page by page, as it is
@@ -44,12 +47,17 @@ const WORDS_PER_SLAB = SEGMENTS_PER_SLAB >> WORD_BITS;
 /** A slab goes back when it has been empty for so long, and so long after the one before it. */
 const EMPTY_MS = 1000;
 const HANDBACK_PAUSE_MS = 20;
-/** Buffers of long records go back together, before they are more than these. */
+/** Free segments, of slabs in use, from which on a slab is emptied, and below which it is not. */
+const FREE_MAX = SEGMENTS_PER_SLAB * 1.5;
+const FREE_MIN = SEGMENTS_PER_SLAB * 1.125;
+/** Other buffers go back together, before they are more than these; small ones are left to V8. */
+const DROPPED_BYTES_MIN = 16_384;
 const DROPPED_BYTES_MAX = 4_194_304;
 const DROPPED_COUNT_MAX = 64;
 /** Upper eight bits of the addresses of long records. */
 const LONG_TAG = 255;
 const LONG_MASK = 2 ** 24 - 1;
+const NONE = Number.POSITIVE_INFINITY;
 const SLABS_MAX = LONG_TAG << (24 - SLAB_BITS);
 
 export class SegmentPool {
@@ -70,6 +78,10 @@ export class SegmentPool {
   #droppedBytes = 0;
   #timer: Timer | undefined;
   readonly #onTimer = () => this.#timerOnDue();
+  /** Free segments of the slabs in use. */
+  #freeCount = 0;
+  /** Segments from this one on are to be emptied; Infinity for none. */
+  evacuateFrom = NONE;
   /** Of each segment: bytes of records that count, bytes written, owner's list. See RecordLog. */
   live = new Int32Array(64);
   used = new Int32Array(64);
@@ -89,6 +101,8 @@ export class SegmentPool {
   constructor(meter: MemoryMeter, clock: Clock) {
     this.#meter = meter;
     this.#clock = clock;
+    // So that the collection that V8 makes of a first large buffer does not fall in a request.
+    this.#addSlab();
   }
 
   /** Slabs that exist, in use or not. */
@@ -158,7 +172,7 @@ export class SegmentPool {
     const bits = this.#free[word]!;
     this.#free[word] = bits & (bits - 1);
     const segment = (word << WORD_BITS) + 31 - Math.clz32(bits & -bits);
-    this.#slabUsed[Math.floor(segment / SEGMENTS_PER_SLAB)]!++;
+    this.#count(Math.floor(segment / SEGMENTS_PER_SLAB), 1);
     this.live[segment] = 0;
     this.used[segment] = 0;
     return segment;
@@ -211,6 +225,16 @@ export class SegmentPool {
     if (this.#holds === 0 && this.#limbo.length > 0) this.#emptyLimbo();
   }
 
+  /** Gives a buffer back that nobody uses any more, and that is not accounted for here. */
+  drop(buffer: ArrayBuffer): void {
+    if (buffer.byteLength < DROPPED_BYTES_MIN) return;
+    this.#dropped.push(buffer);
+    this.#droppedBytes += buffer.byteLength;
+    if (this.#droppedBytes > DROPPED_BYTES_MAX || this.#dropped.length === DROPPED_COUNT_MAX) {
+      this.#freeDropped();
+    } else this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
+  }
+
   /** Nothing is given back any more. */
   close(): void {
     this.#timer?.cancel();
@@ -230,10 +254,31 @@ export class SegmentPool {
     const word = segment >> WORD_BITS;
     this.#free[word]! |= 1 << (segment & 31);
     if (word < this.#lowestFree) this.#lowestFree = word;
-    this.#slabUsed[slab]!--;
+    this.#count(slab, -1);
     if (this.#slabUsed[slab] !== 0) return;
     this.#emptySince[slab] = this.#clock.now();
     this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
+  }
+
+  /** So many more segments of the slab are in use. */
+  #count(slab: number, more: number): void {
+    const before = this.#slabUsed[slab]!;
+    this.#slabUsed[slab] = before + more;
+    this.#freeCount -= more;
+    if (before === 0) this.#freeCount += SEGMENTS_PER_SLAB;
+    else if (before + more === 0) {
+      this.#freeCount -= SEGMENTS_PER_SLAB;
+      this.evacuateFrom = NONE;
+    }
+    if (this.#freeCount < FREE_MIN) this.evacuateFrom = NONE;
+    else if (this.#freeCount > FREE_MAX && this.evacuateFrom === NONE) this.#evacuate();
+  }
+
+  /** The highest slab in use is to be emptied. */
+  #evacuate(): void {
+    let slab = this.#slabWords.length - 1;
+    while (this.#slabUsed[slab] === 0) slab--;
+    this.evacuateFrom = slab * SEGMENTS_PER_SLAB;
   }
 
   #reuseLong(number: number): void {
@@ -248,11 +293,7 @@ export class SegmentPool {
     this.#longBytes[number] = NOTHING;
     this.#longWords[number] = NO_WORDS;
     this.#longFree.push(number);
-    this.#dropped.push(buffer);
-    this.#droppedBytes += buffer.byteLength;
-    if (this.#droppedBytes > DROPPED_BYTES_MAX || this.#dropped.length === DROPPED_COUNT_MAX) {
-      this.#freeDropped();
-    } else this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
+    this.drop(buffer);
   }
 
   #freeDropped(): void {

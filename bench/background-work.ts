@@ -1,0 +1,199 @@
+/**
+ * What the engine does beside requests, seen from the requests: entries that expire, and many clears
+ * of tiny maps beside a large one. A load of reads and writes goes on meanwhile, a few in each turn
+ * of the loop; a pause is the longest time between two of its operations, whatever it was spent on,
+ * but no more of it than this process has used the processor: what other programs take does not
+ * count. Each scenario is a process of its own, so that the resident set is the engine's.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { SystemClock } from '../src/base/clock.ts';
+import { Span } from '../src/base/span.ts';
+import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { type Answer, APPLIED, FOREVER, type Lifetime } from '../src/engine/engine.ts';
+import { type Bench, type Harness, Random } from './harness.ts';
+
+const PARTITIONS = 271;
+const KEY_BYTES = 12;
+const VALUE_BYTES = 100;
+const OPERATIONS_PER_TURN = 100;
+const TINY_ENTRIES = 3;
+/** Of the expiring entries, those that the load reads and writes are one in so many, in a map apart. */
+const STEADY_SHARE = 10;
+/** In which the last of the cleared entries are removed. */
+const AFTER_MS = 1000;
+
+interface Work {
+  readonly scenario: 'expiry' | 'clears';
+  readonly entries: number;
+  /** Longest time to live of an entry, or number of clears. */
+  readonly amount: number;
+}
+
+export const bench: Bench = {
+  name: 'background-work',
+  about: 'the longest pause of a load beside entries that expire and beside clears of tiny maps',
+  async run(harness: Harness): Promise<void> {
+    const entries = harness.pick(5000, 1_000_000);
+    const works: Work[] = [
+      { scenario: 'expiry', entries, amount: harness.pick(300, 60_000) },
+      { scenario: 'clears', entries, amount: harness.pick(200, 50_000) },
+    ];
+    for (const work of works) harness.print(await doneApart(work));
+  },
+};
+
+async function doneApart(work: Work): Promise<string> {
+  const child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    child.once('message', (line) => resolve(String(line)));
+    child.once('exit', (code) => reject(new Error(`The scenario ended with exit code ${code}`)));
+    child.send(work);
+  });
+}
+
+class Load {
+  readonly engine = new EmbeddedEngine({
+    partitionCount: PARTITIONS,
+    clock: new SystemClock(),
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+  });
+  readonly #random = new Random(1);
+  readonly #keys: Buffer;
+  readonly #keyCount: number;
+  readonly #key = new Span();
+  readonly #value = new Span().set(Buffer.alloc(VALUE_BYTES, 'value '), 0, VALUE_BYTES);
+  readonly #type = new Span().set(Buffer.from('text/plain'), 0, 10);
+  #outcome = 0;
+  #last = 0;
+  #lastUsedMs = 0;
+  longestMs = 0;
+
+  constructor(keyCount: number) {
+    this.#keyCount = keyCount;
+    this.#keys = Buffer.alloc(keyCount * KEY_BYTES);
+    for (let index = 0; index < keyCount; index++) {
+      this.#keys.write(`key${String(index).padStart(9, '0')}`, index * KEY_BYTES);
+    }
+  }
+
+  onAnswer(answer: Answer): void {
+    this.#outcome = answer.outcome;
+  }
+
+  set(map: Span, index: number, lifetime: Lifetime): void {
+    this.#key.set(this.#keys, index * KEY_BYTES, (index + 1) * KEY_BYTES);
+    this.engine.set(map, this.#key, this.#value, this.#type, lifetime, this);
+    if (this.#outcome !== APPLIED) throw new Error(`Cannot set: outcome ${this.#outcome}`);
+  }
+
+  /** Notes how long ago the operation before this one was. */
+  mark(): void {
+    const now = performance.now();
+    const usage = process.cpuUsage();
+    const usedMs = (usage.user + usage.system) / 1000;
+    if (this.#last !== 0) {
+      const pauseMs = Math.min(now - this.#last, usedMs - this.#lastUsedMs);
+      this.longestMs = Math.max(this.longestMs, pauseMs);
+    }
+    this.#last = now;
+    this.#lastUsedMs = usedMs;
+  }
+
+  /** Reads and writes of a map, one of ten a write, for one turn. */
+  turn(map: Span): void {
+    for (let count = 0; count < OPERATIONS_PER_TURN; count++) {
+      const index = this.#random.below(this.#keyCount / STEADY_SHARE);
+      this.#key.set(this.#keys, index * KEY_BYTES, (index + 1) * KEY_BYTES);
+      if (count % 10 === 0) this.set(map, index, FOREVER);
+      else this.engine.get(map, this.#key, this);
+      this.mark();
+    }
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+function named(name: string): Span {
+  const bytes = Buffer.from(name);
+  return new Span().set(bytes, 0, bytes.length);
+}
+
+function residentMib(): number {
+  return process.memoryUsage().rss / 2 ** 20;
+}
+
+async function expiry({ entries, amount }: Work): Promise<string> {
+  const load = new Load(entries);
+  const random = new Random(2);
+  const steady = named('steady');
+  const expiring = named('expiring');
+  for (let index = 0; index < entries / STEADY_SHARE; index++) load.set(steady, index, FOREVER);
+  await nextTurn();
+  const before = residentMib();
+  const start = performance.now();
+  for (let index = 0; index < entries; index++) {
+    const timeToLiveMs = 1 + random.below(amount);
+    load.set(expiring, index, { timeToLiveMs, maxIdleSeconds: 0 });
+    load.mark();
+    if (index % OPERATIONS_PER_TURN === 0) {
+      load.turn(steady);
+      await nextTurn();
+    }
+  }
+  const filled = residentMib();
+  const { memoryBytes } = load.engine;
+  while (performance.now() < start + amount) {
+    load.turn(steady);
+    await nextTurn();
+  }
+  let left = Number.POSITIVE_INFINITY;
+  const over = performance.now();
+  // Entries that stay, and the sweep's pauses, are why some of it takes a while.
+  while (left > before + 32 && performance.now() < over + amount / 2) {
+    load.turn(steady);
+    await nextTurn();
+    left = residentMib();
+  }
+  const stored = (bytes: number) => (bytes / 2 ** 20).toFixed(0);
+  return (
+    `${entries} entries with up to ${amount / 1000} s to live: longest pause ` +
+    `${load.longestMs.toFixed(1)} ms; resident ${before.toFixed(0)}, ${filled.toFixed(0)}, ` +
+    `then ${left.toFixed(0)} MiB after ${((performance.now() - over) / 1000).toFixed(1)} s; stored ` +
+    `${stored(memoryBytes)}, then ${stored(load.engine.memoryBytes)} MiB`
+  );
+}
+
+async function clears({ entries, amount }: Work): Promise<string> {
+  const load = new Load(entries);
+  const steady = named('steady');
+  for (let index = 0; index < entries; index++) load.set(steady, index, FOREVER);
+  await nextTurn();
+  const used = process.cpuUsage();
+  for (let count = 0; count < amount; count++) {
+    const map = named(`tiny ${count}`);
+    for (let index = 0; index < TINY_ENTRIES; index++) load.set(map, index + count, FOREVER);
+    load.engine.clear(map, load);
+    load.mark();
+    if (count % 20 === 0) await nextTurn();
+  }
+  await new Promise((resolve) => setTimeout(resolve, AFTER_MS));
+  const { user, system } = process.cpuUsage(used);
+  return (
+    `${amount} clears of maps of ${TINY_ENTRIES} beside ${entries} entries: longest pause ` +
+    `${load.longestMs.toFixed(1)} ms, ${((user + system) / 1e6).toFixed(2)} s of processor time`
+  );
+}
+
+// In the process that `fork` has made.
+if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.once('message', (message) => {
+    const work = message as Work;
+    const done = work.scenario === 'expiry' ? expiry(work) : clears(work);
+    done.then((line) => process.send?.(line, () => process.exit(0)));
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * Slow readers of a long value while it and everything else is overwritten, on a member with little
+ * memory for data: it stays within its bounds, and who reads to the end has one whole value. A value
+ * that somebody is still sent stays in memory, and counts, until it is sent; writes for which there
+ * is no memory then get 503.
+ */
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServerProcess } from '../../bench/load/server-process.ts';
+import { RawClient } from '../integration/client.ts';
+
+const SECONDS = Math.min(Number(process.env.SOAK_SECONDS ?? 5), 20);
+const READERS = 200;
+const VALUE_BYTES = 8 * 2 ** 20;
+const MEMORY_MIB = 256;
+/** What the process is beside the stored data: Node, requests, what the sockets have not taken. */
+const REST_MIB = 160;
+
+/** Asks for the value, takes a byte a second, and at last all the rest. */
+class SlowReader {
+  readonly #socket: Socket;
+  readonly #chunks: Buffer[] = [];
+  readonly #closed: Promise<void>;
+
+  constructor(port: number) {
+    this.#socket = connect({ host: '127.0.0.1', port });
+    this.#socket.pause();
+    this.#socket.on('error', () => this.#socket.destroy());
+    this.#closed = new Promise((resolve) => {
+      this.#socket.once('close', () => resolve());
+    });
+    this.#socket.write(
+      'GET /grid/rest/maps/m/long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+  }
+
+  takeByte(): void {
+    const byte = this.#socket.read(1) as Buffer | null;
+    if (byte !== null) this.#chunks.push(byte);
+  }
+
+  /** The value, when it came whole; undefined when the connection was closed before. */
+  async rest(): Promise<Buffer | undefined> {
+    this.#socket.on('data', (chunk) => this.#chunks.push(chunk));
+    this.#socket.resume();
+    await this.#closed;
+    const all = Buffer.concat(this.#chunks);
+    const head = all.indexOf('\r\n\r\n') + 4;
+    return all.length === head + VALUE_BYTES ? all.subarray(head) : undefined;
+  }
+}
+
+test(`${READERS} slow readers of 8 MiB while all is overwritten for ${SECONDS} s`, async (context) => {
+  const program = join(import.meta.dirname, '..', '..', 'bin', 'gridnode.ts');
+  const flags = [
+    'serve',
+    '--port',
+    '0',
+    '--enable-group',
+    'DATA',
+    '--max-memory',
+    `${MEMORY_MIB}m`,
+  ];
+  const server = new ServerProcess('gridnode', ['--import', 'tsx', program, ...flags]);
+  try {
+    await server.serving();
+    const writer = new RawClient(server.port);
+    const base = server.residentMib() ?? 0;
+    assert.equal(
+      (await writer.request('POST', 'maps/m/long', Buffer.alloc(VALUE_BYTES, 1))).status,
+      200,
+    );
+    const readers: SlowReader[] = [];
+    const until = performance.now() + SECONDS * 1000;
+    let [written, refused, highest] = [0, 0, 0];
+    for (let round = 2; performance.now() < until; round++) {
+      // A few come in each round, so that they hold on to different values.
+      for (let count = 0; count < 3 && readers.length < READERS; count++) {
+        readers.push(new SlowReader(server.port));
+      }
+      for (let key = 0; key < 20; key++) {
+        const small = Buffer.alloc(50 + ((round * 37 + key) % 20_000), round);
+        const { status } = await writer.request(
+          'POST',
+          `maps/m/k${(round * 20 + key) % 5000}`,
+          small,
+        );
+        assert.ok(status === 200 || status === 503);
+      }
+      const { status } = await writer.request(
+        'POST',
+        'maps/m/long',
+        Buffer.alloc(VALUE_BYTES, round % 251),
+      );
+      if (status === 200) written++;
+      else refused++;
+      assert.ok(status === 200 || status === 503, `${status}`);
+      highest = Math.max(highest, server.residentMib() ?? 0);
+      if (round % 20 === 0) for (const reader of readers) reader.takeByte();
+      await sleep(20);
+    }
+    assert.equal(readers.length, READERS);
+    const values = await Promise.all(readers.map((reader) => reader.rest()));
+    const whole = values.filter((value) => value !== undefined);
+    for (const value of whole)
+      assert.ok(value.equals(Buffer.alloc(VALUE_BYTES, value[0])), 'mixed');
+    assert.ok(whole.length > READERS / 2, `${whole.length} whole values`);
+    assert.equal((await writer.request('POST', 'maps/m/after', Buffer.alloc(100))).status, 200);
+    await sleep(3000);
+    const line =
+      `${written} written, ${refused} refused, ${whole.length} read whole; resident ` +
+      `${base.toFixed(0)}, at most ${highest.toFixed(0)}, in the end ${server.residentMib()?.toFixed(0)} MiB`;
+    context.diagnostic(line);
+    assert.ok(highest < base + MEMORY_MIB + REST_MIB, line);
+    writer.destroy();
+  } finally {
+    await server.stop();
+  }
+  assert.equal(server.exitCode, 0);
+});
