@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
 import type { Parts } from '../../../src/engine/embedded/parts.ts';
-import { SEGMENT_BYTES } from '../../../src/engine/embedded/segment-pool.ts';
+import { SEGMENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { APPLIED } from '../../../src/engine/engine.ts';
 import { span } from '../answers.ts';
 import { partsOf } from './parts-of.ts';

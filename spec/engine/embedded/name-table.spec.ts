@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CONTENT_TYPES, MAP_NAMES, NameTable } from '../../../src/engine/embedded/name-table.ts';
 import { RecordStore } from '../../../src/engine/embedded/record-store.ts';
-import { SEGMENT_BYTES } from '../../../src/engine/embedded/segment-pool.ts';
+import { SEGMENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../answers.ts';
 import { assertEmpty } from './parts-of.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
-import { SEGMENT_BYTES, SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
+import { SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
+import { SEGMENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 function pool(bytesMax = Number.POSITIVE_INFINITY) {
@@ -46,15 +47,49 @@ describe('SegmentPool', () => {
 
   it('a long record has a buffer of exactly its length, which is let go of when it is freed', () => {
     const { pool: segments, meter } = pool();
-    const address = segments.takeLong(1_000_008);
+    const address = segments.takeLong(200_008);
     assert.equal(segments.segment(address), 0);
-    assert.equal(segments.bytes(address).length, 1_000_008);
+    assert.equal(segments.bytes(address).length, 200_008);
     assert.equal(segments.at(address), 0);
-    assert.equal(meter.bytes, 1_000_008);
+    assert.equal(meter.bytes, 200_008);
     segments.freeLong(address);
     assert.equal(meter.bytes, 0);
     assert.equal(segments.bytes(address).length, 0);
     assert.equal(segments.takeLong(80), address);
+  });
+
+  it('a record of 256 KiB to 16 MiB has segments in a row, which are used again', () => {
+    const { pool: segments, meter, clock } = pool();
+    const single = segments.takeSegment(false);
+    const lengths = [262_144, 16_777_216, 262_152, 1_000_000, 16_000_000, 8_388_616];
+    const taken = lengths.map((length) => segments.takeLong(length));
+    const between = segments.takeSegment(false);
+    const count = lengths.reduce((sum, length) => sum + Math.ceil(length / SEGMENT_BYTES), 2);
+    assert.equal(meter.bytes, count * SEGMENT_BYTES);
+    taken.forEach((address, index) => {
+      assert.equal(segments.bytes(address).length, lengths[index]);
+      assert.equal(segments.words(address).length, lengths[index]! / 4);
+      segments.bytes(address).fill(index + 1);
+    });
+    for (const segment of [single, between]) {
+      const at = segments.at(segments.address(segment, 0)) * 4;
+      segments.bytes(segments.address(segment, 0)).fill(99, at, at + SEGMENT_BYTES);
+    }
+    taken.forEach((address, index) => {
+      const bytes = segments.bytes(address);
+      assert.ok(bytes.equals(Buffer.alloc(bytes.length, index + 1)), `${index}`);
+    });
+    segments.pin(taken[1]!);
+    for (const address of taken) segments.freeLong(address);
+    assert.equal(meter.bytes, (2 + 256) * SEGMENT_BYTES);
+    clock.advance(10_000);
+    assert.equal(segments.bytes(taken[1]!)[16_777_215], 2);
+    segments.unpin(taken[1]!);
+    segments.freeSegment(single);
+    segments.freeSegment(between);
+    clock.advance(10_000);
+    assert.equal(segments.slabCount, 0);
+    assert.equal(meter.bytes, 0);
   });
 
   it('a pinned buffer stays, and is accounted for, until the last pin is gone', () => {

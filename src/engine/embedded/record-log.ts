@@ -6,7 +6,8 @@
  * anybody else.
  */
 import { bytesAt, markDeadAt } from './record.ts';
-import { RECORD_SHARED_BYTES_MAX, SEGMENT_BYTES, type SegmentPool } from './segment-pool.ts';
+import { RECORD_SHARED_BYTES_MAX, type SegmentPool } from './segment-pool.ts';
+import { SEGMENT_BYTES } from './slabs.ts';
 
 /**
  * The share of dead bytes in sealed segments above which the live ones are moved. With 0.2 churn is

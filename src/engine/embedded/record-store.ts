@@ -10,7 +10,8 @@ import type { KeyWords } from './key-words.ts';
 import { MemoryMeter } from './memory-meter.ts';
 import { Partition } from './partition.ts';
 import { keyAt, keyLengthAt, ownerAt } from './record.ts';
-import { SEGMENT_BYTES, SegmentPool } from './segment-pool.ts';
+import { SegmentPool } from './segment-pool.ts';
+import { SEGMENT_BYTES } from './slabs.ts';
 
 export interface RecordStoreOptions {
   readonly partitionCount: number;

@@ -1,0 +1,217 @@
+/**
+ * Slabs of 32 MiB, cut into segments, and what goes back to the system. The lowest free segment is
+ * given first, so that slabs fall empty; where more than one and a half slabs are free all together,
+ * the highest one in use is to be emptied: `evacuateFrom` says so to the logs, whose cleaner then
+ * moves what is in it (record-log.ts).
+ *
+ * A slab that has been empty for a second goes back to the system (handback.ts), one at a time, and
+ * so do other buffers, of long records and indexes, several at once. Slabs are that large because
+ * glibc raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block:
+ * slabs of 256 KiB or 1 MiB came back once, and from the second time on went to its heap and stayed
+ * resident (of 0.5 GiB freed 10 MiB came back). A mapping is filled by the system page by page, as it
+ * is written, so a slab costs what is used of it.
+ */
+import type { Clock, Timer } from '../../base/clock.ts';
+import { grown } from '../../base/grown.ts';
+import { Handback } from './handback.ts';
+
+export const SEGMENT_BYTES = 65536;
+export const SEGMENTS_PER_SLAB = 512;
+export const SLAB_BYTES = SEGMENT_BYTES * SEGMENTS_PER_SLAB;
+/** Which segments are free is kept as bits, in words. */
+const WORD_BITS = 5;
+const WORDS_PER_SLAB = SEGMENTS_PER_SLAB >> WORD_BITS;
+/** A slab goes back when it has been empty for so long, and so long after the one before it. */
+const EMPTY_MS = 1000;
+const HANDBACK_PAUSE_MS = 20;
+/** Free segments, of slabs in use, from which on a slab is emptied, and below which it is not. */
+const FREE_MAX = SEGMENTS_PER_SLAB * 1.5;
+const FREE_MIN = SEGMENTS_PER_SLAB * 1.125;
+/** Other buffers go back together, before they are more than these; small ones are left to V8. */
+const DROPPED_BYTES_MIN = 16_384;
+const DROPPED_BYTES_MAX = 4_194_304;
+const DROPPED_COUNT_MAX = 64;
+const NONE = Number.POSITIVE_INFINITY;
+
+export class Slabs {
+  readonly #clock: Clock;
+  readonly #countMax: number;
+  readonly #handback = new Handback();
+  /** Of each slab; of one that has gone back no words and no bytes. */
+  readonly words: Int32Array<ArrayBuffer>[] = [];
+  readonly bytes: Buffer[] = [];
+  /** Segments from this one on are to be emptied; Infinity for none. */
+  evacuateFrom = NONE;
+  /** Of each slab: segments in use, and since when there are none, by the clock. */
+  #used = new Int32Array(16);
+  #emptySince = new Float64Array(16);
+  /** Which segments are free, a bit each, and a word below which none is. */
+  #free = new Int32Array(WORDS_PER_SLAB);
+  #lowestFree = 0;
+  /** Free segments of the slabs in use. */
+  #freeCount = 0;
+  /** Buffers that have gone and have not been freed, and their bytes. */
+  #dropped: ArrayBuffer[] = [];
+  #droppedBytes = 0;
+  #timer: Timer | undefined;
+  readonly #onTimer = () => this.#timerOnDue();
+
+  constructor(clock: Clock, countMax: number) {
+    this.#clock = clock;
+    this.#countMax = countMax;
+    // So that the collection that V8 makes of a first large buffer does not fall in a request.
+    this.#add();
+  }
+
+  /** Slabs that exist, in use or not. */
+  get count(): number {
+    return this.words.filter((words) => words !== NO_WORDS).length;
+  }
+
+  /** The lowest free segment, or 0 when there can be none; 0 itself is never given. */
+  take(): number {
+    const free = this.#free;
+    while (this.#lowestFree < free.length && free[this.#lowestFree] === 0) this.#lowestFree++;
+    if (this.#lowestFree === free.length && !this.#add()) return 0;
+    const word = this.#lowestFree;
+    const bits = this.#free[word]!;
+    this.#free[word] = bits & (bits - 1);
+    const segment = (word << WORD_BITS) + 31 - Math.clz32(bits & -bits);
+    this.#count(Math.floor(segment / SEGMENTS_PER_SLAB), 1);
+    return segment;
+  }
+
+  /** The first of so many free segments in a row, in the lowest slab that has them; 0 for none. */
+  takeRow(count: number): number {
+    for (let slab = 0; slab < this.words.length; slab++) {
+      if (this.words[slab] === NO_WORDS) continue;
+      if (this.#used[slab]! + count <= SEGMENTS_PER_SLAB) {
+        const row = this.#takeRowOf(slab, count);
+        if (row !== 0) return row;
+      }
+    }
+    return this.#add() ? this.takeRow(count) : 0;
+  }
+
+  #takeRowOf(slab: number, count: number): number {
+    const end = (slab + 1) * SEGMENTS_PER_SLAB;
+    let length = 0;
+    for (let segment = end - SEGMENTS_PER_SLAB; segment < end; segment++) {
+      const isFree = (this.#free[segment >> WORD_BITS]! & (1 << (segment & 31))) !== 0;
+      length = isFree ? length + 1 : 0;
+      if (length < count) continue;
+      for (let taken = segment - count + 1; taken <= segment; taken++) {
+        this.#free[taken >> WORD_BITS]! &= ~(1 << (taken & 31));
+      }
+      this.#count(slab, count);
+      return segment - count + 1;
+    }
+    return 0;
+  }
+
+  /** The segment may be given again. */
+  free(segment: number): void {
+    const slab = Math.floor(segment / SEGMENTS_PER_SLAB);
+    const word = segment >> WORD_BITS;
+    this.#free[word]! |= 1 << (segment & 31);
+    if (word < this.#lowestFree) this.#lowestFree = word;
+    this.#count(slab, -1);
+    if (this.#used[slab] !== 0) return;
+    this.#emptySince[slab] = this.#clock.now();
+    this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
+  }
+
+  /** Gives a buffer back that nobody uses any more, and that is not accounted for here. */
+  drop(buffer: ArrayBuffer): void {
+    if (buffer.byteLength < DROPPED_BYTES_MIN) return;
+    this.#dropped.push(buffer);
+    this.#droppedBytes += buffer.byteLength;
+    if (this.#droppedBytes > DROPPED_BYTES_MAX || this.#dropped.length === DROPPED_COUNT_MAX) {
+      this.#freeDropped();
+    } else this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
+  }
+
+  /** Nothing is given back any more. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** So many more segments of the slab are in use. */
+  #count(slab: number, more: number): void {
+    const before = this.#used[slab]!;
+    this.#used[slab] = before + more;
+    this.#freeCount -= more;
+    if (before === 0) this.#freeCount += SEGMENTS_PER_SLAB;
+    else if (before + more === 0) {
+      this.#freeCount -= SEGMENTS_PER_SLAB;
+      this.evacuateFrom = NONE;
+    }
+    if (this.#freeCount < FREE_MIN) this.evacuateFrom = NONE;
+    else if (this.#freeCount > FREE_MAX && this.evacuateFrom === NONE) this.#evacuate();
+  }
+
+  /** The highest slab in use is to be emptied. */
+  #evacuate(): void {
+    let slab = this.words.length - 1;
+    while (this.#used[slab] === 0) slab--;
+    this.evacuateFrom = slab * SEGMENTS_PER_SLAB;
+  }
+
+  #freeDropped(): void {
+    this.#handback.free(this.#dropped);
+    this.#dropped = [];
+    this.#droppedBytes = 0;
+  }
+
+  /** Gives one empty slab back, and comes again as long as there are others. */
+  #timerOnDue(): void {
+    this.#timer = undefined;
+    if (this.#dropped.length > 0) this.#freeDropped();
+    const now = this.#clock.now();
+    let isOneFreed = false;
+    let delayMs = Number.POSITIVE_INFINITY;
+    for (let slab = this.words.length - 1; slab >= 0; slab--) {
+      if (this.#used[slab] !== 0 || this.words[slab] === NO_WORDS) continue;
+      const restMs = this.#emptySince[slab]! + EMPTY_MS - now;
+      if (restMs > 0 || isOneFreed) {
+        delayMs = Math.min(delayMs, Math.max(restMs, HANDBACK_PAUSE_MS));
+        continue;
+      }
+      this.#freeSlab(slab);
+      isOneFreed = true;
+    }
+    if (delayMs < Number.POSITIVE_INFINITY) {
+      this.#timer ??= this.#clock.after(Math.ceil(delayMs), this.#onTimer);
+    }
+  }
+
+  #freeSlab(slab: number): void {
+    const { buffer } = this.words[slab]!;
+    this.words[slab] = NO_WORDS;
+    this.bytes[slab] = NOTHING;
+    this.#free.fill(0, slab * WORDS_PER_SLAB, (slab + 1) * WORDS_PER_SLAB);
+    this.#handback.free([buffer]);
+  }
+
+  /** Makes the lowest slab that does not exist. */
+  #add(): boolean {
+    const hole = this.words.indexOf(NO_WORDS);
+    const slab = hole < 0 ? this.words.length : hole;
+    if (slab === this.#countMax) return false;
+    const buffer = new ArrayBuffer(SLAB_BYTES);
+    this.words[slab] = new Int32Array(buffer);
+    this.bytes[slab] = Buffer.from(buffer);
+    this.#used = grown(this.#used, slab + 1);
+    this.#emptySince = grown(this.#emptySince, slab + 1);
+    const word = slab * WORDS_PER_SLAB;
+    this.#lowestFree = Math.min(this.#lowestFree, word);
+    this.#free = grown(this.#free, word + WORDS_PER_SLAB);
+    this.#free.fill(-1, word, word + WORDS_PER_SLAB);
+    if (slab === 0) this.#free[0] = ~1;
+    return true;
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+const NO_WORDS = new Int32Array(0);
