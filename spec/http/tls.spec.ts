@@ -50,6 +50,21 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await nextTurn();
 }
 
+describe('a connection over TLS', () => {
+  it('is idle from when its last answer has been taken', async () => {
+    const { port, clock, server } = await serve({ keepAliveTimeoutSeconds: 2 });
+    const { raw } = client(port);
+    for (let request = 0; request < 3; request++) {
+      assert.equal((await raw.request('GET', 'instance')).status, 200);
+      for (let turn = 0; turn < 10; turn++) await nextTurn();
+      clock.advance(1999);
+    }
+    assert.equal(server.connectionCount, 1);
+    clock.advance(1);
+    assert.equal(await raw.response(), undefined);
+  });
+});
+
 describe('a handshake', () => {
   it('is made with TLS 1.2 and 1.3, and with nothing older', async () => {
     const { port } = await serve();
@@ -187,7 +202,9 @@ describe('a connection over TLS', () => {
   });
 
   it('is answered in order what it sent at once', async () => {
-    const { port } = await serve();
+    const { port, clock } = await serve();
+    const turning = setInterval(() => clock.settle());
+    open.push({ destroy: () => clearInterval(turning) });
     const { raw } = client(port);
     const values = Array.from({ length: 500 }, (_, index) => Buffer.from(String(index)));
     raw.send(

@@ -130,12 +130,13 @@ export class Outbox implements Holder {
 
   /** Hands over what may leave. */
   flush(): void {
-    if (this.#pieces.length === 0) {
+    if (this.#pieces.length === 0 && !this.#isAwaitingSocket) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
       if (length <= WRITE_BYTES_MAX && this.#socket.writableLength === 0) return this.#sendRun();
     }
     this.#cut(undefined);
+    if (this.#pieces.length === 0) return;
     if (!this.#isAwaitingSocket) this.#sendPieces();
     if (this.#isAwaitingSocket) this.#copyRest();
   }
@@ -154,7 +155,8 @@ export class Outbox implements Holder {
   #sendRun(): void {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
-    this.#hand(buffer, this.#runStart, this.#runEnd);
+    if (this.#isCopying) this.#handAndAwait(buffer, this.#runStart, this.#runEnd);
+    else this.#hand(buffer, this.#runStart, this.#runEnd);
     this.#arena.closeRun(buffer, this.#isCopying || this.#socket.writableLength === 0);
     this.#runStart = 0;
     this.#runEnd = 0;
@@ -185,12 +187,10 @@ export class Outbox implements Holder {
       const start = piece.start;
       piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
       this.#pieceBytes -= piece.start - start;
-      if (piece.runStart >= 0 && this.#socket.writableLength === 0) {
+      if (piece.runStart >= 0 && !this.#isCopying && this.#socket.writableLength === 0) {
         this.#hand(piece.bytes, start, piece.start);
       } else {
-        this.#isAwaitingSocket = true;
-        this.#handedBytes += piece.start - start;
-        this.#socket.write(piece.bytes.subarray(start, piece.start), this.#socketOnTaken);
+        this.#handAndAwait(piece.bytes, start, piece.start);
         return false;
       }
     }
@@ -200,6 +200,13 @@ export class Outbox implements Holder {
   #hand(buffer: Buffer, start: number, end: number): void {
     this.#handedBytes += end - start;
     this.#socket.write(buffer.subarray(start, end));
+  }
+
+  /** The socket tells when it has sent it. A TLS one is never done at once. */
+  #handAndAwait(buffer: Buffer, start: number, end: number): void {
+    this.#isAwaitingSocket = true;
+    this.#handedBytes += end - start;
+    this.#socket.write(buffer.subarray(start, end), this.#socketOnTaken);
   }
 
   #onTaken(error: Error | null | undefined): void {
@@ -230,7 +237,7 @@ export class Outbox implements Holder {
     for (const piece of this.#pieces) {
       if (piece.runStart < 0) continue;
       const copy = Buffer.from(piece.bytes.subarray(piece.start, piece.end));
-      this.#arena.closeRun(piece.bytes, piece.start === piece.runStart);
+      this.#arena.closeRun(piece.bytes, this.#isCopying || piece.start === piece.runStart);
       piece.bytes = copy;
       piece.start = 0;
       piece.end = copy.length;
