@@ -38,7 +38,7 @@ export type Form = 'yaml' | 'xml';
 /** What a file of the form may hold below its root. */
 export function knownSettings(form: Form, ownPaths: readonly string[]): KnownContent {
   const notation = form === 'yaml' ? KNOWN_YAML : KNOWN_XML_SHAPES + KNOWN_XML;
-  const root = new NotationReader(form).read(notation);
+  const root = new NotationReader(form, notation).read();
   for (const path of ownPaths) addOwn(root, path, form);
   return root;
 }
@@ -64,116 +64,167 @@ export function nameInForm(name: string): string {
   return name.startsWith('@') ? `attribute ${name.slice(1)}` : name;
 }
 
-interface OpenLine {
-  readonly indent: number;
-  readonly content: KnownContent;
+/** A line of the notation with those indented below it. */
+interface Block {
+  readonly head: string;
+  /** What stands on the line itself, behind the head. */
+  readonly rest: string;
+  readonly below: readonly string[];
 }
 
+/** Reads sections and shapes when they are first asked for: a file has few of them. */
 class NotationReader {
   readonly #form: Form;
+  readonly #blocks = new Map<string, Block>();
   readonly #shapes = new Map<string, KnownContent>();
-  readonly #words = new Map<string, string>();
+  readonly #types = new Map<string, ValueType>();
 
-  constructor(form: Form) {
+  constructor(form: Form, notation: string) {
     this.#form = form;
+    for (const block of blocksOf(joinedLines(notation))) this.#blocks.set(block.head, block);
   }
 
-  read(notation: string): KnownContent {
+  read(): KnownContent {
     const root = emptyContent();
-    const open: OpenLine[] = [{ indent: -1, content: root }];
-    for (const line of joinedLines(notation)) {
-      const indent = line.search(/\S/);
-      while ((open.at(-1)?.indent ?? -1) >= indent) open.pop();
-      const around = open.at(-1)?.content ?? root;
-      const [head = '', rest] = line.trim().split(/: ?/, 2);
-      if (head.startsWith('%')) {
-        const [name = '', words = ''] = head.split('=');
-        this.#words.set(name, words);
-        continue;
-      }
-      const content = this.#contentOf(head, rest?.trim() ?? '', around, root);
-      open.push({ indent, content });
+    for (const block of this.#blocks.values()) {
+      const { head, rest } = block;
+      if (head === '*') this.#addTokens(root, rest);
+      else if (!/^[%&]/.test(head)) this.#add(root, head, () => this.#contentOf(block));
     }
     return root;
   }
 
-  /** What stands behind the head is read; it is known around it. */
-  #contentOf(head: string, rest: string, around: KnownContent, root: KnownContent): KnownContent {
-    if (rest.startsWith('&')) {
-      const shape = this.#shape(rest);
-      this.#add(around, head, shape);
-      return shape;
-    }
-    let content: KnownContent;
-    if (head === '*') content = root;
-    else if (head.startsWith('&')) content = this.#shape(head);
-    else content = this.#add(around, head, emptyContent());
-    for (const token of rest.split(' ')) {
-      if (token === '...') content.isOpen = true;
-      else if (token !== '') this.#add(content, token, leafContent(token));
-    }
+  /** What a setting holds: what its shape does, or what stands on its line and below it. */
+  #contentOf({ rest, below }: Block): KnownContent {
+    if (rest.startsWith('&')) return this.#shape(rest);
+    const content = emptyContent();
+    this.#fill(content, rest, below);
     return content;
   }
 
-  /** Makes a setting known; `token` is its name with types, names and items. Returns its content. */
-  #add(around: KnownContent, token: string, content: KnownContent): KnownContent {
-    const [key = '', typeText] = token.split('=');
-    const types = (typeText ?? '')
-      .split(',')
-      .filter((type) => type !== '')
-      .map((type) => readValueType(this.#words.get(type) ?? type));
+  #fill(content: KnownContent, rest: string, below: readonly string[]): void {
+    this.#addTokens(content, rest);
+    for (const block of blocksOf(below))
+      this.#add(content, block.head, () => this.#contentOf(block));
+  }
+
+  #addTokens(content: KnownContent, tokens: string): void {
+    for (const token of tokens.split(' ')) {
+      if (token === '...') content.isOpen = true;
+      else if (token !== '') this.#add(content, token, () => leafContent(token));
+    }
+  }
+
+  /** Makes a setting known; `token` is its name with types, names and items. */
+  #add(around: KnownContent, token: string, contentOf: () => KnownContent): void {
+    const [key = '', typeText = ''] = token.split('=');
+    const types = typeText === '' ? [] : typeText.split(',').map((type) => this.#typeOf(type));
     if (this.#form === 'xml') {
-      const [name = '', steps] = key.split('>');
-      const bare = name.replace('{}', '');
-      const path = stepsOf(steps ?? name.replace('@', ''));
-      around.children.set(bare, { types, content, steps: path });
-      return content;
+      const [name = '', steps = name.replace('@', '')] = key.split('>');
+      around.children.set(name.replace('{}', ''), new LateNode(types, stepsOf(steps), contentOf));
+      return;
     }
     const steps = stepsOf(key);
     let holder = around;
     for (const [index, step] of steps.entries()) {
       const isLast = index === steps.length - 1;
-      const next = isLast ? content : emptyContent();
-      const node = { types: isLast ? types : [], content: next, steps: [step] };
+      const between = emptyContent();
+      const node = new LateNode(isLast ? types : [], [step], isLast ? contentOf : () => between);
+      const known = holder.children.get(step);
       if (step === '{}') holder.named = node;
       else if (step === '[]') holder.item = node;
-      else {
-        const known = holder.children.get(step);
-        if (known !== undefined && !isLast) {
-          holder = known.content;
-          continue;
-        }
-        holder.children.set(step, node);
-      }
-      holder = next;
+      else if (isLast || known === undefined) holder.children.set(step, node);
+      holder = isLast ? holder : (known?.content ?? between);
     }
-    return content;
+  }
+
+  #typeOf(notation: string): ValueType {
+    let type = this.#types.get(notation);
+    if (type === undefined) {
+      const isNamed = notation.startsWith('%');
+      type = readValueType(isNamed ? this.#wordsOf(notation) : notation);
+      this.#types.set(notation, type);
+    }
+    return type;
+  }
+
+  #wordsOf(name: string): string {
+    const found = [...this.#blocks.keys()].find((head) => head.startsWith(`${name}=`));
+    return found?.slice(name.length + 1) ?? '';
   }
 
   #shape(name: string): KnownContent {
     let shape = this.#shapes.get(name);
     if (shape === undefined) {
+      const block = this.#blocks.get(name);
       shape = emptyContent();
       this.#shapes.set(name, shape);
+      this.#fill(shape, block?.rest ?? '', block?.below ?? []);
     }
     return shape;
   }
+}
+
+/** A setting whose content is read when it is first asked for. */
+class LateNode implements KnownNode {
+  readonly types: readonly ValueType[];
+  readonly steps: readonly string[];
+  readonly #contentOf: () => KnownContent;
+  #content: KnownContent | undefined;
+
+  constructor(
+    types: readonly ValueType[],
+    steps: readonly string[],
+    contentOf: () => KnownContent,
+  ) {
+    this.types = types;
+    this.steps = steps;
+    this.#contentOf = contentOf;
+  }
+
+  get content(): KnownContent {
+    this.#content ??= this.#contentOf();
+    return this.#content;
+  }
+}
+
+/** Lines by those that are indented least, each with the ones below it. */
+function blocksOf(lines: readonly string[]): Block[] {
+  const blocks: (Block & { below: string[] })[] = [];
+  const indent = indentOf(lines[0] ?? '');
+  for (const line of lines) {
+    if (indentOf(line) > indent) {
+      blocks.at(-1)?.below.push(line);
+      continue;
+    }
+    const at = line.indexOf(':');
+    const end = at < 0 ? line.length : at;
+    blocks.push({ head: line.slice(indent, end), rest: line.slice(end + 1).trim(), below: [] });
+  }
+  return blocks;
+}
+
+function indentOf(line: string): number {
+  let indent = 0;
+  while (line[indent] === ' ') indent++;
+  return indent;
 }
 
 /** The notation's lines, those with a `+` put behind the line they go on with. */
 function joinedLines(notation: string): string[] {
   const lines: string[] = [];
   for (const line of notation.split('\n')) {
-    if (line.trim() === '') continue;
-    const more = /^\s*\+ (.*)$/.exec(line);
-    if (more === null) lines.push(line);
-    else lines.push(`${lines.pop()}${more[1]?.startsWith('|') ? '' : ' '}${more[1]}`);
+    const text = line.trimStart();
+    if (text === '') continue;
+    if (!text.startsWith('+ ')) lines.push(line);
+    else lines.push(lines.pop() + (text[2] === '|' ? text.slice(2) : text.slice(1)));
   }
-  return lines.map((line) => line.replace(/(\S:) {2,}/, '$1 '));
+  return lines;
 }
 
 /** `users[]` is two steps, `map{}` too. */
 function stepsOf(key: string): string[] {
+  if (!/[[{]/.test(key)) return [key];
   return key.match(/\{\}|\[\]|[^{}[\]]+/g) ?? [];
 }
 

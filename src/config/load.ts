@@ -13,7 +13,7 @@ import {
   type Source,
   weighConfig,
 } from './config.ts';
-import { type FileContent, fileFault, readConfigFile } from './config-file.ts';
+import type { FileContent } from './config-file.ts';
 import { formatPlace, type Problem } from './document.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
 import { exposureWarnings } from './exposure.ts';
@@ -156,6 +156,7 @@ const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelca
 async function readFile(request: ConfigRequest): Promise<FileContent | undefined> {
   const { file, environment } = request;
   if (file === undefined) return undefined;
+  const { fileFault, readConfigFile } = await import('./config-file.ts');
   try {
     return await readConfigFile(file, { environment, ownPaths: OWN_PATHS });
   } catch (error) {
