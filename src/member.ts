@@ -20,6 +20,7 @@ import { readTlsFiles, type TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { HealthRouter } from './rest/health-router.ts';
+import { MapLifetimes } from './rest/map-lifetimes.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import type { RestHandler } from './rest/rest-handler.ts';
@@ -104,6 +105,7 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     logLevel,
     license: new License(),
     waiting,
+    lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
     stop: requestStop,

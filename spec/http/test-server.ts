@@ -9,6 +9,7 @@ import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
+import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
 import type { RestHandler } from '../../src/rest/rest-handler.ts';
@@ -80,6 +81,7 @@ export function createTestServer(
     logLevel: new LogLevelControl(createLog('OFF', { write: () => {} }), 'OFF'),
     license: new License(),
     waiting,
+    lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),
     connectionCount: () => 1,
     instanceName: () => 'vectors',
     stop: (because) => stops.push(because),

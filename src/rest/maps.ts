@@ -1,5 +1,4 @@
 /** Map endpoints: set, get, delete, clear (seed section 4, group DATA). */
-import { FOREVER } from '../engine/engine.ts';
 import type { RestHandler } from './rest-handler.ts';
 
 export function get(handler: RestHandler): void {
@@ -8,7 +7,8 @@ export function get(handler: RestHandler): void {
 
 export function set(handler: RestHandler): void {
   const { body, contentType } = handler.exchange.request;
-  handler.engine.set(handler.name, handler.key, body, contentType, FOREVER, handler);
+  const lifetime = handler.services.lifetimes.of(handler.name);
+  handler.engine.set(handler.name, handler.key, body, contentType, lifetime, handler);
 }
 
 export function remove(handler: RestHandler): void {

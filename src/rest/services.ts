@@ -7,6 +7,7 @@ import type { Credentials } from '../security/credentials.ts';
 import type { Audit } from '../telemetry/audit.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
+import type { MapLifetimes } from './map-lifetimes.ts';
 import type { PercentDecoder } from './percent.ts';
 import type { RestHandler } from './rest-handler.ts';
 import type { RouteFinder } from './router.ts';
@@ -26,6 +27,8 @@ export interface RestServices {
   readonly license: License;
   /** Handlers whose polls wait. */
   readonly waiting: Set<RestHandler>;
+  /** How long entries of a map stay. */
+  readonly lifetimes: MapLifetimes;
   /** Open client connections. */
   connectionCount(): number;
   instanceName(): string;

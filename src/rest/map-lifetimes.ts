@@ -1,0 +1,56 @@
+/**
+ * How long entries of a map stay, by its name, from the settings of maps whose names may hold `*`.
+ * Asked at each write: where nothing is configured the answer is there at once; otherwise the map
+ * asked for last is remembered, and some thousand names before it, so that patterns are tried once a
+ * name.
+ */
+import type { Span } from '../base/span.ts';
+import { byName } from '../config/by-name.ts';
+import { FOREVER, type Lifetime } from '../engine/engine.ts';
+
+/** Names whose lifetime is remembered; clients choose names, so there is a limit. */
+const NAMES_KEPT_MAX = 10_000;
+
+export class MapLifetimes {
+  readonly #configured: ((name: Buffer) => Lifetime | undefined) | undefined;
+  readonly #byName = new Map<string, Lifetime>();
+  #lastName: Buffer = Buffer.alloc(0);
+  #lastLifetime = FOREVER;
+
+  /** Seconds by name, 0 for ever. */
+  constructor(
+    timeToLiveSeconds: ReadonlyMap<string, number>,
+    maxIdleSeconds: ReadonlyMap<string, number>,
+  ) {
+    const names = new Set([...timeToLiveSeconds.keys(), ...maxIdleSeconds.keys()]);
+    if (names.size === 0) return;
+    const lifetimes = new Map<string, Lifetime>();
+    for (const name of names) {
+      const timeToLiveMs = (timeToLiveSeconds.get(name) ?? 0) * 1000;
+      lifetimes.set(name, { timeToLiveMs, maxIdleSeconds: maxIdleSeconds.get(name) ?? 0 });
+    }
+    this.#configured = byName(lifetimes);
+  }
+
+  /** The lifetime of what is written to the map now. */
+  of(map: Span): Lifetime {
+    if (this.#configured === undefined) return FOREVER;
+    const last = this.#lastName;
+    if (map.length !== last.length || last.compare(map.bytes, map.start, map.end) !== 0) {
+      this.#lastName = map.toBuffer();
+      this.#lastLifetime = this.#lookUp(this.#lastName);
+    }
+    return this.#lastLifetime;
+  }
+
+  #lookUp(name: Buffer): Lifetime {
+    const key = name.toString('latin1');
+    let lifetime = this.#byName.get(key);
+    if (lifetime === undefined) {
+      lifetime = this.#configured?.(name) ?? FOREVER;
+      if (this.#byName.size === NAMES_KEPT_MAX) this.#byName.clear();
+      this.#byName.set(key, lifetime);
+    }
+    return lifetime;
+  }
+}
