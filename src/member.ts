@@ -4,7 +4,6 @@
  */
 import { SystemClock } from './base/clock.ts';
 import { machineMemoryBytes } from './base/machine-memory.ts';
-import { VERSION } from './base/version.ts';
 import { publicAddress } from './cluster/address.ts';
 import { License } from './cluster/license.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
@@ -18,6 +17,7 @@ import type { Request } from './http/request.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { readTlsFiles, type TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
+import { DIALECTS } from './rest/dialect.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { HealthRouter } from './rest/health-router.ts';
 import { MapLifetimes } from './rest/map-lifetimes.ts';
@@ -68,7 +68,8 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
   const tlsFiles = tlsFilesOf(config);
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   const clock = new SystemClock();
-  const cluster = new StandaloneCluster(VERSION);
+  const dialect = DIALECTS[config.compatibility];
+  const cluster = new StandaloneCluster(dialect.memberVersion);
   const engine = new EmbeddedEngine({
     partitionCount: config.partitionCount,
     clock,
@@ -92,12 +93,13 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     requestStop = resolve;
   });
   let instanceName = config.instanceName ?? '';
-  const router = new Router(config.pathSegment);
+  const router = new Router(config.pathSegment ?? dialect.pathSegment, dialect);
   const services: RestServices = {
     engine,
     cluster,
     groups,
     router,
+    dialect,
     decoder: new PercentDecoder(config.targetBytesMax),
     access: security.access,
     credentials: security.credentials,

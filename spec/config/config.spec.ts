@@ -27,7 +27,8 @@ test('resolveConfig of nothing has every default', () => {
   assert.equal(config.clusterName, 'dev');
   assert.equal(config.instanceName, undefined);
   assert.equal(config.logLevel, 'INFO');
-  assert.equal(config.pathSegment, 'grid');
+  assert.equal(config.pathSegment, undefined);
+  assert.equal(config.compatibility, 'none');
   assert.equal(config.partitionCount, 271);
   assert.equal(config.headerBytesMax, 32768);
   assert.equal(config.targetBytesMax, 32768);
@@ -120,6 +121,7 @@ const refused: readonly (readonly [string, string, typeof TypeError, string])[] 
   ['--log-level', 'loud', RangeError, 'not one of OFF, SEVERE, WARNING, INFO'],
   ['--path-segment', 'a/b', TypeError, 'not letters, digits'],
   ['--path-segment', '..', TypeError, 'not letters, digits'],
+  ['--compatibility', 'other', RangeError, 'not one of none, hazelcast'],
   ['--cluster-name', '', TypeError, 'not a text of 1 to 255 characters'],
   ['--instance-name', 'a\nb', TypeError, 'not a text of 1 to 255 characters'],
   ['--enable-group', 'x', RangeError, 'not one of CLUSTER_READ, CLUSTER_WRITE'],

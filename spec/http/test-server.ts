@@ -8,6 +8,7 @@ import { Connection } from '../../src/http/connection.ts';
 import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
+import { DIALECTS, type Dialect } from '../../src/rest/dialect.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
@@ -44,6 +45,7 @@ export interface TestServerParts {
   /** In place of the server's own. */
   readonly services?: Partial<RestServices>;
   readonly tls?: TlsIdentity;
+  readonly dialect?: Dialect;
 }
 
 /**
@@ -51,13 +53,18 @@ export interface TestServerParts {
  */
 export function createTestServer(
   limits: Partial<HttpLimits> = {},
-  { wrap = (application) => application, tls, services }: TestServerParts = {},
+  {
+    wrap = (application) => application,
+    tls,
+    services,
+    dialect = { ...DIALECTS.none, memberVersion: '1.2.3' },
+  }: TestServerParts = {},
 ): TestServer {
   const clock = new FakeClock();
   const failures: unknown[] = [];
   const audited: AuditEntry[] = [];
   const stops: string[] = [];
-  const cluster = new StandaloneCluster('1.2.3');
+  const cluster = new StandaloneCluster(dialect.memberVersion);
   const onFailure = (error: unknown) => failures.push(error);
   const waiting = new Set<RestHandler>();
   cluster.onPassive = () => {
@@ -73,7 +80,8 @@ export function createTestServer(
     engine,
     cluster,
     groups,
-    router: new Router('grid'),
+    router: new Router(dialect.pathSegment, dialect),
+    dialect,
     decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
     access: undefined,
     credentials: new ClusterNameCredentials('dev'),

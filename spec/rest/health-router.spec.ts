@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DIALECTS } from '../../src/rest/dialect.ts';
 import { HealthRouter } from '../../src/rest/health-router.ts';
 import { Router } from '../../src/rest/router.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
@@ -9,7 +10,7 @@ import { createTestServer } from '../http/test-server.ts';
 const server = createTestServer(
   {},
   {
-    services: { router: new HealthRouter(new Router('grid')) },
+    services: { router: new HealthRouter(new Router('grid', DIALECTS.none)) },
   },
 );
 

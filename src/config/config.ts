@@ -41,7 +41,8 @@ type Values = { readonly [Key in SettingKey]: ValueOf<Settings[Key]> };
 
 /**
  * Value by setting. `instanceName` is undefined when nobody named the member: then it is
- * `gridnode-` and the port that was bound. In `queueMaxSizes` 0 is no limit.
+ * `gridnode-` and the port that was bound. So is `pathSegment` where nobody chose one: then it is
+ * that of the dialect. In `queueMaxSizes` 0 is no limit.
  */
 export interface Config extends Values {
   /** By path, with free names filled in; by flag for a setting without a path. */

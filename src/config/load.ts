@@ -111,8 +111,8 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       ...reading.warnings,
       ...unsetWarnings(file),
       ...exposureWarnings(config),
-      ...(file?.rootName === 'hazelcast' && config.pathSegment !== 'hazelcast'
-        ? [rootHint(config)]
+      ...(file?.rootName === 'hazelcast' && config.compatibility !== 'hazelcast'
+        ? [ROOT_HINT]
         : []),
     ],
     refused: [
@@ -381,12 +381,8 @@ function isSecretName(name = ''): boolean {
   return /password|passphrase|secret|token|salt/i.test(name);
 }
 
-function rootHint({ pathSegment }: Config): string {
-  return (
-    `The file's root is hazelcast; paths begin with /${pathSegment} here, ` +
-    "--path-segment hazelcast serves the original's"
-  );
-}
+const ROOT_HINT =
+  "The file's root is hazelcast; --compatibility hazelcast answers as the original's clients expect";
 
 /** By file, line and column, where a line begins with these. */
 function byPlace(a: string, b: string): number {

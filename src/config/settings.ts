@@ -3,6 +3,7 @@
  * effective configuration are made from it.
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
+import { COMPATIBILITIES, type Compatibility, parseCompatibility } from './compatibility.ts';
 import {
   ENDPOINT_GROUP_NAMES,
   ENDPOINT_GROUPS,
@@ -133,7 +134,8 @@ export const SETTINGS = {
     path: 'network.rest-api.path-segment',
     flag: { name: '--path-segment', argument: 'SEGMENT' },
     about: 'First part of every path that is served',
-    fallback: 'grid',
+    fallback: undefined,
+    fallbackText: 'grid; hazelcast with --compatibility hazelcast',
     expects: 'letters, digits, "-", "_", "." and "~", at most 255, and not "." or ".."',
     allows: (text) => /^(?!\.\.?$)[A-Za-z0-9\-_.~]{1,255}$/.test(text),
   }),
@@ -152,6 +154,14 @@ export const SETTINGS = {
     fallback: 'none',
     expects: 'one of none, basic, basic-all',
     read: (text) => AUTHENTICATIONS.find((word) => word === text.toLowerCase()),
+  }),
+  compatibility: wordSetting<Compatibility>({
+    path: 'compatibility',
+    flag: { name: '--compatibility', argument: 'NAME' },
+    about: "Answer as that system's clients expect where they differ from ours",
+    fallback: 'none',
+    expects: `one of ${COMPATIBILITIES.join(', ')}`,
+    read: parseCompatibility,
   }),
   endpointGroups: {
     path: 'network.rest-api.endpoint-groups.{name}.enabled',

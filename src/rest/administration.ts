@@ -3,9 +3,10 @@
  * its nodes, shutdown, log level, license. A failure is never answered with 200.
  */
 import { GridError } from '../base/errors.ts';
-import { LOG_LEVEL_NAMES, parseLogLevel } from '../base/log-level.ts';
+import { LOG_LEVEL_NAMES } from '../base/log-level.ts';
 import { CLUSTER_STATES, type MemberInfo } from '../cluster/cluster.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
+import type { Dialect } from './dialect.ts';
 import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
 
@@ -15,20 +16,23 @@ export function state(call: AdministrativeCall): void {
 
 /** In any case; IN_TRANSITION is the member's own. */
 export function changeState(call: AdministrativeCall): void {
-  const { cluster } = call.handler.services;
+  const { cluster, dialect } = call.handler.services;
   const name = call.argument.toString().toUpperCase();
   const wanted = CLUSTER_STATES.find((each) => each === name);
   if (wanted === undefined) {
     const states = CLUSTER_STATES.join(', ').toLowerCase();
     const seen = JSON.stringify(call.argument.toString());
-    return call.fail(400, `Cannot change to state ${seen}: not one of ${states}`);
+    return call.fail(
+      dialect.badValueStatus,
+      `Cannot change to state ${seen}: not one of ${states}`,
+    );
   }
   call.handler.await(
     cluster.changeState(wanted).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal === undefined) call.succeed({ state: wanted.toLowerCase() });
-      else if (refusal.code !== 'STATE_UNCHANGED') call.fail(refusal.status, refusal.message);
-      else call.failWith(refusal.status, { state: wanted.toLowerCase() });
+      else if (refusal.code !== 'STATE_UNCHANGED') refuse(call, refusal);
+      else call.failWith(dialect.statusOf(refusal), { state: wanted.toLowerCase() });
     },
   );
 }
@@ -39,28 +43,29 @@ export function version(handler: RestHandler): void {
 
 /** `major.minor`, each up to 127; a patch and a qualifier may follow and say nothing. */
 export function changeVersion(call: AdministrativeCall): void {
-  const { cluster } = call.handler.services;
+  const { cluster, dialect } = call.handler.services;
   const seen = call.argument.toString();
   const [, major, minor] = /^(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:-[\w.-]+)?$/.exec(seen) ?? [];
   const wanted = `${Number(major)}.${Number(minor)}`;
   const isVersion = Number(major) <= VERSION_PART_MAX && Number(minor) <= VERSION_PART_MAX;
   if (!isVersion || wanted === '0.0') {
     const message = `Cannot change to version ${JSON.stringify(seen)}: not a cluster version`;
-    return call.fail(400, message);
+    return call.fail(dialect.badValueStatus, message);
   }
   call.handler.await(
     cluster.changeVersion(wanted).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal === undefined) call.succeed({ version: wanted });
-      else call.fail(refusal.status, refusal.message);
+      else refuse(call, refusal);
     },
   );
 }
 
 /** Three lines: the members, their version, the runtime's. */
 export function nodes(call: AdministrativeCall): void {
-  const { members } = call.handler.services.cluster;
-  const listed = members.map(describeMember).join(', ');
+  const { cluster, dialect } = call.handler.services;
+  const { members } = cluster;
+  const listed = members.map((member) => describeMember(member, dialect)).join(', ');
   const memberVersion = members.find((member) => member.localMember)?.memberVersion ?? '';
   call.succeed({ response: `[${listed}]\n${memberVersion}\n${process.version}` });
 }
@@ -76,13 +81,14 @@ export function logLevel(handler: RestHandler): void {
 }
 
 export function changeLogLevel(call: AdministrativeCall): void {
+  const { dialect, logLevel } = call.handler.services;
   const seen = call.argument.toString();
-  const level = LOG_LEVEL_NAMES.find((name) => name === seen.toUpperCase()) ?? parseLogLevel(seen);
+  const level = LOG_LEVEL_NAMES.find((name) => name === seen.toUpperCase());
   if (level === undefined) {
     const known = LOG_LEVEL_NAMES.join(', ');
-    return call.fail(400, `Invalid level '${seen}', known levels are: ${known}`);
+    return call.fail(dialect.badValueStatus, `Invalid level '${seen}', known levels are: ${known}`);
   }
-  call.handler.services.logLevel.choose(level);
+  logLevel.choose(level);
   call.succeed({ message: 'log level is changed' });
 }
 
@@ -114,8 +120,13 @@ function licenseInfo({ services }: RestHandler): { keyHash: string } | null {
   return keyHash === undefined ? null : { keyHash };
 }
 
-function describeMember({ address, uuid, localMember, liteMember }: MemberInfo): string {
-  return `Member ${address} - ${uuid}${localMember ? ' this' : ''}${liteMember ? ' lite' : ''}`;
+function describeMember(member: MemberInfo, dialect: Dialect): string {
+  const marks = `${member.localMember ? ' this' : ''}${member.liteMember ? ' lite' : ''}`;
+  return `Member ${dialect.tellAddress(member.address)} - ${member.uuid}${marks}`;
+}
+
+function refuse(call: AdministrativeCall, refusal: GridError): void {
+  call.fail(call.handler.services.dialect.statusOf(refusal), refusal.message);
 }
 
 /** Anything but an operating error is ours, and thrown on. */

@@ -68,9 +68,9 @@ export class AdministrativeCall {
   }
 
   /** Answers 200 with what was done. */
-  succeed(told: object = {}): void {
+  succeed(told: object = {}, fieldLines = ''): void {
     this.#record(200);
-    respondJson(this.handler, { status: 'success', ...told });
+    respondJson(this.handler, { status: 'success', ...told }, 200, fieldLines);
   }
 
   /** Answers with a message that names the thing and the value. */

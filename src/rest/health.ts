@@ -4,14 +4,18 @@ import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
 
 export function report(handler: RestHandler): void {
-  const { cluster } = handler.services;
-  respondJson(handler, {
-    nodeState: cluster.nodeState,
-    clusterState: cluster.state,
-    clusterSafe: cluster.isSafe,
-    migrationQueueSize: cluster.migrationQueueSize,
-    clusterSize: cluster.members.length,
-  });
+  respondJson(handler, describe(handler));
+}
+
+/** The report to a HEAD, told in header fields, too. */
+export function reportInFields(handler: RestHandler): void {
+  const report = describe(handler);
+  const fieldLines =
+    `Hazelcast-NodeState: ${report.nodeState}\r\n` +
+    `Hazelcast-ClusterState: ${report.clusterState}\r\n` +
+    `Hazelcast-MigrationQueueSize: ${report.migrationQueueSize}\r\n` +
+    `Hazelcast-ClusterSize: ${report.clusterSize}\r\n`;
+  respondJson(handler, report, 200, fieldLines);
 }
 
 export function nodeState(handler: RestHandler): void {
@@ -41,6 +45,16 @@ export function ready(handler: RestHandler): void {
 /** The process answers. */
 export function live(handler: RestHandler): void {
   respondWhether(handler, true);
+}
+
+function describe({ services: { cluster } }: RestHandler) {
+  return {
+    nodeState: cluster.nodeState,
+    clusterState: cluster.state,
+    clusterSafe: cluster.isSafe,
+    migrationQueueSize: cluster.migrationQueueSize,
+    clusterSize: cluster.members.length,
+  };
 }
 
 function respondWhether(handler: RestHandler, isSo: boolean): void {

@@ -1,6 +1,7 @@
 /** Queue endpoints: offer, poll with a time limit, size (seed section 4, group DATA). */
 import { INDEPENDENT } from '../http/application.ts';
 import type { RestHandler } from './rest-handler.ts';
+import { TEXT_PLAIN } from './text-plain.ts';
 
 /** The longest that a poll may wait, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
@@ -8,6 +9,11 @@ const POLL_SECONDS_MAX = 2 ** 31 - 1;
 export function offer(handler: RestHandler): void {
   const { body, contentType } = handler.exchange.request;
   handler.engine.offer(handler.name, body, contentType, handler);
+}
+
+/** The path's last part is the item; there is no other content. */
+export function offerFromPath(handler: RestHandler): void {
+  handler.engine.offer(handler.name, handler.key, TEXT_PLAIN, handler);
 }
 
 export function size(handler: RestHandler): void {
@@ -22,7 +28,8 @@ export function poll(handler: RestHandler): void {
   if (!(seconds <= POLL_SECONDS_MAX)) {
     const seen = JSON.stringify(text);
     const wanted = `an integer up to ${POLL_SECONDS_MAX}`;
-    exchange.respondFailure(400, `Cannot poll for ${seen} seconds: not ${wanted}`);
+    const status = handler.services.dialect.badValueStatus;
+    exchange.respondFailure(status, `Cannot poll for ${seen} seconds: not ${wanted}`);
   } else if (exchange.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
   else if (seconds > 0 && exchange.mayWait) handler.take(seconds * 1000);
   else handler.engine.poll(handler.name, handler);

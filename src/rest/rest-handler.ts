@@ -33,6 +33,7 @@ import type { RouteAccess } from './route-access.ts';
 import type { Match, PathParts } from './router.ts';
 import type { Action } from './routes.ts';
 import type { RestServices } from './services.ts';
+import { TEXT_PLAIN } from './text-plain.ts';
 
 /** How long a client should wait before it tries a write again that found no memory, in seconds. */
 const RETRY_AFTER_SECONDS = 5;
@@ -85,12 +86,6 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
       exchange.respondFailure(403, services.groups.refusal(match.group));
       return false;
     }
-    if (match.unknown !== 0) return this.#refuse(match.unknown);
-    if (method === OPTIONS) {
-      exchange.respondText(204, '', '', `Allow: ${match.allow}\r\n`);
-      return false;
-    }
-    if ((match.incomplete & methodBit(method)) !== 0) return this.#refuse(400);
     this.#action = match.actions[method];
     if (this.#action === undefined) return this.#refuseMethod(match);
     this.#match = match;
@@ -211,7 +206,8 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   #isGranted(grants: Grants, { kind, needs }: RouteAccess, method: number): boolean {
-    return kind === undefined || grants.allow(kind, this.name, needs[method] ?? 0);
+    const need = needs[method];
+    return kind === undefined || need === undefined || grants.allow(kind, this.name, need);
   }
 
   #cancel(): void {
@@ -268,7 +264,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
 
   #refuseChange(what: string): void {
     const message = `Cannot ${what}: the cluster is PASSIVE and takes no changes`;
-    this.exchange.respondFailure(503, message);
+    this.exchange.respondFailure(this.services.dialect.passiveStatus, message);
   }
 
   #refuseUnknown(): false {
@@ -278,7 +274,15 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     return false;
   }
 
+  /** The path has no action for the method. */
   #refuseMethod(match: Match): false {
+    const { method } = this.exchange.request;
+    if (match.unknown !== 0) return this.#refuse(match.unknown);
+    if (method === OPTIONS) {
+      this.exchange.respondText(204, '', '', `Allow: ${match.allow}\r\n`);
+      return false;
+    }
+    if ((match.incomplete & methodBit(method)) !== 0) return this.#refuse(400);
     const message = `Cannot ${this.describeRequest()}: allowed are ${match.allow}`;
     this.exchange.respondFailure(405, message, `Allow: ${match.allow}\r\n`);
     return false;
@@ -302,5 +306,4 @@ const REFUSALS = {
   [REPLICATION_FULL]: 'REPLICATION_FULL',
 } as const;
 const ASTERISK = 0x2a;
-const TEXT_PLAIN = new Span().set(Buffer.from('text/plain'), 0, 10);
 const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

@@ -1,6 +1,6 @@
 /**
- * What a route's methods ask of whoever calls them, from its group and path: an HTTP Basic login
- * where that is on, and a permission on the map or queue. Bits are those of the methods.
+ * What a route's methods ask of whoever calls them: an HTTP Basic login where that is on, by group
+ * and path, and a permission on the map or queue, by what they do. Bits are those of the methods.
  */
 import { DELETE, GET, HEAD, methodBit, POST, PUT } from '../http/methods.ts';
 import {
@@ -12,13 +12,15 @@ import {
   READ,
   REMOVE,
 } from '../security/permissions.ts';
-import type { Route } from './routes.ts';
+import * as maps from './maps.ts';
+import * as queues from './queues.ts';
+import type { Action, Route } from './routes.ts';
 
 export interface RouteAccess {
   /** What permissions are on; undefined where any user may. */
   readonly kind: Kind | undefined;
-  /** The permission that each method needs, by method number. */
-  readonly needs: readonly number[];
+  /** The permission that each method needs, by method number; undefined where any user may. */
+  readonly needs: readonly (number | undefined)[];
   /** The methods that change data. */
   readonly changes: number;
   /** The methods that take a login where that is on. */
@@ -38,20 +40,36 @@ export const OPEN: RouteAccess = {
 /** Probes ask for these without credentials whatever is configured. */
 const ALWAYS_OPEN = ['health/live', 'health/ready'];
 
-export function accessOf({ path, group }: Route): RouteAccess {
+/** `actions`: by method number. */
+export function accessOf(
+  { path, group }: Route,
+  actions: readonly (Action | undefined)[],
+): RouteAccess {
   if (group === 'HEALTH_CHECK') {
     return ALWAYS_OPEN.includes(path) ? OPEN : { ...OPEN, healthLogins: READING };
   }
   // What is posted there carries its credentials in its body.
   if (group !== 'DATA') return { ...OPEN, logins: READING };
-  const isMap = path.startsWith('rest/maps/');
-  const needs: number[] = [];
-  needs[GET] = needs[HEAD] = READ;
-  needs[POST] = needs[PUT] = isMap ? PUT_ENTRY : ADD;
-  needs[DELETE] = REMOVE;
-  const kind = isMap ? MAP : QUEUE;
-  return { kind, needs, changes: CHANGING, logins: READING | CHANGING, healthLogins: 0 };
+  const needs = actions.map((action) => action && NEEDS.get(action));
+  let changes = 0;
+  for (const [method, need] of needs.entries()) {
+    if (need !== undefined && need !== READ) changes |= methodBit(method);
+  }
+  const kind = path.startsWith('rest/maps/') ? MAP : QUEUE;
+  return { kind, needs, changes, logins: READING | CHANGING, healthLogins: 0 };
 }
+
+/** What has no need here touches no data. */
+const NEEDS: ReadonlyMap<Action, number> = new Map([
+  [maps.get, READ],
+  [maps.set, PUT_ENTRY],
+  [maps.remove, REMOVE],
+  [maps.clear, REMOVE],
+  [queues.offer, ADD],
+  [queues.offerFromPath, ADD],
+  [queues.poll, REMOVE],
+  [queues.size, READ],
+]);
 
 const READING = methodBit(GET) | methodBit(HEAD);
 const CHANGING = methodBit(POST) | methodBit(PUT) | methodBit(DELETE);

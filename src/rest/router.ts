@@ -18,9 +18,10 @@ import {
   PUT,
 } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
+import type { Dialect } from './dialect.ts';
 import { groupBit } from './endpoint-groups.ts';
 import { accessOf, OPEN, type RouteAccess } from './route-access.ts';
-import { type Action, PREFIXES, type Prefix, ROUTES, type Route } from './routes.ts';
+import { type Action, PREFIXES, type Prefix, type Route } from './routes.ts';
 
 /** A row of the table, by method number. */
 export interface Match {
@@ -34,7 +35,7 @@ export interface Match {
   readonly incomplete: number;
   /** Value of the Allow field. */
   readonly allow: string;
-  /** Status of a path that is unknown although it is in a group; 0 for a route. */
+  /** Status of a path that names no resource although it is in a group; 0 for a resource. */
   readonly unknown: number;
 }
 
@@ -71,21 +72,38 @@ export class Router implements RouteFinder {
   readonly #restPrefix: string;
   readonly #mapsPrefix: Buffer;
   readonly #queuesPrefix: Buffer;
-  readonly #entry = compiledRow('rest/maps/{map}/{key}');
-  readonly #map = compiledRow('rest/maps/{map}');
-  readonly #queue = compiledRow('rest/queues/{queue}');
-  readonly #queueSize = compiledRow('rest/queues/{queue}/size');
-  readonly #queuePoll = compiledRow('rest/queues/{queue}/{seconds}');
+  readonly #entry: Match;
+  readonly #map: Match;
+  /** `maps/` and nothing behind it. */
+  readonly #noMap: Match;
+  readonly #noEntry: Match;
+  readonly #queue: Match;
+  readonly #queueSize: Match;
+  readonly #queuePoll: Match;
+  readonly #noQueue: Match;
+  readonly #unknownOfQueue: Match;
+  /** The bit that tells letters of `size` from their capitals, where these will do, too. */
+  readonly #sizeMask: number;
   readonly #others = new Map<string, Resource>();
   readonly #templates: readonly Template[];
   readonly #prefixes: readonly (readonly [string, Resource])[];
 
   /** `segment`: the first part of every path. */
-  constructor(segment: string) {
+  constructor(segment: string, { routes, takesSizeInAnyCase }: Dialect) {
+    this.#entry = compiledRow(routes, 'rest/maps/{map}/{key}');
+    this.#map = compiledRow(routes, 'rest/maps/{map}');
+    this.#noMap = compiledRow(routes, 'rest/maps/');
+    this.#noEntry = compiledRow(routes, 'rest/maps/{map}/');
+    this.#queue = compiledRow(routes, 'rest/queues/{queue}');
+    this.#queueSize = compiledRow(routes, 'rest/queues/{queue}/size');
+    this.#queuePoll = compiledRow(routes, 'rest/queues/{queue}/{seconds}');
+    this.#noQueue = compiledRow(routes, 'rest/queues/');
+    this.#unknownOfQueue = compiledRow(routes, 'rest/queues/{queue}/{seconds}/{more}');
+    this.#sizeMask = takesSizeInAnyCase ? 0x20 : 0;
     this.#restPrefix = `/${segment}/rest/`;
     this.#mapsPrefix = Buffer.from(`/${segment}/rest/maps/`);
     this.#queuesPrefix = Buffer.from(`/${segment}/rest/queues/`);
-    const others = ROUTES.filter(({ path }) => !/^rest\/(maps|queues)\//.test(path));
+    const others = routes.filter(({ path }) => !/^rest\/(maps|queues)\//.test(path));
     for (const route of others) {
       if (!route.path.includes('{')) this.#others.set(`/${segment}/${route.path}`, resource(route));
     }
@@ -117,10 +135,10 @@ export class Router implements RouteFinder {
     while (nameEnd < end && bytes[nameEnd] !== SLASH) nameEnd++;
     parts.nameStart = start;
     parts.nameEnd = nameEnd;
-    if (nameEnd === end) return start === end ? NAMELESS : this.#map;
+    if (nameEnd === end) return start === end ? this.#noMap : this.#map;
     parts.keyStart = nameEnd + 1;
     parts.keyEnd = bytes[end - 1] === SLASH ? end - 1 : end;
-    return nameEnd === start || parts.keyEnd <= parts.keyStart ? NAMELESS : this.#entry;
+    return nameEnd === start || parts.keyEnd <= parts.keyStart ? this.#noEntry : this.#entry;
   }
 
   #matchQueue(bytes: Buffer, start: number, pathEnd: number, parts: PathParts): Match {
@@ -129,14 +147,22 @@ export class Router implements RouteFinder {
     while (nameEnd < end && bytes[nameEnd] !== SLASH) nameEnd++;
     parts.nameStart = start;
     parts.nameEnd = nameEnd;
-    if (nameEnd === start) return NAMELESS;
+    if (nameEnd === start) return this.#noQueue;
     if (nameEnd === end) return this.#queue;
     parts.keyStart = nameEnd + 1;
     parts.keyEnd = end;
-    for (let at = parts.keyStart; at < end; at++) if (bytes[at] === SLASH) return UNKNOWN_DATA;
-    const isSize =
-      end - parts.keyStart === SIZE.length && startsWith(bytes, parts.keyStart, end, SIZE);
-    return isSize ? this.#queueSize : this.#queuePoll;
+    for (let at = parts.keyStart; at < end; at++) {
+      if (bytes[at] === SLASH) return this.#unknownOfQueue;
+    }
+    return this.#isSize(bytes, parts.keyStart, end) ? this.#queueSize : this.#queuePoll;
+  }
+
+  #isSize(bytes: Buffer, start: number, end: number): boolean {
+    if (end - start !== SIZE.length) return false;
+    for (let index = 0; index < SIZE.length; index++) {
+      if (((bytes[start + index] as number) | this.#sizeMask) !== SIZE[index]) return false;
+    }
+    return true;
   }
 
   /** Paths that carry no load: by their decoded text, one trailing slash below `rest/` aside. */
@@ -201,12 +227,8 @@ const SIZE = Buffer.from('size');
 /** Slashes in `/{segment}/rest/maps/`. */
 const DATA_PREFIX_SLASHES = 4;
 
-/** A data path that names no map, queue or key at all. */
-const NAMELESS = unknownMatch(400, 'DATA');
-const UNKNOWN_DATA = unknownMatch(404, 'DATA');
-
-function compiledRow(path: string): Match {
-  const route = ROUTES.find((row) => row.path === path);
+function compiledRow(routes: readonly Route[], path: string): Match {
+  const route = routes.find((row) => row.path === path);
   if (route === undefined) throw new RangeError(`Cannot route "${path}": not in the table`);
   return compile(route, route.group);
 }
@@ -231,7 +253,8 @@ function unknownResource({ group, writeGroup = group, unknown }: Prefix): Resour
 /** The row for requests that need `group`, or any of `others`. */
 function compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[]): Match {
   const actions: (Action | undefined)[] = [];
-  actions[GET] = actions[HEAD] = route.GET;
+  actions[GET] = route.GET;
+  actions[HEAD] = route.HEAD ?? route.GET;
   actions[POST] = actions[PUT] = route.POST;
   actions[DELETE] = route.DELETE;
   let methods = methodBit(OPTIONS);
@@ -240,8 +263,8 @@ function compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[])
   for (const name of route.incomplete ?? []) incomplete |= METHOD_BITS[name];
   const allow = allowedMethods(methods);
   const groupBits = bitsOf(group, ...others);
-  const access = accessOf(route);
-  return { group, groupBits, actions, access, incomplete, allow, unknown: 0 };
+  const access = accessOf(route, actions);
+  return { group, groupBits, actions, access, incomplete, allow, unknown: route.unknown ?? 0 };
 }
 
 const METHOD_BITS = {

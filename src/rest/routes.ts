@@ -2,8 +2,8 @@
  * The whole surface in one table: path, group, and what each method does. Everything that depends on
  * it (405 and Allow, OPTIONS, 404, which group a path is in) is read from here; router.ts matches.
  *
- * In a path, `{map}`, `{key}` and so on are parts that the request chooses. HEAD is GET without the
- * content and PUT is POST, so neither has a column; OPTIONS is answered from the table.
+ * In a path, `{map}`, `{key}` and so on are parts that the request chooses. PUT is POST, so it has no
+ * column; OPTIONS is answered from the table. Other dialects change some rows, none adds a path.
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import * as administration from './administration.ts';
@@ -25,10 +25,14 @@ export interface Route {
   /** Group of all methods but GET and HEAD, where that is another. OPTIONS needs either. */
   readonly writeGroup?: EndpointGroup;
   readonly GET?: Action;
+  /** What HEAD does where it is more than GET without the content. */
+  readonly HEAD?: Action;
   readonly POST?: Action;
   readonly DELETE?: Action;
   /** Methods whose request would need a further part: 400, a URL that names too little. */
   readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
+  /** For a path that names no resource: its status to all methods without an action. */
+  readonly unknown?: 400 | 404;
 }
 
 export const ROUTES: readonly Route[] = [
@@ -43,6 +47,10 @@ export const ROUTES: readonly Route[] = [
   { path: 'rest/queues/{queue}', group: 'DATA', POST: queues.offer },
   { path: 'rest/queues/{queue}/size', group: 'DATA', GET: queues.size },
   { path: 'rest/queues/{queue}/{seconds}', group: 'DATA', DELETE: queues.poll },
+  { path: 'rest/maps/', group: 'DATA', unknown: 400 },
+  { path: 'rest/maps/{map}/', group: 'DATA', unknown: 400 },
+  { path: 'rest/queues/', group: 'DATA', unknown: 400 },
+  { path: 'rest/queues/{queue}/{seconds}/{more}', group: 'DATA', unknown: 404 },
 
   { path: 'rest/cluster', group: 'CLUSTER_READ', GET: status.cluster },
   { path: 'rest/instance', group: 'CLUSTER_READ', GET: status.instance },
@@ -152,7 +160,7 @@ export const PREFIXES: readonly Prefix[] = [
   { prefix: 'rest/wan', group: 'WAN', unknown: 404 } as const,
   { prefix: 'rest/cp-subsystem', group: 'CP', unknown: 404 } as const,
   { prefix: 'health', group: 'HEALTH_CHECK', unknown: 400 } as const,
-  ...ROUTES.filter(({ path }) => !/\{|^health/.test(path)).map(
+  ...ROUTES.filter(({ path }) => !/\{|\/$|^health/.test(path)).map(
     ({ path, group, writeGroup = group }): Prefix => {
       return { prefix: path, group, writeGroup, unknown: 404 };
     },

@@ -6,6 +6,7 @@ import type { AccessControl } from '../security/access-control.ts';
 import type { Credentials } from '../security/credentials.ts';
 import type { Audit } from '../telemetry/audit.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
+import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { MapLifetimes } from './map-lifetimes.ts';
 import type { PercentDecoder } from './percent.ts';
@@ -17,6 +18,7 @@ export interface RestServices {
   readonly cluster: Cluster;
   readonly groups: EndpointGroups;
   readonly router: RouteFinder;
+  readonly dialect: Dialect;
   readonly decoder: PercentDecoder;
   /** HTTP Basic; undefined while nobody has to log in. */
   readonly access: AccessControl | undefined;

@@ -3,9 +3,9 @@ import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
 
 export function cluster(handler: RestHandler): void {
-  const { cluster: known, connectionCount } = handler.services;
+  const { cluster: known, connectionCount, dialect } = handler.services;
   const members = known.members.map((member) => ({
-    address: member.address,
+    address: dialect.tellAddress(member.address),
     liteMember: member.liteMember,
     localMember: member.localMember,
     uuid: member.uuid,

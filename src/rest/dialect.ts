@@ -1,0 +1,53 @@
+/**
+ * What depends on whose clients are served: gridnode's own interface, or that of the original member
+ * where the two differ (`--compatibility hazelcast`). All else (framing, groups, credentials, names,
+ * values, order) is the same in both. Nothing asks which dialect it is; each asks for what it needs,
+ * so a difference has one place: here, or a row of hazelcast-routes.ts.
+ */
+import type { GridError } from '../base/errors.ts';
+import { VERSION } from '../base/version.ts';
+import type { Compatibility } from '../config/compatibility.ts';
+import { HAZELCAST_ROUTES } from './hazelcast-routes.ts';
+import { ROUTES, type Route } from './routes.ts';
+
+export interface Dialect {
+  /** First part of every path where none is configured. */
+  readonly pathSegment: string;
+  /** Version that the member says it is of; the cluster's is its `major.minor`. */
+  readonly memberVersion: string;
+  /** The surface: the same paths in each dialect. */
+  readonly routes: readonly Route[];
+  /** Whether `queues/{queue}/SIZE` is the queue's size, too. */
+  readonly takesSizeInAnyCase: boolean;
+  /** Status of a well-sent request with a value that means nothing: a state, version, level or time. */
+  readonly badValueStatus: 400 | 500;
+  /** Status of a change of data, or a poll that waits, in a PASSIVE cluster. */
+  readonly passiveStatus: 500 | 503;
+  /** Status of what the cluster refuses. */
+  statusOf(refusal: GridError): number;
+  /** How a member's address is told; `address` as in MemberInfo. */
+  tellAddress(address: string): string;
+}
+
+export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
+  none: {
+    pathSegment: 'grid',
+    memberVersion: VERSION,
+    routes: ROUTES,
+    takesSizeInAnyCase: false,
+    badValueStatus: 400,
+    passiveStatus: 503,
+    statusOf: ({ status }) => status,
+    tellAddress: (address) => address,
+  },
+  hazelcast: {
+    pathSegment: 'hazelcast',
+    memberVersion: '5.7.0',
+    routes: HAZELCAST_ROUTES,
+    takesSizeInAnyCase: true,
+    badValueStatus: 500,
+    passiveStatus: 500,
+    statusOf: ({ code }) => (code === 'STATE_UNCHANGED' ? 200 : 500),
+    tellAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
+  },
+};

@@ -1,0 +1,6 @@
+/** The content type of what the member itself says in plain text. */
+import { Span } from '../base/span.ts';
+
+const NAME = Buffer.from('text/plain');
+
+export const TEXT_PLAIN = new Span().set(NAME, 0, NAME.length);
