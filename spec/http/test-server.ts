@@ -48,9 +48,7 @@ export interface TestServerParts {
   readonly dialect?: Dialect;
 }
 
-/**
- * Groups as spec/vectors/README.md has them; `queues/two-items` holds two.
- */
+/** Groups as spec/vectors/README.md has them; `queues/one-item` holds one, `two-items` two. */
 export function createTestServer(
   limits: Partial<HttpLimits> = {},
   {
@@ -73,7 +71,12 @@ export function createTestServer(
   const engine = new EmbeddedEngine({
     partitionCount: 7,
     clock,
-    queueCapacity: queueCapacity(new Map([['two-items', 2]])),
+    queueCapacity: queueCapacity(
+      new Map([
+        ['two-items', 2],
+        ['one-item', 1],
+      ]),
+    ),
   });
   const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));
   const application = new RestApplication({

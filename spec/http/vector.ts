@@ -60,7 +60,7 @@ function readVector(section: string): Vector {
 }
 
 /** Each line end is CR LF, but for a line ended by a backslash; `\xNN` is a byte; `{text*N}` repeats. */
-function readBytes(block: string): Buffer {
+export function readBytes(block: string): Buffer {
   const text = block.replace(/\\\n/g, '\0').replace(/\n/g, '\r\n').replace(/\0/g, '');
   return Buffer.from(unescapeBytes(repeated(text)), 'latin1');
 }

@@ -1,0 +1,101 @@
+/**
+ * Replays what was asked of an original member on one of ours with `--compatibility hazelcast`: each
+ * answer is the recorded one, or our own for a reason that spec/vectors/compatibility/README.md lists.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import { DEFAULT_LIMITS } from '../../src/http/limits.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { type ReadResponse, readResponses } from '../http/response-reader.ts';
+import { createTestServer, type TestServer } from '../http/test-server.ts';
+import { type Exchange, type ExpectedAnswer, readExchanges } from './exchange-table.ts';
+
+const FOLDER = new URL('../vectors/compatibility/', import.meta.url);
+const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
+
+/** In answers to every request: their values say nothing about it, and the reader has checked them. */
+const FRAMING = ['date', 'content-length', 'connection'];
+
+for (const name of FILES) {
+  test(`a member with --compatibility hazelcast answers as ${name} tells`, async () => {
+    const member = startMember();
+    const differences: string[] = [];
+    for (const exchange of exchangesOf(name)) {
+      const difference = await replay(member, exchange);
+      if (difference !== undefined) differences.push(`${exchange.title}\n  ${difference}`);
+    }
+    assert.deepEqual(differences, []);
+    assert.deepEqual(member.failures, []);
+  });
+}
+
+test('every difference has a reason, and every reason a difference', () => {
+  const used = new Set<string>();
+  for (const { title, original, ours, reasons } of FILES.flatMap(exchangesOf)) {
+    assert.equal(reasons.length > 0, ours !== '', title);
+    assert.notEqual(ours, original, title);
+    for (const reason of reasons) used.add(reason);
+  }
+  const text = readFileSync(new URL('README.md', FOLDER), 'utf8');
+  const listed = [...text.matchAll(/^- \*\*([a-z ]+)\*\*:/gm)].map(([, reason = '']) => reason);
+  assert.deepEqual([...used].sort(), listed.sort());
+});
+
+function exchangesOf(name: string): Exchange[] {
+  return readExchanges(new URL(name, FOLDER).pathname);
+}
+
+function startMember(): TestServer {
+  const member = createTestServer(DEFAULT_LIMITS, {
+    services: { instanceName: () => 'inst' },
+    dialect: DIALECTS.hazelcast,
+  });
+  member.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  return member;
+}
+
+/** What was not as expected; undefined where all was. */
+async function replay(member: TestServer, exchange: Exchange): Promise<string | undefined> {
+  const socket = new FakeSocket();
+  const connection = member.connect(socket);
+  socket.receive(exchange.request);
+  await turn();
+  if (member.stops.length > 0) connection.drain();
+  if (socket.text === '' && !socket.writableEnded) member.clock.advance(1000);
+  const all = readResponses(socket.text, exchange.isHead);
+  const responses = all.filter(({ status }) => status !== 100);
+  const { answers, closes } = exchange.expected;
+  const isAsExpected =
+    socket.writableEnded === closes &&
+    responses.length === answers.length &&
+    responses.every((response, index) => isAnswer(response, answers[index]));
+  if (!isAsExpected) {
+    const end = socket.writableEnded ? ' closed' : '';
+    return `answered ${responses.map(describe).join(' then ')}${end}`;
+  }
+  return undefined;
+}
+
+function isAnswer(response: ReadResponse, expected: ExpectedAnswer | undefined): boolean {
+  if (expected === undefined) return false;
+  const fields = [...response.fields].filter(([name]) => !FRAMING.includes(name));
+  return (
+    response.status === expected.status &&
+    fields.length === expected.fields.size &&
+    fields.every(([name, value]) => expected.fields.get(name) === value) &&
+    expected.content.test(response.body)
+  );
+}
+
+function describe({ status, fields, body }: ReadResponse): string {
+  const told = [...fields].filter(([name]) => !FRAMING.includes(name));
+  return [status, ...told.map((field) => `\`${field.join(': ')}\``), `\`= ${body}\``].join(' ');
+}
+
+/** Lets settled promises call back. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

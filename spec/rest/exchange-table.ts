@@ -1,0 +1,138 @@
+/**
+ * Reads exchanges from the tables in spec/vectors/compatibility (its README tells the form): what a
+ * client sends, what the original member answers, and what we do where that is something else.
+ */
+import { readFileSync } from 'node:fs';
+import { readBytes } from '../http/vector.ts';
+
+export interface Exchange {
+  /** The request's cell, as in the table but for its alternatives. */
+  readonly title: string;
+  /** Requests to send at once on one connection. */
+  readonly request: Buffer;
+  /** For each of them, whether it is a HEAD. */
+  readonly isHead: readonly boolean[];
+  /** What the original answers, as in the table. */
+  readonly original: string;
+  /** What we answer, as in the table; empty where it is the same. */
+  readonly ours: string;
+  readonly expected: Expectation;
+  /** The reasons for a difference. */
+  readonly reasons: readonly string[];
+}
+
+export interface Expectation {
+  readonly answers: readonly ExpectedAnswer[];
+  /** Whether the connection ends behind the last of them. */
+  readonly closes: boolean;
+}
+
+export interface ExpectedAnswer {
+  readonly status: number;
+  /** All there are but Date, Connection and Content-Length; names in lower case. */
+  readonly fields: ReadonlyMap<string, string>;
+  /** Matches the content, one character a byte. */
+  readonly content: RegExp;
+}
+
+/** The exchanges of a Markdown file, in its order; a row may stand for several. */
+export function readExchanges(path: string): Exchange[] {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const rows = lines.filter((line) => line.startsWith('| `'));
+  return rows.flatMap((row) => {
+    const cells = row.split('|').map((cell) => cell.trim());
+    const [, request = '', original = '', ours = '', why = ''] = cells;
+    if (cells.length !== 6) throw new SyntaxError(`Cannot read row ${row}: not of four columns`);
+    return alternatives(request).map((title) => ({
+      title,
+      original,
+      ours,
+      ...readRequests(title),
+      expected: readExpectation(ours || original),
+      reasons: why === '' ? [] : why.split(', '),
+    }));
+  });
+}
+
+/** `{a,b}` in the first span stands for one cell with `a` and one with `b`. */
+function alternatives(cell: string): string[] {
+  const found = /^(`[^`{]*)\{([^{}`]*,[^{}`]*)\}(.*)$/.exec(cell);
+  if (found === null) return [cell];
+  const [, before = '', names = '', after = ''] = found;
+  return names.split(',').flatMap((name) => alternatives(`${before}${name}${after}`));
+}
+
+function readRequests(cell: string): { request: Buffer; isHead: boolean[] } {
+  const texts = cell.split(' then ').map((each) => requestText(spansOf(each)));
+  return {
+    request: Buffer.concat(texts),
+    isHead: texts.map((text) => text.subarray(0, 5).toString() === 'HEAD '),
+  };
+}
+
+function requestText([line = '', ...spans]: readonly string[]): Buffer {
+  const [method, target = '', version = 'HTTP/1.1'] = line.split(' ');
+  const isWhole = target.startsWith('/') || target.startsWith('http:');
+  const { fields, content } = readSpans(spans);
+  const bytes = readBytes(content ?? '');
+  const isFramed = fields.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name));
+  if (content !== undefined && !isFramed) fields.push(['Content-Length', ` ${bytes.length}`]);
+  const head = [
+    `${method} ${isWhole ? target : `/hazelcast/${target}`} ${version}`,
+    'Host: 127.0.0.1',
+    ...fields.map(([name, value]) => `${name}:${value}`),
+  ];
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
+}
+
+function readExpectation(cell: string): Expectation {
+  const closes = /(^| )closed$/.test(cell);
+  const told = cell.replace(/ ?closed$/, '');
+  const answers = told === '' ? [] : told.split(' then ').map(readAnswer);
+  return { answers, closes };
+}
+
+function readAnswer(text: string): ExpectedAnswer {
+  if (!/^\d{3}( `|$)/.test(text)) throw new SyntaxError(`Cannot read answer ${text}: no status`);
+  const { fields, content } = readSpans(spansOf(text));
+  return {
+    status: Number(text.slice(0, 3)),
+    fields: new Map(fields.map(([name, value]) => [name.toLowerCase(), value.trim()])),
+    content: new RegExp(`^${patternOf(content ?? '')}$`, 's'),
+  };
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  json: 'application/json',
+  text: 'text/plain',
+  form: 'application/x-www-form-urlencoded',
+};
+
+function readSpans(spans: readonly string[]): { fields: [string, string][]; content?: string } {
+  const fields: [string, string][] = [];
+  let content: string | undefined;
+  for (const span of spans) {
+    const typed = /^(json|text|form|=)(?: (.*))?$/s.exec(span);
+    if (typed === null) {
+      const at = span.indexOf(':');
+      fields.push([span.slice(0, at), span.slice(at + 1)]);
+      continue;
+    }
+    const type = TYPES[typed[1] ?? ''];
+    if (type !== undefined) fields.push(['Content-Type', ` ${type}`]);
+    content = typed[2] ?? '';
+  }
+  return content === undefined ? { fields } : { fields, content };
+}
+
+function spansOf(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]*)`/g)].map(([, span = '']) => span);
+}
+
+/** As it stands, but for `…`, any text, and `{uuid}`. */
+function patternOf(text: string): string {
+  return text
+    .replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+    .replaceAll('…', '.*')
+    .replaceAll('\\{uuid\\}', '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}');
+}
