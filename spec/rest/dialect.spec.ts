@@ -25,7 +25,7 @@ const MANAGEMENT = 'rest/management/cluster';
 
 function member(name: Name, groups: readonly EndpointGroup[] = ENDPOINT_GROUP_NAMES) {
   const dialect = DIALECTS[name];
-  const server = createTestServer({}, {}, dialect);
+  const server = createTestServer({}, { dialect: dialect });
   server.groups.set(groups.length > 0, new Map(groups.map((group) => [group, true])));
   const open = (request: string) => {
     const [method = '', path = '', content = ''] = request.split(' ');

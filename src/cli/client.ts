@@ -101,6 +101,8 @@ export class Client {
     });
     if (answer.status !== 200) return await this.#refuse(answer);
     const told = answer.json() as ClusterAnswer;
+    // Members with --compatibility tell some failures with 200.
+    if (told.status === 'fail') return await this.#refuse(answer);
     await this.#tell(call.show(told), told);
     return EXIT_CLEAN;
   }

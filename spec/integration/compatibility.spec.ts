@@ -1,0 +1,63 @@
+/** A whole member with `--compatibility hazelcast`: what it is configured to, and our own client on it. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { resolveConfig } from '../../src/config/config.ts';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import type { SettingKey } from '../../src/config/settings.ts';
+import { type Member, startMember } from '../../src/member.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+
+const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
+const source = { kind: 'flag', name: 'test' } as const;
+
+const members: Member[] = [];
+
+async function start(settings: Partial<Record<SettingKey, string>>): Promise<Member> {
+  const groups = ENDPOINT_GROUP_NAMES.map((name) => {
+    return { key: 'endpointGroups', name, text: 'true', source } as const;
+  });
+  const chosen = Object.entries({ port: '0', compatibility: 'hazelcast', ...settings });
+  const assignments = chosen.map(([key, text]) => ({ key: key as SettingKey, text, source }));
+  const log = createLog('OFF', { write: () => {} });
+  const member = await startMember(resolveConfig([...groups, ...assignments]), log);
+  members.push(member);
+  return member;
+}
+
+after(() => Promise.all(members.map((member) => member.drain())));
+
+test('a member with the flag says that it is of version 5.7.0, below /hazelcast', async () => {
+  const { port } = await start({});
+  const response = await fetch(`http://127.0.0.1:${port}/hazelcast/rest/cluster`);
+  const { members: known } = (await response.json()) as { members: Record<string, unknown>[] };
+  assert.equal(known[0]?.address, `[127.0.0.1]:${port}`);
+  assert.equal(known[0]?.memberVersion, '5.7.0');
+  const version = await fetch(`http://127.0.0.1:${port}/hazelcast/rest/management/cluster/version`);
+  assert.deepEqual(await version.json(), { status: 'success', version: '5.7' });
+  assert.equal((await fetch(`http://127.0.0.1:${port}/grid/health`)).status, 404);
+});
+
+test('a path segment that is chosen stands above the one of the flag', async () => {
+  const { port } = await start({ pathSegment: 'own' });
+  const base = `http://127.0.0.1:${port}/own`;
+  assert.equal((await fetch(`${base}/health`)).status, 200);
+  const backup = await fetch(`${base}/rest/management/cluster/hotBackup`, {
+    method: 'POST',
+    body: 'dev&',
+  });
+  assert.match(backup.headers.get('warning') ?? '', / \/own\/rest\/management\/cluster\/backup /);
+});
+
+test('the client ends with 4 where a member tells a failure with 200', async () => {
+  const { port } = await start({});
+  const words = ['cluster', 'change-state', 'active', '--path-segment', 'hazelcast'];
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', EXECUTABLE, ...words, '--address', `127.0.0.1:${port}`],
+    { stdio: 'ignore' },
+  );
+  assert.deepEqual(await once(child, 'exit'), [4, null]);
+});
