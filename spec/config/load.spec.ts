@@ -188,7 +188,7 @@ grid:
     assert.equal(of('wan-replication').length, 1);
     assert.match(of('wan-replication')[0] ?? '', /batch-size, .*properties.propName1/);
     assert.match(of('license-key')[0] ?? '', /: license-key$/);
-    assert.match(warnings.at(-1) ?? '', /--path-segment hazelcast/);
+    assert.match(warnings.at(-1) ?? '', /--compatibility hazelcast/);
   });
 
   it('refuses what would be lost of the protection asked for, and masks secrets', async () => {
