@@ -132,7 +132,11 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     healthPort: healthBound?.port,
     async reload(changed) {
       const files = tlsFilesOf(changed);
-      if (tls !== undefined && files !== undefined) server.renewTls(await readTlsFiles(files));
+      if (tlsFiles !== undefined && files !== undefined) {
+        // Whether clients must show a certificate is not changed by this: only whose they may be.
+        const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
+        server.renewTls(await readTlsFiles({ ...files, clientCa }));
+      }
       security.replace(changed.security);
       groups.set(changed.restEnabled, changed.endpointGroups);
       logLevel.configure(changed.logLevel);

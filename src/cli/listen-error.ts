@@ -4,7 +4,8 @@
 import { GridError } from '../base/errors.ts';
 
 /**
- * The error of listening in our own words; undefined when `error` is about something else.
+ * The error of listening in our own words; undefined when `error` is about something else. `host` and
+ * `port` are what was asked for, where the error does not tell.
  */
 export function listenError(error: unknown, host: string, mainPort: number): GridError | undefined {
   if (error instanceof GridError) return error.code.startsWith('ADDRESS_') ? error : undefined;
@@ -14,7 +15,9 @@ export function listenError(error: unknown, host: string, mainPort: number): Gri
   }
   // The port that the error names may be the second one.
   const { port = mainPort } = error as { port?: number };
-  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  const { address: seenHost = host, port: seenPort = port } = error as ListenFailure;
+  const shown = seenHost.includes(':') ? `[${seenHost}]` : seenHost;
+  const address = `${shown}:${seenPort}`;
   const cause = { cause: error };
   switch (code) {
     case 'EADDRINUSE':
@@ -29,6 +32,12 @@ export function listenError(error: unknown, host: string, mainPort: number): Gri
     default:
       return new GridError('ADDRESS_UNUSABLE', { address, reason: code }, cause);
   }
+}
+
+/** What the system's error may tell of the address. */
+interface ListenFailure {
+  readonly address?: string;
+  readonly port?: number;
 }
 
 const SYSTEM_CALLS: ReadonlySet<string> = new Set(['listen', 'bind', 'getaddrinfo']);
