@@ -108,7 +108,7 @@ export class EmbeddedEngine implements StoredEngine {
     const { queues, deliveries } = this.#parts;
     const outcome = queues.offer(queue, value, contentType);
     const { partition } = queues;
-    if (outcome === APPLIED) deliveries.schedule(queues.find(queue));
+    if (outcome === APPLIED) deliveries.schedule(queues.offered);
     this.#answer(outcome, partition, receiver);
   }
 

@@ -108,7 +108,9 @@ export class Maps {
   set(map: Span, key: Span, value: Span, contentType: Span, lifetime: Lifetime = FOREVER): Outcome {
     const { clock } = this.#store;
     const { timeToLiveMs, maxIdleSeconds } = lifetime;
-    const draft = this.#begin(SET, key);
+    this.#load(key);
+    this.#store.versions.tick();
+    const draft = this.#begin(SET);
     draft.expiryMs = timeToLiveMs === 0 ? 0 : clock.wall() + timeToLiveMs;
     draft.maxIdleSeconds = maxIdleSeconds;
     return this.#put(map, key, value, contentType);
@@ -118,7 +120,8 @@ export class Maps {
   delete(map: Span, key: Span): Outcome {
     const address = this.find(map, key);
     if (address === 0) return APPLIED;
-    this.#begin(DELETE, key);
+    if (this.#recorder.isActive) this.#store.versions.tick();
+    this.#begin(DELETE);
     return this.#remove(address, map, key);
   }
 
@@ -174,12 +177,10 @@ export class Maps {
     this.partition = this.#store.partitionOf(this.#key.load(key));
   }
 
-  /** A mutation that a client makes, of an entry. */
-  #begin(operation: Operation, key: Span): Mutation {
+  /** A mutation that a client makes, of the entry of `#key`, with the version that has come. */
+  #begin(operation: Operation): Mutation {
     const { versions } = this.#store;
     const draft = this.#draft;
-    this.#load(key);
-    versions.tick();
     draft.operation = operation;
     draft.origin = FROM_CLIENT;
     draft.version.set(versions.low, versions.high);

@@ -65,6 +65,8 @@ export class Queues {
   readonly #partitions: PagedIntegers;
   /** The partition of the queue that was named last, known or not. */
   partition = 0;
+  /** The queue that the last offer was to. */
+  offered = 0;
 
   constructor(
     store: RecordStore,
@@ -132,6 +134,7 @@ export class Queues {
   /** APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. Opens the queue, which goes if it stays empty. */
   offer(queue: Span, value: Span, contentType: Span): Outcome {
     const id = this.open(queue);
+    this.offered = id;
     if (id === 0) return MEMORY_FULL;
     if (this.#count(id) >= this.#capacities.get(id)) return QUEUE_FULL;
     const store = this.#store;
@@ -204,9 +207,10 @@ export class Queues {
   consents(id: number, item: number): boolean {
     const { versions } = this.#store;
     const draft = this.#draft;
+    draft.sequence = this.#store.next(this.#partitions.get(id));
+    if (!this.#recorder.isActive) return true;
     versions.tick();
     draft.origin = FROM_CLIENT;
-    draft.sequence = this.#store.next(this.#partitions.get(id));
     draft.version.set(versions.low, versions.high);
     return this.#admitsRemoval(id, item);
   }
