@@ -20,8 +20,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   index: ['member', 'config', 'telemetry', 'base'],
   cli: ['member', 'client', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
+  reloader: ['config', 'telemetry', 'base'],
   member: [
-    'listening',
+    ...['listening', 'reloader'],
     ...['rest', 'http', 'persistence', 'wan', 'cluster', 'security', 'telemetry', 'config'],
     ...['engine', 'engine/*', 'base'],
   ],

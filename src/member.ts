@@ -9,6 +9,7 @@ import { License } from './cluster/license.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
+import { ConfigFault, type LoadedConfig } from './config/load.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { MEMORY_SHARE } from './config/settings.ts';
 import { EmbeddedEngine } from './engine/embedded/engine.ts';
@@ -17,6 +18,7 @@ import type { Request } from './http/request.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { readTlsFiles, type TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
+import { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { HealthRouter } from './rest/health-router.ts';
@@ -25,7 +27,7 @@ import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import type { RestHandler } from './rest/rest-handler.ts';
 import { Router } from './rest/router.ts';
-import type { RestServices } from './rest/services.ts';
+import type { Reconfiguration, RestServices } from './rest/services.ts';
 import { MemberSecurity } from './security/member-security.ts';
 import { openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
@@ -46,12 +48,8 @@ export interface Member {
   readonly port: number;
   /** Port of the health listener, where there is one. */
   readonly healthPort: number | undefined;
-  /**
-   * Takes over what may change while it runs: REST, its groups, the log's level, and what is in the TLS
-   * files, for connections that begin from now on. Rejects, and changes nothing, with GridError
-   * TLS_FILE_UNUSABLE.
-   */
-  reload(changed: Config): Promise<void>;
+  /** Reads the configuration again and takes over what may change; the log says what came of it. */
+  reload(): Promise<void>;
   /** Resolves with what a client has asked for that ends the member. */
   readonly stopRequested: Promise<string>;
   /** Stops accepting, answers what was received and ends; resolves when every connection is closed. */
@@ -64,16 +62,21 @@ export interface Member {
  * Resolves once the member serves. Rejects with the system's error when it cannot listen, with
  * GridError TLS_FILE_UNUSABLE when a TLS file is of no use.
  */
-export async function startMember(config: Config, log: Log): Promise<Member> {
+export async function startMember(
+  config: Config,
+  log: Log,
+  load: () => Promise<LoadedConfig> = readNothing,
+): Promise<Member> {
   const tlsFiles = tlsFilesOf(config);
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   const clock = new SystemClock();
   const dialect = DIALECTS[config.compatibility];
   const cluster = new StandaloneCluster(dialect.memberVersion);
+  let capacityOf = queueCapacity(config.queueMaxSizes);
   const engine = new EmbeddedEngine({
     partitionCount: config.partitionCount,
     clock,
-    queueCapacity: queueCapacity(config.queueMaxSizes),
+    queueCapacity: (queue) => capacityOf(queue),
     memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
   });
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
@@ -92,6 +95,29 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
   const stopRequested = new Promise<string>((resolve) => {
     requestStop = resolve;
   });
+  const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
+  /** Takes over what may change while the member runs; rejects before anything is changed. */
+  const apply = async (changed: Config): Promise<void> => {
+    const files = tlsFilesOf(changed);
+    if (tlsFiles !== undefined && files !== undefined) {
+      // Whether clients must show a certificate is not changed by this: only whose they may be.
+      const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
+      server.renewTls(await readTlsFiles({ ...files, clientCa }));
+    }
+    security.replace(changed.security);
+    groups.set(changed.restEnabled, changed.endpointGroups);
+    logLevel.configure(changed.logLevel);
+  };
+  const reloader = new Reloader(config, apply, log, load);
+  const reconfiguration: Reconfiguration = {
+    tcpIpMembers: config.tcpIpEnabled ? config.tcpIpMembers : undefined,
+    reload: () => reloader.reload(),
+    add: (text) =>
+      reloader.add(text, ({ queueMaxSizes, mapTimeToLiveSeconds, mapMaxIdleSeconds }) => {
+        capacityOf = queueCapacity(queueMaxSizes);
+        lifetimes.replace(mapTimeToLiveSeconds, mapMaxIdleSeconds);
+      }),
+  };
   let instanceName = config.instanceName ?? '';
   const router = new Router(config.pathSegment ?? dialect.pathSegment, dialect);
   const services: RestServices = {
@@ -107,7 +133,8 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     logLevel,
     license: new License(),
     waiting,
-    lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
+    lifetimes,
+    reconfiguration,
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
     stop: requestStop,
@@ -130,16 +157,8 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
     address: bound.address,
     port: bound.port,
     healthPort: healthBound?.port,
-    async reload(changed) {
-      const files = tlsFilesOf(changed);
-      if (tlsFiles !== undefined && files !== undefined) {
-        // Whether clients must show a certificate is not changed by this: only whose they may be.
-        const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
-        server.renewTls(await readTlsFiles({ ...files, clientCa }));
-      }
-      security.replace(changed.security);
-      groups.set(changed.restEnabled, changed.endpointGroups);
-      logLevel.configure(changed.logLevel);
+    async reload() {
+      await reloader.reload();
     },
     stopRequested,
     async drain() {
@@ -155,6 +174,12 @@ export async function startMember(config: Config, log: Log): Promise<Member> {
       return `${server.abort()} connections`;
     },
   };
+}
+
+/** A member that somebody else configures. */
+function readNothing(): Promise<never> {
+  const problem = 'Cannot read the configuration again: it came from no file, variable or flag';
+  return Promise.reject(new ConfigFault([problem]));
 }
 
 function tlsFilesOf(config: Config): TlsFiles | undefined {

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { mock, test } from 'node:test';
-import { GridError } from '../../src/base/errors.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
-import { type Config, resolveConfig } from '../../src/config/config.ts';
-import { ConfigFault, type LoadedConfig } from '../../src/config/load.ts';
+import { resolveConfig } from '../../src/config/config.ts';
+import type { LoadedConfig } from '../../src/config/load.ts';
 import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const NEVER = new Promise<never>(() => {});
-
-const FILE = { kind: 'file', name: 'f:2:3' } as const;
 
 /** After what is under way in this turn. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -54,7 +51,8 @@ function served(
   const startMember = start ?? (() => Promise.resolve(member));
   const config = resolveConfig([]);
   const load =
-    reloaded ?? (() => Promise.resolve({ config, structured: [], warnings: [], refused: [] }));
+    reloaded ??
+    (() => Promise.resolve({ config, structured: [], sections: [], warnings: [], refused: [] }));
   const exit = serve(config, log, startMember, new StopEvents(source), load);
   return { exit, source, lines, firstLine };
 }
@@ -176,7 +174,7 @@ test('serve ends with 1 when draining fails', async () => {
   assert.equal(lines.at(-1)?.msg, 'cannot drain');
 });
 
-test('serve reads the files again at SIGHUP, also at one that came while the member started', async () => {
+test('serve reads the configuration again at SIGHUP, also at one that came while the member started', async () => {
   let started = (_: Member): void => {};
   const starting = new Promise<Member>((resolve) => {
     started = resolve;
@@ -184,9 +182,8 @@ test('serve reads the files again at SIGHUP, also at one that came while the mem
   let reloads = 0;
   const reload = async () => {
     reloads += 1;
-    if (reloads === 2) throw new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
   };
-  const { exit, source, lines, firstLine } = served({}, () => starting);
+  const { exit, source, firstLine } = served({}, () => starting);
   source.emit('SIGHUP');
   started({ ...MEMBER, reload });
   await firstLine;
@@ -194,78 +191,7 @@ test('serve reads the files again at SIGHUP, also at one that came while the mem
   assert.equal(reloads, 1);
   source.emit('SIGHUP');
   await endOfTurn();
+  assert.equal(reloads, 2);
   source.emit('SIGTERM');
   assert.equal(await exit, 0);
-  assert.deepEqual(
-    lines.map(({ level, msg }) => [level, msg]),
-    [
-      ['info', 'listening'],
-      ['info', 'reloaded'],
-      ['error', 'not reloaded: Cannot use "f" for TLS: r'],
-      ['info', 'stopped'],
-    ],
-  );
-  assert.equal(lines[2]?.code, 'TLS_FILE_UNUSABLE');
-});
-
-test('serve takes over at SIGHUP what may change, and names what may not', async () => {
-  const changed = resolveConfig([
-    { key: 'logLevel', text: 'FINE', source: FILE },
-    { key: 'partitionCount', text: '7', source: FILE },
-  ]);
-  const taken: Config[] = [];
-  const reload = async (config: Config): Promise<void> => {
-    taken.push(config);
-  };
-  const load = async () => ({
-    config: changed,
-    structured: [],
-    warnings: ['mind this'],
-    refused: [],
-  });
-  const { exit, source, lines, firstLine } = served({ reload }, undefined, load);
-  await firstLine;
-  for (let time = 0; time < 2; time++) {
-    source.emit('SIGHUP');
-    await endOfTurn();
-  }
-  source.emit('SIGTERM');
-  await exit;
-  assert.deepEqual(taken, [changed, changed]);
-  assert.deepEqual(
-    lines.slice(1, -1).map(({ msg, settings, changed }) => [msg, settings ?? changed]),
-    [
-      ['mind this', undefined],
-      ['not changed: needs a restart', ['partition-count']],
-      ['reloaded', ['log-level']],
-      ['mind this', undefined],
-      ['not changed: needs a restart', ['partition-count']],
-      ['reloaded', []],
-    ],
-  );
-});
-
-test('serve changes nothing at SIGHUP where the configuration is wrong or refused', async () => {
-  const refused = [{ path: 'security.enabled', source: FILE, reason: 'why' }];
-  const loads = [
-    () => Promise.reject(new ConfigFault(['f:1:1: wrong'])),
-    async () => ({ config: resolveConfig([]), structured: [], warnings: [], refused }),
-  ];
-  const load = () => (loads.shift() ?? assert.fail)();
-  const reload = () => assert.fail('took over what is wrong');
-  const { exit, source, lines, firstLine } = served({ reload }, undefined, load);
-  await firstLine;
-  for (let time = 0; time < 2; time++) {
-    source.emit('SIGHUP');
-    await endOfTurn();
-  }
-  source.emit('SIGTERM');
-  await exit;
-  assert.deepEqual(
-    lines.slice(1, -1).map(({ level, problems }) => [level, problems]),
-    [
-      ['error', ['f:1:1: wrong']],
-      ['error', ['f:2:3: Cannot serve with security.enabled: why']],
-    ],
-  );
 });

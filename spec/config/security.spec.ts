@@ -64,8 +64,12 @@ for (const [name, text] of [
     const { config, warnings, refused } = await load(name, text);
     assert.deepEqual(config.security, {
       isEnabled: true,
-      memberUsers: [{ name: 'admin', password: 'p&w é', roles: ['root'] }],
-      clientUsers: [{ name: 'ann', password: 'secret', roles: ['writer'] }],
+      realms: new Map([
+        ['members', [{ name: 'admin', password: 'p&w é', roles: ['root'] }]],
+        ['clients', [{ name: 'ann', password: 'secret', roles: ['writer'] }]],
+      ]),
+      memberRealm: 'members',
+      clientRealm: 'clients',
       permissions: [
         {
           kind: 'map',
@@ -142,7 +146,7 @@ test('gridnode config shows realms and permissions, without passwords, and reads
   const { config } = await load('again.yaml', shown);
   const { config: before } = await load('shown.yaml', YAML);
   assert.deepEqual(config.security.permissions, before.security.permissions);
-  assert.deepEqual(config.security.clientUsers, [
+  assert.deepEqual(config.security.realms.get('clients'), [
     { name: 'ann', password: '****', roles: ['writer'] },
   ]);
 });

@@ -91,6 +91,11 @@ export function createTestServer(
     audit: { record: (entry) => audited.push(entry) },
     logLevel: new LogLevelControl(createLog('OFF', { write: () => {} }), 'OFF'),
     license: new License(),
+    reconfiguration: {
+      tcpIpMembers: undefined,
+      reload: async () => ({ taken: [], kept: [], faults: [] }),
+      add: async () => ({ added: [], ignored: [] }),
+    },
     waiting,
     lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),
     connectionCount: () => 1,

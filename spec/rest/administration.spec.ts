@@ -2,14 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import type { RestServices } from '../../src/rest/services.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { createTestServer } from '../http/test-server.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
-function member() {
-  const server = createTestServer();
+function member(services: Partial<RestServices> = {}) {
+  const server = createTestServer({}, { services });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const open = (request: string) => {
     const socket = new FakeSocket();
@@ -208,4 +209,84 @@ test('an administrative call checks count, escapes and credentials, in that orde
     [400, 400, 400, 400, 400, 403, 400, 200],
   );
   for (const entry of audited) assert.ok(!JSON.stringify(entry).includes('a&b'), 'no password');
+});
+
+test('config/reload tells what was taken over and what needs a restart, or what is wrong', async () => {
+  const outcomes = [
+    { taken: ['log-level'], kept: ['partition-count'], faults: [] },
+    { taken: [], kept: [], faults: ['f:1:1: wrong', 'f:2:1: wrong, too'] },
+  ];
+  const reload = async () => outcomes.shift() ?? assert.fail();
+  const reconfiguration = { tcpIpMembers: undefined, reload, add: () => assert.fail() };
+  const { ask } = member({ reconfiguration });
+  const done = {
+    status: 'success',
+    message: 'Configuration Reload successfully finished.',
+    result: {
+      addedConfigs: [{ sectionName: 'log-level' }],
+      ignoredConfigs: [{ sectionName: 'partition-count' }],
+    },
+  };
+  assert.equal(await ask('POST', 'rest/config/reload', 'dev&'), `200 ${JSON.stringify(done)}`);
+  const wrong = fail('f:1:1: wrong; f:2:1: wrong, too');
+  assert.equal(await ask('POST', 'rest/config/reload', 'dev&'), `400 ${wrong}`);
+});
+
+test('config/update hands the text on and tells what was added and ignored', async () => {
+  const texts: string[] = [];
+  const add = async (text: string) => {
+    texts.push(text);
+    if (texts.length > 1) return { faults: ['wrong'] };
+    return {
+      added: [{ sectionName: 'map', configName: 'm' }],
+      ignored: [{ sectionName: 'network' }],
+    };
+  };
+  const reconfiguration = { tcpIpMembers: undefined, reload: () => assert.fail(), add };
+  const { ask, audited } = member({ reconfiguration });
+  const done = {
+    status: 'success',
+    message: 'Configuration Update successfully finished.',
+    result: {
+      addedConfigs: [{ sectionName: 'map', configName: 'm' }],
+      ignoredConfigs: [{ sectionName: 'network' }],
+    },
+  };
+  const body = `dev&&${encodeURIComponent('grid: {map: {m: {}}}')}`;
+  assert.equal(await ask('POST', 'rest/config/update', body), `200 ${JSON.stringify(done)}`);
+  assert.equal(await ask('POST', 'rest/config/update', 'dev&&a+b&c'), `400 ${fail('wrong')}`);
+  assert.deepEqual(texts, ['grid: {map: {m: {}}}', 'a b&c']);
+  assert.deepEqual(
+    audited.map(({ status }) => status),
+    [200, 400],
+  );
+});
+
+test('the member list is told and changed while TCP-IP join is enabled', async () => {
+  const path = 'rest/config/tcp-ip/member-list';
+  const reconfiguration = {
+    tcpIpMembers: ['localhost:5701'],
+    reload: () => assert.fail(),
+    add: () => assert.fail(),
+  };
+  const { ask } = member({ reconfiguration });
+  assert.equal(await ask('GET', path), '200 {"status":"success","member-list":["localhost:5701"]}');
+  const changed = ['localhost:8001', 'localhost:9001', 'localhost:10001'];
+  const message = 'The member list of TCP-IP join config is updated at run time. ';
+  const told = JSON.stringify({ status: 'success', message, 'member-list': changed });
+  const body = 'dev&&localhost:8001, localhost:9001;;localhost:10001';
+  assert.equal(await ask('POST', path, body), `200 ${told}`);
+  assert.equal(
+    await ask('GET', path),
+    `200 ${JSON.stringify({ status: 'success', 'member-list': changed })}`,
+  );
+  const none = fail('Cannot change the member list: it names no member');
+  assert.equal(await ask('POST', path, 'dev&& ,'), `400 ${none}`);
+});
+
+test('the member list is 400 while TCP-IP join is not enabled', async () => {
+  const { ask } = member();
+  const refused = fail('TCP-IP join mechanism is not enabled in the cluster.');
+  assert.equal(await ask('GET', 'rest/config/tcp-ip/member-list'), `400 ${refused}`);
+  assert.equal(await ask('POST', 'rest/config/tcp-ip/member-list', 'dev&&a'), `400 ${refused}`);
 });

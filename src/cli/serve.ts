@@ -16,13 +16,16 @@ import {
   type ExitCode,
 } from './exit-code.ts';
 import { listenError } from './listen-error.ts';
-import { Reloader } from './reloader.ts';
 import type { StopEvents } from './stop-events.ts';
 
 /** Whoever stops a member waits this long before killing it, or longer. */
 const DRAIN_TIMEOUT_MS = 10_000;
 
-export type StartMember = (config: Config, log: Log) => Promise<Member>;
+export type StartMember = (
+  config: Config,
+  log: Log,
+  load: () => Promise<LoadedConfig>,
+) => Promise<Member>;
 
 export async function serve(
   config: Config,
@@ -45,7 +48,7 @@ async function run(
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
 ): Promise<ExitCode> {
-  const starting = start(config, log).then(
+  const starting = start(config, log, load).then(
     (member) => ({ member }),
     (error: unknown) => ({ error }),
   );
@@ -58,8 +61,7 @@ async function run(
   const { member } = started;
   const { address, port, healthPort } = member;
   log.info({ address, port, healthPort }, 'listening');
-  const reloader = new Reloader(config, member, log, load);
-  events.onReload = () => reloader.reload();
+  events.onReload = () => member.reload();
   const [stoppedBy, again] = await Promise.race([
     events.first.then((signal) => [signal, events.second] as const),
     member.stopRequested.then((request) => [request, events.first] as const),

@@ -41,7 +41,22 @@ export interface FileReading {
 /** Throws the system's error when the file itself cannot be read. */
 export async function readConfigFile(file: string, reading: FileReading): Promise<FileContent> {
   const reader = new FileReader(reading);
-  await reader.readFirst(file);
+  await reader.readFirst(file, readText(file), realpathSync(file));
+  return contentOf(reader, reading);
+}
+
+/** A text from elsewhere, as if it were a file of this name; it imports nothing. */
+export async function readConfigText(
+  name: string,
+  text: string,
+  reading: FileReading,
+): Promise<FileContent> {
+  const reader = new FileReader(reading);
+  await reader.readFirst(name, text, undefined);
+  return contentOf(reader, reading);
+}
+
+function contentOf(reader: FileReader, reading: FileReading): FileContent {
   const unset: UnsetPlaceholder[] = [];
   const statements = reader.statements.map((statement) => {
     const replaced = replacePlaceholders(statement.text, reading.environment);
@@ -59,6 +74,7 @@ class FileReader {
   readonly #reader = new StatementReader();
   readonly #known = new Map<Form, KnownContent>();
   #count = 0;
+  #mayImport = true;
 
   constructor(reading: FileReading) {
     this.#reading = reading;
@@ -72,8 +88,10 @@ class FileReader {
     return this.#reader.blocks;
   }
 
-  async readFirst(file: string): Promise<void> {
-    await this.#read(file, readText(file), [realpathSync(file)]);
+  /** `path`: where it lies; undefined where it must not import anything. */
+  async readFirst(name: string, text: string, path: string | undefined): Promise<void> {
+    this.#mayImport = path !== undefined;
+    await this.#read(name, text, [path ?? '']);
     this.problems.push(...this.#reader.problems);
     this.problems.sort((a, b) => (a.at.file === b.at.file ? a.at.line - b.at.line : 0));
   }
@@ -110,6 +128,7 @@ class FileReader {
       const message = `Cannot import ${JSON.stringify(resource)}: ${reason}`;
       this.problems.push({ at, message });
     };
+    if (!this.#mayImport) return refuse('this text is no file');
     if (/^(?!file:)[a-z]{2,}:/i.test(resource) || resource === '') return refuse('not a file');
     if (this.#count === FILES_MAX) return refuse(`more than ${FILES_MAX} files`);
     try {

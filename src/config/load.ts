@@ -26,8 +26,8 @@ import { formatProblem, type NamedBlock, pathOf, type Statement } from './statem
 import { NO_CERTIFICATE, readTls } from './tls.ts';
 
 export interface ConfigRequest {
-  /** The configuration file, if one was named. */
-  readonly file: string | undefined;
+  /** The configuration file, if one was named; or a text in the place of one. */
+  readonly file: string | { readonly text: string } | undefined;
   readonly environment: NodeJS.ProcessEnv;
   readonly flags: readonly Assignment[];
 }
@@ -52,6 +52,8 @@ export interface StructuredValue {
 export interface LoadedConfig {
   readonly config: Config;
   readonly structured: readonly StructuredValue[];
+  /** Names at the root of the file, in their order. */
+  readonly sections: readonly string[];
   readonly warnings: readonly string[];
   readonly refused: readonly RefusedSetting[];
 }
@@ -105,6 +107,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   return {
     config,
     structured: [...secured.used].map(structuredValue),
+    sections: [...new Set((file?.statements ?? []).map(({ path }) => path[0] ?? ''))],
     warnings: [
       ...fromEnvironment.warnings,
       ...warnings,
@@ -156,9 +159,11 @@ const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelca
 async function readFile(request: ConfigRequest): Promise<FileContent | undefined> {
   const { file, environment } = request;
   if (file === undefined) return undefined;
-  const { fileFault, readConfigFile } = await import('./config-file.ts');
+  const { fileFault, readConfigFile, readConfigText } = await import('./config-file.ts');
+  const reading = { environment, ownPaths: OWN_PATHS };
+  if (typeof file !== 'string') return await readConfigText('configuration', file.text, reading);
   try {
-    return await readConfigFile(file, { environment, ownPaths: OWN_PATHS });
+    return await readConfigFile(file, reading);
   } catch (error) {
     throw new ConfigFault([`Cannot read configuration file "${file}": ${fileFault(error)}`]);
   }

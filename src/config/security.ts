@@ -30,10 +30,12 @@ export interface PermissionConfig {
 
 export interface SecurityConfig {
   readonly isEnabled: boolean;
-  /** Who may administer: the realm of `member-authentication`. */
-  readonly memberUsers: readonly UserConfig[];
-  /** Who may read and write: the realm of `client-authentication`, or where none is, as above. */
-  readonly clientUsers: readonly UserConfig[];
+  /** Users by the name of their realm. */
+  readonly realms: ReadonlyMap<string, readonly UserConfig[]>;
+  /** The realm of those who may administer. */
+  readonly memberRealm: string | undefined;
+  /** The realm of those who may read and write, where that is another. */
+  readonly clientRealm: string | undefined;
   /** Undefined where nothing is said of permissions. */
   readonly permissions: readonly PermissionConfig[] | undefined;
   /** Whether what one permission grants stands above what another takes away. */
@@ -42,8 +44,9 @@ export interface SecurityConfig {
 
 export const NO_SECURITY: SecurityConfig = {
   isEnabled: false,
-  memberUsers: [],
-  clientUsers: [],
+  realms: new Map(),
+  memberRealm: undefined,
+  clientRealm: undefined,
   permissions: undefined,
   prefersGrant: false,
 };
@@ -111,14 +114,16 @@ class SecurityReader {
 
   end(): SecurityReading {
     const isEnabled = isOn(this.#enabled);
-    const memberUsers = this.#usersOf(this.#memberRealm);
-    const clientUsers = this.#usersOf(this.#clientRealm ?? this.#memberRealm);
+    const realms = new Map(
+      [...this.#realms.values()].map((realm) => [realm.name, this.#usersOf(realm)]),
+    );
     const permissions = [...this.#permissions.values()];
     return {
       security: {
         isEnabled,
-        memberUsers,
-        clientUsers,
+        realms,
+        memberRealm: this.#memberRealm,
+        clientRealm: this.#clientRealm,
         permissions: permissions.length === 0 ? undefined : permissions,
         prefersGrant: isOn(this.#priorityGrant),
       },
@@ -214,18 +219,16 @@ class SecurityReader {
   }
 
   /** The users of the realm; what is missing of one is a problem. */
-  #usersOf(realmName: string | undefined): UserConfig[] {
-    const realm = [...this.#realms.values()].find(({ name }) => name === realmName);
+  #usersOf(realm: RealmDraft): UserConfig[] {
     const users: UserConfig[] = [];
-    for (const { at, name, password, roles } of realm?.users.values() ?? []) {
+    for (const { at, name, password, roles } of realm.users.values()) {
       if (name !== undefined && password !== undefined) users.push({ name, password, roles });
       else {
         const missing = name === undefined ? 'username' : 'password';
         const seen = name === undefined ? '' : ` ${JSON.stringify(name)}`;
-        const message = `Cannot use user${seen} of realm ${JSON.stringify(realmName)}: no ${missing}`;
-        if (!this.#problems.some((each) => each.message === message)) {
-          this.#problems.push({ at, message });
-        }
+        const realmName = JSON.stringify(realm.name);
+        const message = `Cannot use user${seen} of realm ${realmName}: no ${missing}`;
+        this.#problems.push({ at, message });
       }
     }
     return users;

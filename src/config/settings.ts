@@ -105,6 +105,21 @@ export const SETTINGS = {
     expects: 'addresses whose parts may be "*" or a range as "4-18"',
     allows: isInterfacePattern,
   }),
+  tcpIpEnabled: booleanSetting({
+    path: 'network.join.tcp-ip.enabled',
+    about: 'Whether a list of members is kept, to be told and changed; it joins nothing',
+    fallback: false,
+  }),
+  tcpIpMembers: listSetting({
+    path: 'network.join.tcp-ip.member-list',
+    aliases: ['network.join.tcp-ip.member', 'network.join.tcp-ip.members'],
+    about: 'That list',
+    fallback: [],
+    fallbackText: 'none',
+    example: '10.3.10.4:5701',
+    expects: 'addresses',
+    allows: (text) => !/\s/.test(text),
+  }),
   clusterName: textSetting({
     path: 'cluster-name',
     flag: { name: '--cluster-name', argument: 'NAME' },

@@ -12,24 +12,34 @@ import { FOREVER, type Lifetime } from '../engine/engine.ts';
 const NAMES_KEPT_MAX = 10_000;
 
 export class MapLifetimes {
-  readonly #configured: ((name: Buffer) => Lifetime | undefined) | undefined;
+  #configured: ((name: Buffer) => Lifetime | undefined) | undefined;
   readonly #byName = new Map<string, Lifetime>();
   #lastName: Buffer = Buffer.alloc(0);
   #lastLifetime = FOREVER;
 
-  /** Seconds by name, 0 for ever. */
+  /** As `replace`. */
   constructor(
     timeToLiveSeconds: ReadonlyMap<string, number>,
     maxIdleSeconds: ReadonlyMap<string, number>,
   ) {
+    this.replace(timeToLiveSeconds, maxIdleSeconds);
+  }
+
+  /** From now on these hold: seconds by name, 0 for ever. */
+  replace(
+    timeToLiveSeconds: ReadonlyMap<string, number>,
+    maxIdleSeconds: ReadonlyMap<string, number>,
+  ): void {
+    this.#byName.clear();
+    this.#lastName = Buffer.alloc(0);
+    this.#lastLifetime = FOREVER;
     const names = new Set([...timeToLiveSeconds.keys(), ...maxIdleSeconds.keys()]);
-    if (names.size === 0) return;
     const lifetimes = new Map<string, Lifetime>();
     for (const name of names) {
       const timeToLiveMs = (timeToLiveSeconds.get(name) ?? 0) * 1000;
       lifetimes.set(name, { timeToLiveMs, maxIdleSeconds: maxIdleSeconds.get(name) ?? 0 });
     }
-    this.#configured = byName(lifetimes);
+    this.#configured = names.size === 0 ? undefined : byName(lifetimes);
   }
 
   /** The lifetime of what is written to the map now. */

@@ -11,6 +11,7 @@ import { type Work, withParameters } from './administrative-call.ts';
 import * as health from './health.ts';
 import * as maps from './maps.ts';
 import * as queues from './queues.ts';
+import * as reconfiguration from './reconfiguration.ts';
 import type { RestHandler } from './rest-handler.ts';
 import * as status from './status.ts';
 import { unserved, unservedWork } from './unserved.ts';
@@ -84,8 +85,8 @@ export const ROUTES: readonly Route[] = [
     path: 'rest/config/tcp-ip/member-list',
     group: 'CLUSTER_READ',
     writeGroup: 'CLUSTER_WRITE',
-    GET: unserved,
-    POST: withParameters(3, unservedWork),
+    GET: reconfiguration.memberList,
+    POST: withParameters(3, reconfiguration.changeMemberList),
   },
 
   ...inGroup('CLUSTER_WRITE', {
@@ -93,8 +94,8 @@ export const ROUTES: readonly Route[] = [
     'rest/management/cluster/clusterShutdown': [2, administration.shutDown],
     'rest/management/cluster/memberShutdown': [2, administration.shutDown],
     'rest/log-level/reset': [2, administration.resetLogLevel],
-    'rest/config/reload': [2, unservedWork],
-    'rest/config/update': [3, unservedWork],
+    'rest/config/reload': [2, reconfiguration.reload],
+    'rest/config/update': [3, reconfiguration.update],
   }),
   ...inGroup('PERSISTENCE', {
     'rest/management/cluster/forceStart': [2, administration.needsPersistence],

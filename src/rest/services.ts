@@ -1,6 +1,7 @@
 /** What the REST interface stands on; one object for all connections. */
 import type { Cluster } from '../cluster/cluster.ts';
 import type { License } from '../cluster/license.ts';
+import type { NamedConfig } from '../config/update.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Credentials } from '../security/credentials.ts';
@@ -12,6 +13,25 @@ import type { MapLifetimes } from './map-lifetimes.ts';
 import type { PercentDecoder } from './percent.ts';
 import type { RestHandler } from './rest-handler.ts';
 import type { RouteFinder } from './router.ts';
+
+/** Changes of the configuration while the member runs. */
+export interface Reconfiguration {
+  /** Members of the TCP-IP join list; undefined where that join is not enabled. */
+  tcpIpMembers: readonly string[] | undefined;
+  /** Reads the sources again: settings by path that were taken over, those kept, what was wrong. */
+  reload(): Promise<{
+    readonly taken: readonly string[];
+    readonly kept: readonly string[];
+    readonly faults: readonly string[];
+  }>;
+  /** Adds what is new in a configuration text. */
+  add(
+    text: string,
+  ): Promise<
+    | { readonly added: readonly NamedConfig[]; readonly ignored: readonly NamedConfig[] }
+    | { readonly faults: readonly string[] }
+  >;
+}
 
 export interface RestServices {
   readonly engine: Engine;
@@ -27,6 +47,7 @@ export interface RestServices {
   readonly audit: Audit;
   readonly logLevel: LogLevelControl;
   readonly license: License;
+  readonly reconfiguration: Reconfiguration;
   /** Handlers whose polls wait. */
   readonly waiting: Set<RestHandler>;
   /** How long entries of a map stay. */

@@ -33,26 +33,29 @@ export class MemberSecurity {
   constructor(options: MemberSecurityOptions) {
     const { security, authentication, clusterName, clock } = options;
     this.#options = options;
-    this.#members = security.isEnabled ? new Authenticator(security.memberUsers, clock) : undefined;
+    this.#members = security.isEnabled
+      ? new Authenticator(memberUsersOf(security), clock)
+      : undefined;
     this.credentials = this.#members ?? new ClusterNameCredentials(clusterName);
     if (!security.isEnabled || authentication === 'none') return;
-    this.#clients = new Authenticator(security.clientUsers, clock);
+    this.#clients = new Authenticator(clientUsersOf(security), clock);
     this.access = new AccessControl(this.#rulesOf(this.#clients, security));
   }
 
   /** Takes over users and permissions; throws as the constructor, and changes nothing then. */
   replace(security: SecurityConfig): void {
-    new Authenticator([...security.memberUsers, ...security.clientUsers], this.#options.clock);
-    this.#members?.replaceUsers(security.memberUsers);
+    const [members, clients] = [memberUsersOf(security), clientUsersOf(security)];
+    new Authenticator([...members, ...clients], this.#options.clock);
+    this.#members?.replaceUsers(members);
     if (this.#clients === undefined) return;
-    this.#clients.replaceUsers(security.clientUsers);
+    this.#clients.replaceUsers(clients);
     this.access?.replaceRules(this.#rulesOf(this.#clients, security));
   }
 
   #rulesOf(authenticator: Authenticator, security: SecurityConfig): AccessRules {
     return {
       authenticator,
-      users: new Map(security.clientUsers.map((user) => [user.name, principalOf(user)])),
+      users: new Map(clientUsersOf(security).map((user) => [user.name, principalOf(user)])),
       permissions: security.permissions?.map((permission) => this.#permissionOf(permission)),
       prefersGrant: security.prefersGrant,
       coversHealth: this.#options.authentication === 'basic-all',
@@ -66,6 +69,17 @@ export class MemberSecurity {
     };
     return { ...permission, holdsAt };
   }
+}
+
+/** Who may administer. */
+function memberUsersOf({ realms, memberRealm = '' }: SecurityConfig): readonly UserConfig[] {
+  return realms.get(memberRealm) ?? [];
+}
+
+/** Who may read and write. */
+function clientUsersOf(security: SecurityConfig): readonly UserConfig[] {
+  const { realms, clientRealm } = security;
+  return clientRealm === undefined ? memberUsersOf(security) : (realms.get(clientRealm) ?? []);
 }
 
 function principalOf({ name, roles }: UserConfig): Principal {

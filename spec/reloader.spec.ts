@@ -1,0 +1,141 @@
+/** Reading the configuration again while a member runs, and adding to it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GridError } from '../src/base/errors.ts';
+import { type Config, resolveConfig } from '../src/config/config.ts';
+import { ConfigFault, type LoadedConfig } from '../src/config/load.ts';
+import { Reloader } from '../src/reloader.ts';
+import { createLog } from '../src/telemetry/log.ts';
+
+const FILE = { kind: 'file', name: 'f:2:3' } as const;
+
+interface Line {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** A reloader of the default configuration, what it took over, and what it logged. */
+function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
+  const [taken, lines]: [Config[], Line[]] = [[], []];
+  const apply = async (config: Config) => {
+    if (fault !== undefined) throw fault;
+    taken.push(config);
+  };
+  const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
+  return { it: new Reloader(resolveConfig([]), apply, log, load), taken, lines };
+}
+
+function loaded(parts: Partial<LoadedConfig>): LoadedConfig {
+  const config = resolveConfig([]);
+  return { config, structured: [], sections: [], warnings: [], refused: [], ...parts };
+}
+
+test('Reloader takes over what may change, and names what may not', async () => {
+  const config = resolveConfig([
+    { key: 'logLevel', text: 'FINE', source: FILE },
+    { key: 'partitionCount', text: '7', source: FILE },
+  ]);
+  const { it, taken, lines } = reloader(async () => loaded({ config, warnings: ['mind this'] }));
+  const outcomes = [await it.reload(), await it.reload()];
+  assert.deepEqual(outcomes, [
+    { taken: ['log-level'], kept: ['partition-count'], faults: [] },
+    { taken: [], kept: ['partition-count'], faults: [] },
+  ]);
+  assert.deepEqual(taken, [config, config]);
+  assert.deepEqual(
+    lines.map(({ msg, settings, changed }) => [msg, settings ?? changed]),
+    [
+      ['mind this', undefined],
+      ['not changed: needs a restart', ['partition-count']],
+      ['reloaded', ['log-level']],
+      ['mind this', undefined],
+      ['not changed: needs a restart', ['partition-count']],
+      ['reloaded', []],
+    ],
+  );
+});
+
+test('Reloader changes nothing where the configuration is wrong or refused', async () => {
+  const refused = [{ path: 'security.enabled', source: FILE, reason: 'why' }];
+  const loads = [
+    () => Promise.reject(new ConfigFault(['f:1:1: wrong'])),
+    async () => loaded({ refused }),
+  ];
+  const { it, taken, lines } = reloader(() => (loads.shift() ?? assert.fail)());
+  const faults = [(await it.reload()).faults, (await it.reload()).faults];
+  assert.deepEqual(faults, [['f:1:1: wrong'], ['f:2:3: Cannot serve with security.enabled: why']]);
+  assert.deepEqual(taken, []);
+  assert.deepEqual(
+    lines.map(({ level, problems }) => [level, problems]),
+    faults.map((each) => ['error', each]),
+  );
+});
+
+test('Reloader tells what could not be taken over', async () => {
+  const fault = new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
+  const { it, lines } = reloader(async () => loaded({}), fault);
+  assert.deepEqual((await it.reload()).faults, ['Cannot use "f" for TLS: r']);
+  assert.deepEqual(
+    lines.map(({ level, code, msg }) => [level, code, msg]),
+    [['error', 'TLS_FILE_UNUSABLE', 'not reloaded: Cannot use "f" for TLS: r']],
+  );
+});
+
+const TEXT = `
+grid:
+  map: {new-map: {time-to-live-seconds: 5}}
+  queue: {new-queue: {max-size: 3}}
+  network: {rest-api: {endpoint-groups: {DATA: {enabled: true}}}}
+  security:
+    realms:
+      - name: r
+        authentication: {simple: {users: [{username: ann, password: x}]}}
+  license-key: k
+`;
+
+test('Reloader adds maps, queues, groups and users, and ignores what is there already', async () => {
+  const { it, taken } = reloader(() => assert.fail());
+  const extended: Config[] = [];
+  const added = [
+    { sectionName: 'map', configName: 'new-map' },
+    { sectionName: 'queue', configName: 'new-queue' },
+    { sectionName: 'endpoint-groups', configName: 'DATA' },
+    { sectionName: 'security.realms.r', configName: 'ann' },
+  ];
+  const ignored = [{ sectionName: 'license-key' }];
+  const first = await it.add(TEXT, (config) => extended.push(config));
+  assert.ok('added' in first, JSON.stringify(first));
+  assert.deepEqual([first.added, first.ignored], [added, ignored]);
+  const [config] = extended;
+  assert.equal(config?.mapTimeToLiveSeconds.get('new-map'), 5);
+  assert.equal(config?.queueMaxSizes.get('new-queue'), 3);
+  assert.equal(config?.endpointGroups.get('DATA'), true);
+  assert.deepEqual(config?.security.realms.get('r'), [{ name: 'ann', password: 'x', roles: [] }]);
+  const again = TEXT.replace('5', '6').replace('max-size: 3', 'max-size: 4').replace(': x', ': y');
+  const second = await it.add(again, (config) => extended.push(config));
+  assert.ok('added' in second);
+  assert.deepEqual([second.added, second.ignored], [[], [...added, ...ignored]]);
+  assert.deepEqual(taken.at(-1)?.queueMaxSizes, config?.queueMaxSizes);
+});
+
+for (const [name, text, fault] of [
+  ['YAML that is none', 'grid: [', /configuration:1:\d+/],
+  ['XML that is none', '<grid><map', /configuration:1:\d+/],
+  ['a text without meaning', 'hello', /configuration:1:1/],
+  ['an unknown setting', 'grid: {mpa: {}}', /"mpa" at the root.*"map"/],
+  [
+    'an import',
+    'grid: {import: [/etc/passwd]}',
+    /Cannot import "\/etc\/passwd": this text is no file/,
+  ],
+  ['what serve refuses', 'grid: {security: {enabled: true}}', /security\.enabled: nobody/],
+] as const) {
+  test(`Reloader adds nothing of ${name}`, async () => {
+    const { it, taken } = reloader(() => assert.fail());
+    const outcome = await it.add(text, () => assert.fail());
+    assert.ok('faults' in outcome, JSON.stringify(outcome));
+    assert.match(outcome.faults.join(), fault);
+    assert.deepEqual(taken, []);
+  });
+}

@@ -1,0 +1,119 @@
+/**
+ * Reads the configuration again, at SIGHUP or at a client's request: what may change while the member
+ * runs is taken over, what may not is named in the log. A configuration that is wrong changes nothing.
+ * One reload is done after the other.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { GridError } from './base/errors.ts';
+import { type Config, rowOf } from './config/config.ts';
+import { ConfigFault, type LoadedConfig, refusalText } from './config/load.ts';
+import { SETTINGS, type SettingKey } from './config/settings.ts';
+import { addConfigText, type ConfigUpdate } from './config/update.ts';
+import type { Log } from './telemetry/log.ts';
+
+/** What a reload came to: settings by path, or flag, and what was wrong, a line each. */
+export interface ReloadOutcome {
+  readonly taken: readonly string[];
+  readonly kept: readonly string[];
+  readonly faults: readonly string[];
+}
+
+/** Takes over what may change; rejects with GridError, and changes nothing then. */
+export type Apply = (config: Config) => Promise<void>;
+
+export class Reloader {
+  readonly #apply: Apply;
+  readonly #log: Log;
+  readonly #load: () => Promise<LoadedConfig>;
+  /** What the member started with, and took over since. */
+  #config: Config;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(config: Config, apply: Apply, log: Log, load: () => Promise<LoadedConfig>) {
+    this.#config = config;
+    this.#apply = apply;
+    this.#log = log;
+    this.#load = load;
+  }
+
+  reload(): Promise<ReloadOutcome> {
+    const reload = this.#last.then(() => this.#reload());
+    this.#last = reload;
+    return reload;
+  }
+
+  /**
+   * Adds what is new in a configuration text; `extend` is told of what only such a text changes. What
+   * was added stays until the next reload, maps and queues until the member ends.
+   */
+  add(
+    text: string,
+    extend: (config: Config) => void,
+  ): Promise<ConfigUpdate | { readonly faults: readonly string[] }> {
+    const adding = this.#last.then(async () => {
+      try {
+        const update = await addConfigText(this.#config, text);
+        await this.#apply(update.config);
+        extend(update.config);
+        this.#config = update.config;
+        this.#log.info({ added: update.added, ignored: update.ignored }, 'configuration added');
+        return update;
+      } catch (error) {
+        return { faults: this.#complain(error) };
+      }
+    });
+    this.#last = adding;
+    return adding;
+  }
+
+  async #reload(): Promise<ReloadOutcome> {
+    try {
+      const { config, warnings, refused } = await this.#load();
+      if (refused.length > 0) throw new ConfigFault(refused.map(refusalText));
+      await this.#apply(config);
+      for (const warning of warnings) this.#log.warn(warning);
+      return this.#report(config);
+    } catch (error) {
+      return { taken: [], kept: [], faults: this.#complain(error) };
+    }
+  }
+
+  #complain(error: unknown): readonly string[] {
+    if (error instanceof ConfigFault) {
+      this.#log.error({ problems: error.problems }, 'not reloaded: the configuration is wrong');
+      return error.problems;
+    }
+    if (error instanceof GridError) {
+      this.#log.error({ code: error.code }, `not reloaded: ${error.message}`);
+      return [error.message];
+    }
+    this.#log.error({ err: error }, 'not reloaded');
+    return ['Cannot reload: the log says why'];
+  }
+
+  /** Says what has changed, and what would have. */
+  #report(config: Config): ReloadOutcome {
+    const before = this.#config;
+    const changed = (Object.keys(SETTINGS) as SettingKey[]).filter(
+      (key) => !isDeepStrictEqual(config[key], before[key]),
+    );
+    // TLS cannot be turned on or off, only renewed.
+    const isTaken = (key: SettingKey): boolean =>
+      rowOf(key).isReloadable === true &&
+      (config[key] === undefined) === (before[key] === undefined);
+    const taken = changed.filter(isTaken);
+    const kept = changed.filter((key) => !isTaken(key));
+    this.#config = { ...before, ...Object.fromEntries(taken.map((key) => [key, config[key]])) };
+    const outcome = { taken: taken.map(nameOf), kept: kept.map(nameOf), faults: [] };
+    if (kept.length > 0) {
+      this.#log.warn({ settings: outcome.kept }, 'not changed: needs a restart');
+    }
+    this.#log.info({ changed: outcome.taken }, 'reloaded');
+    return outcome;
+  }
+}
+
+function nameOf(key: SettingKey): string {
+  const { path, flags } = rowOf(key);
+  return path ?? flags[0]?.name ?? key;
+}

@@ -1,0 +1,66 @@
+/**
+ * Changes of the configuration while the member runs (group CLUSTER_WRITE): reading it again, adding
+ * to it, and the list of members. What is wrong changes nothing.
+ */
+import type { AdministrativeCall } from './administrative-call.ts';
+import { respondJson } from './json.ts';
+import type { RestHandler } from './rest-handler.ts';
+
+/** As SIGHUP does; what needs a restart is listed as ignored. */
+export function reload(call: AdministrativeCall): void {
+  const { handler } = call;
+  handler.await(handler.services.reconfiguration.reload(), ({ taken, kept, faults }) => {
+    if (faults.length > 0)
+      return call.fail(call.handler.services.dialect.badValueStatus, faults.join('; '));
+    call.succeed({
+      message: 'Configuration Reload successfully finished.',
+      result: { addedConfigs: taken.map(section), ignoredConfigs: kept.map(section) },
+    });
+  });
+}
+
+/** The argument is a configuration in YAML, XML or JSON. */
+export function update(call: AdministrativeCall): void {
+  const { handler } = call;
+  const text = call.argument.toString();
+  handler.await(handler.services.reconfiguration.add(text), (outcome) => {
+    if ('faults' in outcome) {
+      return call.fail(call.handler.services.dialect.badValueStatus, outcome.faults.join('; '));
+    }
+    call.succeed({
+      message: 'Configuration Update successfully finished.',
+      result: { addedConfigs: outcome.added, ignoredConfigs: outcome.ignored },
+    });
+  });
+}
+
+export function memberList(handler: RestHandler): void {
+  const members = handler.services.reconfiguration.tcpIpMembers;
+  if (members === undefined) return handler.exchange.respondFailure(400, NO_TCP_IP);
+  respondJson(handler, { status: 'success', 'member-list': members });
+}
+
+/** Addresses, parted by any number of commas, semicolons and spaces. */
+export function changeMemberList(call: AdministrativeCall): void {
+  const { reconfiguration } = call.handler.services;
+  if (reconfiguration.tcpIpMembers === undefined) return call.fail(400, NO_TCP_IP);
+  const members = call.argument
+    .toString()
+    .split(/[,; ]+/)
+    .filter((member) => member !== '');
+  if (members.length === 0) {
+    const message = 'Cannot change the member list: it names no member';
+    return call.fail(call.handler.services.dialect.badValueStatus, message);
+  }
+  reconfiguration.tcpIpMembers = members;
+  call.succeed({
+    message: 'The member list of TCP-IP join config is updated at run time. ',
+    'member-list': members,
+  });
+}
+
+const NO_TCP_IP = 'TCP-IP join mechanism is not enabled in the cluster.';
+
+function section(sectionName: string): { sectionName: string } {
+  return { sectionName };
+}
