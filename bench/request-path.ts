@@ -3,6 +3,7 @@
  * socket that takes everything at once. What the kernel and Node's streams cost is not in it.
  */
 import { createTestServer } from '../spec/http/test-server.ts';
+import { MapLifetimes } from '../src/rest/map-lifetimes.ts';
 import type { Bench, Harness } from './harness.ts';
 import { NullSocket } from './servers/null-socket.ts';
 
@@ -28,7 +29,9 @@ function measure(
   request: (key: number) => string,
 ): void {
   const socket = new NullSocket();
-  const { connect } = createTestServer();
+  // As a member without configured maps, which the test server has.
+  const lifetimes = new MapLifetimes(new Map(), new Map());
+  const { connect } = createTestServer({}, { services: { lifetimes } });
   connect(socket.asFake);
   for (let key = 0; key < KEYS; key++) socket.receive(Buffer.from(post(key)));
   const reads = Array.from({ length: KEYS / 32 }, (_, read) => {

@@ -114,9 +114,9 @@ class SecurityReader {
 
   end(): SecurityReading {
     const isEnabled = isOn(this.#enabled);
-    const realms = new Map(
-      [...this.#realms.values()].map((realm) => [realm.name, this.#usersOf(realm)]),
-    );
+    // One without a name cannot be named by anything.
+    const named = [...this.#realms.values()].filter(({ name }) => name !== '');
+    const realms = new Map(named.map((realm) => [realm.name, this.#usersOf(realm)]));
     const permissions = [...this.#permissions.values()];
     return {
       security: {
