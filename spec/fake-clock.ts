@@ -67,6 +67,12 @@ export class FakeClock implements Clock {
     this.#wallMs = wallMs;
   }
 
+  /** Nothing that was asked for is called any more: whoever asked is gone. */
+  forget(): void {
+    this.#timers = [];
+    this.#ends = [];
+  }
+
   /** Lets time pass; timers that come due are called at their moment, new ones included. */
   advance(ms: number): void {
     const end = this.#nowMs + ms;

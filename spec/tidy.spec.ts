@@ -21,8 +21,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['member', 'client', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
   reloader: ['config', 'telemetry', 'base'],
+  'member-persistence': [
+    ...['types of http', 'persistence', 'cluster', 'telemetry', 'config', 'engine', 'base'],
+  ],
   member: [
-    ...['listening', 'reloader'],
+    ...['listening', 'reloader', 'member-persistence'],
     ...['rest', 'http', 'persistence', 'wan', 'cluster', 'security', 'telemetry', 'config'],
     ...['engine', 'engine/*', 'base'],
   ],

@@ -18,6 +18,7 @@ import type { Request } from './http/request.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { readTlsFiles, type TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
+import { MemberPersistence } from './member-persistence.ts';
 import { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
@@ -71,9 +72,15 @@ export async function startMember(
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
   const clock = new SystemClock();
   const dialect = DIALECTS[config.compatibility];
-  const cluster = new StandaloneCluster(dialect.memberVersion);
+  const cluster = new StandaloneCluster(dialect.memberVersion, {
+    saveState: async (state) => await persistence?.saveState(state),
+  });
+  const persistence = config.persistenceEnabled
+    ? new MemberPersistence(config, clock, cluster, log)
+    : undefined;
   let capacityOf = queueCapacity(config.queueMaxSizes);
   const engine = new EmbeddedEngine({
+    sinks: persistence === undefined ? [] : [persistence.sink],
     partitionCount: config.partitionCount,
     clock,
     queueCapacity: (queue) => capacityOf(queue),
@@ -135,6 +142,7 @@ export async function startMember(
     waiting,
     lifetimes,
     reconfiguration,
+    isDoubtful: (partition, sequence) => persistence?.isDoubtful(partition, sequence) ?? false,
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
     stop: requestStop,
@@ -152,6 +160,7 @@ export async function startMember(
     throw error;
   });
   instanceName ||= `gridnode-${bound.port}`;
+  await persistence?.open(engine, server);
   cluster.start(publicAddress(config.publicAddress, bound));
   return {
     address: bound.address,
@@ -164,6 +173,7 @@ export async function startMember(
     async drain() {
       cluster.stop();
       await server.drain();
+      await persistence?.close();
       engine.close();
       if (health === undefined) return;
       clock.after(HEALTH_DRAIN_MS, () => health.abort());

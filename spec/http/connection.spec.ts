@@ -232,6 +232,7 @@ describe('answers that are held back', () => {
   function hold(server: ReturnType<typeof createTestServer>) {
     const durable = server.engine.sequences();
     const holder: ResponseHold = {
+      holdsAll: false,
       holds: (partition, sequence) => sequence > (durable[partition] ?? 0),
       sequences: () => server.engine.sequences(),
     };

@@ -37,6 +37,29 @@ const ERRORS = {
     message:
       'Cannot change to version {version}: this member of version {memberVersion} does not support it',
   },
+  DATA_DIRECTORY_LOCKED: {
+    status: 500,
+    message: 'Cannot use data directory "{directory}": another process does',
+  },
+  DATA_DIRECTORY_UNUSABLE: {
+    status: 500,
+    message: 'Cannot use data directory "{directory}": {reason}',
+  },
+  DATA_DAMAGED: { status: 500, message: 'Cannot recover: "{file}" {what} at byte {offset}' },
+  DATA_FORMAT_NEWER: {
+    status: 500,
+    message:
+      'Cannot read "{file}": format {version} is newer than {FORMAT_VERSION}, the last known',
+  },
+  DATA_NEEDS_MEMORY: {
+    status: 500,
+    message: 'Cannot recover: what "{directory}" holds needs more memory than there is for data',
+  },
+  PARTITION_COUNT_CHANGED: {
+    status: 500,
+    message:
+      'Cannot start with partition-count {configured}: the data in "{directory}" has {recorded}',
+  },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -74,6 +74,11 @@ function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
     log.fatal({ code: error.code }, error.message);
     return EXIT_USAGE;
   }
+  if (error instanceof GridError && isAboutData(error)) {
+    const help = error.code === 'DATA_DAMAGED' ? REPAIR_HELP : '';
+    log.fatal({ code: error.code }, error.message + help);
+    return EXIT_NOT_USABLE;
+  }
   const refused = listenError(error, config.host, config.port);
   if (refused === undefined) {
     log.fatal({ err: error }, 'cannot start');
@@ -81,6 +86,13 @@ function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
   }
   log.fatal({ code: refused.code }, refused.message);
   return EXIT_NOT_USABLE;
+}
+
+const REPAIR_HELP =
+  '; `gridnode repair --data-dir DIR` tells what is damaged and saves the rest elsewhere';
+
+function isAboutData({ code }: GridError): boolean {
+  return code.startsWith('DATA_') || code === 'PARTITION_COUNT_CHANGED';
 }
 
 async function stop(

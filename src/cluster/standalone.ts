@@ -18,7 +18,7 @@ import type {
 const FORGETFUL: ClusterRecord = { saveState: () => Promise.resolve() };
 
 export class StandaloneCluster implements Cluster {
-  readonly isSafe = true;
+  isSafe = true;
   readonly migrationQueueSize = 0;
   /** `major.minor` of the member; there is no other that it could run as. */
   readonly version: string;
@@ -28,7 +28,8 @@ export class StandaloneCluster implements Cluster {
   /** Told when data may be changed no longer: waiting polls end then. */
   onPassive: () => void = () => {};
   readonly #memberVersion: string;
-  readonly #uuid = randomUUID();
+  /** New at each start, unless kept. */
+  uuid: string = randomUUID();
   readonly #record: ClusterRecord;
   #isStarted = false;
   #state: SettledState = 'ACTIVE';
@@ -49,6 +50,12 @@ export class StandaloneCluster implements Cluster {
     return this.#state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
   }
 
+  /** What was kept when the member ended; before the start. */
+  restore(uuid: string, state: SettledState): void {
+    this.uuid = uuid;
+    this.#settle(state);
+  }
+
   /** The member serves at `address`, in the form of MemberInfo. */
   start(address: string): void {
     this.members = [
@@ -56,7 +63,7 @@ export class StandaloneCluster implements Cluster {
         address,
         liteMember: false,
         localMember: true,
-        uuid: this.#uuid,
+        uuid: this.uuid,
         memberVersion: this.#memberVersion,
       },
     ];
@@ -81,13 +88,17 @@ export class StandaloneCluster implements Cluster {
     } finally {
       this.#isChanging = false;
     }
-    this.#state = state;
-    this.takesWrites = state !== 'PASSIVE';
-    if (!this.takesWrites) this.onPassive();
+    this.#settle(state);
   }
 
   async changeVersion(version: string): Promise<void> {
     if (version === this.version) return;
     throw new GridError('VERSION_NOT_SUPPORTED', { version, memberVersion: this.#memberVersion });
+  }
+
+  #settle(state: SettledState): void {
+    this.#state = state;
+    this.takesWrites = state !== 'PASSIVE';
+    if (!this.takesWrites) this.onPassive();
   }
 }

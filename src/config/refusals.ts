@@ -17,9 +17,6 @@ const REST_ENDPOINT = 'advanced-network.rest-server-socket-endpoint-config';
 
 /** Why each of these cannot be on. */
 const SWITCHES: Readonly<Record<string, string>> = {
-  'persistence.enabled': 'data is kept in memory only; set this to false if that will do',
-  'hot-restart-persistence.enabled':
-    'data is kept in memory only; set this to false if that will do',
   ...Object.fromEntries(
     ['persistence', 'hot-restart-persistence'].map((section) => [
       `${section}.encryption-at-rest.enabled`,

@@ -12,6 +12,7 @@ import {
 } from './endpoint-group.ts';
 import { isInterfacePattern } from './interface-pattern.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
+import { PERSISTENCE_SETTINGS } from './persistence-settings.ts';
 import {
   booleanRule,
   booleanSetting,
@@ -233,6 +234,8 @@ export const SETTINGS = {
     minimum: 1,
     maximum: PARTITION_COUNT_MAX,
   }),
+
+  ...PERSISTENCE_SETTINGS,
 
   ...LIMIT_SETTINGS,
   failIfValueMissing: booleanSetting({

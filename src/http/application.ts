@@ -36,6 +36,8 @@ export const EVERY_PARTITION = -1;
 
 /** Decides when answers may leave. Whoever sets one calls HttpServer.release when more may go. */
 export interface ResponseHold {
+  /** Whether no answer at all may leave before the next release. */
+  readonly holdsAll: boolean;
   /** Whether an answer that depends on this sequence of the partition has to stay. */
   holds(partition: number, sequence: number): boolean;
   /** The present sequence of every partition, copied. */

@@ -360,7 +360,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Hands over what may leave. True: that made room for requests that stood back. */
   #flush(): boolean {
     this.#outbox.flush();
-    this.#server.setHeld(this, this.#outbox.heldCount > 0);
+    this.#server.setHeld(this, this.#outbox.isHeld);
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }

@@ -111,7 +111,7 @@ export class Exchange {
   invite(): void {
     this.#outbox.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
     this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
-    this.#outbox.end();
+    this.#outbox.end(false);
   }
 
   #writeHead(contentType: Span, length: number): void {

@@ -21,6 +21,8 @@ export interface OutboxHost {
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
   readonly hold: ResponseHold | undefined;
+  /** While it is set, what leaves in the place of every response that has not. */
+  readonly substitute: string | undefined;
   /** The time of this turn, in milliseconds. */
   readonly nowMs: number;
 }
@@ -52,6 +54,8 @@ export class Outbox implements Holder {
   #handedBytes = 0;
   /** Whether the socket copies what it is handed while it has nothing else to send, as TLS does. */
   readonly #isCopying: boolean;
+  /** Responses in the run. */
+  #runResponses = 0;
   /** Responses that wait for what they depend on. */
   heldCount = 0;
 
@@ -79,9 +83,10 @@ export class Outbox implements Holder {
     this.#runStart = arena.used;
   }
 
-  /** The response has been written into the arena. */
-  end(): void {
+  /** The response, or with `isFinal` false what goes before it, has been written into the arena. */
+  end(isFinal = true): void {
     this.#runEnd = this.#arena.used;
+    if (isFinal) this.#runResponses++;
     if (this.#dependence !== undefined) {
       this.#cut(this.#dependence);
       this.#dependence = undefined;
@@ -92,7 +97,8 @@ export class Outbox implements Holder {
   /** A long value follows what has been written; it is sent from where it lies. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
     this.#cut(undefined);
-    this.#push({ bytes, start, end, pinned, runStart: -1, dependence: undefined });
+    const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
+    this.#push({ bytes, start, end, pinned, ...run, dependence: undefined });
   }
 
   /** Bytes that have not been handed to the socket. */
@@ -108,6 +114,11 @@ export class Outbox implements Holder {
   /** Whether everything has been handed to the socket. */
   get isEmpty(): boolean {
     return this.#pieces.length === 0 && this.#runBuffer === NOTHING;
+  }
+
+  /** Whether there is something that may not leave yet. */
+  get isHeld(): boolean {
+    return this.heldCount > 0 || (this.#host.hold?.holdsAll === true && !this.isEmpty);
   }
 
   /** Whether the client has not taken all that may leave. */
@@ -130,6 +141,8 @@ export class Outbox implements Holder {
 
   /** Hands over what may leave. */
   flush(): void {
+    if (this.#host.substitute !== undefined) this.#replaceUnsent(this.#host.substitute);
+    if (this.#host.hold?.holdsAll === true) return;
     if (this.#pieces.length === 0 && !this.#isAwaitingSocket) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
@@ -155,6 +168,7 @@ export class Outbox implements Holder {
   #sendRun(): void {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
+    this.#runResponses = 0;
     if (this.#isCopying) this.#handAndAwait(buffer, this.#runStart, this.#runEnd);
     else this.#hand(buffer, this.#runStart, this.#runEnd);
     this.#arena.closeRun(buffer, this.#isCopying || this.#socket.writableLength === 0);
@@ -162,20 +176,57 @@ export class Outbox implements Holder {
     this.#runEnd = 0;
   }
 
-  #sendPieces(): void {
-    const { hold } = this.#host;
-    let sent = 0;
-    for (const piece of this.#pieces) {
-      if (piece.dependence !== undefined) {
-        if (hold !== undefined && isHeld(hold, piece.dependence)) break;
-        piece.dependence = undefined;
-        this.heldCount--;
-      }
-      if (!this.#send(piece)) break;
+  /** Puts this text in the place of every response of which nothing has been handed over. */
+  #replaceUnsent(text: string): void {
+    this.#cut(undefined);
+    let count = 0;
+    for (const piece of this.#pieces.splice(this.#pieces[0]?.isUnderWay ? 1 : 0)) {
+      count += piece.responses;
+      this.#pieceBytes -= piece.end - piece.start;
       this.#finish(piece);
-      sent++;
     }
-    this.#pieces.splice(0, sent);
+    this.heldCount = 0;
+    for (; count > 0; count--) {
+      this.begin(text.length, INDEPENDENT, 0);
+      this.#arena.writeText(text);
+      this.end();
+    }
+  }
+
+  #sendPieces(): void {
+    const pieces = this.#pieces;
+    let sent = 0;
+    while (sent < pieces.length && this.#mayLeave(pieces[sent]!)) {
+      const piece = pieces[sent]!;
+      sent++;
+      while (sent < pieces.length && this.#joins(piece, pieces[sent]!)) sent++;
+      if (!this.#send(piece)) {
+        pieces[--sent] = piece;
+        break;
+      }
+      this.#finish(piece);
+    }
+    pieces.splice(0, sent);
+  }
+
+  #mayLeave(piece: Piece): boolean {
+    const { hold } = this.#host;
+    if (piece.dependence === undefined) return true;
+    if (hold !== undefined && isHeld(hold, piece.dependence)) return false;
+    piece.dependence = undefined;
+    this.heldCount--;
+    return true;
+  }
+
+  /** Whether `next` lies right behind the piece and may leave with it; then it is part of it now. */
+  #joins(piece: Piece, next: Piece): boolean {
+    if (piece.runStart < 0 || next.runStart !== piece.end || next.bytes !== piece.bytes)
+      return false;
+    if (!this.#mayLeave(next)) return false;
+    piece.end = next.end;
+    piece.runCount += next.runCount;
+    piece.responses += next.responses;
+    return true;
   }
 
   /**
@@ -185,6 +236,7 @@ export class Outbox implements Holder {
   #send(piece: Piece): boolean {
     while (piece.start < piece.end) {
       const start = piece.start;
+      piece.isUnderWay = true;
       piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
       this.#pieceBytes -= piece.start - start;
       if (piece.runStart >= 0 && !this.#isCopying && this.#socket.writableLength === 0) {
@@ -224,7 +276,8 @@ export class Outbox implements Holder {
   #finish(piece: Piece): void {
     if (piece.pinned !== undefined) piece.pinned.release();
     else if (piece.runStart >= 0) {
-      this.#arena.closeRun(piece.bytes, this.#isCopying || this.#socket.writableLength === 0);
+      const isTaken = this.#isCopying || this.#socket.writableLength === 0;
+      for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
     } else if (piece.bytes.length > 0) {
       this.#copiedBytes -= piece.bytes.length;
       this.#host.inFlight.give(piece.bytes.length);
@@ -237,7 +290,8 @@ export class Outbox implements Holder {
     for (const piece of this.#pieces) {
       if (piece.runStart < 0) continue;
       const copy = Buffer.from(piece.bytes.subarray(piece.start, piece.end));
-      this.#arena.closeRun(piece.bytes, this.#isCopying || piece.start === piece.runStart);
+      const isTaken = this.#isCopying || piece.start === piece.runStart;
+      for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
       piece.bytes = copy;
       piece.start = 0;
       piece.end = copy.length;
@@ -265,7 +319,10 @@ export class Outbox implements Holder {
     this.#runBuffer = NOTHING;
     this.#runStart = 0;
     this.#runEnd = 0;
-    this.#push({ bytes, start, end, pinned: undefined, runStart: start, dependence });
+    const responses = this.#runResponses;
+    this.#runResponses = 0;
+    const run = { runStart: start, runCount: 1, responses, isUnderWay: false };
+    this.#push({ bytes, start, end, pinned: undefined, ...run, dependence });
   }
 
   #push(piece: Piece): void {
@@ -282,6 +339,12 @@ interface Piece {
   readonly pinned: Pinned | undefined;
   /** Where it begins in the arena; -1 elsewhere. */
   runStart: number;
+  /** Runs of the arena that it consists of. */
+  runCount: number;
+  /** Responses that begin in it. */
+  responses: number;
+  /** Whether some of it has been handed over. */
+  isUnderWay: boolean;
   dependence: Dependence | undefined;
 }
 

@@ -13,6 +13,7 @@ import { READ_BYTES_MAX } from './intake.ts';
 import type { HttpLimits } from './limits.ts';
 import type { OutboxHost } from './outbox.ts';
 import type { Request } from './request.ts';
+import { statusLine } from './status.ts';
 import type { TimeSource } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { TurnedAway } from './turned-away.ts';
@@ -47,6 +48,7 @@ export class HttpServer implements OutboxHost, TimeSource {
   readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
   /** Told of each answer; its request is undefined where the bytes were none. For logs. */
   observe: ((status: number, request: Request | undefined) => void) | undefined;
+  substitute: string | undefined;
   /** Who holds answers back, if anybody; set before the first connection. */
   hold: ResponseHold | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
@@ -121,6 +123,16 @@ export class HttpServer implements OutboxHost, TimeSource {
   /** More answers may leave: sends those that no longer depend on anything. */
   release(): void {
     for (const connection of this.#held) connection.release();
+  }
+
+  /** What is held back must never be shown: its clients are told that nobody knows what came of it. */
+  disownHeld(): void {
+    this.tick();
+    this.substitute =
+      `${statusLine(503)}${this.arena.dateLine}Grid-Outcome: unknown\r\n` +
+      'Content-Length: 0\r\n\r\n';
+    this.release();
+    this.substitute = undefined;
   }
 
   /**

@@ -89,7 +89,8 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.#action = match.actions[method];
     if (this.#action === undefined) return this.#refuseMethod(match);
     this.#match = match;
-    return true;
+    const isStarting = services.cluster.nodeState === 'STARTING';
+    return !isStarting || match.group === 'HEALTH_CHECK' || this.#refuseWhileStarting();
   }
 
   run(): void {
@@ -181,6 +182,10 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     const isTaken = this.#isTaking;
     this.#isTaking = false;
     if (this.#ticket !== ANSWERED) this.#leaveWait();
+    // What was taken is settled in any case, which is refused then.
+    if (!isTaken && this.services.isDoubtful(answer.partition, answer.sequence)) {
+      return this.#respondUnknown();
+    }
     switch (answer.outcome) {
       case FOUND:
         if (isTaken) this.#confirm(answer);
@@ -255,6 +260,18 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     const name = JSON.stringify(this.name.toBuffer().toString());
     const message = errorMessage(codeOf(answer), { name });
     this.exchange.respondFailure(503, message, `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`);
+  }
+
+  /** What is stored may be gone after a restart, so it is not shown. */
+  #respondUnknown(): void {
+    const message = 'Cannot tell what is stored: the disk has failed, the member must be restarted';
+    this.exchange.respondFailure(503, message, 'Grid-Outcome: unknown\r\n');
+  }
+
+  #refuseWhileStarting(): false {
+    const message = 'Cannot serve this path yet: the member recovers its data';
+    this.exchange.respondFailure(503, message, `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`);
+    return false;
   }
 
   #refuse(status: number): false {

@@ -52,6 +52,8 @@ export interface RestServices {
   readonly waiting: Set<RestHandler>;
   /** How long entries of a map stay. */
   readonly lifetimes: MapLifetimes;
+  /** Whether what an answer tells of may be lost: the disk has failed since. */
+  isDoubtful(partition: number, sequence: number): boolean;
   /** Open client connections. */
   connectionCount(): number;
   instanceName(): string;

@@ -1,0 +1,315 @@
+/**
+ * One seeded life of a member's data on a storage that crashes: starts, works at random, is cut off at
+ * a random call, starts again, several times. After each start what is stored must be what some number
+ * of the mutations have left, in the order they were made: at least those that somebody was told of,
+ * as far as the mode promises. Everything is decided by the seed.
+ */
+import assert from 'node:assert/strict';
+import { Random } from '../../bench/harness.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
+import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
+import { Persistence } from '../../src/persistence/persistence.ts';
+import type { Recovered } from '../../src/persistence/recovery.ts';
+import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
+import type { Seen } from '../engine/answers.ts';
+import { AtOnce } from '../engine/embedded/at-once.ts';
+import { copyOf } from '../engine/sinks.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { contentOf, countThatLeaves } from './stored-model.ts';
+
+const PARTITIONS = 5;
+const SEGMENT_BYTES = 4096;
+const SNAPSHOT_BYTES_MIN = 8192;
+const KEYS = 12;
+const STARTS_MAX = 4;
+
+/** What became of a life, to see that the rounds reach what they are for. */
+export interface LifeReport {
+  starts: number;
+  mutations: number;
+  tornBytes: number;
+  snapshots: number;
+  lost: number;
+}
+
+export async function crashRound(seed: number, mode: SyncMode): Promise<LifeReport> {
+  const life = new Life(seed, mode);
+  await life.run();
+  return life.report;
+}
+
+class Life {
+  readonly report: LifeReport = { starts: 0, mutations: 0, tornBytes: 0, snapshots: 0, lost: 0 };
+  readonly #random: Random;
+  readonly #mode: SyncMode;
+  readonly #clock = new FakeClock();
+  #storage: MemoryStorage;
+  #history: Mutation[] = [];
+  /** How many of the mutations must be there after the next crash. */
+  #promised = 0;
+  /** The same, as long as the machine runs on. */
+  #promisedToday = 0;
+  #boot = 0;
+
+  constructor(seed: number, mode: SyncMode) {
+    this.#random = new Random(seed * 2654435761);
+    this.#mode = mode;
+    this.#storage = new MemoryStorage(this.#random, 'boot 0');
+  }
+
+  async run(): Promise<void> {
+    for (let start = 0; start < STARTS_MAX; start++) {
+      const hasTime = this.#random.below(3) > 0;
+      this.#storage.crashAt = 1 + this.#random.below(hasTime ? 400 : 60);
+      const member = new Member(this.#storage, this.#clock, this.#mode, (mutation) =>
+        this.#history.push(mutation),
+      );
+      if (await member.open()) {
+        this.#check(member);
+        await this.#work(member);
+      }
+      this.report.snapshots += member.snapshots;
+      this.report.mutations = this.#history.length;
+      this.#end(member);
+    }
+    const member = new Member(this.#storage, this.#clock, this.#mode, () => {});
+    assert.ok(await member.open());
+    this.#check(member);
+  }
+
+  #end(member: Member): void {
+    this.#clock.forget();
+    if (this.#random.below(4) > 0) {
+      this.#storage = this.#storage.afterCrash(`boot ${++this.#boot}`);
+      this.#promisedToday = 0;
+      return;
+    }
+    // The process alone: all that was answered is there, whatever the mode.
+    this.#promisedToday = Math.max(this.#promisedToday, member.told);
+    this.#storage = this.#storage.afterKill();
+  }
+
+  #check({ engine, recovered }: Member): void {
+    this.report.starts++;
+    this.report.tornBytes += recovered?.tornBytes ?? 0;
+    const content = contentOf(engine);
+    const all = this.#history.length;
+    const promised = Math.max(this.#promised, this.#promisedToday);
+    const count = countThatLeaves(this.#history, content);
+    assert.ok(count >= 0, `There was never such a state:\n${content.join('\n')}`);
+    assert.ok(count >= promised, `${count} of ${all} are there, ${promised} were promised`);
+    this.report.lost += all - count;
+    this.#history = this.#history.slice(0, count);
+    this.#promised = count;
+  }
+
+  async #work(member: Member): Promise<void> {
+    while (!this.#storage.hasCrashed) {
+      const count = 1 + this.#random.below(5);
+      for (let each = 0; each < count && !this.#storage.hasCrashed; each++) this.#operate(member);
+      if (this.#storage.hasCrashed) break;
+      this.#clock.endTurn();
+      member.look();
+      const completed = this.#random.below(6);
+      for (let each = 0; each < completed; each++) if (this.#storage.pump()) await turn();
+      if (this.#random.below(20) === 0) this.#clock.advance(1000);
+      if (this.#random.below(30) === 0) await this.#sync(member);
+      this.#promised = Math.max(this.#promised, member.promised(this.#mode));
+    }
+    this.#promised = Math.max(this.#promised, member.promised(this.#mode));
+  }
+
+  async #sync(member: Member): Promise<void> {
+    const count = this.#history.length;
+    const syncing = member.persistence.log.sync().then(() => true);
+    if (await this.#drive(syncing)) this.#promised = Math.max(this.#promised, count);
+  }
+
+  /** Lets everything go on until the promise is settled, or the storage has crashed. */
+  async #drive(promise: Promise<boolean>): Promise<boolean> {
+    return await drive(promise, this.#storage, this.#clock);
+  }
+
+  #operate(member: Member): void {
+    const { engine } = member;
+    const random = this.#random;
+    const ask = new AtOnce(engine);
+    const map = `map ${random.below(3)}`;
+    const key = `key ${random.below(KEYS)}`;
+    const queue = `queue ${random.below(3)}`;
+    const type = random.below(3) === 0 ? 'text/plain' : '';
+    const before = this.#history.length;
+    const choice = random.below(100);
+    let seen: Seen | undefined;
+    if (choice < 40) seen = ask.set(map, key, this.#value(), type);
+    else if (choice < 45) {
+      const lifetime = { timeToLiveMs: 10_000_000, maxIdleSeconds: random.below(2) * 100_000 };
+      seen = ask.set(map, key, this.#value(), type, lifetime);
+    } else if (choice < 55) seen = ask.delete(map, key);
+    else if (choice < 58) seen = ask.clear(map);
+    else if (choice < 75) seen = ask.offer(queue, this.#value(), type);
+    else if (choice < 87) seen = ask.poll(queue);
+    else if (choice < 92) {
+      const taken = ask.take(queue);
+      if (taken.hold !== 0) seen = ask.settle(taken.hold, random.below(4) > 0);
+    } else seen = ask.get(map, key);
+    if (seen !== undefined) member.answered(seen, before, this.#history);
+  }
+
+  #value(): Buffer {
+    const { below } = { below: (limit: number) => this.#random.below(limit) };
+    const choice = below(40);
+    // Some take several sectors, some are longer than a segment.
+    const length = choice === 0 ? 6000 : choice < 4 ? 1500 : below(60);
+    return this.#random.bytes(length);
+  }
+}
+
+/** An answer that has been given, and how much of the history it depends on. */
+interface Given {
+  readonly partition: number;
+  readonly sequences: Float64Array;
+  readonly depth: number;
+  readonly isMutation: boolean;
+}
+
+class Member {
+  readonly engine: EmbeddedEngine;
+  readonly persistence: Persistence;
+  recovered: Recovered | undefined;
+  snapshots = 0;
+  /** How much of the history somebody was told of. */
+  told = 0;
+  readonly #storage: MemoryStorage;
+  readonly #clock: FakeClock;
+  #given: Given[] = [];
+
+  constructor(
+    storage: MemoryStorage,
+    clock: FakeClock,
+    mode: SyncMode,
+    onRecord: (mutation: Mutation) => void,
+  ) {
+    this.#storage = storage;
+    this.#clock = clock;
+    const ignore = (): void => {};
+    this.persistence = new Persistence(
+      {
+        ...{ storage, clock, partitionCount: PARTITIONS, sync: mode, syncIntervalMs: 1000 },
+        ...{ segmentBytes: SEGMENT_BYTES, snapshotBytesMin: SNAPSHOT_BYTES_MIN },
+      },
+      {
+        onReleased: () => this.look(),
+        onRefusing: ignore,
+        onFailed: ignore,
+        onProgress: ignore,
+        onSnapshot: () => {
+          this.snapshots++;
+        },
+        onSnapshotFailed: (error) => assert.ok(storage.hasCrashed, error),
+      },
+    );
+    this.engine = new EmbeddedEngine({
+      partitionCount: PARTITIONS,
+      clock,
+      queueCapacity: () => Number.POSITIVE_INFINITY,
+      sinks: [this.persistence.log, new HistorySink(onRecord)],
+    });
+  }
+
+  async open(): Promise<boolean> {
+    const opening = this.persistence.open(this.engine).then((recovered) => {
+      this.recovered = recovered;
+      return true;
+    });
+    return await drive(opening, this.#storage, this.#clock);
+  }
+
+  answered(seen: Seen, before: number, history: readonly Mutation[]): void {
+    const { partition } = seen;
+    if (partition < EVERY_PARTITION) return;
+    const isMutation = history.length > before;
+    const depth = isMutation
+      ? history.length
+      : 1 + history.findLastIndex((each) => [partition, EVERY_PARTITION].includes(each.partition));
+    const sequences =
+      partition === EVERY_PARTITION ? this.engine.sequences() : Float64Array.of(seen.sequence);
+    this.#given.push({ partition, sequences, depth, isMutation });
+    this.look();
+  }
+
+  /** Answers that may leave do. */
+  look(): void {
+    if (this.#storage.hasCrashed || this.persistence.log.holdsAll) return;
+    this.#given = this.#given.filter((given) => {
+      if (this.#isHeld(given)) return true;
+      this.told = Math.max(this.told, given.depth);
+      return false;
+    });
+  }
+
+  /** How much of the history must survive the end of the machine. */
+  promised(mode: SyncMode): number {
+    return mode === 'always' ? this.told : 0;
+  }
+
+  #isHeld({ partition, sequences }: Given): boolean {
+    const { engine } = this;
+    if (partition !== EVERY_PARTITION) return engine.holds(partition, sequences[0]!);
+    return sequences.some((sequence, each) => engine.holds(each, sequence));
+  }
+}
+
+class HistorySink implements MutationSink {
+  readonly #onRecord: (mutation: Mutation) => void;
+
+  constructor(onRecord: (mutation: Mutation) => void) {
+    this.#onRecord = onRecord;
+  }
+
+  admit(): typeof ADMITTED {
+    return ADMITTED;
+  }
+
+  abandon(): void {}
+
+  record(mutation: Mutation): void {
+    if (mutation.origin !== FROM_REPLAY) this.#onRecord(copyOf(mutation));
+  }
+
+  durable(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+async function drive(
+  promise: Promise<boolean>,
+  storage: MemoryStorage,
+  clock: FakeClock,
+): Promise<boolean> {
+  let result: boolean | undefined;
+  let failure: unknown;
+  promise.then(
+    (value) => {
+      result = value;
+    },
+    (error: unknown) => {
+      failure = error;
+    },
+  );
+  while (result === undefined && failure === undefined && !storage.hasCrashed) {
+    storage.pump();
+    await turn();
+    clock.endTurn();
+  }
+  if (failure !== undefined && !storage.hasCrashed) throw failure;
+  return result ?? false;
+}
+
+/** Lets promises go on. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

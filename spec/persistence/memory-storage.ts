@@ -1,0 +1,347 @@
+/**
+ * Files in memory that crash as badly as a disk may. Everything can be read back as it was written
+ * until the crash; what is there afterwards is what was synced, and of the rest a part by chance:
+ * of each write some sectors, some cut off in the middle; of lengths, new files, renames and removals
+ * some. `kill` is the end of the process alone: everything written is there.
+ *
+ * What is not `Now` completes when `pump` says so, in an order by chance. The call that `crashAt`
+ * numbers is the last that does anything.
+ */
+import type { Random } from '../../bench/harness.ts';
+import type { Storage, StoredFile } from '../../src/persistence/storage.ts';
+
+const SECTOR_BYTES = 512;
+
+/** What a file holds, and what of it is not synced. */
+class Inode {
+  durable: Buffer = Buffer.alloc(0);
+  content: Buffer = Buffer.alloc(0);
+  pending: FileChange[] = [];
+}
+
+type FileChange =
+  | { readonly position: number; readonly bytes: Buffer }
+  | { readonly truncatedTo: number };
+
+type EntryChange =
+  | { readonly added: string; readonly inode: Inode }
+  | { readonly removed: string }
+  | { readonly from: string; readonly to: string; readonly inode: Inode };
+
+export class Crash extends Error {}
+
+export class MemoryStorage implements Storage {
+  readonly place = '/memory';
+  readonly bootId: string | undefined;
+  readonly #random: Random;
+  readonly #bytesMax: number;
+  #entries = new Map<string, Inode>();
+  #durableEntries = new Map<string, Inode>();
+  #pendingEntries: EntryChange[] = [];
+  #waiting: (() => void)[] = [];
+  #isLocked = false;
+  callCount = 0;
+  crashAt = Number.POSITIVE_INFINITY;
+  hasCrashed = false;
+
+  constructor(random: Random, bootId?: string, bytesMax = Number.POSITIVE_INFINITY) {
+    this.#random = random;
+    this.bootId = bootId;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Calls that have not completed. */
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
+  /** Completes a call by chance; whether there was one. */
+  pump(): boolean {
+    const at = this.#random.below(Math.max(this.#waiting.length, 1));
+    const [complete] = this.#waiting.splice(at, 1);
+    if (complete === undefined || this.hasCrashed) return false;
+    complete();
+    return true;
+  }
+
+  /** What the next start finds after the end of the machine. */
+  afterCrash(bootId?: string): MemoryStorage {
+    const next = new MemoryStorage(this.#random, bootId, this.#bytesMax);
+    for (const change of this.#pendingEntries) {
+      if (this.#random.below(2) === 0) applyEntry(this.#durableEntries, change);
+    }
+    const inodes = new Map<Inode, Inode>();
+    for (const [name, inode] of this.#durableEntries) {
+      const copy = inodes.get(inode) ?? this.#crashed(inode);
+      inodes.set(inode, copy);
+      next.#entries.set(name, copy);
+      next.#durableEntries.set(name, copy);
+    }
+    return next;
+  }
+
+  /** What the next start finds after the end of the process. */
+  afterKill(): MemoryStorage {
+    const next = new MemoryStorage(this.#random, this.bootId, this.#bytesMax);
+    next.#entries = new Map(this.#entries);
+    next.#durableEntries = this.#durableEntries;
+    next.#pendingEntries = this.#pendingEntries;
+    return next;
+  }
+
+  /** The file's content, to look at or to damage. */
+  bytes(name: string): Buffer {
+    const inode = this.#entries.get(name);
+    if (inode === undefined) throw missing(name);
+    return inode.content;
+  }
+
+  /** Replaces, adds or removes a file, as if it had always been so. */
+  put(name: string, content: Buffer | undefined): void {
+    if (content === undefined) {
+      this.#entries.delete(name);
+      this.#durableEntries.delete(name);
+      return;
+    }
+    const inode = new Inode();
+    inode.content = Buffer.from(content);
+    inode.durable = Buffer.from(content);
+    this.#entries.set(name, inode);
+    this.#durableEntries.set(name, inode);
+  }
+
+  async lock(): Promise<void> {
+    if (this.#isLocked) throw new Error('locked');
+    this.#isLocked = true;
+  }
+
+  list(): Promise<readonly string[]> {
+    return this.#later(() => [...this.#entries.keys()]);
+  }
+
+  open(name: string): Promise<StoredFile> {
+    return this.#later(() => {
+      const inode = this.#entries.get(name);
+      if (inode === undefined) throw missing(name);
+      return new MemoryFile(name, inode, this);
+    });
+  }
+
+  create(name: string): Promise<StoredFile> {
+    return this.#later(() => this.#create(name));
+  }
+
+  createNow(name: string): StoredFile {
+    return this.#now(() => this.#create(name));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.#later(() => {
+      const inode = this.#entries.get(from);
+      if (inode === undefined) throw missing(from);
+      this.#change({ from, to, inode });
+    });
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#later(() => {
+      if (this.#entries.has(name)) this.#change({ removed: name });
+    });
+  }
+
+  syncDirectory(): Promise<void> {
+    return this.#later(() => this.#syncDirectory());
+  }
+
+  syncDirectoryNow(): void {
+    this.#now(() => this.#syncDirectory());
+  }
+
+  async space(): Promise<{ freeBytes: number; totalBytes: number }> {
+    return { freeBytes: this.#bytesMax - this.usedBytes, totalBytes: this.#bytesMax };
+  }
+
+  async close(): Promise<void> {
+    this.#isLocked = false;
+  }
+
+  get usedBytes(): number {
+    const inodes = new Set(this.#entries.values());
+    return [...inodes].reduce((sum, { content }) => sum + content.length, 0);
+  }
+
+  /** Whether the disk has room for so many bytes more. */
+  hasRoom(bytes: number): boolean {
+    return this.usedBytes + bytes <= this.#bytesMax;
+  }
+
+  /** Runs a call now; what it changes may be there after a crash in it. */
+  #now<Result>(run: () => Result): Result {
+    if (this.hasCrashed) throw new Crash();
+    const result = run();
+    this.#count();
+    return result;
+  }
+
+  /** Public for files. */
+  now<Result>(run: () => Result): Result {
+    return this.#now(run);
+  }
+
+  later<Result>(run: () => Result): Promise<Result> {
+    return this.#later(run);
+  }
+
+  /** A call whose effect comes when it completes. */
+  #later<Result>(run: () => Result): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(() => {
+        try {
+          resolve(this.#now(run));
+        } catch (error) {
+          // The process has ended: nobody hears of anything.
+          if (!(error instanceof Crash)) reject(error);
+        }
+      });
+    });
+  }
+
+  #count(): void {
+    this.callCount++;
+    if (this.callCount < this.crashAt) return;
+    this.hasCrashed = true;
+    throw new Crash();
+  }
+
+  #create(name: string): StoredFile {
+    const inode = new Inode();
+    this.#change({ added: name, inode });
+    return new MemoryFile(name, inode, this);
+  }
+
+  #change(change: EntryChange): void {
+    applyEntry(this.#entries, change);
+    this.#pendingEntries.push(change);
+  }
+
+  #syncDirectory(): void {
+    for (const change of this.#pendingEntries) applyEntry(this.#durableEntries, change);
+    this.#pendingEntries = [];
+  }
+
+  #crashed({ durable, pending }: Inode): Inode {
+    const next = new Inode();
+    let bytes: Buffer = Buffer.from(durable);
+    for (const change of pending) bytes = this.#applyPart(bytes, change);
+    next.content = bytes;
+    next.durable = Buffer.from(bytes);
+    return next;
+  }
+
+  /** Nothing, all, or some sectors of the change. */
+  #applyPart(bytes: Buffer, change: FileChange): Buffer {
+    const choice = this.#random.below(4);
+    if (choice === 0) return bytes;
+    if (choice === 1 || 'truncatedTo' in change) return applied(bytes, change);
+    let next = bytes;
+    const end = choice === 2 ? this.#random.below(change.bytes.length + 1) : change.bytes.length;
+    for (let from = 0; from < end; from += SECTOR_BYTES) {
+      if (choice === 3 && this.#random.below(2) === 0) continue;
+      const sector = change.bytes.subarray(from, Math.min(end, from + SECTOR_BYTES));
+      next = applied(next, { position: change.position + from, bytes: sector });
+    }
+    return next;
+  }
+}
+
+class MemoryFile implements StoredFile {
+  readonly name: string;
+  readonly #inode: Inode;
+  readonly #storage: MemoryStorage;
+
+  constructor(name: string, inode: Inode, storage: MemoryStorage) {
+    this.name = name;
+    this.#inode = inode;
+    this.#storage = storage;
+  }
+
+  get length(): number {
+    return this.#inode.content.length;
+  }
+
+  writeNow(bytes: Buffer, start: number, end: number, position: number): void {
+    this.#storage.now(() => this.#write(bytes, start, end, position));
+  }
+
+  write(bytes: Buffer, start: number, end: number, position: number): Promise<void> {
+    return this.#storage.later(() => this.#write(bytes, start, end, position));
+  }
+
+  read(into: Buffer, position: number): Promise<number> {
+    return this.#storage.later(() => this.#inode.content.copy(into, 0, position));
+  }
+
+  truncate(length: number): Promise<void> {
+    return this.#storage.later(() => this.#change({ truncatedTo: length }));
+  }
+
+  sync(): Promise<void> {
+    const covered = new Set(this.#inode.pending);
+    return this.#storage.later(() => {
+      const { pending } = this.#inode;
+      for (const change of pending) {
+        if (covered.has(change)) this.#inode.durable = applied(this.#inode.durable, change);
+      }
+      this.#inode.pending = pending.filter((change) => !covered.has(change));
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#storage.later(() => {});
+  }
+
+  #write(bytes: Buffer, start: number, end: number, position: number): void {
+    const grown = position + end - start - this.length;
+    if (grown > 0 && !this.#storage.hasRoom(grown)) throw systemError('ENOSPC');
+    this.#change({ position, bytes: Buffer.from(bytes.subarray(start, end)) });
+  }
+
+  #change(change: FileChange): void {
+    this.#inode.content = applied(this.#inode.content, change);
+    this.#inode.pending.push(change);
+  }
+}
+
+/** An error as the system makes it. */
+export function systemError(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: made by a test`), { code });
+}
+
+function missing(name: string): NodeJS.ErrnoException {
+  return Object.assign(systemError('ENOENT'), { path: name });
+}
+
+function applied(content: Buffer, change: FileChange): Buffer {
+  if ('truncatedTo' in change) {
+    const next = Buffer.alloc(change.truncatedTo);
+    content.copy(next);
+    return next;
+  }
+  const end = change.position + change.bytes.length;
+  let next = content;
+  if (end > content.length) {
+    next = Buffer.alloc(end);
+    content.copy(next);
+  }
+  change.bytes.copy(next, change.position);
+  return next;
+}
+
+function applyEntry(entries: Map<string, Inode>, change: EntryChange): void {
+  if ('added' in change) entries.set(change.added, change.inode);
+  else if ('removed' in change) entries.delete(change.removed);
+  else {
+    entries.delete(change.from);
+    entries.set(change.to, change.inode);
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What a sequence of recorded mutations leaves, made again from scratch by the plainest means: the
+ * truth that a recovery is held against.
+ */
+import { crc32 } from 'node:zlib';
+import { CLEAR, type Mutation, OFFER, REMOVE, SET } from '../../src/engine/mutation.ts';
+import type { StoredEngine } from '../../src/engine/stored-engine.ts';
+import { visited } from '../engine/stored-engine.case.ts';
+
+/**
+ * The greatest count of mutations, from the first one on, that leave just this content (see
+ * contentOf); -1 if no count does.
+ */
+export function countThatLeaves(history: readonly Mutation[], content: readonly string[]): number {
+  const stored = new Map<string, string>();
+  const wanted = content.join('\n');
+  let found = content.length === 0 ? 0 : -1;
+  history.forEach((mutation, index) => {
+    apply(stored, mutation);
+    if (stored.size !== content.length) return;
+    if ([...stored.values()].sort().join('\n') === wanted) found = index + 1;
+  });
+  return found;
+}
+
+/** Everything stored, as sorted texts. */
+export function contentOf(engine: StoredEngine): string[] {
+  return visited(engine).map(described).sort();
+}
+
+function placeOf({ operation, name, key, item }: Mutation): string {
+  const isItem = operation === OFFER || operation === REMOVE;
+  return isItem ? `q ${text(name)}/${item}` : `m ${text(name)}/${text(key)}`;
+}
+
+function described(mutation: Mutation): string {
+  const { value, contentType, version, expiryMs, maxIdleSeconds } = mutation;
+  const place = placeOf(mutation);
+  const lifetime = `${expiryMs} ${maxIdleSeconds}`;
+  const bytes = `${value.length} bytes, ${crc32(value.toBuffer())}`;
+  return `${place} = ${bytes} (${text(contentType)}) ${version.high}.${version.low} ${lifetime}`;
+}
+
+function text(span: { toBuffer(): Buffer }): string {
+  return span.toBuffer().toString('latin1');
+}
+
+function apply(stored: Map<string, string>, mutation: Mutation): void {
+  const { operation, name } = mutation;
+  if (operation === SET || operation === OFFER) stored.set(placeOf(mutation), described(mutation));
+  else if (operation !== CLEAR) stored.delete(placeOf(mutation));
+  else {
+    const map = `m ${text(name)}/`;
+    for (const place of [...stored.keys()]) if (place.startsWith(map)) stored.delete(place);
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * A member's persistence put together: where its files lie, what holds answers back until they may
+ * leave, and what the log and the cluster hear of the disk.
+ */
+import type { Clock } from './base/clock.ts';
+import { GridError } from './base/errors.ts';
+import type { ClusterRecord, SettledState } from './cluster/cluster.ts';
+import type { StandaloneCluster } from './cluster/standalone.ts';
+import type { Config } from './config/config.ts';
+import { EVERY_PARTITION, NO_PARTITION } from './engine/engine.ts';
+import type { StoredEngine } from './engine/stored-engine.ts';
+import type { ResponseHold } from './http/application.ts';
+import type { HttpServer } from './http/server.ts';
+import { DamagedData } from './persistence/damage.ts';
+import { FileStorage } from './persistence/file-storage.ts';
+import { Persistence } from './persistence/persistence.ts';
+import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
+import type { Log } from './telemetry/log.ts';
+
+export class MemberPersistence implements ResponseHold, ClusterRecord {
+  /** The engine's sink. */
+  readonly sink: WriteAheadLog;
+  readonly #persistence: Persistence;
+  /** Whether somebody can say through REST what is to become of damaged files. */
+  readonly #isRepairable: boolean;
+  readonly #cluster: StandaloneCluster;
+  readonly #log: Log;
+  #engine!: StoredEngine;
+  #server!: HttpServer;
+
+  /** Throws GridError DATA_DIRECTORY_UNUSABLE. */
+  constructor(config: Config, clock: Clock, cluster: StandaloneCluster, log: Log) {
+    const storage = openStorage(config.dataDirectory);
+    const { partitionCount, persistenceSync: sync, persistenceSyncIntervalMillis } = config;
+    const syncIntervalMs = persistenceSyncIntervalMillis;
+    this.#isRepairable = config.restEnabled && config.endpointGroups.get('PERSISTENCE') === true;
+    this.#cluster = cluster;
+    this.#log = log;
+    this.#persistence = new Persistence(
+      { storage, clock, partitionCount, sync, syncIntervalMs },
+      this,
+    );
+    this.sink = this.#persistence.log;
+  }
+
+  get holdsAll(): boolean {
+    return this.sink.holdsAll;
+  }
+
+  holds(partition: number, sequence: number): boolean {
+    return this.#engine.holds(partition, sequence);
+  }
+
+  sequences(): Float64Array {
+    return this.#engine.sequences();
+  }
+
+  /** Whether what was recorded up to there may be lost. */
+  isDoubtful(partition: number, sequence: number): boolean {
+    if (this.sink.failure === undefined) return false;
+    if (partition === NO_PARTITION) return false;
+    if (partition !== EVERY_PARTITION) return this.#engine.holds(partition, sequence);
+    return this.#engine.sequences().some((last, each) => this.#engine.holds(each, last));
+  }
+
+  /** Recovers the engine, then lets the server's answers depend on the disk. */
+  async open(engine: StoredEngine, server: HttpServer): Promise<void> {
+    this.#engine = engine;
+    this.#server = server;
+    const recovered = await this.#persistence.open(engine).catch((error: unknown) => {
+      if (error instanceof DamagedData && this.#isRepairable) return this.#awaitRepair(error);
+      throw error;
+    });
+    await this.#restoreMember();
+    const { records, bytes, tornBytes } = recovered;
+    this.#log.info({ records, bytes }, 'recovered');
+    if (tornBytes > 0) {
+      this.#log.warn({ bytes: tornBytes, ...recovered.end }, 'cut off the torn end of the log');
+    }
+    server.hold = this;
+  }
+
+  /** The member stays in recovery: it answers health, and that it recovers. */
+  #awaitRepair(damage: DamagedData): Promise<never> {
+    const { code, message, file, offset } = damage;
+    this.#log.fatal({ code, file, offset }, message);
+    return new Promise(() => {});
+  }
+
+  async saveState(clusterState: SettledState): Promise<void> {
+    await this.#persistence.member.save({ clusterState });
+  }
+
+  async #restoreMember(): Promise<void> {
+    const { member } = this.#persistence;
+    const { uuid, clusterState = 'ACTIVE' } = member.record;
+    if (uuid === undefined) await member.save({ uuid: this.#cluster.uuid });
+    this.#cluster.restore(uuid ?? this.#cluster.uuid, clusterState as SettledState);
+  }
+
+  /** Makes everything durable. */
+  async close(): Promise<void> {
+    await this.#persistence.close();
+  }
+
+  onReleased(): void {
+    this.#server.release();
+  }
+
+  onRefusing(isRefusing: boolean): void {
+    this.#cluster.isSafe = !this.sink.refusesWrites;
+    if (isRefusing) this.#log.error('the disk is full: writes are refused, reads go on');
+    else this.#log.info('the disk has space again: writes are taken');
+  }
+
+  onFailed(error: Error): void {
+    this.#cluster.isSafe = false;
+    this.#log.fatal({ err: error }, 'the disk has failed: this member must be restarted');
+    this.#server.disownHeld();
+  }
+
+  onProgress({
+    records,
+    bytes,
+    bytesTotal,
+  }: {
+    records: number;
+    bytes: number;
+    bytesTotal: number;
+  }): void {
+    this.#log.info({ records, bytes, bytesTotal }, 'recovering');
+  }
+
+  onSnapshot(bytes: number): void {
+    this.#log.debug({ bytes }, 'wrote a snapshot');
+  }
+
+  onSnapshotFailed(error: Error): void {
+    this.#log.warn({ err: error }, 'cannot write a snapshot, will try again');
+  }
+}
+
+function openStorage(directory: string): FileStorage {
+  try {
+    return new FileStorage(directory);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * A small file that is written whole and read whole: JSON behind a header. It is replaced in one
+ * step, so that a crash leaves the old or the new one. Numbers are little endian.
+ *
+ *     0  "gridfile"
+ *     8  version of the format, 1
+ *    12  length of the content in bytes
+ *    16  CRC-32 of the content
+ *    20  content: JSON
+ */
+import { crc32 } from 'node:zlib';
+import { GridError } from '../base/errors.ts';
+import { DamagedData } from './damage.ts';
+import type { Storage } from './storage.ts';
+
+const MAGIC = 'gridfile';
+const FORMAT_VERSION = 1;
+const HEADER_BYTES = 20;
+/** Beside which a file is written before it takes the name. */
+export const TEMPORARY_SUFFIX = '.tmp';
+
+export async function writeCheckedFile(
+  storage: Storage,
+  name: string,
+  content: object,
+): Promise<void> {
+  const json = Buffer.from(JSON.stringify(content));
+  const bytes = Buffer.alloc(HEADER_BYTES + json.length);
+  bytes.write(MAGIC, 'latin1');
+  bytes.writeUInt32LE(FORMAT_VERSION, 8);
+  bytes.writeUInt32LE(json.length, 12);
+  bytes.writeUInt32LE(crc32(json), 16);
+  json.copy(bytes, HEADER_BYTES);
+  const file = await storage.create(name + TEMPORARY_SUFFIX);
+  try {
+    await file.write(bytes, 0, bytes.length, 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await storage.rename(file.name, name);
+  await storage.syncDirectory();
+}
+
+/** Rejects with DamagedData, or with GridError DATA_FORMAT_NEWER. */
+export async function readCheckedFile(storage: Storage, name: string): Promise<unknown> {
+  const file = await storage.open(name);
+  let bytes: Buffer;
+  try {
+    bytes = Buffer.alloc(file.length);
+    await file.read(bytes, 0);
+  } finally {
+    await file.close();
+  }
+  const isOurs = bytes.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
+  if (!isOurs) throw new DamagedData(storage, name, 0, 'is not what it should be');
+  const version = bytes.readUInt32LE(8);
+  if (version > FORMAT_VERSION) {
+    throw new GridError('DATA_FORMAT_NEWER', { file: name, version, FORMAT_VERSION });
+  }
+  const json = bytes.subarray(HEADER_BYTES);
+  if (json.length !== bytes.readUInt32LE(12) || crc32(json) !== bytes.readUInt32LE(16)) {
+    throw new DamagedData(storage, name, HEADER_BYTES, 'has a wrong checksum');
+  }
+  return JSON.parse(json.toString());
+}

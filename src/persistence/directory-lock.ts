@@ -1,0 +1,107 @@
+/**
+ * Keeps a second process out of a directory: a socket named `lock` in it, on which the owner listens
+ * as long as it lives. The system closes it with the process, however that ends, so that a socket on
+ * which nobody answers is left over; that also holds between containers that share the directory, where
+ * process numbers mean nothing.
+ *
+ * The socket is made under a name of its own and then linked to `lock`, which only one can. One left
+ * over is first renamed, then asked again, as its owner may have come meanwhile.
+ */
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { link, rename, rm } from 'node:fs/promises';
+import { createConnection, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { GridError } from '../base/errors.ts';
+
+const NAME = 'lock';
+/** The longest path that a socket's address has room for, in bytes. */
+const SOCKET_PATH_BYTES_MAX = 100;
+const ATTEMPTS_MAX = 10;
+
+export class DirectoryLock {
+  readonly #directory: string;
+  #server: Server | undefined;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Rejects with GridError DATA_DIRECTORY_LOCKED, or with the system's error. */
+  async take(): Promise<void> {
+    const own = `${NAME}.${randomBytes(8).toString('hex')}`;
+    // A long path is gone around: by the number of the opened directory.
+    const isLong = Buffer.byteLength(join(this.#directory, own)) > SOCKET_PATH_BYTES_MAX;
+    const descriptor = isLong ? openSync(this.#directory, 'r') : undefined;
+    const at = descriptor === undefined ? this.#directory : `/proc/self/fd/${descriptor}`;
+    try {
+      this.#server = await listenOn(join(at, own));
+      await this.#link(at, own);
+    } catch (error) {
+      await this.release();
+      throw error;
+    } finally {
+      await rm(join(at, own), { force: true });
+      if (descriptor !== undefined) closeSync(descriptor);
+    }
+  }
+
+  async release(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    await new Promise((resolve) => server.close(resolve));
+  }
+
+  async #link(at: string, own: string): Promise<void> {
+    const path = join(at, NAME);
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      try {
+        await link(join(at, own), path);
+        return;
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error;
+      }
+      if (!(await isAnswered(path))) await removeLeftOver(at, path);
+      else break;
+    }
+    throw new GridError('DATA_DIRECTORY_LOCKED', { directory: this.#directory });
+  }
+}
+
+/** Removes the socket; puts it back where somebody answers on it after all. */
+async function removeLeftOver(at: string, path: string): Promise<void> {
+  const aside = join(at, `${NAME}.${randomBytes(8).toString('hex')}`);
+  try {
+    await rename(path, aside);
+    if (await isAnswered(aside)) await link(aside, path);
+  } catch (error) {
+    // Somebody else was faster: the next attempt sees what has come of it.
+    if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'EEXIST') throw error;
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
+
+function listenOn(path: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', reject);
+    server.listen(path, () => resolve(server.unref()));
+  });
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}

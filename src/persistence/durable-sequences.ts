@@ -1,0 +1,72 @@
+/**
+ * Up to which sequence each partition is durable. A sync makes durable what had been recorded when it
+ * began; `begin` and `end` stand around one, and only the partitions changed since the one before cost
+ * anything. Nothing is allocated.
+ */
+import { EVERY_PARTITION } from '../engine/engine.ts';
+
+export class DurableSequences {
+  /** Infinity where everything recorded is durable. */
+  readonly #durable: Float64Array;
+  /** The last one recorded. */
+  readonly #last: Float64Array;
+  /** Partitions recorded since the last begin, each once. */
+  #changed: Int32Array;
+  #changedCount = 0;
+  readonly #isChanged: Uint8Array;
+  /** Those of the sync under way, and their last sequences at its begin. */
+  #syncing: Int32Array;
+  #syncingCount = 0;
+  readonly #syncingLast: Float64Array;
+
+  constructor(partitionCount: number) {
+    this.#durable = new Float64Array(partitionCount).fill(Number.POSITIVE_INFINITY);
+    this.#last = new Float64Array(partitionCount);
+    this.#changed = new Int32Array(partitionCount);
+    this.#isChanged = new Uint8Array(partitionCount);
+    this.#syncing = new Int32Array(partitionCount);
+    this.#syncingLast = new Float64Array(partitionCount);
+  }
+
+  durable(partition: number): number {
+    return this.#durable[partition]!;
+  }
+
+  record(partition: number, sequence: number): void {
+    if (partition !== EVERY_PARTITION) this.#record(partition, sequence);
+    else for (let each = 0; each < this.#last.length; each++) this.#record(each, sequence);
+  }
+
+  begin(): void {
+    const before = this.#syncing;
+    this.#syncing = this.#changed;
+    this.#syncingCount = this.#changedCount;
+    this.#changed = before;
+    this.#changedCount = 0;
+    for (let index = 0; index < this.#syncingCount; index++) {
+      const partition = this.#syncing[index]!;
+      this.#syncingLast[index] = this.#last[partition]!;
+      this.#isChanged[partition] = 0;
+    }
+  }
+
+  end(): void {
+    for (let index = 0; index < this.#syncingCount; index++) {
+      const partition = this.#syncing[index]!;
+      const sequence = this.#syncingLast[index]!;
+      const isAll = this.#last[partition] === sequence;
+      this.#durable[partition] = isAll ? Number.POSITIVE_INFINITY : sequence;
+    }
+    this.#syncingCount = 0;
+  }
+
+  #record(partition: number, sequence: number): void {
+    if (this.#durable[partition] === Number.POSITIVE_INFINITY) {
+      this.#durable[partition] = sequence - 1;
+    }
+    this.#last[partition] = sequence;
+    if (this.#isChanged[partition] === 1) return;
+    this.#isChanged[partition] = 1;
+    this.#changed[this.#changedCount++] = partition;
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * Files in a directory of the disk (see storage.ts). The directory is made if it is not there. All
+ * but what ends in `Now` is done by Node's threads, so that the event loop goes on meanwhile.
+ */
+import * as fs from 'node:fs';
+import { readdir, rename, rm, statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { DirectoryLock } from './directory-lock.ts';
+import type { Storage, StoredFile } from './storage.ts';
+
+/** The files hold all of the data: only the member's own user reads them. */
+const FILE_MODE = 0o600;
+const DIRECTORY_MODE = 0o700;
+
+const open = promisify(fs.open);
+const close = promisify(fs.close);
+const fstat = promisify(fs.fstat);
+const read = promisify(fs.read);
+const write = promisify(fs.write);
+const ftruncate = promisify(fs.ftruncate);
+const fsync = promisify(fs.fsync);
+const fdatasync = promisify(fs.fdatasync);
+
+export class FileStorage implements Storage {
+  readonly place: string;
+  readonly bootId = readBootId();
+  readonly #lock: DirectoryLock;
+
+  /** Throws the system's error where the directory cannot be made. */
+  constructor(directory: string) {
+    this.place = resolve(directory);
+    const made = fs.mkdirSync(this.place, { recursive: true, mode: DIRECTORY_MODE });
+    if (made !== undefined) syncDirectoryAt(dirname(made));
+    this.#lock = new DirectoryLock(this.place);
+  }
+
+  lock(): Promise<void> {
+    return this.#lock.take();
+  }
+
+  async list(): Promise<readonly string[]> {
+    const entries = await readdir(this.place, { withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+  }
+
+  async open(name: string): Promise<StoredFile> {
+    const descriptor = await open(this.#path(name), 'r+');
+    const { size } = await fstat(descriptor);
+    return new DiskFile(name, descriptor, size);
+  }
+
+  async create(name: string): Promise<StoredFile> {
+    return new DiskFile(name, await open(this.#path(name), 'w+', FILE_MODE), 0);
+  }
+
+  createNow(name: string): StoredFile {
+    return new DiskFile(name, fs.openSync(this.#path(name), 'w+', FILE_MODE), 0);
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await rename(this.#path(from), this.#path(to));
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(this.#path(name), { force: true });
+  }
+
+  async syncDirectory(): Promise<void> {
+    const descriptor = await open(this.place, 'r');
+    try {
+      await fsync(descriptor);
+    } finally {
+      await close(descriptor);
+    }
+  }
+
+  syncDirectoryNow(): void {
+    syncDirectoryAt(this.place);
+  }
+
+  async space(): Promise<{ readonly freeBytes: number; readonly totalBytes: number }> {
+    const { bavail, blocks, bsize } = await statfs(this.place);
+    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+  }
+
+  async close(): Promise<void> {
+    await this.#lock.release();
+  }
+
+  #path(name: string): string {
+    return join(this.place, name);
+  }
+}
+
+class DiskFile implements StoredFile {
+  readonly name: string;
+  readonly #descriptor: number;
+  #length: number;
+
+  constructor(name: string, descriptor: number, length: number) {
+    this.name = name;
+    this.#descriptor = descriptor;
+    this.#length = length;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  writeNow(bytes: Buffer, start: number, end: number, position: number): void {
+    for (let from = start; from < end; ) {
+      const at = position + from - start;
+      from += fs.writeSync(this.#descriptor, bytes, from, end - from, at);
+    }
+    this.#length = Math.max(this.#length, position + end - start);
+  }
+
+  async write(bytes: Buffer, start: number, end: number, position: number): Promise<void> {
+    for (let from = start; from < end; ) {
+      const at = position + from - start;
+      from += (await write(this.#descriptor, bytes, from, end - from, at)).bytesWritten;
+    }
+    this.#length = Math.max(this.#length, position + end - start);
+  }
+
+  async read(into: Buffer, position: number): Promise<number> {
+    let count = 0;
+    while (count < into.length) {
+      const at = position + count;
+      const { bytesRead } = await read(this.#descriptor, into, count, into.length - count, at);
+      if (bytesRead === 0) break;
+      count += bytesRead;
+    }
+    return count;
+  }
+
+  async truncate(length: number): Promise<void> {
+    await ftruncate(this.#descriptor, length);
+    this.#length = length;
+  }
+
+  async sync(): Promise<void> {
+    await fdatasync(this.#descriptor);
+  }
+
+  async close(): Promise<void> {
+    await close(this.#descriptor);
+  }
+}
+
+function syncDirectoryAt(path: string): void {
+  const descriptor = fs.openSync(path, 'r');
+  try {
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** Linux alone tells. */
+function readBootId(): string | undefined {
+  try {
+    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * What a data directory consists of, in the checked file `manifest`. It is written last of all that it
+ * names, so what it names is there and whole; what it does not name counts for nothing.
+ */
+import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
+import type { Storage } from './storage.ts';
+import type { LogPlace } from './write-ahead-log.ts';
+
+export const MANIFEST = 'manifest';
+
+export interface Manifest {
+  /** Fixed for the life of the data: keys are spread by it. */
+  readonly partitionCount: number;
+  /** The first of the log's segments that recovery reads. */
+  readonly firstSegment: number;
+  /** A place in the log that was durable when this was written. */
+  readonly synced: LogPlace;
+  /** The run of the machine in which this was written, where that is known. */
+  readonly bootId?: string;
+  /** What the log goes on from. */
+  readonly snapshot?: SnapshotFiles;
+}
+
+export interface SnapshotFiles {
+  readonly number: number;
+  readonly parts: number;
+  /** Of all parts. */
+  readonly bytes: number;
+}
+
+export async function readManifest(storage: Storage): Promise<Manifest> {
+  return (await readCheckedFile(storage, MANIFEST)) as Manifest;
+}
+
+export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
+  await writeCheckedFile(storage, MANIFEST, manifest);
+}

@@ -1,0 +1,51 @@
+/**
+ * What belongs to the member and outlives it, in the checked file `member`: small, and written anew at
+ * each change. Fields that this version does not know stay as they are.
+ */
+import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
+import type { Storage } from './storage.ts';
+
+const NAME = 'member';
+
+export interface MemberRecord {
+  /** Kept through restarts. */
+  readonly uuid?: string;
+  /** The last state that the cluster was changed to. */
+  readonly clusterState?: string;
+  readonly clusterVersion?: string;
+  /** SHA-256 of the license key, in hexadecimal digits. */
+  readonly licenseKeyHash?: string;
+}
+
+export class MemberFile {
+  readonly #storage: Storage;
+  #record: MemberRecord = {};
+  /** Changes are written one after the other. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  get record(): MemberRecord {
+    return this.#record;
+  }
+
+  /** Reads what is there, if anything. Rejects as readCheckedFile does. */
+  async load(): Promise<void> {
+    const names = await this.#storage.list();
+    if (!names.includes(NAME)) return;
+    this.#record = (await readCheckedFile(this.#storage, NAME)) as MemberRecord;
+  }
+
+  /** Resolves once the change would be there after a crash; otherwise the old values count. */
+  save(change: MemberRecord): Promise<void> {
+    const saving = this.#last.then(async () => {
+      const record = { ...this.#record, ...change };
+      await writeCheckedFile(this.#storage, NAME, record);
+      this.#record = record;
+    });
+    this.#last = saving.catch(() => {});
+    return saving;
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * What keeps a member's data: its log, its snapshots, and their way back into the engine. Made first,
+ * as the engine asks its log from the begin; opened when there is an engine to fill; closed last.
+ *
+ *     lock → recovery → a new segment, and the SEAL of the log's last one names it → manifest →
+ *     what the manifest does not name is removed → the log goes on
+ *
+ * Each step is durable before the next, so that a crash between any two leaves a directory that is
+ * recovered to the same.
+ *
+ * When the log has grown by as much as the last snapshot, and by enough to be worth it, the next
+ * snapshot is written; then the log is synced, the manifest names both, and older files are removed.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import { TEMPORARY_SUFFIX } from './checked-file.ts';
+import { type Manifest, writeManifest } from './manifest.ts';
+import { MemberFile } from './member-file.ts';
+import { NOTE_BYTES, Page, SEAL, writeNote } from './record-codec.ts';
+import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
+import { HEADER_BYTES, LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
+import { type LogSegment, SegmentSupply } from './segment-supply.ts';
+import { Snapshot } from './snapshot.ts';
+import type { Storage } from './storage.ts';
+import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
+
+const SEGMENT_BYTES = 33_554_432;
+const SEGMENT_BYTES_MIN = 1_048_576;
+/** A small disk has this many segments at least. */
+const SEGMENTS_MIN = 32;
+/** Log that is shorter is quicker to replay than to replace, in bytes. */
+const SNAPSHOT_BYTES_MIN = 268_435_456;
+/** After a snapshot that failed, in ms. */
+const SNAPSHOT_RETRY_MS = 10_000;
+const PROGRESS_MS = 1000;
+
+export interface PersistenceOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly partitionCount: number;
+  readonly sync: SyncMode;
+  readonly syncIntervalMs: number;
+  /** For tests; otherwise by the size of the disk. */
+  readonly segmentBytes?: number;
+  readonly snapshotBytesMin?: number;
+}
+
+/** Who is told of what. Never called from inside a call of the engine. */
+export interface PersistenceObserver {
+  /** More answers may leave. */
+  onReleased(): void;
+  /** Mutations are refused for want of space from now on, or no longer. */
+  onRefusing(isRefusing: boolean): void;
+  /** A write or a sync has failed: the member has to be restarted. */
+  onFailed(error: Error): void;
+  /** Every second while recovering. */
+  onProgress(progress: RecoveryProgress): void;
+  onSnapshot(bytes: number): void;
+  /** No snapshot could be written; it will be tried again. */
+  onSnapshotFailed(error: Error): void;
+}
+
+export class Persistence {
+  /** The engine's sink. */
+  readonly log: WriteAheadLog;
+  /** Loaded by open. */
+  readonly member: MemberFile;
+  readonly #options: PersistenceOptions;
+  readonly #observer: PersistenceObserver;
+  #engine!: StoredEngine;
+  #supply: SegmentSupply | undefined;
+  #segmentBytes = SEGMENT_BYTES;
+  #manifest!: Manifest;
+  #nextSnapshot = 1;
+  #snapshot: Snapshot | undefined;
+  #snapshotting: Promise<void> | undefined;
+  /** `writtenBytes` of the log at the begin of the last snapshot, less what came before the start. */
+  #snapshotAtBytes = 0;
+  #snapshotNotBeforeMs = Number.NEGATIVE_INFINITY;
+  #isClosing = false;
+
+  constructor(options: PersistenceOptions, observer: PersistenceObserver) {
+    this.#options = options;
+    this.#observer = observer;
+    this.member = new MemberFile(options.storage);
+    this.log = new WriteAheadLog(options, {
+      onReleased: () => observer.onReleased(),
+      onRefusing: (isRefusing) => observer.onRefusing(isRefusing),
+      onFailed: (error) => observer.onFailed(error),
+      onSegment: () => this.#considerSnapshot(),
+    });
+  }
+
+  /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
+  async open(engine: StoredEngine): Promise<Recovered> {
+    const { storage, clock, partitionCount, segmentBytes } = this.#options;
+    this.#engine = engine;
+    await storage.lock();
+    await this.member.load();
+    const recovered = await this.#recover();
+    await this.#removeFiles(await this.#temporaryFiles());
+    const { totalBytes } = await storage.space();
+    this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
+    const supply = new SegmentSupply(storage, clock, this.#segmentBytes, recovered.nextNumber, () =>
+      this.log.onSupply(),
+    );
+    this.#supply = supply;
+    const segment = await supply.first();
+    await this.#sealEnd(recovered, segment);
+    const { manifest } = recovered;
+    this.#nextSnapshot = recovered.nextNumber;
+    this.#snapshotAtBytes = -(recovered.bytes - (manifest?.snapshot?.bytes ?? 0));
+    await this.#writeManifest({
+      ...manifest,
+      partitionCount,
+      firstSegment: manifest?.firstSegment ?? segment.number,
+      synced: { segment: segment.number, offset: HEADER_BYTES },
+    });
+    await this.#removeFiles(recovered.leftOver);
+    this.log.start(supply, segment);
+    return recovered;
+  }
+
+  /** Makes everything durable and lets go of the directory. Rejects where that can't be. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#snapshot?.cancel();
+    await this.#snapshotting;
+    try {
+      await this.log.close();
+    } finally {
+      await this.#options.storage.close();
+    }
+  }
+
+  async #recover(): Promise<Recovered> {
+    const { storage, clock, partitionCount } = this.#options;
+    let toldMs = clock.now();
+    const recovery = new Recovery({
+      storage,
+      engine: this.#engine,
+      partitionCount,
+      now: () => clock.now(),
+      breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
+      onProgress: (progress) => {
+        if (clock.now() - toldMs < PROGRESS_MS) return;
+        toldMs = clock.now();
+        this.#observer.onProgress(progress);
+      },
+    });
+    return await recovery.run();
+  }
+
+  /** Cuts off what is not whole behind the log's last record, and leads from there to the segment. */
+  async #sealEnd({ end, manifest }: Recovered, next: LogSegment): Promise<void> {
+    if (end === undefined || manifest === undefined) return;
+    const { storage } = this.#options;
+    const logs = (await storage.list()).map(parseSegmentName).filter((id) => id?.kind === LOG);
+    for (const id of logs) {
+      // Written before the crash, but perhaps not synced.
+      const isOurs =
+        id !== undefined && id.number <= end.segment && id.number >= manifest.firstSegment;
+      if (!isOurs) continue;
+      const file = await storage.open(segmentName(id));
+      if (id.number === end.segment) {
+        const page = new Page(NOTE_BYTES);
+        const place = { low: 0, high: 0 };
+        writeNote(page, 0, SEAL, 0, next.number, place, segmentSeed(id));
+        await file.truncate(end.offset);
+        await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
+      }
+      await file.sync();
+      await file.close();
+    }
+  }
+
+  async #writeManifest(manifest: Omit<Manifest, 'bootId'>): Promise<void> {
+    const { storage } = this.#options;
+    const { bootId } = storage;
+    const whole = { ...manifest, ...(bootId === undefined ? {} : { bootId }) };
+    await writeManifest(storage, whole);
+    this.#manifest = whole;
+  }
+
+  async #temporaryFiles(): Promise<readonly string[]> {
+    const names = await this.#options.storage.list();
+    return names.filter((name) => name.endsWith(TEMPORARY_SUFFIX));
+  }
+
+  async #removeFiles(names: readonly string[]): Promise<void> {
+    for (const name of names) await this.#options.storage.remove(name);
+  }
+
+  #considerSnapshot(): void {
+    if (this.#snapshotting !== undefined || this.#isClosing) return;
+    const { snapshotBytesMin = SNAPSHOT_BYTES_MIN, clock } = this.#options;
+    const grown = this.log.writtenBytes - this.#snapshotAtBytes;
+    const last = this.#manifest.snapshot?.bytes ?? 0;
+    if (grown < Math.max(snapshotBytesMin, last)) return;
+    if (clock.now() < this.#snapshotNotBeforeMs) return;
+    this.#snapshotting = this.#takeSnapshot()
+      .catch((error: unknown) => {
+        this.#snapshotNotBeforeMs = clock.now() + SNAPSHOT_RETRY_MS;
+        this.#observer.onSnapshotFailed(error as Error);
+      })
+      .finally(() => {
+        this.#snapshotting = undefined;
+      });
+  }
+
+  async #takeSnapshot(): Promise<void> {
+    const { storage, clock } = this.#options;
+    const { writtenBytes } = this.log;
+    const firstSegment = this.log.segment;
+    const number = this.#nextSnapshot++;
+    const snapshot = new Snapshot(storage, this.#engine, clock, number, this.#segmentBytes);
+    this.#snapshot = snapshot;
+    const files = await snapshot.write();
+    this.#snapshot = undefined;
+    if (files === undefined) return;
+    // What the visit has seen is in the log up to here: none of it may be lost if the rest is not.
+    await this.log.sync();
+    const { synced } = this.log;
+    await this.#writeManifest({ ...this.#manifest, firstSegment, synced, snapshot: files });
+    this.#snapshotAtBytes = writtenBytes;
+    await this.#removeOlder(firstSegment, number);
+    this.#supply?.retry();
+    this.#observer.onSnapshot(files.bytes);
+  }
+
+  async #removeOlder(firstSegment: number, snapshot: number): Promise<void> {
+    const names = await this.#options.storage.list();
+    await this.#removeFiles(
+      names.filter((name) => {
+        const id = parseSegmentName(name);
+        if (id === undefined) return false;
+        return id.number < (id.kind === LOG ? firstSegment : snapshot);
+      }),
+    );
+  }
+}
+
+function segmentBytesFor(totalBytes: number): number {
+  const share = Math.floor(totalBytes / SEGMENTS_MIN / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
+  return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
+}

@@ -1,0 +1,239 @@
+/**
+ * Records, of which log segments and snapshots consist. All numbers are little endian; a record
+ * begins at a multiple of 8 bytes and is filled up to one with zeros.
+ *
+ *     0  checksum of all that follows, filling included, seeded by the segment (segment.ts)
+ *     4  length in bytes, without the filling
+ *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
+ *     9  flags, one byte: 1 has a lifetime
+ *    10  partition, two bytes; 65535 every
+ *    12  sequence: lower 32 bits, at 16 the upper ones
+ *    20  version: low word, at 24 high word
+ *
+ * Mutations go on:
+ *
+ *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
+ *    40  OFFER, REMOVE: item, a double; others: the map's life, low and high word
+ *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
+ *        then name, key, content type, and as the rest the value
+ *
+ * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this
+ * was written. SEAL: the segment's last record; the sequence is the number of the next segment, 0 for
+ * none. PARTITION, in snapshots: the visit of that partition began at that sequence.
+ *
+ * Whoever writes gives a Page, a buffer with its memory as words. Bytes of a record are read where
+ * they lie: what `read` sets names the page.
+ */
+import assert from 'node:assert';
+import { endianness } from 'node:os';
+import type { Span } from '../base/span.ts';
+import { EVERY_PARTITION } from '../engine/engine.ts';
+import { type Mutation, OFFER, type Operation, REMOVE, SET } from '../engine/mutation.ts';
+import type { Version } from '../engine/version.ts';
+import { checksum } from './checksum.ts';
+
+export const MARK = 16;
+export const SEAL = 17;
+export const PARTITION = 18;
+
+/** Of MARK, SEAL and PARTITION, in bytes. */
+export const NOTE_BYTES = 32;
+
+const MUTATION_BYTES = 48;
+const LIFETIME_BYTES = 16;
+const HAS_LIFETIME = 1;
+const EVERY = 0xffff;
+/** A value's length has 30 bits, and the rest of a record fits beside it. */
+const RECORD_BYTES_MAX = 2 ** 31 - 8;
+/** Shorter ones are copied byte by byte, which is faster than a call. */
+const COPY_LENGTH_MIN = 24;
+
+assert.equal(endianness(), 'LE', 'records are read and written as words');
+
+/** Bytes, also as words and doubles; as long as a multiple of 8. */
+export class Page {
+  readonly bytes: Buffer;
+  readonly words: Int32Array;
+  readonly doubles: Float64Array;
+
+  constructor(length: number) {
+    this.bytes = Buffer.allocUnsafeSlow(length);
+    this.words = new Int32Array(this.bytes.buffer, 0, length >> 2);
+    this.doubles = new Float64Array(this.bytes.buffer, 0, length >> 3);
+  }
+}
+
+/** What a record of the mutation takes, filling included, in bytes. */
+export function recordBytes(mutation: Mutation): number {
+  const { name, key, contentType, value } = mutation;
+  const fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
+  return filled(fixed + name.length + key.length + contentType.length + value.length);
+}
+
+/** Writes the mutation at `at`, where recordBytes have room. Returns the offset behind it. */
+export function writeMutation(page: Page, at: number, mutation: Mutation, seed: number): number {
+  const { name, key, contentType, value } = mutation;
+  const { bytes, words, doubles } = page;
+  const word = at >> 2;
+  const lasting = !hasLifetime(mutation);
+  writeFixed(page, at, mutation.operation, mutation.partition, mutation.sequence, mutation.version);
+  words[word + 7] = name.length;
+  words[word + 8] = key.length;
+  words[word + 9] = contentType.length;
+  if (mutation.operation === OFFER || mutation.operation === REMOVE) {
+    doubles[(at >> 3) + 5] = mutation.item;
+  } else {
+    words[word + 10] = mutation.life.low;
+    words[word + 11] = mutation.life.high;
+  }
+  let end = at + MUTATION_BYTES;
+  if (!lasting) {
+    bytes[at + 9] = HAS_LIFETIME;
+    doubles[end >> 3] = mutation.expiryMs;
+    words[(end >> 2) + 2] = mutation.maxIdleSeconds;
+    words[(end >> 2) + 3] = 0;
+    end += LIFETIME_BYTES;
+  }
+  end = copy(bytes, end, name);
+  end = copy(bytes, end, key);
+  end = copy(bytes, end, contentType);
+  end = copy(bytes, end, value);
+  return finish(page, at, end, seed);
+}
+
+/** Writes a MARK, SEAL or PARTITION. */
+export function writeNote(
+  page: Page,
+  at: number,
+  type: typeof MARK | typeof SEAL | typeof PARTITION,
+  partition: number,
+  sequence: number,
+  place: { readonly low: number; readonly high: number },
+  seed: number,
+): number {
+  writeFixed(page, at, type, partition, sequence, place);
+  return finish(page, at, at + NOTE_BYTES - 4, seed);
+}
+
+/**
+ * Bytes that the record at `at` takes, filling included; 0 if there is none whose checksum is right
+ * and which ends before `end`.
+ */
+export function checkRecord(page: Page, at: number, end: number, seed: number): number {
+  const { words } = page;
+  if (at + NOTE_BYTES > end) return 0;
+  const word = at >> 2;
+  const length = words[word + 1]!;
+  if (length < NOTE_BYTES - 4 || length > RECORD_BYTES_MAX) return 0;
+  const taken = filled(length);
+  if (taken > end - at) return 0;
+  const sum = checksum(page.bytes, words, word + 1, (at + taken) >> 2, seed);
+  return sum === words[word] ? taken : 0;
+}
+
+export function typeAt(page: Page, at: number): number {
+  return page.bytes[at + 8]!;
+}
+
+export function partitionAt(page: Page, at: number): number {
+  const partition = page.words[(at >> 2) + 2]! >>> 16;
+  return partition === EVERY ? EVERY_PARTITION : partition;
+}
+
+export function sequenceAt(page: Page, at: number): number {
+  const word = at >> 2;
+  return (page.words[word + 3]! >>> 0) + page.words[word + 4]! * 2 ** 32;
+}
+
+/** The low word of the version; of a MARK, the offset. */
+export function lowAt(page: Page, at: number): number {
+  return page.words[(at >> 2) + 5]!;
+}
+
+/** The high word of the version; of a MARK, the segment. */
+export function highAt(page: Page, at: number): number {
+  return page.words[(at >> 2) + 6]!;
+}
+
+/** Whether the record, whose checksum is right, is a mutation, and whole in itself. */
+export function isMutation(page: Page, at: number): boolean {
+  const type = typeAt(page, at);
+  if (type < SET || type > REMOVE) return false;
+  const { words } = page;
+  const word = at >> 2;
+  const lifetime = (page.bytes[at + 9]! & HAS_LIFETIME) !== 0 ? LIFETIME_BYTES : 0;
+  const named = (words[word + 7]! >>> 0) + (words[word + 8]! >>> 0) + (words[word + 9]! >>> 0);
+  return MUTATION_BYTES + lifetime + named <= words[word + 1]!;
+}
+
+/** Sets the mutation to what the record says. Its spans name the page. */
+export function readMutation(page: Page, at: number, mutation: Mutation): void {
+  const { bytes, words, doubles } = page;
+  const word = at >> 2;
+  mutation.operation = bytes[at + 8] as Operation;
+  mutation.partition = partitionAt(page, at);
+  mutation.sequence = sequenceAt(page, at);
+  mutation.version.set(words[word + 5]!, words[word + 6]!);
+  const isItem = mutation.operation === OFFER || mutation.operation === REMOVE;
+  mutation.item = isItem ? doubles[(at >> 3) + 5]! : 0;
+  if (isItem) mutation.life.clear();
+  else mutation.life.set(words[word + 10]!, words[word + 11]!);
+  let start = at + MUTATION_BYTES;
+  mutation.expiryMs = 0;
+  mutation.maxIdleSeconds = 0;
+  if ((bytes[at + 9]! & HAS_LIFETIME) !== 0) {
+    mutation.expiryMs = doubles[start >> 3]!;
+    mutation.maxIdleSeconds = words[(start >> 2) + 2]!;
+    start += LIFETIME_BYTES;
+  }
+  let end = start + words[word + 7]!;
+  mutation.name.set(bytes, start, end);
+  mutation.key.set(bytes, end, end + words[word + 8]!);
+  end += words[word + 8]!;
+  mutation.contentType.set(bytes, end, end + words[word + 9]!);
+  end += words[word + 9]!;
+  mutation.value.set(bytes, end, at + words[word + 1]!);
+  if ((end & 3) === 0) mutation.value.words = words;
+}
+
+function writeFixed(
+  { words }: Page,
+  at: number,
+  type: number,
+  partition: number,
+  sequence: number,
+  { low, high }: Pick<Version, 'low' | 'high'>,
+): void {
+  const word = at >> 2;
+  words[word + 2] = type | ((partition === EVERY_PARTITION ? EVERY : partition) << 16);
+  words[word + 3] = sequence | 0;
+  words[word + 4] = Math.floor(sequence / 2 ** 32);
+  words[word + 5] = low;
+  words[word + 6] = high;
+}
+
+/** Fills the record up and sets its length and checksum. */
+function finish(page: Page, at: number, end: number, seed: number): number {
+  const { bytes, words } = page;
+  const next = at + filled(end - at);
+  for (let rest = end; rest < next; rest++) bytes[rest] = 0;
+  words[(at >> 2) + 1] = end - at;
+  words[at >> 2] = checksum(bytes, words, (at >> 2) + 1, next >> 2, seed);
+  return next;
+}
+
+function copy(bytes: Buffer, at: number, span: Span): number {
+  const { bytes: source, start, end } = span;
+  const length = end - start;
+  if (length >= COPY_LENGTH_MIN) source.copy(bytes, at, start, end);
+  else for (let from = start, to = at; from < end; from++, to++) bytes[to] = source[from]!;
+  return at + length;
+}
+
+function hasLifetime(mutation: Mutation): boolean {
+  return mutation.expiryMs !== 0 || mutation.maxIdleSeconds !== 0;
+}
+
+function filled(length: number): number {
+  return (length + 7) & ~7;
+}

@@ -1,0 +1,312 @@
+/**
+ * Fills an empty engine with what a data directory holds: manifest, snapshot, log. Of the log,
+ * recovery reads segment after segment, each named by the SEAL of the one before, up to the first
+ * record that is not whole. What lies there decides:
+ *
+ * - Nothing but zeros, and no record in a later segment: the end of the log.
+ * - A later MARK, or the manifest, says that this place had been durable: damage.
+ * - Any later record, and the machine has run on since the log was written: damage, too, as then all
+ *   that was written is there, in order, but for the end of the last write.
+ * - Otherwise the torn end of what was never synced: it is cut off.
+ *
+ * Damage is never guessed around: recovery rejects with DamagedData and has changed nothing on the disk.
+ */
+import { GridError } from '../base/errors.ts';
+import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
+import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
+import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
+import { DamagedData } from './damage.ts';
+import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
+import {
+  checkRecord,
+  highAt,
+  isMutation,
+  lowAt,
+  MARK,
+  PARTITION,
+  partitionAt,
+  readMutation,
+  SEAL,
+  sequenceAt,
+  typeAt,
+} from './record-codec.ts';
+import {
+  HEADER_BYTES,
+  LOG,
+  parseSegmentName,
+  type SegmentId,
+  SNAPSHOT,
+  segmentName,
+} from './segment.ts';
+import { type ReadSegment, SegmentReader } from './segment-reader.ts';
+import type { Storage } from './storage.ts';
+import type { LogPlace } from './write-ahead-log.ts';
+
+/** The event loop gets its turn after this long, in ms. */
+const SLICE_MS = 5;
+const RECORDS_PER_LOOK = 64;
+
+export interface RecoveryOptions {
+  readonly storage: Storage;
+  readonly engine: StoredEngine;
+  readonly partitionCount: number;
+  /** Milliseconds of a clock that never goes back. */
+  now(): number;
+  /** Resolves once the event loop has had its turn. */
+  breathe(): Promise<void>;
+  onProgress(progress: RecoveryProgress): void;
+}
+
+export interface RecoveryProgress {
+  readonly records: number;
+  readonly bytes: number;
+  readonly bytesTotal: number;
+}
+
+export interface Recovered {
+  /** Undefined for a directory that is new. */
+  readonly manifest: Manifest | undefined;
+  /** Where the log ends; undefined in a new directory. */
+  readonly end: LogPlace | undefined;
+  /** Bytes from there on that were not whole. */
+  readonly tornBytes: number;
+  readonly records: number;
+  readonly bytes: number;
+  /** Segments that count for nothing: to be removed once the log goes on. */
+  readonly leftOver: readonly string[];
+  /** No segment has this number, or a greater one. */
+  readonly nextNumber: number;
+}
+
+export class Recovery {
+  readonly #options: RecoveryOptions;
+  readonly #storage: Storage;
+  readonly #reader: SegmentReader;
+  readonly #mutation = new Mutation();
+  /** The sequence that the snapshot has of each partition. */
+  readonly #base: Float64Array;
+  #replay!: Replay;
+  #records = 0;
+  #bytes = 0;
+  #bytesTotal = 0;
+  #sliceEndMs = 0;
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options;
+    this.#storage = options.storage;
+    this.#reader = new SegmentReader(options.storage);
+    this.#base = new Float64Array(options.partitionCount);
+  }
+
+  /**
+   * Rejects with DamagedData, with GridError DATA_FORMAT_NEWER, PARTITION_COUNT_CHANGED or
+   * DATA_NEEDS_MEMORY, or with the system's error.
+   */
+  async run(): Promise<Recovered> {
+    const names = await this.#storage.list();
+    const found = names.map(parseSegmentName).filter((id) => id !== undefined);
+    const nextNumber = found.reduce((next, { number }) => Math.max(next, number + 1), 1);
+    if (!names.includes(MANIFEST)) {
+      await this.#checkNew(found);
+      const leftOver = found.map(segmentName);
+      const nothing = { manifest: undefined, end: undefined, tornBytes: 0, records: 0, bytes: 0 };
+      return { ...nothing, leftOver, nextNumber };
+    }
+    const manifest = await readManifest(this.#storage);
+    this.#checkPartitionCount(manifest.partitionCount);
+    this.#replay = this.#options.engine.replay();
+    const used = new Set<string>();
+    await this.#readSnapshot(manifest, used);
+    const { end, tornBytes } = await this.#readLog(manifest, found, used);
+    this.#replay.end();
+    const leftOver = found.map(segmentName).filter((name) => !used.has(name));
+    const [records, bytes] = [this.#records, this.#bytes];
+    return { manifest, end, tornBytes, records, bytes, leftOver, nextNumber };
+  }
+
+  /** A directory whose first start came to nothing has blank segments at most. */
+  async #checkNew(found: readonly SegmentId[]): Promise<void> {
+    for (const id of found) {
+      const segment = await this.#reader.read(id, undefined);
+      if (!hasRecord(segment, HEADER_BYTES, false)) continue;
+      throw new DamagedData(
+        this.#storage,
+        MANIFEST,
+        0,
+        'is missing, although there is data, and ends',
+      );
+    }
+  }
+
+  #checkPartitionCount(recorded: number): void {
+    const { partitionCount: configured } = this.#options;
+    if (recorded === configured) return;
+    const directory = this.#storage.place;
+    throw new GridError('PARTITION_COUNT_CHANGED', { configured, recorded, directory });
+  }
+
+  async #readSnapshot({ snapshot }: Manifest, used: Set<string>): Promise<void> {
+    if (snapshot === undefined) return;
+    const { number, parts } = snapshot;
+    this.#bytesTotal = snapshot.bytes;
+    for (let part = 0; part < parts; part++) {
+      const id = { kind: SNAPSHOT, number, part } as const;
+      const next = part + 1 < parts ? { ...id, part: part + 1 } : undefined;
+      const segment = await this.#read(id, next);
+      if (segment.fault !== undefined) throw this.#damage(segment, 0, segment.fault);
+      used.add(segmentName(id));
+      const at = await this.#apply(segment);
+      if (this.#nextOf(segment, at) === undefined) throw this.#damage(segment, at);
+    }
+    for (let partition = 0; partition < this.#base.length; partition++) {
+      this.#replay.restoreSequence(partition, this.#base[partition]!);
+    }
+  }
+
+  async #readLog(
+    manifest: Manifest,
+    found: readonly SegmentId[],
+    used: Set<string>,
+  ): Promise<Pick<Recovered, 'end' | 'tornBytes'>> {
+    const logs = found.filter(({ kind }) => kind === LOG).sort((a, b) => a.number - b.number);
+    let end: LogPlace | undefined;
+    for (let number = manifest.firstSegment; ; ) {
+      const later = logs.filter((each) => each.number > number);
+      const id = { kind: LOG, number, part: 0 } as const;
+      const segment = await this.#read(id, later[0]);
+      if (segment.fault !== undefined) {
+        // Made in haste, and lost with all that was written to it: then the log ends before it.
+        if (end === undefined) throw this.#damage(segment, 0, segment.fault);
+        return { end, tornBytes: await this.#judgeEnd(segment, 0, manifest, later) };
+      }
+      used.add(segmentName(id));
+      const at = await this.#apply(segment);
+      end = { segment: number, offset: at };
+      const next = this.#nextOf(segment, at);
+      if (next === undefined) {
+        return { end, tornBytes: await this.#judgeEnd(segment, at, manifest, later) };
+      }
+      number = next;
+    }
+  }
+
+  async #read(id: SegmentId, next: SegmentId | undefined): Promise<ReadSegment> {
+    try {
+      return await this.#reader.read(id, next);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      throw new DamagedData(this.#storage, segmentName(id), 0, 'is missing: the log breaks off');
+    }
+  }
+
+  /** Applies the segment's records; returns the offset of its SEAL, or of what is no record. */
+  async #apply(segment: ReadSegment): Promise<number> {
+    const { page, length, seed } = segment;
+    let at = HEADER_BYTES;
+    this.#sliceEndMs = this.#options.now() + SLICE_MS;
+    for (let count = 1; ; count++) {
+      const taken = checkRecord(page, at, length, seed);
+      if (taken === 0) break;
+      const type = typeAt(page, at);
+      if (type === SEAL) break;
+      if (type === PARTITION) this.#base[partitionAt(page, at)] = sequenceAt(page, at);
+      else if (type !== MARK) this.#applyMutation(segment, at);
+      at += taken;
+      this.#bytes += taken;
+      if (count % RECORDS_PER_LOOK === 0) {
+        const isDue = this.#options.now() >= this.#sliceEndMs;
+        if (isDue) await this.#breathe();
+      }
+    }
+    return at;
+  }
+
+  #applyMutation(segment: ReadSegment, at: number): void {
+    const { page } = segment;
+    const mutation = this.#mutation;
+    if (!isMutation(page, at)) throw this.#damage(segment, at, 'holds a record of no known kind');
+    readMutation(page, at, mutation);
+    mutation.origin = FROM_REPLAY;
+    const { partition } = mutation;
+    const isKnown =
+      segment.id.kind === LOG &&
+      partition !== EVERY_PARTITION &&
+      mutation.sequence <= this.#base[partition]!;
+    this.#records++;
+    if (isKnown || this.#replay.apply(mutation) === APPLIED) return;
+    throw new GridError('DATA_NEEDS_MEMORY', { directory: this.#storage.place });
+  }
+
+  async #breathe(): Promise<void> {
+    const { now, breathe, onProgress } = this.#options;
+    onProgress({ records: this.#records, bytes: this.#bytes, bytesTotal: this.#bytesTotal });
+    await breathe();
+    this.#sliceEndMs = now() + SLICE_MS;
+  }
+
+  /** What the SEAL at `at` names; undefined when none is there. */
+  #nextOf({ page, length, seed }: ReadSegment, at: number): number | undefined {
+    if (checkRecord(page, at, length, seed) === 0) return undefined;
+    return sequenceAt(page, at);
+  }
+
+  /** The log's records end here. Bytes that are cut off; rejects where they are more than a torn end. */
+  async #judgeEnd(
+    segment: ReadSegment,
+    at: number,
+    manifest: Manifest,
+    later: readonly SegmentId[],
+  ): Promise<number> {
+    const place = { segment: segment.id.number, offset: at };
+    const { synced } = manifest;
+    const isBefore =
+      synced.segment > place.segment ||
+      (synced.segment === place.segment && synced.offset > place.offset);
+    if (isBefore) throw this.#damage(segment, at);
+    const isSameBoot = manifest.bootId !== undefined && manifest.bootId === this.#storage.bootId;
+    const proves = isSameBoot ? undefined : place;
+    if (hasRecord(segment, at, true, proves)) throw this.#damage(segment, at);
+    let torn = lastByte(segment, at) - at;
+    // This segment's page must stay: the others are read by a reader of their own.
+    const reader = new SegmentReader(this.#storage);
+    for (const id of later) {
+      const other = await reader.read(id, undefined);
+      if (hasRecord(other, HEADER_BYTES, true, proves)) throw this.#damage(segment, at);
+      torn += lastByte(other, HEADER_BYTES) - HEADER_BYTES;
+    }
+    return torn;
+  }
+
+  #damage({ id }: ReadSegment, at: number, what = 'is damaged'): DamagedData {
+    return new DamagedData(this.#storage, segmentName(id), at, what);
+  }
+}
+
+/**
+ * Whether there is a whole record at `at`, or with `isAnywhere` at any place from there on; with
+ * `place` only a MARK counts that says more than that place was durable.
+ */
+function hasRecord(
+  { page, length, seed }: ReadSegment,
+  at: number,
+  isAnywhere: boolean,
+  place?: LogPlace,
+): boolean {
+  for (let from = at; from < length; from += 8) {
+    if (page.words[from >> 2] !== 0 && checkRecord(page, from, length, seed) !== 0) {
+      if (place === undefined) return true;
+      const segment = highAt(page, from);
+      const isLater = segment === place.segment ? lowAt(page, from) > place.offset : true;
+      if (typeAt(page, from) === MARK && segment >= place.segment && isLater) return true;
+    }
+    if (!isAnywhere) return false;
+  }
+  return false;
+}
+
+/** The offset behind the last byte, from `at` on, that is not zero. */
+function lastByte({ page, length }: ReadSegment, at: number): number {
+  let end = length;
+  while (end > at && page.bytes[end - 1] === 0) end--;
+  return Math.max(end, at);
+}

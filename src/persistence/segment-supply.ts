@@ -1,0 +1,190 @@
+/**
+ * Segments for the log, written out and durable before they are needed, so that what is to be written
+ * has its place on the disk before anybody is promised anything. Two are kept ready: the next one, and
+ * one that only removals get when the disk is full.
+ *
+ * A segment is filled with zeros under another name; its number, header and name come last, so that
+ * those ready are in the order of their numbers. When they are used faster than they are made, one is
+ * made on the spot. When none can be made, that is tried again every second.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { TEMPORARY_SUFFIX } from './checked-file.ts';
+import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './segment.ts';
+import type { Storage, StoredFile } from './storage.ts';
+
+const READY_COUNT = 2;
+const RETRY_MS = 1000;
+const PIECE_BYTES = 1_048_576;
+const BLANK = Buffer.alloc(PIECE_BYTES);
+
+export interface LogSegment {
+  readonly number: number;
+  readonly seed: number;
+  readonly file: StoredFile;
+  readonly bytes: number;
+}
+
+export class SegmentSupply {
+  readonly segmentBytes: number;
+  /** Why no segment can be made; undefined while one can. */
+  fault: Error | undefined;
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  /** Told when `fault` has changed. */
+  readonly #onFault: () => void;
+  readonly #ready: LogSegment[] = [];
+  #nextNumber: number;
+  /** Of the last segment that is ready or was. */
+  #lastNumber = 0;
+  #making: Promise<void> | undefined;
+  #retry: Timer | undefined;
+  #isClosed = false;
+
+  constructor(
+    storage: Storage,
+    clock: Clock,
+    segmentBytes: number,
+    nextNumber: number,
+    onFault: () => void,
+  ) {
+    this.#storage = storage;
+    this.#clock = clock;
+    this.segmentBytes = segmentBytes;
+    this.#nextNumber = nextNumber;
+    this.#onFault = onFault;
+  }
+
+  /** Resolves with the first segment; rejects where it cannot be made. */
+  async first(): Promise<LogSegment> {
+    const segment = await this.#make();
+    this.#lastNumber = segment.number;
+    this.#refill();
+    return segment;
+  }
+
+  /**
+   * The next segment, with room for `bytes` of records; undefined when there is none for this use.
+   * May block while one is written out.
+   */
+  take(bytes: number, isRemoval: boolean): LogSegment | undefined {
+    const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
+    if (needed > this.segmentBytes) {
+      const large = this.fault === undefined ? this.#makeNow(needed) : undefined;
+      if (large !== undefined) this.#dropReady();
+      return this.#taken(large);
+    }
+    if (this.#ready.length < READY_COUNT && this.fault === undefined) {
+      const made = this.#makeNow(needed);
+      if (made !== undefined) this.#ready.push(made);
+    }
+    const isFree = isRemoval || this.#ready.length >= READY_COUNT;
+    return this.#taken(isFree ? this.#ready.shift() : undefined);
+  }
+
+  /** Space may have become free: tries at once. */
+  retry(): void {
+    this.#retry?.cancel();
+    this.#retry = undefined;
+    this.#refill();
+  }
+
+  /** Resolves when nothing is under way. What is ready is left, for the next start to remove. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#retry?.cancel();
+    await this.#making;
+    for (const { file } of this.#ready) await file.close();
+  }
+
+  #taken(segment: LogSegment | undefined): LogSegment | undefined {
+    if (segment !== undefined) this.#lastNumber = Math.max(this.#lastNumber, segment.number);
+    this.#refill();
+    return segment;
+  }
+
+  #refill(): void {
+    if (this.#making !== undefined || this.#retry !== undefined || this.#isClosed) return;
+    if (this.#ready.length >= READY_COUNT) return;
+    this.#making = this.#makeNext().finally(() => {
+      this.#making = undefined;
+      this.#refill();
+    });
+  }
+
+  async #makeNext(): Promise<void> {
+    try {
+      const segment = await this.#make();
+      if (segment.number > this.#lastNumber) {
+        this.#lastNumber = segment.number;
+        this.#ready.push(segment);
+      } else await this.#discard(segment);
+      if (this.#ready.length >= READY_COUNT) this.#setFault(undefined);
+    } catch (error) {
+      this.#setFault(error as Error);
+      this.#retry = this.#clock.after(RETRY_MS, () => this.retry());
+    }
+  }
+
+  async #make(): Promise<LogSegment> {
+    const bytes = this.segmentBytes;
+    const temporary = `log${TEMPORARY_SUFFIX}`;
+    const file = await this.#storage.create(temporary);
+    try {
+      for (let at = 0; at < bytes; at += PIECE_BYTES) {
+        await file.write(BLANK, 0, Math.min(PIECE_BYTES, bytes - at), at);
+      }
+      const id = { kind: LOG, number: this.#nextNumber++, part: 0 } as const;
+      await file.write(segmentHeader(id), 0, HEADER_BYTES, 0);
+      await file.sync();
+      await this.#storage.rename(temporary, segmentName(id));
+      await this.#storage.syncDirectory();
+      return { number: id.number, seed: segmentSeed(id), file, bytes };
+    } catch (error) {
+      await file.close().catch(ignored);
+      await this.#storage.remove(temporary).catch(ignored);
+      throw error;
+    }
+  }
+
+  /** Its content is made durable with the first sync of what is written to it. */
+  #makeNow(bytes: number): LogSegment | undefined {
+    const id = { kind: LOG, number: this.#nextNumber++, part: 0 } as const;
+    const name = segmentName(id);
+    let file: StoredFile | undefined;
+    try {
+      file = this.#storage.createNow(name);
+      for (let at = 0; at < bytes; at += PIECE_BYTES) {
+        file.writeNow(BLANK, 0, Math.min(PIECE_BYTES, bytes - at), at);
+      }
+      file.writeNow(segmentHeader(id), 0, HEADER_BYTES, 0);
+      this.#storage.syncDirectoryNow();
+      this.#lastNumber = id.number;
+      return { number: id.number, seed: segmentSeed(id), file, bytes };
+    } catch (error) {
+      this.#setFault(error as Error);
+      file?.close().catch(ignored);
+      this.#storage.remove(name).catch(ignored);
+      return undefined;
+    }
+  }
+
+  /** Those ready come before the one made last: they can no longer follow it. */
+  #dropReady(): void {
+    for (const segment of this.#ready.splice(0)) void this.#discard(segment);
+  }
+
+  /** A file that stays all the same is removed by the next start. */
+  async #discard({ file }: LogSegment): Promise<void> {
+    await file.close().catch(ignored);
+    await this.#storage.remove(file.name).catch(ignored);
+  }
+
+  #setFault(fault: Error | undefined): void {
+    if (this.fault?.message === fault?.message) return;
+    this.fault = fault;
+    this.#onFault();
+  }
+}
+
+/** What goes wrong while tidying up adds nothing to what is known already. */
+function ignored(): void {}

@@ -1,0 +1,76 @@
+/**
+ * A segment: a file of records (record-codec.ts), of the log or of a snapshot. It is written out with
+ * zeros before it is used, so that what is written into it later finds its place on the disk. Numbers
+ * are little endian.
+ *
+ *     0  "gridseg\n"
+ *     8  version of the format, 1
+ *    12  kind: 1 log, 2 snapshot
+ *    16  number: of the log's segment; of a snapshot, the snapshot's
+ *    20  part of the snapshot, from 0; in the log 0
+ *    24  checksum of the 24 bytes before
+ *    28  zero
+ *    32  records, one after the other; then zeros to the end
+ *
+ * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the
+ * next. The checksum of a record begins from the segment's seed, so that one that lies in the wrong
+ * file is not taken for one of that file.
+ */
+import { GridError } from '../base/errors.ts';
+import { checksum } from './checksum.ts';
+import { Page } from './record-codec.ts';
+
+export const FORMAT_VERSION = 1;
+export const LOG = 1;
+export const SNAPSHOT = 2;
+export const HEADER_BYTES = 32;
+
+export type SegmentKind = typeof LOG | typeof SNAPSHOT;
+
+export interface SegmentId {
+  readonly kind: SegmentKind;
+  readonly number: number;
+  readonly part: number;
+}
+
+export function segmentName({ kind, number, part }: SegmentId): string {
+  const digits = String(number).padStart(10, '0');
+  return kind === LOG ? `log-${digits}` : `snapshot-${digits}-${String(part).padStart(6, '0')}`;
+}
+
+/** What a file of that name is to be; undefined when it is no segment's. */
+export function parseSegmentName(name: string): SegmentId | undefined {
+  const [, log, snapshot, part] = /^(?:log-(\d{10})|snapshot-(\d{10})-(\d{6}))$/.exec(name) ?? [];
+  if (log !== undefined) return { kind: LOG, number: Number(log), part: 0 };
+  if (snapshot === undefined) return undefined;
+  return { kind: SNAPSHOT, number: Number(snapshot), part: Number(part) };
+}
+
+/** What checksums of the segment's records begin from. */
+export function segmentSeed({ kind, number, part }: SegmentId): number {
+  return (Math.imul(number, 0x9e3779b1) ^ Math.imul(part + 1, 0x85ebca6b) ^ kind) | 0;
+}
+
+export function segmentHeader({ kind, number, part }: SegmentId): Buffer {
+  const page = new Page(HEADER_BYTES);
+  page.bytes.fill(0);
+  page.bytes.write('gridseg\n', 'latin1');
+  page.words.set([FORMAT_VERSION, kind, number, part], 2);
+  page.words[6] = checksum(page.bytes, page.words, 0, 6, 0);
+  return page.bytes;
+}
+
+/** Undefined when the bytes at the begin of the file are the header that it should have, else why not. */
+export function headerFault(id: SegmentId, page: Page, length: number): string | undefined {
+  const wanted = segmentHeader(id);
+  if (length < HEADER_BYTES) return 'ends within its header';
+  if (page.bytes.subarray(0, HEADER_BYTES).equals(wanted)) return undefined;
+  const isWhole = page.words[6] === checksum(page.bytes, page.words, 0, 6, 0);
+  if (!isWhole || page.bytes.toString('latin1', 0, 8) !== 'gridseg\n')
+    return 'has a damaged header';
+  const version = page.words[2]!;
+  if (version > FORMAT_VERSION) {
+    throw new GridError('DATA_FORMAT_NEWER', { file: segmentName(id), version, FORMAT_VERSION });
+  }
+  return 'has the header of another segment';
+}

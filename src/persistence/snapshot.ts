@@ -1,0 +1,179 @@
+/**
+ * A snapshot: everything stored, written partition by partition while the member serves. Each
+ * partition begins with the sequence at which its visit began; what the log has recorded from then on
+ * is replayed over it. So the snapshot as a whole shows no one moment, and need not.
+ *
+ * The visit goes in small steps with the event loop's turns between them: a step ends when it has
+ * gathered its bytes, or its time is over. The parts are segments; the last record of each is a SEAL.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Mutation } from '../engine/mutation.ts';
+import { type StoredEngine, type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
+import type { SnapshotFiles } from './manifest.ts';
+import {
+  NOTE_BYTES,
+  PARTITION,
+  Page,
+  recordBytes,
+  SEAL,
+  writeMutation,
+  writeNote,
+} from './record-codec.ts';
+import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
+import type { Storage, StoredFile } from './storage.ts';
+
+/** Asked of the engine at once: many enough to be quick, few enough to stop in time. */
+const VISIT_BUDGET = 32;
+/** The time of one step, in ms. */
+const STEP_MS = 0.5;
+/** What is gathered is written when it is this much; longer records take what they need. */
+const PAGE_BYTES = 262_144;
+
+export class Snapshot {
+  readonly #storage: Storage;
+  readonly #engine: StoredEngine;
+  readonly #clock: Clock;
+  readonly #number: number;
+  readonly #partBytes: number;
+  readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
+  #page = new Page(PAGE_BYTES);
+  #gathered = 0;
+  #part = 0;
+  #file: StoredFile | undefined;
+  #position = 0;
+  #bytes = 0;
+  #isCancelled = false;
+
+  constructor(
+    storage: Storage,
+    engine: StoredEngine,
+    clock: Clock,
+    number: number,
+    partBytes: number,
+  ) {
+    this.#storage = storage;
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#number = number;
+    this.#partBytes = partBytes;
+  }
+
+  /** Resolves once every part is durable; undefined when cancelled. Else removes what it has written. */
+  async write(): Promise<SnapshotFiles | undefined> {
+    try {
+      await this.#beginPart();
+      for (let partition = 0; partition < this.#engine.partitionCount; partition++) {
+        await this.#writePartition(partition);
+        if (this.#isCancelled) break;
+      }
+      if (!this.#isCancelled) {
+        await this.#endPart();
+        await this.#storage.syncDirectory();
+        return { number: this.#number, parts: this.#part, bytes: this.#bytes };
+      }
+      await this.#remove();
+      return undefined;
+    } catch (error) {
+      await this.#remove();
+      throw error;
+    }
+  }
+
+  /** The member stops: write ends at its next step. */
+  cancel(): void {
+    this.#isCancelled = true;
+  }
+
+  async #writePartition(partition: number): Promise<void> {
+    const engine = this.#engine;
+    const cursor = new VisitCursor();
+    this.#note(PARTITION, partition, engine.sequences()[partition]!);
+    for (let isMore = true; isMore && !this.#isCancelled; ) {
+      const endMs = this.#clock.now() + STEP_MS;
+      do {
+        isMore = engine.visit(partition, cursor, VISIT_BUDGET, this.#visitor);
+      } while (isMore && this.#gathered < PAGE_BYTES / 2 && this.#clock.now() < endMs);
+      if (this.#gathered >= PAGE_BYTES / 2) await this.#write();
+      if (isMore) await this.#breathe();
+    }
+    if (partition % 8 === 0) await this.#breathe();
+  }
+
+  #gather(stored: Mutation): void {
+    this.#makeRoom(recordBytes(stored));
+    this.#gathered = writeMutation(this.#page, this.#gathered, stored, this.#seed);
+  }
+
+  #note(type: typeof PARTITION | typeof SEAL, partition: number, sequence: number): void {
+    this.#makeRoom(NOTE_BYTES);
+    const at = this.#gathered;
+    const seed = this.#seed;
+    this.#gathered = writeNote(this.#page, at, type, partition, sequence, NOWHERE, seed);
+  }
+
+  /** A page that is too small for what one step gives grows; the next write makes it small again. */
+  #makeRoom(bytes: number): void {
+    const { length } = this.#page.bytes;
+    if (this.#gathered + bytes <= length) return;
+    const longer = new Page(Math.max(length * 2, (this.#gathered + bytes + 7) & ~7));
+    this.#page.bytes.copy(longer.bytes, 0, 0, this.#gathered);
+    this.#page = longer;
+  }
+
+  async #write(): Promise<void> {
+    const bytes = this.#gathered;
+    const page = this.#page;
+    const file = this.#file!;
+    this.#gathered = 0;
+    await file.write(page.bytes, 0, bytes, this.#position);
+    if (page.bytes.length > PAGE_BYTES) this.#page = new Page(PAGE_BYTES);
+    this.#position += bytes;
+    this.#bytes += bytes;
+    if (this.#position < this.#partBytes) return;
+    await this.#endPart();
+    await this.#beginPart();
+  }
+
+  async #beginPart(): Promise<void> {
+    this.#file = await this.#storage.create(segmentName(this.#id));
+    await this.#file.write(segmentHeader(this.#id), 0, HEADER_BYTES, 0);
+    this.#position = HEADER_BYTES;
+  }
+
+  async #endPart(): Promise<void> {
+    this.#note(SEAL, 0, this.#part + 1);
+    const file = this.#file!;
+    await file.write(this.#page.bytes, 0, this.#gathered, this.#position);
+    this.#bytes += this.#gathered;
+    this.#gathered = 0;
+    await file.sync();
+    this.#file = undefined;
+    await file.close();
+    this.#part++;
+  }
+
+  async #remove(): Promise<void> {
+    // What cannot be removed now is, as nothing names it, by the next start.
+    await this.#file?.close().catch(ignored);
+    for (let part = 0; part <= this.#part; part++) {
+      const name = segmentName({ kind: SNAPSHOT, number: this.#number, part });
+      await this.#storage.remove(name).catch(ignored);
+    }
+  }
+
+  #breathe(): Promise<void> {
+    return new Promise((resolve) => this.#clock.endOfTurn(resolve));
+  }
+
+  get #id(): { kind: typeof SNAPSHOT; number: number; part: number } {
+    return { kind: SNAPSHOT, number: this.#number, part: this.#part };
+  }
+
+  get #seed(): number {
+    return segmentSeed(this.#id);
+  }
+}
+
+const NOWHERE = { low: 0, high: 0 };
+
+function ignored(): void {}

@@ -1,0 +1,336 @@
+/**
+ * The write-ahead log: a sink of the engine that writes every mutation into the present segment
+ * before any answer that tells of it leaves.
+ *
+ * Consent to a mutation means that its record has room in a segment that is written out already.
+ * Records of a loop turn are gathered and written at the turn's end, in one call, which is all that
+ * surviving the end of the process takes. When they are synced, which is what surviving the end of the
+ * machine takes, depends on the mode: with `always` after each turn, as soon as the sync before is
+ * done, and answers wait for it; with `interval` some time later; with `never` it is left to the system.
+ *
+ * After each sync a MARK in the log says how far it went: damage before that place is damage, not the
+ * torn end of what nobody was promised.
+ *
+ * When a write or a sync fails, nobody can tell what is on the disk. Nothing is written or synced
+ * again; `durable` stays where it was for the partitions concerned, and mutations are refused.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { FROM_REPLAY, type Mutation, OFFER, SET } from '../engine/mutation.ts';
+import {
+  ADMITTED,
+  DISK_FAILED,
+  DISK_FULL,
+  type MutationSink,
+  type Refusal,
+} from '../engine/mutation-sink.ts';
+import { DurableSequences } from './durable-sequences.ts';
+import {
+  MARK,
+  NOTE_BYTES,
+  Page,
+  recordBytes,
+  SEAL,
+  writeMutation,
+  writeNote,
+} from './record-codec.ts';
+import { HEADER_BYTES } from './segment.ts';
+import type { LogSegment, SegmentSupply } from './segment-supply.ts';
+import type { StoredFile } from './storage.ts';
+
+/** Records are gathered up to this much; a longer one is written on its own. */
+const PAGE_BYTES = 262_144;
+/** Kept free at the end of a segment, for a MARK and its SEAL. */
+const END_BYTES = 2 * NOTE_BYTES;
+
+export type SyncMode = 'always' | 'interval' | 'never';
+
+export interface WriteAheadLogOptions {
+  readonly partitionCount: number;
+  readonly clock: Clock;
+  readonly sync: SyncMode;
+  readonly syncIntervalMs: number;
+}
+
+/** Who is told of what. Never called from inside a call of the engine. */
+export interface LogObserver {
+  /** More answers may leave. */
+  onReleased(): void;
+  /** The log has gone on to another segment. */
+  onSegment(): void;
+  /** Mutations are refused for want of space from now on, or no longer. */
+  onRefusing(isRefusing: boolean): void;
+  onFailed(error: Error): void;
+}
+
+/** A place in the log. */
+export interface LogPlace {
+  readonly segment: number;
+  readonly offset: number;
+}
+
+export class WriteAheadLog implements MutationSink {
+  /** Whether no answer at all may leave yet: what this turn has changed is still to be written. */
+  holdsAll = false;
+  /** Why nothing is written any more. */
+  failure: Error | undefined;
+  /** Everything before this place is durable. */
+  synced: LogPlace = { segment: 0, offset: 0 };
+  /** Bytes written since the start. */
+  writtenBytes = 0;
+  readonly #clock: Clock;
+  readonly #mode: SyncMode;
+  readonly #intervalMs: number;
+  readonly #observer: LogObserver;
+  readonly #sequences: DurableSequences;
+  readonly #page = new Page(PAGE_BYTES);
+  readonly #endOfTurn = () => this.#endTurn();
+  #supply!: SegmentSupply;
+  #segment!: LogSegment;
+  /** Where the next record goes, in the segment. */
+  #position = 0;
+  /** Bytes of the page that are still to be written, those before `#position`. */
+  #pending = 0;
+  /** Whether the present segment is the one kept for removals. */
+  #isOnReserve = false;
+  #isRefusing = false;
+  #isTurnOpen = false;
+  #hasNewSegment = false;
+  #isFailureTold = false;
+  #isClosed = false;
+  /** Whether anything has been recorded since the last sync began. */
+  #isDirty = false;
+  /** Segments that are full, not yet synced, and where they end. */
+  #sealed: { readonly file: StoredFile; readonly end: number }[] = [];
+  #syncing: Promise<void> | undefined;
+  #timer: Timer | undefined;
+
+  constructor(options: WriteAheadLogOptions, observer: LogObserver) {
+    this.#clock = options.clock;
+    this.#mode = options.sync;
+    this.#intervalMs = options.syncIntervalMs;
+    this.#sequences = new DurableSequences(options.partitionCount);
+    this.#observer = observer;
+  }
+
+  /** Begins to write, at the begin of the segment. Before that, mutations must be replayed ones. */
+  start(supply: SegmentSupply, segment: LogSegment): void {
+    this.#supply = supply;
+    this.#open(segment);
+    this.synced = { segment: segment.number, offset: HEADER_BYTES };
+  }
+
+  /** The number of the segment that is written to. */
+  get segment(): number {
+    return this.#segment.number;
+  }
+
+  admit(mutation: Mutation): typeof ADMITTED | Refusal {
+    if (mutation.origin === FROM_REPLAY) return ADMITTED;
+    if (this.failure !== undefined || this.#isClosed) return DISK_FAILED;
+    const bytes = recordBytes(mutation);
+    const isRemoval = mutation.operation !== SET && mutation.operation !== OFFER;
+    if (this.#isOnReserve) this.#isOnReserve = this.#supply.fault !== undefined;
+    const hasRoom = this.#position + bytes + END_BYTES <= this.#segment.bytes;
+    if (hasRoom && (isRemoval || !this.#isOnReserve)) return ADMITTED;
+    const mayGoOn = isRemoval || !this.#isOnReserve;
+    if (mayGoOn && this.#goOn(bytes, isRemoval)) return ADMITTED;
+    this.#setRefusing(true);
+    return this.failure === undefined ? DISK_FULL : DISK_FAILED;
+  }
+
+  abandon(): void {}
+
+  record(mutation: Mutation): void {
+    if (mutation.origin === FROM_REPLAY) return;
+    this.#sequences.record(mutation.partition, mutation.sequence);
+    this.#isDirty = true;
+    this.holdsAll = this.#mode !== 'always';
+    this.#openTurn();
+    if (this.failure !== undefined) return;
+    const bytes = recordBytes(mutation);
+    if (bytes > PAGE_BYTES - this.#pending) this.#write();
+    const page = bytes > PAGE_BYTES ? new Page(bytes) : this.#page;
+    this.#pending = writeMutation(page, this.#pending, mutation, this.#segment.seed);
+    this.#position += bytes;
+    if (page !== this.#page) this.#write(page);
+  }
+
+  durable(partition: number): number {
+    if (this.#mode !== 'always' && this.failure === undefined) return Number.POSITIVE_INFINITY;
+    return this.#sequences.durable(partition);
+  }
+
+  /** Whether mutations are refused, for whatever reason. */
+  get refusesWrites(): boolean {
+    return this.#isRefusing || this.failure !== undefined;
+  }
+
+  /** Space has been found or lost: those who were refused may try again. */
+  onSupply(): void {
+    if (this.#supply.fault === undefined) this.#setRefusing(false);
+  }
+
+  /** Goes on to another segment. False when there is none. */
+  beginSegment(): boolean {
+    return this.failure === undefined && this.#goOn(0, false);
+  }
+
+  /** Resolves when everything recorded so far is durable; rejects when that can't be. */
+  async sync(): Promise<void> {
+    await this.#syncing;
+    if (this.#syncing === undefined && this.#isDirty) this.#beginSync();
+    await this.#syncing;
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  /** Makes everything durable and closes the files. Nothing is to be recorded any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    if (this.#segment === undefined) return;
+    try {
+      await this.sync();
+      this.#write();
+      await this.#segment.file.sync();
+    } finally {
+      await this.#supply.close();
+      await this.#segment.file.close();
+    }
+  }
+
+  #open(segment: LogSegment): void {
+    this.#segment = segment;
+    this.#position = HEADER_BYTES;
+    this.#isOnReserve = this.#supply.fault !== undefined;
+  }
+
+  /** Seals the present segment and goes on in the next one. */
+  #goOn(bytes: number, isRemoval: boolean): boolean {
+    const next = this.#supply.take(bytes + END_BYTES, isRemoval);
+    if (next === undefined) return false;
+    this.#note(SEAL, next.number, NOWHERE);
+    this.#write();
+    this.#sealed.push({ file: this.#segment.file, end: this.#position });
+    this.#open(next);
+    this.#isDirty = true;
+    this.#hasNewSegment = true;
+    this.#openTurn();
+    return this.failure === undefined;
+  }
+
+  #note(type: typeof MARK | typeof SEAL, sequence: number, place: typeof NOWHERE): void {
+    if (PAGE_BYTES - this.#pending < NOTE_BYTES) this.#write();
+    const { seed } = this.#segment;
+    this.#pending = writeNote(this.#page, this.#pending, type, 0, sequence, place, seed);
+    this.#position += NOTE_BYTES;
+  }
+
+  #openTurn(): void {
+    if (this.#isTurnOpen) return;
+    this.#isTurnOpen = true;
+    this.#clock.endOfTurn(this.#endOfTurn);
+  }
+
+  #endTurn(): void {
+    this.#isTurnOpen = false;
+    this.#write();
+    if (this.failure !== undefined) this.#tellFailure();
+    else if (this.#isDirty) this.#planSync();
+    this.holdsAll = false;
+    if (this.#hasNewSegment) {
+      this.#hasNewSegment = false;
+      this.#observer.onSegment();
+    }
+    this.#observer.onReleased();
+  }
+
+  /** Writes what is pending. */
+  #write(page = this.#page): void {
+    const bytes = this.#pending;
+    this.#pending = 0;
+    if (bytes === 0 || this.failure !== undefined) return;
+    try {
+      this.#segment.file.writeNow(page.bytes, 0, bytes, this.#position - bytes);
+      this.writtenBytes += bytes;
+    } catch (error) {
+      this.failure = error as Error;
+    }
+  }
+
+  #planSync(): void {
+    if (this.#syncing !== undefined) return;
+    if (this.#mode === 'always') this.#beginSync();
+    else if (this.#mode === 'never') {
+      // A segment that is full is synced all the same, so that its file can be closed.
+      if (this.#sealed.length > 0) this.#beginSync();
+    } else if (this.#timer === undefined) {
+      this.#timer = this.#clock.after(this.#intervalMs, () => {
+        this.#timer = undefined;
+        if (this.#syncing === undefined && this.#isDirty) this.#beginSync();
+      });
+    }
+  }
+
+  #beginSync(): void {
+    this.#write();
+    if (this.failure !== undefined) return this.#tellFailure();
+    this.#isDirty = false;
+    this.#sequences.begin();
+    this.#syncing = this.#sync().finally(() => {
+      this.#syncing = undefined;
+      if (this.failure !== undefined) this.#tellFailure();
+      else if (this.#isDirty) this.#planSync();
+      this.#observer.onReleased();
+    });
+  }
+
+  async #sync(): Promise<void> {
+    const place = { segment: this.#segment.number, offset: this.#position };
+    const sealed = this.#sealed.splice(0);
+    const { file } = this.#segment;
+    try {
+      for (const before of sealed) await before.file.sync();
+      await file.sync();
+    } catch (error) {
+      this.failure ??= error as Error;
+    }
+    // What a failed write has left out is not durable, whatever the sync says.
+    if (this.failure === undefined) {
+      this.synced = place;
+      this.#sequences.end();
+      this.#mark(place);
+    }
+    for (const before of sealed) await retire(before.file, before.end);
+  }
+
+  /** Notes in the log how far it is durable. */
+  #mark({ segment, offset }: LogPlace): void {
+    if (this.#position + END_BYTES > this.#segment.bytes) return;
+    this.#note(MARK, 0, { low: offset, high: segment });
+    this.#openTurn();
+  }
+
+  #setRefusing(isRefusing: boolean): void {
+    if (this.#isRefusing === isRefusing) return;
+    this.#isRefusing = isRefusing;
+    this.#clock.endOfTurn(() => this.#observer.onRefusing(this.#isRefusing));
+  }
+
+  #tellFailure(): void {
+    if (this.#isFailureTold || this.failure === undefined) return;
+    this.#isFailureTold = true;
+    this.#observer.onFailed(this.failure);
+  }
+}
+
+const NOWHERE = { low: 0, high: 0 };
+
+/** The file is full and durable: its empty end goes back to the system. */
+async function retire(file: StoredFile, end: number): Promise<void> {
+  try {
+    if (end < file.length) await file.truncate(end);
+    await file.close();
+  } catch {
+    // It stays as long as it is, which does no harm.
+  }
+}
