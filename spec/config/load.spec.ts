@@ -211,7 +211,6 @@ grid:
       'network.socket-interceptor.enabled',
       'network.ssl.properties.ciphersuites',
       'network.symmetric-encryption.enabled',
-      'persistence.enabled',
       'persistence.encryption-at-rest.enabled',
       'security.enabled',
       'security.realms[0].authentication.ldap.url',

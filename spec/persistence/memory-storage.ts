@@ -34,7 +34,8 @@ export class MemoryStorage implements Storage {
   readonly place = '/memory';
   readonly bootId: string | undefined;
   readonly #random: Random;
-  readonly #bytesMax: number;
+  /** How much the disk holds. */
+  bytesMax: number;
   #entries = new Map<string, Inode>();
   #durableEntries = new Map<string, Inode>();
   #pendingEntries: EntryChange[] = [];
@@ -47,7 +48,7 @@ export class MemoryStorage implements Storage {
   constructor(random: Random, bootId?: string, bytesMax = Number.POSITIVE_INFINITY) {
     this.#random = random;
     this.bootId = bootId;
-    this.#bytesMax = bytesMax;
+    this.bytesMax = bytesMax;
   }
 
   /** Calls that have not completed. */
@@ -66,7 +67,7 @@ export class MemoryStorage implements Storage {
 
   /** What the next start finds after the end of the machine. */
   afterCrash(bootId?: string): MemoryStorage {
-    const next = new MemoryStorage(this.#random, bootId, this.#bytesMax);
+    const next = new MemoryStorage(this.#random, bootId, this.bytesMax);
     for (const change of this.#pendingEntries) {
       if (this.#random.below(2) === 0) applyEntry(this.#durableEntries, change);
     }
@@ -82,7 +83,7 @@ export class MemoryStorage implements Storage {
 
   /** What the next start finds after the end of the process. */
   afterKill(): MemoryStorage {
-    const next = new MemoryStorage(this.#random, this.bootId, this.#bytesMax);
+    const next = new MemoryStorage(this.#random, this.bootId, this.bytesMax);
     next.#entries = new Map(this.#entries);
     next.#durableEntries = this.#durableEntries;
     next.#pendingEntries = this.#pendingEntries;
@@ -158,7 +159,7 @@ export class MemoryStorage implements Storage {
   }
 
   async space(): Promise<{ freeBytes: number; totalBytes: number }> {
-    return { freeBytes: this.#bytesMax - this.usedBytes, totalBytes: this.#bytesMax };
+    return { freeBytes: this.bytesMax - this.usedBytes, totalBytes: this.bytesMax };
   }
 
   async close(): Promise<void> {
@@ -172,7 +173,7 @@ export class MemoryStorage implements Storage {
 
   /** Whether the disk has room for so many bytes more. */
   hasRoom(bytes: number): boolean {
-    return this.usedBytes + bytes <= this.#bytesMax;
+    return this.usedBytes + bytes <= this.bytesMax;
   }
 
   /** Runs a call now; what it changes may be there after a crash in it. */

@@ -3,9 +3,9 @@
  * step, so that a crash leaves the old or the new one. Numbers are little endian.
  *
  *     0  "gridfile"
- *     8  version of the format, 1
- *    12  length of the content in bytes
- *    16  CRC-32 of the content
+ *     8  CRC-32 of all that follows
+ *    12  version of the format, 1
+ *    16  length of the content in bytes
  *    20  content: JSON
  */
 import { crc32 } from 'node:zlib';
@@ -24,13 +24,7 @@ export async function writeCheckedFile(
   name: string,
   content: object,
 ): Promise<void> {
-  const json = Buffer.from(JSON.stringify(content));
-  const bytes = Buffer.alloc(HEADER_BYTES + json.length);
-  bytes.write(MAGIC, 'latin1');
-  bytes.writeUInt32LE(FORMAT_VERSION, 8);
-  bytes.writeUInt32LE(json.length, 12);
-  bytes.writeUInt32LE(crc32(json), 16);
-  json.copy(bytes, HEADER_BYTES);
+  const bytes = checkedBytes(content);
   const file = await storage.create(name + TEMPORARY_SUFFIX);
   try {
     await file.write(bytes, 0, bytes.length, 0);
@@ -40,6 +34,18 @@ export async function writeCheckedFile(
   }
   await storage.rename(file.name, name);
   await storage.syncDirectory();
+}
+
+/** What such a file holds. */
+export function checkedBytes(content: object, version = FORMAT_VERSION): Buffer {
+  const json = Buffer.from(JSON.stringify(content));
+  const bytes = Buffer.alloc(HEADER_BYTES + json.length);
+  bytes.write(MAGIC, 'latin1');
+  bytes.writeUInt32LE(version, 12);
+  bytes.writeUInt32LE(json.length, 16);
+  json.copy(bytes, HEADER_BYTES);
+  bytes.writeUInt32LE(crc32(bytes.subarray(12)), 8);
+  return bytes;
 }
 
 /** Rejects with DamagedData, or with GridError DATA_FORMAT_NEWER. */
@@ -54,13 +60,14 @@ export async function readCheckedFile(storage: Storage, name: string): Promise<u
   }
   const isOurs = bytes.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
   if (!isOurs) throw new DamagedData(storage, name, 0, 'is not what it should be');
-  const version = bytes.readUInt32LE(8);
+  const json = bytes.subarray(HEADER_BYTES);
+  const isWhole = json.length === bytes.readUInt32LE(16);
+  if (!isWhole || crc32(bytes.subarray(12)) !== bytes.readUInt32LE(8)) {
+    throw new DamagedData(storage, name, HEADER_BYTES, 'has a wrong checksum');
+  }
+  const version = bytes.readUInt32LE(12);
   if (version > FORMAT_VERSION) {
     throw new GridError('DATA_FORMAT_NEWER', { file: name, version, FORMAT_VERSION });
-  }
-  const json = bytes.subarray(HEADER_BYTES);
-  if (json.length !== bytes.readUInt32LE(12) || crc32(json) !== bytes.readUInt32LE(16)) {
-    throw new DamagedData(storage, name, HEADER_BYTES, 'has a wrong checksum');
   }
   return JSON.parse(json.toString());
 }

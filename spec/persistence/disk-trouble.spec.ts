@@ -1,0 +1,103 @@
+/** A disk that is full, or fails: what was answered stays true, and nothing doubtful is shown. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { APPLIED, FOUND, REFUSED } from '../../src/engine/engine.ts';
+import { DISK_FAILED, DISK_FULL } from '../../src/engine/mutation-sink.ts';
+import { FailingStorage } from './failing-storage.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, until } from './subject.ts';
+
+/** Calls that are passed over from one that fails to the next; the soak looks at each. */
+const STEP = Number(process.env.SOAK_STEP ?? 17);
+const VALUE = Buffer.alloc(200, 'v');
+
+describe('a full disk', () => {
+  it('refuses writes, takes deletes and polls, and all writes once there is space', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
+    const { ask, engine, clock, told, quiet } = await openPersistent(storage);
+    ask.offer('q', VALUE);
+    let count = 0;
+    for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
+    assert.equal(ask.set('m', 'more', VALUE).refusal, DISK_FULL);
+    await quiet();
+    assert.deepEqual(told, ['refusing']);
+    assert.ok(count > 100, `${count} entries`);
+    assert.equal(ask.get('m', 'key 0').outcome, FOUND);
+    for (let key = 0; key < 20; key++) assert.equal(ask.delete('m', `key ${key}`).outcome, APPLIED);
+    assert.equal(ask.poll('q').outcome, FOUND);
+    assert.equal(ask.set('m', 'more', VALUE).outcome, REFUSED);
+    await quiet();
+    storage.bytesMax = 1_000_000;
+    clock.advance(1000);
+    await quiet();
+    assert.deepEqual(told, ['refusing', 'taking']);
+    assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
+    await quiet();
+    const wanted = contentOf(engine);
+    const after = await openPersistent(storage.afterKill());
+    assert.deepEqual(contentOf(after.engine), wanted);
+  });
+
+  it('refuses deletes, too, when what was kept for them is used up', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
+    const { ask, quiet } = await openPersistent(storage);
+    let count = 0;
+    for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
+    let deleted = 0;
+    for (; deleted < count; deleted++, await quiet()) {
+      if (ask.delete('m', `key ${deleted}`).outcome !== APPLIED) break;
+    }
+    assert.ok(deleted > 50 && ask.delete('m', `key ${deleted}`).outcome !== FOUND);
+  });
+});
+
+describe('each call to the storage', () => {
+  for (const [code, isLasting] of [
+    ['EIO', false],
+    ['EIO', true],
+    ['ENOSPC', true],
+    ['EROFS', true],
+  ] as const) {
+    it(`that fails with ${code}${isLasting ? ' from then on' : ''} loses nothing answered`, async () => {
+      const calls = await callsOf(undefined);
+      for (let at = 0; at < calls; at += STEP) await round(at, code, isLasting);
+    });
+  }
+
+  /** How many calls the work makes after the start. */
+  async function callsOf(failAt: number | undefined): Promise<number> {
+    return (await work(failAt, 'EIO', false)).calls;
+  }
+
+  async function round(at: number, code: string, isLasting: boolean): Promise<void> {
+    const { memory, answered } = await work(at, code, isLasting);
+    const after = await openPersistent(memory.afterCrash('next'), { segmentBytes: 1024 });
+    const there = contentOf(after.engine).join('\n');
+    for (const key of answered) assert.ok(there.includes(`m m/${key} =`), `${key}, call ${at}`);
+  }
+
+  /** Sets keys one after the other; `answered` are those that somebody was told of. */
+  async function work(at: number | undefined, code: string, isLasting: boolean) {
+    const memory = new MemoryStorage(new Random(7), 'boot');
+    const storage = Object.assign(new FailingStorage(memory), { pump: () => memory.pump() });
+    const options = { segmentBytes: 1024, snapshotBytesMin: 4096, sync: 'always' } as const;
+    const { ask, engine, persistence, quiet } = await openPersistent(storage, options);
+    const before = storage.callCount;
+    if (at !== undefined) storage.failure = { at: before + at + 1, code, isLasting };
+    const answered: string[] = [];
+    for (let each = 0; each < 60; each++) {
+      const key = `key ${each}`;
+      const { outcome, partition, sequence, refusal } = ask.set('m', key, Buffer.alloc(100));
+      await quiet();
+      if (outcome !== APPLIED) {
+        assert.ok(refusal === DISK_FULL || refusal === DISK_FAILED);
+      } else if (!engine.holds(partition, sequence)) answered.push(key);
+      else assert.ok(persistence.log.failure !== undefined, 'held only where the disk has failed');
+    }
+    await until(persistence.close(), quiet).catch(() => {});
+    await quiet();
+    return { memory, answered, calls: storage.callCount - before };
+  }
+});

@@ -1,0 +1,210 @@
+/** What recovery makes of a log that was cut, damaged, or is not all there. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { GridError } from '../../src/base/errors.ts';
+import { checkedBytes } from '../../src/persistence/checked-file.ts';
+import { checkRecord, Page } from '../../src/persistence/record-codec.ts';
+import { HEADER_BYTES, LOG, segmentSeed } from '../../src/persistence/segment.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, type PersistentSubject, until } from './subject.ts';
+
+const FIRST = 'log-0000000001';
+/** Bits that are passed over from one to the next; the soak looks at each. */
+const STEP = Number(process.env.SOAK_STEP ?? 29);
+
+/** Opens the files anew, as after the end of the process, or of the machine; the content. */
+async function recover(files: ReadonlyMap<string, Buffer>, bootId = 'other'): Promise<string[]> {
+  const storage = new MemoryStorage(new Random(1), bootId);
+  for (const [name, bytes] of files) storage.put(name, bytes);
+  const { engine } = await openPersistent(storage);
+  return contentOf(engine);
+}
+
+async function isRefused(files: ReadonlyMap<string, Buffer>, bootId = 'other'): Promise<boolean> {
+  const damaged = (error: unknown): boolean =>
+    error instanceof GridError && error.code.startsWith('DATA_');
+  return await recover(files, bootId).then(
+    () => false,
+    (error: unknown) => {
+      assert.ok(damaged(error), String(error));
+      return true;
+    },
+  );
+}
+
+/** A log of some records, the content after each, and where each ends. */
+async function written(sync: boolean) {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const subject = await openPersistent(storage);
+  const { engine, ask, clock, persistence, quiet } = subject;
+  const contents = [contentOf(engine)];
+  const steps = [
+    () => ask.set('m', 'k', Buffer.from('a value'), 'text/plain'),
+    () => ask.set('m', 'l', Buffer.from('another')),
+    () => ask.offer('q', Buffer.from('an item')),
+    () => ask.delete('m', 'l'),
+    () => ask.set('m', 'k', Buffer.from('a third, longer value')),
+    () => ask.poll('q'),
+  ];
+  for (const step of steps) {
+    step();
+    clock.endTurn();
+    contents.push(contentOf(engine));
+  }
+  await quiet();
+  if (sync) await until(persistence.log.sync(), quiet);
+  await quiet();
+  const files = new Map((await listed(storage)).map((name) => [name, storage.bytes(name)]));
+  const bytes = files.get(FIRST) ?? Buffer.alloc(0);
+  return { subject, files, bytes, contents, ends: endsOf(bytes) };
+}
+
+async function listed(storage: MemoryStorage): Promise<readonly string[]> {
+  return await until(storage.list(), async () => storage.pump());
+}
+
+function endsOf(bytes: Buffer): number[] {
+  const page = new Page(bytes.length);
+  bytes.copy(page.bytes);
+  const seed = segmentSeed({ kind: LOG, number: 1, part: 0 });
+  const ends = [HEADER_BYTES];
+  for (let at = HEADER_BYTES; ; ) {
+    const taken = checkRecord(page, at, bytes.length, seed);
+    if (taken === 0) return ends;
+    at += taken;
+    ends.push(at);
+  }
+}
+
+function changed(files: ReadonlyMap<string, Buffer>, name: string, bytes: Buffer | undefined) {
+  const next = new Map(files);
+  if (bytes === undefined) next.delete(name);
+  else next.set(name, bytes);
+  return next;
+}
+
+function flipped(bytes: Buffer, bit: number): Buffer {
+  const next = Buffer.from(bytes);
+  next[bit >> 3] = (next[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+  return next;
+}
+
+describe('a log that was written and not synced', () => {
+  it('is recovered up to the last whole record, wherever its last three are cut', async () => {
+    const { files, bytes, contents, ends } = await written(false);
+    assert.equal(ends.length, contents.length);
+    const [from = 0, to = 0] = [ends.at(-4), ends.at(-1)];
+    for (let cut = from; cut <= to; cut += STEP === 1 ? 1 : 5) {
+      const whole = ends.filter((end) => end <= cut).length - 1;
+      const file = changed(files, FIRST, bytes.subarray(0, cut));
+      assert.deepEqual(await recover(file), contents[whole], `cut at ${cut}`);
+      const blanked = Buffer.concat([bytes.subarray(0, cut), Buffer.alloc(bytes.length - cut)]);
+      // Where only zeros were blanked, nothing has changed.
+      const left = contents[endsOf(blanked).length - 1];
+      assert.deepEqual(await recover(changed(files, FIRST, blanked)), left, `blank from ${cut}`);
+    }
+  });
+
+  it('is refused on the same run of the machine where a bit of an inner record is wrong', async () => {
+    const { files, bytes, contents, ends } = await written(false);
+    const [from = 0, to = 0] = [ends[2], ends[3]];
+    for (let bit = from * 8; bit < to * 8; bit += STEP) {
+      const file = changed(files, FIRST, flipped(bytes, bit));
+      assert.ok(await isRefused(file, 'boot'), `bit ${bit}`);
+      assert.deepEqual(await recover(file), contents[2], 'power may have been lost');
+    }
+  });
+});
+
+describe('a log that was synced', () => {
+  it('is refused where a bit of a record is wrong, whatever has become of the machine', async () => {
+    const { files, bytes, ends } = await written(true);
+    const [from = 0, to = 0] = [ends[3], ends[4]];
+    for (let bit = from * 8; bit < to * 8; bit += STEP) {
+      assert.ok(await isRefused(changed(files, FIRST, flipped(bytes, bit))), `bit ${bit}`);
+    }
+  });
+
+  it('is refused where its header, or the manifest, is wrong in a bit', async () => {
+    const { files, bytes } = await written(true);
+    for (let bit = 0; bit < HEADER_BYTES * 8; bit += STEP) {
+      assert.ok(await isRefused(changed(files, FIRST, flipped(bytes, bit))), `bit ${bit}`);
+    }
+    const manifest = files.get('manifest') ?? Buffer.alloc(0);
+    for (let bit = 0; bit < manifest.length * 8; bit += STEP) {
+      const file = changed(files, 'manifest', flipped(manifest, bit));
+      assert.ok(await isRefused(file), `bit ${bit}`);
+    }
+  });
+
+  it('is refused without its manifest', async () => {
+    const { files } = await written(true);
+    assert.ok(await isRefused(changed(files, 'manifest', undefined)));
+  });
+});
+
+describe('a log of several segments', () => {
+  async function long(): Promise<{ files: Map<string, Buffer>; subject: PersistentSubject }> {
+    const storage = new MemoryStorage(new Random(1), 'boot');
+    const subject = await openPersistent(storage, { segmentBytes: 1024 });
+    for (let each = 0; each < 40; each++) {
+      subject.ask.set('m', `key ${each}`, Buffer.alloc(100, each));
+      await subject.quiet();
+    }
+    await until(subject.persistence.log.sync(), subject.quiet);
+    await subject.quiet();
+    const names = await listed(storage);
+    return { subject, files: new Map(names.map((name) => [name, storage.bytes(name)])) };
+  }
+
+  it('is recovered whole', async () => {
+    const { files, subject } = await long();
+    assert.deepEqual(await recover(files), contentOf(subject.engine));
+  });
+
+  it('is refused where a segment is missing that had been written to', async () => {
+    const { files, subject } = await long();
+    const last = subject.persistence.log.segment;
+    for (let number = 1; number <= last; number++) {
+      const name = `log-${String(number).padStart(10, '0')}`;
+      if (!files.has(name)) continue;
+      assert.ok(await isRefused(changed(files, name, undefined)), name);
+    }
+  });
+
+  it('is refused where one segment has the content of another', async () => {
+    const { files } = await long();
+    const second = files.get('log-0000000002');
+    assert.ok(await isRefused(changed(files, FIRST, second)));
+  });
+
+  it('is recovered whole where there are copies and files of others beside it', async () => {
+    const { files, subject } = await long();
+    const more = changed(files, 'log-0000000001 (copy)', files.get(FIRST));
+    more.set('lost+found', Buffer.from('?'));
+    more.set('log-0000000099', files.get(FIRST) ?? Buffer.alloc(0));
+    const refused = await isRefused(more);
+    if (!refused) assert.deepEqual(await recover(more), contentOf(subject.engine));
+  });
+});
+
+describe('a data directory', () => {
+  it('is refused with another partition count', async () => {
+    const { files } = await written(true);
+    const storage = new MemoryStorage(new Random(1), 'other');
+    for (const [name, bytes] of files) storage.put(name, bytes);
+    await assert.rejects(openPersistent(storage, { partitionCount: 7 }), {
+      code: 'PARTITION_COUNT_CHANGED',
+    });
+  });
+
+  it('is refused where its format is newer', async () => {
+    const { files } = await written(true);
+    const manifest = checkedBytes({}, 2);
+    await assert.rejects(recover(changed(files, 'manifest', manifest)), {
+      code: 'DATA_FORMAT_NEWER',
+    });
+  });
+});

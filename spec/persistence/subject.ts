@@ -1,0 +1,86 @@
+/** A persistence with its engine on any storage, for tests that let everything go on by itself. */
+import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { Persistence, type PersistenceOptions } from '../../src/persistence/persistence.ts';
+import type { Recovered } from '../../src/persistence/recovery.ts';
+import type { Storage } from '../../src/persistence/storage.ts';
+import { AtOnce } from '../engine/embedded/at-once.ts';
+import { FakeClock } from '../fake-clock.ts';
+
+export const PARTITION_COUNT = 5;
+
+export interface PersistentSubject {
+  readonly engine: EmbeddedEngine;
+  readonly ask: AtOnce;
+  readonly clock: FakeClock;
+  readonly persistence: Persistence;
+  readonly recovered: Recovered;
+  /** What it told, in order. */
+  readonly told: string[];
+  /** Ends turns until nothing is under way. */
+  quiet(): Promise<void>;
+}
+
+/** What a storage needs to complete its calls. */
+interface Pumped {
+  pump(): boolean;
+}
+
+export async function openPersistent(
+  storage: Storage & Partial<Pumped>,
+  options: Partial<PersistenceOptions> = {},
+): Promise<PersistentSubject> {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const persistence = new Persistence(
+    {
+      ...{
+        storage,
+        clock,
+        partitionCount: PARTITION_COUNT,
+        sync: 'interval',
+        syncIntervalMs: 1000,
+      },
+      ...{ segmentBytes: 8192, ...options },
+    },
+    {
+      onReleased: () => {},
+      onRefusing: (isRefusing) => told.push(isRefusing ? 'refusing' : 'taking'),
+      onFailed: () => told.push('failed'),
+      onProgress: () => {},
+      onSnapshot: () => told.push('snapshot'),
+      onSnapshotFailed: () => told.push('snapshot failed'),
+    },
+  );
+  const engine = new EmbeddedEngine({
+    partitionCount: PARTITION_COUNT,
+    clock,
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+    sinks: [persistence.log],
+  });
+  const go = async (): Promise<boolean> => {
+    clock.endTurn();
+    const pumped = storage.pump?.() ?? false;
+    await new Promise((resolve) => setImmediate(resolve));
+    return pumped || clock.endCount > 0;
+  };
+  const recovered = await until(persistence.open(engine), go);
+  const quiet = async (): Promise<void> => {
+    while (await go());
+  };
+  await quiet();
+  return { engine, ask: new AtOnce(engine), clock, persistence, recovered, told, quiet };
+}
+
+/** Lets things go on until the promise is settled. */
+export async function until<Value>(
+  promise: Promise<Value>,
+  go: () => Promise<unknown>,
+): Promise<Value> {
+  let isSettled = false;
+  const settled = promise.finally(() => {
+    isSettled = true;
+  });
+  settled.catch(() => {});
+  while (!isSettled) await go();
+  return await settled;
+}
