@@ -14,6 +14,7 @@ import type { HttpServer } from './http/server.ts';
 import { DamagedData } from './persistence/damage.ts';
 import { FileStorage } from './persistence/file-storage.ts';
 import { Persistence } from './persistence/persistence.ts';
+import type { RecoveryProgress } from './persistence/recovery.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
@@ -119,16 +120,8 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
     this.#server.disownHeld();
   }
 
-  onProgress({
-    records,
-    bytes,
-    bytesTotal,
-  }: {
-    records: number;
-    bytes: number;
-    bytesTotal: number;
-  }): void {
-    this.#log.info({ records, bytes, bytesTotal }, 'recovering');
+  onProgress(progress: RecoveryProgress): void {
+    this.#log.info(progress, 'recovering');
   }
 
   onSnapshot(bytes: number): void {

@@ -15,7 +15,7 @@
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
  *    40  OFFER, REMOVE: item, a double; others: the map's life, low and high word
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
- *        then name, key, content type, and as the rest the value
+ *        then name, key, content type; and from the next multiple of 4 on, as the rest, the value
  *
  * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this
  * was written. SEAL: the segment's last record; the sequence is the number of the next segment, 0 for
@@ -67,7 +67,7 @@ export class Page {
 export function recordBytes(mutation: Mutation): number {
   const { name, key, contentType, value } = mutation;
   const fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
-  return filled(fixed + name.length + key.length + contentType.length + value.length);
+  return filled(aligned(fixed + name.length + key.length + contentType.length) + value.length);
 }
 
 /** Writes the mutation at `at`, where recordBytes have room. Returns the offset behind it. */
@@ -97,6 +97,7 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
   end = copy(bytes, end, name);
   end = copy(bytes, end, key);
   end = copy(bytes, end, contentType);
+  while ((end & 3) !== 0) bytes[end++] = 0;
   end = copy(bytes, end, value);
   return finish(page, at, end, seed);
 }
@@ -163,7 +164,7 @@ export function isMutation(page: Page, at: number): boolean {
   const word = at >> 2;
   const lifetime = (page.bytes[at + 9]! & HAS_LIFETIME) !== 0 ? LIFETIME_BYTES : 0;
   const named = (words[word + 7]! >>> 0) + (words[word + 8]! >>> 0) + (words[word + 9]! >>> 0);
-  return MUTATION_BYTES + lifetime + named <= words[word + 1]!;
+  return aligned(MUTATION_BYTES + lifetime + named) <= words[word + 1]!;
 }
 
 /** Sets the mutation to what the record says. Its spans name the page. */
@@ -191,9 +192,8 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
   mutation.key.set(bytes, end, end + words[word + 8]!);
   end += words[word + 8]!;
   mutation.contentType.set(bytes, end, end + words[word + 9]!);
-  end += words[word + 9]!;
-  mutation.value.set(bytes, end, at + words[word + 1]!);
-  if ((end & 3) === 0) mutation.value.words = words;
+  mutation.value.set(bytes, aligned(end + words[word + 9]!), at + words[word + 1]!);
+  mutation.value.words = words;
 }
 
 function writeFixed(
@@ -232,6 +232,10 @@ function copy(bytes: Buffer, at: number, span: Span): number {
 
 function hasLifetime(mutation: Mutation): boolean {
   return mutation.expiryMs !== 0 || mutation.maxIdleSeconds !== 0;
+}
+
+function aligned(offset: number): number {
+  return (offset + 3) & ~3;
 }
 
 function filled(length: number): number {

@@ -60,7 +60,8 @@ export interface RecoveryOptions {
 export interface RecoveryProgress {
   readonly records: number;
   readonly bytes: number;
-  readonly bytesTotal: number;
+  /** To be read after the one under way. */
+  readonly segmentsLeft: number;
 }
 
 export interface Recovered {
@@ -88,7 +89,7 @@ export class Recovery {
   #replay!: Replay;
   #records = 0;
   #bytes = 0;
-  #bytesTotal = 0;
+  #segmentsLeft = 0;
   #sliceEndMs = 0;
 
   constructor(options: RecoveryOptions) {
@@ -148,13 +149,13 @@ export class Recovery {
   async #readSnapshot({ snapshot }: Manifest, used: Set<string>): Promise<void> {
     if (snapshot === undefined) return;
     const { number, parts } = snapshot;
-    this.#bytesTotal = snapshot.bytes;
     for (let part = 0; part < parts; part++) {
       const id = { kind: SNAPSHOT, number, part } as const;
       const next = part + 1 < parts ? { ...id, part: part + 1 } : undefined;
       const segment = await this.#read(id, next);
       if (segment.fault !== undefined) throw this.#damage(segment, 0, segment.fault);
       used.add(segmentName(id));
+      this.#segmentsLeft = parts - part - 1;
       const at = await this.#apply(segment);
       if (this.#nextOf(segment, at) === undefined) throw this.#damage(segment, at);
     }
@@ -180,6 +181,7 @@ export class Recovery {
         return { end, tornBytes: await this.#judgeEnd(segment, 0, manifest, later) };
       }
       used.add(segmentName(id));
+      this.#segmentsLeft = later.length;
       const at = await this.#apply(segment);
       end = { segment: number, offset: at };
       const next = this.#nextOf(segment, at);
@@ -239,7 +241,7 @@ export class Recovery {
 
   async #breathe(): Promise<void> {
     const { now, breathe, onProgress } = this.#options;
-    onProgress({ records: this.#records, bytes: this.#bytes, bytesTotal: this.#bytesTotal });
+    onProgress({ records: this.#records, bytes: this.#bytes, segmentsLeft: this.#segmentsLeft });
     await breathe();
     this.#sliceEndMs = now() + SLICE_MS;
   }
@@ -292,7 +294,8 @@ function hasRecord(
   isAnywhere: boolean,
   place?: LogPlace,
 ): boolean {
-  for (let from = at; from < length; from += 8) {
+  const end = isAnywhere ? lastByte({ page, length }, at) : length;
+  for (let from = at; from < end; from += 8) {
     if (page.words[from >> 2] !== 0 && checkRecord(page, from, length, seed) !== 0) {
       if (place === undefined) return true;
       const segment = highAt(page, from);
@@ -305,8 +308,15 @@ function hasRecord(
 }
 
 /** The offset behind the last byte, from `at` on, that is not zero. */
-function lastByte({ page, length }: ReadSegment, at: number): number {
-  let end = length;
-  while (end > at && page.bytes[end - 1] === 0) end--;
-  return Math.max(end, at);
+function lastByte({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: number): number {
+  const { bytes } = page;
+  let end = Math.max(length, at);
+  // Most of a segment is blank: pieces of it are compared at once.
+  while (end - at >= BLANK.length && bytes.subarray(end - BLANK.length, end).equals(BLANK)) {
+    end -= BLANK.length;
+  }
+  while (end > at && bytes[end - 1] === 0) end--;
+  return end;
 }
+
+const BLANK = Buffer.alloc(65536);
