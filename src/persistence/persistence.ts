@@ -30,6 +30,8 @@ const SEGMENT_BYTES_MIN = 1_048_576;
 const SEGMENTS_MIN = 32;
 /** Log that is shorter is quicker to replay than to replace, in bytes. */
 const SNAPSHOT_BYTES_MIN = 268_435_456;
+/** On a small disk it is this share of it. */
+const SNAPSHOT_SHARE_MIN = 1 / 8;
 /** After a snapshot that failed, in ms. */
 const SNAPSHOT_RETRY_MS = 10_000;
 const PROGRESS_MS = 1000;
@@ -70,6 +72,7 @@ export class Persistence {
   #engine!: StoredEngine;
   #supply: SegmentSupply | undefined;
   #segmentBytes = SEGMENT_BYTES;
+  #snapshotBytesMin = SNAPSHOT_BYTES_MIN;
   #manifest!: Manifest;
   #nextSnapshot = 1;
   #snapshot: Snapshot | undefined;
@@ -93,7 +96,7 @@ export class Persistence {
 
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
   async open(engine: StoredEngine): Promise<Recovered> {
-    const { storage, clock, partitionCount, segmentBytes } = this.#options;
+    const { storage, clock, partitionCount, segmentBytes, snapshotBytesMin } = this.#options;
     this.#engine = engine;
     await storage.lock();
     await this.member.load();
@@ -101,6 +104,8 @@ export class Persistence {
     await this.#removeFiles(await this.#temporaryFiles());
     const { totalBytes } = await storage.space();
     this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
+    this.#snapshotBytesMin =
+      snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN);
     const supply = new SegmentSupply(storage, clock, this.#segmentBytes, recovered.nextNumber, () =>
       this.log.onSupply(),
     );
@@ -193,10 +198,10 @@ export class Persistence {
 
   #considerSnapshot(): void {
     if (this.#snapshotting !== undefined || this.#isClosing) return;
-    const { snapshotBytesMin = SNAPSHOT_BYTES_MIN, clock } = this.#options;
+    const { clock } = this.#options;
     const grown = this.log.writtenBytes - this.#snapshotAtBytes;
     const last = this.#manifest.snapshot?.bytes ?? 0;
-    if (grown < Math.max(snapshotBytesMin, last)) return;
+    if (grown < Math.max(this.#snapshotBytesMin, last)) return;
     if (clock.now() < this.#snapshotNotBeforeMs) return;
     this.#snapshotting = this.#takeSnapshot()
       .catch((error: unknown) => {
