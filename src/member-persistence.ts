@@ -128,6 +128,10 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
     this.#log.debug({ bytes }, 'wrote a snapshot');
   }
 
+  onCompacted(bytes: number): void {
+    this.#log.info({ bytes }, 'won space back on the disk');
+  }
+
   onSnapshotFailed(error: Error): void {
     this.#log.warn({ err: error }, 'cannot write a snapshot, will try again');
   }

@@ -23,6 +23,8 @@ import { contentOf, countThatLeaves } from './stored-model.ts';
 const PARTITIONS = 5;
 const SEGMENT_BYTES = 4096;
 const SNAPSHOT_BYTES_MIN = 8192;
+/** Of a disk that becomes full. */
+const DISK_BYTES = 50_000;
 const KEYS = 12;
 const STARTS_MAX = 4;
 
@@ -32,7 +34,12 @@ export interface LifeReport {
   mutations: number;
   tornBytes: number;
   snapshots: number;
+  compactions: number;
   lost: number;
+}
+
+export function noLife(): LifeReport {
+  return { starts: 0, mutations: 0, tornBytes: 0, snapshots: 0, compactions: 0, lost: 0 };
 }
 
 export async function crashRound(seed: number, mode: SyncMode): Promise<LifeReport> {
@@ -42,7 +49,7 @@ export async function crashRound(seed: number, mode: SyncMode): Promise<LifeRepo
 }
 
 class Life {
-  readonly report: LifeReport = { starts: 0, mutations: 0, tornBytes: 0, snapshots: 0, lost: 0 };
+  readonly report: LifeReport = noLife();
   readonly #random: Random;
   readonly #mode: SyncMode;
   readonly #clock = new FakeClock();
@@ -57,7 +64,8 @@ class Life {
   constructor(seed: number, mode: SyncMode) {
     this.#random = new Random(seed * 2654435761);
     this.#mode = mode;
-    this.#storage = new MemoryStorage(this.#random, 'boot 0');
+    const bytesMax = this.#random.below(3) === 0 ? DISK_BYTES : Number.POSITIVE_INFINITY;
+    this.#storage = new MemoryStorage(this.#random, 'boot 0', bytesMax);
   }
 
   async run(): Promise<void> {
@@ -72,6 +80,7 @@ class Life {
         await this.#work(member);
       }
       this.report.snapshots += member.snapshots;
+      this.report.compactions += member.compactions;
       this.report.mutations = this.#history.length;
       this.#end(member);
     }
@@ -181,6 +190,7 @@ class Member {
   readonly persistence: Persistence;
   recovered: Recovered | undefined;
   snapshots = 0;
+  compactions = 0;
   /** How much of the history somebody was told of. */
   told = 0;
   readonly #storage: MemoryStorage;
@@ -209,7 +219,10 @@ class Member {
         onSnapshot: () => {
           this.snapshots++;
         },
-        onSnapshotFailed: (error) => assert.ok(storage.hasCrashed, error),
+        onCompacted: () => {
+          this.compactions++;
+        },
+        onSnapshotFailed: (error) => assert.ok(storage.hasCrashed || isFull(error), error),
       },
     );
     this.engine = new EmbeddedEngine({
@@ -307,6 +320,10 @@ async function drive(
   }
   if (failure !== undefined && !storage.hasCrashed) throw failure;
   return result ?? false;
+}
+
+function isFull(error: Error): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
 /** Lets promises go on. */

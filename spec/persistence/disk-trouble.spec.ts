@@ -11,12 +11,13 @@ import { openPersistent, until } from './subject.ts';
 
 /** Calls that are passed over from one that fails to the next; the soak looks at each. */
 const STEP = Number(process.env.SOAK_STEP ?? 17);
+const LOG_ONLY = { snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE = Buffer.alloc(200, 'v');
 
 describe('a full disk', () => {
   it('refuses writes, takes deletes and polls, and all writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
-    const { ask, engine, clock, told, quiet } = await openPersistent(storage);
+    const { ask, engine, clock, told, quiet } = await openPersistent(storage, LOG_ONLY);
     ask.offer('q', VALUE);
     let count = 0;
     for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
@@ -40,9 +41,38 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(after.engine), wanted);
   });
 
+  it('has space again for writes when enough has been deleted, and loses nothing over it', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', 80_000);
+    const { ask, engine, clock, persistence, told, quiet } = await openPersistent(
+      storage,
+      LOG_ONLY,
+    );
+    for (let item = 0; item < 10; item++) ask.offer('q', VALUE);
+    let count = 0;
+    for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
+    for (let item = 0; item < 5; item++) assert.equal(ask.poll('q').outcome, FOUND);
+    for (let key = 0; key < 60; key++) {
+      assert.equal(ask.delete('m', `key ${key}`).outcome, APPLIED);
+      await quiet();
+    }
+    await until(persistence.log.sync(), quiet);
+    for (let second = 0; second < 12; second++) {
+      clock.advance(1000);
+      await quiet();
+    }
+    assert.deepEqual(told, ['refusing', 'taking', 'compacted']);
+    for (let key = 0; key < 20; key++) {
+      assert.equal(ask.set('m', `new ${key}`, VALUE).outcome, APPLIED);
+      await quiet();
+    }
+    const wanted = contentOf(engine);
+    const killed = await openPersistent(storage.afterKill(), LOG_ONLY);
+    assert.deepEqual(contentOf(killed.engine), wanted);
+  });
+
   it('refuses deletes, too, when what was kept for them is used up', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
-    const { ask, quiet } = await openPersistent(storage);
+    const { ask, quiet } = await openPersistent(storage, LOG_ONLY);
     let count = 0;
     for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
     let deleted = 0;

@@ -48,6 +48,7 @@ export async function openPersistent(
       onFailed: () => told.push('failed'),
       onProgress: () => {},
       onSnapshot: () => told.push('snapshot'),
+      onCompacted: () => told.push('compacted'),
       onSnapshotFailed: () => told.push('snapshot failed'),
     },
   );

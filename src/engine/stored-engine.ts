@@ -50,6 +50,9 @@ export interface StoredEngine extends Engine {
    */
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
 
+  /** Whether what a SET or an OFFER tells of is stored now as it says; else it never will be again. */
+  isStored(mutation: Mutation): boolean;
+
   /** Begins a refilling; the engine is empty, or holds what an earlier one has left. */
   replay(): Replay;
 }

@@ -2,8 +2,8 @@
  * What keeps a member's data: its log, its snapshots, and their way back into the engine. Made first,
  * as the engine asks its log from the begin; opened when there is an engine to fill; closed last.
  *
- *     lock → recovery → a new segment, and the SEAL of the log's last one names it → manifest →
- *     what the manifest does not name is removed → the log goes on
+ *     lock → recovery → what counts for nothing is removed → a new segment → the SEAL of the log's
+ *     last one names it → manifest → the log goes on
  *
  * Each step is durable before the next, so that a crash between any two leaves a directory that is
  * recovered to the same.
@@ -11,9 +11,10 @@
  * When the log has grown by as much as the last snapshot, and by enough to be worth it, the next
  * snapshot is written; then the log is synced, the manifest names both, and older files are removed.
  */
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { TEMPORARY_SUFFIX } from './checked-file.ts';
+import { Compaction, RESERVE } from './compaction.ts';
 import { type Manifest, writeManifest } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
 import { NOTE_BYTES, Page, SEAL, writeNote } from './record-codec.ts';
@@ -32,8 +33,8 @@ const SEGMENTS_MIN = 32;
 const SNAPSHOT_BYTES_MIN = 268_435_456;
 /** On a small disk it is this share of it. */
 const SNAPSHOT_SHARE_MIN = 1 / 8;
-/** After a snapshot that failed, in ms. */
-const SNAPSHOT_RETRY_MS = 10_000;
+/** Until what could not be done is tried again, in ms. */
+const RETRY_MS = 5000;
 const PROGRESS_MS = 1000;
 
 export interface PersistenceOptions {
@@ -58,6 +59,8 @@ export interface PersistenceObserver {
   /** Every second while recovering. */
   onProgress(progress: RecoveryProgress): void;
   onSnapshot(bytes: number): void;
+  /** Bytes that were won back on a full disk. */
+  onCompacted(bytes: number): void;
   /** No snapshot could be written; it will be tried again. */
   onSnapshotFailed(error: Error): void;
 }
@@ -76,7 +79,11 @@ export class Persistence {
   #manifest!: Manifest;
   #nextSnapshot = 1;
   #snapshot: Snapshot | undefined;
-  #snapshotting: Promise<void> | undefined;
+  #compaction!: Compaction;
+  /** Snapshot or compaction under way: one at a time. */
+  #working: Promise<void> | undefined;
+  #again: Timer | undefined;
+  #isOpen = false;
   /** `writtenBytes` of the log at the begin of the last snapshot, less what came before the start. */
   #snapshotAtBytes = 0;
   #snapshotNotBeforeMs = Number.NEGATIVE_INFINITY;
@@ -90,7 +97,7 @@ export class Persistence {
       onReleased: () => observer.onReleased(),
       onRefusing: (isRefusing) => observer.onRefusing(isRefusing),
       onFailed: (error) => observer.onFailed(error),
-      onSegment: () => this.#considerSnapshot(),
+      onSegment: () => this.#work(),
     });
   }
 
@@ -101,15 +108,28 @@ export class Persistence {
     await storage.lock();
     await this.member.load();
     const recovered = await this.#recover();
-    await this.#removeFiles(await this.#temporaryFiles());
+    // First, as it makes room where the disk is full.
+    await this.#removeFiles([RESERVE, ...recovered.leftOver, ...(await this.#temporaryFiles())]);
+    await storage.syncDirectory();
     const { totalBytes } = await storage.space();
     this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
     this.#snapshotBytesMin =
       snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN);
-    const supply = new SegmentSupply(storage, clock, this.#segmentBytes, recovered.nextNumber, () =>
-      this.log.onSupply(),
+    const supply = new SegmentSupply(
+      storage,
+      clock,
+      this.#segmentBytes,
+      recovered.nextNumber,
+      () => {
+        if (!this.#isOpen) return;
+        this.log.onSupply();
+        this.#work();
+      },
     );
     this.#supply = supply;
+    this.#compaction = new Compaction(storage, engine, clock, this.#segmentBytes, () =>
+      this.log.sync(),
+    );
     const segment = await supply.first();
     await this.#sealEnd(recovered, segment);
     const { manifest } = recovered;
@@ -121,8 +141,10 @@ export class Persistence {
       firstSegment: manifest?.firstSegment ?? segment.number,
       synced: { segment: segment.number, offset: HEADER_BYTES },
     });
-    await this.#removeFiles(recovered.leftOver);
+    if (recovered.misnamed !== undefined) await storage.remove(recovered.misnamed);
     this.log.start(supply, segment);
+    this.#isOpen = true;
+    this.#work();
     return recovered;
   }
 
@@ -130,7 +152,8 @@ export class Persistence {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#snapshot?.cancel();
-    await this.#snapshotting;
+    this.#again?.cancel();
+    await this.#working;
     try {
       await this.log.close();
     } finally {
@@ -196,21 +219,53 @@ export class Persistence {
     for (const name of names) await this.#options.storage.remove(name);
   }
 
-  #considerSnapshot(): void {
-    if (this.#snapshotting !== undefined || this.#isClosing) return;
-    const { clock } = this.#options;
-    const grown = this.log.writtenBytes - this.#snapshotAtBytes;
-    const last = this.#manifest.snapshot?.bytes ?? 0;
-    if (grown < Math.max(this.#snapshotBytesMin, last)) return;
-    if (clock.now() < this.#snapshotNotBeforeMs) return;
-    this.#snapshotting = this.#takeSnapshot()
+  /** Does what is to be done beside the log, if anything. */
+  #work(): void {
+    if (!this.#isOpen || this.#isClosing || this.#working !== undefined) return;
+    this.#again?.cancel();
+    const work = this.#isSnapshotDue ? this.#takeSnapshot() : this.#keepSpace();
+    this.#working = work
       .catch((error: unknown) => {
-        this.#snapshotNotBeforeMs = clock.now() + SNAPSHOT_RETRY_MS;
+        this.#snapshotNotBeforeMs = this.#options.clock.now() + RETRY_MS;
         this.#observer.onSnapshotFailed(error as Error);
       })
       .finally(() => {
-        this.#snapshotting = undefined;
+        this.#working = undefined;
+        if (this.#supply?.fault === undefined || this.#isClosing) return;
+        this.#again = this.#options.clock.after(RETRY_MS, () => this.#work());
       });
+  }
+
+  get #isSnapshotDue(): boolean {
+    if (this.#options.clock.now() < this.#snapshotNotBeforeMs) return false;
+    const grown = this.log.writtenBytes - this.#snapshotAtBytes;
+    const last = this.#manifest.snapshot?.bytes ?? 0;
+    return grown >= Math.max(this.#snapshotBytesMin, last);
+  }
+
+  /** Keeps a reserve; on a full disk wins space back, segment by segment, as long as it is full. */
+  async #keepSpace(): Promise<void> {
+    const compaction = this.#compaction;
+    let won = 0;
+    for (const number of await this.#fullSegments()) {
+      if (this.#supply?.fault === undefined || this.#isClosing) break;
+      const bytes = await compaction.compact(number);
+      won += bytes;
+      if (bytes > 0) this.#supply.retry();
+    }
+    if (won > 0) this.#observer.onCompacted(won);
+    if (this.#supply?.fault === undefined) await compaction.reserve();
+  }
+
+  /** Segments of the log that are full and durable, the oldest first. */
+  async #fullSegments(): Promise<readonly number[]> {
+    if (this.#supply?.fault === undefined) return [];
+    const { firstSegment } = this.#manifest;
+    const ids = (await this.#options.storage.list()).map(parseSegmentName);
+    return ids
+      .flatMap((id) => (id?.kind === LOG ? [id.number] : []))
+      .filter((number) => number >= firstSegment && number < this.log.synced.segment)
+      .sort((a, b) => a - b);
   }
 
   async #takeSnapshot(): Promise<void> {

@@ -73,8 +73,10 @@ export interface Recovered {
   readonly tornBytes: number;
   readonly records: number;
   readonly bytes: number;
-  /** Segments that count for nothing: to be removed once the log goes on. */
+  /** Segments that count for nothing and that nothing names. */
   readonly leftOver: readonly string[];
+  /** One that does not count, either, but that the log's last SEAL names: it goes after that. */
+  readonly misnamed: string | undefined;
   /** No segment has this number, or a greater one. */
   readonly nextNumber: number;
 }
@@ -110,19 +112,20 @@ export class Recovery {
     if (!names.includes(MANIFEST)) {
       await this.#checkNew(found);
       const leftOver = found.map(segmentName);
-      const nothing = { manifest: undefined, end: undefined, tornBytes: 0, records: 0, bytes: 0 };
-      return { ...nothing, leftOver, nextNumber };
+      const none = { manifest: undefined, end: undefined, misnamed: undefined };
+      return { ...none, tornBytes: 0, records: 0, bytes: 0, leftOver, nextNumber };
     }
     const manifest = await readManifest(this.#storage);
     this.#checkPartitionCount(manifest.partitionCount);
     this.#replay = this.#options.engine.replay();
     const used = new Set<string>();
     await this.#readSnapshot(manifest, used);
-    const { end, tornBytes } = await this.#readLog(manifest, found, used);
+    const { end, tornBytes, misnamed } = await this.#readLog(manifest, found, used);
     this.#replay.end();
-    const leftOver = found.map(segmentName).filter((name) => !used.has(name));
+    const isLeftOver = (name: string): boolean => !used.has(name) && name !== misnamed;
+    const leftOver = found.map(segmentName).filter(isLeftOver);
     const [records, bytes] = [this.#records, this.#bytes];
-    return { manifest, end, tornBytes, records, bytes, leftOver, nextNumber };
+    return { manifest, end, tornBytes, misnamed, records, bytes, leftOver, nextNumber };
   }
 
   /** A directory whose first start came to nothing has blank segments at most. */
@@ -168,7 +171,7 @@ export class Recovery {
     manifest: Manifest,
     found: readonly SegmentId[],
     used: Set<string>,
-  ): Promise<Pick<Recovered, 'end' | 'tornBytes'>> {
+  ): Promise<Pick<Recovered, 'end' | 'tornBytes' | 'misnamed'>> {
     const logs = found.filter(({ kind }) => kind === LOG).sort((a, b) => a.number - b.number);
     let end: LogPlace | undefined;
     for (let number = manifest.firstSegment; ; ) {
@@ -178,7 +181,8 @@ export class Recovery {
       if (segment.fault !== undefined) {
         // Made in haste, and lost with all that was written to it: then the log ends before it.
         if (end === undefined) throw this.#damage(segment, 0, segment.fault);
-        return { end, tornBytes: await this.#judgeEnd(segment, 0, manifest, later) };
+        const tornBytes = await this.#judgeEnd(segment, 0, manifest, later);
+        return { end, tornBytes, misnamed: segmentName(id) };
       }
       used.add(segmentName(id));
       this.#segmentsLeft = later.length;
@@ -186,7 +190,8 @@ export class Recovery {
       end = { segment: number, offset: at };
       const next = this.#nextOf(segment, at);
       if (next === undefined) {
-        return { end, tornBytes: await this.#judgeEnd(segment, at, manifest, later) };
+        const tornBytes = await this.#judgeEnd(segment, at, manifest, later);
+        return { end, tornBytes, misnamed: undefined };
       }
       number = next;
     }

@@ -30,6 +30,7 @@ import {
   type Receiver,
   UNAVAILABLE,
 } from '../engine.ts';
+import { type Mutation, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import type { Replay, StoredEngine, StoredVisitor, VisitCursor } from '../stored-engine.ts';
 import { Parts } from './parts.ts';
@@ -208,6 +209,11 @@ export class EmbeddedEngine implements StoredEngine {
 
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
     return this.#parts.visits.visit(partition, cursor, budget, visitor);
+  }
+
+  isStored(mutation: Mutation): boolean {
+    const { maps, queues } = this.#parts;
+    return mutation.operation === SET ? maps.isStored(mutation) : queues.isStored(mutation);
   }
 
   replay(): Replay {

@@ -146,6 +146,19 @@ export class Maps {
     return this.#names.address(id) === 0 ? 0 : this.#names.uses(id);
   }
 
+  /** Whether the entry is there in that very version. */
+  isStored({ name, key, version }: Mutation): boolean {
+    const store = this.#store;
+    const id = this.#names.find(name);
+    this.#load(key);
+    const partition = id === 0 ? undefined : store.partition(this.partition);
+    const address = partition?.find(id, store.hash(id, this.#key), this.#key) ?? 0;
+    if (address === 0) return false;
+    const words = store.pool.words(address);
+    const at = store.pool.at(address);
+    return versionLowAt(words, at) === version.low && versionHighAt(words, at) === version.high;
+  }
+
   /** Makes a recorded SET, DELETE or EXPIRE again, in the map with that id. */
   restore(mutation: Mutation, id: number): Outcome {
     const { name, key, operation } = mutation;

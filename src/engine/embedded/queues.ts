@@ -215,6 +215,13 @@ export class Queues {
     return this.#admitsRemoval(id, item);
   }
 
+  /** Whether the item is there, held or not. */
+  isStored({ name, item }: Mutation): boolean {
+    const id = this.find(name);
+    const isWithin = id !== 0 && item >= this.#rings.first(id) && item < this.#rings.end(id);
+    return isWithin && this.#rings.get(id, item) !== 0;
+  }
+
   /** Makes a recorded OFFER or REMOVE again. */
   restore(mutation: Mutation): Outcome {
     const draft = this.#draft;
