@@ -102,6 +102,7 @@ export async function startMember(
   const stopRequested = new Promise<string>((resolve) => {
     requestStop = resolve;
   });
+  if (persistence !== undefined) log.warn(UNFINISHED);
   const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
   /** Takes over what may change while the member runs; rejects before anything is changed. */
   const apply = async (changed: Config): Promise<void> => {
@@ -142,6 +143,7 @@ export async function startMember(
     waiting,
     lifetimes,
     reconfiguration,
+    hasPersistence: persistence !== undefined,
     isDoubtful: (partition, sequence) => persistence?.isDoubtful(partition, sequence) ?? false,
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
@@ -185,6 +187,9 @@ export async function startMember(
     },
   };
 }
+
+const UNFINISHED =
+  'persistence is not finished: do not keep on the disk alone what you cannot lose';
 
 /** A member that somebody else configures. */
 function readNothing(): Promise<never> {

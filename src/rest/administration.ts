@@ -9,6 +9,7 @@ import type { AdministrativeCall } from './administrative-call.ts';
 import type { Dialect } from './dialect.ts';
 import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
+import { unservedWork } from './unserved.ts';
 
 export function state(call: AdministrativeCall): void {
   call.succeed({ state: call.handler.services.cluster.state.toLowerCase() });
@@ -109,6 +110,7 @@ export function setLicense(call: AdministrativeCall): void {
 
 /** What there is only with persistence. */
 export function needsPersistence(call: AdministrativeCall): void {
+  if (call.handler.services.hasPersistence) return unservedWork(call);
   const missing = 'there is no persistence; persistence.enabled or --data-dir has it';
   call.fail(409, `Cannot ${call.action}: ${missing}`);
 }

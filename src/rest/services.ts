@@ -54,6 +54,8 @@ export interface RestServices {
   readonly lifetimes: MapLifetimes;
   /** Whether what an answer tells of may be lost: the disk has failed since. */
   isDoubtful(partition: number, sequence: number): boolean;
+  /** Whether data is kept on the disk. */
+  readonly hasPersistence: boolean;
   /** Open client connections. */
   connectionCount(): number;
   instanceName(): string;
