@@ -3,42 +3,15 @@
  * and what changes while a member runs.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { writeConfig } from '../config/documents.ts';
 import { tlsFile } from '../tls/identity.ts';
-
-const BIN = join(dirname(dirname(import.meta.dirname)), 'bin', 'gridnode.ts');
-
-interface Ended {
-  readonly code: number | null;
-  readonly output: string;
-  readonly errors: string;
-}
-
-function start(words: readonly string[], environment: NodeJS.ProcessEnv = {}): ChildProcess {
-  const env = { ...process.env, ...environment };
-  return spawn(process.execPath, ['--import', 'tsx', BIN, ...words], { env });
-}
-
-async function run(words: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Ended> {
-  const child = start(words, environment);
-  let [output, errors] = ['', ''];
-  child.stdout?.on('data', (chunk) => {
-    output += chunk;
-  });
-  child.stderr?.on('data', (chunk) => {
-    errors += chunk;
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, output, errors };
-}
+import { run, start } from './gridnode-process.ts';
 
 type Explained = Record<string, { value?: unknown; source: string; refused?: string }>;
 

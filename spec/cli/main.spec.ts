@@ -2,45 +2,19 @@
  * The command line as a process: what it prints, where, and the exit code it ends with.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { VERSION } from '../../src/base/version.ts';
-
-const BIN = join(dirname(dirname(import.meta.dirname)), 'bin', 'gridnode.ts');
-
-interface Ended {
-  readonly code: number | null;
-  readonly output: string;
-  readonly errors: string;
-}
-
-function start(...words: string[]): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', BIN, ...words]);
-}
-
-async function run(...words: string[]): Promise<Ended> {
-  const child = start(...words);
-  let [output, errors] = ['', ''];
-  child.stdout?.on('data', (chunk) => {
-    output += chunk;
-  });
-  child.stderr?.on('data', (chunk) => {
-    errors += chunk;
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, output, errors };
-}
+import { run, start } from './gridnode-process.ts';
 
 test('gridnode --version prints the version', async () => {
-  assert.deepEqual(await run('--version'), { code: 0, output: `${VERSION}\n`, errors: '' });
+  assert.deepEqual(await run(['--version']), { code: 0, output: `${VERSION}\n`, errors: '' });
 });
 
 test('gridnode serve --help lists every flag', async () => {
-  const { code, output } = await run('serve', '--help');
+  const { code, output } = await run(['serve', '--help']);
   assert.equal(code, 0);
   for (const flag of ['--host', '--port', '--enable-group', '--queue', '--pipeline-max']) {
     assert.match(output, new RegExp(`${flag} <`));
@@ -58,7 +32,7 @@ const wrong: readonly (readonly [readonly string[], RegExp])[] = [
 
 for (const [words, message] of wrong) {
   test(`gridnode ${words.join(' ')} ends with 2 and says why on standard error`, async () => {
-    const { code, output, errors } = await run(...words);
+    const { code, output, errors } = await run(words);
     assert.equal(code, 2);
     assert.equal(output, '');
     assert.match(errors, message);
@@ -70,7 +44,7 @@ test('gridnode serve ends with 3 where the port is taken', async () => {
   await once(other, 'listening');
   const { port } = other.address() as { port: number };
   try {
-    const { code, output } = await run('serve', '--port', String(port));
+    const { code, output } = await run(['serve', '--port', String(port)]);
     assert.equal(code, 3);
     const line = JSON.parse(output) as { code: string; msg: string };
     assert.equal(line.code, 'ADDRESS_IN_USE');
@@ -81,7 +55,7 @@ test('gridnode serve ends with 3 where the port is taken', async () => {
 });
 
 test('gridnode serve --port 0 serves on a free port and ends with 0 at SIGTERM', async () => {
-  const child = start('serve', '--port', '0');
+  const child = start(['serve', '--port', '0']);
   const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
   const [first] = (await once(lines, 'line')) as [string];
   const { msg, address, port } = JSON.parse(first) as Record<string, unknown>;

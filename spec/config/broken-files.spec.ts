@@ -1,23 +1,16 @@
 /** Files that cannot be used: each ends with 2 before anything starts, and tells file, line, column. */
 import assert from 'node:assert/strict';
+import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { runCli } from '../../src/cli/main.ts';
 import { writeConfig } from './documents.ts';
 
 /** What `serve` says of the file on standard error, and its exit code. */
 async function serveWith(path: string): Promise<{ code: number; errors: string }> {
-  const write = process.stderr.write;
-  let errors = '';
-  process.stderr.write = ((text: string) => {
-    errors += text;
-    return true;
-  }) as typeof write;
-  try {
-    const code = await runCli(['serve', '--port', '0', '--config', path]);
-    return { code, errors };
-  } finally {
-    process.stderr.write = write;
-  }
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const streams = { stdin: Readable.from([]), stdout, stderr };
+  const code = await runCli(['serve', '--port', '0', '--config', path], streams);
+  return { code, errors: String(stderr.read() ?? '') };
 }
 
 const USERS = `

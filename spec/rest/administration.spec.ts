@@ -280,7 +280,7 @@ test('the member list is told and changed while TCP-IP join is enabled', async (
     await ask('GET', path),
     `200 ${JSON.stringify({ status: 'success', 'member-list': changed })}`,
   );
-  const none = fail('Cannot change the member list: it names no member');
+  const none = fail('Cannot change the member list to " ,": it names no member');
   assert.equal(await ask('POST', path, 'dev&& ,'), `400 ${none}`);
 });
 

@@ -64,7 +64,7 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
   const requestToShow = addFlags(showing);
   showing.action((options: { json?: true; example?: true }) => {
     const request = requestToShow();
-    order = async () => (await import('./print-config.ts')).printConfig(request, options);
+    order = async () => (await import('./print-config.ts')).printConfig(request, options, streams);
   });
   program
     .command('hash-password')

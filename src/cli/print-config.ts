@@ -2,6 +2,7 @@
 import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { type ConfigRequest, loadConfig } from '../config/load.ts';
+import type { Streams } from './client-io.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 
 export interface Printing {
@@ -10,13 +11,17 @@ export interface Printing {
 }
 
 /** What `serve` would refuse is printed with its reason. Throws ConfigFault. */
-export async function printConfig(request: ConfigRequest, printing: Printing): Promise<ExitCode> {
+export async function printConfig(
+  request: ConfigRequest,
+  printing: Printing,
+  { stdout, stderr }: Streams,
+): Promise<ExitCode> {
   if (printing.example) {
-    process.stdout.write(exampleFile());
+    stdout.write(exampleFile());
     return EXIT_CLEAN;
   }
   const loaded = await loadConfig(request);
-  process.stdout.write(printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
-  for (const warning of loaded.warnings) process.stderr.write(`${warning}\n`);
+  stdout.write(printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
+  for (const warning of loaded.warnings) stderr.write(`${warning}\n`);
   return EXIT_CLEAN;
 }

@@ -17,17 +17,14 @@ export function withParameters(count: number, work: Work): Action {
   return (handler) => {
     const { exchange, services } = handler;
     const parts = splitParameters(exchange.request.body.toBuffer(), count);
-    const parameters: Buffer[] = [];
-    for (const part of parts) {
-      const parameter = readFormValue(part);
-      if (parameter !== undefined) parameters.push(parameter);
-    }
+    const parameters = parts.map(readFormValue);
     const call = new AdministrativeCall(handler, parameters);
     if (parts.length < count) {
       return call.fail(400, `This endpoint expects at least ${count} parameters`);
     }
-    if (parameters.length < parts.length) {
-      const bad = parts.findIndex((part) => readFormValue(part) === undefined);
+    // The part is not repeated: it may be a password.
+    const bad = parameters.indexOf(undefined);
+    if (bad >= 0) {
       return call.fail(400, `Cannot read parameter ${bad + 1}: a bad escape`);
     }
     const [user = EMPTY, password = EMPTY] = parameters;
@@ -52,11 +49,12 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work): void {
 
 export class AdministrativeCall {
   readonly handler: RestHandler;
-  readonly #parameters: readonly Buffer[];
+  /** Undefined where the part has a bad escape. */
+  readonly #parameters: readonly (Buffer | undefined)[];
   /** Method and path. */
   readonly action: string;
 
-  constructor(handler: RestHandler, parameters: readonly Buffer[]) {
+  constructor(handler: RestHandler, parameters: readonly (Buffer | undefined)[]) {
     this.handler = handler;
     this.#parameters = parameters;
     this.action = handler.describeRequest();

@@ -49,7 +49,8 @@ export function changeMemberList(call: AdministrativeCall): void {
     .split(/[,; ]+/)
     .filter((member) => member !== '');
   if (members.length === 0) {
-    const message = 'Cannot change the member list: it names no member';
+    const seen = JSON.stringify(call.argument.toString());
+    const message = `Cannot change the member list to ${seen}: it names no member`;
     return call.fail(call.handler.services.dialect.badValueStatus, message);
   }
   reconfiguration.tcpIpMembers = members;

@@ -183,7 +183,11 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.#isTaking = false;
     if (this.#ticket !== ANSWERED) this.#leaveWait();
     // What was taken is settled in any case, which is refused then.
-    if (!isTaken && this.services.isDoubtful(answer.partition, answer.sequence)) {
+    if (
+      !isTaken &&
+      this.services.hasPersistence &&
+      this.services.isDoubtful(answer.partition, answer.sequence)
+    ) {
       return this.#respondUnknown();
     }
     switch (answer.outcome) {

@@ -17,7 +17,6 @@ import { isSameHashed, isSamePlain, unmatchedHash } from './password.ts';
 const COMPUTATIONS_AT_ONCE = 2;
 /** Computations that may wait for one of those; who comes then has to try again. */
 const COMPUTATIONS_WAITING_MAX = 64;
-const REMEMBERED_MAX = 10_000;
 const RETRY_MS = 1000;
 
 export interface UserAccount {
@@ -34,7 +33,7 @@ export class Authenticator implements Credentials {
   #passwords: ReadonlyMap<string, StoredPassword> = new Map();
   /** Compared with in place of an unknown user's password. */
   #stand: StoredPassword = { plain: randomBytes(32) };
-  /** Digests of credentials that proved right, the oldest first. */
+  /** Digests of credentials that proved right: at most one for each user. */
   #remembered = new Set<string>();
   /** By digest. */
   #comparisons = new Map<string, Promise<boolean>>();
@@ -144,9 +143,6 @@ export class Authenticator implements Credentials {
   }
 
   #remember(digest: string): Verdict {
-    if (this.#remembered.size >= REMEMBERED_MAX) {
-      this.#remembered.delete(this.#remembered.values().next().value ?? '');
-    }
     this.#remembered.add(digest);
     return RIGHT;
   }
