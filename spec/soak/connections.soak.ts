@@ -11,6 +11,7 @@ import { type TestContext, test } from 'node:test';
 import { AUTOCANNON, isWrkInstalled, WRK } from '../../bench/load/generator.ts';
 import { ServerProcess } from '../../bench/load/server-process.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
+import { serve } from '../integration/member-process.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 /** Connections that come and go at once. */
@@ -59,6 +60,30 @@ soak(`${SIZE} idle connections`, async (member, context) => {
     assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);
     client.destroy();
   }
+});
+
+test(`${SIZE} connections where no more may be, and one more`, async () => {
+  const flags = ['--health-port', '0', '--enable-group', 'DATA'];
+  flags.push('--connections-max', String(SIZE));
+  const { child, exited, port, healthPort } = await serve(...flags);
+  const clients: RawClient[] = [];
+  const areServed = async (): Promise<void> => {
+    for (const client of clients) {
+      assert.equal((await client.request('GET', 'maps/m/absent')).status, 204);
+    }
+  };
+  while (clients.length < SIZE) clients.push(new RawClient(port));
+  await areServed();
+  const late = new RawClient(port);
+  assert.equal((await late.response())?.status, 503);
+  assert.equal(await late.response(), undefined, 'closed');
+  const probe = new RawClient(healthPort);
+  probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+  assert.equal((await probe.response())?.status, 200);
+  await areServed();
+  for (const client of [...clients, late, probe]) client.destroy();
+  child.kill('SIGTERM');
+  assert.deepEqual(await exited, [0, null]);
 });
 
 soak(`${SIZE * 10} uploads broken off`, async (member, context) => {
