@@ -53,21 +53,24 @@ export async function prepare(port: number): Promise<void> {
   client.destroy();
 }
 
-/** Attacks for so long with so many connections. Throws when the client that goes on loses a request. */
+/**
+ * Attacks for so long with so many connections, again where an attack ends early because everybody
+ * was answered. Throws when the client that goes on loses a request.
+ */
 export async function underAttack(
   port: number,
   attack: Attack,
   connections: number,
   seconds: number,
 ): Promise<Outcome> {
-  const words = [...attack.flags, '-c', `${connections}`, '-r', `${connections / 2}`];
-  words.push('-l', `${seconds}`, '-u', `http://127.0.0.1:${port}/grid/rest/${attack.path}`);
-  const attacker = spawn('slowhttptest', words, { stdio: 'ignore' });
-  const ended = once(attacker, 'exit');
+  let isOver = false;
+  const ended = attackFor(port, attack, connections, seconds).finally(() => {
+    isOver = true;
+  });
   const client = new RawClient(port);
   const times: number[] = [];
   const value = Buffer.from('value');
-  while (attacker.exitCode === null) {
+  while (!isOver) {
     const started = performance.now();
     const isWrite = times.length % 2 === 0;
     const { status } = isWrite
@@ -86,4 +89,19 @@ export async function underAttack(
     p99Ms: percentile(times, 0.99),
     longestMs: times.at(-1) ?? Number.NaN,
   };
+}
+
+async function attackFor(
+  port: number,
+  attack: Attack,
+  connections: number,
+  seconds: number,
+): Promise<void> {
+  const words = [...attack.flags, '-c', `${connections}`, '-r', `${connections / 2}`];
+  words.push('-u', `http://127.0.0.1:${port}/grid/rest/${attack.path}`);
+  const end = performance.now() + seconds * 1000;
+  for (let restMs = end - performance.now(); restMs > 0; restMs = end - performance.now()) {
+    const flags = [...words, '-l', `${Math.ceil(restMs / 1000)}`];
+    await once(spawn('slowhttptest', flags, { stdio: 'ignore' }), 'exit');
+  }
 }
