@@ -15,7 +15,7 @@ test := node --import tsx --test
 specs = $(shell find spec -name '*.spec.ts' | sort)
 peers = $(shell find spec/peers -name '*.peers.ts' | sort)
 soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
-sources = $(shell find bin src -name '*.ts') package.json tsconfig.json
+sources = $(shell find bin src -name '*.ts') bundle.ts package.json tsconfig.json
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -62,7 +62,7 @@ node_modules/.installed: package.json package-lock.json
 
 dist/.built: node_modules/.installed $(sources)
 	rm -rf dist
-	$(bin)/tsc -p tsconfig.json
+	npm run --silent build
 	chmod +x dist/bin/gridnode.js
 	ln -sf ../../dist/bin/gridnode.js $(bin)/gridnode
 	touch $@
