@@ -1,10 +1,12 @@
-/** The client commands as the command line has them: `map`, `queue`, `cluster` and `health`. */
+/**
+ * The client commands as the command line has them: `map`, `queue`, `cluster` and `health`. What does
+ * them is loaded only when one was typed.
+ */
 import type { Command } from 'commander';
-import { UnreachableError } from '../client/member-client.ts';
-import { Client, type ClientOptions, type ValueOptions } from './client.ts';
+import type { Client, ClientOptions, ValueOptions } from './client.ts';
 import type { Streams } from './client-io.ts';
 import { CLUSTER_CALLS } from './cluster-calls.ts';
-import { EXIT_UNREACHABLE, EXIT_USAGE, type ExitCode } from './exit-code.ts';
+import type { ExitCode } from './exit-code.ts';
 
 /** Does a command and returns the exit code. */
 export type Work = () => Promise<ExitCode>;
@@ -16,7 +18,7 @@ export function addClientCommands(
   order: (work: Work) => void,
 ): void {
   const place = (options: ClientOptions, work: (client: Client) => Promise<ExitCode>) => {
-    order(() => reportingFailures(() => work(new Client(streams, options)), streams));
+    order(async () => (await import('./client.ts')).runClient(streams, options, work));
   };
 
   const map = program.command('map').description('Read and write entries of a member’s maps');
@@ -63,19 +65,6 @@ export function addClientCommands(
     (part: string | undefined, options: ClientOptions) =>
       place(options, (client) => client.health(part)),
   );
-}
-
-/** Does the work; a failure of its own kinds is printed, and the exit code says which it is. */
-export async function reportingFailures(work: Work, { stderr }: Streams): Promise<ExitCode> {
-  try {
-    return await work();
-  } catch (error) {
-    const isUnreachable = error instanceof UnreachableError;
-    const isUsage = error instanceof TypeError || error instanceof RangeError;
-    if (!isUnreachable && !isUsage) throw error;
-    stderr.write(`${error.message}\n`);
-    return isUnreachable ? EXIT_UNREACHABLE : EXIT_USAGE;
-  }
 }
 
 function add(parent: Command, words: string, about: string): Command {

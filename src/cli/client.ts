@@ -9,10 +9,17 @@ import {
   type Login,
   type MemberAnswer,
   type MemberLocation,
+  UnreachableError,
 } from '../client/member-client.ts';
 import { print, printLine, readInput, readPassword, readValue, type Streams } from './client-io.ts';
 import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
-import { EXIT_ABSENT, EXIT_CLEAN, EXIT_REFUSED, type ExitCode } from './exit-code.ts';
+import {
+  EXIT_ABSENT,
+  EXIT_CLEAN,
+  EXIT_REFUSED,
+  EXIT_UNREACHABLE,
+  type ExitCode,
+} from './exit-code.ts';
 
 const DEFAULT_PORT = ':5701';
 
@@ -30,6 +37,21 @@ export interface ClientOptions {
 export interface ValueOptions {
   readonly file?: string;
   readonly contentType?: string;
+}
+
+/** Does a command's work; where no member answers, that is printed. */
+export async function runClient(
+  streams: Streams,
+  options: ClientOptions,
+  work: (client: Client) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  try {
+    return await work(new Client(streams, options));
+  } catch (error) {
+    if (!(error instanceof UnreachableError)) throw error;
+    streams.stderr.write(`${error.message}\n`);
+    return EXIT_UNREACHABLE;
+  }
 }
 
 /**

@@ -9,10 +9,9 @@ import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { ConfigFault, type ConfigRequest, loadConfig, refusalText } from '../config/load.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
-import { addClientCommands, reportingFailures, type Work } from './client-commands.ts';
+import { addClientCommands, type Work } from './client-commands.ts';
 import type { Streams } from './client-io.ts';
 import { EXIT_CLEAN, EXIT_USAGE, type ExitCode } from './exit-code.ts';
-import { printPasswordHash } from './hash-password.ts';
 import { serve } from './serve.ts';
 import { StopEvents } from './stop-events.ts';
 
@@ -70,7 +69,7 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
     .command('hash-password')
     .description('Read a password and print what a configuration keeps in its place')
     .action(() => {
-      order = () => reportingFailures(() => printPasswordHash(streams), streams);
+      order = async () => (await import('./hash-password.ts')).printPasswordHash(streams);
     });
   addClientCommands(program, streams, (work) => {
     order = work;
