@@ -1,17 +1,16 @@
 /**
- * The configuration's sources as real processes: each above the one before it, what is told of each,
- * and what changes while a member runs.
+ * The configuration's sources as real processes: each above the one before it, and what is told of
+ * each.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { writeConfig } from '../config/documents.ts';
 import { tlsFile } from '../tls/identity.ts';
-import { run, start } from './gridnode-process.ts';
+import { run, serve } from './gridnode-process.ts';
 
 type Explained = Record<string, { value?: unknown; source: string; refused?: string }>;
 
@@ -19,29 +18,6 @@ async function explained(words: readonly string[], environment?: NodeJS.ProcessE
   const { code, output, errors } = await run(['config', '--json', ...words], environment);
   assert.equal(code, 0, errors);
   return { settings: JSON.parse(output) as Explained, warnings: errors };
-}
-
-interface Line {
-  readonly msg: string;
-  readonly level: string;
-  readonly [field: string]: unknown;
-}
-
-/** A member and its log, line by line. */
-async function serve(words: readonly string[]) {
-  const child = start(['serve', ...words]);
-  const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
-  const all = lines[Symbol.asyncIterator]();
-  const next = async (msg: string): Promise<Line> => {
-    for (;;) {
-      const { value, done } = await all.next();
-      if (done) throw new Error(`The log ended before "${msg}"`);
-      const line = JSON.parse(value) as Line;
-      if (line.msg === msg) return line;
-    }
-  };
-  const { port } = await next('listening');
-  return { child, next, base: `http://127.0.0.1:${port}/grid` };
 }
 
 const FILE = `
@@ -113,54 +89,21 @@ describe('gridnode serve with a file', () => {
     assert.equal(settings['instance-name']?.value, 'imported');
   });
 
-  it('takes over groups, REST and log level at SIGHUP, and names what it cannot', async () => {
-    const text = (groups: string, rest: string): string =>
-      `grid:\n  ${rest}\n  network:\n    port: 0\n    rest-api:\n      ${groups}\n`;
-    const on = 'enabled: true\n      endpoint-groups: {DATA: {enabled: true}}';
-    const path = writeConfig('reload.yaml', text('enabled: true', 'log-level: INFO'));
-    const { child, next, base } = await serve(['--config', path]);
-    try {
-      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 403);
-      writeFileSync(path, text(on, 'log-level: FINE\n  partition-count: 3'));
-      child.kill('SIGHUP');
-      const kept = await next('not changed: needs a restart');
-      assert.deepEqual(kept.settings, ['partition-count']);
-      const group = 'network.rest-api.endpoint-groups.{name}.enabled';
-      assert.deepEqual((await next('reloaded')).changed, ['log-level', group]);
-      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
-      assert.equal((await next('answered')).path, '/grid/rest/maps/m/k');
-      writeFileSync(path, text('enabeld: true', ''));
-      child.kill('SIGHUP');
-      const wrong = await next('not reloaded: the configuration is wrong');
-      assert.match(String(wrong.problems), /did you mean "enabled"/);
-      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
-      writeFileSync(path, text('enabled: false', 'log-level: INFO'));
-      child.kill('SIGHUP');
-      await next('reloaded');
-      assert.equal((await fetch(`${base}/health/live`)).status, 403);
-    } finally {
-      child.kill('SIGTERM');
-      await once(child, 'close');
-    }
-  });
-
   it('passes over a port that is taken, but not one that was typed', async () => {
     const other = createServer().listen(0, '0.0.0.0');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
     const text = `grid: {network: {port: {port: ${port}, port-count: 50}}}`;
     const file = writeConfig('port.yaml', text);
-    const { child, base } = await serve(['--config', file]);
+    const { stop, port: taken } = await serve(['--config', file]);
     try {
-      const taken = Number(/:(\d+)\//.exec(base)?.[1]);
-      assert.ok(taken > port && taken < port + 50, base);
+      assert.ok(taken > port && taken < port + 50, String(taken));
       const typed = await run(['serve', '--port', String(port), '--config', file]);
       assert.equal(typed.code, 3);
       assert.match(typed.output, new RegExp(`Cannot listen on 0.0.0.0:${port}: already in use`));
     } finally {
       other.close();
-      child.kill('SIGTERM');
-      await once(child, 'close');
+      await stop();
     }
   });
 
@@ -169,12 +112,9 @@ describe('gridnode serve with a file', () => {
     const ssl = `ssl: {enabled: true, properties: ${JSON.stringify(properties)}}`;
     const network = `network: {port: {port: 0}, rest-api: {enabled: true}, ${ssl}}`;
     const file = writeConfig('tls.yaml', `grid: {${network}}`);
-    const { child, next, base } = await serve(['--config', file, '--host', '127.0.0.1']);
+    const { child, next, stop, port } = await serve(['--config', file, '--host', '127.0.0.1']);
     try {
-      const socket = connect({
-        port: Number(/:(\d+)\//.exec(base)?.[1]),
-        rejectUnauthorized: false,
-      });
+      const socket = connect({ port, rejectUnauthorized: false });
       await once(socket, 'secureConnect');
       assert.equal(socket.getPeerCertificate().subject.CN, 'localhost');
       socket.write('GET /grid/health/live HTTP/1.0\r\n\r\n');
@@ -186,8 +126,7 @@ describe('gridnode serve with a file', () => {
       const keyStore = JSON.stringify(properties.keyStore);
       await next(`not reloaded: Cannot use ${keyStore} for TLS: not its password`);
     } finally {
-      child.kill('SIGTERM');
-      await once(child, 'close');
+      await stop();
     }
   });
 

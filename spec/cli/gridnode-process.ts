@@ -1,6 +1,7 @@
 /** The program as a process of its own, for what only a process shows. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { programWords } from '../../bench/load/program.ts';
 
 export interface Ended {
@@ -30,4 +31,33 @@ export async function run(
   });
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, output, errors };
+}
+
+export interface LogLine {
+  readonly msg: string;
+  readonly level: string;
+  readonly [field: string]: unknown;
+}
+
+/** Starts a member and waits until it serves; its log can be read line by line. */
+export async function serve(words: readonly string[]) {
+  const child = start(['serve', ...words]);
+  const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
+  const all = lines[Symbol.asyncIterator]();
+  /** The next line that says this, those before it left out. */
+  const next = async (msg: string): Promise<LogLine> => {
+    for (;;) {
+      const { value, done } = await all.next();
+      if (done) throw new Error(`The log ended before "${msg}"`);
+      const line = JSON.parse(value) as LogLine;
+      if (line.msg === msg) return line;
+    }
+  };
+  const stop = async (): Promise<void> => {
+    if (child.exitCode !== null) return;
+    child.kill('SIGTERM');
+    await once(child, 'close');
+  };
+  const port = Number((await next('listening')).port);
+  return { child, next, stop, port, base: `http://127.0.0.1:${port}/grid` };
 }

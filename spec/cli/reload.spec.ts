@@ -1,0 +1,120 @@
+/** What a member takes over at SIGHUP, each as a real process. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { writeConfig } from '../config/documents.ts';
+import { RawClient, requestBytes } from '../integration/client.ts';
+import { tlsClient, tlsFile } from '../tls/identity.ts';
+import { serve } from './gridnode-process.ts';
+
+const GROUP = 'network.rest-api.endpoint-groups.{name}.enabled';
+
+describe('gridnode serve at SIGHUP', () => {
+  it('takes over groups, REST and log level, and names what it cannot', async () => {
+    const text = (groups: string, rest: string): string =>
+      `grid:\n  ${rest}\n  network:\n    port: 0\n    rest-api:\n      ${groups}\n`;
+    const on = 'enabled: true\n      endpoint-groups: {DATA: {enabled: true}}';
+    const path = writeConfig('reload.yaml', text('enabled: true', 'log-level: INFO'));
+    const { child, next, stop, base } = await serve(['--config', path]);
+    try {
+      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 403);
+      writeFileSync(path, text(on, 'log-level: FINE\n  partition-count: 3'));
+      child.kill('SIGHUP');
+      const kept = await next('not changed: needs a restart');
+      assert.deepEqual(kept.settings, ['partition-count']);
+      assert.deepEqual((await next('reloaded')).changed, ['log-level', GROUP]);
+      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
+      assert.equal((await next('answered')).path, '/grid/rest/maps/m/k');
+      writeFileSync(path, text('enabeld: true', ''));
+      child.kill('SIGHUP');
+      const wrong = await next('not reloaded: the configuration is wrong');
+      assert.match(String(wrong.problems), /did you mean "enabled"/);
+      assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
+      writeFileSync(path, text('enabled: false', 'log-level: INFO'));
+      child.kill('SIGHUP');
+      await next('reloaded');
+      assert.equal((await fetch(`${base}/health/live`)).status, 403);
+    } finally {
+      await stop();
+    }
+  });
+
+  it('takes over whose client certificates are let in, for earlier TLS sessions, too', async () => {
+    const text = (authority: string): string => {
+      const properties = JSON.stringify({
+        keyCertChainFile: tlsFile('server.pem'),
+        keyFile: tlsFile('server-key.pem'),
+        trustCertCollectionFile: tlsFile(authority),
+        mutualAuthentication: 'REQUIRED',
+      });
+      const ssl = `ssl: {enabled: true, properties: ${properties}}`;
+      return `grid: {network: {port: 0, rest-api: {enabled: true}, ${ssl}}}`;
+    };
+    const path = writeConfig('client-ca.yaml', text('authority.pem'));
+    const { child, next, stop, port } = await serve(['--config', path]);
+    const isLetIn = async (name: 'client' | 'impostor', session?: Buffer): Promise<boolean> => {
+      const client = new RawClient(tlsClient(port, name, session && { session }));
+      client.send(requestBytes('GET', 'instance'));
+      const response = await client.response();
+      client.destroy();
+      return response?.status === 200;
+    };
+    try {
+      const socket = tlsClient(port, 'client');
+      const sessions: Buffer[] = [];
+      socket.on('session', (session) => sessions.push(session));
+      const earlier = new RawClient(socket);
+      assert.equal((await earlier.request('GET', 'instance')).status, 200);
+      assert.equal(await isLetIn('client', sessions[0]), true);
+      assert.equal(await isLetIn('impostor'), false);
+      writeFileSync(path, text('stranger.pem'));
+      child.kill('SIGHUP');
+      const { changed } = await next('reloaded');
+      assert.deepEqual(changed, ['network.ssl.properties.trustCertCollectionFile']);
+      assert.equal(await isLetIn('impostor'), true);
+      assert.equal(await isLetIn('client'), false);
+      assert.ok(sessions[0]);
+      assert.equal(await isLetIn('client', sessions[0]), false);
+      earlier.destroy();
+    } finally {
+      await stop();
+    }
+  });
+
+  it('takes over users, passwords and permissions; everybody logs in again', async () => {
+    const text = (users: string, actions: string): string => `
+grid:
+  network: {port: 0, rest-api: {enabled: true, authentication: basic, endpoint-groups: {DATA: {enabled: true}}}}
+  security:
+    enabled: true
+    realms: [{name: staff, authentication: {simple: {users: [${users}]}}}]
+    member-authentication: {realm: staff}
+    client-permissions: {map: [{name: '*', principal: '*', actions: [${actions}]}]}
+`;
+    const path = writeConfig('users.yaml', text('{username: ann, password: one}', 'all'));
+    const { child, next, stop, base } = await serve(['--config', path]);
+    const status = async (login: string, method = 'GET'): Promise<number> => {
+      const headers = { Authorization: `Basic ${Buffer.from(login).toString('base64')}` };
+      return (await fetch(`${base}/rest/maps/m/k`, { method, headers })).status;
+    };
+    try {
+      assert.deepEqual(
+        [await status('ann:one'), await status('ann:one', 'PUT'), await status('bob:b')],
+        [204, 200, 401],
+      );
+      writeFileSync(
+        path,
+        text('{username: ann, password: two}, {username: bob, password: b}', 'read'),
+      );
+      child.kill('SIGHUP');
+      await next('reloaded');
+      assert.deepEqual(
+        [await status('ann:one'), await status('ann:two'), await status('bob:b')],
+        [401, 200, 200],
+      );
+      assert.equal(await status('ann:two', 'PUT'), 403);
+    } finally {
+      await stop();
+    }
+  });
+});
