@@ -119,6 +119,33 @@ test('Reloader adds maps, queues, groups and users, and ignores what is there al
   assert.deepEqual(taken.at(-1)?.queueMaxSizes, config?.queueMaxSizes);
 });
 
+test('Reloader adds to what a reload has taken over', async () => {
+  const users = (names: readonly string[]) =>
+    names.map((name) => ({ name, password: 'x', roles: [] }));
+  const config = resolveConfig([
+    { key: 'endpointGroups', name: 'DATA', text: 'false', source: FILE },
+  ]);
+  const security = { ...config.security, realms: new Map([['r', users(['bob'])]]) };
+  const { it, taken } = reloader(async () => loaded({ config: { ...config, security } }));
+  await it.add(TEXT, () => {});
+  assert.deepEqual((await it.reload()).taken, [
+    'network.rest-api.endpoint-groups.{name}.enabled',
+    'security.realms',
+  ]);
+  await it.add(TEXT.replace('ann', 'eve'), () => {});
+  assert.deepEqual(taken.at(-1)?.security.realms.get('r'), users(['bob', 'eve']));
+  assert.equal(taken.at(-1)?.endpointGroups.get('DATA'), false);
+});
+
+test('Reloader turns security neither on nor off, and says so', async () => {
+  const config = resolveConfig([]);
+  const security = { ...config.security, isEnabled: true, realms: new Map([['r', []]]) };
+  const { it, taken } = reloader(async () => loaded({ config: { ...config, security } }));
+  const outcome = { taken: [], kept: ['security.enabled'], faults: [] };
+  assert.deepEqual([await it.reload(), await it.reload()], [outcome, outcome]);
+  assert.deepEqual(taken.at(-1)?.security, config.security);
+});
+
 for (const [name, text, fault] of [
   ['YAML that is none', 'grid: [', /configuration:1:\d+/],
   ['XML that is none', '<grid><map', /configuration:1:\d+/],

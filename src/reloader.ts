@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { GridError } from './base/errors.ts';
 import { type Config, rowOf } from './config/config.ts';
 import { ConfigFault, type LoadedConfig, refusalText } from './config/load.ts';
+import { SECURITY_PATHS, type SecurityConfig } from './config/security.ts';
 import { SETTINGS, type SettingKey } from './config/settings.ts';
 import { addConfigText, type ConfigUpdate } from './config/update.ts';
 import type { Log } from './telemetry/log.ts';
@@ -68,11 +69,14 @@ export class Reloader {
 
   async #reload(): Promise<ReloadOutcome> {
     try {
-      const { config, warnings, refused } = await this.#load();
+      const { config: loaded, warnings, refused } = await this.#load();
       if (refused.length > 0) throw new ConfigFault(refused.map(refusalText));
+      // Security cannot be turned on or off: its users would log in nowhere, or everybody in vain.
+      const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
+      const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
       await this.#apply(config);
       for (const warning of warnings) this.#log.warn(warning);
-      return this.#report(config);
+      return this.#report(config, isSwitched);
     } catch (error) {
       return { taken: [], kept: [], faults: this.#complain(error) };
     }
@@ -92,8 +96,9 @@ export class Reloader {
   }
 
   /** Says what has changed, and what would have. */
-  #report(config: Config): ReloadOutcome {
+  #report(config: Config, isSecuritySwitched: boolean): ReloadOutcome {
     const before = this.#config;
+    const { security } = config;
     const changed = (Object.keys(SETTINGS) as SettingKey[]).filter(
       (key) => !isDeepStrictEqual(config[key], before[key]),
     );
@@ -103,14 +108,25 @@ export class Reloader {
       (config[key] === undefined) === (before[key] === undefined);
     const taken = changed.filter(isTaken);
     const kept = changed.filter((key) => !isTaken(key));
-    this.#config = { ...before, ...Object.fromEntries(taken.map((key) => [key, config[key]])) };
-    const outcome = { taken: taken.map(nameOf), kept: kept.map(nameOf), faults: [] };
+    const takenValues = Object.fromEntries(taken.map((key) => [key, config[key]]));
+    this.#config = { ...before, ...takenValues, security, sources: config.sources };
+    const outcome = {
+      taken: [...taken.map(nameOf), ...changedPaths(before.security, security)],
+      kept: [...kept.map(nameOf), ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : [])],
+      faults: [],
+    };
     if (kept.length > 0) {
       this.#log.warn({ settings: outcome.kept }, 'not changed: needs a restart');
     }
     this.#log.info({ changed: outcome.taken }, 'reloaded');
     return outcome;
   }
+}
+
+function changedPaths(before: SecurityConfig, after: SecurityConfig): string[] {
+  return (Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[])
+    .filter((part) => !isDeepStrictEqual(before[part], after[part]))
+    .map((part) => SECURITY_PATHS[part]);
 }
 
 function nameOf(key: SettingKey): string {

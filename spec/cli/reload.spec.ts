@@ -107,12 +107,19 @@ grid:
         text('{username: ann, password: two}, {username: bob, password: b}', 'read'),
       );
       child.kill('SIGHUP');
-      await next('reloaded');
+      assert.deepEqual((await next('reloaded')).changed, [
+        'security.realms',
+        'security.client-permissions',
+      ]);
       assert.deepEqual(
         [await status('ann:one'), await status('ann:two'), await status('bob:b')],
         [401, 200, 200],
       );
       assert.equal(await status('ann:two', 'PUT'), 403);
+      writeFileSync(path, 'grid: {network: {port: 0, rest-api: {enabled: true}}}');
+      child.kill('SIGHUP');
+      const { settings } = await next('not changed: needs a restart');
+      assert.deepEqual(settings, ['network.rest-api.authentication', 'security.enabled']);
     } finally {
       await stop();
     }

@@ -51,6 +51,16 @@ export const NO_SECURITY: SecurityConfig = {
   prefersGrant: false,
 };
 
+/** Where each part of it stands in a file. */
+export const SECURITY_PATHS: Readonly<Record<keyof SecurityConfig, string>> = {
+  isEnabled: 'security.enabled',
+  realms: 'security.realms',
+  memberRealm: 'security.member-authentication.realm',
+  clientRealm: 'security.client-authentication.realm',
+  permissions: 'security.client-permissions',
+  prefersGrant: 'security.client-permissions.priority-grant',
+};
+
 export interface SecurityReading {
   readonly security: SecurityConfig;
   /** The statements that have been understood. */
