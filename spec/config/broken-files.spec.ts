@@ -92,6 +92,7 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     '1:22',
     /"attribute auto-increment"\?/,
   ],
+  ['an import.xml', '<grid><import\n resorce="a"/></grid>', '2:2', /"attribute resource"\?/],
   [
     'a wrong type.xml',
     '<grid>\n<network><port auto-increment="maybe"/></network></grid>',

@@ -58,6 +58,9 @@ export function xmlOf(root: string, steps: readonly string[], value: string): St
   const close: string[] = [];
   let line = 0;
   for (const step of steps) {
+    if (step.startsWith('@') && open.length === 0) {
+      return { text: `<${root}\n ${step.slice(1)}="${value}"/>\n`, line: 2 };
+    }
     if (step.startsWith('@')) {
       open[open.length - 1] = `${open.at(-1)?.slice(0, -1)}\n ${step.slice(1)}="${value}">`;
       line = open.join('\n').split('\n').length + 1;

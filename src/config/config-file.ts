@@ -106,12 +106,21 @@ class FileReader {
     if (within.length === 1) this.rootName = root.name;
     const entries: DocumentEntry[] = [];
     for (const entry of root.node.entries) {
-      if (entry.name !== 'import') entries.push(entry);
-      else for (const node of importsOf(entry.node)) await this.#import(node, within);
+      if (entry.name !== 'import') {
+        entries.push(entry);
+        continue;
+      }
+      if (entry.node.entries.length > 0) this.#check(entry, form);
+      for (const node of importsOf(entry.node)) await this.#import(node, within);
     }
-    // The original gives a root of XML an id.
-    const node = { ...root.node, entries: entries.filter(({ name }) => name !== '@id') };
-    this.#reader.read(node, this.#knownOf(form));
+    this.#reader.read({ ...root.node, entries }, this.#knownOf(form));
+  }
+
+  /** Tells what is wrong with names in an entry that is read here. */
+  #check(entry: DocumentEntry, form: Form): void {
+    const reader = new StatementReader();
+    reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form));
+    this.problems.push(...reader.problems);
   }
 
   #checkRoot({ name, at }: DocumentEntry): boolean {

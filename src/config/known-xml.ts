@@ -3,7 +3,7 @@
  * known-settings.ts reads; its shapes are in known-xml-shapes.ts. As known-yaml.ts, names and types.
  */
 export const KNOWN_XML = `
-*: cluster-name=s license-key=s instance-name=s
+*: @id=s cluster-name=s license-key=s instance-name=s
 import=a: @resource=s
 config-replacers: @fail-if-value-missing=b
  replacer: &replacer
