@@ -110,17 +110,18 @@ class FileReader {
         entries.push(entry);
         continue;
       }
-      if (entry.node.entries.length > 0) this.#check(entry, form);
+      if (entry.node.entries.length > 0 && !this.#check(entry, form)) continue;
       for (const node of importsOf(entry.node)) await this.#import(node, within);
     }
     this.#reader.read({ ...root.node, entries }, this.#knownOf(form));
   }
 
-  /** Tells what is wrong with names in an entry that is read here. */
-  #check(entry: DocumentEntry, form: Form): void {
+  /** Whether the names in an entry that is read here are known ones. */
+  #check(entry: DocumentEntry, form: Form): boolean {
     const reader = new StatementReader();
     reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form));
     this.problems.push(...reader.problems);
+    return reader.problems.length === 0;
   }
 
   #checkRoot({ name, at }: DocumentEntry): boolean {
