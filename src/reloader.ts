@@ -115,7 +115,7 @@ export class Reloader {
       kept: [...kept.map(nameOf), ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : [])],
       faults: [],
     };
-    if (kept.length > 0) {
+    if (outcome.kept.length > 0) {
       this.#log.warn({ settings: outcome.kept }, 'not changed: needs a restart');
     }
     this.#log.info({ changed: outcome.taken }, 'reloaded');
