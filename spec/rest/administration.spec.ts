@@ -2,15 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import type { HttpLimits } from '../../src/http/limits.ts';
 import type { RestServices } from '../../src/rest/services.ts';
+import { Authenticator } from '../../src/security/authenticator.ts';
+import { hashPassword } from '../../src/security/password.ts';
+import { FakeClock } from '../fake-clock.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { createTestServer } from '../http/test-server.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
-function member(services: Partial<RestServices> = {}) {
-  const server = createTestServer({}, { services });
+function member(services: Partial<RestServices> = {}, limits: Partial<HttpLimits> = {}) {
+  const server = createTestServer(limits, { services });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const open = (request: string) => {
     const socket = new FakeSocket();
@@ -289,4 +293,82 @@ test('the member list is 400 while TCP-IP join is not enabled', async () => {
   const refused = fail('TCP-IP join mechanism is not enabled in the cluster.');
   assert.equal(await ask('GET', 'rest/config/tcp-ip/member-list'), `400 ${refused}`);
   assert.equal(await ask('POST', 'rest/config/tcp-ip/member-list', 'dev&&a'), `400 ${refused}`);
+});
+
+test('an administrative call decodes no more than the credentials before they are right', async () => {
+  const { ask, audited } = member();
+  const path = `${MANAGEMENT}/changeState`;
+  assert.equal(await ask('POST', path, 'nobody&x&%zz'), `403 ${fail('unauthenticated')}`);
+  const bad = fail('Cannot read parameter 3: a bad escape');
+  assert.equal(await ask('POST', path, 'dev&x&%zz'), `400 ${bad}`);
+  assert.equal(audited.length, 2);
+});
+
+test('a user or password may be 4,096 bytes as it is sent, and no more', async () => {
+  const { ask } = member(undefined, { bodyBytesMax: 10_000 });
+  const path = `${MANAGEMENT}/state`;
+  const sent = (bytes: number) => ask('POST', path, `dev&${'x'.repeat(bytes)}`);
+  assert.equal(await sent(4096), '200 {"status":"success","state":"active"}');
+  const long = fail('Cannot read parameter 2: longer than 4096 bytes');
+  assert.equal(await sent(4097), `400 ${long}`);
+  const user = await ask('POST', path, `${'x'.repeat(4097)}&`);
+  assert.equal(user, `400 ${fail('Cannot read parameter 1: longer than 4096 bytes')}`);
+});
+
+test('what means nothing is repeated up to 128 bytes of it', async () => {
+  const { ask } = member();
+  const state = await ask('POST', `${MANAGEMENT}/changeState`, `dev&&${'x'.repeat(900)}`);
+  assert.match(state, /^400 .*\\"x{128}\\"/);
+  const answer = await ask('POST', `${MANAGEMENT}/version`, `dev&&${'1'.repeat(900)}`);
+  assert.match(answer, /^400 .*\\"1{128}\\"/);
+});
+
+test('a call whose client goes away before the answer is done and in the audit log', async () => {
+  const password = await hashPassword(Buffer.from('a&ü'));
+  const credentials = new Authenticator([{ name: 'ann', password }], new FakeClock());
+  const { ask, open, audited, failures } = member({ credentials });
+  for (const body of ['ann&a%26%C3%BC&frozen', 'ann&wrong&passive']) {
+    const length = `Content-Length: ${body.length}`;
+    const path = `/grid/${MANAGEMENT}/changeState`;
+    open(`POST ${path} HTTP/1.1\r\nHost: h\r\n${length}\r\n\r\n${body}`).destroy();
+  }
+  while (audited.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(audited.map(({ user, status }) => `${user} ${status}`).sort(), [
+    'ann 200',
+    'ann 403',
+  ]);
+  assert.equal(await ask('GET', 'health/cluster-state'), '200 "FROZEN"');
+  assert.deepEqual(failures, []);
+});
+
+test('a call that fails by a fault of ours is 500 and in the audit log', async () => {
+  const fault = new Error('a fault');
+  const credentials = { check: () => Promise.reject(fault) };
+  const { ask, audited, failures } = member({ credentials });
+  assert.equal(await ask('POST', `${MANAGEMENT}/state`, 'dev&'), '500');
+  assert.deepEqual(
+    audited.map(({ user, status }) => `${user} ${status}`),
+    ['dev 500'],
+  );
+  assert.deepEqual(failures, [fault]);
+});
+
+test('a password with any characters is right when each is written as a form value', async () => {
+  const password = 'a&b=c+d%e ü\u{1f511}\n\0';
+  const credentials = new Authenticator([{ name: 'änn', password }], new FakeClock());
+  const { ask, audited } = member({ credentials });
+  const path = `${MANAGEMENT}/state`;
+  const [user, right] = ['änn', password].map(encodeURIComponent);
+  assert.match(await ask('POST', path, `${user}&${right}`), /^200/);
+  assert.match(await ask('POST', path, `${user}&${right?.replaceAll('%20', '+')}`), /^200/);
+  assert.match(await ask('POST', path, `änn&${right}`), /^200/);
+  for (const wrong of [
+    right?.toLowerCase().replace('a%26', 'A%26'),
+    `${right}%00`,
+    right?.replace('%2B', '+'),
+  ]) {
+    assert.match(await ask('POST', path, `${user}&${wrong}`), /^403/);
+  }
+  assert.deepEqual([...new Set(audited.map((entry) => entry.user))], ['änn']);
+  assert.ok(!JSON.stringify(audited).includes('a&b'));
 });

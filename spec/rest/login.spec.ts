@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import { DIALECTS, type Dialect } from '../../src/rest/dialect.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import { hashPassword } from '../../src/security/password.ts';
@@ -18,6 +19,7 @@ interface Options {
   readonly coversHealth?: boolean;
   readonly permissions?: readonly Permission[];
   readonly prefersGrant?: boolean;
+  readonly dialect?: Dialect;
 }
 
 function member({
@@ -25,6 +27,7 @@ function member({
   coversHealth = false,
   permissions,
   prefersGrant = false,
+  dialect = DIALECTS.none,
 }: Options = {}) {
   const clock = new FakeClock();
   const rules = {
@@ -35,25 +38,27 @@ function member({
     coversHealth,
   };
   const access = new AccessControl(rules);
-  const server = createTestServer({}, { services: { access } });
+  const server = createTestServer({}, { services: { access }, dialect });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  const requestOf = (method: string, path: string, login?: string, body = '') => {
+    const field = login === undefined ? '' : `Authorization: ${basic(login)}\r\n`;
+    const line = `${method} /${dialect.pathSegment}/${path} HTTP/1.1`;
+    return `${line}\r\nHost: h\r\n${field}Content-Length: ${body.length}\r\n\r\n${body}`;
+  };
   const connect = () => {
     const socket = new FakeSocket();
     server.connect(socket);
     /** Sends a request with these credentials and reads its answer. */
     return async (method: string, path: string, login?: string, body = '') => {
       socket.sent.length = 0;
-      const field = login === undefined ? '' : `Authorization: ${basic(login)}\r\n`;
-      const length = `Content-Length: ${body.length}`;
-      socket.receive(
-        `${method} /grid/${path} HTTP/1.1\r\nHost: h\r\n${field}${length}\r\n\r\n${body}`,
-      );
+      socket.receive(requestOf(method, path, login, body));
       while (socket.text === '') await new Promise((resolve) => setTimeout(resolve, 1));
       const [response] = readResponses(socket.text, [method === 'HEAD']);
       return { ...response, text: `${response?.status} ${response?.body}`.trim() };
     };
   };
-  return { ...server, clock, access, rules, connect, ask: connect() };
+  const { connect: open } = server;
+  return { ...server, clock, access, rules, requestOf, open, connect, ask: connect() };
 }
 
 function basic(login: string): string {
@@ -225,3 +230,81 @@ for (const prefersGrant of [false, true]) {
     assert.equal((await ask('GET', 'rest/maps/other/k', ANN)).status, 204);
   });
 }
+
+test('the audit log names who was refused, not who tried before on the same connection', async () => {
+  const { ask, open, audited, requestOf } = member({
+    permissions: [permission('map', 'open', 'ann', ['all'])],
+  });
+  assert.equal((await ask('GET', 'rest/maps/open/k', ANN)).status, 204);
+  assert.equal((await ask('GET', 'rest/maps/open/k', 'bob:wrong')).status, 401);
+  assert.equal((await ask('GET', 'rest/maps/shut/k', ANN)).status, 403);
+  const socket = new FakeSocket();
+  open(socket);
+  const broken = requestOf('GET', 'rest/maps/open/k', ANN).replace(/Basic .*/, 'Basic ???');
+  socket.receive(requestOf('GET', 'rest/maps/open/k', ANN) + broken);
+  assert.deepEqual(
+    audited.map(({ user, status }) => `${user} ${status}`),
+    ['ann 200', 'bob 401', 'ann 403', 'ann 200', 'undefined 401'],
+  );
+});
+
+test('a login judged by rules that have changed meanwhile is judged again', async () => {
+  const hash = await hashPassword(Buffer.from('sésame:1'));
+  const { ask, access, rules, clock } = member({ password: hash });
+  const underWay = ask('GET', 'rest/maps/m/k', ANN);
+  const authenticator = new Authenticator([{ name: 'ann', password: 'other' }], clock);
+  access.replaceRules({ ...rules, authenticator });
+  assert.equal((await underWay).status, 401);
+  assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 401);
+});
+
+test('a login whose client goes away is in the audit log, and its request is not done', async () => {
+  const hash = await hashPassword(Buffer.from('sésame:1'));
+  const { ask, open, audited, failures, requestOf } = member({ password: hash });
+  for (const login of [ANN, 'ann:wrong']) {
+    const socket = new FakeSocket();
+    open(socket);
+    socket.receive(requestOf('POST', 'rest/maps/m/k', login, 'v'));
+    socket.destroy();
+  }
+  while (audited.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(
+    audited.map(({ user, action, status }) => `${user} ${action} ${status}`).sort(),
+    ['ann POST /grid/rest/maps/m/k 401', 'ann log in 200'],
+  );
+  assert.equal((await ask('GET', 'rest/maps/m/k', ANN)).status, 204);
+  assert.deepEqual(failures, []);
+});
+
+test('the audit log holds no item of a queue, also where the path carries it', async () => {
+  const { ask, audited } = member({ dialect: DIALECTS.hazelcast });
+  assert.equal((await ask('POST', 'rest/queues/q/item', 'ann:wrong')).status, 401);
+  assert.equal(audited[0]?.action, 'POST /hazelcast/rest/queues/q');
+});
+
+test('a permission is asked for whatever the form of the URL', async () => {
+  const { ask } = member({ permissions: [permission('map', 'open', 'ann', ['all'])] });
+  for (const [method, path, status] of [
+    ['GET', 'rest/maps/sh%75t/k', 403],
+    ['GET', 'rest/m%61ps/shut/k', 403],
+    ['GET', '%72est/maps/shut/k/', 403],
+    ['GET', 'rest/maps/shut/k?open', 403],
+    ['GET', 'rest/maps/shut//k', 403],
+    ['HEAD', 'rest/maps/shut/k', 403],
+    ['PUT', 'rest/maps/shut/k', 403],
+    ['DELETE', 'rest/maps/shut', 403],
+    ['GET', 'rest/maps/open%2F../shut', 403],
+    ['GET', 'rest/maps/open/../shut/k', 204],
+    ['GET', 'rest/maps/op%65n/k', 204],
+    ['GET', 'rest/maps//open/k', 400],
+    ['GET', 'rest//maps/shut/k', 404],
+    ['GET', 'rest%2Fmaps/shut/k', 404],
+    ['GET', 'REST/maps/shut/k', 404],
+    ['DELETE', 'rest/queues/q/0/', 403],
+    ['DELETE', 'rest/queues/q/0?x', 403],
+    ['GET', 'rest/queues/q/size', 403],
+    ['OPTIONS', 'rest/maps/shut/k', 204],
+  ] as const) {
+    assert.equal((await ask(method, path, ANN)).status, status, `${method} ${path}`);
+  }
+});

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
+import { isHashed, parsePassword } from '../../src/base/stored-password.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import type { Verdict } from '../../src/security/credentials.ts';
-import { hashPassword } from '../../src/security/password.ts';
+import { hashPassword, unmatchedHash } from '../../src/security/password.ts';
 import { FakeClock } from '../fake-clock.ts';
 
 let hash = '';
@@ -116,4 +117,34 @@ test('Authenticator keeps a bounded number of failed attempts', () => {
 
 test('Authenticator refuses a password hash that is none', () => {
   assert.throws(() => realm('scrypt$1'), RangeError);
+});
+
+/** A password hashed at little cost, so that tests can compute many. */
+const CHEAP = `scrypt$1024$1$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+test('Authenticator gives unknown users the kinds of password that known ones have', () => {
+  const users = Array.from({ length: 8 }, (_, index) => ({
+    name: `user${index}`,
+    password: index % 2 === 0 ? CHEAP : 'plain',
+  }));
+  const authenticator = new Authenticator(users, new FakeClock());
+  /** Whether it is computed on another thread, as hashes are. */
+  const isComputed = (name: string, address: string) => {
+    const credentials = { user: Buffer.from(name), password: Buffer.from('wrong') };
+    const verdict = authenticator.check({ ...credentials, address, isCountedByUser: false });
+    return verdict instanceof Promise;
+  };
+  const names = Array.from({ length: 40 }, (_, index) => `nobody${index}`);
+  const first = names.map((name) => isComputed(name, `first ${name}`));
+  const again = names.map((name) => isComputed(name, `again ${name}`));
+  assert.deepEqual(again, first, 'the same for the same name');
+  assert.deepEqual(new Set(first), new Set([true, false]));
+});
+
+test('unmatchedHash is as costly as the hash that it stands beside, and none that is known', () => {
+  const known = parsePassword('scrypt$4096$4$2$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAA');
+  assert.ok(isHashed(known));
+  const { N, r, p, salt, hash } = unmatchedHash(known);
+  assert.deepEqual([N, r, p, salt.length, hash.length], [4096, 4, 2, 8, 20]);
+  assert.notDeepEqual(hash, unmatchedHash(known).hash);
 });

@@ -63,6 +63,8 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
   hasInputEnded = false;
+  /** Asked for at the beginning: a client that has gone has none. */
+  readonly peerAddress: string;
   /** Whether the connection ends as soon as no request is under way. */
   #isDrained = false;
   /** Whether `100 Continue` is on its way. */
@@ -78,6 +80,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
       this.#socketOnRead(bytes, length);
     });
     this.#socket = socket;
+    this.peerAddress = socket.remoteAddress ?? '';
     this.#parser = new RequestParser(server.limits, server.inFlight);
     this.#outbox = new Outbox(socket, server, () => this.release());
     this.#exchange = new Exchange(this.#parser.request, this.#outbox, server.arena, this);
@@ -92,10 +95,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
 
   get mayWait(): boolean {
     return !this.hasInputEnded && !this.#server.isDraining;
-  }
-
-  get peerAddress(): string {
-    return this.#socket.remoteAddress ?? '';
   }
 
   /** Sends what may leave by now; goes on where answers stood in the way. */

@@ -18,7 +18,7 @@ export interface ExchangeOwner {
   readonly mayWait: boolean;
   /** Whether the client has sent all that it will send. */
   readonly hasInputEnded: boolean;
-  /** The client's address; empty once it has gone. */
+  /** The client's address; empty where it had gone at once. */
   readonly peerAddress: string;
   /** Whether the answer that is about to be written is the connection's last. */
   decideLast(): boolean;
@@ -51,7 +51,7 @@ export class Exchange {
     return this.#owner.hasInputEnded;
   }
 
-  /** The client's address; empty once it has gone. */
+  /** The client's address; empty where it had gone at once. */
   get peerAddress(): string {
     return this.#owner.peerAddress;
   }

@@ -18,17 +18,17 @@ export function state(call: AdministrativeCall): void {
 /** In any case; IN_TRANSITION is the member's own. */
 export function changeState(call: AdministrativeCall): void {
   const { cluster, dialect } = call.handler.services;
-  const name = call.argument.toString().toUpperCase();
+  const name = call.word.toUpperCase();
   const wanted = CLUSTER_STATES.find((each) => each === name);
   if (wanted === undefined) {
     const states = CLUSTER_STATES.join(', ').toLowerCase();
-    const seen = JSON.stringify(call.argument.toString());
+    const seen = JSON.stringify(call.word);
     return call.fail(
       dialect.badValueStatus,
       `Cannot change to state ${seen}: not one of ${states}`,
     );
   }
-  call.handler.await(
+  call.await(
     cluster.changeState(wanted).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal === undefined) call.succeed({ state: wanted.toLowerCase() });
@@ -45,7 +45,7 @@ export function version(handler: RestHandler): void {
 /** `major.minor`, each up to 127; a patch and a qualifier may follow and say nothing. */
 export function changeVersion(call: AdministrativeCall): void {
   const { cluster, dialect } = call.handler.services;
-  const seen = call.argument.toString();
+  const seen = call.word;
   const [, major, minor] = /^(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:-[\w.-]+)?$/.exec(seen) ?? [];
   const wanted = `${Number(major)}.${Number(minor)}`;
   const isVersion = Number(major) <= VERSION_PART_MAX && Number(minor) <= VERSION_PART_MAX;
@@ -53,7 +53,7 @@ export function changeVersion(call: AdministrativeCall): void {
     const message = `Cannot change to version ${JSON.stringify(seen)}: not a cluster version`;
     return call.fail(dialect.badValueStatus, message);
   }
-  call.handler.await(
+  call.await(
     cluster.changeVersion(wanted).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal === undefined) call.succeed({ version: wanted });
@@ -83,7 +83,7 @@ export function logLevel(handler: RestHandler): void {
 
 export function changeLogLevel(call: AdministrativeCall): void {
   const { dialect, logLevel } = call.handler.services;
-  const seen = call.argument.toString();
+  const seen = call.word;
   const level = LOG_LEVEL_NAMES.find((name) => name === seen.toUpperCase());
   if (level === undefined) {
     const known = LOG_LEVEL_NAMES.join(', ');

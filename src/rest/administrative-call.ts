@@ -1,13 +1,18 @@
 /**
  * An administrative request: parameters in the body as `p1&p2&…`, each written as a form value, the
  * first two its credentials. Their count is checked first, the credentials next, then the work is
- * done. Each has a line in the audit log, once it is answered.
+ * done: until then nothing but the credentials is decoded. Each has a line in the audit log, once it
+ * is answered or would be, had its client not gone.
  */
 import type { Verdict } from '../security/credentials.ts';
+import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
 import { hasOnlyWholeEscapes, PercentDecoder } from './percent.ts';
 import type { RestHandler } from './rest-handler.ts';
 import type { Action } from './routes.ts';
+
+/** The longest user or password as it is sent; no longer one is decoded or compared, in bytes. */
+const CREDENTIAL_BYTES_MAX = 4096;
 
 /** Does the work of a request whose parameters have been read and whose credentials are right. */
 export type Work = (call: AdministrativeCall) => void;
@@ -17,31 +22,27 @@ export function withParameters(count: number, work: Work): Action {
   return (handler) => {
     const { exchange, services } = handler;
     const parts = splitParameters(exchange.request.body.toBuffer(), count);
-    const parameters = parts.map(readFormValue);
-    const call = new AdministrativeCall(handler, parameters);
+    const call = new AdministrativeCall(handler, parts);
     if (parts.length < count) {
       return call.fail(400, `This endpoint expects at least ${count} parameters`);
     }
-    // The part is not repeated: it may be a password.
-    const bad = parameters.indexOf(undefined);
-    if (bad >= 0) {
-      return call.fail(400, `Cannot read parameter ${bad + 1}: a bad escape`);
-    }
-    const [user = EMPTY, password = EMPTY] = parameters;
-    const address = exchange.peerAddress;
+    if (!call.decode(0, 2, CREDENTIAL_BYTES_MAX)) return;
     const verdict = services.credentials.check({
-      address,
-      user,
-      password,
+      address: exchange.peerAddress,
+      user: call.parameter(0),
+      password: call.parameter(1),
       isCountedByUser: false,
     });
-    if (verdict instanceof Promise) handler.await(verdict, (later) => decide(call, later, work));
+    if (verdict instanceof Promise) call.await(verdict, (later) => decide(call, later, work));
     else decide(call, verdict, work);
   };
 }
 
 function decide(call: AdministrativeCall, verdict: Verdict, work: Work): void {
-  if (verdict.isRight) return work(call);
+  if (verdict.isRight) {
+    if (call.decode(2)) work(call);
+    return;
+  }
   if (verdict.retryAfterMs === 0) return call.fail(403, 'unauthenticated');
   const seconds = Math.ceil(verdict.retryAfterMs / 1000);
   call.fail(429, `Cannot log in now: try again in ${seconds} s`, `Retry-After: ${seconds}\r\n`);
@@ -49,44 +50,91 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work): void {
 
 export class AdministrativeCall {
   readonly handler: RestHandler;
-  /** Undefined where the part has a bad escape. */
-  readonly #parameters: readonly (Buffer | undefined)[];
+  /** As sent, then decoded, the credentials first. */
+  readonly #parameters: Buffer[];
+  readonly #address: string;
+  /** As given, right or wrong; undefined where it can't be read. */
+  readonly #user: string | undefined;
   /** Method and path. */
   readonly action: string;
 
-  constructor(handler: RestHandler, parameters: readonly (Buffer | undefined)[]) {
+  constructor(handler: RestHandler, parts: Buffer[]) {
     this.handler = handler;
-    this.#parameters = parameters;
+    this.#parameters = parts;
+    this.#address = handler.exchange.peerAddress;
+    const [name] = parts;
+    const user = name && name.length <= CREDENTIAL_BYTES_MAX ? readFormValue(name) : undefined;
+    this.#user = user && auditedUser(user);
     this.action = handler.describeRequest();
   }
 
   /** The parameter behind the credentials. */
   get argument(): Buffer {
-    return this.#parameters[2] ?? EMPTY;
+    return this.parameter(2);
+  }
+
+  /** The argument where it is to be a word of a few: of what is longer, the beginning. */
+  get word(): string {
+    return this.argument.toString('utf8', 0, WORD_BYTES_MAX);
+  }
+
+  parameter(index: number): Buffer {
+    return this.#parameters[index] ?? EMPTY;
+  }
+
+  /** Decodes the parameters from `start` to `end`. False: one can't be, and the call has failed. */
+  decode(
+    start: number,
+    end = this.#parameters.length,
+    bytesMax = Number.POSITIVE_INFINITY,
+  ): boolean {
+    for (let index = start; index < end; index++) {
+      const part = this.parameter(index);
+      const isTooLong = part.length > bytesMax;
+      const value = isTooLong ? undefined : readFormValue(part);
+      if (value === undefined) {
+        // The part is not repeated: it may be a password.
+        const reason = isTooLong ? `longer than ${bytesMax} bytes` : 'a bad escape';
+        this.fail(400, `Cannot read parameter ${index + 1}: ${reason}`);
+        return false;
+      }
+      this.#parameters[index] = value;
+    }
+    return true;
+  }
+
+  /** Goes on when the promise is settled, also where the client has gone by then. */
+  await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
+    const recorded = promise.catch((error: unknown) => {
+      this.#record(500);
+      throw error;
+    });
+    this.handler.await(recorded, goOn, goOn);
   }
 
   /** Answers 200 with what was done. */
   succeed(told: object = {}, fieldLines = ''): void {
-    this.#record(200);
-    respondJson(this.handler, { status: 'success', ...told }, 200, fieldLines);
+    this.#answer(200, { status: 'success', ...told }, fieldLines);
   }
 
   /** Answers with a message that names the thing and the value. */
   fail(status: number, message: string, fieldLines = ''): void {
-    this.#record(status);
-    this.handler.exchange.respondFailure(status, message, fieldLines);
+    this.#answer(status, { status: 'fail', message }, fieldLines);
   }
 
   /** Answers a failure that is told otherwise. */
   failWith(status: number, told: object): void {
+    this.#answer(status, { status: 'fail', ...told });
+  }
+
+  #answer(status: number, told: object, fieldLines = ''): void {
     this.#record(status);
-    respondJson(this.handler, { status: 'fail', ...told }, status);
+    if (!this.handler.isAbandoned) respondJson(this.handler, told, status, fieldLines);
   }
 
   #record(status: number): void {
-    const { exchange, services } = this.handler;
-    const user = this.#parameters[0]?.toString('utf8', 0, AUDITED_USER_BYTES_MAX);
-    services.audit.record({ user, address: exchange.peerAddress, action: this.action, status });
+    const [user, address] = [this.#user, this.#address];
+    this.handler.services.audit.record({ user, address, action: this.action, status });
   }
 }
 
@@ -113,8 +161,7 @@ function readFormValue(part: Buffer): Buffer | undefined {
   return PercentDecoder.decode(spaced);
 }
 
-/** Of what may be a name of megabytes. */
-const AUDITED_USER_BYTES_MAX = 128;
+const WORD_BYTES_MAX = 128;
 const EMPTY = Buffer.alloc(0);
 const AMPERSAND = 0x26;
 const PLUS = 0x2b;

@@ -7,6 +7,7 @@ import type { Span } from '../base/span.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';
+import { auditedUser } from '../telemetry/audit.ts';
 import type { RestHandler } from './rest-handler.ts';
 
 export class Login {
@@ -16,7 +17,7 @@ export class Login {
   #field: Buffer = Buffer.alloc(0);
   #epoch = -1;
   #grants: Grants | undefined;
-  /** For the audit log. */
+  /** Whose value that is, for the audit log. */
   #user = '';
 
   constructor(handler: RestHandler, access: AccessControl) {
@@ -34,27 +35,40 @@ export class Login {
 
   /** The user may not do what the request asks for. */
   refuse(): void {
+    this.#record(this.#user, 403);
     this.#fail(403, 'the user is not permitted to');
   }
 
   #check(field: Span): void {
     const handler = this.#handler;
     const login = readBasicField(field);
-    if (login === undefined) return this.#fail(401, 'it takes a user and a password');
-    this.#user = login.user.toString('utf8', 0, AUDITED_USER_BYTES_MAX);
+    if (login === undefined) {
+      if (field.length > 0) this.#record(undefined, 401);
+      return this.#fail(401, 'it takes a user and a password');
+    }
+    const { epoch } = this.#access;
     const verdict = this.#access.check(login, handler.exchange.peerAddress);
-    if (!(verdict instanceof Promise)) return this.#decide(verdict, login.user);
+    if (!(verdict instanceof Promise)) return this.#decide(verdict, login.user, epoch);
+    const action = handler.describeAction();
     handler.keepRequest();
-    handler.await(verdict, (later) => this.#decide(later, login.user));
+    handler.await(
+      verdict,
+      (later) => this.#decide(later, login.user, epoch),
+      (later) => this.#recordVerdict(later, login.user, action),
+    );
   }
 
-  #decide(verdict: Verdict, user: Buffer): void {
+  /** `epoch`: that of the rules by which it was judged. */
+  #decide(verdict: Verdict, user: Buffer, epoch: number): void {
     const { exchange } = this.#handler;
+    // What was right may be so no longer.
+    if (epoch !== this.#access.epoch) return this.#check(exchange.request.authorization);
+    this.#recordVerdict(verdict, user);
     if (verdict.isRight) {
       this.#field = exchange.request.authorization.toBuffer();
-      this.#epoch = this.#access.epoch;
+      this.#user = auditedUser(user);
+      this.#epoch = epoch;
       this.#grants = this.#access.grantsOf(user, exchange.peerAddress);
-      this.#record(200, 'log in');
       return this.#handler.work(this.#grants);
     }
     if (verdict.retryAfterMs === 0) return this.#fail(401, 'user or password is wrong');
@@ -68,15 +82,18 @@ export class Login {
 
   #fail(status: number, reason: string, fieldLines = ''): void {
     const message = `Cannot ${this.#handler.describeRequest()}: ${reason}`;
-    if (this.#handler.exchange.request.authorization.length > 0) this.#record(status);
     const lines = status === 401 ? `${CHALLENGE}${fieldLines}` : fieldLines;
     this.#handler.exchange.respondFailure(status, message, lines);
   }
 
-  #record(status: number, action = this.#handler.describeRequest()): void {
+  #recordVerdict(verdict: Verdict, user: Buffer, action = this.#handler.describeAction()): void {
+    if (verdict.isRight) this.#record(auditedUser(user), 200, 'log in');
+    else this.#record(auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429, action);
+  }
+
+  #record(user: string | undefined, status: number, action = this.#handler.describeAction()): void {
     const { exchange, services } = this.#handler;
-    const [user, address] = [this.#user, exchange.peerAddress];
-    services.audit.record({ user, address, action, status });
+    services.audit.record({ user, address: exchange.peerAddress, action, status });
   }
 
   /** In a time that depends on the length alone. */
@@ -92,4 +109,3 @@ export class Login {
 }
 
 const CHALLENGE = 'WWW-Authenticate: Basic realm="gridnode", charset="UTF-8"\r\n';
-const AUDITED_USER_BYTES_MAX = 128;

@@ -9,7 +9,7 @@ import type { RestHandler } from './rest-handler.ts';
 /** As SIGHUP does; what needs a restart is listed as ignored. */
 export function reload(call: AdministrativeCall): void {
   const { handler } = call;
-  handler.await(handler.services.reconfiguration.reload(), ({ taken, kept, faults }) => {
+  call.await(handler.services.reconfiguration.reload(), ({ taken, kept, faults }) => {
     if (faults.length > 0)
       return call.fail(call.handler.services.dialect.badValueStatus, faults.join('; '));
     call.succeed({
@@ -23,7 +23,7 @@ export function reload(call: AdministrativeCall): void {
 export function update(call: AdministrativeCall): void {
   const { handler } = call;
   const text = call.argument.toString();
-  handler.await(handler.services.reconfiguration.add(text), (outcome) => {
+  call.await(handler.services.reconfiguration.add(text), (outcome) => {
     if ('faults' in outcome) {
       return call.fail(call.handler.services.dialect.badValueStatus, outcome.faults.join('; '));
     }
@@ -49,7 +49,7 @@ export function changeMemberList(call: AdministrativeCall): void {
     .split(/[,; ]+/)
     .filter((member) => member !== '');
   if (members.length === 0) {
-    const seen = JSON.stringify(call.argument.toString());
+    const seen = JSON.stringify(call.word);
     const message = `Cannot change the member list to ${seen}: it names no member`;
     return call.fail(call.handler.services.dialect.badValueStatus, message);
   }

@@ -29,6 +29,7 @@ import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { Login } from './login.ts';
 import { hasOnlyWholeEscapes } from './percent.ts';
+import { offerFromPath } from './queues.ts';
 import type { RouteAccess } from './route-access.ts';
 import type { Match, PathParts } from './router.ts';
 import type { Action } from './routes.ts';
@@ -58,8 +59,8 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   #match: Match | undefined;
   /** Who the request is from, where anybody has to log in; made at the first such request. */
   #login: Login | undefined;
-  /** Which promise the request waits for; what earlier ones come to is not for it. */
-  #awaited = 0;
+  /** Whether the client has gone: nobody is answered any more. */
+  isAbandoned = false;
 
   constructor(exchange: Exchange, services: RestServices) {
     this.exchange = exchange;
@@ -136,22 +137,20 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   /**
-   * Goes on with the request when the promise is settled, unless its client has gone by then; a
-   * rejection is a fault of ours.
+   * Goes on with the request when the promise is settled; `goOnAlone` is for one whose client has gone
+   * by then. A rejection is a fault of ours.
    */
-  await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
-    const awaited = ++this.#awaited;
-    const fail = (error: unknown) => {
-      this.services.onFailure(error);
-      if (!this.exchange.isAnswered) this.exchange.respondEmpty(500, INDEPENDENT, 0);
-    };
+  await<Value>(
+    promise: Promise<Value>,
+    goOn: (value: Value) => void,
+    goOnAlone: (value: Value) => void,
+  ): void {
     promise
-      .then((value) => {
-        if (this.#awaited === awaited) goOn(value);
-      })
+      .then((value) => (this.isAbandoned ? goOnAlone(value) : goOn(value)))
       .catch((error: unknown) => {
-        if (this.#awaited === awaited) fail(error);
-        else this.services.onFailure(error);
+        this.services.onFailure(error);
+        const isOwed = !this.isAbandoned && !this.exchange.isAnswered;
+        if (isOwed) this.exchange.respondEmpty(500, INDEPENDENT, 0);
       });
   }
 
@@ -167,6 +166,13 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     return `${methodName(method)} ${target.bytes.toString('latin1', target.start, pathEnd)}`;
   }
 
+  /** The same for the audit log, which holds no value: an item in the path is left out. */
+  describeAction(): string {
+    const { method, target, pathEnd } = this.exchange.request;
+    const end = this.#action === offerFromPath ? this.nameEnd : pathEnd;
+    return `${methodName(method)} ${target.bytes.toString('latin1', target.start, end)}`;
+  }
+
   hurry(): void {
     if (this.#ticket === ANSWERED) return;
     this.#cancel();
@@ -174,7 +180,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   abandon(): void {
-    this.#awaited++;
+    this.isAbandoned = true;
     if (this.#ticket !== ANSWERED) this.#cancel();
   }
 

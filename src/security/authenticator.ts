@@ -5,14 +5,15 @@
  * too often waits (failure-throttle.ts), before anything is computed and also with the right
  * password.
  *
- * An unknown user costs as much time as a known one.
+ * An unknown user costs as much time as a known one: each known password has a decoy that is as costly
+ * to compare with and that nothing matches, and an unknown name is always given the same one of them.
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { isHashed, parsePassword, type StoredPassword } from '../base/stored-password.ts';
 import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './credentials.ts';
 import { FailureThrottle } from './failure-throttle.ts';
-import { isSameHashed, isSamePlain, unmatchedHash } from './password.ts';
+import { isSameHashed, isSamePlain, unmatchedHash, unmatchedPlain } from './password.ts';
 
 const COMPUTATIONS_AT_ONCE = 2;
 /** Computations that may wait for one of those; who comes then has to try again. */
@@ -31,8 +32,8 @@ export class Authenticator implements Credentials {
   readonly #byUser = new FailureThrottle();
   readonly #key = randomBytes(32);
   #passwords: ReadonlyMap<string, StoredPassword> = new Map();
-  /** Compared with in place of an unknown user's password. */
-  #stand: StoredPassword = { plain: randomBytes(32) };
+  /** Compared with in place of unknown users' passwords; at least one. */
+  #decoys: readonly StoredPassword[] = [];
   /** Digests of credentials that proved right: at most one for each user. */
   #remembered = new Set<string>();
   /** By digest. */
@@ -53,8 +54,8 @@ export class Authenticator implements Credentials {
     this.#passwords = new Map(
       users.map(({ name, password }) => [exactly(Buffer.from(name)), parsePassword(password)]),
     );
-    const hasHashes = [...this.#passwords.values()].some(isHashed);
-    this.#stand = hasHashes ? unmatchedHash() : { plain: randomBytes(32) };
+    const decoys = [...this.#passwords.values()].map(decoyOf);
+    this.#decoys = decoys.length > 0 ? decoys : [unmatchedPlain()];
     this.#remembered = new Set();
     this.#comparisons = new Map();
   }
@@ -69,7 +70,8 @@ export class Authenticator implements Credentials {
     const waitMs = throttle.waitMs(key, nowMs);
     if (waitMs > 0) return { isRight: false, retryAfterMs: waitMs };
     if (this.#remembered.has(digest)) return RIGHT;
-    const stored = this.#passwords.get(exactly(attempt.user)) ?? this.#stand;
+    const decoy = this.#decoyFor(attempt.user);
+    const stored = this.#passwords.get(exactly(attempt.user)) ?? decoy;
     if (!isHashed(stored)) {
       if (isSamePlain(stored, attempt.password)) return this.#remember(digest);
       throttle.begin(key, nowMs);
@@ -98,6 +100,12 @@ export class Authenticator implements Credentials {
   get size(): number {
     const counted = this.#byAddress.size + this.#byUser.size;
     return counted + this.#remembered.size + this.#attempts.size;
+  }
+
+  /** By the name alone, so that asking again tells nothing more. */
+  #decoyFor(user: Buffer): StoredPassword {
+    const number = createHmac('sha256', this.#key).update(user).digest().readUInt32LE();
+    return this.#decoys[number % this.#decoys.length] as StoredPassword;
   }
 
   #throttleOf(attempt: Attempt, nowMs: number): FailureThrottle {
@@ -155,6 +163,10 @@ export class Authenticator implements Credentials {
       .update(password)
       .digest('base64');
   }
+}
+
+function decoyOf(password: StoredPassword): StoredPassword {
+  return isHashed(password) ? unmatchedHash(password) : unmatchedPlain();
 }
 
 /** Of bounded length, whatever the name's. */

@@ -33,9 +33,14 @@ export async function isSameHashed(stored: HashedPassword, given: Buffer): Promi
   return timingSafeEqual(stored.hash, await derive(given, stored));
 }
 
-/** A hash that no password gives, as costly to compare with as one of `hashPassword`. */
-export function unmatchedHash(): HashedPassword {
-  return { ...COST, salt: randomBytes(SALT_BYTES), hash: randomBytes(HASH_BYTES) };
+/** A hash that no password gives, as costly to compare with as the one given. */
+export function unmatchedHash({ N, r, p, salt, hash }: HashedPassword): HashedPassword {
+  return { N, r, p, salt: randomBytes(salt.length), hash: randomBytes(hash.length) };
+}
+
+/** A text that nobody guesses. */
+export function unmatchedPlain(): PlainPassword {
+  return { plain: randomBytes(32) };
 }
 
 const blindingKey = randomBytes(32);

@@ -40,6 +40,13 @@ export function openAudit(
   };
 }
 
+/** A user's name for the log: of what may be a name of megabytes, the beginning. */
+export function auditedUser(name: Buffer): string {
+  return name.toString('utf8', 0, USER_BYTES_MAX);
+}
+
+const USER_BYTES_MAX = 128;
+
 /** Only these say something of who asked; any other failure is one of the work. */
 const RESULTS = new Map([
   [401, 'unauthenticated'],
