@@ -46,6 +46,8 @@ export function start(...flags: string[]) {
 /** Starts one and waits until it serves. */
 export async function serve(...flags: string[]) {
   const started = start(...flags);
-  const { port = 0, healthPort = 0 } = await started.line(0);
-  return { ...started, port, healthPort };
+  for (let index = 0; ; index++) {
+    const { msg, port = 0, healthPort = 0 } = await started.line(index);
+    if (msg === 'listening') return { ...started, port, healthPort };
+  }
 }

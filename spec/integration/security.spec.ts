@@ -1,0 +1,171 @@
+/**
+ * Wrong and right passwords on a member that is a process of its own. Each kind of client comes from an
+ * address of its own, 127.0.0.x, since failures count by address.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { hashPassword } from '../../src/security/password.ts';
+import type { AuditEntry } from '../../src/telemetry/audit.ts';
+import { RawClient, type ReceivedResponse, requestBytes } from './client.ts';
+import { serve } from './member-process.ts';
+
+const PASSWORD = 'a&b+c%e ü';
+const ON = { enabled: true };
+const STATE = 'management/cluster/state';
+
+let folder = '';
+let member: Awaited<ReturnType<typeof serve>>;
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'security-'));
+  const config = {
+    grid: {
+      network: { 'rest-api': { authentication: 'basic', 'endpoint-groups': { DATA: ON } } },
+      security: {
+        enabled: true,
+        realms: [{ name: 'staff', authentication: { simple: { users: [await user('ann')] } } }],
+        'member-authentication': { realm: 'staff' },
+      },
+    },
+  };
+  const file = join(folder, 'grid.yaml');
+  writeFileSync(file, JSON.stringify(config));
+  member = await serve('--config', file, '--host', '127.0.0.1', '--enable-group', 'CLUSTER_READ');
+});
+
+after(async () => {
+  member.child.kill('SIGTERM');
+  await member.exited;
+  rmSync(folder, { recursive: true });
+});
+
+async function user(username: string) {
+  return { username, password: await hashPassword(Buffer.from(PASSWORD)) };
+}
+
+function clientFrom(localAddress: string): RawClient {
+  return new RawClient(connect({ host: '127.0.0.1', port: member.port, localAddress }));
+}
+
+function administration(password: string): Buffer {
+  return requestBytes('POST', STATE, Buffer.from(`ann&${encodeURIComponent(password)}`));
+}
+
+/** A request for an entry that is not there. */
+function reading(password: string): Buffer {
+  const login = Buffer.from(`ann:${password}`).toString('base64');
+  const [line, rest] = requestBytes('GET', 'maps/m/k').toString().split('\r\n', 2);
+  return Buffer.from(`${line}\r\n${rest}\r\nAuthorization: Basic ${login}\r\n\r\n`);
+}
+
+async function answerOf(client: RawClient): Promise<ReceivedResponse> {
+  const response = await client.response();
+  return response ?? assert.fail('the connection ended');
+}
+
+/** Counts what comes: each status, and whether who has to wait is told for how long. */
+async function tally(answers: readonly Promise<ReceivedResponse>[]) {
+  const counts: Record<number, number> = {};
+  for (const { status, fields } of await Promise.all(answers)) {
+    counts[status] = (counts[status] ?? 0) + 1;
+    if (status === 429) assert.match(fields.get('retry-after') ?? '', /^([1-9]|10)$/);
+  }
+  return counts;
+}
+
+/** The statuses of the audit log's lines of clients at the address, counted. */
+function audited(address: string): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const line of member.lines as unknown as (AuditEntry & { level: string })[]) {
+    if (line.level !== 'audit' || line.address !== address) continue;
+    assert.equal(line.user, 'ann');
+    counts[line.status] = (counts[line.status] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** Waits until as many lines of the address have come. */
+async function auditedAll(address: string, count: number): Promise<Record<number, number>> {
+  for (let index = member.lines.length; ; index++) {
+    const counts = audited(address);
+    if (Object.values(counts).reduce((sum, each) => sum + each, 0) >= count) return counts;
+    await member.line(index);
+  }
+}
+
+const KINDS = [
+  { name: 'the body', requestOf: administration, refused: 403, right: 200, host: 10 },
+  { name: 'a header field', requestOf: reading, refused: 401, right: 204, host: 20 },
+] as const;
+
+for (const { name, requestOf, refused, right, host } of KINDS) {
+  describe(`passwords in ${name}`, () => {
+    const addressOf = (index: number) => `127.0.0.${host + index}`;
+
+    it('are right at once on 64 connections that ask for the first time', async () => {
+      const clients = Array.from({ length: 64 }, () => clientFrom(addressOf(1)));
+      for (const client of clients) client.send(requestOf(PASSWORD));
+      assert.deepEqual(await tally(clients.map(answerOf)), { [right]: 64 });
+      for (const client of clients) client.destroy();
+      const logged = await auditedAll(addressOf(1), 64);
+      assert.deepEqual(logged, { 200: 64 });
+    });
+
+    it('that are wrong 1,000 times, one after the other, are looked at five times', async () => {
+      const client = clientFrom(addressOf(2));
+      const answers: Promise<ReceivedResponse>[] = [];
+      while (answers.length < 1000) {
+        client.send(requestOf(`secret ${answers.length}`));
+        answers.push(answerOf(client));
+        await answers.at(-1);
+      }
+      assert.deepEqual(await tally(answers), { [refused]: 5, 429: 995 });
+      client.send(requestOf(PASSWORD));
+      assert.equal((await answerOf(client)).status, 429);
+      client.destroy();
+      assert.deepEqual(await auditedAll(addressOf(2), 1001), { [refused]: 5, 429: 996 });
+    });
+
+    it('that are wrong 1,000 times at once are looked at five times, and nobody waits for them', async () => {
+      const clients = Array.from({ length: 1000 }, () => clientFrom(addressOf(3)));
+      const others = [1, 4].map((index) => clientFrom(addressOf(index)));
+      await Promise.all([...clients, ...others].map(({ socket }) => connected(socket)));
+      const order: string[] = [];
+      const noted = (client: RawClient, what: string) =>
+        answerOf(client).then((response) => {
+          order.push(response.status === 429 ? 'waits' : what);
+          return response;
+        });
+      for (const [index, client] of clients.entries()) client.send(requestOf(`secret ${index}`));
+      const answers = clients.map((client) => noted(client, 'refused'));
+      const served = others.map((client) => {
+        client.send(requestOf(PASSWORD));
+        return noted(client, 'served');
+      });
+      assert.deepEqual(await tally(served), { [right]: 2 });
+      assert.deepEqual(await tally(answers), { [refused]: 5, 429: 995 });
+      // Two hashes at a time are computed elsewhere: who is known is not behind the last of them.
+      assert.ok(order.indexOf('served') < order.lastIndexOf('refused'), order.join(' '));
+      for (const client of [...clients, ...others]) client.destroy();
+      assert.deepEqual(await auditedAll(addressOf(3), 1000), { [refused]: 5, 429: 995 });
+    });
+  });
+}
+
+it('the audit log has no password', () => {
+  const text = JSON.stringify(member.lines);
+  for (const password of ['secret', PASSWORD, encodeURIComponent(PASSWORD)]) {
+    assert.ok(!text.includes(password), password);
+  }
+});
+
+function connected(socket: RawClient['socket']): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (!socket.connecting) return resolve();
+    socket.once('connect', resolve).once('error', reject);
+  });
+}
