@@ -36,10 +36,12 @@ export interface LifeReport {
   snapshots: number;
   compactions: number;
   lost: number;
+  returns: number;
 }
 
 export function noLife(): LifeReport {
-  return { starts: 0, mutations: 0, tornBytes: 0, snapshots: 0, compactions: 0, lost: 0 };
+  const none = { snapshots: 0, compactions: 0, lost: 0, returns: 0 };
+  return { starts: 0, mutations: 0, tornBytes: 0, ...none };
 }
 
 export async function crashRound(seed: number, mode: SyncMode): Promise<LifeReport> {
@@ -81,6 +83,7 @@ class Life {
       }
       this.report.snapshots += member.snapshots;
       this.report.compactions += member.compactions;
+      this.report.returns += member.returns;
       this.report.mutations = this.#history.length;
       this.#end(member);
     }
@@ -165,7 +168,7 @@ class Life {
       const taken = ask.take(queue);
       if (taken.hold !== 0) seen = ask.settle(taken.hold, random.below(4) > 0);
     } else seen = ask.get(map, key);
-    if (seen !== undefined) member.answered(seen, before, this.#history);
+    if (seen !== undefined) member.answered(seen, before, this.#history, random.below(3) > 0);
   }
 
   #value(): Buffer {
@@ -182,7 +185,10 @@ interface Given {
   readonly partition: number;
   readonly sequences: Float64Array;
   readonly depth: number;
-  readonly isMutation: boolean;
+  /** Of an item that is on its way; 0 for anything else. */
+  readonly hold: number;
+  /** Whether its client stays. */
+  readonly isAwaited: boolean;
 }
 
 class Member {
@@ -191,6 +197,8 @@ class Member {
   recovered: Recovered | undefined;
   snapshots = 0;
   compactions = 0;
+  /** Items that came back, as their clients had gone. */
+  returns = 0;
   /** How much of the history somebody was told of. */
   told = 0;
   readonly #storage: MemoryStorage;
@@ -241,8 +249,8 @@ class Member {
     return await drive(opening, this.#storage, this.#clock);
   }
 
-  answered(seen: Seen, before: number, history: readonly Mutation[]): void {
-    const { partition } = seen;
+  answered(seen: Seen, before: number, history: readonly Mutation[], isAwaited: boolean): void {
+    const { partition, hold } = seen;
     if (partition < EVERY_PARTITION) return;
     const isMutation = history.length > before;
     const depth = isMutation
@@ -250,7 +258,7 @@ class Member {
       : 1 + history.findLastIndex((each) => [partition, EVERY_PARTITION].includes(each.partition));
     const sequences =
       partition === EVERY_PARTITION ? this.engine.sequences() : Float64Array.of(seen.sequence);
-    this.#given.push({ partition, sequences, depth, isMutation });
+    this.#given.push({ partition, sequences, depth, hold, isAwaited });
     this.look();
   }
 
@@ -259,7 +267,10 @@ class Member {
     if (this.#storage.hasCrashed || this.persistence.log.holdsAll) return;
     this.#given = this.#given.filter((given) => {
       if (this.#isHeld(given)) return true;
-      this.told = Math.max(this.told, given.depth);
+      const { hold, isAwaited } = given;
+      if (hold !== 0) this.engine.conclude(hold, isAwaited);
+      if (hold === 0 || isAwaited) this.told = Math.max(this.told, given.depth);
+      else this.returns++;
       return false;
     });
   }

@@ -3,7 +3,7 @@
  * truth that a recovery is held against.
  */
 import { crc32 } from 'node:zlib';
-import { CLEAR, type Mutation, OFFER, REMOVE, SET } from '../../src/engine/mutation.ts';
+import { CLEAR, DELETE, EXPIRE, type Mutation, OFFER, REMOVE } from '../../src/engine/mutation.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 
@@ -29,7 +29,7 @@ export function contentOf(engine: StoredEngine): string[] {
 }
 
 function placeOf({ operation, name, key, item }: Mutation): string {
-  const isItem = operation === OFFER || operation === REMOVE;
+  const isItem = operation >= OFFER;
   return isItem ? `q ${text(name)}/${item}` : `m ${text(name)}/${text(key)}`;
 }
 
@@ -47,10 +47,10 @@ function text(span: { toBuffer(): Buffer }): string {
 
 function apply(stored: Map<string, string>, mutation: Mutation): void {
   const { operation, name } = mutation;
-  if (operation === SET || operation === OFFER) stored.set(placeOf(mutation), described(mutation));
-  else if (operation !== CLEAR) stored.delete(placeOf(mutation));
-  else {
+  if (operation === CLEAR) {
     const map = `m ${text(name)}/`;
     for (const place of [...stored.keys()]) if (place.startsWith(map)) stored.delete(place);
-  }
+  } else if (operation === DELETE || operation === EXPIRE || operation === REMOVE) {
+    stored.delete(placeOf(mutation));
+  } else stored.set(placeOf(mutation), described(mutation));
 }

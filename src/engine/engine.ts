@@ -55,7 +55,10 @@ export interface Answer {
   readonly contentType: Span;
   /** COUNTED: entries or items. */
   readonly count: number;
-  /** FOUND by take: what settle is called with. */
+  /**
+   * FOUND by take: what settle is called with. FOUND by poll, and APPLIED by settle: what conclude is
+   * to be called with, or 0.
+   */
   readonly hold: number;
   /** REFUSED: the sink's code. */
   readonly refusal: number;
@@ -123,7 +126,10 @@ export interface Engine {
   peek(queue: Span, receiver: Receiver): void;
   /** COUNTED: the items of the queue that no poll holds. */
   queueSize(queue: Span, receiver: Receiver): void;
-  /** FOUND, and the item is gone; or ABSENT. Take and confirm in one, for who need not wait. */
+  /**
+   * FOUND, and the item is gone; or ABSENT. Take and confirm in one, for who need not wait. Where the
+   * answer has to wait for a sink, conclude follows, as after settle.
+   */
   poll(queue: Span, receiver: Receiver): void;
   /**
    * Waits up to `timeoutMs` (0 to (2^31-1) x 1000) for an item, first come, first served. FOUND: the
@@ -140,8 +146,16 @@ export interface Engine {
    * later items, also where several return. APPLIED with the mutation's partition and sequence, or
    * why not: then the item has returned. The bytes that the take's answer named stay valid until its
    * onAnswer returns, also when settle is called inside it. A hold that has ended: RangeError.
+   * Where the answer has to wait for a sink, a confirmed item can still come back: the answer names
+   * its hold, and conclude follows.
    */
   settle(hold: number, confirm: boolean, receiver: Receiver): void;
+  /**
+   * The answer that tells of a removed item leaves; or it cannot be delivered any more, and the item
+   * is back at its old place: a mutation, which also a queue with `max-size` items has room for. As
+   * long as a sink refuses it, it is tried again. A hold that has ended: RangeError.
+   */
+  conclude(hold: number, isDelivered: boolean): void;
 
   /** The last sequence of each partition, copied. */
   sequences(): Float64Array;

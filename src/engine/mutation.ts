@@ -7,6 +7,7 @@
  *
  * - An entry's change is known by its key and its `version`: of two, the later one counts.
  * - An item's change is known by its queue and its `item`, which no queue of that name ever has twice.
+ *   Only a RETURN says of an item that has gone that it is there again.
  * - A map lives from its first entry to a clear, or until it is empty; `life` is the version that the
  *   life began with. A set carries the life it was written in, a clear the one it begins: what comes
  *   from an earlier life than the latest known of the map has ended, and is dropped.
@@ -25,10 +26,12 @@ export const EXPIRE = 3;
 export const CLEAR = 4;
 /** The item has been added to the queue. */
 export const OFFER = 5;
-/** The item has gone for good: it was polled, or taken and confirmed. */
+/** The item has gone: it was polled, or taken and confirmed. */
 export const REMOVE = 6;
+/** The item is at its old place again: whom it was removed for did not get it. */
+export const RETURN = 7;
 
-export type Operation = 1 | 2 | 3 | 4 | 5 | 6;
+export type Operation = 1 | 2 | 3 | 4 | 5 | 6 | 7;
 
 /** `origin`: somebody has called the engine. */
 export const FROM_CLIENT = 0;
@@ -54,9 +57,9 @@ export class Mutation {
   readonly name = new Span();
   /** Of an entry; empty otherwise. */
   readonly key = new Span();
-  /** SET, OFFER: the bytes stored. */
+  /** SET, OFFER, RETURN: the bytes stored. */
   readonly value = new Span();
-  /** SET, OFFER: empty for none. */
+  /** SET, OFFER, RETURN: empty for none. */
   readonly contentType = new Span();
   /** The change's own; later than every one before it in this member. */
   readonly version = new Version();
@@ -64,7 +67,7 @@ export class Mutation {
   readonly replaced = new Version();
   /** SET, DELETE, EXPIRE, CLEAR: the map's life. */
   readonly life = new Version();
-  /** OFFER, REMOVE: the item's sequence in its queue. */
+  /** OFFER, REMOVE, RETURN: the item's sequence in its queue. */
   item = 0;
   /** SET: when the entry's time to live ends, in ms since 1970; 0 for never. */
   expiryMs = 0;

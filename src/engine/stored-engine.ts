@@ -46,11 +46,15 @@ export interface StoredEngine extends Engine {
    * Gives about `budget` of the partition's entries and items to the visitor and moves the cursor.
    * Whether more is left. An entry that stands from the first step to the last is given at least
    * once, whatever moves meanwhile; one that is changed meanwhile in its old or its new form; of a
-   * cleared map none after the clear; of a queue the items from its head on. Nothing expired is given.
+   * cleared map none after the clear; of a queue the items from its head on. Nothing expired is given,
+   * nor what has been removed and may still come back.
    */
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
 
-  /** Whether what a SET or an OFFER tells of is stored now as it says; else it never will be again. */
+  /**
+   * Whether what a SET, an OFFER or a RETURN tells of is stored now as it says; else it will not be
+   * again, unless a later RETURN tells of it.
+   */
   isStored(mutation: Mutation): boolean;
 
   /** Begins a refilling; the engine is empty, or holds what an earlier one has left. */

@@ -29,6 +29,12 @@ export interface Pinned {
   release(): void;
 }
 
+/** What an answer hands over for good, such as an item of a queue; concluded once. */
+export interface Handover {
+  /** The answer leaves; or its client has gone before it could, and is not to get it. */
+  conclude(isThere: boolean): void;
+}
+
 /** `partition` of an answer that depends on no stored data. */
 export const INDEPENDENT = -2;
 /** `partition` of an answer that depends on all partitions as they are now. */

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
-import { INDEPENDENT, type Pinned } from './application.ts';
+import { type Handover, INDEPENDENT, type Pinned } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Outbox } from './outbox.ts';
@@ -66,13 +66,22 @@ export class Exchange {
     this.#end(status);
   }
 
-  /** A 200 with bytes, copied during the call. An empty content type sends none. */
-  respondBytes(contentType: Span, body: Span, partition: number, sequence: number): void {
+  /**
+   * A 200 with bytes, copied during the call. An empty content type sends none. With `handover`, a
+   * client that has gone before the answer may leave is answered 204 instead.
+   */
+  respondBytes(
+    contentType: Span,
+    body: Span,
+    partition: number,
+    sequence: number,
+    handover?: Handover,
+  ): void {
     const { length } = body;
     this.#begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
     this.#writeHead(contentType, length);
     if (this.request.method !== HEAD) this.#arena.writeSpan(body);
-    this.#end(200);
+    this.#end(200, handover);
   }
 
   /** A 200 with bytes that `pinned` keeps in place until they have been sent. */
@@ -82,10 +91,11 @@ export class Exchange {
     pinned: Pinned,
     partition: number,
     sequence: number,
+    handover?: Handover,
   ): void {
     this.#begin(HEAD_BYTES_MAX + contentType.length, partition, sequence);
     this.#writeHead(contentType, body.length);
-    this.#outbox.end();
+    this.#outbox.end(true, handover);
     if (this.request.method === HEAD) pinned.release();
     else this.#outbox.addPinned(body.bytes, body.start, body.end, pinned);
     this.#answered(200);
@@ -124,8 +134,8 @@ export class Exchange {
     this.#outbox.begin(bytes, partition, sequence);
   }
 
-  #end(status: number): void {
-    this.#outbox.end();
+  #end(status: number, handover?: Handover): void {
+    this.#outbox.end(true, handover);
     this.#answered(status);
   }
 

@@ -9,9 +9,11 @@
  */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { EVERY_PARTITION, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
+import { type Handover, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
+import { type Dependence, dependence, isHeld, type Piece } from './piece.ts';
+import { statusLine } from './status.ts';
 
 /** The most that is handed to the socket at once, in bytes. */
 const WRITE_BYTES_MAX = 65536;
@@ -58,6 +60,10 @@ export class Outbox implements Holder {
   #runResponses = 0;
   /** Responses that wait for what they depend on. */
   heldCount = 0;
+  /** Those of them that hand something over. */
+  #handoverCount = 0;
+  /** Whether the client has ended its side: it may never read what has not left by then. */
+  #hasClientLeft = false;
 
   constructor(socket: Socket, host: OutboxHost, onSent: () => void) {
     this.#socket = socket;
@@ -65,6 +71,9 @@ export class Outbox implements Holder {
     this.#arena = host.arena;
     this.#host = host;
     this.#onSent = onSent;
+    socket.on('end', () => {
+      this.#hasClientLeft = true;
+    });
   }
 
   /** Before a response is written: makes room for `bytes` of it, its head at least. */
@@ -84,21 +93,24 @@ export class Outbox implements Holder {
   }
 
   /** The response, or with `isFinal` false what goes before it, has been written into the arena. */
-  end(isFinal = true): void {
+  end(isFinal = true, handover?: Handover): void {
     this.#runEnd = this.#arena.used;
     if (isFinal) this.#runResponses++;
-    if (this.#dependence !== undefined) {
-      this.#cut(this.#dependence);
-      this.#dependence = undefined;
-      this.heldCount++;
+    if (this.#dependence === undefined) {
+      handover?.conclude(true);
+      return;
     }
+    this.#cut(this.#dependence, handover);
+    this.#dependence = undefined;
+    this.heldCount++;
+    if (handover !== undefined) this.#handoverCount++;
   }
 
   /** A long value follows what has been written; it is sent from where it lies. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
     this.#cut(undefined);
     const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
-    this.#push({ bytes, start, end, pinned, ...run, dependence: undefined });
+    this.#push({ bytes, start, end, pinned, ...run, dependence: undefined, handover: undefined });
   }
 
   /** Bytes that have not been handed to the socket. */
@@ -150,6 +162,7 @@ export class Outbox implements Holder {
     }
     this.#cut(undefined);
     if (this.#pieces.length === 0) return;
+    if (this.#handoverCount > 0) this.#handOver();
     if (!this.#isAwaitingSocket) this.#sendPieces();
     if (this.#isAwaitingSocket) this.#copyRest();
   }
@@ -158,7 +171,10 @@ export class Outbox implements Holder {
   drop(): void {
     this.#cut(undefined);
     const kept = this.#isAwaitingSocket ? 1 : 0;
-    for (const piece of this.#pieces.splice(kept)) this.#finish(piece);
+    for (const piece of this.#pieces.splice(kept)) {
+      this.#conclude(piece, false);
+      this.#finish(piece);
+    }
     for (const piece of this.#pieces) piece.start = piece.end;
     this.#pieceBytes = 0;
     this.heldCount = 0;
@@ -183,6 +199,7 @@ export class Outbox implements Holder {
     for (const piece of this.#pieces.splice(this.#pieces[0]?.isUnderWay ? 1 : 0)) {
       count += piece.responses;
       this.#pieceBytes -= piece.end - piece.start;
+      this.#conclude(piece, false);
       this.#finish(piece);
     }
     this.heldCount = 0;
@@ -207,6 +224,40 @@ export class Outbox implements Holder {
       this.#finish(piece);
     }
     pieces.splice(0, sent);
+  }
+
+  /** Of the answers that may leave, those that hand something over do so, or are withdrawn. */
+  #handOver(): void {
+    for (let index = 0; index < this.#pieces.length; index++) {
+      const piece = this.#pieces[index]!;
+      if (!this.#mayLeave(piece)) return;
+      if (piece.handover === undefined) continue;
+      if (this.#hasClientLeft) this.#withdraw(piece, this.#pieces[index + 1]);
+      this.#conclude(piece, !this.#hasClientLeft);
+    }
+  }
+
+  #conclude(piece: Piece, isThere: boolean): void {
+    const { handover } = piece;
+    if (handover === undefined) return;
+    piece.handover = undefined;
+    this.#handoverCount--;
+    handover.conclude(isThere);
+  }
+
+  /** Puts a 204 in the place of the response that the piece is, and of the long value behind it. */
+  #withdraw(piece: Piece, next: Piece | undefined): void {
+    const text = Buffer.from(`${statusLine(204)}${this.#arena.dateLine}\r\n`);
+    this.#finish(piece);
+    this.#pieceBytes += text.length - (piece.end - piece.start);
+    piece.bytes = text;
+    piece.start = 0;
+    piece.end = text.length;
+    piece.runStart = -1;
+    this.#hold(text.length);
+    if (next?.pinned === undefined) return;
+    this.#pieceBytes -= next.end - next.start;
+    next.start = next.end;
   }
 
   #mayLeave(piece: Piece): boolean {
@@ -312,7 +363,7 @@ export class Outbox implements Holder {
   }
 
   /** Ends the run: what is in it becomes a piece. */
-  #cut(dependence: Dependence | undefined): void {
+  #cut(dependence: Dependence | undefined, handover?: Handover): void {
     const bytes = this.#runBuffer;
     if (bytes === NOTHING) return;
     const [start, end] = [this.#runStart, this.#runEnd];
@@ -322,52 +373,13 @@ export class Outbox implements Holder {
     const responses = this.#runResponses;
     this.#runResponses = 0;
     const run = { runStart: start, runCount: 1, responses, isUnderWay: false };
-    this.#push({ bytes, start, end, pinned: undefined, ...run, dependence });
+    this.#push({ bytes, start, end, pinned: undefined, ...run, dependence, handover });
   }
 
   #push(piece: Piece): void {
     this.#pieces.push(piece);
     this.#pieceBytes += piece.end - piece.start;
   }
-}
-
-/** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
-interface Piece {
-  bytes: Buffer;
-  start: number;
-  end: number;
-  readonly pinned: Pinned | undefined;
-  /** Where it begins in the arena; -1 elsewhere. */
-  runStart: number;
-  /** Runs of the arena that it consists of. */
-  runCount: number;
-  /** Responses that begin in it. */
-  responses: number;
-  /** Whether some of it has been handed over. */
-  isUnderWay: boolean;
-  dependence: Dependence | undefined;
-}
-
-/** The sequences that an answer waits for: one partition's, or those of all from 0. */
-interface Dependence {
-  readonly partition: number;
-  readonly sequences: Float64Array;
-}
-
-function dependence(
-  hold: ResponseHold,
-  partition: number,
-  sequence: number,
-): Dependence | undefined {
-  if (partition !== EVERY_PARTITION && !hold.holds(partition, sequence)) return undefined;
-  const sequences = partition === EVERY_PARTITION ? hold.sequences() : Float64Array.of(sequence);
-  const waits = { partition, sequences };
-  return isHeld(hold, waits) ? waits : undefined;
-}
-
-function isHeld(hold: ResponseHold, { partition, sequences }: Dependence): boolean {
-  if (partition !== EVERY_PARTITION) return hold.holds(partition, sequences[0] as number);
-  return sequences.some((sequence, each) => hold.holds(each, sequence));
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -8,7 +8,7 @@
  * named `reserve` has kept: it is removed before, and written anew after.
  */
 import type { Clock } from '../base/clock.ts';
-import { Mutation, OFFER, SET } from '../engine/mutation.ts';
+import { Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { TEMPORARY_SUFFIX } from './checked-file.ts';
 import { checkRecord, MARK, Page, readMutation, typeAt } from './record-codec.ts';
@@ -98,7 +98,7 @@ export class Compaction {
   #counts(page: Page, at: number): boolean {
     const type = typeAt(page, at);
     if (type === MARK) return false;
-    if (type !== SET && type !== OFFER) return true;
+    if (type !== SET && type !== OFFER && type !== RETURN) return true;
     readMutation(page, at, this.#mutation);
     return this.#engine.isStored(this.#mutation);
   }

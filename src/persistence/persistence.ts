@@ -6,7 +6,8 @@
  *     last one names it → manifest → the log goes on
  *
  * Each step is durable before the next, so that a crash between any two leaves a directory that is
- * recovered to the same.
+ * recovered to the same. Where the disk is too full for a new segment, the engine is read until there
+ * is one, and mutations are refused.
  *
  * When the log has grown by as much as the last snapshot, and by enough to be worth it, the next
  * snapshot is written; then the log is synced, the manifest names both, and older files are removed.
@@ -35,6 +36,8 @@ const SNAPSHOT_BYTES_MIN = 268_435_456;
 const SNAPSHOT_SHARE_MIN = 1 / 8;
 /** Until what could not be done is tried again, in ms. */
 const RETRY_MS = 5000;
+/** The same, for a segment to begin with. */
+const SPACE_RETRY_MS = 1000;
 const PROGRESS_MS = 1000;
 
 export interface PersistenceOptions {
@@ -74,6 +77,8 @@ export class Persistence {
   readonly #observer: PersistenceObserver;
   #engine!: StoredEngine;
   #supply: SegmentSupply | undefined;
+  /** The one that the log begins in. */
+  #firstSegment: LogSegment | undefined;
   #segmentBytes = SEGMENT_BYTES;
   #snapshotBytesMin = SNAPSHOT_BYTES_MIN;
   #manifest!: Manifest;
@@ -103,12 +108,15 @@ export class Persistence {
 
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
   async open(engine: StoredEngine): Promise<Recovered> {
-    const { storage, clock, partitionCount, segmentBytes, snapshotBytesMin } = this.#options;
+    const { storage, clock, segmentBytes, snapshotBytesMin } = this.#options;
     this.#engine = engine;
     await storage.lock();
     await this.member.load();
     const recovered = await this.#recover();
-    // First, as it makes room where the disk is full.
+    // What was written before the end of the process may be there without being durable yet: what the
+    // manifest does not name, the one before it may.
+    await storage.syncDirectory();
+    // Before anything is made, as it makes room where the disk is full.
     await this.#removeFiles([RESERVE, ...recovered.leftOver, ...(await this.#temporaryFiles())]);
     await storage.syncDirectory();
     const { totalBytes } = await storage.space();
@@ -130,22 +138,55 @@ export class Persistence {
     this.#compaction = new Compaction(storage, engine, clock, this.#segmentBytes, () =>
       this.log.sync(),
     );
-    const segment = await supply.first();
-    await this.#sealEnd(recovered, segment);
-    const { manifest } = recovered;
     this.#nextSnapshot = recovered.nextNumber;
-    this.#snapshotAtBytes = -(recovered.bytes - (manifest?.snapshot?.bytes ?? 0));
+    this.#snapshotAtBytes = -(recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0));
+    if (!(await this.#begin(recovered, supply))) {
+      this.log.wait();
+      this.#beginLater(recovered, supply);
+    }
+    return recovered;
+  }
+
+  /** The log goes on, in a new segment. False where there is no space for that. */
+  async #begin(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
+    try {
+      this.#firstSegment ??= await supply.first();
+      await this.#beginIn(this.#firstSegment, recovered);
+      this.log.start(supply, this.#firstSegment);
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      return false;
+    }
+    this.#isOpen = true;
+    this.#work();
+    return true;
+  }
+
+  /** Tries again until there is space; a disk that fails otherwise leaves it at that. */
+  #beginLater(recovered: Recovered, supply: SegmentSupply): void {
+    this.#again = this.#options.clock.after(SPACE_RETRY_MS, () => {
+      this.#working = this.#begin(recovered, supply)
+        .then((hasBegun) => {
+          if (!hasBegun && !this.#isClosing) this.#beginLater(recovered, supply);
+        })
+        .catch((error: unknown) => this.#observer.onFailed(error as Error))
+        .finally(() => {
+          this.#working = undefined;
+          this.#work();
+        });
+    });
+  }
+
+  async #beginIn(segment: LogSegment, recovered: Recovered): Promise<void> {
+    const { manifest, misnamed } = recovered;
+    await this.#sealEnd(recovered, segment);
     await this.#writeManifest({
       ...manifest,
-      partitionCount,
+      partitionCount: this.#options.partitionCount,
       firstSegment: manifest?.firstSegment ?? segment.number,
       synced: { segment: segment.number, offset: HEADER_BYTES },
     });
-    if (recovered.misnamed !== undefined) await storage.remove(recovered.misnamed);
-    this.log.start(supply, segment);
-    this.#isOpen = true;
-    this.#work();
-    return recovered;
+    if (misnamed !== undefined) await this.#options.storage.remove(misnamed);
   }
 
   /** Makes everything durable and lets go of the directory. Rejects where that can't be. */
@@ -298,6 +339,11 @@ export class Persistence {
       }),
     );
   }
+}
+
+function isFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
 function segmentBytesFor(totalBytes: number): number {

@@ -13,7 +13,7 @@
  * Mutations go on:
  *
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
- *    40  OFFER, REMOVE: item, a double; others: the map's life, low and high word
+ *    40  OFFER, REMOVE, RETURN: item, a double; others: the map's life, low and high word
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
  *        then name, key, content type; and from the next multiple of 4 on, as the rest, the value
  *
@@ -28,7 +28,7 @@ import assert from 'node:assert';
 import { endianness } from 'node:os';
 import type { Span } from '../base/span.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
-import { type Mutation, OFFER, type Operation, REMOVE, SET } from '../engine/mutation.ts';
+import { type Mutation, OFFER, type Operation, RETURN, SET } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
 import { checksum } from './checksum.ts';
 
@@ -80,7 +80,7 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
   words[word + 7] = name.length;
   words[word + 8] = key.length;
   words[word + 9] = contentType.length;
-  if (mutation.operation === OFFER || mutation.operation === REMOVE) {
+  if (isOfItem(mutation.operation)) {
     doubles[(at >> 3) + 5] = mutation.item;
   } else {
     words[word + 10] = mutation.life.low;
@@ -159,7 +159,7 @@ export function highAt(page: Page, at: number): number {
 /** Whether the record, whose checksum is right, is a mutation, and whole in itself. */
 export function isMutation(page: Page, at: number): boolean {
   const type = typeAt(page, at);
-  if (type < SET || type > REMOVE) return false;
+  if (type < SET || type > RETURN) return false;
   const { words } = page;
   const word = at >> 2;
   const lifetime = (page.bytes[at + 9]! & HAS_LIFETIME) !== 0 ? LIFETIME_BYTES : 0;
@@ -175,7 +175,7 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
   mutation.partition = partitionAt(page, at);
   mutation.sequence = sequenceAt(page, at);
   mutation.version.set(words[word + 5]!, words[word + 6]!);
-  const isItem = mutation.operation === OFFER || mutation.operation === REMOVE;
+  const isItem = isOfItem(mutation.operation);
   mutation.item = isItem ? doubles[(at >> 3) + 5]! : 0;
   if (isItem) mutation.life.clear();
   else mutation.life.set(words[word + 10]!, words[word + 11]!);
@@ -228,6 +228,11 @@ function copy(bytes: Buffer, at: number, span: Span): number {
   if (length >= COPY_LENGTH_MIN) source.copy(bytes, at, start, end);
   else for (let from = start, to = at; from < end; from++, to++) bytes[to] = source[from]!;
   return at + length;
+}
+
+/** OFFER, REMOVE or RETURN. */
+function isOfItem(operation: Operation): boolean {
+  return operation >= OFFER;
 }
 
 function hasLifetime(mutation: Mutation): boolean {

@@ -96,6 +96,7 @@ export class WriteAheadLog implements MutationSink {
   #isTurnOpen = false;
   #hasNewSegment = false;
   #isFailureTold = false;
+  #isStarted = false;
   #isClosed = false;
   /** Whether anything has been recorded since the last sync began. */
   #isDirty = false;
@@ -112,11 +113,18 @@ export class WriteAheadLog implements MutationSink {
     this.#observer = observer;
   }
 
-  /** Begins to write, at the begin of the segment. Before that, mutations must be replayed ones. */
+  /** Begins to write, at the begin of the segment. Before that, only replayed mutations are taken. */
   start(supply: SegmentSupply, segment: LogSegment): void {
     this.#supply = supply;
     this.#open(segment);
     this.synced = { segment: segment.number, offset: HEADER_BYTES };
+    this.#isStarted = true;
+    this.#setRefusing(false);
+  }
+
+  /** There is no space to start. */
+  wait(): void {
+    this.#setRefusing(true);
   }
 
   /** The number of the segment that is written to. */
@@ -127,6 +135,7 @@ export class WriteAheadLog implements MutationSink {
   admit(mutation: Mutation): typeof ADMITTED | Refusal {
     if (mutation.origin === FROM_REPLAY) return ADMITTED;
     if (this.failure !== undefined || this.#isClosed) return DISK_FAILED;
+    if (!this.#isStarted) return DISK_FULL;
     const bytes = recordBytes(mutation);
     const isRemoval = mutation.operation !== SET && mutation.operation !== OFFER;
     if (this.#isOnReserve) this.#isOnReserve = this.#supply.fault !== undefined;
@@ -187,7 +196,7 @@ export class WriteAheadLog implements MutationSink {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
-    if (this.#segment === undefined) return;
+    if (!this.#isStarted) return;
     try {
       await this.sync();
       this.#write();

@@ -22,7 +22,7 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
 import { DISK_FAILED, DISK_FULL, REPLICATION_FULL, type Refusal } from '../engine/mutation-sink.ts';
-import { INDEPENDENT, type RequestHandler } from '../http/application.ts';
+import { type Handover, INDEPENDENT, type RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '../http/methods.ts';
 import type { AccessControl } from '../security/access-control.ts';
@@ -194,6 +194,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
       this.services.hasPersistence &&
       this.services.isDoubtful(answer.partition, answer.sequence)
     ) {
+      if (answer.hold !== 0) this.engine.conclude(answer.hold, false);
       return this.#respondUnknown();
     }
     switch (answer.outcome) {
@@ -254,10 +255,11 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   #respondValue(value: Span, contentType: Span, pin: Pin | undefined, answer: Answer): void {
-    const { partition, sequence } = answer;
+    const { partition, sequence, hold } = answer;
+    const handover = hold === 0 ? undefined : new Delivery(this.engine, hold);
     if (pin === undefined) {
-      this.exchange.respondBytes(contentType, value, partition, sequence);
-    } else this.exchange.respondPinned(contentType, value, pin, partition, sequence);
+      this.exchange.respondBytes(contentType, value, partition, sequence, handover);
+    } else this.exchange.respondPinned(contentType, value, pin, partition, sequence, handover);
   }
 
   #respondCount(answer: Answer): void {
@@ -313,6 +315,21 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     const message = `Cannot ${this.describeRequest()}: allowed are ${match.allow}`;
     this.exchange.respondFailure(405, message, `Allow: ${match.allow}\r\n`);
     return false;
+  }
+}
+
+/** A polled item on its way to its client. */
+class Delivery implements Handover {
+  readonly #engine: Engine;
+  readonly #hold: number;
+
+  constructor(engine: Engine, hold: number) {
+    this.#engine = engine;
+    this.#hold = hold;
+  }
+
+  conclude(isThere: boolean): void {
+    this.#engine.conclude(this.#hold, isThere);
   }
 }
 

@@ -34,9 +34,12 @@ import { type Mutation, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import type { Replay, StoredEngine, StoredVisitor, VisitCursor } from '../stored-engine.ts';
 import { Parts } from './parts.ts';
-import { NO_ITEM } from './queues.ts';
+import { NO_ITEM } from './queue-order.ts';
 import type { RecordStoreOptions } from './record-store.ts';
 import { Refill } from './refill.ts';
+
+/** Until an item whose return a sink has refused is to return again, in ms. */
+const RETURN_RETRY_MS = 1000;
 
 export interface EmbeddedEngineOptions extends RecordStoreOptions {
   readonly queueCapacity: QueueCapacity;
@@ -152,7 +155,7 @@ export class EmbeddedEngine implements StoredEngine {
       const answer = answers.blank;
       answer.setFound(queues.address(id, item), partition, 0);
       queues.claim(id, owed);
-      queues.remove(id, item);
+      answer.hold = queues.poll(id, item);
       answer.sequence = store.sequences[partition]!;
       answers.send(receiver);
     } finally {
@@ -196,7 +199,18 @@ export class EmbeddedEngine implements StoredEngine {
     const partition = queues.partitionOf(id);
     const outcome = queues.settle(hold, confirm);
     if (!confirm || outcome !== APPLIED) deliveries.schedule(id);
-    this.#answer(outcome, partition, receiver);
+    const isOpen = queues.queueOfHold(hold) !== 0;
+    this.#answer(outcome, partition, receiver, isOpen ? hold : 0);
+  }
+
+  conclude(hold: number, isDelivered: boolean): void {
+    if (this.#closed) return;
+    const { queues, deliveries } = this.#parts;
+    const id = queues.queueOfHold(hold);
+    if (id === 0) throw new RangeError(`Cannot conclude hold ${hold}: it has ended`);
+    if (!queues.conclude(hold, isDelivered)) {
+      this.#options.clock.after(RETURN_RETRY_MS, () => this.conclude(hold, false));
+    } else if (!isDelivered) deliveries.schedule(id);
   }
 
   sequences(): Float64Array {
@@ -232,10 +246,10 @@ export class EmbeddedEngine implements StoredEngine {
     deliveries.dismissAll();
   }
 
-  #answer(outcome: Outcome, partition: number, receiver: Receiver): void {
+  #answer(outcome: Outcome, partition: number, receiver: Receiver, hold = 0): void {
     const { answers, store, recorder } = this.#parts;
     if (outcome === REFUSED) answers.blank.setRefused(recorder.refusal);
-    else answers.blank.set(outcome, partition, store.sequences[partition] ?? 0);
+    else answers.blank.set(outcome, partition, store.sequences[partition] ?? 0).hold = hold;
     answers.send(receiver);
   }
 

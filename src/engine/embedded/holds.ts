@@ -1,5 +1,6 @@
 /**
- * Items that a taker holds, and items that were held and have returned. A returned item is one of
+ * Items that a taker holds, some of which are leaving: their removal is recorded, and is still to be
+ * concluded. And items that were held and have returned. A returned item is one of
  * the queue's first again, at its old place: each queue has a list of them, by sequence. As items
  * come back mostly in the order taken, its end is looked at before the rest is walked through.
  */
@@ -16,6 +17,8 @@ export class Holds {
   #next = new Int32Array(this.#table.capacity);
   /** By queue: items held, and the list of those returned. */
   readonly #held: PagedIntegers;
+  /** By queue: held items that are leaving. */
+  readonly #leaving = new Map<number, Set<number>>();
   readonly #returned: PagedIntegers;
   readonly #firsts: PagedIntegers;
   readonly #lasts: PagedIntegers;
@@ -30,6 +33,22 @@ export class Holds {
   /** Items of the queue that are held. */
   held(queue: number): number {
     return this.#held.get(queue);
+  }
+
+  /** How many of them are leaving. */
+  leaving(queue: number): number {
+    return this.#leaving.get(queue)?.size ?? 0;
+  }
+
+  isLeaving(queue: number, sequence: number): boolean {
+    return this.#leaving.get(queue)?.has(sequence) === true;
+  }
+
+  /** The held item is leaving from now on, until the hold ends. */
+  leave(place: number): void {
+    const queue = this.#queues[place]!;
+    const items = this.#leaving.get(queue) ?? new Set();
+    this.#leaving.set(queue, items.add(this.#sequences[place]!));
   }
 
   /** Items of the queue that have returned. */
@@ -98,6 +117,8 @@ export class Holds {
   end(place: number): void {
     const queue = this.#queues[place]!;
     this.#held.set(queue, this.#held.get(queue) - 1);
+    const leaving = this.#leaving.get(queue);
+    if (leaving?.delete(this.#sequences[place]!) && leaving.size === 0) this.#leaving.delete(queue);
     this.#table.free(place);
   }
 

@@ -1,12 +1,13 @@
 /**
  * The queues. A queue is in one partition with all its items, which are records there; a ring keeps
- * their order by sequence (ring-buffer.ts). Available are the items that have returned from a hold
- * (holds.ts), then those from `#fresh` to the ring's end; held items stay at their places. The ring
- * begins with the first item that is not gone.
+ * their order by sequence (ring-buffer.ts, queue-order.ts).
  *
  * While takes wait, the first available items are owed to them: whoever comes later sees only the
  * items behind those. An offer to such a queue therefore hands out nothing by itself, the engine does
  * at the end of the turn. A queue exists while it has items or waiters; nothing is left of it then.
+ *
+ * A removal whose answer has to wait for a sink leaves the item in its place, held and marked as
+ * leaving, until the answer leaves: for a client that has gone by then it can come back.
  *
  * Items are numbered on from the partition's sequence at the queue's begin. As each item raises that
  * by one, no later queue of the same name has an item of the same number.
@@ -20,13 +21,15 @@ import {
   type QueueCapacity,
   REFUSED,
 } from '../engine.ts';
-import { FROM_CLIENT, FROM_REPLAY, Mutation, OFFER, REMOVE } from '../mutation.ts';
+import { FROM_REPLAY, type Mutation, OFFER, REMOVE } from '../mutation.ts';
 import type { Cleaner } from './cleaner.ts';
-import { Holds } from './holds.ts';
+import type { Holds } from './holds.ts';
+import { ItemMutations } from './item-mutations.ts';
 import { KeyWords } from './key-words.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
 import type { Partition } from './partition.ts';
+import { QueueOrder } from './queue-order.ts';
 import {
   KIND_ITEM,
   recordBytes,
@@ -42,9 +45,6 @@ import type { RingBuffers } from './ring-buffer.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Waiters } from './waiters.ts';
 
-/** No item: what `choose` says of a queue that has none to give. */
-export const NO_ITEM = -1;
-
 export class Queues {
   readonly #store: RecordStore;
   readonly #names: NameTable;
@@ -52,15 +52,15 @@ export class Queues {
   readonly #cleaner: Cleaner;
   readonly #rings: RingBuffers;
   readonly #waiters: Waiters;
+  readonly #order: QueueOrder;
   readonly #holds: Holds;
   readonly #sweeper: Sweeper;
   readonly #recorder: Recorder;
   readonly #capacityOf: QueueCapacity;
-  /** The mutation being made. Its spans are set only where there are sinks. */
-  readonly #draft = new Mutation();
+  readonly #mutations: ItemMutations;
+  /** The one being made. Its spans are set only where there are sinks. */
+  readonly #draft: Mutation;
   readonly #key = new KeyWords();
-  /** By queue: sequence of the first item never given to anybody. */
-  readonly #fresh: PagedDoubles;
   readonly #capacities: PagedDoubles;
   readonly #partitions: PagedIntegers;
   /** The partition of the queue that was named last, known or not. */
@@ -85,13 +85,15 @@ export class Queues {
     this.#cleaner = cleaner;
     this.#rings = rings;
     this.#waiters = waiters;
-    this.#holds = new Holds(names.ids);
+    this.#order = new QueueOrder(rings, names.ids);
+    this.#holds = this.#order.holds;
     this.#sweeper = sweeper;
     this.#recorder = recorder;
     this.#capacityOf = capacityOf;
-    this.#fresh = names.ids.doubles();
     this.#capacities = names.ids.doubles();
     this.#partitions = names.ids.integers();
+    this.#mutations = new ItemMutations(store, names, contentTypes, recorder, this.#partitions);
+    this.#draft = this.#mutations.draft;
   }
 
   /** The queue's id, or 0. */
@@ -109,13 +111,13 @@ export class Queues {
     this.#names.use(id);
     this.#capacities.set(id, this.#capacityOf(queue.toBuffer()));
     this.#partitions.set(id, this.partition);
-    this.#begin(id, this.#store.sequences[this.partition]!);
+    this.#order.begin(id, this.#store.sequences[this.partition]!);
     return id;
   }
 
   /** Forgets a queue that has neither items nor waiters. */
   dropUnused(id: number): void {
-    if (this.#count(id) > 0 || this.#waiters.count(id) > 0) return;
+    if (this.#order.count(id) > 0 || this.#waiters.count(id) > 0) return;
     const partition = this.#partitionOf(id);
     this.#rings.drop(id, partition.log);
     this.#names.release(id);
@@ -128,7 +130,7 @@ export class Queues {
 
   /** Items that nobody holds, those owed to waiters included. */
   available(id: number): number {
-    return this.#holds.returned(id) + this.#rings.end(id) - this.#fresh.get(id);
+    return this.#order.available(id);
   }
 
   /** APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. Opens the queue, which goes if it stays empty. */
@@ -136,24 +138,17 @@ export class Queues {
     const id = this.open(queue);
     this.offered = id;
     if (id === 0) return MEMORY_FULL;
-    if (this.#count(id) >= this.#capacities.get(id)) return QUEUE_FULL;
-    const store = this.#store;
-    store.versions.tick();
-    const draft = this.#draft;
-    draft.origin = FROM_CLIENT;
-    draft.sequence = store.next(this.partition);
-    draft.version.set(store.versions.low, store.versions.high);
-    const outcome = this.#offer(id, queue, value, contentType);
+    if (this.#order.count(id) - this.#holds.leaving(id) >= this.#capacities.get(id))
+      return QUEUE_FULL;
+    this.#mutations.begin(OFFER, this.partition);
+    const outcome = this.#offer(id, this.#rings.end(id), queue, value, contentType);
     if (outcome !== APPLIED) this.dropUnused(id);
     return outcome;
   }
 
   /** Sequence of the available item that `skip` others come before, or NO_ITEM. */
   choose(id: number, skip: number): number {
-    if (skip >= this.available(id)) return NO_ITEM;
-    const returned = this.#holds.returned(id);
-    if (skip < returned) return this.#holds.returnedAt(id, skip);
-    return this.#fresh.get(id) + skip - returned;
+    return this.#order.choose(id, skip);
   }
 
   /** Address of the item's record. */
@@ -163,16 +158,7 @@ export class Queues {
 
   /** Takes the item that `choose` has chosen out of those available. */
   claim(id: number, skip: number): void {
-    const returned = this.#holds.returned(id);
-    if (skip < returned) {
-      this.#holds.takeReturned(id, skip);
-      return;
-    }
-    // The items before it, which are owed to others, are now as good as returned.
-    const fresh = this.#fresh.get(id);
-    const sequence = fresh + skip - returned;
-    for (let owed = fresh; owed < sequence; owed++) this.#holds.addReturned(id, owed);
-    this.#fresh.set(id, sequence + 1);
+    this.#order.claim(id, skip);
   }
 
   /** Holds an item that was claimed; returns the hold. */
@@ -198,41 +184,66 @@ export class Queues {
       this.#holds.giveBack(place);
       return confirm ? REFUSED : APPLIED;
     }
-    this.#holds.end(place);
-    this.remove(id, sequence);
+    if (this.#mutations.recordRemoval(id)) this.#holds.leave(place);
+    else {
+      this.#holds.end(place);
+      this.#drop(id, sequence);
+    }
     return APPLIED;
+  }
+
+  /** Removes an item that was claimed and is not held. The hold to be concluded, or 0. */
+  poll(id: number, sequence: number): number {
+    if (!this.#mutations.recordRemoval(id)) {
+      this.#drop(id, sequence);
+      return 0;
+    }
+    const hold = this.#holds.add(id, sequence);
+    this.#holds.leave(this.#holds.place(hold));
+    return hold;
+  }
+
+  /** The item that is leaving goes, or is back at its place; false where a sink refuses that. */
+  conclude(hold: number, isDelivered: boolean): boolean {
+    const place = this.#holds.place(hold);
+    const id = this.#holds.queueAt(place);
+    const sequence = this.#holds.sequenceAt(place);
+    if (isDelivered) {
+      this.#holds.end(place);
+      this.#drop(id, sequence);
+    } else if (this.#mutations.recordReturn(id, sequence, this.#rings.get(id, sequence)))
+      this.#holds.giveBack(place);
+    else return false;
+    return true;
   }
 
   /** Whether the item, available or held, may be removed; if so, remove has to follow at once. */
   consents(id: number, item: number): boolean {
-    const { versions } = this.#store;
-    const draft = this.#draft;
-    draft.sequence = this.#store.next(this.#partitions.get(id));
-    if (!this.#recorder.isActive) return true;
-    versions.tick();
-    draft.origin = FROM_CLIENT;
-    draft.version.set(versions.low, versions.high);
-    return this.#admitsRemoval(id, item);
+    return this.#mutations.admitsRemoval(id, item);
   }
 
   /** Whether the item is there, held or not. */
   isStored({ name, item }: Mutation): boolean {
     const id = this.find(name);
     const isWithin = id !== 0 && item >= this.#rings.first(id) && item < this.#rings.end(id);
-    return isWithin && this.#rings.get(id, item) !== 0;
+    return isWithin && this.isThere(id, item);
   }
 
-  /** Makes a recorded OFFER or REMOVE again. */
+  /** Whether the item, one from `first` to `end`, is there and not leaving. */
+  isThere(id: number, item: number): boolean {
+    return this.#order.isThere(id, item);
+  }
+
+  /** Makes a recorded OFFER, REMOVE or RETURN again. */
   restore(mutation: Mutation): Outcome {
-    const draft = this.#draft;
-    draft.origin = mutation.origin;
-    draft.sequence = mutation.sequence;
-    draft.version.copyFrom(mutation.version);
-    return mutation.operation === OFFER ? this.#restoreItem(mutation) : this.#restoreEnd(mutation);
+    this.#mutations.repeat(mutation);
+    if (mutation.operation === OFFER) return this.#restoreItem(mutation);
+    if (mutation.operation === REMOVE) return this.#restoreEnd(mutation);
+    return this.#restoreReturn(mutation);
   }
 
-  /** Removes an item that was claimed and is not held; the queue goes with its last one. */
-  remove(id: number, sequence: number): void {
+  /** The item's record goes, and with the last one the queue. */
+  #drop(id: number, sequence: number): void {
     const store = this.#store;
     const rings = this.#rings;
     const partition = this.#partitionOf(id);
@@ -241,12 +252,7 @@ export class Queues {
     partition.log.kill(address);
     if (contentType !== 0) this.#contentTypes.release(contentType);
     rings.set(id, sequence, 0);
-    const fresh = this.#fresh.get(id);
-    for (let first = rings.first(id); first < fresh && rings.get(id, first) === 0; first++) {
-      rings.dropFirst(id, partition.log);
-    }
-    store.raise(partition.number, this.#draft.sequence);
-    if (this.#recorder.isActive) this.#recorder.record(this.#draft);
+    this.#order.dropGone(id, partition.log);
     this.dropUnused(id);
     this.#cleaner.pay(partition);
   }
@@ -260,26 +266,16 @@ export class Queues {
     return this.#rings.end(id);
   }
 
-  #admitsRemoval(id: number, item: number): boolean {
-    if (!this.#recorder.isActive) return true;
-    const draft = this.#draft;
-    draft.operation = REMOVE;
-    draft.partition = this.#partitions.get(id);
-    draft.item = item;
-    this.#names.name(id, draft.name);
-    draft.value.clear();
-    draft.contentType.clear();
-    return this.#recorder.admits(draft);
-  }
-
+  /** Adds the item, which is the last one. */
   #restoreItem({ name, item, value, contentType }: Mutation): Outcome {
     const id = this.open(name);
     if (id === 0) return MEMORY_FULL;
-    if (this.#count(id) === 0) this.#begin(id, item);
+    if (this.#order.count(id) === 0) this.#order.begin(id, item);
     // It is there, or has been there and is gone.
     if (item < this.#rings.end(id)) return APPLIED;
-    if (item > this.#rings.end(id) && !this.#skipTo(id, item)) return MEMORY_FULL;
-    const outcome = this.#offer(id, name, value, contentType);
+    if (item > this.#rings.end(id) && !this.#order.skipTo(id, item, this.#partitionOf(id).log))
+      return MEMORY_FULL;
+    const outcome = this.#offer(id, item, name, value, contentType);
     if (outcome !== APPLIED) this.dropUnused(id);
     return outcome;
   }
@@ -288,58 +284,74 @@ export class Queues {
     const id = this.find(name);
     if (id === 0 || item < this.#rings.first(id) || item >= this.#rings.end(id)) return APPLIED;
     if (this.#rings.get(id, item) === 0) return APPLIED;
-    if (!this.#admitsRemoval(id, item)) return REFUSED;
-    const fresh = this.#fresh.get(id);
-    const returned = this.#holds.returned(id);
-    if (item >= fresh) this.claim(id, returned + item - fresh);
-    else this.claim(id, this.#holds.returnedBefore(id, item));
-    this.remove(id, item);
+    if (!this.#mutations.admitsAgain(id, item)) return REFUSED;
+    this.#order.claimItem(id, item);
+    this.#mutations.recordRemoval(id);
+    this.#drop(id, item);
     return APPLIED;
+  }
+
+  /** The item is there, or is written anew into its place. */
+  #restoreReturn(mutation: Mutation): Outcome {
+    const { name, item, value, contentType } = mutation;
+    const rings = this.#rings;
+    const id = this.find(name);
+    if (id === 0 || item >= rings.end(id)) return this.#restoreItem(mutation);
+    if (item < rings.first(id) && !rings.extend(id, item, this.#partitionOf(id).log)) {
+      return MEMORY_FULL;
+    }
+    if (rings.get(id, item) !== 0) return APPLIED;
+    const outcome = this.#offer(id, item, name, value, contentType);
+    if (outcome === APPLIED) this.#holds.addReturned(id, item);
+    return outcome;
   }
 
   #partitionOf(id: number): Partition {
     return this.#store.openPartition(this.#partitions.get(id));
   }
 
-  /** All items, held ones included. */
-  #count(id: number): number {
-    return this.available(id) + this.#holds.held(id);
-  }
-
-  #offer(id: number, queue: Span, value: Span, contentType: Span): Outcome {
+  #offer(id: number, item: number, queue: Span, value: Span, contentType: Span): Outcome {
     if (value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     if (type === 0 && contentType.length > 0) return MEMORY_FULL;
-    let outcome = this.#append(id, type, queue, value, contentType);
+    let outcome = this.#write(id, item, type, queue, value, contentType);
     // Where cleared or expired entries are left, it is their memory that the item is to have.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.#draft;
       if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.partition);
-      outcome = this.#append(id, type, queue, value, contentType);
+      outcome = this.#write(id, item, type, queue, value, contentType);
     }
     if (outcome !== APPLIED && type !== 0) this.#contentTypes.dropUnused(type);
     return outcome;
   }
 
-  /** Writes a new last item as the draft says. */
-  #append(id: number, type: number, queue: Span, value: Span, contentType: Span): Outcome {
+  /** Writes an item as the draft says: a new last one, or one into an empty place. */
+  #write(
+    id: number,
+    item: number,
+    type: number,
+    queue: Span,
+    value: Span,
+    contentType: Span,
+  ): Outcome {
     const store = this.#store;
     const rings = this.#rings;
     const draft = this.#draft;
     const recorder = this.#recorder;
     const partition = this.#partitionOf(id);
-    const key = this.#key.loadNumber(rings.end(id));
+    const key = this.#key.loadNumber(item);
+    const isLast = item === rings.end(id);
     if (recorder.isActive) {
-      draft.operation = OFFER;
       draft.partition = partition.number;
-      draft.item = rings.end(id);
+      draft.item = item;
       draft.name.copyFrom(queue);
       draft.value.copyFrom(value);
       draft.contentType.copyFrom(contentType);
       if (!recorder.admits(draft)) return REFUSED;
     }
     const length = recordBytes(KIND_ITEM, key.length, value.length);
-    const address = rings.makeRoom(id, partition.log) ? partition.log.allocate(length, false) : 0;
+    const hasRoom = !isLast || rings.makeRoom(id, partition.log);
+    const address = hasRoom ? partition.log.allocate(length, false) : 0;
     if (address === 0) {
       if (recorder.isActive) recorder.abandon(draft);
       return MEMORY_FULL;
@@ -349,34 +361,12 @@ export class Queues {
     writeHead(words, at, KIND_ITEM, id, type, key, value.length);
     writeVersion(words, at, draft.version.low, draft.version.high);
     writeValue(words, store.pool.bytes(address), at, value);
-    rings.append(id, address);
+    if (isLast) rings.append(id, address);
+    else rings.set(id, item, address);
     if (type !== 0) this.#contentTypes.use(type);
     store.raise(partition.number, draft.sequence);
     if (recorder.isActive) recorder.record(draft);
     this.#cleaner.pay(partition);
     return APPLIED;
-  }
-
-  /** A queue without items begins with that sequence. */
-  #begin(id: number, sequence: number): void {
-    this.#rings.begin(id, sequence);
-    this.#fresh.set(id, sequence);
-  }
-
-  /** Makes the ring end at the item's sequence: what lies between is gone. False without memory. */
-  #skipTo(id: number, item: number): boolean {
-    const { log } = this.#partitionOf(id);
-    const rings = this.#rings;
-    // Available are returned items and those from `#fresh` on, which must have no gaps.
-    for (let sequence = this.#fresh.get(id); sequence < rings.end(id); sequence++) {
-      this.#holds.addReturned(id, sequence);
-    }
-    this.#fresh.set(id, rings.end(id));
-    while (rings.end(id) < item) {
-      if (!rings.makeRoom(id, log)) return false;
-      rings.append(id, 0);
-      this.#fresh.set(id, rings.end(id));
-    }
-    return true;
   }
 }

@@ -5,7 +5,7 @@
  * an earlier one, every map that is named stays until the end.
  */
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
-import { CLEAR, type Mutation, OFFER, REMOVE } from '../mutation.ts';
+import { CLEAR, type Mutation, OFFER } from '../mutation.ts';
 import type { Replay } from '../stored-engine.ts';
 import { Version } from '../version.ts';
 import type { Parts } from './parts.ts';
@@ -46,7 +46,7 @@ export class Refill implements Replay {
   #apply(mutation: Mutation): Outcome {
     const { maps, queues } = this.#parts;
     const { operation } = mutation;
-    if (operation === OFFER || operation === REMOVE) return queues.restore(mutation);
+    if (operation >= OFFER) return queues.restore(mutation);
     if (operation === CLEAR) return this.#clear(mutation);
     const id = this.#open(mutation);
     if (id === 0) return MEMORY_FULL;

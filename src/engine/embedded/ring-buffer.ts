@@ -102,6 +102,28 @@ export class RingBuffers {
     }
   }
 
+  /**
+   * Makes the ring begin at an earlier sequence, with nothing in the new places. False without memory:
+   * then it has become longer by some of them, or not at all.
+   */
+  extend(queue: number, sequence: number, log: RecordLog): boolean {
+    for (;;) {
+      const bits = this.#bits.get(queue);
+      if (bits === PART_BITS || (bits > 0 && this.end(queue) - sequence <= 1 << bits)) break;
+      const isSingle = bits < SINGLE_BITS_MAX;
+      if (!(isSingle ? this.#copyTo(queue, log, bits + 1) : this.#split(queue, log))) return false;
+    }
+    while (this.first(queue) > sequence) {
+      const place = this.first(queue) - 1;
+      if (!this.#hasPart(queue, place) && !this.#insertPart(queue, partNumber(place), log)) {
+        return false;
+      }
+      this.#firsts.set(queue, place);
+      this.set(queue, place, 0);
+    }
+    return true;
+  }
+
   /** The ring goes, with whatever is in it. */
   drop(queue: number, log: RecordLog): void {
     this.#dropParts(queue, log);
@@ -178,12 +200,22 @@ export class RingBuffers {
 
   /** Adds the part that the next item is the first of, unless an earlier call has. */
   #addPart(queue: number, log: RecordLog): boolean {
+    return this.#insertPart(queue, partNumber(this.end(queue)), log);
+  }
+
+  #hasPart(queue: number, sequence: number): boolean {
+    return partNumber(sequence) === partNumber(sequence + 1) || this.#bits.get(queue) < PART_BITS;
+  }
+
+  /** Adds a part right behind the last one or before the first, unless it is there. */
+  #insertPart(queue: number, number: number, log: RecordLog): boolean {
     const root = this.#roots.get(queue);
-    const number = partNumber(this.end(queue));
+    const first = partNumber(this.first(queue));
+    const last = Math.max(number, partNumber(this.end(queue) - 1));
     let list = this.#lists[root]!;
-    if (number - partNumber(this.first(queue)) >= list.length) {
+    if (last - Math.min(first, number) >= list.length) {
       if (!this.#store.meter.take(list.byteLength)) return false;
-      list = relisted(list, partNumber(this.first(queue)));
+      list = relisted(list, first);
       this.#lists[root] = list;
     }
     const place = number & (list.length - 1);

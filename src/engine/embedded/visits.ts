@@ -119,8 +119,7 @@ export class Visits {
       const end = queues.end(queue);
       let item = Math.max(cursor.item, queues.first(queue));
       for (; item < end && rest > 0; item++, rest--) {
-        const address = queues.address(queue, item);
-        if (address !== 0) this.#giveItem(address, queue, item);
+        if (queues.isThere(queue, item)) this.#giveItem(queues.address(queue, item), queue, item);
       }
       cursor.item = item;
       if (item < end) return 0;

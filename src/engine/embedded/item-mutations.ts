@@ -1,0 +1,109 @@
+/**
+ * What sinks are asked and told of a queue's items that go and come back. One mutation, filled again
+ * and again; without sinks nothing but its sequence is set.
+ */
+import { FROM_CLIENT, Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
+import type { NameTable } from './name-table.ts';
+import type { PagedIntegers } from './paged-array.ts';
+import { tagAt, valueAt, valueLengthAt, writeVersion } from './record.ts';
+import type { RecordStore } from './record-store.ts';
+import type { Recorder } from './recorder.ts';
+
+export class ItemMutations {
+  /** The one being made. */
+  readonly draft = new Mutation();
+  readonly #store: RecordStore;
+  readonly #names: NameTable;
+  readonly #contentTypes: NameTable;
+  readonly #recorder: Recorder;
+  /** By queue. */
+  readonly #partitions: PagedIntegers;
+
+  constructor(
+    store: RecordStore,
+    names: NameTable,
+    contentTypes: NameTable,
+    recorder: Recorder,
+    partitions: PagedIntegers,
+  ) {
+    this.#store = store;
+    this.#names = names;
+    this.#contentTypes = contentTypes;
+    this.#recorder = recorder;
+    this.#partitions = partitions;
+  }
+
+  /** Somebody has called the engine: the partition's next mutation, with a version of its own. */
+  begin(operation: Operation, partition: number): void {
+    const { versions } = this.#store;
+    const { draft } = this;
+    versions.tick();
+    draft.operation = operation;
+    draft.origin = FROM_CLIENT;
+    draft.partition = partition;
+    draft.sequence = this.#store.next(partition);
+    draft.version.set(versions.low, versions.high);
+  }
+
+  /** What was recorded is made again. */
+  repeat(mutation: Mutation): void {
+    const { draft } = this;
+    draft.operation = mutation.operation;
+    draft.origin = mutation.origin;
+    draft.partition = mutation.partition;
+    draft.sequence = mutation.sequence;
+    draft.version.copyFrom(mutation.version);
+  }
+
+  /** Whether the item may go; if so, recordRemoval has to follow at once. */
+  admitsRemoval(id: number, item: number): boolean {
+    if (!this.#recorder.isActive) {
+      this.draft.sequence = this.#store.next(this.#partitions.get(id));
+      return true;
+    }
+    this.begin(REMOVE, this.#partitions.get(id));
+    return this.admitsAgain(id, item);
+  }
+
+  /** The same for a removal that is made again. */
+  admitsAgain(id: number, item: number): boolean {
+    if (!this.#recorder.isActive) return true;
+    const { draft } = this;
+    draft.item = item;
+    this.#names.name(id, draft.name);
+    draft.value.clear();
+    draft.contentType.clear();
+    return this.#recorder.admits(draft);
+  }
+
+  /** Records the removal that was consented to; whether its answer has to wait. */
+  recordRemoval(id: number): boolean {
+    const partition = this.#partitions.get(id);
+    const { sequence } = this.draft;
+    this.#store.raise(partition, sequence);
+    if (!this.#recorder.isActive) return false;
+    this.#recorder.record(this.draft);
+    return this.#recorder.holds(partition, sequence);
+  }
+
+  /** Records that the item, whose record that is, is back. False where a sink refuses. */
+  recordReturn(id: number, item: number, address: number): boolean {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const { draft } = this;
+    this.begin(RETURN, this.#partitions.get(id));
+    draft.item = item;
+    this.#names.name(id, draft.name);
+    const value = valueAt(words, at) * 4;
+    draft.value.set(pool.bytes(address), value, value + valueLengthAt(words, at));
+    const contentType = tagAt(words, at);
+    if (contentType === 0) draft.contentType.clear();
+    else this.#contentTypes.name(contentType, draft.contentType);
+    if (!this.#recorder.admits(draft)) return false;
+    writeVersion(words, at, draft.version.low, draft.version.high);
+    this.#store.raise(draft.partition, draft.sequence);
+    this.#recorder.record(draft);
+    return true;
+  }
+}

@@ -1,0 +1,44 @@
+/** The pieces that an outbox sends, and what those wait for that must not leave yet. */
+import { EVERY_PARTITION, type Handover, type Pinned, type ResponseHold } from './application.ts';
+
+/** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
+export interface Piece {
+  bytes: Buffer;
+  start: number;
+  end: number;
+  readonly pinned: Pinned | undefined;
+  /** Where it begins in the arena; -1 elsewhere. */
+  runStart: number;
+  /** Runs of the arena that it consists of. */
+  runCount: number;
+  /** Responses that begin in it. */
+  responses: number;
+  /** Whether some of it has been handed over. */
+  isUnderWay: boolean;
+  dependence: Dependence | undefined;
+  /** What is handed over when it leaves. */
+  handover: Handover | undefined;
+}
+
+/** The sequences that an answer waits for: one partition's, or those of all from 0. */
+export interface Dependence {
+  readonly partition: number;
+  readonly sequences: Float64Array;
+}
+
+/** What the answer has to wait for; undefined for nothing. */
+export function dependence(
+  hold: ResponseHold,
+  partition: number,
+  sequence: number,
+): Dependence | undefined {
+  if (partition !== EVERY_PARTITION && !hold.holds(partition, sequence)) return undefined;
+  const sequences = partition === EVERY_PARTITION ? hold.sequences() : Float64Array.of(sequence);
+  const waits = { partition, sequences };
+  return isHeld(hold, waits) ? waits : undefined;
+}
+
+export function isHeld(hold: ResponseHold, { partition, sequences }: Dependence): boolean {
+  if (partition !== EVERY_PARTITION) return hold.holds(partition, sequences[0] as number);
+  return sequences.some((sequence, each) => hold.holds(each, sequence));
+}
