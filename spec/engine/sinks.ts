@@ -112,9 +112,14 @@ export class RefusingSink implements MutationSink {
   }
 }
 
-/** Holds back what depends on more than `upTo` of a partition; Infinity unless told. */
+/** Holds back what depends on more than `upTo` of a partition, or else `upToElse`. */
 export class HoldingSink implements MutationSink {
   readonly upTo = new Map<number, number>();
+  readonly #upToElse: number;
+
+  constructor(upToElse = Number.POSITIVE_INFINITY) {
+    this.#upToElse = upToElse;
+  }
 
   admit(): typeof ADMITTED {
     return ADMITTED;
@@ -125,6 +130,6 @@ export class HoldingSink implements MutationSink {
   record(): void {}
 
   durable(partition: number): number {
-    return this.upTo.get(partition) ?? Number.POSITIVE_INFINITY;
+    return this.upTo.get(partition) ?? this.#upToElse;
   }
 }

@@ -4,7 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { APPLIED, EVERY_PARTITION, FOUND, REFUSED } from '../../src/engine/engine.ts';
+import {
+  ABSENT,
+  APPLIED,
+  EVERY_PARTITION,
+  FOUND,
+  QUEUE_FULL,
+  REFUSED,
+} from '../../src/engine/engine.ts';
 import {
   CLEAR,
   DELETE,
@@ -15,12 +22,14 @@ import {
   type Mutation,
   OFFER,
   REMOVE,
+  RETURN,
   SET,
 } from '../../src/engine/mutation.ts';
 import { DISK_FULL, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { type StoredEngine, VisitCursor } from '../../src/engine/stored-engine.ts';
 import { Asker } from './answers.ts';
 import { copyOf, HoldingSink, RecordingSink, RefusingSink } from './sinks.ts';
+import { SMALL_CAPACITY } from './subject.ts';
 
 export interface StoredSubject {
   readonly engine: StoredEngine;
@@ -198,6 +207,101 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.ok(!engine.holds(read.partition, read.sequence));
       await asker.clear('m');
       assert.ok(engine.holds(before.partition, engine.sequences()[before.partition]!));
+      engine.close();
+    });
+  });
+
+  describe(`${name}: items whose answer waits`, () => {
+    /** A queue of a, b, c, whose polls have to wait. */
+    async function polled() {
+      const sink = new RecordingSink();
+      const refusing = new RefusingSink();
+      const subject = await open([sink, refusing, new HoldingSink(0)]);
+      const asker = new Asker(subject.engine);
+      for (const item of ['a', 'b', 'c']) await asker.offer('q', item, 'a/type');
+      return { ...subject, asker, sink, refusing };
+    }
+
+    /** What an engine has that the records were replayed into. */
+    async function replayed(sink: RecordingSink) {
+      const { engine } = await open([]);
+      const replay = engine.replay();
+      for (const record of sink.records) assert.equal(replay.apply(record), APPLIED);
+      replay.end();
+      return engine;
+    }
+
+    it('are neither seen nor given again, and gone once they are delivered', async () => {
+      const { engine, asker, sink } = await polled();
+      const { hold, value } = await asker.poll('q');
+      assert.equal(value, 'a');
+      assert.notEqual(hold, 0);
+      assert.equal((await asker.queueSize('q')).count, 2);
+      assert.equal((await asker.peek('q')).value, 'b');
+      assert.equal(visited(engine).length, 2);
+      engine.conclude(hold, true);
+      assert.equal(visited(engine).length, 2);
+      assert.equal(sink.records.length, 4);
+      assert.throws(() => engine.conclude(hold, true), RangeError);
+      engine.close();
+    });
+
+    it('come back to their old places when their clients have gone, for good', async () => {
+      const { engine, asker, sink, quiet } = await polled();
+      const first = await asker.poll('q');
+      const { hold } = await asker.take('q');
+      const second = await asker.settle(hold, true);
+      const last = await asker.poll('q');
+      const { keeper } = asker.wait('q', 1000);
+      engine.conclude(second.hold, false);
+      await quiet();
+      assert.equal(keeper.seen?.value, 'b');
+      engine.conclude((await asker.settle(keeper.seen.hold, true)).hold, false);
+      engine.conclude(last.hold, true);
+      engine.conclude(first.hold, false);
+      const back = sink.records.filter(({ operation }) => operation === RETURN);
+      assert.deepEqual(
+        back.map(({ value }) => value.toBuffer().toString()),
+        ['b', 'b', 'a'],
+      );
+      const copy = await replayed(sink);
+      assert.deepEqual(contentOf(copy), contentOf(engine));
+      assert.deepEqual(copy.sequences(), engine.sequences());
+      for (const each of [asker, new Asker(copy)]) {
+        await each.offer('q', 'd');
+        for (const value of ['a', 'b', 'd']) {
+          const found = await each.poll('q');
+          assert.equal(found.value, value);
+          assert.equal(found.contentType, value === 'd' ? '' : 'a/type');
+        }
+        assert.equal((await each.poll('q')).outcome, ABSENT);
+      }
+      for (const each of [engine, copy]) each.close();
+    });
+
+    it('come back as soon as a sink takes it', async () => {
+      const { engine, asker, refusing, advance } = await polled();
+      const { hold } = await asker.poll('q');
+      refusing.refusal = DISK_FULL;
+      engine.conclude(hold, false);
+      await advance(5000);
+      assert.equal((await asker.queueSize('q')).count, 2);
+      refusing.refusal = undefined;
+      await advance(5000);
+      assert.equal((await asker.poll('q')).value, 'a');
+      engine.close();
+    });
+
+    it('leave their places in a queue with max-size to others, and come back beyond it', async () => {
+      const { engine, asker } = await polled();
+      for (const item of ['1', '2', '3']) await asker.offer('small', item);
+      assert.equal((await asker.offer('small', 'more')).outcome, QUEUE_FULL);
+      const { hold } = await asker.poll('small');
+      assert.equal((await asker.offer('small', '4')).outcome, APPLIED);
+      engine.conclude(hold, false);
+      assert.equal((await asker.queueSize('small')).count, SMALL_CAPACITY + 1);
+      assert.equal((await asker.offer('small', 'more')).outcome, QUEUE_FULL);
+      assert.equal((await asker.poll('small')).value, '1');
       engine.close();
     });
   });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ResponseHold } from '../../src/http/application.ts';
+import { HoldingSink } from '../engine/sinks.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
@@ -311,6 +312,91 @@ describe('answers that are held back', () => {
     sync();
     assert.deepEqual(statuses(), [200]);
     assert(socket.writableEnded);
+  });
+});
+
+describe('a polled item whose answer is held back', () => {
+  /** A server with a queue of two items that what may leave is decided for. */
+  function held(first = 'first') {
+    const sink = new HoldingSink(0);
+    const server = createTestServer({ bodyBytesMax: MEBIBYTE }, { sinks: [sink] });
+    const { socket } = client(server);
+    socket.receive(post('queues/q', first) + post('queues/q', 'second'));
+    server.server.hold = {
+      holdsAll: false,
+      holds: (partition, sequence) => server.engine.holds(partition, sequence),
+      sequences: () => server.engine.sequences(),
+    };
+    const sync = (): void => {
+      server.engine.sequences().forEach((sequence, partition) => {
+        sink.upTo.set(partition, sequence);
+      });
+      server.server.release();
+    };
+    sync();
+    const polled = async (): Promise<string | undefined> => {
+      const other = client(server);
+      other.socket.receive(poll('q', 0));
+      sync();
+      // A long value leaves in parts.
+      await nextTurn();
+      return other.responses()[0]?.body.toString();
+    };
+    return { server, sync, polled };
+  }
+
+  it('is delivered when it may leave, and later requests run meanwhile', async () => {
+    const { server, sync, polled } = held();
+    const { socket, responses } = client(server);
+    socket.receive(poll('q', 0) + poll('q', 30) + LIVE);
+    assert.equal(responses().length, 0);
+    sync();
+    assert.deepEqual(
+      responses().map(({ status, body }) => `${status} ${body}`),
+      ['200 first', '200 second', '200 '],
+    );
+    assert.equal(await polled(), '');
+  });
+
+  for (const length of [5, 100_000]) {
+    it(`of ${length} bytes comes back when the connection is closed first`, async () => {
+      const { server, sync, polled } = held('f'.repeat(length));
+      const { socket } = client(server);
+      socket.receive(poll('q', 0));
+      socket.destroy();
+      assert.equal((await polled())?.length, length);
+      sync();
+      assert.equal(await polled(), 'second');
+    });
+
+    it(`of ${length} bytes comes back when the client ends its side, which is answered 204`, async () => {
+      const { server, sync, polled } = held('f'.repeat(length));
+      const before = server.server.inFlight.usedBytes;
+      const { socket, statuses } = client(server);
+      socket.receive(LIVE + poll('q', 30) + LIVE);
+      socket.emit('end');
+      assert.deepEqual(statuses(), [200]);
+      sync();
+      await nextTurn();
+      assert.deepEqual(statuses(), [200, 204, 200]);
+      assert(socket.writableEnded);
+      assert.equal(server.server.inFlight.usedBytes, before);
+      assert.equal((await polled())?.length, length);
+      assert.equal(await polled(), 'second');
+      assert.deepEqual(server.failures, []);
+    });
+  }
+
+  it('goes to whoever waits for it', () => {
+    const { server, sync } = held();
+    const gone = client(server);
+    gone.socket.receive(poll('q', 0) + poll('q', 0));
+    const { socket, responses } = client(server);
+    socket.receive(poll('q', 30));
+    gone.socket.destroy();
+    server.clock.settle();
+    sync();
+    assert.equal(responses()[0]?.body.toString(), 'first');
   });
 });
 

@@ -3,6 +3,7 @@ import { License } from '../../src/cluster/license.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
@@ -42,6 +43,8 @@ export interface TestServer {
 export interface TestServerParts {
   /** Puts something between the server and what it serves. */
   readonly wrap?: (application: Application) => Application;
+  /** Who is asked and told of mutations. */
+  readonly sinks?: readonly MutationSink[];
   /** In place of the server's own. */
   readonly services?: Partial<RestServices>;
   readonly tls?: TlsIdentity;
@@ -55,6 +58,7 @@ export function createTestServer(
     wrap = (application) => application,
     tls,
     services,
+    sinks = [],
     dialect = { ...DIALECTS.none, memberVersion: '1.2.3' },
   }: TestServerParts = {},
 ): TestServer {
@@ -71,6 +75,7 @@ export function createTestServer(
   const engine = new EmbeddedEngine({
     partitionCount: 7,
     clock,
+    sinks,
     queueCapacity: queueCapacity(
       new Map([
         ['two-items', 2],

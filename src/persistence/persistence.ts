@@ -2,8 +2,8 @@
  * What keeps a member's data: its log, its snapshots, and their way back into the engine. Made first,
  * as the engine asks its log from the begin; opened when there is an engine to fill; closed last.
  *
- *     lock → recovery → what counts for nothing is removed → a new segment → the SEAL of the log's
- *     last one names it → manifest → the log goes on
+ *     lock → recovery → what it found is synced → what counts for nothing is removed → a new segment
+ *     → the SEAL of the log's last one names it → manifest → the log goes on
  *
  * Each step is durable before the next, so that a crash between any two leaves a directory that is
  * recovered to the same. Where the disk is too full for a new segment, the engine is read until there
@@ -113,9 +113,7 @@ export class Persistence {
     await storage.lock();
     await this.member.load();
     const recovered = await this.#recover();
-    // What was written before the end of the process may be there without being durable yet: what the
-    // manifest does not name, the one before it may.
-    await storage.syncDirectory();
+    await this.#syncFound(recovered);
     // Before anything is made, as it makes room where the disk is full.
     await this.#removeFiles([RESERVE, ...recovered.leftOver, ...(await this.#temporaryFiles())]);
     await storage.syncDirectory();
@@ -220,27 +218,35 @@ export class Persistence {
     return await recovery.run();
   }
 
-  /** Cuts off what is not whole behind the log's last record, and leads from there to the segment. */
-  async #sealEnd({ end, manifest }: Recovered, next: LogSegment): Promise<void> {
-    if (end === undefined || manifest === undefined) return;
+  /**
+   * What was written before the end of the process may be there without being durable: records that
+   * are shown from now on, and the manifest, without which files that it does not name still count.
+   */
+  async #syncFound({ end, manifest }: Recovered): Promise<void> {
     const { storage } = this.#options;
-    const logs = (await storage.list()).map(parseSegmentName).filter((id) => id?.kind === LOG);
-    for (const id of logs) {
-      // Written before the crash, but perhaps not synced.
-      const isOurs =
-        id !== undefined && id.number <= end.segment && id.number >= manifest.firstSegment;
-      if (!isOurs) continue;
-      const file = await storage.open(segmentName(id));
-      if (id.number === end.segment) {
-        const page = new Page(NOTE_BYTES);
-        const place = { low: 0, high: 0 };
-        writeNote(page, 0, SEAL, 0, next.number, place, segmentSeed(id));
-        await file.truncate(end.offset);
-        await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
-      }
+    await storage.syncDirectory();
+    if (end === undefined || manifest === undefined) return;
+    for (const name of await storage.list()) {
+      const id = parseSegmentName(name);
+      if (id?.kind !== LOG || id.number > end.segment || id.number < manifest.firstSegment)
+        continue;
+      const file = await storage.open(name);
       await file.sync();
       await file.close();
     }
+  }
+
+  /** Cuts off what is not whole behind the log's last record, and leads from there to the segment. */
+  async #sealEnd({ end }: Recovered, next: LogSegment): Promise<void> {
+    if (end === undefined) return;
+    const id = { kind: LOG, number: end.segment, part: 0 } as const;
+    const page = new Page(NOTE_BYTES);
+    writeNote(page, 0, SEAL, 0, next.number, { low: 0, high: 0 }, segmentSeed(id));
+    const file = await this.#options.storage.open(segmentName(id));
+    await file.truncate(end.offset);
+    await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
+    await file.sync();
+    await file.close();
   }
 
   async #writeManifest(manifest: Omit<Manifest, 'bootId'>): Promise<void> {

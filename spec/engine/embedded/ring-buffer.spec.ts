@@ -23,18 +23,19 @@ const steps = fc.array(
     queue: fc.nat(QUEUES - 1),
     append: fc.oneof(fc.nat(20), fc.nat(3000)),
     drop: fc.oneof(fc.nat(20), fc.nat(3000)),
+    extend: fc.oneof(fc.constant(0), fc.nat(20), fc.nat(3000)),
   }),
   { maxLength: 30, size: 'max' },
 );
 
 describe('RingBuffers', () => {
-  it('behave like arrays with a first sequence, however they grow and shrink', () => {
+  it('behave like arrays with a first sequence, however they grow, at either end, and shrink', () => {
     fc.assert(
       fc.property(steps, (actions) => {
         const { store, rings, log } = newRings();
         const models = Array.from({ length: QUEUES }, () => ({ first: 0, items: [] as number[] }));
         let next = 1;
-        for (const { queue, append, drop } of actions) {
+        for (const { queue, append, drop, extend } of actions) {
           const model = models[queue]!;
           for (let count = 0; count < append; count++) {
             assert.ok(rings.makeRoom(queue, log));
@@ -45,6 +46,12 @@ describe('RingBuffers', () => {
             rings.dropFirst(queue, log);
             model.items.shift();
             model.first++;
+          }
+          if (model.items.length > 0) {
+            const first = Math.max(0, model.first - extend);
+            assert.ok(rings.extend(queue, first, log));
+            model.items.unshift(...new Array<number>(model.first - first).fill(0));
+            model.first = first;
           }
           for (const [other, { first, items }] of models.entries()) {
             assert.equal(rings.first(other), first);
