@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   index: ['member', 'config', 'telemetry', 'base'],
   cli: ['member', 'client', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
-  reloader: ['config', 'telemetry', 'base'],
+  reloader: ['config', 'types of persistence', 'telemetry', 'base'],
   'member-persistence': [
     ...['types of http', 'persistence', 'cluster', 'telemetry', 'config', 'engine', 'base'],
   ],

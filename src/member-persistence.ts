@@ -5,6 +5,7 @@
 import type { Clock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import type { ClusterRecord, SettledState } from './cluster/cluster.ts';
+import type { License } from './cluster/license.ts';
 import type { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { EVERY_PARTITION, NO_PARTITION } from './engine/engine.ts';
@@ -13,8 +14,10 @@ import type { ResponseHold } from './http/application.ts';
 import type { HttpServer } from './http/server.ts';
 import { DamagedData } from './persistence/damage.ts';
 import { FileStorage } from './persistence/file-storage.ts';
+import type { AddedConfig, MemberRecord } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
 import type { RecoveryProgress } from './persistence/recovery.ts';
+import type { Storage } from './persistence/storage.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
@@ -30,8 +33,13 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
   #server!: HttpServer;
 
   /** Throws GridError DATA_DIRECTORY_UNUSABLE. */
-  constructor(config: Config, clock: Clock, cluster: StandaloneCluster, log: Log) {
-    const storage = openStorage(config.dataDirectory);
+  constructor(
+    config: Config,
+    clock: Clock,
+    cluster: StandaloneCluster,
+    log: Log,
+    storage: Storage = openStorage(config.dataDirectory),
+  ) {
     const { partitionCount, persistenceSync: sync, persistenceSyncIntervalMillis } = config;
     const syncIntervalMs = persistenceSyncIntervalMillis;
     this.#isRepairable = config.restEnabled && config.endpointGroups.get('PERSISTENCE') === true;
@@ -64,15 +72,19 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
     return this.#engine.sequences().some((last, each) => this.#engine.holds(each, last));
   }
 
+  /** Takes the directory, and restores what belongs to the member. Rejects with GridError DATA_*. */
+  async begin(license: License): Promise<void> {
+    await this.#persistence.begin().catch((error: unknown) => this.#refuse(error));
+    await this.#restoreMember(license);
+  }
+
   /** Recovers the engine, then lets the server's answers depend on the disk. */
   async open(engine: StoredEngine, server: HttpServer): Promise<void> {
     this.#engine = engine;
     this.#server = server;
-    const recovered = await this.#persistence.open(engine).catch((error: unknown) => {
-      if (error instanceof DamagedData && this.#isRepairable) return this.#awaitRepair(error);
-      throw error;
-    });
-    await this.#restoreMember();
+    const recovered = await this.#persistence
+      .open(engine)
+      .catch((error: unknown) => this.#refuse(error));
     const { records, bytes, tornBytes } = recovered;
     this.#log.info({ records, bytes }, 'recovered');
     if (tornBytes > 0) {
@@ -81,22 +93,65 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
     server.hold = this;
   }
 
-  /** The member stays in recovery: it answers health, and that it recovers. */
-  #awaitRepair(damage: DamagedData): Promise<never> {
-    const { code, message, file, offset } = damage;
-    this.#log.fatal({ code, file, offset }, message);
-    return new Promise(() => {});
+  /** What was added to the configuration, and is kept. */
+  get addedConfigs(): readonly AddedConfig[] {
+    return this.#persistence.member.record.addedConfigs ?? [];
   }
 
   async saveState(clusterState: SettledState): Promise<void> {
     await this.#persistence.member.save({ clusterState });
   }
 
-  async #restoreMember(): Promise<void> {
-    const { member } = this.#persistence;
-    const { uuid, clusterState = 'ACTIVE' } = member.record;
-    if (uuid === undefined) await member.save({ uuid: this.#cluster.uuid });
-    this.#cluster.restore(uuid ?? this.#cluster.uuid, clusterState as SettledState);
+  async saveLicense(licenseKeyHash: string): Promise<void> {
+    await this.#persistence.member.save({ licenseKeyHash }).catch((cause: unknown) => {
+      throw new GridError('LICENSE_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
+    });
+  }
+
+  async saveAddedConfigs(addedConfigs: readonly AddedConfig[]): Promise<void> {
+    await this.#persistence.member.save({ addedConfigs }).catch((cause: unknown) => {
+      throw new GridError('CONFIG_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
+    });
+  }
+
+  /** The data cannot be used as it is; where somebody can say what is to become of it, that is awaited. */
+  #refuse(error: unknown): Promise<never> {
+    if (error instanceof DamagedData && this.#isRepairable) return this.#awaitRepair(error);
+    if (error instanceof GridError || !(error instanceof Error && 'syscall' in error)) throw error;
+    const directory = this.#persistence.place;
+    const reason = error.message;
+    throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
+  }
+
+  /** The member stays in recovery: it answers health, and that it recovers. */
+  #awaitRepair({ code, message, file, offset }: DamagedData): Promise<never> {
+    this.#log.fatal({ code, file, offset }, message + REPAIR_CALLS);
+    return new Promise(() => {});
+  }
+
+  async #restoreMember(license: License): Promise<void> {
+    const cluster = this.#cluster;
+    const { record } = this.#persistence.member;
+    const {
+      uuid = cluster.uuid,
+      clusterState = 'ACTIVE',
+      clusterVersion = cluster.version,
+    } = record;
+    license.keyHash = record.licenseKeyHash;
+    cluster.restore(uuid, clusterState as SettledState);
+    if (clusterVersion !== cluster.version) {
+      const change = { from: clusterVersion, to: cluster.version };
+      this.#log.info(change, 'the cluster has the version of this member now');
+    }
+    if (record.uuid === uuid && record.clusterVersion === cluster.version) return;
+    await this.#save({ uuid, clusterVersion: cluster.version });
+  }
+
+  /** Also a full disk is one to start on. */
+  async #save(change: MemberRecord): Promise<void> {
+    await this.#persistence.member.save(change).catch((error: unknown) => {
+      this.#log.warn({ err: error }, 'cannot keep what belongs to the member');
+    });
   }
 
   /** Makes everything durable. */
@@ -141,7 +196,15 @@ function openStorage(directory: string): FileStorage {
   try {
     return new FileStorage(directory);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }
 }
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+const REPAIR_CALLS =
+  '; the member stays in recovery until forceStart or partialStart; `gridnode repair --data-dir DIR`' +
+  ' tells what is damaged and saves the rest elsewhere';

@@ -3,6 +3,7 @@
  * from a configuration, and ends them: drain answers what was received, abort cuts off.
  */
 import { SystemClock } from './base/clock.ts';
+import { GridError } from './base/errors.ts';
 import { machineMemoryBytes } from './base/machine-memory.ts';
 import { publicAddress } from './cluster/address.ts';
 import { License } from './cluster/license.ts';
@@ -61,12 +62,14 @@ export interface Member {
 
 /**
  * Resolves once the member serves. Rejects with the system's error when it cannot listen, with
- * GridError TLS_FILE_UNUSABLE when a TLS file is of no use.
+ * GridError TLS_FILE_UNUSABLE when a TLS file is of no use, DATA_* when the data is not usable,
+ * STOPPED_RECOVERING when `stopped` resolves while it recovers.
  */
 export async function startMember(
   config: Config,
   log: Log,
   load: () => Promise<LoadedConfig> = readNothing,
+  stopped: Promise<unknown> = NEVER,
 ): Promise<Member> {
   const tlsFiles = tlsFilesOf(config);
   const tls = tlsFiles && (await readTlsFiles(tlsFiles));
@@ -116,15 +119,18 @@ export async function startMember(
     groups.set(changed.restEnabled, changed.endpointGroups);
     logLevel.configure(changed.logLevel);
   };
-  const reloader = new Reloader(config, apply, log, load);
+  const reloader = new Reloader(config, apply, log, load, async (added) =>
+    persistence?.saveAddedConfigs(added),
+  );
+  const extend = ({ queueMaxSizes, mapTimeToLiveSeconds, mapMaxIdleSeconds }: Config): void => {
+    capacityOf = queueCapacity(queueMaxSizes);
+    lifetimes.replace(mapTimeToLiveSeconds, mapMaxIdleSeconds);
+  };
+  const license = new License(async (keyHash) => persistence?.saveLicense(keyHash));
   const reconfiguration: Reconfiguration = {
     tcpIpMembers: config.tcpIpEnabled ? config.tcpIpMembers : undefined,
     reload: () => reloader.reload(),
-    add: (text) =>
-      reloader.add(text, ({ queueMaxSizes, mapTimeToLiveSeconds, mapMaxIdleSeconds }) => {
-        capacityOf = queueCapacity(queueMaxSizes);
-        lifetimes.replace(mapTimeToLiveSeconds, mapMaxIdleSeconds);
-      }),
+    add: (text) => reloader.add(text, extend),
   };
   let instanceName = config.instanceName ?? '';
   const router = new Router(config.pathSegment ?? dialect.pathSegment, dialect);
@@ -139,7 +145,7 @@ export async function startMember(
     credentials: security.credentials,
     audit: openAudit(),
     logLevel,
-    license: new License(),
+    license,
     waiting,
     lifetimes,
     reconfiguration,
@@ -162,7 +168,13 @@ export async function startMember(
     throw error;
   });
   instanceName ||= `gridnode-${bound.port}`;
-  await persistence?.open(engine, server);
+  /** Queues that are recovered ask for their capacities, so what was added to them comes first. */
+  const recover = async (kept: MemberPersistence): Promise<void> => {
+    await kept.begin(license);
+    await reloader.restore(kept.addedConfigs, extend);
+    await kept.open(engine, server);
+  };
+  if (persistence !== undefined) await Promise.race([recover(persistence), stopping(stopped)]);
   cluster.start(publicAddress(config.publicAddress, bound));
   return {
     address: bound.address,
@@ -190,6 +202,14 @@ export async function startMember(
 
 const UNFINISHED =
   'persistence is not finished: do not keep on the disk alone what you cannot lose';
+
+const NEVER = new Promise<never>(() => {});
+
+/** What is not recovered yet cannot be lost: nobody has to wait for it. */
+async function stopping(stopped: Promise<unknown>): Promise<never> {
+  await stopped;
+  throw new GridError('STOPPED_RECOVERING', {});
+}
 
 /** A member that somebody else configures. */
 function readNothing(): Promise<never> {

@@ -9,7 +9,8 @@ import { type Config, rowOf } from './config/config.ts';
 import { ConfigFault, type LoadedConfig, refusalText } from './config/load.ts';
 import { SECURITY_PATHS, type SecurityConfig } from './config/security.ts';
 import { SETTINGS, type SettingKey } from './config/settings.ts';
-import { addConfigText, type ConfigUpdate } from './config/update.ts';
+import { addConfigText, type ConfigUpdate, withNames } from './config/update.ts';
+import type { AddedConfig } from './persistence/member-file.ts';
 import type { Log } from './telemetry/log.ts';
 
 /** What a reload came to: settings by path, or flag, and what was wrong, a line each. */
@@ -22,16 +23,29 @@ export interface ReloadOutcome {
 /** Takes over what may change; rejects with GridError, and changes nothing then. */
 export type Apply = (config: Config) => Promise<void>;
 
+/** What outlives the member: everything that was added. Rejects with GridError. */
+export type KeepAdded = (added: readonly AddedConfig[]) => Promise<void>;
+
 export class Reloader {
   readonly #apply: Apply;
   readonly #log: Log;
   readonly #load: () => Promise<LoadedConfig>;
   /** What the member started with, and took over since. */
   #config: Config;
+  /** What was added to it, in order. */
+  #added: readonly AddedConfig[] = [];
+  readonly #keep: KeepAdded;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(config: Config, apply: Apply, log: Log, load: () => Promise<LoadedConfig>) {
+  constructor(
+    config: Config,
+    apply: Apply,
+    log: Log,
+    load: () => Promise<LoadedConfig>,
+    keep: KeepAdded = () => Promise.resolve(),
+  ) {
     this.#config = config;
+    this.#keep = keep;
     this.#apply = apply;
     this.#log = log;
     this.#load = load;
@@ -45,26 +59,59 @@ export class Reloader {
 
   /**
    * Adds what is new in a configuration text; `extend` is told of what only such a text changes. What
-   * was added stays until the next reload, maps and queues until the member ends.
+   * was added stays until the next reload, maps and queues until the member ends, or what it keeps.
    */
   add(
     text: string,
     extend: (config: Config) => void,
-  ): Promise<ConfigUpdate | { readonly faults: readonly string[] }> {
+  ): Promise<ConfigUpdate | { readonly faults: readonly string[]; readonly status?: number }> {
     const adding = this.#last.then(async () => {
       try {
-        const update = await addConfigText(this.#config, text);
-        await this.#apply(update.config);
-        extend(update.config);
-        this.#config = update.config;
-        this.#log.info({ added: update.added, ignored: update.ignored }, 'configuration added');
-        return update;
+        return await this.#add(text, extend);
       } catch (error) {
-        return { faults: this.#complain(error) };
+        const faults = this.#complain(error);
+        const isOurs = error instanceof GridError && error.code === 'CONFIG_NOT_KEPT';
+        return isOurs ? { faults, status: error.status } : { faults };
       }
     });
     this.#last = adding;
     return adding;
+  }
+
+  /** Adds again what was kept; before the member serves. */
+  async restore(kept: readonly AddedConfig[], extend: (config: Config) => void): Promise<void> {
+    this.#added = kept;
+    for (const { text, isReloaded } of kept) {
+      try {
+        const { config } = await addConfigText(this.#config, text);
+        if (!isReloaded) await this.#apply(config);
+        this.#config = isReloaded ? withNames(this.#config, config) : config;
+        extend(this.#config);
+      } catch (error) {
+        this.#complain(error);
+      }
+    }
+  }
+
+  async #add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate> {
+    const update = await addConfigText(this.#config, text);
+    const before = this.#added;
+    if (update.added.length > 0) await this.#setAdded([...before, { text, isReloaded: false }]);
+    try {
+      await this.#apply(update.config);
+    } catch (error) {
+      await this.#setAdded(before);
+      throw error;
+    }
+    extend(update.config);
+    this.#config = update.config;
+    this.#log.info({ added: update.added, ignored: update.ignored }, 'configuration added');
+    return update;
+  }
+
+  async #setAdded(added: readonly AddedConfig[]): Promise<void> {
+    await this.#keep(added);
+    this.#added = added;
   }
 
   async #reload(): Promise<ReloadOutcome> {
@@ -75,6 +122,9 @@ export class Reloader {
       const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
       const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
       await this.#apply(config);
+      if (this.#added.some(({ isReloaded }) => !isReloaded)) {
+        await this.#setAdded(this.#added.map(({ text }) => ({ text, isReloaded: true })));
+      }
       for (const warning of warnings) this.#log.warn(warning);
       return this.#report(config, isSwitched);
     } catch (error) {

@@ -242,8 +242,8 @@ class Member {
   }
 
   async open(): Promise<boolean> {
-    const opening = this.persistence.open(this.engine).then((recovered) => {
-      this.recovered = recovered;
+    const opening = this.persistence.begin().then(async () => {
+      this.recovered = await this.persistence.open(this.engine);
       return true;
     });
     return await drive(opening, this.#storage, this.#clock);

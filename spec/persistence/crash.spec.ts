@@ -1,9 +1,17 @@
 /** Power loss and the end of the process at random calls; the soak runs many more of these. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { crashRound, type LifeReport, noLife } from './crash-round.ts';
 
 const ROUNDS = 20;
+
+/** Found by the soak: a wrong state, an answer that was undone, or no start on a full disk. */
+const FOUND = {
+  always: [57, 67, 151, 2245],
+  interval: [78, 462, 648, 1014, 1496, 1570],
+  never: [1715],
+};
 
 describe('a data directory after a crash at any call', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
@@ -15,8 +23,16 @@ describe('a data directory after a crash at any call', () => {
         });
         for (const key of Object.keys(total) as (keyof LifeReport)[]) total[key] += report[key];
       }
-      for (const count of Object.values({ ...total, compactions: 1 }))
+      // Compactions are rare, and nothing comes back where no answer waits for a sync.
+      const rare = mode === 'always' ? { compactions: 1 } : { compactions: 1, returns: 1 };
+      for (const count of Object.values({ ...total, ...rare }))
         assert.ok(count > 0, JSON.stringify(total));
     });
   }
+
+  it('goes right in the rounds that once went wrong', async () => {
+    for (const [mode, seeds] of Object.entries(FOUND)) {
+      for (const seed of seeds) await crashRound(seed, mode as SyncMode);
+    }
+  });
 });

@@ -64,7 +64,10 @@ export async function openPersistent(
     await new Promise((resolve) => setImmediate(resolve));
     return pumped || clock.endCount > 0;
   };
-  const recovered = await until(persistence.open(engine), go);
+  const recovered = await until(
+    persistence.begin().then(() => persistence.open(engine)),
+    go,
+  );
   const quiet = async (): Promise<void> => {
     while (await go());
   };

@@ -32,6 +32,9 @@ const ERRORS = {
   },
   STATE_CHANGING: { status: 409, message: 'Cannot change to {state}: another change is under way' },
   STATE_NOT_REACHED: { status: 503, message: 'Cannot change to {state}: {reason}' },
+  LICENSE_NOT_KEPT: { status: 503, message: 'Cannot set the license: {reason}' },
+  CONFIG_NOT_KEPT: { status: 503, message: 'Cannot add to the configuration: {reason}' },
+  STOPPED_RECOVERING: { status: 503, message: 'Stopped while recovering' },
   VERSION_NOT_SUPPORTED: {
     status: 409,
     message:

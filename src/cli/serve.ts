@@ -25,6 +25,7 @@ export type StartMember = (
   config: Config,
   log: Log,
   load: () => Promise<LoadedConfig>,
+  stopped: Promise<string>,
 ) => Promise<Member>;
 
 export async function serve(
@@ -48,7 +49,7 @@ async function run(
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
 ): Promise<ExitCode> {
-  const starting = start(config, log, load).then(
+  const starting = start(config, log, load, events.first).then(
     (member) => ({ member }),
     (error: unknown) => ({ error }),
   );
@@ -70,6 +71,10 @@ async function run(
 }
 
 function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
+  if (error instanceof GridError && error.code === 'STOPPED_RECOVERING') {
+    log.info('stopped while recovering');
+    return EXIT_CLEAN;
+  }
   if (error instanceof GridError && error.code === 'TLS_FILE_UNUSABLE') {
     log.fatal({ code: error.code }, error.message);
     return EXIT_USAGE;

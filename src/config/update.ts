@@ -73,6 +73,14 @@ export async function addConfigText(config: Config, text: string): Promise<Confi
   };
 }
 
+/** The configuration with the maps and queues of the other one. */
+export function withNames(
+  config: Config,
+  { mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes }: Config,
+): Config {
+  return { ...config, mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes };
+}
+
 const ADDED: Source = { kind: 'file', name: 'an added configuration' };
 
 function addedUsers(

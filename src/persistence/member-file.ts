@@ -15,6 +15,14 @@ export interface MemberRecord {
   readonly clusterVersion?: string;
   /** SHA-256 of the license key, in hexadecimal digits. */
   readonly licenseKeyHash?: string;
+  /** What was added to the configuration, in order. */
+  readonly addedConfigs?: readonly AddedConfig[];
+}
+
+export interface AddedConfig {
+  readonly text: string;
+  /** Whether the configuration was read again since, so that only maps and queues of it count. */
+  readonly isReloaded: boolean;
 }
 
 export class MemberFile {

@@ -71,7 +71,7 @@ export interface PersistenceObserver {
 export class Persistence {
   /** The engine's sink. */
   readonly log: WriteAheadLog;
-  /** Loaded by open. */
+  /** Loaded by begin. */
   readonly member: MemberFile;
   readonly #options: PersistenceOptions;
   readonly #observer: PersistenceObserver;
@@ -106,12 +106,21 @@ export class Persistence {
     });
   }
 
+  /** Where the data is, for messages. */
+  get place(): string {
+    return this.#options.storage.place;
+  }
+
+  /** Takes the directory, and reads what belongs to the member. Before open. */
+  async begin(): Promise<void> {
+    await this.#options.storage.lock();
+    await this.member.load();
+  }
+
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
   async open(engine: StoredEngine): Promise<Recovered> {
     const { storage, clock, segmentBytes, snapshotBytesMin } = this.#options;
     this.#engine = engine;
-    await storage.lock();
-    await this.member.load();
     const recovered = await this.#recover();
     await this.#syncFound(recovered);
     // Before anything is made, as it makes room where the disk is full.
@@ -138,18 +147,18 @@ export class Persistence {
     );
     this.#nextSnapshot = recovered.nextNumber;
     this.#snapshotAtBytes = -(recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0));
-    if (!(await this.#begin(recovered, supply))) {
+    if (!(await this.#goOn(recovered, supply))) {
       this.log.wait();
-      this.#beginLater(recovered, supply);
+      this.#goOnLater(recovered, supply);
     }
     return recovered;
   }
 
   /** The log goes on, in a new segment. False where there is no space for that. */
-  async #begin(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
+  async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
       this.#firstSegment ??= await supply.first();
-      await this.#beginIn(this.#firstSegment, recovered);
+      await this.#goOnIn(this.#firstSegment, recovered);
       this.log.start(supply, this.#firstSegment);
     } catch (error) {
       if (!isFull(error)) throw error;
@@ -161,11 +170,11 @@ export class Persistence {
   }
 
   /** Tries again until there is space; a disk that fails otherwise leaves it at that. */
-  #beginLater(recovered: Recovered, supply: SegmentSupply): void {
+  #goOnLater(recovered: Recovered, supply: SegmentSupply): void {
     this.#again = this.#options.clock.after(SPACE_RETRY_MS, () => {
-      this.#working = this.#begin(recovered, supply)
+      this.#working = this.#goOn(recovered, supply)
         .then((hasBegun) => {
-          if (!hasBegun && !this.#isClosing) this.#beginLater(recovered, supply);
+          if (!hasBegun && !this.#isClosing) this.#goOnLater(recovered, supply);
         })
         .catch((error: unknown) => this.#observer.onFailed(error as Error))
         .finally(() => {
@@ -175,7 +184,7 @@ export class Persistence {
     });
   }
 
-  async #beginIn(segment: LogSegment, recovered: Recovered): Promise<void> {
+  async #goOnIn(segment: LogSegment, recovered: Recovered): Promise<void> {
     const { manifest, misnamed } = recovered;
     await this.#sealEnd(recovered, segment);
     await this.#writeManifest({

@@ -103,9 +103,14 @@ export function license(handler: RestHandler): void {
 }
 
 export function setLicense(call: AdministrativeCall): void {
-  call.handler.services.license.set(call.argument);
   const message = 'License updated at run time';
-  call.succeed({ licenseInfo: licenseInfo(call.handler), message });
+  call.handler.await(
+    call.handler.services.license.set(call.argument).then(() => undefined, refusalOf),
+    (refusal) => {
+      if (refusal !== undefined) refuse(call, refusal);
+      else call.succeed({ licenseInfo: licenseInfo(call.handler), message });
+    },
+  );
 }
 
 /** What there is only with persistence. */

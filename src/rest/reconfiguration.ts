@@ -25,7 +25,8 @@ export function update(call: AdministrativeCall): void {
   const text = call.argument.toString();
   call.await(handler.services.reconfiguration.add(text), (outcome) => {
     if ('faults' in outcome) {
-      return call.fail(call.handler.services.dialect.badValueStatus, outcome.faults.join('; '));
+      const { faults, status = handler.services.dialect.badValueStatus } = outcome;
+      return call.fail(status, faults.join('; '));
     }
     call.succeed({
       message: 'Configuration Update successfully finished.',

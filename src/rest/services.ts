@@ -29,7 +29,7 @@ export interface Reconfiguration {
     text: string,
   ): Promise<
     | { readonly added: readonly NamedConfig[]; readonly ignored: readonly NamedConfig[] }
-    | { readonly faults: readonly string[] }
+    | { readonly faults: readonly string[]; readonly status?: number }
   >;
 }
 
