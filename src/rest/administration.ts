@@ -104,7 +104,7 @@ export function license(handler: RestHandler): void {
 
 export function setLicense(call: AdministrativeCall): void {
   const message = 'License updated at run time';
-  call.handler.await(
+  call.await(
     call.handler.services.license.set(call.argument).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal !== undefined) refuse(call, refusal);
