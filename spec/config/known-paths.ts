@@ -1,0 +1,81 @@
+/** Every setting that a file may hold, and documents that state it, right or misspelt. */
+import assert from 'node:assert/strict';
+import type { Form, KnownContent } from '../../src/config/known-settings.ts';
+import type { ValueType } from '../../src/config/value-type.ts';
+import { type Stated, xmlOf, yamlOf } from './documents.ts';
+
+export interface KnownPath {
+  /** For yamlOf or xmlOf. */
+  readonly steps: readonly string[];
+  readonly types: readonly ValueType[];
+}
+
+/** Those that a document may state by themselves: an import, or a realm, needs what it refers to. */
+export function knownPaths(content: KnownContent, form: Form): KnownPath[] {
+  return pathsOf(content, form).filter(
+    ({ steps }) => steps[0] !== 'import' && !/-authentication,@?realm$/.test(steps.join()),
+  );
+}
+
+/** A document that states the setting, with a value of its type. */
+export function stated(form: Form, path: KnownPath): Stated {
+  return { yaml: yamlOf, xml: xmlOf }[form]('grid', path.steps, fittingValue(path));
+}
+
+/** A document with the last name of the path misspelt, and that name. */
+export function misspelt(form: Form, { steps }: KnownPath): Stated & { readonly name: string } {
+  const last = steps.findLastIndex((step) => !/^(\[\]|some|DATA|some-other-name)$/.test(step));
+  const known = steps.slice(0, last + 1);
+  const name = known.at(-1)?.replace(/[@{}]/g, '') ?? '';
+  const right = { yaml: yamlOf, xml: xmlOf }[form]('grid', known, 'text');
+  return { name, line: right.line, text: misspell(right, name, form) };
+}
+
+/** Every path that a value may stand at. */
+function pathsOf(content: KnownContent, form: Form, around: readonly string[] = []): KnownPath[] {
+  const below: [string, KnownContent, readonly ValueType[]][] = [];
+  for (const [name, node] of content.children) {
+    const isNamed = form === 'xml' && node.steps.includes('{}');
+    below.push([isNamed ? `${name}{}` : name, node.content, node.types]);
+  }
+  if (content.named) below.push([freeName(around), content.named.content, content.named.types]);
+  if (content.item) below.push(['[]', content.item.content, content.item.types]);
+  if (content.isOpen) below.push(['some-other-name', EMPTY, []]);
+  return below.flatMap(([step, inner, types]) => {
+    const steps = [...around, step];
+    const isValue = types.length > 0 || inner === EMPTY;
+    return [...(isValue ? [{ steps, types }] : []), ...pathsOf(inner, form, steps)];
+  });
+}
+
+const EMPTY: KnownContent = { children: new Map(), isOpen: false };
+
+function freeName(around: readonly string[]): string {
+  return around.at(-1) === 'endpoint-groups' ? 'DATA' : 'some';
+}
+
+/** A value of the type, and of our own where the path is a setting of ours. */
+function fittingValue({ steps, types }: KnownPath): string {
+  const [type] = types;
+  if (steps.at(-1) === 'DATA') return 'true';
+  if (types.some(({ accepts, expects }) => expects.startsWith('an integer') && accepts('5'))) {
+    return '5';
+  }
+  if (type === undefined || type.expects === 'a text') return '10.3.10.*';
+  if (type.expects === 'true or false') return 'true';
+  const word = /^one of ([^,]+)/.exec(type.expects)?.[1];
+  return word ?? /from (-?\d+)/.exec(type.expects)?.[1] ?? '5';
+}
+
+/** A letter of the last name twice, where it can be told from others. */
+function misspell({ text, line }: Stated, name: string, form: Form): string {
+  const lines = text.split('\n');
+  const wrong = `${name}${name.at(-1)}`;
+  const before = lines[line - 1] ?? '';
+  const after =
+    form === 'yaml' ? before.replace(`"${name}":`, `"${wrong}":`) : before.replace(name, wrong);
+  assert.notEqual(after, before, `${name} in ${before}`);
+  const rest = lines.slice(line).join('\n').replace(`</${name}>`, `</${wrong}>`);
+  const closed = form === 'xml' ? after.replace(`</${name}>`, `</${wrong}>`) : after;
+  return [...lines.slice(0, line - 1), closed, rest].join('\n');
+}

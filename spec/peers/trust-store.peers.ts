@@ -1,0 +1,54 @@
+/**
+ * A trust store that keytool made is refused with a command that makes a PEM file of it; that command
+ * is run as it is told, and what comes of it lets in the client that the store trusts.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { before, test } from 'node:test';
+import { connect, type TLSSocket } from 'node:tls';
+import { run, serve } from '../cli/gridnode-process.ts';
+import { writeConfig } from '../config/documents.ts';
+import { RawClient } from '../integration/client.ts';
+import { tlsFile } from '../tls/identity.ts';
+
+before(() => {
+  try {
+    execFileSync('openssl', ['version']);
+  } catch (cause) {
+    const message = 'Cannot convert a trust store: no openssl; install it: apt-get install openssl';
+    throw new Error(message, { cause });
+  }
+});
+
+test('the command that gridnode serve tells makes a trust store readable', async () => {
+  const own = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };
+  const text = (more: Record<string, string>): string => {
+    const properties = JSON.stringify({ ...own, ...more, mutualAuthentication: 'REQUIRED' });
+    const ssl = `ssl: {enabled: true, properties: ${properties}}`;
+    return `grid: {network: {port: 0, rest-api: {enabled: true}, ${ssl}}}`;
+  };
+  const trustStore = join(dirname(writeConfig('trust.yaml', '')), 'trust-store.p12');
+  copyFileSync(tlsFile('trust-store.p12'), trustStore);
+  const refused = writeConfig('trust.yaml', text({ trustStore, trustStorePassword: 'test-only' }));
+  const { code, errors } = await run(['serve', '--config', refused]);
+  assert.equal(code, 2, errors);
+  const [, command = '', pem = ''] = /(openssl pkcs12 .* -out (\S+)) makes/.exec(errors) ?? [];
+  execFileSync('sh', ['-c', `${command} -passin pass:test-only`], { stdio: 'ignore' });
+
+  const config = writeConfig('trust.yaml', text({ trustCertCollectionFile: pem }));
+  const { stop, port } = await serve(['--config', config]);
+  const open = (pfx?: Buffer): TLSSocket =>
+    connect({ port, rejectUnauthorized: false, ...(pfx && { pfx, passphrase: 'test-only' }) });
+  try {
+    const trusted = new RawClient(open(readFileSync(own.keyStore)));
+    assert.equal((await trusted.request('GET', 'instance')).status, 200);
+    trusted.destroy();
+    const stranger = new RawClient(open().on('error', () => {}));
+    stranger.send('GET / HTTP/1.0\r\n\r\n');
+    assert.equal(await stranger.response(), undefined);
+  } finally {
+    await stop();
+  }
+});
