@@ -3,8 +3,13 @@
  * socket that takes everything at once. What the kernel and Node's streams cost is not in it.
  */
 import { createTestServer } from '../spec/http/test-server.ts';
+import { SystemClock } from '../src/base/clock.ts';
 import { MapLifetimes } from '../src/rest/map-lifetimes.ts';
-import type { Bench, Harness } from './harness.ts';
+import type { RestServices } from '../src/rest/services.ts';
+import { AccessControl } from '../src/security/access-control.ts';
+import { Authenticator } from '../src/security/authenticator.ts';
+import type { Permission } from '../src/security/permissions.ts';
+import type { Bench, Harness, Scenario } from './harness.ts';
 import { NullSocket } from './servers/null-socket.ts';
 
 const KEYS = 10_000;
@@ -13,14 +18,57 @@ const VALUE = 'x'.repeat(100);
 export const bench: Bench = {
   name: 'request-path',
   about: 'GET and POST of 100 bytes from received bytes to written response, 1 and 32 a read',
-  run(harness) {
+  async run(harness) {
     for (const depth of [1, 32]) {
       measure(harness, 'GET', depth, get);
       measure(harness, 'POST', depth, post);
     }
     measure(harness, 'health', 1, () => 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+    for (const depth of [1, 32]) await compareLogins(harness, depth);
   },
 };
+
+const PASSWORD = 'a password of some length';
+const FIELD = `Authorization: Basic ${Buffer.from(`ann:${PASSWORD}`).toString('base64')}\r\n`;
+
+/** The same GETs with credentials where nobody asks for them, where they are asked for, and judged. */
+async function compareLogins(harness: Harness, depth: number): Promise<void> {
+  const permission = { kind: 'map', name: 'ben*', principal: 'ann', isDenial: false } as const;
+  const grant = { ...permission, actions: ['all'], holdsAt: () => true };
+  const operations = harness.pick(2000, 500_000);
+  const sides = [
+    { name: 'no login', access: undefined },
+    { name: 'login', access: accessOf(undefined) },
+    { name: 'with a permission', access: accessOf([grant]) },
+  ].map(({ name, access }) => {
+    const run = requester(depth, secured, { access });
+    return {
+      name,
+      round() {
+        const start = performance.now();
+        run(0, operations);
+        return (operations / (performance.now() - start)) * 1000;
+      },
+    };
+  });
+  for (const { round } of sides) round();
+  await harness.compare(`GET, ${depth} a read`, sides);
+}
+
+function accessOf(permissions: readonly Permission[] | undefined): AccessControl {
+  const users = [{ name: 'ann', password: PASSWORD }];
+  return new AccessControl({
+    authenticator: new Authenticator(users, new SystemClock()),
+    users: new Map([['ann', { name: 'ann', roles: [] }]]),
+    permissions,
+    prefersGrant: false,
+    coversHealth: false,
+  });
+}
+
+function secured(key: number): string {
+  return get(key).replace('\r\n\r\n', `\r\n${FIELD}\r\n`);
+}
 
 function measure(
   harness: Harness,
@@ -28,26 +76,37 @@ function measure(
   depth: number,
   request: (key: number) => string,
 ): void {
-  const socket = new NullSocket();
-  // As a member without configured maps, which the test server has.
-  const lifetimes = new MapLifetimes(new Map(), new Map());
-  const { connect } = createTestServer({}, { services: { lifetimes } });
-  connect(socket.asFake);
-  for (let key = 0; key < KEYS; key++) socket.receive(Buffer.from(post(key)));
-  const reads = Array.from({ length: KEYS / 32 }, (_, read) => {
-    const keys = Array.from({ length: depth }, (_, index) => (read * 7919 + index * 31) % KEYS);
-    return Buffer.from(keys.map(request).join(''));
-  });
   harness.measure({
     name: `${name}, ${depth} a read`,
     operations: harness.pick(2000, 1_000_000),
     batch: 64,
-    run(first, count) {
-      for (let at = first; at < first + count; at += depth) {
-        socket.receive(reads[at % reads.length] as Buffer);
-      }
-    },
+    run: requester(depth, request),
   });
+}
+
+/** Sends requests to a member of its own, `depth` a read. */
+function requester(
+  depth: number,
+  request: (key: number) => string,
+  services: Partial<RestServices> = {},
+): Scenario['run'] {
+  const socket = new NullSocket();
+  // As a member without configured maps, which the test server has.
+  const lifetimes = new MapLifetimes(new Map(), new Map());
+  const { connect, engine } = createTestServer({}, { services: { lifetimes, ...services } });
+  const filler = new NullSocket();
+  createTestServer({}, { services: { lifetimes, engine } }).connect(filler.asFake);
+  for (let key = 0; key < KEYS; key++) filler.receive(Buffer.from(post(key)));
+  connect(socket.asFake);
+  const reads = Array.from({ length: KEYS / 32 }, (_, read) => {
+    const keys = Array.from({ length: depth }, (_, index) => (read * 7919 + index * 31) % KEYS);
+    return Buffer.from(keys.map(request).join(''));
+  });
+  return (first, count) => {
+    for (let at = first; at < first + count; at += depth) {
+      socket.receive(reads[at % reads.length] as Buffer);
+    }
+  };
 }
 
 function get(key: number): string {

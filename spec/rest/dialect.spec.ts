@@ -5,12 +5,14 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
 import { DELETE, GET, HEAD, POST } from '../../src/http/methods.ts';
 import { Request } from '../../src/http/request.ts';
 import { resolveTarget } from '../../src/http/target.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
 import { Router } from '../../src/rest/router.ts';
+import type { RestServices } from '../../src/rest/services.ts';
 import { ADD, READ, REMOVE } from '../../src/security/permissions.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
@@ -23,9 +25,13 @@ type Row = readonly [request: string, ours: string, theirs?: string];
 
 const MANAGEMENT = 'rest/management/cluster';
 
-function member(name: Name, groups: readonly EndpointGroup[] = ENDPOINT_GROUP_NAMES) {
+function member(
+  name: Name,
+  groups: readonly EndpointGroup[] = ENDPOINT_GROUP_NAMES,
+  services: Partial<RestServices> = {},
+) {
   const dialect = DIALECTS[name];
-  const server = createTestServer({}, { dialect: dialect });
+  const server = createTestServer({}, { dialect, services });
   server.groups.set(groups.length > 0, new Map(groups.map((group) => [group, true])));
   const open = (request: string) => {
     const [method = '', path = '', content = ''] = request.split(' ');
@@ -207,6 +213,56 @@ for (const name of ['none', 'hazelcast'] as const) {
         const wrong = await ask(`POST rest/${path} dummy&&&&`);
         assert.equal(wrong, '403 {"status":"fail","message":"unauthenticated"}', path);
       }
+    });
+
+    it('checks them of all CP groups and of the local CP member, too, where those are posted to', async () => {
+      const { ask } = member(name);
+      const few = '400 {"status":"fail","message":"This endpoint expects at least 2 parameters"}';
+      const wrong = '403 {"status":"fail","message":"unauthenticated"}';
+      for (const [path, right] of [
+        ['groups', '404'],
+        ['members/local', '501'],
+      ]) {
+        await follow(ask, name, [
+          [`POST rest/cp-subsystem/${path} dummy`, '405', few],
+          [`POST rest/cp-subsystem/${path} dummy&&&&`, '405', wrong],
+          [`POST rest/cp-subsystem/${path} dev&`, '405', right],
+        ]);
+      }
+    });
+
+    it('tells and changes the list of members', async () => {
+      const { ask } = member(name, ENDPOINT_GROUP_NAMES, {
+        reconfiguration: {
+          tcpIpMembers: ['a:1', 'b:2', 'c:3', 'd:4'],
+          reload: () => assert.fail(),
+          add: () => assert.fail(),
+        },
+      });
+      const path = 'rest/config/tcp-ip/member-list';
+      const told =
+        'message":"The member list of TCP-IP join config is updated at run time. ","member-list":';
+      await follow(ask, name, [
+        [`GET ${path}`, `${success},"member-list":["a:1","b:2","c:3","d:4"]}`],
+        [`POST ${path} dev&&e:1,+f:2;g:3`, `${success},"${told}["e:1","f:2","g:3"]}`],
+        [`GET ${path}`, `${success},"member-list":["e:1","f:2","g:3"]}`],
+      ]);
+    });
+
+    it('tells health alone while it starts', async () => {
+      const cluster = new StandaloneCluster('1.2.3');
+      const { ask } = member(name, ENDPOINT_GROUP_NAMES, { cluster });
+      await follow(ask, name, [
+        ['GET health/node-state', '200 "STARTING"'],
+        ['GET health/ready', '503'],
+        ['GET health/live', '200'],
+        ['GET rest/cluster', '503 {"status":"fail"'],
+        [`POST ${MANAGEMENT}/clusterShutdown dev&`, '503 {"status":"fail"'],
+        ['POST rest/maps/m/k v', '503 {"status":"fail"'],
+        ['GET rest/nowhere', '404'],
+      ]);
+      cluster.start('127.0.0.1:5701');
+      await follow(ask, name, [['POST rest/maps/m/k v', '200']]);
     });
 
     it('answers 403 where REST or a group is off', async () => {

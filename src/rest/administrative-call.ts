@@ -4,6 +4,7 @@
  * done: until then nothing but the credentials is decoded. Each has a line in the audit log, once it
  * is answered or would be, had its client not gone.
  */
+import { INDEPENDENT } from '../http/application.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
@@ -125,6 +126,12 @@ export class AdministrativeCall {
   /** Answers a failure that is told otherwise. */
   failWith(status: number, told: object): void {
     this.#answer(status, { status: 'fail', ...told });
+  }
+
+  /** Answers a failure that says nothing. */
+  failEmpty(status: number): void {
+    this.#record(status);
+    if (!this.handler.isAbandoned) this.handler.exchange.respondEmpty(status, INDEPENDENT, 0);
   }
 
   #answer(status: number, told: object, fieldLines = ''): void {

@@ -9,6 +9,7 @@ import * as maps from './maps.ts';
 import * as queues from './queues.ts';
 import type { RestHandler } from './rest-handler.ts';
 import { type Action, ROUTES, type Route } from './routes.ts';
+import { unservedWork } from './unserved.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
@@ -24,6 +25,9 @@ const CHANGED: Readonly<Record<string, Partial<Route>>> = {
   [`${MANAGEMENT}/backupInterrupt`]: { POST: withParameters(2, doNothing) },
   [`${MANAGEMENT}/hotBackup`]: { POST: deprecatedFor('backup') },
   [`${MANAGEMENT}/hotBackupInterrupt`]: { POST: deprecatedFor('backupInterrupt') },
+  // Nothing is done to all groups, and to the member as to all members; who asks is checked first.
+  'rest/cp-subsystem/groups': { POST: withParameters(2, nowhere) },
+  'rest/cp-subsystem/members/local': { POST: withParameters(2, unservedWork) },
 };
 
 export const HAZELCAST_ROUTES: readonly Route[] = ROUTES.map((route) => ({
@@ -40,6 +44,10 @@ function acknowledge({ exchange }: RestHandler): void {
 /** No start waits to be forced: told as a failure, not as an error. */
 function startNotTriggered(call: AdministrativeCall): void {
   call.failWith(200, {});
+}
+
+function nowhere(call: AdministrativeCall): void {
+  call.failEmpty(404);
 }
 
 /** A backup of nothing, since there is no persistence. */
