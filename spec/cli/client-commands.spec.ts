@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
+import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { resolveConfig } from '../../src/config/config.ts';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
@@ -204,6 +206,74 @@ for (const [words, message] of misused) {
     assert.match(errors, message);
   });
 }
+
+/** Every command, each with what it takes. */
+const COMMANDS: readonly (readonly string[])[] = [
+  ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
+  ['map', 'set', 'm', 'k', 'v'],
+  ['map', 'clear', 'm'],
+  ['queue', 'offer', 'q', 'v'],
+  ...['poll', 'size'].map((word) => ['queue', word, 'q']),
+  ['health'],
+  ...CLUSTER_CALLS.map(({ words }) => ['cluster', ...words.replace(/<.*>/, 'x').split(' ')]),
+];
+
+test('every command is code 3 where nobody answers, and code 2 with a word too many', async () => {
+  const nobody = createServer().listen(0, '127.0.0.1');
+  await once(nobody, 'listening');
+  const { port } = nobody.address() as { port: number };
+  nobody.close();
+  await once(nobody, 'close');
+  for (const words of COMMANDS) {
+    const silent = await run(...words, '--address', `127.0.0.1:${port}`);
+    assert.deepEqual([silent.code, silent.output], [3, ''], words.join(' '));
+    assert.match(silent.errors, /^Cannot reach 127\.0\.0\.1:\d+: /);
+    const misused = await run(...words, 'more', 'more');
+    assert.deepEqual([misused.code, misused.output], [2, ''], words.join(' '));
+  }
+});
+
+test('every command is code 4 where the member refuses it', async () => {
+  const groups = ENDPOINT_GROUP_NAMES.map((name) => {
+    return { key: 'endpointGroups', name, text: 'false', source: SOURCE } as const;
+  });
+  const config = resolveConfig([{ key: 'port', text: '0', source: SOURCE }, ...groups]);
+  const refusing = await startMember(config, createLog('OFF', { write: () => {} }));
+  for (const words of COMMANDS) {
+    const refused = await run(...words, '--address', `127.0.0.1:${refusing.port}`);
+    assert.deepEqual([refused.code, refused.output], [4, ''], words.join(' '));
+    assert.match(refused.errors, /^Refused with 403: Cannot serve this path/, words.join(' '));
+  }
+  await refusing.drain();
+});
+
+test('cluster reload, member-list and change-member-list', async () => {
+  const reload = await run('cluster', 'reload');
+  assert.deepEqual([reload.code, reload.output], [4, '']);
+  assert.match(reload.errors, /^Refused with 400: Cannot read the configuration again/);
+  const source = { key: 'tcpIpEnabled', text: 'true', source: SOURCE } as const;
+  const groups = {
+    key: 'endpointGroups',
+    name: 'CLUSTER_WRITE',
+    text: 'true',
+    source: SOURCE,
+  } as const;
+  const config = resolveConfig([{ key: 'port', text: '0', source: SOURCE }, source, groups]);
+  const loaded = { config, structured: [], sections: [], warnings: [], refused: [] };
+  const log = createLog('OFF', { write: () => {} });
+  const joining = await startMember(config, log, async () => loaded);
+  const on = (...words: string[]) => run(...words, '--address', `127.0.0.1:${joining.port}`);
+  const reloaded = await on('cluster', 'reload');
+  assert.deepEqual(reloaded, done('Configuration Reload successfully finished.\n'));
+  const told = 'The member list of TCP-IP join config is updated at run time.\n';
+  assert.deepEqual(await on('cluster', 'change-member-list', 'a:1, b:2'), done(told));
+  assert.deepEqual(await on('cluster', 'member-list'), done('a:1\nb:2\n'));
+  assert.deepEqual(
+    await on('cluster', 'member-list', '--json'),
+    done('{"status":"success","member-list":["a:1","b:2"]}\n'),
+  );
+  await joining.drain();
+});
 
 test('cluster shutdown and shutdown-member ask the member to stop', async () => {
   assert.deepEqual(await run('cluster', 'shutdown-member'), done('success\n'));

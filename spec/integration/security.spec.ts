@@ -18,22 +18,13 @@ const ON = { enabled: true };
 const STATE = 'management/cluster/state';
 
 let folder = '';
+let file = '';
 let member: Awaited<ReturnType<typeof serve>>;
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'security-'));
-  const config = {
-    grid: {
-      network: { 'rest-api': { authentication: 'basic', 'endpoint-groups': { DATA: ON } } },
-      security: {
-        enabled: true,
-        realms: [{ name: 'staff', authentication: { simple: { users: [await user('ann')] } } }],
-        'member-authentication': { realm: 'staff' },
-      },
-    },
-  };
-  const file = join(folder, 'grid.yaml');
-  writeFileSync(file, JSON.stringify(config));
+  file = join(folder, 'grid.yaml');
+  configure({ username: 'ann', password: await hashPassword(Buffer.from(PASSWORD)) });
   member = await serve('--config', file, '--host', '127.0.0.1', '--enable-group', 'CLUSTER_READ');
 });
 
@@ -43,16 +34,25 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function user(username: string) {
-  return { username, password: await hashPassword(Buffer.from(PASSWORD)) };
+/** Writes the configuration of a member with these users. */
+function configure(...users: readonly { username: string; password: string }[]): void {
+  const security = {
+    enabled: true,
+    realms: [{ name: 'staff', authentication: { simple: { users } } }],
+    'member-authentication': { realm: 'staff' },
+  };
+  const groups = { DATA: ON, CLUSTER_WRITE: ON };
+  const network = { 'rest-api': { authentication: 'basic', 'endpoint-groups': groups } };
+  writeFileSync(file, JSON.stringify({ grid: { network, security } }));
 }
 
 function clientFrom(localAddress: string): RawClient {
   return new RawClient(connect({ host: '127.0.0.1', port: member.port, localAddress }));
 }
 
-function administration(password: string): Buffer {
-  return requestBytes('POST', STATE, Buffer.from(`ann&${encodeURIComponent(password)}`));
+function administration(password: string, path = STATE, argument = ''): Buffer {
+  const words = `ann&${encodeURIComponent(password)}${argument}`;
+  return requestBytes('POST', path, Buffer.from(words));
 }
 
 /** A request for an entry that is not there. */
@@ -155,6 +155,38 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
     });
   });
 }
+
+it('users that change, at SIGHUP or added by a client, do so on connections that are open', async () => {
+  const client = clientFrom('127.0.0.30');
+  const ask = (request: Buffer): Promise<ReceivedResponse> => {
+    client.send(request);
+    return answerOf(client);
+  };
+  assert.equal((await ask(reading(PASSWORD))).status, 204);
+  configure({ username: 'ann', password: 'another secret' });
+  const from = member.lines.length;
+  member.child.kill('SIGHUP');
+  for (let index = from; (await member.line(index)).msg !== 'reloaded'; index++);
+  assert.equal((await ask(reading(PASSWORD))).status, 401);
+  assert.equal((await ask(reading('another secret'))).status, 204);
+  assert.equal((await ask(administration(PASSWORD))).status, 403);
+  const users = [{ username: 'bob', password: 'bobs secret' }];
+  const realms = [{ name: 'staff', authentication: { simple: { users } } }];
+  const text = encodeURIComponent(JSON.stringify({ grid: { security: { realms } } }));
+  const bob = (): Buffer => {
+    const login = Buffer.from('bob:bobs secret').toString('base64');
+    const [head = ''] = String(reading('')).split('Authorization');
+    return Buffer.from(`${head}Authorization: Basic ${login}\r\n\r\n`);
+  };
+  assert.equal((await ask(bob())).status, 401);
+  const added = await ask(administration('another secret', 'config/update', `&${text}`));
+  assert.match(
+    String(added.body),
+    /"addedConfigs":\[\{"sectionName":"security\.realms\.staff","configName":"bob"\}\]/,
+  );
+  assert.equal((await ask(bob())).status, 204);
+  client.destroy();
+});
 
 it('the audit log has no password', () => {
   const text = JSON.stringify(member.lines);
