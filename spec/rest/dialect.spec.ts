@@ -222,7 +222,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       for (const [path, right] of [
         ['groups', '404'],
         ['members/local', '501'],
-      ]) {
+      ] as const) {
         await follow(ask, name, [
           [`POST rest/cp-subsystem/${path} dummy`, '405', few],
           [`POST rest/cp-subsystem/${path} dummy&&&&`, '405', wrong],

@@ -96,14 +96,23 @@ export class Login {
     services.audit.record({ user, address: exchange.peerAddress, action, status });
   }
 
-  /** In a time that depends on the length alone. */
+  /**
+   * In a time that depends on the length alone. Four bytes a step: what a login costs each request
+   * (bench/request-path.ts) is mostly this.
+   */
   #isSame({ bytes, start, length }: Span): boolean {
     const own = this.#field;
     if (length !== own.length) return false;
     let difference = 0;
-    for (let index = 0; index < length; index++) {
-      difference |= (bytes[start + index] as number) ^ (own[index] as number);
+    let at = 0;
+    for (; at + 4 <= length; at += 4) {
+      difference |=
+        (bytes[start + at]! ^ own[at]!) |
+        (bytes[start + at + 1]! ^ own[at + 1]!) |
+        (bytes[start + at + 2]! ^ own[at + 2]!) |
+        (bytes[start + at + 3]! ^ own[at + 3]!);
     }
+    for (; at < length; at++) difference |= bytes[start + at]! ^ own[at]!;
     return difference === 0;
   }
 }
