@@ -99,13 +99,27 @@ test('Authenticator counts by address and user where asked to', async () => {
   assert.equal(await told(check('right')), 'right');
 });
 
-test('Authenticator lets come again later who would wait behind too many computations', async () => {
+test('Authenticator lets an address that asks too much come again later, and others be served before', async () => {
   const { check } = realm(hash);
+  const order: string[] = [];
+  const noted = async (verdict: Verdict | Promise<Verdict>) => order.push(await told(verdict));
   const verdicts = Array.from({ length: 200 }, (_, index) =>
-    told(check(`w${index}`, { address: `10.0.1.${index}` })),
+    noted(check('wrong', { user: `user${index}`, byUser: true })),
+  );
+  verdicts.push(noted(check('right', { address: '10.0.0.2', byUser: true })));
+  await Promise.all(verdicts);
+  const computed = order.filter((answer) => answer !== 'wait 1000');
+  assert.equal(order.length - computed.length, 200 - 64 - 2);
+  assert.ok(computed.indexOf('right') < 8, `${computed.indexOf('right')}`);
+});
+
+test('Authenticator computes no more than 1,024 at once for all who ask', async () => {
+  const { check } = realm(hash);
+  const verdicts = Array.from({ length: 1200 }, (_, index) =>
+    told(check(`w${index}`, { address: `10.0.${index >> 8}.${index & 255}` })),
   );
   const answers = await Promise.all(verdicts);
-  assert.equal(answers.filter((answer) => answer === 'wait 1000').length, 200 - 64 - 2);
+  assert.equal(answers.filter((answer) => answer === 'wait 1000').length, 1200 - 1024 - 2);
 });
 
 test('Authenticator keeps a bounded number of failed attempts', () => {

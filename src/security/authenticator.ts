@@ -1,5 +1,5 @@
 /**
- * Checks users and passwords of one realm. Hashes are computed on other threads, two at a time;
+ * Checks users and passwords of one realm. Hashes are computed on other threads (computations.ts);
  * equal credentials that are under way at once share one computation and count as one attempt;
  * credentials that proved right are remembered under a keyed hash until the users change. Who fails
  * too often waits (failure-throttle.ts), before anything is computed and also with the right
@@ -10,14 +10,18 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import { isHashed, parsePassword, type StoredPassword } from '../base/stored-password.ts';
+import {
+  type HashedPassword,
+  isHashed,
+  parsePassword,
+  type StoredPassword,
+} from '../base/stored-password.ts';
+import { Computations } from './computations.ts';
 import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './credentials.ts';
 import { FailureThrottle } from './failure-throttle.ts';
 import { isSameHashed, isSamePlain, unmatchedHash, unmatchedPlain } from './password.ts';
 
-const COMPUTATIONS_AT_ONCE = 2;
-/** Computations that may wait for one of those; who comes then has to try again. */
-const COMPUTATIONS_WAITING_MAX = 64;
+/** For whom no more computations may wait. */
 const RETRY_MS = 1000;
 
 export interface UserAccount {
@@ -40,8 +44,7 @@ export class Authenticator implements Credentials {
   #comparisons = new Map<string, Promise<boolean>>();
   /** By throttle key and digest. */
   readonly #attempts = new Map<string, Promise<Verdict>>();
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #computations = new Computations();
 
   /** Throws RangeError for a password hash that is none. */
   constructor(users: readonly UserAccount[], clock: Clock) {
@@ -77,11 +80,11 @@ export class Authenticator implements Credentials {
       throttle.begin(key, nowMs);
       return WRONG;
     }
-    if (!this.#comparisons.has(digest) && this.#waiting.length >= COMPUTATIONS_WAITING_MAX) {
+    if (!this.#comparisons.has(digest) && !this.#computations.hasRoom(attempt.address)) {
       return { isRight: false, retryAfterMs: RETRY_MS };
     }
     throttle.begin(key, nowMs);
-    const verdict = this.#compare(digest, stored, attempt.password).then(
+    const verdict = this.#compare(digest, stored, attempt).then(
       (isRight) => {
         this.#attempts.delete(`${digest} ${key}`);
         if (isRight) throttle.withdraw(key, nowMs);
@@ -114,11 +117,13 @@ export class Authenticator implements Credentials {
   }
 
   /** One computation for equal credentials, however many ask. */
-  #compare(digest: string, stored: StoredPassword, given: Buffer): Promise<boolean> {
+  #compare(digest: string, stored: HashedPassword, attempt: Attempt): Promise<boolean> {
     const comparisons = this.#comparisons;
     const underWay = comparisons.get(digest);
     if (underWay !== undefined) return underWay;
-    const comparison = this.#computed(stored, Buffer.from(given)).then(
+    const given = Buffer.from(attempt.password);
+    const compute = () => isSameHashed(stored, given);
+    const comparison = this.#computations.run(attempt.address, compute).then(
       (isSame) => {
         comparisons.delete(digest);
         // Users that changed meanwhile have tables of their own: what was right may be no longer.
@@ -132,22 +137,6 @@ export class Authenticator implements Credentials {
     );
     comparisons.set(digest, comparison);
     return comparison;
-  }
-
-  async #computed(stored: StoredPassword, given: Buffer): Promise<boolean> {
-    if (!isHashed(stored)) return isSamePlain(stored, given);
-    if (this.#running >= COMPUTATIONS_AT_ONCE) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else {
-      this.#running += 1;
-    }
-    try {
-      return await isSameHashed(stored, given);
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
   }
 
   #remember(digest: string): Verdict {
