@@ -3,14 +3,15 @@
  * step, so that a crash leaves the old or the new one. Numbers are little endian.
  *
  *     0  "gridfile"
- *     8  CRC-32 of all that follows
+ *     8  CRC-32C of all that follows
  *    12  version of the format, 1
  *    16  length of the content in bytes
- *    20  content: JSON
+ *    20  content: JSON, filled up to a multiple of 4 bytes with blanks
  */
-import { crc32 } from 'node:zlib';
 import { GridError } from '../base/errors.ts';
+import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
+import { Page } from './record-codec.ts';
 import type { Storage } from './storage.ts';
 
 const MAGIC = 'gridfile';
@@ -38,13 +39,14 @@ export async function writeCheckedFile(
 
 /** What such a file holds. */
 export function checkedBytes(content: object, version = FORMAT_VERSION): Buffer {
-  const json = Buffer.from(JSON.stringify(content));
+  const text = JSON.stringify(content);
+  const json = Buffer.from(text + ' '.repeat(-Buffer.byteLength(text) & 3));
   const bytes = Buffer.alloc(HEADER_BYTES + json.length);
   bytes.write(MAGIC, 'latin1');
   bytes.writeUInt32LE(version, 12);
   bytes.writeUInt32LE(json.length, 16);
   json.copy(bytes, HEADER_BYTES);
-  bytes.writeUInt32LE(crc32(bytes.subarray(12)), 8);
+  bytes.writeInt32LE(contentSum(bytes), 8);
   return bytes;
 }
 
@@ -62,7 +64,7 @@ export async function readCheckedFile(storage: Storage, name: string): Promise<u
   if (!isOurs) throw new DamagedData(storage, name, 0, 'is not what it should be');
   const json = bytes.subarray(HEADER_BYTES);
   const isWhole = json.length === bytes.readUInt32LE(16);
-  if (!isWhole || crc32(bytes.subarray(12)) !== bytes.readUInt32LE(8)) {
+  if (!isWhole || contentSum(bytes) !== bytes.readInt32LE(8)) {
     throw new DamagedData(storage, name, HEADER_BYTES, 'has a wrong checksum');
   }
   const version = bytes.readUInt32LE(12);
@@ -70,4 +72,11 @@ export async function readCheckedFile(storage: Storage, name: string): Promise<u
     throw new GridError('DATA_FORMAT_NEWER', { file: name, version, FORMAT_VERSION });
   }
   return JSON.parse(json.toString());
+}
+
+/** Of what is behind the checksum; a file's length that is no multiple of 4 is wrong anyhow. */
+function contentSum(bytes: Buffer): number {
+  const page = new Page((bytes.length + 7) & ~7);
+  bytes.copy(page.bytes);
+  return checksum(page, 3, bytes.length >> 2, 0);
 }

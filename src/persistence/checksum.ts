@@ -1,57 +1,73 @@
 /**
- * CRC-32 (IEEE 802.3, as in zlib), over whole 32-bit words. Short stretches are summed here, eight
- * bytes a step by table (Kounavis and Berry, 2005), long ones by zlib, whose call costs as much as 300
- * bytes but which is four times as fast from then on. CRC-32C would find no more errors, and nothing
- * native in Node computes it.
+ * CRC-32C (Castagnoli; RFC 3720, appendix B.4) over whole 32-bit words, sixteen bytes a step by table
+ * (Kounavis and Berry, 2005). Nothing native in Node computes it, so it is a WebAssembly function of
+ * our own, put together below: 2.2 GB/s where the bytes lie in its memory, twice what JavaScript does,
+ * and a call costs next to nothing (zlib's CRC-32 does 4.7 GB/s, but its call costs as much as 500
+ * bytes). Bytes that lie elsewhere are copied into a memory kept for that.
  */
-import { crc32 } from 'node:zlib';
 
-/** From this many bytes on zlib is faster. */
-const NATIVE_BYTES_MIN = 512;
-const POLYNOMIAL = 0xedb88320;
+/** Tables, and steps of so many bytes. */
+const TABLES = 16;
+const TABLE_BYTES = 1024;
+/** The polynomial, lowest bit first. */
+const POLYNOMIAL = 0x82f63b78;
+const WASM_PAGE_BYTES = 65_536;
+/** Bytes begin behind the tables. */
+const START = WASM_PAGE_BYTES;
+/** What is copied at once. */
+const PIECE_BYTES = 65_536;
+/** Shorter pieces are copied word by word, which is faster than a view. */
+const VIEW_WORDS_MIN = 256;
 
-/** Of the words from `start` to `end` of the buffer; `words` is the buffer's memory as words. */
+/** Sums the words from the byte `at` to `end`, going on from the sum so far, inverted as it is. */
+type Sum = (at: number, end: number, sum: number) => number;
+
+/** Words, and where they lie in a memory of their own. */
+export interface Summable {
+  readonly words: Int32Array;
+  readonly memory: SummedMemory | undefined;
+}
+
+/** Memory in which sums are made where the bytes lie. */
+export class SummedMemory {
+  readonly buffer: ArrayBuffer;
+  /** Offset of the first byte. */
+  readonly start = START;
+  readonly sum: Sum;
+
+  constructor(length: number) {
+    const initial = 1 + Math.ceil(length / WASM_PAGE_BYTES);
+    const memory = new WebAssembly.Memory({ initial });
+    this.buffer = memory.buffer;
+    new Int32Array(this.buffer).set(TABLE);
+    const { exports } = new WebAssembly.Instance(MODULE, { of: { memory } });
+    this.sum = exports.sum as Sum;
+  }
+}
+
+/** Of the words from `start` to `end`. */
 export function checksum(
-  bytes: Buffer,
-  words: Int32Array,
+  { words, memory }: Summable,
   start: number,
   end: number,
   seed: number,
 ): number {
-  if ((end - start) * 4 >= NATIVE_BYTES_MIN) {
-    return crc32(bytes.subarray(start * 4, end * 4), seed >>> 0) | 0;
+  if (memory !== undefined) return ~memory.sum(START + start * 4, START + end * 4, ~seed);
+  let sum = ~seed;
+  for (let from = start; from < end; from += PIECE_BYTES / 4) {
+    const to = Math.min(from + PIECE_BYTES / 4, end);
+    if (to - from >= VIEW_WORDS_MIN) COPY_WORDS.set(words.subarray(from, to));
+    else for (let word = from; word < to; word++) COPY_WORDS[word - from] = words[word]!;
+    sum = COPY.sum(START, START + (to - from) * 4, sum);
   }
-  let crc = ~seed;
-  let at = start;
-  for (; at + 1 < end; at += 2) {
-    const first = words[at]! ^ crc;
-    const second = words[at + 1]!;
-    crc =
-      TABLE[0x700 + (first & 255)]! ^
-      TABLE[0x600 + ((first >>> 8) & 255)]! ^
-      TABLE[0x500 + ((first >>> 16) & 255)]! ^
-      TABLE[0x400 + (first >>> 24)]! ^
-      TABLE[0x300 + (second & 255)]! ^
-      TABLE[0x200 + ((second >>> 8) & 255)]! ^
-      TABLE[0x100 + ((second >>> 16) & 255)]! ^
-      TABLE[second >>> 24]!;
-  }
-  if (at < end) {
-    const last = words[at]! ^ crc;
-    crc =
-      TABLE[0x300 + (last & 255)]! ^
-      TABLE[0x200 + ((last >>> 8) & 255)]! ^
-      TABLE[0x100 + ((last >>> 16) & 255)]! ^
-      TABLE[last >>> 24]!;
-  }
-  return ~crc;
+  return ~sum;
 }
 
-/** Eight tables: the sum of each byte value with no, one, ... seven zero bytes behind it. */
+/** The sum of each byte value with no, one, ... fifteen zero bytes behind it. */
 const TABLE = makeTable();
 
 function makeTable(): Int32Array {
-  const table = new Int32Array(8 * 256);
+  const table = new Int32Array(TABLES * 256);
   for (let value = 0; value < 256; value++) {
     let crc = value;
     for (let bit = 0; bit < 8; bit++) crc = (crc & 1) !== 0 ? (crc >>> 1) ^ POLYNOMIAL : crc >>> 1;
@@ -62,4 +78,114 @@ function makeTable(): Int32Array {
     table[at] = (before >>> 8) ^ table[before & 255]!;
   }
   return table;
+}
+
+// The module's bytes, as https://webassembly.github.io/spec/core/binary/ has them.
+const I32 = 0x7f;
+const NO_RESULT = 0x40;
+const BLOCK = 0x02;
+const LOOP = 0x03;
+const END = 0x0b;
+const BRANCH = 0x0c;
+const BRANCH_IF = 0x0d;
+const GREATER = 0x4b;
+const PLUS = 0x6a;
+const AND = 0x71;
+const XOR = 0x73;
+const LEFT = 0x74;
+const RIGHT = 0x76;
+/** Locals: the parameters `at`, `end` and `sum`, then the words of a step. */
+const [AT, STOP, SUM, FIRST_WORD] = [0, 1, 2, 3];
+
+function makeModule(): WebAssembly.Module {
+  const code = [...[1, TABLES / 4, I32], ...steps(TABLES / 4), ...steps(1), ...[...get(SUM), END]];
+  const memory = [...text('of'), ...text('memory'), 2, 0, 1];
+  const bytes = [
+    ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...section(1, [0x60, 3, I32, I32, I32, 1, I32]),
+    ...section(2, memory),
+    ...section(3, [0]),
+    ...section(7, [...text('sum'), 0, 0]),
+    ...section(10, [...unsigned(code.length), ...code]),
+  ];
+  return new WebAssembly.Module(Uint8Array.from(bytes));
+}
+
+/** Sums so many words at a time while there are that many. */
+function steps(count: number): number[] {
+  const code: number[] = [BLOCK, NO_RESULT, LOOP, NO_RESULT];
+  code.push(...get(AT), ...constant(count * 4), PLUS, ...get(STOP), GREATER, BRANCH_IF, 1);
+  for (let word = 0; word < count; word++) {
+    code.push(...get(AT), ...load(word * 4));
+    if (word === 0) code.push(...get(SUM), XOR);
+    code.push(...set(FIRST_WORD + word));
+  }
+  for (let byte = 0; byte < count * 4; byte++) {
+    code.push(...get(FIRST_WORD + (byte >> 2)), ...tableOffset(byte & 3));
+    code.push(...load((count * 4 - 1 - byte) * TABLE_BYTES));
+    if (byte > 0) code.push(XOR);
+  }
+  code.push(...set(SUM), ...get(AT), ...constant(count * 4), PLUS, ...set(AT));
+  return [...code, BRANCH, 0, END, END];
+}
+
+/** Makes of a word the offset, in a table, of the entry of one of its bytes. */
+function tableOffset(byte: number): number[] {
+  const mask = [...constant(0x3fc), AND];
+  return byte === 0 ? [...constant(2), LEFT, ...mask] : [...constant(byte * 8 - 2), RIGHT, ...mask];
+}
+
+function get(local: number): number[] {
+  return [0x20, local];
+}
+
+function set(local: number): number[] {
+  return [0x21, local];
+}
+
+/** The word at `offset` from the address that was computed. */
+function load(offset: number): number[] {
+  return [0x28, 2, ...unsigned(offset)];
+}
+
+/** Of a number that is not negative. */
+function constant(value: number): number[] {
+  const bytes = unsigned(value);
+  // The last byte's bit of value 64 is the sign.
+  if ((bytes.at(-1)! & 64) === 0) return [0x41, ...bytes];
+  return [0x41, ...bytes.slice(0, -1), bytes.at(-1)! | 128, 0];
+}
+
+/** LEB128. */
+function unsigned(value: number): number[] {
+  return value < 128 ? [value] : [(value & 127) | 128, ...unsigned(value >>> 7)];
+}
+
+function text(name: string): number[] {
+  return [name.length, ...Buffer.from(name)];
+}
+
+/** A section with one element. */
+function section(id: number, element: readonly number[]): number[] {
+  const content = [1, ...element];
+  return [id, ...unsigned(content.length), ...content];
+}
+
+const MODULE = makeModule();
+const COPY = new SummedMemory(PIECE_BYTES);
+const COPY_WORDS = new Int32Array(COPY.buffer, START);
+
+/** Type definitions for Node 20 leave WebAssembly to the DOM's; only this much of it is needed. */
+declare namespace WebAssembly {
+  class Module {
+    constructor(bytes: Uint8Array);
+  }
+  class Instance {
+    readonly exports: Readonly<Record<string, unknown>>;
+    constructor(module: Module, imports: object);
+  }
+  class Memory {
+    readonly buffer: ArrayBuffer;
+    constructor(options: { readonly initial: number });
+  }
 }

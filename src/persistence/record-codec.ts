@@ -2,7 +2,7 @@
  * Records, of which log segments and snapshots consist. All numbers are little endian; a record
  * begins at a multiple of 8 bytes and is filled up to one with zeros.
  *
- *     0  checksum of all that follows, filling included, seeded by the segment (segment.ts)
+ *     0  CRC-32C of all that follows, filling included, seeded by the segment (segment.ts)
  *     4  length in bytes, without the filling
  *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
  *     9  flags, one byte: 1 has a lifetime
@@ -15,7 +15,7 @@
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
  *    40  OFFER, REMOVE, RETURN: item, a double; others: the map's life, low and high word
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
- *        then name, key, content type; and from the next multiple of 4 on, as the rest, the value
+ *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
  *
  * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this
  * was written. SEAL: the segment's last record; the sequence is the number of the next segment, 0 for
@@ -30,7 +30,7 @@ import type { Span } from '../base/span.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { type Mutation, OFFER, type Operation, RETURN, SET } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
-import { checksum } from './checksum.ts';
+import { checksum, SummedMemory } from './checksum.ts';
 
 export const MARK = 16;
 export const SEAL = 17;
@@ -47,6 +47,8 @@ const EVERY = 0xffff;
 const RECORD_BYTES_MAX = 2 ** 31 - 8;
 /** Shorter ones are copied byte by byte, which is faster than a call. */
 const COPY_LENGTH_MIN = 24;
+/** The same, where they can be copied word by word. */
+const COPY_WORDS_LENGTH_MAX = 256;
 
 assert.equal(endianness(), 'LE', 'records are read and written as words');
 
@@ -55,11 +57,16 @@ export class Page {
   readonly bytes: Buffer;
   readonly words: Int32Array;
   readonly doubles: Float64Array;
+  readonly memory: SummedMemory | undefined;
 
-  constructor(length: number) {
-    this.bytes = Buffer.allocUnsafeSlow(length);
-    this.words = new Int32Array(this.bytes.buffer, 0, length >> 2);
-    this.doubles = new Float64Array(this.bytes.buffer, 0, length >> 3);
+  /** `isKept`: the page is used again and again, so checksums are made where its bytes lie. */
+  constructor(length: number, isKept = false) {
+    this.memory = isKept ? new SummedMemory(length) : undefined;
+    const buffer = this.memory?.buffer ?? Buffer.allocUnsafeSlow(length).buffer;
+    const start = this.memory?.start ?? 0;
+    this.bytes = Buffer.from(buffer, start, length);
+    this.words = new Int32Array(buffer, start, length >> 2);
+    this.doubles = new Float64Array(buffer, start, length >> 3);
   }
 }
 
@@ -67,7 +74,8 @@ export class Page {
 export function recordBytes(mutation: Mutation): number {
   const { name, key, contentType, value } = mutation;
   const fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
-  return filled(aligned(fixed + name.length + key.length + contentType.length) + value.length);
+  const named = aligned(name.length) + aligned(key.length) + aligned(contentType.length);
+  return filled(fixed + named + value.length);
 }
 
 /** Writes the mutation at `at`, where recordBytes have room. Returns the offset behind it. */
@@ -94,11 +102,11 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
     words[(end >> 2) + 3] = 0;
     end += LIFETIME_BYTES;
   }
-  end = copy(bytes, end, name);
-  end = copy(bytes, end, key);
-  end = copy(bytes, end, contentType);
-  while ((end & 3) !== 0) bytes[end++] = 0;
-  end = copy(bytes, end, value);
+  end = copy(page, end, name);
+  end = copy(page, end, key);
+  end = copy(page, end, contentType);
+  copy(page, end, value);
+  end += value.length;
   return finish(page, at, end, seed);
 }
 
@@ -128,7 +136,7 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
   if (length < NOTE_BYTES - 4 || length > RECORD_BYTES_MAX) return 0;
   const taken = filled(length);
   if (taken > end - at) return 0;
-  const sum = checksum(page.bytes, words, word + 1, (at + taken) >> 2, seed);
+  const sum = checksum(page, word + 1, (at + taken) >> 2, seed);
   return sum === words[word] ? taken : 0;
 }
 
@@ -163,8 +171,13 @@ export function isMutation(page: Page, at: number): boolean {
   const { words } = page;
   const word = at >> 2;
   const lifetime = (page.bytes[at + 9]! & HAS_LIFETIME) !== 0 ? LIFETIME_BYTES : 0;
-  const named = (words[word + 7]! >>> 0) + (words[word + 8]! >>> 0) + (words[word + 9]! >>> 0);
-  return aligned(MUTATION_BYTES + lifetime + named) <= words[word + 1]!;
+  let end = MUTATION_BYTES + lifetime;
+  for (let field = 7; field <= 9; field++) {
+    const length = words[word + field]!;
+    if (length < 0 || length > RECORD_BYTES_MAX) return false;
+    end += aligned(length);
+  }
+  return end <= words[word + 1]!;
 }
 
 /** Sets the mutation to what the record says. Its spans name the page. */
@@ -187,13 +200,17 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
     mutation.maxIdleSeconds = words[(start >> 2) + 2]!;
     start += LIFETIME_BYTES;
   }
-  let end = start + words[word + 7]!;
-  mutation.name.set(bytes, start, end);
-  mutation.key.set(bytes, end, end + words[word + 8]!);
-  end += words[word + 8]!;
-  mutation.contentType.set(bytes, end, end + words[word + 9]!);
-  mutation.value.set(bytes, aligned(end + words[word + 9]!), at + words[word + 1]!);
-  mutation.value.words = words;
+  start = setSpan(mutation.name, page, start, words[word + 7]!);
+  start = setSpan(mutation.key, page, start, words[word + 8]!);
+  start = setSpan(mutation.contentType, page, start, words[word + 9]!);
+  setSpan(mutation.value, page, start, at + words[word + 1]! - start);
+}
+
+/** Returns the offset of what follows. */
+function setSpan(span: Span, { bytes, words }: Page, start: number, length: number): number {
+  span.set(bytes, start, start + length);
+  span.words = words;
+  return start + aligned(length);
 }
 
 function writeFixed(
@@ -214,20 +231,30 @@ function writeFixed(
 
 /** Fills the record up and sets its length and checksum. */
 function finish(page: Page, at: number, end: number, seed: number): number {
-  const { bytes, words } = page;
+  const { words } = page;
   const next = at + filled(end - at);
-  for (let rest = end; rest < next; rest++) bytes[rest] = 0;
+  // `copy` has filled up to a whole word.
+  if (aligned(end) < next) words[aligned(end) >> 2] = 0;
   words[(at >> 2) + 1] = end - at;
-  words[at >> 2] = checksum(bytes, words, (at >> 2) + 1, next >> 2, seed);
+  words[at >> 2] = checksum(page, (at >> 2) + 1, next >> 2, seed);
   return next;
 }
 
-function copy(bytes: Buffer, at: number, span: Span): number {
-  const { bytes: source, start, end } = span;
-  const length = end - start;
-  if (length >= COPY_LENGTH_MIN) source.copy(bytes, at, start, end);
+/** Copies and fills up to a whole word. Returns the offset behind that. */
+function copy({ bytes, words }: Page, at: number, span: Span): number {
+  const { bytes: source, words: sourceWords, start, end } = span;
+  const next = at + aligned(end - start);
+  if (next === at) return at;
+  if (sourceWords !== undefined && end - start <= COPY_WORDS_LENGTH_MAX) {
+    const shift = (start - at) >> 2;
+    for (let to = at >> 2; to < next >> 2; to++) words[to] = sourceWords[to + shift]!;
+    words[(next >> 2) - 1]! &= -1 >>> ((next - at - (end - start)) * 8);
+    return next;
+  }
+  words[(next >> 2) - 1] = 0;
+  if (end - start >= COPY_LENGTH_MIN) source.copy(bytes, at, start, end);
   else for (let from = start, to = at; from < end; from++, to++) bytes[to] = source[from]!;
-  return at + length;
+  return next;
 }
 
 /** OFFER, REMOVE or RETURN. */

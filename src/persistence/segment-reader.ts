@@ -62,7 +62,7 @@ export class SegmentReader {
     // Zeros behind the last byte, up to a whole record, count as the file's.
     const needed = (bytes + 15) & ~7;
     if (page !== undefined && page.bytes.length >= needed) return page;
-    const longer = new Page(needed);
+    const longer = new Page(needed, true);
     this.#pages[this.#turn] = longer;
     return longer;
   }

@@ -8,7 +8,7 @@
  *    12  kind: 1 log, 2 snapshot
  *    16  number: of the log's segment; of a snapshot, the snapshot's
  *    20  part of the snapshot, from 0; in the log 0
- *    24  checksum of the 24 bytes before
+ *    24  CRC-32C of the 24 bytes before
  *    28  zero
  *    32  records, one after the other; then zeros to the end
  *
@@ -56,7 +56,7 @@ export function segmentHeader({ kind, number, part }: SegmentId): Buffer {
   page.bytes.fill(0);
   page.bytes.write('gridseg\n', 'latin1');
   page.words.set([FORMAT_VERSION, kind, number, part], 2);
-  page.words[6] = checksum(page.bytes, page.words, 0, 6, 0);
+  page.words[6] = checksum(page, 0, 6, 0);
   return page.bytes;
 }
 
@@ -65,7 +65,7 @@ export function headerFault(id: SegmentId, page: Page, length: number): string |
   const wanted = segmentHeader(id);
   if (length < HEADER_BYTES) return 'ends within its header';
   if (page.bytes.subarray(0, HEADER_BYTES).equals(wanted)) return undefined;
-  const isWhole = page.words[6] === checksum(page.bytes, page.words, 0, 6, 0);
+  const isWhole = page.words[6] === checksum(page, 0, 6, 0);
   if (!isWhole || page.bytes.toString('latin1', 0, 8) !== 'gridseg\n')
     return 'has a damaged header';
   const version = page.words[2]!;

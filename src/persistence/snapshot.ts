@@ -36,7 +36,8 @@ export class Snapshot {
   readonly #number: number;
   readonly #partBytes: number;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
-  #page = new Page(PAGE_BYTES);
+  readonly #usualPage = new Page(PAGE_BYTES, true);
+  #page = this.#usualPage;
   #gathered = 0;
   #part = 0;
   #file: StoredFile | undefined;
@@ -126,7 +127,7 @@ export class Snapshot {
     const file = this.#file!;
     this.#gathered = 0;
     await file.write(page.bytes, 0, bytes, this.#position);
-    if (page.bytes.length > PAGE_BYTES) this.#page = new Page(PAGE_BYTES);
+    this.#page = this.#usualPage;
     this.#position += bytes;
     this.#bytes += bytes;
     if (this.#position < this.#partBytes) return;

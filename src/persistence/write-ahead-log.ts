@@ -82,7 +82,7 @@ export class WriteAheadLog implements MutationSink {
   readonly #intervalMs: number;
   readonly #observer: LogObserver;
   readonly #sequences: DurableSequences;
-  readonly #page = new Page(PAGE_BYTES);
+  readonly #page = new Page(PAGE_BYTES, true);
   readonly #endOfTurn = () => this.#endTurn();
   #supply!: SegmentSupply;
   #segment!: LogSegment;

@@ -25,7 +25,8 @@ export class KeyWords {
     const length = end - start;
     if (length >= this.#bytes.length) this.#grow(length);
     this.length = length;
-    if (length <= COMPOSED_BYTES_MAX) composeWords(this.words, 0, bytes, start, length);
+    if (span.words !== undefined) this.#copyWords(span.words, start >>> 2);
+    else if (length <= COMPOSED_BYTES_MAX) composeWords(this.words, 0, bytes, start, length);
     else this.#copy(bytes, start, end);
     return this;
   }
@@ -46,6 +47,13 @@ export class KeyWords {
       if (words[index] !== others[index]) return false;
     }
     return true;
+  }
+
+  #copyWords(source: Int32Array, from: number): void {
+    const { words, length, wordCount } = this;
+    for (let index = 0; index < wordCount; index++) words[index] = source[from + index]!;
+    const rest = length & 3;
+    if (rest !== 0) words[wordCount - 1]! &= (1 << (rest * 8)) - 1;
   }
 
   #copy(bytes: Buffer, start: number, end: number): void {

@@ -67,6 +67,8 @@ export class Maps {
   readonly #key = new KeyWords();
   /** The mutation being made. Its spans are set only where there are sinks. */
   readonly #draft = new Mutation();
+  /** Of `#key` in the map that it was looked for in last. */
+  #hash = 0;
   /** The partition of the key that was named last. */
   partition = 0;
 
@@ -92,15 +94,12 @@ export class Maps {
 
   /** Address of the entry's record, or 0. An entry whose time is over goes. */
   find(map: Span, key: Span): number {
-    const store = this.#store;
-    const words = this.#key.load(key);
-    this.partition = store.partitionOf(words);
+    this.#load(key);
     const id = this.#names.find(map);
-    if (id === 0) return 0;
-    const partition = store.partition(this.partition);
-    if (partition === undefined) return 0;
-    const address = partition.find(id, store.hash(id, words), words);
-    if (address === 0 || partition.dueMs === Number.POSITIVE_INFINITY) return address;
+    const address = id === 0 ? 0 : this.#look(id);
+    if (address === 0) return 0;
+    const partition = this.#store.partition(this.partition)!;
+    if (partition.dueMs === Number.POSITIVE_INFINITY) return address;
     return this.#expiry.read(partition, address) ? address : 0;
   }
 
@@ -151,8 +150,7 @@ export class Maps {
     const store = this.#store;
     const id = this.#names.find(name);
     this.#load(key);
-    const partition = id === 0 ? undefined : store.partition(this.partition);
-    const address = partition?.find(id, store.hash(id, this.#key), this.#key) ?? 0;
+    const address = id === 0 ? 0 : this.#look(id);
     if (address === 0) return false;
     const words = store.pool.words(address);
     const at = store.pool.at(address);
@@ -168,13 +166,13 @@ export class Maps {
     draft.origin = mutation.origin;
     draft.sequence = mutation.sequence;
     draft.version.copyFrom(mutation.version);
-    const partition = this.#store.openPartition(this.partition);
-    const old = partition.find(id, this.#store.hash(id, this.#key), this.#key);
-    if (old === 0 ? operation !== SET : !this.#isOlder(old)) return APPLIED;
-    if (operation !== SET) return this.#remove(old, name, key);
-    draft.expiryMs = mutation.expiryMs;
-    draft.maxIdleSeconds = mutation.maxIdleSeconds;
-    return this.#put(name, key, mutation.value, mutation.contentType);
+    if (operation === SET) {
+      draft.expiryMs = mutation.expiryMs;
+      draft.maxIdleSeconds = mutation.maxIdleSeconds;
+      return this.#put(name, key, mutation.value, mutation.contentType);
+    }
+    const old = this.#look(id);
+    return old === 0 || this.#isKnown(old) ? APPLIED : this.#remove(old, name, key);
   }
 
   /** Makes a recorded CLEAR again: of the map with that id, where it is there. */
@@ -201,13 +199,21 @@ export class Maps {
     return draft;
   }
 
-  /** Whether the record is from before the draft. */
-  #isOlder(address: number): boolean {
+  /** Address of the record of `#key` in the map with that id, or 0. */
+  #look(id: number): number {
+    const store = this.#store;
+    this.#hash = store.hash(id, this.#key);
+    return store.partition(this.partition)?.find(id, this.#hash, this.#key) ?? 0;
+  }
+
+  /** Whether the draft is made again, and what is there is no older. */
+  #isKnown(address: number): boolean {
+    const { origin, replaced, version } = this.#draft;
+    if (origin === FROM_CLIENT || address === 0) return false;
     const { pool } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
-    const { replaced, version } = this.#draft;
-    return version.isAfter(replaced.set(versionLowAt(words, at), versionHighAt(words, at)));
+    return !version.isAfter(replaced.set(versionLowAt(words, at), versionHighAt(words, at)));
   }
 
   #put(map: Span, key: Span, value: Span, contentType: Span): Outcome {
@@ -228,8 +234,10 @@ export class Maps {
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     let outcome: Outcome = MEMORY_FULL;
     if (type !== 0 || contentType.length === 0) {
-      outcome = this.#write(id, type, map, key, value, contentType);
-      if (outcome === APPLIED) return APPLIED;
+      const old = this.#look(id);
+      const isKnown = this.#isKnown(old);
+      outcome = isKnown ? APPLIED : this.#write(id, type, old, map, key, value, contentType);
+      if (outcome === APPLIED && !isKnown) return APPLIED;
       if (type !== 0) this.#contentTypes.dropUnused(type);
     }
     this.#names.dropUnused(id);
@@ -237,15 +245,21 @@ export class Maps {
     return outcome;
   }
 
-  /** Writes the entry of `#key` as the draft says. */
-  #write(id: number, type: number, map: Span, key: Span, value: Span, contentType: Span): Outcome {
+  /** Writes the entry of `#key`, which was looked for, as the draft says. */
+  #write(
+    id: number,
+    type: number,
+    old: number,
+    map: Span,
+    key: Span,
+    value: Span,
+    contentType: Span,
+  ): Outcome {
     const store = this.#store;
     const pool = store.pool;
     const draft = this.#draft;
     const recorder = this.#recorder;
     const partition = store.openPartition(this.partition);
-    const hash = store.hash(id, this.#key);
-    const old = partition.find(id, hash, this.#key);
     const isNewMap = old === 0 && this.#names.uses(id) === 0;
     if (recorder.isActive) {
       draft.value.copyFrom(value);
@@ -270,11 +284,11 @@ export class Maps {
     }
     writeValue(words, pool.bytes(address), at, value);
     if (old === 0) {
-      partition.insert(hash, address);
+      partition.insert(this.#hash, address);
       if (isNewMap) this.#lives.set(id, draft.version);
       this.#names.use(id);
     } else if (old !== address) {
-      partition.replace(hash, old, address);
+      partition.replace(this.#hash, old, address);
       partition.log.kill(old);
     }
     if (type !== 0) this.#contentTypes.use(type);
@@ -291,7 +305,7 @@ export class Maps {
     return fits && pool.writable(old) ? old : partition.log.allocate(length, false);
   }
 
-  /** Removes the entry of `#key`, whose record is there, as the draft says. */
+  /** Removes the entry of `#key`, which was looked for and is there, as the draft says. */
   #remove(address: number, map: Span, key: Span): Outcome {
     const store = this.#store;
     const partition = store.partition(this.partition)!;
@@ -304,7 +318,7 @@ export class Maps {
       this.#draft.contentType.clear();
       if (!this.#admits(id, false, address, map, key)) return REFUSED;
     }
-    partition.remove(store.hash(id, this.#key), address);
+    partition.remove(this.#hash, address);
     this.#names.release(id);
     if (type !== 0) this.#contentTypes.release(type);
     this.#end(partition);

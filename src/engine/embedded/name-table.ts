@@ -156,6 +156,7 @@ export class NameTable {
     const at = pool.at(address);
     const start = keyAt(words, at) * 4;
     span.set(pool.bytes(address), start, start + keyLengthAt(words, at));
+    span.words = words;
   }
 
   /** The record has been moved. */

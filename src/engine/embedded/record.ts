@@ -141,8 +141,21 @@ export function writeVersion(words: Int32Array, at: number, low: number, high: n
 export function writeValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
   const to = valueAt(words, at);
   const length = value.end - value.start;
-  if (length <= VALUE_WORDS_BYTES_MAX) composeWords(words, to, value.bytes, value.start, length);
+  if (value.words !== undefined && length <= VALUE_WORDS_BYTES_MAX * 4) {
+    copyWords(words, to, value.words, value.start >>> 2, (length + 3) >>> 2);
+  } else if (length <= VALUE_WORDS_BYTES_MAX)
+    composeWords(words, to, value.bytes, value.start, length);
   else bytes.set(value.bytes.subarray(value.start, value.end), to * 4);
+}
+
+function copyWords(
+  words: Int32Array,
+  to: number,
+  source: Int32Array,
+  from: number,
+  count: number,
+): void {
+  for (let index = 0; index < count; index++) words[to + index] = source[from + index]!;
 }
 
 export function versionLowAt(words: Int32Array, at: number): number {

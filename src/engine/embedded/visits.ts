@@ -103,6 +103,7 @@ export class Visits {
     stored.operation = SET;
     this.#maps.name(map, stored.name);
     stored.key.set(pool.bytes(address), key, key + keyLengthAt(words, at));
+    stored.key.words = words;
     this.#lives.get(map, stored.life);
     stored.item = 0;
     stored.expiryMs = expiryMsAt(words, at);
@@ -148,6 +149,7 @@ export class Visits {
     const stored = this.#stored;
     const value = valueAt(words, at) * 4;
     stored.value.set(pool.bytes(address), value, value + valueLengthAt(words, at));
+    stored.value.words = words;
     stored.version.set(versionLowAt(words, at), versionHighAt(words, at));
     const contentType = tagAt(words, at);
     if (contentType === 0) stored.contentType.clear();
