@@ -112,7 +112,7 @@ export class Maps {
     const draft = this.#begin(SET);
     draft.expiryMs = timeToLiveMs === 0 ? 0 : clock.wall() + timeToLiveMs;
     draft.maxIdleSeconds = maxIdleSeconds;
-    return this.#put(map, key, value, contentType);
+    return this.#put(0, map, key, value, contentType);
   }
 
   /** APPLIED, also where there was no such entry, or REFUSED. */
@@ -169,7 +169,7 @@ export class Maps {
     if (operation === SET) {
       draft.expiryMs = mutation.expiryMs;
       draft.maxIdleSeconds = mutation.maxIdleSeconds;
-      return this.#put(name, key, mutation.value, mutation.contentType);
+      return this.#put(id, name, key, mutation.value, mutation.contentType);
     }
     const old = this.#look(id);
     return old === 0 || this.#isKnown(old) ? APPLIED : this.#remove(old, name, key);
@@ -216,20 +216,21 @@ export class Maps {
     return !version.isAfter(replaced.set(versionLowAt(words, at), versionHighAt(words, at)));
   }
 
-  #put(map: Span, key: Span, value: Span, contentType: Span): Outcome {
+  /** Puts the entry of `#key` into the map with that id, or 0 to open it by its name. */
+  #put(known: number, map: Span, key: Span, value: Span, contentType: Span): Outcome {
     if (key.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
-    let outcome = this.#tryPut(map, key, value, contentType);
+    let outcome = this.#tryPut(known, map, key, value, contentType);
     // Where cleared or expired entries are left, it is their memory that the write is to have.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.#draft;
       if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.partition);
-      outcome = this.#tryPut(map, key, value, contentType);
+      outcome = this.#tryPut(known, map, key, value, contentType);
     }
     return outcome;
   }
 
-  #tryPut(map: Span, key: Span, value: Span, contentType: Span): Outcome {
-    const id = this.#names.open(map);
+  #tryPut(known: number, map: Span, key: Span, value: Span, contentType: Span): Outcome {
+    const id = known === 0 ? this.#names.open(map) : known;
     if (id === 0) return MEMORY_FULL;
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     let outcome: Outcome = MEMORY_FULL;

@@ -17,7 +17,9 @@ export class Refill implements Replay {
   readonly #parts: Parts;
   /** Maps that were named, by id: each has a use more than it has entries. */
   readonly #kept = new Set<number>();
+  /** Of the map with the id `#last`: nearly every message tells of the map of the one before. */
   readonly #life = new Version();
+  #last = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -57,6 +59,7 @@ export class Refill implements Replay {
   #clear(mutation: Mutation): Outcome {
     const { mapNames, maps, lives } = this.#parts;
     const known = mapNames.find(mutation.name);
+    this.#last = 0;
     if (known !== 0) {
       lives.get(known, this.#life);
       if (!mutation.life.isAfter(this.#life)) return APPLIED;
@@ -70,11 +73,15 @@ export class Refill implements Replay {
   /** The id of the map in the life that the message tells of; OVER, or 0 without memory. */
   #open(mutation: Mutation): number {
     const { mapNames, lives, sweeper } = this.#parts;
+    const { life } = mutation;
     const known = mapNames.find(mutation.name);
+    const isSame = life.low === this.#life.low && life.high === this.#life.high;
+    if (isSame && known !== 0 && known === this.#last) return known;
+    this.#last = 0;
     if (known === 0) return this.#keep(mutation);
     lives.get(known, this.#life);
-    if (this.#life.isAfter(mutation.life)) return OVER;
-    if (mutation.life.isAfter(this.#life)) {
+    if (this.#life.isAfter(life)) return OVER;
+    if (life.isAfter(this.#life)) {
       mapNames.retire(known);
       sweeper.add(known);
       this.#kept.delete(known);
@@ -84,6 +91,7 @@ export class Refill implements Replay {
       mapNames.use(known);
       this.#kept.add(known);
     }
+    this.#last = known;
     return known;
   }
 
