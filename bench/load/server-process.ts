@@ -23,10 +23,11 @@ export class ServerProcess {
   /** Heap after the last collection, in MiB. */
   #heapMib: number | undefined;
 
-  /** `words` are Node's arguments. */
-  constructor(name: string, words: readonly string[]) {
+  /** `words` are Node's arguments, `variables` are added to the environment. */
+  constructor(name: string, words: readonly string[], variables: NodeJS.ProcessEnv = {}) {
     this.name = name;
     this.#child = spawn(process.execPath, ['--trace-gc', ...words], {
+      env: { ...process.env, ...variables },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
   }

@@ -1,0 +1,341 @@
+/**
+ * What it costs to keep the data on the disk, in the directory for temporary files:
+ *
+ * - Recovery of a log, and of a snapshot with a log behind it, each in a process of its own.
+ * - A snapshot beside reads: in the engine, the longest time between two of them, of which no more
+ *   counts than the process has used the processor; over HTTP, what they take.
+ * - POST in each mode beside memory alone, and how often the disk syncs 4 KiB. With `always` the
+ *   disk bounds what 64 connections can be answered.
+ * - POST beside Redis with its append-only file, where that is installed.
+ */
+import { fork } from 'node:child_process';
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SystemClock } from '../src/base/clock.ts';
+import { Span } from '../src/base/span.ts';
+import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { type Answer, APPLIED, FOREVER } from '../src/engine/engine.ts';
+import { FileStorage } from '../src/persistence/file-storage.ts';
+import { readManifest } from '../src/persistence/manifest.ts';
+import { Persistence } from '../src/persistence/persistence.ts';
+import { type Bench, count, type Harness, median, percentile, Random, time } from './harness.ts';
+import { AUTOCANNON, type Generator, isWrkInstalled, type Load, WRK } from './load/generator.ts';
+import { programWords } from './load/program.ts';
+import { isRedisInstalled, Redis } from './load/redis.ts';
+import { ServerProcess } from './load/server-process.ts';
+
+const PARTITIONS = 271;
+const KEY_BYTES = 12;
+const VALUE_BYTES = 100;
+const MAP = 'bench';
+const PATH = `/grid/rest/maps/${MAP}/`;
+const SETS_PER_TURN = 1000;
+const GETS_PER_TURN = 20;
+const ROUND_SECONDS = 3;
+const SYNC_BYTES = 4096;
+const RETRY_MS = 50;
+
+interface Work {
+  readonly step: 'fill' | 'snapshot' | 'recover';
+  readonly directory: string;
+  readonly entries: number;
+  readonly segmentBytes: number;
+}
+
+export const bench: Bench = {
+  name: 'persistence',
+  about: 'recovery, snapshots beside a load, and what keeping data on the disk costs a POST',
+  async run(harness: Harness): Promise<void> {
+    const isFull = harness.size === 'full';
+    const generator = isFull && isWrkInstalled() ? WRK : AUTOCANNON;
+    const directory = mkdtempSync(join(tmpdir(), 'gridnode-bench-'));
+    try {
+      await measureRecovery(harness, generator, join(directory, 'data'));
+      await measurePosts(harness, generator, directory);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  },
+};
+
+async function measureRecovery(
+  harness: Harness,
+  generator: Generator,
+  directory: string,
+): Promise<void> {
+  const work = {
+    directory,
+    entries: harness.pick(5000, 5_000_000),
+    segmentBytes: harness.pick(65_536, 33_554_432),
+  };
+  await doneApart({ ...work, step: 'fill' });
+  harness.print(`the log: ${await doneApart({ ...work, step: 'recover' })}`);
+  if (harness.size === 'full') await measureReads(harness, generator, work);
+  harness.print(await doneApart({ ...work, step: 'snapshot' }));
+  harness.print(`snapshot and log: ${await doneApart({ ...work, step: 'recover' })}`);
+}
+
+/** GET over HTTP while the snapshot that is due at the start is written, and after it. */
+async function measureReads(
+  harness: Harness,
+  generator: Generator,
+  { directory, entries }: Pick<Work, 'directory' | 'entries'>,
+): Promise<void> {
+  const server = startMember('gridnode', ['--data-dir', directory]);
+  const storage = new FileStorage(directory);
+  const isWritten = async () => (await readManifest(storage)).snapshot !== undefined;
+  try {
+    await server.serving();
+    const url = `http://127.0.0.1:${server.port}${PATH}k0`;
+    await until(async () => (await fetch(url)).status !== 503);
+    const load = { ...loadOf(harness, server, 'GET', 1), keyCount: entries };
+    const during = await generator.drive(load);
+    const isWhole = !(await isWritten());
+    await until(isWritten);
+    const after = await generator.drive(load);
+    const told = isWhole ? '' : ', which ended before';
+    harness.print(
+      `GET while a snapshot is written${told}: ${count(during.requestsPerSecond)} ops/s, p99 ` +
+        `${time(during.p99Us)}; after it ${count(after.requestsPerSecond)}, ${time(after.p99Us)}`,
+    );
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measurePosts(
+  harness: Harness,
+  generator: Generator,
+  directory: string,
+): Promise<void> {
+  const servers = [startMember('memory', [])];
+  const isFull = harness.size === 'full';
+  for (const mode of isFull ? ['never', 'interval', 'always'] : ['always']) {
+    const words = ['--data-dir', join(directory, mode)];
+    servers.push(startMember(mode, words, { GRID_PERSISTENCE_SYNC: mode }));
+  }
+  const redis: { readonly name: string; readonly server: Redis }[] = [];
+  try {
+    for (const server of servers) await server.serving();
+    if (isFull && isRedisInstalled()) {
+      for (const sync of ['everysec', 'always'] as const) {
+        const at = mkdtempSync(join(directory, 'redis-'));
+        redis.push({ name: `redis ${sync}`, server: await Redis.start(at, sync) });
+      }
+    } else harness.print('without Redis: it is not installed, or the size is small');
+    const syncs = { name: 'syncs', round: () => syncsPerSecond(harness, directory) };
+    for (const depth of isFull ? [1, 32] : [1]) {
+      const sides = servers.map((server) => ({
+        name: `POST ${server.name}`,
+        round: async () =>
+          (await generator.drive(loadOf(harness, server, 'POST', depth))).requestsPerSecond,
+      }));
+      const rivals = depth === 1 ? [] : redis;
+      for (const { name, server } of rivals) {
+        const load = loadOf(harness, { port: server.port }, 'POST', depth);
+        const requests = name.endsWith('always') ? 400_000 : 2_000_000;
+        sides.push({ name, round: () => server.drive(load, requests) });
+      }
+      for (const side of isFull ? sides : []) await side.round();
+      await harness.compare(`depth ${depth}`, sides);
+      const rates = (await harness.alternate([syncs], 3))[0] ?? [];
+      harness.print(`the disk takes ${count(median(rates))} syncs of 4 KiB/s, one by one`);
+    }
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(redis.map(({ server }) => server.stop()));
+  }
+}
+
+function startMember(
+  name: string,
+  words: readonly string[],
+  variables: NodeJS.ProcessEnv = {},
+): ServerProcess {
+  const serve = ['serve', '--port', '0', '--enable-group', 'DATA', ...words];
+  return new ServerProcess(name, [...programWords('bin/gridnode'), ...serve], variables);
+}
+
+function loadOf(
+  harness: Harness,
+  { port }: { readonly port: number },
+  method: 'GET' | 'POST',
+  depth: number,
+): Load {
+  return {
+    method,
+    port,
+    path: PATH,
+    keyCount: harness.pick(100, 10_000),
+    valueBytes: VALUE_BYTES,
+    connections: harness.pick(8, 64),
+    depth,
+    seconds: harness.pick(1, ROUND_SECONDS),
+    ...(harness.size === 'full' ? {} : { requests: 500 }),
+  };
+}
+
+/** Appends of 4 KiB, each synced before the next. */
+function syncsPerSecond(harness: Harness, directory: string): number {
+  const bytes = Buffer.alloc(SYNC_BYTES, 'sync ');
+  const file = openSync(join(directory, 'syncs'), 'w');
+  const end = performance.now() + harness.pick(20, 1000);
+  const start = performance.now();
+  let done = 0;
+  for (; performance.now() < end; done++) {
+    writeSync(file, bytes);
+    fdatasyncSync(file);
+  }
+  closeSync(file);
+  return (done / (performance.now() - start)) * 1000;
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+}
+
+/** One step in a process of its own. */
+async function doneApart(work: Work): Promise<string> {
+  const child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    child.once('message', (line) => resolve(String(line)));
+    child.once('exit', (code) => reject(new Error(`The step ended with exit code ${code}`)));
+    child.send(work);
+  });
+}
+
+/** An engine with its persistence, and everything that is named in its calls. */
+class Subject {
+  readonly persistence: Persistence;
+  readonly engine: EmbeddedEngine;
+  isSnapshotWritten = false;
+  #outcome = 0;
+  readonly #map = new Span().set(Buffer.from(MAP), 0, MAP.length);
+  readonly #type = new Span().set(Buffer.from('text/plain'), 0, 10);
+  readonly #value = new Span().set(Buffer.alloc(VALUE_BYTES, 'value '), 0, VALUE_BYTES);
+  readonly #keyBytes = Buffer.alloc(KEY_BYTES);
+  readonly #key = new Span();
+
+  constructor(directory: string, segmentBytes: number, snapshotBytesMin: number) {
+    const clock = new SystemClock();
+    const storage = new FileStorage(directory);
+    const common = { clock, partitionCount: PARTITIONS };
+    this.persistence = new Persistence(
+      {
+        ...common,
+        storage,
+        sync: 'interval',
+        syncIntervalMs: 1000,
+        segmentBytes,
+        snapshotBytesMin,
+      },
+      {
+        onReleased() {},
+        onRefusing() {},
+        onFailed: fail,
+        onProgress() {},
+        onSnapshot: () => {
+          this.isSnapshotWritten = true;
+        },
+        onCompacted() {},
+        onSnapshotFailed: fail,
+      },
+    );
+    const queueCapacity = () => Number.POSITIVE_INFINITY;
+    this.engine = new EmbeddedEngine({ ...common, queueCapacity, sinks: [this.persistence.log] });
+  }
+
+  onAnswer(answer: Answer): void {
+    this.#outcome = answer.outcome;
+  }
+
+  async fill(entries: number): Promise<void> {
+    for (let index = 0; index < entries; index++) {
+      const key = this.#keyOf(index);
+      this.engine.set(this.#map, key, this.#value, this.#type, FOREVER, this);
+      if (this.#outcome !== APPLIED) throw new Error(`Cannot set: outcome ${this.#outcome}`);
+      if (index % SETS_PER_TURN === 0) await nextTurn();
+    }
+  }
+
+  get(index: number): void {
+    this.engine.get(this.#map, this.#keyOf(index), this);
+  }
+
+  /** `k` and the number, as the load over HTTP has it. */
+  #keyOf(index: number): Span {
+    const length = this.#keyBytes.write(`k${index}`, 'latin1');
+    return this.#key.set(this.#keyBytes, 0, length);
+  }
+}
+
+function fail(error: Error): void {
+  throw error;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+async function runStep({ step, directory, entries, segmentBytes }: Work): Promise<string> {
+  const snapshotBytesMin = step === 'snapshot' ? 0 : Number.POSITIVE_INFINITY;
+  const subject = new Subject(directory, segmentBytes, snapshotBytesMin);
+  const start = performance.now();
+  const { records } = await subject.persistence.open(subject.engine);
+  const ms = performance.now() - start;
+  let line = `${count((records / ms) * 1000)} entries/s recovered, ${records} in ${time(ms * 1000)}`;
+  if (step === 'fill') await subject.fill(entries);
+  if (step === 'snapshot') {
+    line = await readBeside(subject, entries);
+    await subject.fill(entries / 5);
+  }
+  await subject.persistence.close();
+  return line;
+}
+
+/** Reads, a few a turn, while the snapshot that is due is written, and as long after it. */
+async function readBeside(subject: Subject, entries: number): Promise<string> {
+  const start = performance.now();
+  const during = await readWhile(subject, entries, () => !subject.isSnapshotWritten);
+  const tookMs = performance.now() - start;
+  const end = performance.now() + Math.min(tookMs, 5000);
+  const after = await readWhile(subject, entries, () => performance.now() < end);
+  const p99 = (turns: readonly number[]) => time(percentile(turns, 0.99) * 1000);
+  return (
+    `a snapshot of ${entries} entries beside reads: ${time(tookMs * 1000)}, longest pause ` +
+    `${time((during.at(-1) ?? 0) * 1000)}, p99 of a turn ${p99(during)}, after it ${p99(after)}`
+  );
+}
+
+/** What each turn took, sorted, in ms. */
+async function readWhile(
+  subject: Subject,
+  entries: number,
+  isSo: () => boolean,
+): Promise<readonly number[]> {
+  const random = new Random(1);
+  const turns: number[] = [];
+  let last = performance.now();
+  let used = process.cpuUsage();
+  while (isSo()) {
+    for (let done = 0; done < GETS_PER_TURN; done++) subject.get(random.below(entries));
+    await nextTurn();
+    const now = performance.now();
+    const { user, system } = process.cpuUsage(used);
+    turns.push(Math.min(now - last, (user + system) / 1000));
+    used = process.cpuUsage();
+    last = now;
+  }
+  return turns.sort((a, b) => a - b);
+}
+
+// In the process that `fork` has made.
+if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.once('message', (message) => {
+    runStep(message as Work).then((line) => process.send?.(line, () => process.exit(0)));
+  });
+}
