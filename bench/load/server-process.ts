@@ -8,7 +8,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-const START_TIMEOUT_MS = 20_000;
+/** Recovery of what a bench has stored is in it. */
+const START_TIMEOUT_MS = 120_000;
 /** Linux counts CPU time in hundredths of a second, whatever the kernel's own tick. */
 const TICKS_PER_SECOND = 100;
 const MIB = 1024 * 1024;

@@ -25,7 +25,7 @@ import type { Storage, StoredFile } from './storage.ts';
 /** Asked of the engine at once: many enough to be quick, few enough to stop in time. */
 const VISIT_BUDGET = 32;
 /** The time of one step, in ms. */
-const STEP_MS = 0.5;
+const STEP_MS = 0.25;
 /** What is gathered is written when it is this much; longer records take what they need. */
 const PAGE_BYTES = 262_144;
 
