@@ -14,6 +14,24 @@ const STEP = Number(process.env.SOAK_STEP ?? 17);
 const LOG_ONLY = { snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE = Buffer.alloc(200, 'v');
 
+describe('a disk with space', () => {
+  it('takes writes of one turn, however many segments they fill and however long they are', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot');
+    const { ask, engine, told, quiet } = await openPersistent(storage, LOG_ONLY);
+    for (let count = 0; count < 3; count++) {
+      assert.equal(ask.set('m', `long ${count}`, Buffer.alloc(20_000)).outcome, APPLIED);
+      for (let key = 0; key < 200; key++) {
+        assert.equal(ask.set('m', `key ${key}`, VALUE).outcome, APPLIED);
+      }
+    }
+    await quiet();
+    assert.deepEqual(told, []);
+    const wanted = contentOf(engine);
+    const after = await openPersistent(storage.afterKill());
+    assert.deepEqual(contentOf(after.engine), wanted);
+  });
+});
+
 describe('a full disk', () => {
   it('refuses writes, takes deletes and polls, and all writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);

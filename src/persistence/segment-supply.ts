@@ -73,7 +73,7 @@ export class SegmentSupply {
       if (large !== undefined) this.#dropReady();
       return this.#taken(large);
     }
-    if (this.#ready.length < READY_COUNT && this.fault === undefined) {
+    while (this.#ready.length < READY_COUNT && this.fault === undefined) {
       const made = this.#makeNow(needed);
       if (made !== undefined) this.#ready.push(made);
     }
