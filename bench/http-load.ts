@@ -4,6 +4,7 @@
  * an idle server costs its memory only.
  */
 import { type Bench, count, type Harness, median, time } from './harness.ts';
+import { fill } from './load/fill.ts';
 import {
   AUTOCANNON,
   type Generator,
@@ -13,25 +14,28 @@ import {
   WRK,
 } from './load/generator.ts';
 import { programWords } from './load/program.ts';
+import { exchangeOf, type Request } from './load/request.ts';
 import { ServerProcess } from './load/server-process.ts';
 
 /** Stores nothing, so there is nothing to fill. */
 const BARE = 'bare';
-const PATH = '/grid/rest/maps/bench/';
 const VALUE_BYTES = 100;
+const TARGET = '/grid/rest/maps/bench/{key}';
+const GET: Request = { method: 'GET', target: TARGET };
+const POST: Request = { method: 'POST', target: TARGET, bodyBytes: VALUE_BYTES };
 const WARM_SECONDS = 3;
 const ROUND_SECONDS = 3;
 
 interface Work {
   readonly name: string;
-  readonly method: 'GET' | 'POST';
+  readonly request: Request;
   readonly depth: number;
 }
 
 const WORKS: readonly Work[] = [
-  { name: 'GET 100 B, depth 1', method: 'GET', depth: 1 },
-  { name: 'GET 100 B, depth 32', method: 'GET', depth: 32 },
-  { name: 'POST 100 B, depth 1', method: 'POST', depth: 1 },
+  { name: 'GET 100 B, depth 1', request: GET, depth: 1 },
+  { name: 'GET 100 B, depth 32', request: GET, depth: 32 },
+  { name: 'POST 100 B, depth 1', request: POST, depth: 1 },
 ];
 
 /** One round of one server. What the system does not tell is NaN. */
@@ -66,7 +70,8 @@ export async function loadServers(harness: Harness, generator: Generator): Promi
     await Promise.all(starting);
     harness.print(`gridnode resident, freshly started: ${mib(servers[0]?.residentMib())}`);
     for (const server of servers) {
-      if (server.name !== BARE) await fill(server.port, keyCountOf(harness));
+      if (server.name === BARE) continue;
+      await fill(server.port, exchangeOf(POST), 0, keyCountOf(harness));
     }
     for (const work of WORKS) await runWork(harness, generator, work, servers);
   } finally {
@@ -92,15 +97,13 @@ async function runWork(
 ): Promise<void> {
   const isFull = harness.size === 'full';
   const loadOf = (server: ServerProcess, seconds: number): Load => ({
-    method: work.method,
     port: server.port,
-    path: PATH,
+    requests: [work.request],
     keyCount: keyCountOf(harness),
-    valueBytes: VALUE_BYTES,
     connections: harness.pick(8, 64),
     depth: work.depth,
     seconds,
-    ...(isFull ? {} : { requests: 1000 }),
+    ...(isFull ? {} : { amount: 1000 }),
   });
   if (isFull) {
     for (const server of servers) await generator.drive(loadOf(server, WARM_SECONDS));
@@ -119,18 +122,6 @@ async function runWork(
 
 function keyCountOf(harness: Harness): number {
   return harness.pick(100, 10_000);
-}
-
-/** Every key has a value, one request after the other on one connection kept open. */
-async function fill(port: number, keyCount: number): Promise<void> {
-  const headers = { 'Content-Type': 'text/plain' };
-  const body = 'x'.repeat(VALUE_BYTES);
-  for (let index = 0; index < keyCount; index++) {
-    const url = `http://127.0.0.1:${port}${PATH}k${index}`;
-    const response = await fetch(url, { method: 'POST', headers, body });
-    await response.arrayBuffer();
-    if (response.status !== 200) throw new Error(`Cannot fill ${url}: ${response.status}`);
-  }
 }
 
 async function measureRound(

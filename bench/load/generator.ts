@@ -4,28 +4,27 @@
  * Either is a process of its own.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { programWords } from './program.ts';
+import type { Request } from './request.ts';
 
 /** How often autocannon looks whether it has made its requests. */
-const SAMPLE_MS = '50';
+const SAMPLE_MS = 50;
 
 /** What is asked of a server, over and over. */
 export interface Load {
-  readonly method: 'GET' | 'POST';
   readonly port: number;
-  /** Path of the map, with a slash at its end; keys are `k0` and on. */
-  readonly path: string;
+  /** Kinds, in the order in which they are sent. */
+  readonly requests: readonly Request[];
   readonly keyCount: number;
-  readonly valueBytes: number;
   readonly connections: number;
   /** Requests sent on a connection before the first answer. */
   readonly depth: number;
-  /** Whole seconds, 1 at least. */
+  /** autocannon takes whole ones, 1 at least. */
   readonly seconds: number;
   /** autocannon only: this many requests instead of the seconds. */
-  readonly requests?: number;
+  readonly amount?: number;
 }
 
 export interface LoadFigures {
@@ -57,15 +56,20 @@ const run = promisify(execFile);
 async function driveWrk(load: Load): Promise<LoadFigures> {
   const script = join(import.meta.dirname, 'requests.lua');
   const url = `http://127.0.0.1:${load.port}/`;
-  const words = ['-t1', `-c${load.connections}`, `-d${load.seconds}s`, '-s', script, url];
+  const whole = Math.ceil(load.seconds);
+  const words = ['-t1', `-c${load.connections}`, `-d${whole}s`, '-s', script, url];
   const variables = {
-    LOAD_METHOD: load.method,
+    LOAD_REQUESTS: load.requests.map(lineOf).join('\n'),
     LOAD_DEPTH: String(load.depth),
     LOAD_KEYS: String(load.keyCount),
-    LOAD_VALUE_BYTES: String(load.valueBytes),
-    LOAD_PATH: load.path,
   };
-  const { stdout } = await run('wrk', words, { env: { ...process.env, ...variables } });
+  const running = run('wrk', words, { env: { ...process.env, ...variables } });
+  // wrk takes whole seconds alone; interrupted, it ends early with the figures so far.
+  const timer =
+    whole === load.seconds
+      ? undefined
+      : setTimeout(() => running.child.kill('SIGINT'), load.seconds * 1000);
+  const { stdout } = await running.finally(() => clearTimeout(timer));
   const line = /^FIGURES (.*)$/m.exec(stdout)?.[1];
   if (line === undefined) throw new Error(`Cannot read what wrk printed: ${stdout}`);
   const [requests = 0, us = 0, p50 = 0, p99 = 0, p999 = 0, late = 0, ...failed] = line
@@ -82,6 +86,11 @@ async function driveWrk(load: Load): Promise<LoadFigures> {
   };
 }
 
+/** As requests.lua reads it. */
+function lineOf({ method, target, bodyBytes = -1, times = 1 }: Request): string {
+  return `${times} ${method} ${bodyBytes} ${target}`;
+}
+
 interface AutocannonResult {
   /** In seconds, hundredths. */
   readonly duration: number;
@@ -92,18 +101,19 @@ interface AutocannonResult {
   readonly latency: { readonly p50: number; readonly p99: number; readonly p99_9: number };
 }
 
-/** Always the same key: autocannon's command line knows but one path. */
 async function driveAutocannon(load: Load): Promise<LoadFigures> {
-  const require = createRequire(import.meta.url);
-  const words = [require.resolve('autocannon'), '--json', '--no-progress'];
-  words.push('--connections', String(load.connections), '--pipelining', String(load.depth));
-  if (load.requests === undefined) words.push('--duration', String(load.seconds));
-  else words.push('--amount', String(load.requests), '-L', SAMPLE_MS);
-  if (load.method === 'POST') {
-    words.push('--method', 'POST', '--headers', 'Content-Type=text/plain');
-    words.push('--body', 'x'.repeat(load.valueBytes));
-  }
-  words.push(`http://127.0.0.1:${load.port}${load.path}k0`);
+  const { requests: kinds, keyCount, connections, depth, amount } = load;
+  const options = {
+    url: `http://127.0.0.1:${load.port}`,
+    requests: kinds,
+    keyCount,
+    connections,
+    pipelining: depth,
+    ...(amount === undefined
+      ? { duration: Math.ceil(load.seconds) }
+      : { amount, sampleInt: SAMPLE_MS }),
+  };
+  const words = [...programWords('bench/load/autocannon'), JSON.stringify(options)];
   const { stdout } = await run(process.execPath, words);
   const result = JSON.parse(stdout) as AutocannonResult;
   const { requests, latency } = result;

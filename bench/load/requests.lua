@@ -1,31 +1,49 @@
--- The requests that wrk sends, batches of DEPTH at a time, over the keys k0 to k(KEYS-1) of the map
--- "bench"; and the line of figures that generator.ts reads. All batches are made before the start:
--- making requests while it runs would take the generator's time, and so the server's.
+-- The requests that wrk sends, batches of DEPTH at a time, and the line of figures that generator.ts
+-- reads. LOAD_REQUESTS has a line for each kind, "TIMES METHOD BODY-BYTES TARGET", sent in this order
+-- and over again; no body is -1, and {key} in a target is the next key, twelve digits. All batches are
+-- made before the start: making requests while it runs would take the generator's time, and so the
+-- server's.
 
-local method, depth = os.getenv("LOAD_METHOD"), tonumber(os.getenv("LOAD_DEPTH"))
-local keys, value_bytes = tonumber(os.getenv("LOAD_KEYS")), tonumber(os.getenv("LOAD_VALUE_BYTES"))
-local path = os.getenv("LOAD_PATH")
+local depth, key_count = tonumber(os.getenv("LOAD_DEPTH")), tonumber(os.getenv("LOAD_KEYS"))
 -- A prime, so that neighbours in time are no neighbours in name.
 local stride = 7919
-local batch_count = 256
+local batch_count_min = 256
+-- Of so many keys, more than any cache has room for, only these are asked for.
+local keys_asked_max = 262144
 local batches, at = {}, 0
 
-local function one(index)
-  local target = path .. "k" .. (index * stride % keys)
-  if method == "GET" then return wrk.format("GET", target) end
-  return wrk.format(method, target, { ["Content-Type"] = "text/plain" }, ("x"):rep(value_bytes))
+-- What stands before and after the key, by place in the round.
+local function read_kinds()
+  local kinds = {}
+  for line in os.getenv("LOAD_REQUESTS"):gmatch("[^\n]+") do
+    local times, method, bytes, target = line:match("^(%d+) (%S+) (%S+) (.+)$")
+    local body = tonumber(bytes) >= 0 and ("x"):rep(tonumber(bytes)) or nil
+    local headers = body and { ["Content-Type"] = "text/plain" } or nil
+    local text = wrk.format(method, target, headers, body)
+    local from, to = text:find("{key}", 1, true)
+    local kind = from and { text:sub(1, from - 1), text:sub(to + 1) } or { text }
+    for _ = 1, tonumber(times) do kinds[#kinds + 1] = kind end
+  end
+  return kinds
 end
 
 function init()
-  for batch = 1, batch_count do
+  local kinds = read_kinds()
+  local count = math.max(batch_count_min, math.min(key_count, keys_asked_max) / depth)
+  for batch = 1, count do
     local requests = {}
-    for index = 1, depth do requests[index] = one(batch * depth + index) end
+    for place = 1, depth do
+      local index = (batch - 1) * depth + place
+      local kind = kinds[index % #kinds + 1]
+      local key = kind[2] and ("%012d"):format(index * stride % key_count) .. kind[2] or ""
+      requests[place] = kind[1] .. key
+    end
     batches[batch] = table.concat(requests)
   end
 end
 
 function request()
-  at = at % batch_count + 1
+  at = at % #batches + 1
   return batches[at]
 end
 

@@ -5,13 +5,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { cpuUsOf, residentMibOf } from './process-figures.ts';
 
 /** Recovery of what a bench has stored is in it. */
 const START_TIMEOUT_MS = 120_000;
-/** Linux counts CPU time in hundredths of a second, whatever the kernel's own tick. */
-const TICKS_PER_SECOND = 100;
 const MIB = 1024 * 1024;
 
 export class ServerProcess {
@@ -70,18 +68,12 @@ export class ServerProcess {
 
   /** CPU time used so far, all threads, in microseconds. */
   cpuUs(): number | undefined {
-    const stat = this.#proc('stat');
-    if (stat === undefined) return undefined;
-    // The command's name stands in parentheses and may hold blanks; what follows does not.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const ticks = Number(fields[11]) + Number(fields[12]);
-    return (ticks / TICKS_PER_SECOND) * 1e6;
+    return cpuUsOf(this.#child.pid);
   }
 
   /** Memory held in the machine, in MiB. */
   residentMib(): number | undefined {
-    const kib = /^VmRSS:\s+(\d+)/m.exec(this.#proc('status') ?? '')?.[1];
-    return kib === undefined ? undefined : Number(kib) / 1024;
+    return residentMibOf(this.#child.pid);
   }
 
   /**
@@ -107,14 +99,5 @@ export class ServerProcess {
     }
     this.#heapMib = Number(after);
     this.#collections += 1;
-  }
-
-  #proc(file: string): string | undefined {
-    try {
-      return readFileSync(`/proc/${this.#child.pid}/${file}`, 'utf8');
-    } catch {
-      // No such file system, or the process has ended: nothing is known.
-      return undefined;
-    }
   }
 }

@@ -1,11 +1,12 @@
 /**
  * The ceiling in Node: a net.Server that parses nothing and writes one fixed response for each blank
  * line that comes in. What a socket and a write cost, and nothing else. Prints a line of JSON with
- * its port, as a member does. The body of a request must hold no blank line.
+ * its port, as a member does; the port may be its first argument, the length of the content the
+ * second. The body of a request must hold no blank line.
  */
 import { type AddressInfo, createServer } from 'node:net';
 
-const VALUE_BYTES = 100;
+const VALUE_BYTES = Number(process.argv[3] ?? 100);
 const BLANK_LINE = Buffer.from('\r\n\r\n');
 
 const response = Buffer.from(
@@ -38,7 +39,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('error', () => socket.destroy());
 });
 
-server.listen(0, '127.0.0.1', () => {
+server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
   process.stdout.write(`${JSON.stringify({ msg: 'listening', port })}\n`);
 });

@@ -1,6 +1,6 @@
 /**
  * What one would write on node:http in an hour: values in a Map for each map, the paths of a member,
- * its answers. Prints a line of JSON with its port, as a member does.
+ * its answers. Prints a line of JSON with its port, as a member does; the port may be its argument.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +23,7 @@ const server = createServer((request, response) => {
   }
 });
 
-server.listen(0, '127.0.0.1', () => {
+server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
   process.stdout.write(`${JSON.stringify({ msg: 'listening', port })}\n`);
 });

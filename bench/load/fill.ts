@@ -1,0 +1,112 @@
+/**
+ * Stores entries through a server's own door, as fast as one process can send them: a few connections,
+ * each with a batch of requests on its way, whose bytes are made once and only the keys changed.
+ */
+import { connect, type Socket } from 'node:net';
+import { type Exchange, KEY, KEY_BYTES, keyOf } from './request.ts';
+
+const CONNECTIONS = 4;
+/** Requests on their way on a connection. */
+const WINDOW = 64;
+/** Of a fill that does not move. */
+const SILENT_MS = 20_000;
+
+/** Sends the request for the keys `first` to `first + count - 1`; throws unless each succeeds. */
+export async function fill(
+  port: number,
+  exchange: Exchange,
+  first: number,
+  count: number,
+): Promise<void> {
+  const share = Math.ceil(count / CONNECTIONS);
+  const parts: Promise<void>[] = [];
+  for (let from = 0; from < count; from += share) {
+    parts.push(fillPart(port, exchange, first + from, Math.min(share, count - from)));
+  }
+  await Promise.all(parts);
+}
+
+function fillPart(port: number, exchange: Exchange, first: number, count: number): Promise<void> {
+  const batch = new Batch(exchange.request);
+  const answer = Buffer.from(exchange.answer);
+  return new Promise((resolve, reject) => {
+    let [sent, answered, matched] = [0, 0, 0];
+    const fail = (reason: string) => {
+      socket.destroy();
+      reject(new Error(`Cannot fill: ${reason}, ${answered} of ${count} stored`));
+    };
+    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true }, more);
+    socket.setTimeout(SILENT_MS, () => fail('no more answers'));
+    socket.on('error', (error) => fail(error.message));
+    socket.on('close', () => fail('the connection was closed'));
+    socket.on('data', (chunk: Buffer) => {
+      [answered, matched] = counted(chunk, answer, answered, matched);
+      if (answered < sent) return;
+      if (sent < count) more();
+      else {
+        socket.removeAllListeners('close').destroy();
+        resolve();
+      }
+    });
+    function more() {
+      const size = Math.min(WINDOW, count - sent);
+      socket.write(batch.of(first + sent, size));
+      sent += size;
+    }
+  });
+}
+
+/** Answers counted on through a chunk, and the bytes of one that has begun at its end. */
+function counted(
+  chunk: Buffer,
+  answer: Buffer,
+  answered: number,
+  matched: number,
+): [number, number] {
+  let from = 0;
+  let count = answered;
+  if (matched > 0) {
+    const rest = answer.length - matched;
+    if (chunk.length < rest) return [answered, matched + chunk.length];
+    if (chunk.compare(answer, matched, answer.length, 0, rest) === 0) {
+      count += 1;
+      from = rest;
+    }
+  }
+  for (let at = chunk.indexOf(answer, from); at >= 0; at = chunk.indexOf(answer, from)) {
+    count += 1;
+    from = at + answer.length;
+  }
+  for (let length = Math.min(answer.length - 1, chunk.length - from); length > 0; length--) {
+    const start = chunk.length - length;
+    if (chunk.compare(answer, 0, length, start) === 0) return [count, length];
+  }
+  return [count, 0];
+}
+
+/** Requests one behind the other. */
+class Batch {
+  readonly #bytes: Buffer;
+  readonly #stride: number;
+  readonly #keyAt: number;
+
+  constructor(request: string) {
+    this.#keyAt = request.indexOf(KEY);
+    const one = request.replace(KEY, keyOf(0));
+    this.#stride = Buffer.byteLength(one);
+    this.#bytes = Buffer.from(one.repeat(WINDOW));
+  }
+
+  /** Valid until the next call. */
+  of(first: number, count: number): Buffer {
+    for (let index = 0; index < count && this.#keyAt >= 0; index++) {
+      const end = index * this.#stride + this.#keyAt + KEY_BYTES;
+      let rest = first + index;
+      for (let at = end - 1; at >= end - KEY_BYTES; at--) {
+        this.#bytes[at] = 0x30 + (rest % 10);
+        rest = Math.trunc(rest / 10);
+      }
+    }
+    return this.#bytes.subarray(0, count * this.#stride);
+  }
+}

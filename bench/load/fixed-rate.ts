@@ -1,0 +1,139 @@
+/**
+ * A program that sends requests at a fixed rate, each when it is due, whatever has become of those before
+ * it, and counts each one's time from when it was due: a pause of the server delays all that were due
+ * in it. Its argument is FixedRate as JSON; prints FixedRateFigures as JSON.
+ *
+ * It turns without sleep, so it needs a processor of its own, and makes no garbage to speak of: its
+ * own pauses would count as the server's. Answers are told apart by their length, which is that of
+ * the first.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { percentile, Random } from '../harness.ts';
+import { type Exchange, KEY, keyOf } from './request.ts';
+
+export interface FixedRate {
+  readonly port: number;
+  readonly exchange: Exchange;
+  readonly keyCount: number;
+  readonly connections: number;
+  readonly perSecond: number;
+  readonly seconds: number;
+}
+
+export interface FixedRateFigures {
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly p999Us: number;
+}
+
+/** Requests that are made before the start and sent over and over. */
+const REQUESTS_MAX = 65_536;
+/** Requests on their way on one connection: a power of two. */
+const ON_THE_WAY_MAX = 65_536;
+const WARM_SECONDS_MAX = 1;
+/** After the last request was sent. */
+const ANSWER_TIMEOUT_MS = 20_000;
+
+const order = JSON.parse(process.argv[2] ?? '') as FixedRate;
+const input = Buffer.allocUnsafe(65_536);
+
+/** One connection: which requests are on their way on it, in order. */
+class Line {
+  readonly #socket: Socket;
+  readonly #sent = new Int32Array(ON_THE_WAY_MAX);
+  readonly #onAnswer: (index: number) => void;
+  #answerBytes = 0;
+  #first = 0;
+  #next = 0;
+  #bytes = 0;
+
+  constructor(onAnswer: (index: number) => void) {
+    this.#onAnswer = onAnswer;
+    const callback = (bytes: number) => this.#read(bytes);
+    const onread = { buffer: input, callback };
+    this.#socket = connect({ port: order.port, host: '127.0.0.1', noDelay: true, onread });
+  }
+
+  async ready(answerBytes: number): Promise<void> {
+    this.#answerBytes = answerBytes;
+    await once(this.#socket, 'connect');
+  }
+
+  send(index: number, request: Buffer): void {
+    if (this.#next - this.#first === ON_THE_WAY_MAX) throw new Error('The server does not keep up');
+    this.#sent[this.#next++ & (ON_THE_WAY_MAX - 1)] = index;
+    this.#socket.write(request);
+  }
+
+  end(): void {
+    this.#socket.destroy();
+  }
+
+  #read(bytes: number): boolean {
+    this.#bytes += bytes;
+    while (this.#bytes >= this.#answerBytes) {
+      this.#bytes -= this.#answerBytes;
+      this.#onAnswer(this.#sent[this.#first++ & (ON_THE_WAY_MAX - 1)]!);
+    }
+    return true;
+  }
+}
+
+process.stdout.write(JSON.stringify(await send()));
+
+async function send(): Promise<FixedRateFigures> {
+  const { perSecond, seconds } = order;
+  const warm = Math.floor(perSecond * Math.min(seconds, WARM_SECONDS_MAX));
+  const total = warm + Math.floor(perSecond * seconds);
+  const dueEveryMs = 1000 / perSecond;
+  const random = new Random(1);
+  const requests = Array.from({ length: Math.min(REQUESTS_MAX, total) }, () =>
+    Buffer.from(order.exchange.request.replace(KEY, keyOf(random.below(order.keyCount)))),
+  );
+  const answerBytes = await firstAnswerBytes(requests[0]!);
+  const latenciesMs = new Float64Array(total);
+  let answered = 0;
+  const onAnswer = (index: number) => {
+    latenciesMs[index] = performance.now() - (start + index * dueEveryMs);
+    answered += 1;
+  };
+  const lines = Array.from({ length: order.connections }, () => new Line(onAnswer));
+  await Promise.all(lines.map((line) => line.ready(answerBytes)));
+
+  let sent = 0;
+  const start = performance.now();
+  const deadline = start + total * dueEveryMs + ANSWER_TIMEOUT_MS;
+  await new Promise<void>((resolve, reject) => {
+    const turn = () => {
+      const now = performance.now();
+      for (; sent < total && start + sent * dueEveryMs <= now; sent++) {
+        lines[sent % lines.length]?.send(sent, requests[sent % requests.length]!);
+      }
+      if (answered === total) resolve();
+      else if (now > deadline) reject(new Error(`${total - answered} of ${total} not answered`));
+      else setImmediate(turn);
+    };
+    turn();
+  });
+  for (const line of lines) line.end();
+  const sorted = latenciesMs.subarray(warm).sort();
+  const us = (share: number) => percentile(sorted, share) * 1000;
+  return { p50Us: us(0.5), p99Us: us(0.99), p999Us: us(0.999) };
+}
+
+/** Length of the answer, with its header. */
+async function firstAnswerBytes(request: Buffer): Promise<number> {
+  const socket = connect(order.port, '127.0.0.1', () => socket.write(request));
+  let text = '';
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    text += chunk.toString('latin1');
+    const headerEnd = text.indexOf('\r\n\r\n') + 4;
+    if (headerEnd < 4) continue;
+    const bytes = headerEnd + Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? 0);
+    if (text.length >= bytes) break;
+  }
+  const { answer } = order.exchange;
+  if (!text.startsWith(answer)) throw new Error(`"${text.slice(0, 80)}" is not "${answer}"`);
+  return text.length;
+}

@@ -1,0 +1,46 @@
+/**
+ * What Linux's /proc tells of a running process, its threads and the processes that it has started,
+ * summed up. Elsewhere, and once the process has ended, it is undefined.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Linux counts CPU time in hundredths of a second, whatever the kernel's own tick. */
+const TICKS_PER_SECOND = 100;
+
+/** CPU time used so far, in microseconds. */
+export function cpuUsOf(pid: number | undefined): number | undefined {
+  return sumOf(pid, (each) => {
+    const stat = readFileSync(`/proc/${each}/stat`, 'utf8');
+    // The command's name stands in parentheses and may hold blanks; what follows does not.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return (ticks / TICKS_PER_SECOND) * 1e6;
+  });
+}
+
+/** Memory held in the machine, in MiB. */
+export function residentMibOf(pid: number | undefined): number | undefined {
+  return sumOf(pid, (each) => {
+    const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${each}/status`, 'utf8'))?.[1];
+    return Number(kib) / 1024;
+  });
+}
+
+function sumOf(pid: number | undefined, read: (pid: number) => number): number | undefined {
+  if (pid === undefined) return undefined;
+  try {
+    return treeOf(pid).reduce((sum, each) => sum + read(each), 0);
+  } catch {
+    // No such file system, or a process has ended: nothing is known.
+    return undefined;
+  }
+}
+
+/** The process and all below it. */
+function treeOf(pid: number): number[] {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const children = threads.flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
+  );
+  return [pid, ...children.flatMap((child) => treeOf(Number(child)))];
+}
