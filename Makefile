@@ -1,14 +1,15 @@
 # The door to everything in this project; `make help` lists what there is. Needs Node, npm and make;
-# only test-peers and soak need more.
+# only test-peers, bench-peers and soak need more.
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run test test-peers soak bench lint format readme ok clean
+.PHONY: help install build run test test-peers soak bench bench-peers lint format readme ok clean
 
 PORT = 5701
 NAME =
 SECONDS = 60
 SIZE = 10000
 CASES = 100000
+ROUNDS = 5
 
 bin := node_modules/.bin
 test := node --import tsx --test
@@ -37,10 +38,13 @@ test-peers: build ## Tests beside other programs (Debian packages: curl openssl 
 soak: install ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) $(test) $(soaks)
 
-bench: build ## Measures: all benches, or NAME="record-store http-load"
-	$(bin)/tsc -p bench/tsconfig.json
-	cp bench/load/requests.lua dist/bench/load/
+bench: dist/bench/.built ## Measures: all benches, or NAME="record-store http-load"
 	node dist/bench/main.js $(NAME)
+
+bench-peers: SIZE = 1000000
+bench-peers: SECONDS = 3
+bench-peers: dist/bench/.built ## Measures beside other servers: SIZE=1000000 SECONDS=3 ROUNDS=5, all or NAME="get post-1k"
+	SIZE=$(SIZE) SECONDS=$(SECONDS) ROUNDS=$(ROUNDS) node dist/bench/peers/main.js --to bench-results $(NAME)
 
 lint: install ## Looks for faults and for what `make format` would change
 	$(bin)/biome check --error-on-warnings
@@ -74,4 +78,9 @@ dist/.built: node_modules/.installed $(sources)
 	'node:module'; const require = nodeModule.createRequire(import.meta.url);"
 	chmod +x dist/bin/gridnode.js
 	ln -sf ../../dist/bin/gridnode.js $(bin)/gridnode
+	touch $@
+
+dist/bench/.built: dist/.built $(shell find bench -type f)
+	$(bin)/tsc -p bench/tsconfig.json
+	cp bench/load/requests.lua dist/bench/load/
 	touch $@

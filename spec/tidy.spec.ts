@@ -50,7 +50,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Where running begins, and what others import. */
 const DOORS = ['bin/gridnode.ts', 'src/index.ts'];
 const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
-const SKIPPED = new Set(['node_modules', 'dist', '.git']);
+const SKIPPED = new Set(['node_modules', 'dist', 'bench-results', '.git']);
 
 interface Import {
   /** Path from the project's root. */

@@ -1,0 +1,65 @@
+/**
+ * What gridnode has set itself to reach beside each peer: a ratio of its figure to the peer's, or a
+ * figure of its own where no peer stands. Printed with what was measured, never asserted.
+ */
+import type { FigureName } from './work.ts';
+
+export interface Bar {
+  readonly about: string;
+  readonly work: string;
+  readonly figure: FigureName;
+  /** The side it is compared with. */
+  readonly against?: string;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+}
+
+const speed = { figure: 'perSecond' } as const;
+const original = { ...speed, against: 'original' };
+
+export const BARS: readonly Bar[] = [
+  { ...speed, about: 'GET 100 B', work: 'get-100', against: 'bare', atLeast: 0.92 },
+  { ...speed, about: 'POST 100 B', work: 'post-100', against: 'bare', atLeast: 0.85 },
+  { ...speed, about: 'GET 100 B', work: 'get-100', against: 'node:http', atLeast: 1.6 },
+  { ...speed, about: 'GET 100 B', work: 'get-100', against: 'nginx', atLeast: 0.75 },
+  { ...speed, about: 'GET 100 B, unpinned', work: 'unpinned-get', against: 'webdis', atLeast: 1.5 },
+  {
+    ...{ ...speed, about: 'offer and poll pairs, unpinned', work: 'unpinned-pairs' },
+    ...{ against: 'webdis', atLeast: 1.5 },
+  },
+  { ...original, about: 'GET 100 B', work: 'get-100', atLeast: 2 },
+  { ...original, about: 'GET 100 B, unpinned', work: 'unpinned-get', atLeast: 2 },
+  { ...original, about: 'POST 100 B', work: 'post-100', atLeast: 1.75 },
+  { ...original, about: 'POST 100 B, unpinned', work: 'unpinned-post', atLeast: 1.75 },
+  { ...original, about: 'GET 100 B', work: 'get-100', figure: 'cpuUs', atMost: 0.37 },
+  { ...original, about: 'GET, unpinned', work: 'unpinned-get', figure: 'cpuUs', atMost: 0.37 },
+  { ...original, about: 'GET 100 B, 32 pipelined', work: 'pipelined-32', atLeast: 8 },
+  {
+    ...{ ...original, about: 'GET 100 B, 32 pipelined, unpinned' },
+    ...{ work: 'unpinned-pipelined-32', atLeast: 8 },
+  },
+  {
+    ...{ about: 'memory of an entry', work: 'memory', figure: 'bytesPerEntry' },
+    ...{ against: 'original', atMost: 0.35 },
+  },
+  {
+    ...{ about: 'memory of an entry', work: 'memory', figure: 'bytesPerEntry' },
+    ...{ against: 'redis', atMost: 0.8 },
+  },
+  {
+    ...{ about: 'the same, ten times the entries', work: 'memory-10', figure: 'bytesPerEntry' },
+    ...{ against: 'redis', atMost: 0.8 },
+  },
+  { about: 'idle', work: 'start', figure: 'idleMib', against: 'original', atMost: 0.6 },
+  { about: 'idle', work: 'start', figure: 'idleMib', atMost: 75 },
+  {
+    ...{ ...speed, about: 'GET 100 B, 64 pipelined', work: 'pipelined-64' },
+    ...{ against: 'redis', atLeast: 0.5 },
+  },
+  {
+    ...{ about: 'GET at half the peak beside ten times the entries', work: 'latency-10' },
+    ...{ figure: 'p999Us', against: 'few', atMost: 1.5 },
+  },
+  { about: 'start', work: 'start', figure: 'startMs', atMost: 150 },
+  { about: 'start', work: 'start', figure: 'startMs', against: 'original', atMost: 1 / 9 },
+];

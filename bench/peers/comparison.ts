@@ -1,0 +1,114 @@
+/**
+ * Does works, one after the other, their sides in alternating rounds, and keeps what each round came to.
+ * A side that fails in a work says why and is out of it; the others go on.
+ */
+import { Harness, median } from '../harness.ts';
+import { NGINX } from './nginx.ts';
+import { BARE, GRIDNODE, NODE_HTTP } from './node-peers.ts';
+import { ORIGINAL } from './original.ts';
+import type { Peer } from './peer.ts';
+import { moveLoad } from './processors.ts';
+import { REDIS, WEBDIS } from './redis.ts';
+import { Arena, type FigureName, type Figures, type Side, type Size, type Work } from './work.ts';
+
+export const PEERS: readonly Peer[] = [
+  ...[GRIDNODE, BARE, NODE_HTTP, NGINX, REDIS, WEBDIS, ORIGINAL],
+];
+
+export interface SideResult {
+  readonly name: string;
+  /** By round. */
+  readonly rounds: readonly Figures[];
+  /** Why there are none. */
+  readonly failure?: string;
+}
+
+export interface WorkResult {
+  readonly name: string;
+  readonly about: string;
+  readonly sides: readonly SideResult[];
+}
+
+/** A ratio of medians, and the least and most of the rounds' own ratios. */
+export interface Ratio {
+  readonly ratio: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Runs the works; `print` is told of each as soon as it is done. */
+export async function compare(
+  size: Size,
+  works: readonly Work[],
+  print: (result: WorkResult) => void,
+): Promise<WorkResult[]> {
+  const arena = new Arena(
+    size,
+    PEERS.filter((peer) => peer.isInstalled()),
+  );
+  const results: WorkResult[] = [];
+  try {
+    for (const work of works) {
+      if (work.isAlone) await arena.stopAll();
+      moveLoad(work.placement);
+      const result = { name: work.name, about: work.about, sides: await done(work, arena) };
+      print(result);
+      results.push(result);
+    }
+  } finally {
+    await arena.stopAll();
+    moveLoad('all');
+  }
+  return results;
+}
+
+async function done(work: Work, arena: Arena): Promise<SideResult[]> {
+  const sides = work.sides(arena);
+  const failures = new Map<string, string>();
+  const tried = (side: Side, action: () => Promise<Figures>) => async () => {
+    if (failures.has(side.name)) return {};
+    try {
+      return await action();
+    } catch (error) {
+      failures.set(side.name, reasonOf(error));
+      return {};
+    }
+  };
+  for (const side of sides) {
+    await tried(side, async () => {
+      await side.warm?.();
+      return {};
+    })();
+  }
+  const rounds = Math.min(arena.size.rounds, work.roundsMax ?? Number.POSITIVE_INFINITY);
+  const results = await new Harness('full', () => {}).alternate(
+    sides.map((side) => ({ name: side.name, round: tried(side, () => side.round()) })),
+    rounds,
+  );
+  return sides.map(({ name }, index) => {
+    const failure = failures.get(name);
+    return { name, rounds: results[index] ?? [], ...(failure === undefined ? {} : { failure }) };
+  });
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
+}
+
+/** NaN where no round knows it. */
+export function medianOf(side: SideResult, figure: FigureName): number {
+  return median(valuesOf(side, figure).filter((value) => !Number.isNaN(value)));
+}
+
+/** How a side's figure stands to another's. */
+export function ratioOf(side: SideResult, other: SideResult, figure: FigureName): Ratio {
+  const others = valuesOf(other, figure);
+  const each = valuesOf(side, figure).map((value, round) => value / (others[round] ?? Number.NaN));
+  const ratio = medianOf(side, figure) / medianOf(other, figure);
+  return { ratio, least: Math.min(...each), most: Math.max(...each) };
+}
+
+function valuesOf(side: SideResult, figure: FigureName): number[] {
+  return side.rounds.map((round) => round[figure] ?? Number.NaN);
+}

@@ -1,0 +1,78 @@
+/** A work that a generator drives: as many requests as go, over connections kept open. */
+import { fill } from '../load/fill.ts';
+import type { Load } from '../load/generator.ts';
+import type { Request } from '../load/request.ts';
+import type { Operation, Peer } from './peer.ts';
+import type { PeerProcess } from './peer-process.ts';
+import type { Placement } from './processors.ts';
+import type { Arena, Figures, Side, Work } from './work.ts';
+
+const KEYS = 10_000;
+/** Items that a queue holds from the start, so that no poll finds it empty. */
+const QUEUED_ITEMS = 1000;
+
+export interface LoadOptions {
+  readonly name: string;
+  readonly about: string;
+  readonly peers: readonly string[];
+  /** Operations and how many of each follow one another. */
+  readonly operations: Readonly<Partial<Record<Operation, number>>>;
+  readonly valueBytes?: number;
+  readonly connections?: number;
+  readonly depth?: number;
+  readonly placement?: Placement;
+  /** Keys; not more than the entries of the run. */
+  readonly keyCount?: number;
+}
+
+export function loadWork(options: LoadOptions): Work {
+  const { placement = 'pinned' } = options;
+  return {
+    ...{ name: options.name, about: options.about, placement },
+    sides: (arena) =>
+      arena.installed(options.peers).flatMap((peer) => sideOf(peer, arena, options, placement)),
+  };
+}
+
+/** None for a peer that cannot do one of the operations. */
+function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Placement): Side[] {
+  const { valueBytes = 100, connections = 64, depth = 1, keyCount = KEYS } = options;
+  const requests: Request[] = [];
+  for (const [operation, times] of Object.entries(options.operations)) {
+    const request = peer.request(operation as Operation, valueBytes);
+    if (request === undefined) return [];
+    requests.push({ ...request, times });
+  }
+  const keys = Math.min(keyCount, arena.size.entries);
+  const drive = (process: PeerProcess): Promise<Figures> =>
+    measured(arena, process, {
+      ...{ port: process.port, requests, keyCount: keys },
+      ...{ connections, depth, seconds: arena.size.seconds },
+    });
+  return [
+    {
+      name: peer.name,
+      async warm() {
+        const process = await arena.shared(peer, placement, valueBytes);
+        await arena.filled(process, valueBytes, keys);
+        const offer = peer.exchange('offer', valueBytes);
+        if ('poll' in options.operations && offer !== undefined) {
+          await fill(process.port, offer, 0, QUEUED_ITEMS);
+        }
+        await drive(process);
+      },
+      round: async () => drive(await arena.shared(peer, placement, valueBytes)),
+    },
+  ];
+}
+
+/** One round of a generator, with the server's CPU time for a request. */
+export async function measured(arena: Arena, process: PeerProcess, load: Load): Promise<Figures> {
+  const generator = process.peer.generator ?? arena.generator;
+  const before = process.cpuUs();
+  const { requests, requestsPerSecond, p50Us, p99Us, p999Us } = await generator.drive(load);
+  const cpuUs = (process.cpuUs() - before) / requests;
+  // redis-benchmark is asked twice: its trial's CPU time would count.
+  const known = process.peer.generator === undefined ? { cpuUs } : {};
+  return { perSecond: requestsPerSecond, ...known, p50Us, p99Us, p999Us };
+}

@@ -1,0 +1,44 @@
+/**
+ * gridnode itself, and what runs on Node beside it: the ceiling that is a bare net.Server, and what one
+ * would write on node:http.
+ */
+import { programWords } from '../load/program.ts';
+import { exchangeOf } from '../load/request.ts';
+import { asMember, type Command, type Peer, type Place } from './peer.ts';
+
+const INSTALLED = { install: 'make install', isInstalled: () => true };
+
+export const GRIDNODE: Peer = {
+  ...INSTALLED,
+  ...asMember('grid'),
+  name: 'gridnode',
+  stores: true,
+  commands: ({ port }) => [
+    node('bin/gridnode', 'serve', '--port', String(port), '--enable-group', 'DATA'),
+  ],
+  ready: exchangeOf({ method: 'GET', target: '/grid/health/ready' }),
+};
+
+export const BARE: Peer = {
+  ...INSTALLED,
+  ...asMember('grid'),
+  name: 'bare',
+  stores: false,
+  commands: ({ port, valueBytes }: Place) => [
+    node('bench/servers/bare', String(port), String(valueBytes)),
+  ],
+  ready: exchangeOf({ method: 'GET', target: '/' }),
+};
+
+export const NODE_HTTP: Peer = {
+  ...INSTALLED,
+  ...asMember('grid'),
+  name: 'node:http',
+  stores: true,
+  commands: ({ port }) => [node('bench/servers/node-http', String(port))],
+  ready: exchangeOf({ method: 'GET', target: '/' }, 'HTTP/1.1 404 '),
+};
+
+function node(program: string, ...words: string[]): Command {
+  return [process.execPath, ...programWords(program), ...words];
+}

@@ -1,0 +1,55 @@
+/**
+ * The original grid, from its jar: `ORIGINAL_JAR` says where that is. One member on its own, REST on, as
+ * it comes otherwise.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { exchangeOf } from '../load/request.ts';
+import { asMember, findProgram, type Peer, type Place } from './peer.ts';
+
+const STARTER = 'com.hazelcast.core.server.HazelcastMemberStarter';
+const HEAP = '-Xmx2g';
+
+export const ORIGINAL: Peer = {
+  ...asMember('hazelcast'),
+  name: 'original',
+  install:
+    'apt-get install openjdk-17-jdk-headless maven; ' +
+    'mvn dependency:get -Dartifact=com.hazelcast:hazelcast:5.7.0 -Dtransitive=false; ' +
+    'export ORIGINAL_JAR=~/.m2/repository/com/hazelcast/hazelcast/5.7.0/hazelcast-5.7.0.jar',
+  isInstalled: () => existsSync(jar()) && findProgram('java') !== undefined,
+  stores: true,
+  commands(place) {
+    const file = join(place.folder, 'original.yaml');
+    writeFileSync(file, configuration(place));
+    return [['java', HEAP, `-Dhazelcast.config=${file}`, '-cp', jar(), STARTER]];
+  },
+  ready: exchangeOf({ method: 'GET', target: '/hazelcast/health/ready' }),
+  dataBytes: heapBytes,
+};
+
+function jar(): string {
+  return process.env.ORIGINAL_JAR ?? '';
+}
+
+function configuration({ port }: Place): string {
+  return `hazelcast:
+  network:
+    port: {port: ${port}, auto-increment: false}
+    public-address: 127.0.0.1
+    interfaces: {enabled: true, interfaces: [127.0.0.1]}
+    join: {auto-detection: {enabled: false}, multicast: {enabled: false}}
+    rest-api: {enabled: true, endpoint-groups: {DATA: {enabled: true}}}
+  properties:
+    hazelcast.phone.home.enabled: "false"
+    hazelcast.socket.bind.any: "false"
+`;
+}
+
+/** What its heap holds after a full collection, which counting its objects brings about. */
+function heapBytes(pid: number): number {
+  const words = [String(pid), 'GC.class_histogram'];
+  const lines = execFileSync('jcmd', words, { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  return Number(/^Total\s+\d+\s+(\d+)/m.exec(lines)?.[1]);
+}

@@ -1,0 +1,148 @@
+/**
+ * A peer that runs: its processes, on the processors they may use, in a folder that goes with them. A
+ * peer of two programs (webdis and its Redis) is one, its CPU time and memory those of both.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cpuUsOf, residentMibOf } from '../load/process-figures.ts';
+import type { Exchange } from '../load/request.ts';
+import type { Peer } from './peer.ts';
+import { onProcessors } from './processors.ts';
+
+const START_TIMEOUT_MS = 30_000;
+/** Until it is asked again, by a peer that does not listen yet. */
+const RETRY_MS = 1;
+const STOP_TIMEOUT_MS = 10_000;
+
+/** All that run: none outlives this process, however it ends. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+export class PeerProcess {
+  readonly peer: Peer;
+  readonly port: number;
+  /** From before its first process was made to its first answer, in milliseconds. */
+  readonly startMs: number;
+  readonly #folder: string;
+  readonly #children: readonly ChildProcess[];
+
+  private constructor(
+    peer: Peer,
+    port: number,
+    startMs: number,
+    folder: string,
+    children: readonly ChildProcess[],
+  ) {
+    this.peer = peer;
+    this.port = port;
+    this.startMs = startMs;
+    this.#folder = folder;
+    this.#children = children;
+  }
+
+  /** Resolves at the peer's first answer. `processors` as taskset takes them. */
+  static async start(peer: Peer, processors: string, valueBytes: number): Promise<PeerProcess> {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-peer-'));
+    const [port, innerPort] = [await freePort(), await freePort()];
+    const commands = peer.commands({ port, innerPort, folder, valueBytes });
+    const start = performance.now();
+    const children = commands.map((command) => {
+      const [program, ...words] = onProcessors(processors, command);
+      const child = spawn(program, words, { stdio: 'ignore' });
+      running.add(child);
+      child.once('exit', () => running.delete(child));
+      return child;
+    });
+    const made = (startMs: number) => new PeerProcess(peer, port, startMs, folder, children);
+    try {
+      await answering(port, peer.ready, start + START_TIMEOUT_MS, children);
+      return made(performance.now() - start);
+    } catch (cause) {
+      await made(Number.NaN).stop();
+      throw new Error(`Cannot start ${peer.name}: it does not answer`, { cause });
+    }
+  }
+
+  /** In microseconds; NaN where the system does not tell. */
+  cpuUs(): number {
+    return this.#sum((pid) => cpuUsOf(pid) ?? Number.NaN);
+  }
+
+  /** Memory held in the machine, in MiB; NaN where the system does not tell. */
+  residentMib(): number {
+    return this.#sum((pid) => residentMibOf(pid) ?? Number.NaN);
+  }
+
+  /** Memory that its data takes, beside what it takes without any. */
+  dataBytes(): number {
+    const { dataBytes } = this.peer;
+    if (dataBytes === undefined) return this.residentMib() * 2 ** 20;
+    return this.#sum((pid) => dataBytes(pid));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#children.map(stopped));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #sum(read: (pid: number) => number): number {
+    return this.#children.reduce((sum, { pid }) => sum + read(pid ?? Number.NaN), 0);
+  }
+}
+
+async function stopped(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+  clearTimeout(timer);
+}
+
+/** A port that nobody listens on now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Asks until the answer is the one that is waited for. */
+async function answering(
+  port: number,
+  ready: Exchange,
+  deadline: number,
+  children: readonly ChildProcess[],
+): Promise<void> {
+  let failure: Error | undefined;
+  for (const child of children) child.once('error', (error) => (failure = error));
+  while (!(await ask(port, ready))) {
+    const ended = children.find((child) => child.exitCode !== null);
+    if (ended !== undefined) failure = new Error(`It ended with ${ended.exitCode}`);
+    if (failure !== undefined) throw failure;
+    if (performance.now() > deadline) throw new Error('It was waited for too long');
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+function ask(port: number, { request, answer }: Exchange): Promise<boolean> {
+  return new Promise((resolve) => {
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(request));
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (text.length < answer.length) return;
+      socket.destroy();
+      resolve(text.startsWith(answer));
+    });
+    socket.on('error', () => resolve(false));
+    socket.on('close', () => resolve(false));
+  });
+}

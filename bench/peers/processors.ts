@@ -1,0 +1,44 @@
+/**
+ * Which processors run what. `pinned` gives the servers the first one and the load the others, so that
+ * neither takes the other's time; `all` gives both all of them. Where there is but one, or no taskset
+ * (it is Linux's), nothing is pinned.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { Command } from './peer.ts';
+
+export type Placement = 'pinned' | 'all';
+
+const allowed = allowedProcessors();
+export const canPin = allowed.length > 1 && spawnSync('taskset', ['--version']).error === undefined;
+
+/** Those of the servers, as taskset takes them. */
+export function serversOn(placement: Placement): string {
+  return placement === 'pinned' ? String(allowed[0]) : allowed.join();
+}
+
+export function onProcessors(processors: string, command: Command): Command {
+  return canPin ? ['taskset', '-c', processors, ...command] : command;
+}
+
+/** Moves this process, and so what it will start, to where the load runs. */
+export function moveLoad(placement: Placement): void {
+  if (!canPin) return;
+  const processors = (placement === 'pinned' ? allowed.slice(1) : allowed).join();
+  spawnSync('taskset', ['-acp', processors, String(process.pid)]);
+}
+
+/** The processors that this process may use, from `Cpus_allowed_list: 0-3,6`. */
+function allowedProcessors(): number[] {
+  try {
+    const status = readFileSync('/proc/self/status', 'utf8');
+    const list = /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? '';
+    return list.split(',').flatMap((range) => {
+      const [from = 0, to = from] = range.split('-').map(Number);
+      return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+    });
+  } catch {
+    // No such file system: no taskset either.
+    return [];
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * A work is something that is asked of several servers in turn, and what is measured of it. Its sides
+ * are the servers, gridnode first; a round is one side doing the work once.
+ */
+
+import { fill } from '../load/fill.ts';
+import { AUTOCANNON, type Generator, isWrkInstalled, WRK } from '../load/generator.ts';
+import type { Peer } from './peer.ts';
+import { PeerProcess } from './peer-process.ts';
+import { type Placement, serversOn } from './processors.ts';
+
+/** How long and how often. The usual size is in the Makefile. */
+export interface Size {
+  /** Entries stored; ten times as many where it is about many. */
+  readonly entries: number;
+  /** Of a round under load. */
+  readonly seconds: number;
+  readonly rounds: number;
+}
+
+/** What one round came to; NaN is not known. */
+export type Figures = Readonly<Partial<Record<FigureName, number>>>;
+export type FigureName = keyof typeof FIGURES;
+
+/** How a figure is printed, and whether more of it is better. */
+export const FIGURES = {
+  perSecond: { unit: '/s', digits: 0 },
+  cpuUs: { unit: 'µs CPU', digits: 2 },
+  p50Us: { unit: 'µs p50', digits: 0 },
+  p99Us: { unit: 'µs p99', digits: 0 },
+  p999Us: { unit: 'µs p99.9', digits: 0 },
+  bytesPerEntry: { unit: 'bytes an entry', digits: 1 },
+  startMs: { unit: 'ms to the first answer', digits: 0 },
+  idleMib: { unit: 'MiB idle', digits: 1 },
+} as const;
+
+export interface Side {
+  readonly name: string;
+  /** What goes before the first round and is not counted. */
+  warm?(): Promise<void>;
+  round(): Promise<Figures>;
+}
+
+export interface Work {
+  readonly name: string;
+  readonly about: string;
+  readonly placement: Placement;
+  /** Whether each round starts a server of its own, beside no other. */
+  readonly isAlone?: boolean;
+  /** No more rounds than these. */
+  readonly roundsMax?: number;
+  sides(arena: Arena): readonly Side[];
+}
+
+/** The servers that run, each started when it is first needed. */
+export class Arena {
+  readonly size: Size;
+  /** What loads all peers but those that bring their own. */
+  readonly generator: Generator = isWrkInstalled() ? WRK : AUTOCANNON;
+  readonly #peers: readonly Peer[];
+  readonly #running = new Map<string, PeerProcess>();
+  /** What the servers have been filled with, by process. */
+  readonly #filled = new WeakMap<PeerProcess, { valueBytes: number; keyCount: number }>();
+
+  constructor(size: Size, peers: readonly Peer[]) {
+    this.size = size;
+    this.#peers = peers;
+  }
+
+  /** Those of the names that are installed, in the order of the names. */
+  installed(names: readonly string[]): Peer[] {
+    return names.flatMap((name) => this.#peers.filter((peer) => peer.name === name));
+  }
+
+  /**
+   * A process of the peer that all works share; `label` sets one apart. One that stores nothing has
+   * been started for the value's length.
+   */
+  async shared(
+    peer: Peer,
+    placement: Placement,
+    valueBytes: number,
+    label = '',
+  ): Promise<PeerProcess> {
+    const key = [peer.name, placement, peer.stores ? '' : valueBytes, label].join();
+    const known = this.#running.get(key);
+    if (known !== undefined) return known;
+    const started = await PeerProcess.start(peer, serversOn(placement), valueBytes);
+    this.#running.set(key, started);
+    return started;
+  }
+
+  /** The keys 0 to `keyCount - 1` have values of that length. */
+  async filled(process: PeerProcess, valueBytes: number, keyCount: number): Promise<void> {
+    const exchange = process.peer.exchange('set', valueBytes);
+    const now = this.#filled.get(process);
+    const isEnough = now?.valueBytes === valueBytes && now.keyCount >= keyCount;
+    if (!process.peer.stores || exchange === undefined || isEnough) return;
+    await fill(process.port, exchange, 0, keyCount);
+    this.#filled.set(process, { valueBytes, keyCount });
+  }
+
+  async stopAll(): Promise<void> {
+    const all = [...this.#running.values()];
+    this.#running.clear();
+    await Promise.all(all.map((process) => process.stop()));
+  }
+}
+
+export function pause(seconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, seconds * 1000);
+  });
+}

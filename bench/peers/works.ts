@@ -1,0 +1,77 @@
+/** Everything that is measured, in order: works that share their servers stand together. */
+import { blockedPollsWork } from './blocked-polls-work.ts';
+import { latencyWork, storedLatencyWork } from './latency-work.ts';
+import { type LoadOptions, loadWork } from './load-work.ts';
+import { memoryWork, startWork } from './process-works.ts';
+import type { Work } from './work.ts';
+
+const STORES = ['gridnode', 'node:http', 'original'];
+const SERVERS = ['gridnode', 'bare', 'node:http', 'nginx', 'original'];
+const WITH_REDIS = [...SERVERS, 'redis'];
+const GRIDS = ['gridnode', 'original'];
+const DOORS = ['gridnode', 'webdis', 'original'];
+const KIB = 1024;
+
+const get = { operations: { get: 1 }, peers: SERVERS };
+const set = { operations: { set: 1 }, peers: SERVERS };
+
+const loads: readonly LoadOptions[] = [
+  { ...get, name: 'get-100', about: 'GET of 100 B' },
+  { ...set, name: 'post-100', about: 'POST of 100 B' },
+  { ...get, name: 'get-1k', about: 'GET of 1 KiB', valueBytes: KIB },
+  { ...set, name: 'post-1k', about: 'POST of 1 KiB', valueBytes: KIB },
+  { ...get, name: 'get-64k', about: 'GET of 64 KiB', valueBytes: 64 * KIB, keyCount: 100 },
+  // The bare server would answer before all of it has come.
+  {
+    ...{ ...set, name: 'post-64k', about: 'POST of 64 KiB', valueBytes: 64 * KIB },
+    ...{ keyCount: 100, peers: STORES },
+  },
+  { ...get, name: 'get-1', about: 'GET of 100 B, 1 connection', connections: 1 },
+  { ...set, name: 'post-1', about: 'POST of 100 B, 1 connection', connections: 1 },
+  { ...get, name: 'get-512', about: 'GET of 100 B, 512 connections', connections: 512 },
+  { ...set, name: 'post-512', about: 'POST of 100 B, 512 connections', connections: 512 },
+  {
+    ...{ ...get, name: 'pipelined-16', about: 'GET of 100 B, 16 pipelined', depth: 16 },
+    peers: WITH_REDIS,
+  },
+  { ...get, name: 'pipelined-32', about: 'GET of 100 B, 32 pipelined', depth: 32 },
+  {
+    ...{ ...get, name: 'pipelined-64', about: 'GET of 100 B, 64 pipelined', depth: 64 },
+    peers: WITH_REDIS,
+  },
+  { ...set, name: 'post-pipelined-16', about: 'POST of 100 B, 16 pipelined', depth: 16 },
+  {
+    ...{ name: 'mixed', about: '9 GET to 1 POST of 100 B, over as many keys as entries' },
+    ...{ operations: { get: 9, set: 1 }, keyCount: Number.POSITIVE_INFINITY, peers: STORES },
+  },
+  {
+    ...{ name: 'pairs', about: 'offer and poll in turn, of 100 B' },
+    ...{ operations: { offer: 1, poll: 1 }, peers: GRIDS },
+  },
+  {
+    ...{ name: 'unpinned-get', about: 'GET of 100 B, nothing pinned' },
+    ...{ ...get, peers: DOORS, placement: 'all' },
+  },
+  {
+    ...{ name: 'unpinned-post', about: 'POST of 100 B, nothing pinned' },
+    ...{ ...set, peers: DOORS, placement: 'all' },
+  },
+  {
+    ...{ name: 'unpinned-pipelined-32', about: 'GET of 100 B, 32 pipelined, nothing pinned' },
+    ...{ ...get, peers: GRIDS, placement: 'all', depth: 32 },
+  },
+  {
+    ...{ name: 'unpinned-pairs', about: 'offer and poll in turn, nothing pinned' },
+    ...{ operations: { offer: 1, poll: 1 }, peers: DOORS, placement: 'all' },
+  },
+];
+
+export const WORKS: readonly Work[] = [
+  ...loads.map(loadWork),
+  blockedPollsWork('blocked-polls', 'up to 1,000 waiting polls woken', [...GRIDS, 'redis']),
+  latencyWork('latency', 'GET of 100 B at half of the peak rate', SERVERS),
+  startWork('start', 'a fresh process', [...WITH_REDIS, 'webdis']),
+  memoryWork('memory', 'memory of an entry of 12 + 100 B beyond these', [...STORES, 'redis'], 1),
+  memoryWork('memory-10', 'the same, of ten times as many', ['gridnode', 'redis'], 10),
+  storedLatencyWork('latency-10', 'the rate held beside ten times the entries', 'gridnode'),
+];
