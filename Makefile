@@ -32,7 +32,7 @@ test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 	$(bin)/tsc -p spec/tsconfig.json
 	$(test) $(specs)
 
-test-peers: build ## Tests beside other programs (Debian packages: curl openssl slowhttptest wrk)
+test-peers: build ## Tests beside other programs (Debian packages: .ci/run has their list)
 	$(test) $(peers)
 
 soak: install ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest)

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { type Exchange, KEY, KEY_BYTES, keyOf } from './request.ts';
 
 const CONNECTIONS = 4;
-/** Requests on their way on a connection. */
+/** Requests on their way on a connection, where the server bears it. */
 const WINDOW = 64;
 /** Of a fill that does not move. */
 const SILENT_MS = 20_000;
@@ -49,7 +49,7 @@ function fillPart(port: number, exchange: Exchange, first: number, count: number
       }
     });
     function more() {
-      const size = Math.min(WINDOW, count - sent);
+      const size = Math.min(exchange.depthMax ?? WINDOW, WINDOW, count - sent);
       socket.write(batch.of(first + sent, size));
       sent += size;
     }

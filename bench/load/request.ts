@@ -20,6 +20,8 @@ export interface Request {
 export interface Exchange {
   readonly request: string;
   readonly answer: string;
+  /** How many may be on their way on a connection; 64 unless told. */
+  readonly depthMax?: number;
 }
 
 export function keyOf(index: number): string {

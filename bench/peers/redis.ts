@@ -8,14 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Generator, Load, LoadFigures } from '../load/generator.ts';
 import { type Exchange, exchangeOf, KEY, type Request } from '../load/request.ts';
-import {
-  type Command,
-  findProgram,
-  type Operation,
-  overHttp,
-  type Peer,
-  WAIT_SECONDS,
-} from './peer.ts';
+import { type Command, findProgram, type Operation, type Peer, WAIT_SECONDS } from './peer.ts';
 
 const QUEUE = 'bench';
 /** How many requests show how many fit into a round. */
@@ -59,7 +52,12 @@ export const REDIS: Peer = {
 };
 
 export const WEBDIS: Peer = {
-  ...overHttp(webdisRequest),
+  request: webdisRequest,
+  // Requests with content, many of them pipelined, it may leave without an answer.
+  exchange(operation, valueBytes) {
+    const request = webdisRequest(operation, valueBytes);
+    return request && { ...exchangeOf(request), depthMax: 1 };
+  },
   name: 'webdis',
   install: 'apt-get install webdis redis-server',
   isInstalled: () => REDIS.isInstalled() && findProgram('webdis') !== undefined,
