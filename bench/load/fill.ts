@@ -1,13 +1,13 @@
 /**
- * Stores entries through a server's own door, as fast as one process can send them: a few connections,
+ * Stores entries through a server's own door, as fast as one process can send them: connections,
  * each with a batch of requests on its way, whose bytes are made once and only the keys changed.
  */
 import { connect, type Socket } from 'node:net';
 import { type Exchange, KEY, KEY_BYTES, keyOf } from './request.ts';
 
-const CONNECTIONS = 4;
-/** Requests on their way on a connection, where the server bears it. */
+/** Requests on their way on a connection, where the server bears it; and on all of them. */
 const WINDOW = 64;
+const ON_THE_WAY = 256;
 /** Of a fill that does not move. */
 const SILENT_MS = 20_000;
 
@@ -18,15 +18,22 @@ export async function fill(
   first: number,
   count: number,
 ): Promise<void> {
-  const share = Math.ceil(count / CONNECTIONS);
+  const depth = Math.min(WINDOW, exchange.depthMax ?? WINDOW);
+  const share = Math.ceil((count * depth) / ON_THE_WAY);
   const parts: Promise<void>[] = [];
   for (let from = 0; from < count; from += share) {
-    parts.push(fillPart(port, exchange, first + from, Math.min(share, count - from)));
+    parts.push(fillPart(port, exchange, depth, first + from, Math.min(share, count - from)));
   }
   await Promise.all(parts);
 }
 
-function fillPart(port: number, exchange: Exchange, first: number, count: number): Promise<void> {
+function fillPart(
+  port: number,
+  exchange: Exchange,
+  depth: number,
+  first: number,
+  count: number,
+): Promise<void> {
   const batch = new Batch(exchange.request);
   const answer = Buffer.from(exchange.answer);
   return new Promise((resolve, reject) => {
@@ -49,7 +56,7 @@ function fillPart(port: number, exchange: Exchange, first: number, count: number
       }
     });
     function more() {
-      const size = Math.min(exchange.depthMax ?? WINDOW, WINDOW, count - sent);
+      const size = Math.min(depth, count - sent);
       socket.write(batch.of(first + sent, size));
       sent += size;
     }

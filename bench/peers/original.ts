@@ -10,9 +10,15 @@ import { asMember, findProgram, type Peer, type Place } from './peer.ts';
 
 const STARTER = 'com.hazelcast.core.server.HazelcastMemberStarter';
 const HEAP = '-Xmx2g';
+const MEMBER = asMember('hazelcast');
 
 export const ORIGINAL: Peer = {
-  ...asMember('hazelcast'),
+  request: MEMBER.request,
+  // With many writes on their way on a connection it may stop answering for good.
+  exchange(operation, valueBytes) {
+    const exchange = MEMBER.exchange(operation, valueBytes);
+    return exchange && { ...exchange, depthMax: 1 };
+  },
   name: 'original',
   install:
     'apt-get install openjdk-17-jdk-headless maven; ' +
