@@ -8,8 +8,8 @@ import { type Exchange, KEY, KEY_BYTES, keyOf } from './request.ts';
 /** Requests on their way on a connection, where the server bears it; and on all of them. */
 const WINDOW = 64;
 const ON_THE_WAY = 256;
-/** Of a fill that does not move. */
-const SILENT_MS = 20_000;
+/** After which a connection is given up: the original now and then stops answering on one for good. */
+const SILENT_MS = 10_000;
 
 /** Sends the request for the keys `first` to `first + count - 1`; throws unless each succeeds. */
 export async function fill(
@@ -27,13 +27,29 @@ export async function fill(
   await Promise.all(parts);
 }
 
-function fillPart(
+/** Over one connection after the other, as long as each gets on. */
+async function fillPart(
   port: number,
   exchange: Exchange,
   depth: number,
   first: number,
   count: number,
 ): Promise<void> {
+  for (let done = 0; done < count; ) {
+    const answered = await fillOver(port, exchange, depth, first + done, count - done);
+    if (answered === 0) throw new Error(`Cannot fill: no more answers, ${done} of ${count} stored`);
+    done += answered;
+  }
+}
+
+/** Resolves with how many were answered before the connection fell silent, at most `count`. */
+function fillOver(
+  port: number,
+  exchange: Exchange,
+  depth: number,
+  first: number,
+  count: number,
+): Promise<number> {
   const batch = new Batch(exchange.request);
   const answer = Buffer.from(exchange.answer);
   return new Promise((resolve, reject) => {
@@ -43,17 +59,18 @@ function fillPart(
       reject(new Error(`Cannot fill: ${reason}, ${answered} of ${count} stored`));
     };
     const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true }, more);
-    socket.setTimeout(SILENT_MS, () => fail('no more answers'));
+    const end = () => {
+      socket.removeAllListeners('close').destroy();
+      resolve(answered);
+    };
+    socket.setTimeout(SILENT_MS, end);
     socket.on('error', (error) => fail(error.message));
     socket.on('close', () => fail('the connection was closed'));
     socket.on('data', (chunk: Buffer) => {
       [answered, matched] = counted(chunk, answer, answered, matched);
       if (answered < sent) return;
       if (sent < count) more();
-      else {
-        socket.removeAllListeners('close').destroy();
-        resolve();
-      }
+      else end();
     });
     function more() {
       const size = Math.min(depth, count - sent);
