@@ -24,6 +24,7 @@ import { type Bench, count, type Harness, median, percentile, Random, time } fro
 import { AUTOCANNON, type Generator, isWrkInstalled, type Load, WRK } from './load/generator.ts';
 import { programWords } from './load/program.ts';
 import { isRedisInstalled, Redis } from './load/redis.ts';
+import { KEY, keyOf } from './load/request.ts';
 import { ServerProcess } from './load/server-process.ts';
 
 const PARTITIONS = 271;
@@ -88,7 +89,7 @@ async function measureReads(
   const isWritten = async () => (await readManifest(storage)).snapshot !== undefined;
   try {
     await server.serving();
-    const url = `http://127.0.0.1:${server.port}${PATH}k0`;
+    const url = `http://127.0.0.1:${server.port}${PATH}${keyOf(0)}`;
     await until(async () => (await fetch(url)).status !== 503);
     const load = { ...loadOf(harness, server, 'GET', 1), keyCount: entries };
     const during = await generator.drive(load);
@@ -136,7 +137,7 @@ async function measurePosts(
       for (const { name, server } of rivals) {
         const load = loadOf(harness, { port: server.port }, 'POST', depth);
         const requests = name.endsWith('always') ? 400_000 : 2_000_000;
-        sides.push({ name, round: () => server.drive(load, requests) });
+        sides.push({ name, round: () => server.drive(load, VALUE_BYTES, requests) });
       }
       for (const side of isFull ? sides : []) await side.round();
       await harness.compare(`depth ${depth}`, sides);
@@ -164,16 +165,15 @@ function loadOf(
   method: 'GET' | 'POST',
   depth: number,
 ): Load {
+  const bodyBytes = method === 'POST' ? { bodyBytes: VALUE_BYTES } : {};
   return {
-    method,
     port,
-    path: PATH,
+    requests: [{ method, target: `${PATH}${KEY}`, ...bodyBytes }],
     keyCount: harness.pick(100, 10_000),
-    valueBytes: VALUE_BYTES,
     connections: harness.pick(8, 64),
     depth,
     seconds: harness.pick(1, ROUND_SECONDS),
-    ...(harness.size === 'full' ? {} : { requests: 500 }),
+    ...(harness.size === 'full' ? {} : { amount: 500 }),
   };
 }
 
@@ -264,9 +264,9 @@ class Subject {
     this.engine.get(this.#map, this.#keyOf(index), this);
   }
 
-  /** `k` and the number, as the load over HTTP has it. */
+  /** As the load over HTTP has it. */
   #keyOf(index: number): Span {
-    const length = this.#keyBytes.write(`k${index}`, 'latin1');
+    const length = this.#keyBytes.write(keyOf(index), 'latin1');
     return this.#key.set(this.#keyBytes, 0, length);
   }
 }

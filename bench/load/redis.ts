@@ -43,10 +43,10 @@ export class Redis {
   }
 
   /** SET over random keys; requests per second. */
-  async drive(load: Load, requests: number): Promise<number> {
+  async drive(load: Load, valueBytes: number, requests: number): Promise<number> {
     const words = ['-p', String(this.port), '-t', 'set', '-r', String(load.keyCount), '--csv'];
     words.push('-c', String(load.connections), '-P', String(load.depth));
-    words.push('-d', String(load.valueBytes), '-n', String(requests));
+    words.push('-d', String(valueBytes), '-n', String(requests));
     const { stdout } = await run('redis-benchmark', words);
     const rate = /^"SET","([\d.]+)"/m.exec(stdout)?.[1];
     if (rate === undefined) throw new Error(`Cannot read what redis-benchmark printed: ${stdout}`);
