@@ -154,6 +154,13 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
     });
   }
 
+  /** Recovery has failed: another member may have the directory. */
+  async abandon(): Promise<void> {
+    await this.#persistence.close().catch((error: unknown) => {
+      this.#log.warn({ err: error }, 'cannot let go of the data directory');
+    });
+  }
+
   /** Makes everything durable. */
   async close(): Promise<void> {
     await this.#persistence.close();

@@ -174,7 +174,21 @@ export async function startMember(
     await reloader.restore(kept.addedConfigs, extend);
     await kept.open(engine, server);
   };
-  if (persistence !== undefined) await Promise.race([recover(persistence), stopping(stopped)]);
+  if (persistence !== undefined) {
+    const { address, port } = bound;
+    log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
+    const recovering = recover(persistence).catch(async (error: unknown) => {
+      await persistence.abandon();
+      throw error;
+    });
+    await Promise.race([recovering, stopping(stopped)]).catch((error: unknown) => {
+      for (const each of [server, health]) {
+        void each?.drain();
+        each?.abort();
+      }
+      throw error;
+    });
+  }
   cluster.start(publicAddress(config.publicAddress, bound));
   return {
     address: bound.address,
