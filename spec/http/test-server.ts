@@ -43,6 +43,7 @@ export interface TestServer {
 export interface TestServerParts {
   /** Puts something between the server and what it serves. */
   readonly wrap?: (application: Application) => Application;
+  readonly clock?: FakeClock;
   /** Who is asked and told of mutations. */
   readonly sinks?: readonly MutationSink[];
   /** In place of the server's own. */
@@ -58,11 +59,11 @@ export function createTestServer(
     wrap = (application) => application,
     tls,
     services,
+    clock = new FakeClock(),
     sinks = [],
     dialect = { ...DIALECTS.none, memberVersion: '1.2.3' },
   }: TestServerParts = {},
 ): TestServer {
-  const clock = new FakeClock();
   const failures: unknown[] = [];
   const audited: AuditEntry[] = [];
   const stops: string[] = [];

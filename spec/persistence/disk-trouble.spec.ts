@@ -88,6 +88,30 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(killed.engine), wanted);
   });
 
+  it('is started on, to be read, and written to once there is space', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
+    const { ask, engine, quiet } = await openPersistent(storage, LOG_ONLY);
+    for (let key = 0; ask.set('m', `key ${key}`, VALUE).outcome === APPLIED; key++) await quiet();
+    const wanted = contentOf(engine);
+    const full = storage.afterKill();
+    full.bytesMax = 0;
+    const after = await openPersistent(full, LOG_ONLY);
+    assert.deepEqual(contentOf(after.engine), wanted);
+    assert.deepEqual(after.told, ['refusing']);
+    assert.ok(after.persistence.log.refusesWrites);
+    assert.equal(after.ask.delete('m', 'key 0').refusal, DISK_FULL);
+    after.clock.advance(5000);
+    await after.quiet();
+    full.bytesMax = 100_000;
+    after.clock.advance(1000);
+    await after.quiet();
+    assert.deepEqual(after.told, ['refusing', 'taking']);
+    assert.equal(after.ask.delete('m', 'key 0').outcome, APPLIED);
+    await until(after.persistence.close(), after.quiet);
+    const last = await openPersistent(full.afterCrash('next'), LOG_ONLY);
+    assert.deepEqual(contentOf(last.engine), contentOf(after.engine));
+  });
+
   it('refuses deletes, too, when what was kept for them is used up', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
     const { ask, quiet } = await openPersistent(storage, LOG_ONLY);

@@ -6,6 +6,7 @@ import { GridError } from '../../src/base/errors.ts';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { checkRecord, Page } from '../../src/persistence/record-codec.ts';
 import { HEADER_BYTES, LOG, segmentSeed } from '../../src/persistence/segment.ts';
+import { FakeClock } from '../fake-clock.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, type PersistentSubject, until } from './subject.ts';
@@ -146,10 +147,13 @@ describe('a log that was synced', () => {
 });
 
 describe('a log of several segments', () => {
-  async function long(): Promise<{ files: Map<string, Buffer>; subject: PersistentSubject }> {
+  async function long(
+    entries = 40,
+    segmentBytes = 1024,
+  ): Promise<{ files: Map<string, Buffer>; subject: PersistentSubject }> {
     const storage = new MemoryStorage(new Random(1), 'boot');
-    const subject = await openPersistent(storage, { segmentBytes: 1024 });
-    for (let each = 0; each < 40; each++) {
+    const subject = await openPersistent(storage, { segmentBytes });
+    for (let each = 0; each < entries; each++) {
       subject.ask.set('m', `key ${each}`, Buffer.alloc(100, each));
       await subject.quiet();
     }
@@ -162,6 +166,29 @@ describe('a log of several segments', () => {
   it('is recovered whole', async () => {
     const { files, subject } = await long();
     assert.deepEqual(await recover(files), contentOf(subject.engine));
+  });
+
+  it('is recovered whole while a line a second tells how far that is', async () => {
+    const { files, subject } = await long(1500, 65_536);
+    const storage = new MemoryStorage(new Random(1), 'other');
+    for (const [name, bytes] of files) storage.put(name, bytes);
+    // Each look at it takes 50 ms.
+    const clock = new FakeClock();
+    let nowMs = 0;
+    clock.now = () => {
+      nowMs += 50;
+      return nowMs;
+    };
+    const { progress, engine, recovered } = await openPersistent(storage, { clock });
+    assert.deepEqual(contentOf(engine), contentOf(subject.engine));
+    assert.ok(progress.length > 0 && progress.length < nowMs / 1000, `${progress.length} lines`);
+    const records = progress.map((each) => each.records);
+    assert.deepEqual(
+      records,
+      [...records].sort((a, b) => a - b),
+    );
+    assert.ok((records[0] ?? 0) > 0 && (records.at(-1) ?? 0) < recovered.records);
+    assert.ok((progress[0]?.bytes ?? 0) > 0 && (progress[0]?.segmentsLeft ?? 0) > 0);
   });
 
   it('is refused where a segment is missing that had been written to', async () => {

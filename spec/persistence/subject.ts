@@ -1,7 +1,7 @@
 /** A persistence with its engine on any storage, for tests that let everything go on by itself. */
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
 import { Persistence, type PersistenceOptions } from '../../src/persistence/persistence.ts';
-import type { Recovered } from '../../src/persistence/recovery.ts';
+import type { Recovered, RecoveryProgress } from '../../src/persistence/recovery.ts';
 import type { Storage } from '../../src/persistence/storage.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -16,6 +16,8 @@ export interface PersistentSubject {
   readonly recovered: Recovered;
   /** What it told, in order. */
   readonly told: string[];
+  /** What it told while recovering. */
+  readonly progress: RecoveryProgress[];
   /** Ends turns until nothing is under way. */
   quiet(): Promise<void>;
 }
@@ -27,10 +29,10 @@ interface Pumped {
 
 export async function openPersistent(
   storage: Storage & Partial<Pumped>,
-  options: Partial<PersistenceOptions> = {},
+  { clock = new FakeClock(), ...options }: Partial<PersistenceOptions> & { clock?: FakeClock } = {},
 ): Promise<PersistentSubject> {
-  const clock = new FakeClock();
   const told: string[] = [];
+  const progress: RecoveryProgress[] = [];
   const persistence = new Persistence(
     {
       ...{
@@ -46,7 +48,7 @@ export async function openPersistent(
       onReleased: () => {},
       onRefusing: (isRefusing) => told.push(isRefusing ? 'refusing' : 'taking'),
       onFailed: () => told.push('failed'),
-      onProgress: () => {},
+      onProgress: (each) => progress.push(each),
       onSnapshot: () => told.push('snapshot'),
       onCompacted: () => told.push('compacted'),
       onSnapshotFailed: () => told.push('snapshot failed'),
@@ -72,7 +74,8 @@ export async function openPersistent(
     while (await go());
   };
   await quiet();
-  return { engine, ask: new AtOnce(engine), clock, persistence, recovered, told, quiet };
+  const ask = new AtOnce(engine);
+  return { engine, ask, clock, persistence, recovered, told, progress, quiet };
 }
 
 /** Lets things go on until the promise is settled. */

@@ -1,0 +1,170 @@
+/** What clients hear of a disk that is full, or has failed. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../bench/harness.ts';
+import { License } from '../src/cluster/license.ts';
+import { StandaloneCluster } from '../src/cluster/standalone.ts';
+import { resolveConfig } from '../src/config/config.ts';
+import { MemberPersistence } from '../src/member-persistence.ts';
+import type { SyncMode } from '../src/persistence/write-ahead-log.ts';
+import { createLog } from '../src/telemetry/log.ts';
+import { FakeClock } from './fake-clock.ts';
+import { client as clientOf, get, poll, post } from './http/test-client.ts';
+import { createTestServer } from './http/test-server.ts';
+import { FailingStorage } from './persistence/failing-storage.ts';
+import { MemoryStorage } from './persistence/memory-storage.ts';
+import { until } from './persistence/subject.ts';
+
+const SOURCE = { kind: 'file', name: 'f:1:1' } as const;
+
+/** A whole member on a disk in memory. */
+async function open(mode: SyncMode, bytesMax?: number) {
+  const clock = new FakeClock();
+  const memory = new MemoryStorage(new Random(1), 'boot', bytesMax);
+  const disk = new FailingStorage(memory);
+  const cluster = new StandaloneCluster('1.2.3');
+  const lines: { readonly level: string; readonly msg: string }[] = [];
+  const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
+  const config = resolveConfig([
+    { key: 'partitionCount', text: '7', source: SOURCE },
+    { key: 'persistenceSync', text: mode, source: SOURCE },
+  ]);
+  const persistence = new MemberPersistence(config, clock, cluster, log, disk);
+  const license = new License((keyHash) => persistence.saveLicense(keyHash));
+  const services = {
+    cluster,
+    license,
+    hasPersistence: true,
+    isDoubtful: (partition: number, sequence: number) =>
+      persistence.isDoubtful(partition, sequence),
+  };
+  const server = createTestServer({}, { clock, sinks: [persistence.sink], services });
+  server.groups.set(true, new Map([...SERVED].map((group) => [group, true])));
+  const go = async (): Promise<boolean> => {
+    clock.endTurn();
+    const pumped = memory.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+    return pumped || clock.endCount > 0;
+  };
+  const quiet = async (): Promise<void> => {
+    while (await go());
+  };
+  await until(
+    persistence.begin(license).then(() => persistence.open(server.engine, server.server)),
+    go,
+  );
+  cluster.start('127.0.0.1:5701');
+  await quiet();
+  /** The answer to one request on a connection of its own, once nothing is under way. */
+  const ask = async (request: string) => {
+    const { socket, responses } = clientOf(server);
+    socket.receive(request);
+    await quiet();
+    const [response] = responses();
+    assert.ok(response !== undefined, `no answer to ${request}`);
+    return response;
+  };
+  const status = async (request: string): Promise<number> => (await ask(request)).status;
+  const health = (part: string): Promise<number> =>
+    status(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  /** Fails the disk's next call but `passed`. */
+  const fail = (code: string, isLasting: boolean, passed = 0): void => {
+    disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };
+  };
+  return { server, clock, memory, lines, ask, status, health, fail, quiet };
+}
+
+const SERVED = ['DATA', 'HEALTH_CHECK', 'CLUSTER_READ', 'CLUSTER_WRITE'] as const;
+const LICENSE = post('license', 'dev&&key');
+
+describe('a disk that fails', () => {
+  for (const mode of ['always', 'interval', 'never'] as const) {
+    it(`with sync ${mode}: what is under way is answered 503, unknown, and not shown any more`, async () => {
+      const { server, clock, lines, ask, status, health, fail, quiet } = await open(mode);
+      assert.equal(await status(post('maps/m/k', 'old')), 200);
+      assert.equal(await status(post('queues/q', 'item')), 200);
+      clock.advance(1000);
+      await quiet();
+      fail('EIO', false);
+      const writer = clientOf(server);
+      writer.socket.receive(post('maps/m/k', 'new') + get('maps/m/k'));
+      await quiet();
+      assert.deepEqual(
+        writer.responses().map((each) => [each.status, each.fields.get('grid-outcome')]),
+        [
+          [503, 'unknown'],
+          [503, 'unknown'],
+        ],
+      );
+      const read = await ask(get('maps/m/k'));
+      assert.equal(read.status, 503);
+      assert.equal(read.fields.get('grid-outcome'), 'unknown');
+      assert.match(read.body.toString(), /must be restarted/);
+      assert.equal(await status(post('maps/m/l', 'more')), 503);
+      assert.equal(await status(poll('q', 0)), 503);
+      const others = Array.from({ length: 20 }, (_, key) => status(get(`maps/m/${key}`)));
+      const statuses = new Set(await Promise.all(others));
+      assert.deepEqual([...statuses].sort(), [204, 503], 'other partitions are read');
+      assert.deepEqual([await health('cluster-safe'), await health('ready')], [503, 200]);
+      const fatal = lines.filter(({ level }) => level === 'fatal');
+      assert.deepEqual(
+        fatal.map(({ msg }) => msg),
+        ['the disk has failed: this member must be restarted'],
+      );
+    });
+  }
+
+  it('with sync always: likewise where a sync fails, for a poll under way, too', async () => {
+    const { server, ask, status, fail, quiet } = await open('always');
+    assert.equal(await status(post('queues/q', 'item')), 200);
+    const poller = clientOf(server);
+    poller.socket.receive(poll('q', 0));
+    fail('EIO', true, 1);
+    await quiet();
+    assert.equal(poller.responses()[0]?.status, 503);
+    assert.equal(poller.responses()[0]?.fields.get('grid-outcome'), 'unknown');
+    assert.equal((await ask(poll('q', 0))).status, 503);
+    assert.equal((await ask(get('queues/q/size'))).fields.get('grid-outcome'), 'unknown');
+  });
+});
+
+describe('a full disk', () => {
+  it('refuses writes with a message, reads go on, health says so, and all is well with space', async () => {
+    const { clock, memory, lines, ask, status, health, quiet } = await open('interval', 3_000_000);
+    const value = 'v'.repeat(900);
+    let count = 0;
+    while ((await status(post(`maps/m/${count}`, value))) === 200) count++;
+    assert.ok(count > 500, `${count} entries`);
+    const refused = await ask(post('maps/m/more', value));
+    assert.equal(refused.status, 503);
+    assert.equal(refused.fields.get('grid-outcome'), undefined);
+    assert.match(refused.body.toString(), /"Cannot write to \\"m\\": the disk is full"/);
+    assert.equal(await status(get('maps/m/more')), 204, 'nothing was applied');
+    assert.equal(await status(get('maps/m/0')), 200);
+    assert.deepEqual([await health('cluster-safe'), await health('ready')], [503, 200]);
+    memory.bytesMax = 100_000_000;
+    for (let second = 0; second < 3; second++) {
+      clock.advance(1000);
+      await quiet();
+    }
+    assert.equal(await health('cluster-safe'), 200);
+    assert.equal(await status(post('maps/m/more', value)), 200);
+    const told = lines.filter(({ msg }) => msg.startsWith('the disk'));
+    assert.deepEqual(
+      told.map(({ level, msg }) => `${level}: ${msg}`),
+      [
+        'error: the disk is full: writes are refused, reads go on',
+        'info: the disk has space again: writes are taken',
+      ],
+    );
+  });
+
+  it('keeps no license that would be gone after a restart', async () => {
+    const { ask, fail } = await open('interval');
+    fail('ENOSPC', true);
+    const answer = await ask(LICENSE);
+    assert.equal(answer.status, 503);
+    assert.match(answer.body.toString(), /Cannot set the license: ENOSPC/);
+    assert.equal((await ask(get('license'))).body.toString(), '{"licenseInfo":null}');
+  });
+});
