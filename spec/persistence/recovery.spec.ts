@@ -201,10 +201,23 @@ describe('a log of several segments', () => {
     }
   });
 
-  it('is refused where one segment has the content of another', async () => {
-    const { files } = await long();
-    const second = files.get('log-0000000002');
-    assert.ok(await isRefused(changed(files, FIRST, second)));
+  it('is refused, or recovered whole, where one segment has the content of another', async () => {
+    const { files, subject } = await long();
+    const wanted = contentOf(subject.engine);
+    const names = [...files.keys()].filter((name) => name.startsWith('log-'));
+    const more = [...names, 'log-0000000098'];
+    let refusedCount = 0;
+    for (const [index, name] of names.entries()) {
+      for (const other of more) {
+        const file = changed(files, other, files.get(name));
+        const isSame = other === name;
+        const refused = await isRefused(file, index % 2 === 0 ? 'boot' : 'other');
+        if (refused) refusedCount++;
+        else assert.deepEqual(await recover(file), wanted, `${name} as ${other}`);
+        assert.ok(!(isSame && refused));
+      }
+    }
+    assert.ok(refusedCount > names.length, `${refusedCount} refused`);
   });
 
   it('is recovered whole where there are copies and files of others beside it', async () => {

@@ -18,7 +18,7 @@ import { TEMPORARY_SUFFIX } from './checked-file.ts';
 import { Compaction, RESERVE } from './compaction.ts';
 import { type Manifest, writeManifest } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
-import { NOTE_BYTES, Page, SEAL, writeNote } from './record-codec.ts';
+import { NOTE_BYTES, Page, SEAL, SURE, writeNote } from './record-codec.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
 import { HEADER_BYTES, LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
 import { type LogSegment, SegmentSupply } from './segment-supply.ts';
@@ -250,7 +250,7 @@ export class Persistence {
     if (end === undefined) return;
     const id = { kind: LOG, number: end.segment, part: 0 } as const;
     const page = new Page(NOTE_BYTES);
-    writeNote(page, 0, SEAL, 0, next.number, { low: 0, high: 0 }, segmentSeed(id));
+    writeNote(page, 0, SEAL, 0, next.number, SURE, segmentSeed(id));
     const file = await this.#options.storage.open(segmentName(id));
     await file.truncate(end.offset);
     await file.write(page.bytes, 0, NOTE_BYTES, end.offset);

@@ -19,7 +19,7 @@
  *
  * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this
  * was written. SEAL: the segment's last record; the sequence is the number of the next segment, 0 for
- * none. PARTITION, in snapshots: the visit of that partition began at that sequence.
+ * none; the low word is 1 where that segment was durable before. PARTITION, in snapshots: the visit of that partition began at that sequence.
  *
  * Whoever writes gives a Page, a buffer with its memory as words. Bytes of a record are read where
  * they lie: what `read` sets names the page.
@@ -35,6 +35,10 @@ import { checksum, SummedMemory } from './checksum.ts';
 export const MARK = 16;
 export const SEAL = 17;
 export const PARTITION = 18;
+
+/** What a SEAL says of the next segment: whether it was durable. */
+export const SURE = { low: 1, high: 0 };
+export const UNSURE = { low: 0, high: 0 };
 
 /** Of MARK, SEAL and PARTITION, in bytes. */
 export const NOTE_BYTES = 32;

@@ -27,12 +27,14 @@ import {
   partitionAt,
   readMutation,
   SEAL,
+  SURE,
   sequenceAt,
   typeAt,
 } from './record-codec.ts';
 import {
   HEADER_BYTES,
   LOG,
+  OTHER_HEADER,
   parseSegmentName,
   type SegmentId,
   SNAPSHOT,
@@ -174,13 +176,15 @@ export class Recovery {
   ): Promise<Pick<Recovered, 'end' | 'tornBytes' | 'misnamed'>> {
     const logs = found.filter(({ kind }) => kind === LOG).sort((a, b) => a.number - b.number);
     let end: LogPlace | undefined;
+    let isSure = true;
     for (let number = manifest.firstSegment; ; ) {
       const later = logs.filter((each) => each.number > number);
       const id = { kind: LOG, number, part: 0 } as const;
       const segment = await this.#read(id, later[0]);
       if (segment.fault !== undefined) {
         // Made in haste, and lost with all that was written to it: then the log ends before it.
-        if (end === undefined) throw this.#damage(segment, 0, segment.fault);
+        const isLost = end !== undefined && !isSure && segment.fault !== OTHER_HEADER;
+        if (!isLost) throw this.#damage(segment, 0, segment.fault);
         const tornBytes = await this.#judgeEnd(segment, 0, manifest, later);
         return { end, tornBytes, misnamed: segmentName(id) };
       }
@@ -194,6 +198,7 @@ export class Recovery {
         return { end, tornBytes, misnamed: undefined };
       }
       number = next;
+      isSure = lowAt(segment.page, at) === SURE.low;
     }
   }
 

@@ -22,6 +22,8 @@ export interface LogSegment {
   readonly seed: number;
   readonly file: StoredFile;
   readonly bytes: number;
+  /** Whether its name and header are durable. */
+  readonly isDurable: boolean;
 }
 
 export class SegmentSupply {
@@ -138,7 +140,7 @@ export class SegmentSupply {
       await file.sync();
       await this.#storage.rename(temporary, segmentName(id));
       await this.#storage.syncDirectory();
-      return { number: id.number, seed: segmentSeed(id), file, bytes };
+      return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: true };
     } catch (error) {
       await file.close().catch(ignored);
       await this.#storage.remove(temporary).catch(ignored);
@@ -159,7 +161,7 @@ export class SegmentSupply {
       file.writeNow(segmentHeader(id), 0, HEADER_BYTES, 0);
       this.#storage.syncDirectoryNow();
       this.#lastNumber = id.number;
-      return { number: id.number, seed: segmentSeed(id), file, bytes };
+      return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: false };
     } catch (error) {
       this.#setFault(error as Error);
       file?.close().catch(ignored);

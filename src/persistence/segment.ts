@@ -24,6 +24,8 @@ export const FORMAT_VERSION = 1;
 export const LOG = 1;
 export const SNAPSHOT = 2;
 export const HEADER_BYTES = 32;
+/** What headerFault says of a header that is whole, and that no crash can have left there. */
+export const OTHER_HEADER = 'has the header of another segment';
 
 export type SegmentKind = typeof LOG | typeof SNAPSHOT;
 
@@ -72,5 +74,5 @@ export function headerFault(id: SegmentId, page: Page, length: number): string |
   if (version > FORMAT_VERSION) {
     throw new GridError('DATA_FORMAT_NEWER', { file: segmentName(id), version, FORMAT_VERSION });
   }
-  return 'has the header of another segment';
+  return OTHER_HEADER;
 }

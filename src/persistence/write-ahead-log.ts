@@ -30,6 +30,8 @@ import {
   Page,
   recordBytes,
   SEAL,
+  SURE,
+  UNSURE,
   writeMutation,
   writeNote,
 } from './record-codec.ts';
@@ -217,7 +219,7 @@ export class WriteAheadLog implements MutationSink {
   #goOn(bytes: number, isRemoval: boolean): boolean {
     const next = this.#supply.take(bytes + END_BYTES, isRemoval);
     if (next === undefined) return false;
-    this.#note(SEAL, next.number, NOWHERE);
+    this.#note(SEAL, next.number, next.isDurable ? SURE : UNSURE);
     this.#write();
     this.#sealed.push({ file: this.#segment.file, end: this.#position });
     this.#open(next);
@@ -227,7 +229,7 @@ export class WriteAheadLog implements MutationSink {
     return this.failure === undefined;
   }
 
-  #note(type: typeof MARK | typeof SEAL, sequence: number, place: typeof NOWHERE): void {
+  #note(type: typeof MARK | typeof SEAL, sequence: number, place: typeof SURE): void {
     if (PAGE_BYTES - this.#pending < NOTE_BYTES) this.#write();
     const { seed } = this.#segment;
     this.#pending = writeNote(this.#page, this.#pending, type, 0, sequence, place, seed);
@@ -331,8 +333,6 @@ export class WriteAheadLog implements MutationSink {
     this.#observer.onFailed(this.failure);
   }
 }
-
-const NOWHERE = { low: 0, high: 0 };
 
 /** The file is full and durable: its empty end goes back to the system. */
 async function retire(file: StoredFile, end: number): Promise<void> {
