@@ -215,7 +215,7 @@ export async function startMember(
 }
 
 const UNFINISHED =
-  'persistence is not finished: do not keep on the disk alone what you cannot lose';
+  'persistence has no backup yet: do not keep on the disk alone what you cannot lose';
 
 const NEVER = new Promise<never>(() => {});
 

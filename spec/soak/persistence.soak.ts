@@ -10,12 +10,12 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from '../integration/client.ts';
 import { crashRound } from '../persistence/crash-round.ts';
+import { portOf } from './port-of.ts';
 
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const KILLS = Number(process.env.SOAK_KILLS ?? Math.ceil(SIZE / 50));
@@ -177,17 +177,7 @@ async function start(directory: string, mode: Mode): Promise<[ChildProcess, numb
   const words = [...programWords('bin/gridnode'), ...flags];
   const env = { ...process.env, GRID_PERSISTENCE_SYNC: mode };
   const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = once(child, 'exit');
-  const port = await new Promise<number>((resolve, reject) => {
-    const lines: string[] = [];
-    createInterface({ input: child.stdout }).on('line', (text) => {
-      lines.push(text);
-      const line = JSON.parse(text) as { msg: string; port: number };
-      if (line.msg === 'listening') resolve(line.port);
-    });
-    exited.then(([code]) => reject(new Error(`ended with ${code}: ${lines.join(' ')}`)));
-  });
-  return [child, port];
+  return [child, await portOf(child)];
 }
 
 for (const mode of MODES) {

@@ -8,7 +8,7 @@ export const EXIT_CLEAN = 0;
 export const EXIT_FAILED = 1;
 /** Wrong flags or configuration; nothing was started. */
 export const EXIT_USAGE = 2;
-/** The address or port can't be used. */
+/** The address, port or data directory can't be used. */
 export const EXIT_NOT_USABLE = 3;
 
 // What client commands end with, beside EXIT_CLEAN and EXIT_USAGE.

@@ -1,0 +1,203 @@
+/**
+ * A member on a file system of 64 MiB that is filled up under load, killed, started again and freed.
+ * Nothing that was answered with 200 is lost; writes are refused, reads go on, health says so. Needs
+ * to mount a loop device; says so and is skipped where that can't be.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../bench/harness.ts';
+import { start } from '../cli/gridnode-process.ts';
+import { RawClient } from '../integration/client.ts';
+import { portOf } from './port-of.ts';
+
+const DISK = '64M';
+const BALLAST_BYTES = 16_777_216;
+const CLIENTS = 16;
+const VALUE_BYTES_MAX = 4000;
+/** In a row, a second from one to the next: a snapshot that fails gives back what it has taken. */
+const REFUSALS = 4;
+/** Within so many seconds of there being space, writes are taken. */
+const PATIENCE_S = 30;
+
+class Disk {
+  readonly folder = mkdtempSync(join(tmpdir(), 'gridnode-disk-'));
+  readonly path = join(this.folder, 'mounted');
+  readonly ballast = join(this.path, 'ballast');
+  #isMounted = false;
+
+  /** Throws where that is not permitted, or not possible here. */
+  mount(): void {
+    const image = join(this.folder, 'image');
+    mkdirSync(this.path);
+    execFileSync('truncate', ['-s', DISK, image]);
+    execFileSync('mkfs.ext4', ['-q', '-F', image]);
+    execFileSync('mount', ['-o', 'loop', image, this.path], { stdio: 'pipe' });
+    this.#isMounted = true;
+  }
+
+  /** Takes space that the member cannot have. */
+  load(): void {
+    const file = openSync(this.ballast, 'w');
+    writeSync(file, Buffer.alloc(BALLAST_BYTES, 'b'));
+    closeSync(file);
+  }
+
+  drop(): void {
+    if (this.#isMounted) execFileSync('umount', ['-l', this.path]);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** What was answered with 200, by key; undefined for what was deleted. */
+class Truth {
+  readonly values = new Map<string, string | undefined>();
+  /** Keys whose last answer did not come. */
+  readonly unsure = new Set<string>();
+
+  async check(port: number): Promise<number> {
+    const client = new RawClient(port);
+    for (const [key, value] of this.values) {
+      const { status, body } = await client.request('GET', `maps/m/${key}`);
+      if (this.unsure.has(key)) this.values.set(key, status === 200 ? body.toString() : undefined);
+      else assert.equal(status === 200 ? body.toString() : undefined, value, key);
+    }
+    this.unsure.clear();
+    client.destroy();
+    return this.values.size;
+  }
+
+  /** Writes keys of that name until the disk is full, and stays so. */
+  async fill(port: number, name: string, random: Random): Promise<void> {
+    const client = new RawClient(port);
+    try {
+      for (let [count, refused] = [0, 0]; refused < REFUSALS; count++) {
+        const key = `${name}-${count}`;
+        const value = `${key} ${'v'.repeat(random.below(VALUE_BYTES_MAX))}`;
+        if (await this.set(client, key, value)) refused = 0;
+        else {
+          refused++;
+          await sleep(1000);
+        }
+      }
+    } finally {
+      client.destroy();
+    }
+  }
+
+  /** Deletes most of what there is, as far as that is taken. */
+  async thin(port: number): Promise<void> {
+    const client = new RawClient(port);
+    let count = 0;
+    for (const [key, value] of this.values) {
+      if (value === undefined || ++count % 5 === 0) continue;
+      if (!(await this.#change(client, 'DELETE', key, undefined))) break;
+    }
+    client.destroy();
+  }
+
+  set(client: RawClient, key: string, value: string): Promise<boolean> {
+    return this.#change(client, 'POST', key, value);
+  }
+
+  async #change(
+    client: RawClient,
+    method: string,
+    key: string,
+    value: string | undefined,
+  ): Promise<boolean> {
+    if (this.unsure.has(key)) return true;
+    this.unsure.add(key);
+    const answer = await client.request(method, `maps/m/${key}`, Buffer.from(value ?? ''));
+    this.unsure.delete(key);
+    if (answer.status === 200) this.values.set(key, value);
+    else assert.match(answer.body.toString(), /the disk is full/);
+    return answer.status === 200;
+  }
+}
+
+async function health(port: number, part: string): Promise<number> {
+  const client = new RawClient(port);
+  client.send(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const response = await client.response();
+  client.destroy();
+  return response?.status ?? 0;
+}
+
+/** Until writes are taken again. */
+async function recovered(truth: Truth, port: number): Promise<void> {
+  const client = new RawClient(port);
+  for (let second = 0; !(await truth.set(client, 'probe', `${second}`)); second++) {
+    assert.ok(second < PATIENCE_S, 'writes are still refused');
+    await sleep(1000);
+  }
+  assert.equal(await health(port, 'cluster-safe'), 200);
+  client.destroy();
+}
+
+for (const mode of (process.env.SOAK_MODES ?? 'always,interval,never').split(',')) {
+  test(`a disk of ${DISK} that becomes full with sync ${mode}`, async (context) => {
+    const disk = new Disk();
+    try {
+      disk.mount();
+    } catch (error) {
+      disk.drop();
+      context.skip(`cannot mount a loop device here: ${(error as Error).message}`);
+      return;
+    }
+    const truth = new Truth();
+    const open = async () => {
+      const flags = [
+        '--port',
+        '0',
+        '--enable-group',
+        'DATA',
+        '--data-dir',
+        join(disk.path, 'data'),
+      ];
+      const child = start(['serve', ...flags], { GRID_PERSISTENCE_SYNC: mode });
+      return { child, exited: once(child, 'exit'), port: await portOf(child) };
+    };
+    const fill = async (port: number, name: string) => {
+      const clients = Array.from({ length: CLIENTS }, (_, client) =>
+        truth.fill(port, `${name}-${client}`, new Random(client + 1)),
+      );
+      await Promise.all(clients);
+    };
+    try {
+      disk.load();
+      let member = await open();
+      await fill(member.port, 'first');
+      assert.equal(await health(member.port, 'cluster-safe'), 503);
+      assert.equal(await health(member.port, 'ready'), 200);
+      const whenFull = await truth.check(member.port);
+      member.child.kill('SIGKILL');
+      await member.exited;
+
+      member = await open();
+      await truth.check(member.port);
+      rmSync(disk.ballast);
+      await recovered(truth, member.port);
+      await fill(member.port, 'second');
+      const whenFullAgain = await truth.check(member.port);
+      await truth.thin(member.port);
+      // What was deleted is won back without help from outside.
+      await recovered(truth, member.port);
+      member.child.kill('SIGTERM');
+      assert.deepEqual(await member.exited, [0, null]);
+
+      member = await open();
+      const last = await truth.check(member.port);
+      member.child.kill('SIGTERM');
+      await member.exited;
+      console.log(`${mode}: full at ${whenFull} and ${whenFullAgain} entries, ${last} in the end`);
+    } finally {
+      disk.drop();
+    }
+  });
+}
