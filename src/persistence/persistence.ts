@@ -279,7 +279,8 @@ export class Persistence {
   #work(): void {
     if (!this.#isOpen || this.#isClosing || this.#working !== undefined) return;
     this.#again?.cancel();
-    const work = this.#isSnapshotDue ? this.#takeSnapshot() : this.#keepSpace();
+    const isFull = this.#supply?.fault !== undefined;
+    const work = this.#isSnapshotDue && !isFull ? this.#takeSnapshot() : this.#keepSpace();
     this.#working = work
       .catch((error: unknown) => {
         this.#snapshotNotBeforeMs = this.#options.clock.now() + RETRY_MS;
@@ -299,7 +300,10 @@ export class Persistence {
     return grown >= Math.max(this.#snapshotBytesMin, last);
   }
 
-  /** Keeps a reserve; on a full disk wins space back, segment by segment, as long as it is full. */
+  /**
+   * Keeps a reserve; on a full disk wins space back, segment by segment, as long as it is full. Where
+   * there is none to win, a snapshot may still be shorter than the log that it replaces.
+   */
   async #keepSpace(): Promise<void> {
     const compaction = this.#compaction;
     let won = 0;
@@ -311,6 +315,7 @@ export class Persistence {
     }
     if (won > 0) this.#observer.onCompacted(won);
     if (this.#supply?.fault === undefined) await compaction.reserve();
+    else if (won === 0 && this.#isSnapshotDue && !this.#isClosing) await this.#takeSnapshot();
   }
 
   /** Segments of the log that are full and durable, the oldest first. */
