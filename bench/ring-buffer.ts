@@ -105,7 +105,7 @@ class Queue implements Receiver {
 
 function measureRing(harness: Harness, length: number): void {
   const store = new RecordStore({ partitionCount: 1, clock: new SystemClock() });
-  const rings = new RingBuffers(store, new IdColumns(store.meter));
+  const rings = new RingBuffers(store, new IdColumns(store.pool));
   const { log } = store.openPartition(0);
   harness.measure({
     name: 'ring alone, append',

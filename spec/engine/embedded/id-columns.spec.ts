@@ -3,10 +3,12 @@ import { describe, it } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
+import { SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
+import { FakeClock } from '../../fake-clock.ts';
 
 function newIds() {
   const meter = new MemoryMeter(Number.POSITIVE_INFINITY, 0);
-  const ids = new IdColumns(meter);
+  const ids = new IdColumns(new SegmentPool(meter, new FakeClock()));
   return { meter, ids, integers: ids.integers(), doubles: ids.doubles() };
 }
 

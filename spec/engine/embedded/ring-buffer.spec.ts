@@ -13,7 +13,7 @@ function newRings(memoryBytesMax = Number.POSITIVE_INFINITY) {
   const store = new RecordStore({ partitionCount: 1, clock: new FakeClock(), memoryBytesMax });
   return {
     store,
-    rings: new RingBuffers(store, new IdColumns(store.meter)),
+    rings: new RingBuffers(store, new IdColumns(store.pool)),
     log: store.openPartition(0).log,
   };
 }

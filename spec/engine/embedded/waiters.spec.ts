@@ -4,23 +4,26 @@ import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
 import { Holds } from '../../../src/engine/embedded/holds.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
+import { SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
 import { Waiters } from '../../../src/engine/embedded/waiters.ts';
 import type { Receiver } from '../../../src/engine/engine.ts';
 import { ABSENT, FOUND } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../answers.ts';
 
+function newIds(): IdColumns {
+  return new IdColumns(
+    new SegmentPool(new MemoryMeter(Number.POSITIVE_INFINITY, 0), new FakeClock()),
+  );
+}
+
 function newWaiters() {
   const clock = new FakeClock();
   const due: number[] = [];
-  const waiters = new Waiters(
-    clock,
-    new IdColumns(new MemoryMeter(Number.POSITIVE_INFINITY, 0)),
-    (ticket) => {
-      due.push(ticket);
-      waiters.remove(ticket);
-    },
-  );
+  const waiters = new Waiters(clock, newIds(), (ticket) => {
+    due.push(ticket);
+    waiters.remove(ticket);
+  });
   return { clock, waiters, due };
 }
 
@@ -79,7 +82,7 @@ describe('Waiters', () => {
 
 describe('Holds', () => {
   it('returned items are kept by sequence', () => {
-    const holds = new Holds(new IdColumns(new MemoryMeter(Number.POSITIVE_INFINITY, 0)));
+    const holds = new Holds(newIds());
     const tickets = [5, 3, 9, 1, 7].map((sequence) => holds.add(4, sequence));
     for (const ticket of tickets) holds.giveBack(holds.place(ticket));
     assert.equal(holds.held(4), 0);

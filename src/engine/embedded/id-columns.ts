@@ -4,7 +4,6 @@
  * page of numbers has in all columns goes with the last of them, but for one page that is kept.
  */
 import { grown } from '../../base/grown.ts';
-import type { MemoryMeter } from './memory-meter.ts';
 import {
   PAGE_BITS,
   type PagedArray,
@@ -13,13 +12,14 @@ import {
   pagedDoubles,
   pagedIntegers,
 } from './paged-array.ts';
+import type { SegmentPool } from './segment-pool.ts';
 
 const PAGE_LENGTH = 2 ** PAGE_BITS;
 const WORDS_PER_PAGE = PAGE_LENGTH / 32;
 const NO_PAGE = -1;
 
 export class IdColumns {
-  readonly #meter: MemoryMeter;
+  readonly #pool: SegmentPool;
   readonly #columns: Pick<PagedArray, 'dropPage'>[] = [];
   /** Which numbers are given, a bit each, and how many of each page. 0 is never given. */
   #given = new Int32Array(WORDS_PER_PAGE);
@@ -31,20 +31,20 @@ export class IdColumns {
   /** Numbers given. */
   count = 0;
 
-  constructor(meter: MemoryMeter) {
-    this.#meter = meter;
+  constructor(pool: SegmentPool) {
+    this.#pool = pool;
     this.#given[0] = 1;
   }
 
   /** A column of integers from -2^31 to 2^31-1. What was never set of a number is what it was. */
   integers(): PagedIntegers {
-    const column = pagedIntegers(this.#meter);
+    const column = pagedIntegers(this.#pool);
     this.#columns.push(column);
     return column;
   }
 
   doubles(): PagedDoubles {
-    const column = pagedDoubles(this.#meter);
+    const column = pagedDoubles(this.#pool);
     this.#columns.push(column);
     return column;
   }

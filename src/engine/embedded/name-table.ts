@@ -48,7 +48,7 @@ export class NameTable {
   constructor(store: RecordStore, owner: number) {
     this.#store = store;
     this.owner = owner;
-    this.ids = new IdColumns(store.meter);
+    this.ids = new IdColumns(store.pool);
     this.#addresses = this.ids.integers();
     this.#uses = this.ids.integers();
   }

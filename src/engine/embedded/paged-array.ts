@@ -2,7 +2,7 @@
  * Numbers by id in pages of 1,024, outside the heap: grows a page at a time, without a copy, so ten
  * million queues are added as fast as ten. What was never set is 0.
  */
-import type { MemoryMeter } from './memory-meter.ts';
+import type { SegmentPool } from './segment-pool.ts';
 
 export const PAGE_BITS = 10;
 const PAGE_LENGTH = 2 ** PAGE_BITS;
@@ -11,12 +11,12 @@ const PAGE_MASK = PAGE_LENGTH - 1;
 type Page = Int32Array | Float64Array;
 
 export class PagedArray<Kind extends Page = Page> {
-  readonly #meter: MemoryMeter;
+  readonly #pool: SegmentPool;
   readonly #make: (length: number) => Kind;
   readonly #pages: (Kind | undefined)[] = [];
 
-  constructor(meter: MemoryMeter, make: (length: number) => Kind) {
-    this.#meter = meter;
+  constructor(pool: SegmentPool, make: (length: number) => Kind) {
+    this.#pool = pool;
     this.#make = make;
   }
 
@@ -34,13 +34,14 @@ export class PagedArray<Kind extends Page = Page> {
   dropPage(number: number): void {
     const page = this.#pages[number];
     if (page === undefined) return;
-    this.#meter.give(page.byteLength);
+    this.#pool.meter.give(page.byteLength);
     this.#pages[number] = undefined;
+    this.#pool.drop(page.buffer as ArrayBuffer);
   }
 
   #addPage(number: number): Kind {
     const page = this.#make(PAGE_LENGTH);
-    this.#meter.charge(page.byteLength);
+    this.#pool.meter.charge(page.byteLength);
     while (this.#pages.length <= number) this.#pages.push(undefined);
     this.#pages[number] = page;
     return page;
@@ -51,10 +52,10 @@ export type PagedIntegers = PagedArray<Int32Array>;
 export type PagedDoubles = PagedArray<Float64Array>;
 
 /** Integers from -2^31 to 2^31-1. */
-export function pagedIntegers(meter: MemoryMeter): PagedIntegers {
-  return new PagedArray(meter, (length) => new Int32Array(length));
+export function pagedIntegers(pool: SegmentPool): PagedIntegers {
+  return new PagedArray(pool, (length) => new Int32Array(length));
 }
 
-export function pagedDoubles(meter: MemoryMeter): PagedDoubles {
-  return new PagedArray(meter, (length) => new Float64Array(length));
+export function pagedDoubles(pool: SegmentPool): PagedDoubles {
+  return new PagedArray(pool, (length) => new Float64Array(length));
 }

@@ -36,7 +36,7 @@ const LONG_MASK = 2 ** 24 - 1;
 const SLABS_MAX = LONG_TAG << (24 - SLAB_BITS);
 
 export class SegmentPool {
-  readonly #meter: MemoryMeter;
+  readonly meter: MemoryMeter;
   readonly #slabs: Slabs;
   /** Of each slab. */
   readonly #slabWords: readonly Int32Array<ArrayBuffer>[];
@@ -59,7 +59,7 @@ export class SegmentPool {
   readonly #limbo: number[] = [];
 
   constructor(meter: MemoryMeter, clock: Clock) {
-    this.#meter = meter;
+    this.meter = meter;
     this.#slabs = new Slabs(clock, SLABS_MAX);
     this.#slabWords = this.#slabs.words;
     this.#slabBytes = this.#slabs.bytes;
@@ -125,11 +125,11 @@ export class SegmentPool {
 
   /** A free segment, or 0 when there is no memory. `spare`: also of what is kept back. */
   takeSegment(spare: boolean): number {
-    const room = spare ? this.#meter.takeSpare(SEGMENT_BYTES) : this.#meter.take(SEGMENT_BYTES);
+    const room = spare ? this.meter.takeSpare(SEGMENT_BYTES) : this.meter.take(SEGMENT_BYTES);
     if (!room) return 0;
     const segment = this.#slabs.take();
     if (segment === 0) {
-      this.#meter.give(SEGMENT_BYTES);
+      this.meter.give(SEGMENT_BYTES);
       return 0;
     }
     this.live = grown(this.live, segment + 1);
@@ -142,7 +142,7 @@ export class SegmentPool {
   }
 
   freeSegment(segment: number): void {
-    this.#meter.give(SEGMENT_BYTES);
+    this.meter.give(SEGMENT_BYTES);
     if (this.#holds > 0) this.#limbo.push(segment);
     else this.#slabs.free(segment);
   }
@@ -153,10 +153,10 @@ export class SegmentPool {
     if (!reused && this.#longWords.length > LONG_MASK) return 0;
     const isRow = length >= ROW_BYTES_MIN && length <= ROW_BYTES_MAX;
     const taken = isRow ? segmentsOf(length) * SEGMENT_BYTES : length;
-    if (!this.#meter.take(taken)) return 0;
+    if (!this.meter.take(taken)) return 0;
     const row = isRow ? this.#slabs.takeRow(segmentsOf(length)) : 0;
     if (isRow && row === 0) {
-      this.#meter.give(taken);
+      this.meter.give(taken);
       return 0;
     }
     const slab = Math.floor(row / SEGMENTS_PER_SLAB);
@@ -230,12 +230,12 @@ export class SegmentPool {
     this.#longWords[number] = NO_WORDS;
     this.#longFree.push(number);
     if (row === 0) {
-      this.#meter.give(byteLength);
+      this.meter.give(byteLength);
       this.#slabs.drop(buffer);
       return;
     }
     const count = segmentsOf(byteLength);
-    this.#meter.give(count * SEGMENT_BYTES);
+    this.meter.give(count * SEGMENT_BYTES);
     for (let segment = row; segment < row + count; segment++) this.#slabs.free(segment);
   }
 }

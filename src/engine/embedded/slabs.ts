@@ -5,8 +5,8 @@
  * moves what is in it (record-log.ts).
  *
  * A slab that has been empty for a second goes back to the system (handback.ts), one at a time, and
- * so do other buffers, of long records and indexes, several at once. Slabs are that large because
- * glibc raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block:
+ * so do other buffers, of long records, indexes and columns, several at once. Slabs are that large
+ * because glibc raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block:
  * slabs of 256 KiB or 1 MiB came back once, and from the second time on went to its heap and stayed
  * resident (of 0.5 GiB freed 10 MiB came back). A mapping is filled by the system page by page, as it
  * is written, so a slab costs what is used of it.
@@ -28,7 +28,7 @@ const HANDBACK_PAUSE_MS = 20;
 const FREE_MAX = SEGMENTS_PER_SLAB * 1.5;
 const FREE_MIN = SEGMENTS_PER_SLAB * 1.125;
 /** Other buffers go back together, before they are more than these; small ones are left to V8. */
-const DROPPED_BYTES_MIN = 16_384;
+const DROPPED_BYTES_MIN = 4096;
 const DROPPED_BYTES_MAX = 4_194_304;
 const DROPPED_COUNT_MAX = 64;
 const NONE = Number.POSITIVE_INFINITY;
