@@ -18,7 +18,7 @@ const SOURCE_LINES_MAX = 400;
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli'],
   index: ['member', 'config', 'telemetry', 'base'],
-  cli: ['member', 'client', 'security', 'config', 'telemetry', 'base'],
+  cli: ['member', 'client', 'persistence', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
   reloader: ['config', 'types of persistence', 'telemetry', 'base'],
   'member-persistence': [

@@ -2,7 +2,7 @@
  * A member's persistence put together: where its files lie, what holds answers back until they may
  * leave, and what the log and the cluster hear of the disk.
  */
-import type { Clock } from './base/clock.ts';
+import type { Clock, Timer } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import type { ClusterRecord, SettledState } from './cluster/cluster.ts';
 import type { License } from './cluster/license.ts';
@@ -12,19 +12,30 @@ import { EVERY_PARTITION, NO_PARTITION } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { ResponseHold } from './http/application.ts';
 import type { HttpServer } from './http/server.ts';
+import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
+import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
 import { FileStorage } from './persistence/file-storage.ts';
+import type { ForcedStart } from './persistence/forced-start.ts';
 import type { AddedConfig, MemberRecord } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
 import type { RecoveryProgress } from './persistence/recovery.ts';
+import type { Finding } from './persistence/salvage.ts';
 import type { Storage } from './persistence/storage.ts';
+import type { Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
-export class MemberPersistence implements ResponseHold, ClusterRecord {
+export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   /** The engine's sink. */
   readonly sink: WriteAheadLog;
+  readonly #config: Config;
+  readonly #clock: Clock;
   readonly #persistence: Persistence;
+  readonly #backups: Backups;
+  readonly #start: AwaitedStart;
+  /** What helps where data is damaged. */
+  readonly #repairCalls: string;
   /** Whether somebody can say through REST what is to become of damaged files. */
   readonly #isRepairable: boolean;
   readonly #cluster: StandaloneCluster;
@@ -42,13 +53,30 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
   ) {
     const { partitionCount, persistenceSync: sync, persistenceSyncIntervalMillis } = config;
     const syncIntervalMs = persistenceSyncIntervalMillis;
+    this.#config = config;
+    this.#clock = clock;
     this.#isRepairable = config.restEnabled && config.endpointGroups.get('PERSISTENCE') === true;
     this.#cluster = cluster;
     this.#log = log;
     this.#persistence = new Persistence(
-      { storage, clock, partitionCount, sync, syncIntervalMs },
+      {
+        ...{ storage, clock, partitionCount, sync, syncIntervalMs },
+        keepsStaleData: !config.autoRemoveStaleData,
+      },
       this,
     );
+    this.#backups = new Backups(this.#persistence, config.backupDirectory, clock);
+    const policy = config.recoveryPolicy;
+    const allowed: readonly Start[] =
+      policy === 'FULL_RECOVERY_ONLY' ? ['forceStart'] : ['forceStart', 'partialStart'];
+    this.#repairCalls =
+      `; the member stays in recovery until ${allowed.join(' or ')}; \`gridnode repair --data-dir ` +
+      'DIR` tells what is damaged and saves the rest elsewhere';
+    this.#start = new AwaitedStart({
+      ...{ storage, clock, partitionCount, policy, allowed },
+      onFinding: (finding) => this.#tellFinding(finding),
+      onForced: (start, forced) => this.#tellForced(start, forced),
+    });
     this.sink = this.#persistence.log;
   }
 
@@ -74,7 +102,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
 
   /** Takes the directory, and restores what belongs to the member. Rejects with GridError DATA_*. */
   async begin(license: License): Promise<void> {
-    await this.#persistence.begin().catch((error: unknown) => this.#refuse(error));
+    await this.#attempt(() => this.#persistence.begin(), VALIDATION);
     await this.#restoreMember(license);
   }
 
@@ -82,15 +110,43 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
   async open(engine: StoredEngine, server: HttpServer): Promise<void> {
     this.#engine = engine;
     this.#server = server;
-    const recovered = await this.#persistence
-      .open(engine)
-      .catch((error: unknown) => this.#refuse(error));
+    const recovered = await this.#attempt(() => {
+      engine.reset();
+      return this.#persistence.open(engine);
+    }, DATA_LOAD);
     const { records, bytes, tornBytes } = recovered;
     this.#log.info({ records, bytes }, 'recovered');
     if (tornBytes > 0) {
       this.#log.warn({ bytes: tornBytes, ...recovered.end }, 'cut off the torn end of the log');
     }
     server.hold = this;
+    this.#start.end();
+  }
+
+  async backUp(): Promise<void> {
+    this.#log.info('backing up');
+    const report = await this.#backups.start().catch((error: unknown) => {
+      this.#log.warn({ err: error }, 'no backup');
+      throw error;
+    });
+    this.#log.info(report, 'backed up');
+  }
+
+  async interruptBackup(): Promise<void> {
+    await this.#backups.interrupt();
+  }
+
+  async forceStart(): Promise<void> {
+    await this.#start.ask('forceStart');
+  }
+
+  async partialStart(): Promise<void> {
+    await this.#start.ask('partialStart');
+  }
+
+  /** The member ends: nobody waits for a backup any more. */
+  async drain(): Promise<void> {
+    await this.#backups.interrupt().catch(() => {});
   }
 
   /** What was added to the configuration, and is kept. */
@@ -114,19 +170,53 @@ export class MemberPersistence implements ResponseHold, ClusterRecord {
     });
   }
 
-  /** The data cannot be used as it is; where somebody can say what is to become of it, that is awaited. */
-  #refuse(error: unknown): Promise<never> {
-    if (error instanceof DamagedData && this.#isRepairable) return this.#awaitRepair(error);
-    if (error instanceof GridError || !(error instanceof Error && 'syscall' in error)) throw error;
-    const directory = this.#persistence.place;
-    const reason = error.message;
-    throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
+  /** Does the work, again when somebody has said what is to become of damaged files. */
+  async #attempt<Result>(work: () => Promise<Result>, limit: Limit): Promise<Result> {
+    for (;;) {
+      try {
+        return await this.#within(limit, work());
+      } catch (error) {
+        if (!(error instanceof DamagedData && this.#isRepairable)) throw this.#refusal(error);
+        const { code, message, file, offset } = error;
+        this.#log.fatal({ code, file, offset }, message + this.#repairCalls);
+        await this.#start.wait(error);
+      }
+    }
   }
 
-  /** The member stays in recovery: it answers health, and that it recovers. */
-  #awaitRepair({ code, message, file, offset }: DamagedData): Promise<never> {
-    this.#log.fatal({ code, file, offset }, message + REPAIR_CALLS);
-    return new Promise(() => {});
+  /** A disk may hang; who waits for the member is to know. */
+  async #within<Result>({ setting, key }: Limit, work: Promise<Result>): Promise<Result> {
+    const seconds = this.#config[key];
+    let timer: Timer | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = this.#clock.after(seconds * 1000, () => {
+        const directory = this.#persistence.storage.place;
+        reject(new GridError('DATA_TIMEOUT', { directory, seconds, setting }));
+      });
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  #refusal(error: unknown): unknown {
+    this.#start.end(error as Error);
+    if (error instanceof GridError || !(error instanceof Error && 'syscall' in error)) return error;
+    const directory = this.#persistence.storage.place;
+    const reason = error.message;
+    return new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
+  }
+
+  #tellFinding({ file, offset, what, isDamage }: Finding): void {
+    if (isDamage) this.#log.error({ file, offset }, `cannot be read: "${file}" ${what}`);
+  }
+
+  #tellForced(start: Start, { aside, records, bytes }: ForcedStart): void {
+    const told = start === 'forceStart' ? 'starts empty' : 'starts with what was readable';
+    const message = `${start}: ${told}; the old files are in "${aside}"`;
+    this.#log.warn({ records, bytes, aside }, message);
   }
 
   async #restoreMember(license: License): Promise<void> {
@@ -212,6 +302,16 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-const REPAIR_CALLS =
-  '; the member stays in recovery until forceStart or partialStart; `gridnode repair --data-dir DIR`' +
-  ' tells what is damaged and saves the rest elsewhere';
+interface Limit {
+  readonly setting: string;
+  readonly key: 'validationTimeoutSeconds' | 'dataLoadTimeoutSeconds';
+}
+
+const VALIDATION: Limit = {
+  setting: 'persistence.validation-timeout-seconds',
+  key: 'validationTimeoutSeconds',
+};
+const DATA_LOAD: Limit = {
+  setting: 'persistence.data-load-timeout-seconds',
+  key: 'dataLoadTimeoutSeconds',
+};

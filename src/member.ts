@@ -105,7 +105,6 @@ export async function startMember(
   const stopRequested = new Promise<string>((resolve) => {
     requestStop = resolve;
   });
-  if (persistence !== undefined) log.warn(UNFINISHED);
   const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
   /** Takes over what may change while the member runs; rejects before anything is changed. */
   const apply = async (changed: Config): Promise<void> => {
@@ -149,6 +148,7 @@ export async function startMember(
     waiting,
     lifetimes,
     reconfiguration,
+    upkeep: persistence,
     hasPersistence: persistence !== undefined,
     isDoubtful: (partition, sequence) => persistence?.isDoubtful(partition, sequence) ?? false,
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
@@ -200,7 +200,9 @@ export async function startMember(
     stopRequested,
     async drain() {
       cluster.stop();
-      await server.drain();
+      const drained = server.drain();
+      await persistence?.drain();
+      await drained;
       await persistence?.close();
       engine.close();
       if (health === undefined) return;
@@ -213,9 +215,6 @@ export async function startMember(
     },
   };
 }
-
-const UNFINISHED =
-  'persistence has no backup yet: do not keep on the disk alone what you cannot lose';
 
 const NEVER = new Promise<never>(() => {});
 

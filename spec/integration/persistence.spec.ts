@@ -1,26 +1,12 @@
 /** Data on a real disk: what comes back after a restart, and whom a directory is refused to. */
 import assert from 'node:assert/strict';
-import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { serve } from '../../src/cli/serve.ts';
-import { StopEvents } from '../../src/cli/stop-events.ts';
-import { resolveConfig } from '../../src/config/config.ts';
-import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
-import { startMember } from '../../src/member.ts';
-import { createLog } from '../../src/telemetry/log.ts';
 import { run } from '../cli/gridnode-process.ts';
 import { RawClient } from './client.ts';
-
-interface Line {
-  readonly level: string;
-  readonly msg: string;
-  readonly port?: number;
-  readonly code?: string;
-  readonly [field: string]: unknown;
-}
+import { memberOn } from './member-on.ts';
 
 let directory: string;
 
@@ -30,61 +16,9 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Runs a member on the directory, with all groups but PERSISTENCE and further flags. */
+/** A member on the directory, with all groups but PERSISTENCE and further flags. */
 function member(...flags: readonly (readonly [string, string])[]) {
-  const all = [
-    ['--port', '0'],
-    ['--data-dir', directory],
-    ['--enable-group', 'all'],
-    ['--disable-group', 'PERSISTENCE'],
-    ...flags,
-  ] as const;
-  const assignments = all.flatMap(([name, text]) => {
-    const flag = SETTING_FLAGS.find((each) => each.flag.name === name);
-    assert(flag !== undefined, name);
-    return assignmentsOf(flag, text);
-  });
-  const lines: Line[] = [];
-  const source = new EventEmitter();
-  const logged = new EventEmitter();
-  const write = (text: string) => {
-    const line = JSON.parse(text) as Line;
-    lines.push(line);
-    logged.emit('line', line);
-  };
-  const config = resolveConfig(assignments);
-  const load = async () => assert.fail('nothing is read again');
-  const exit = serve(
-    config,
-    createLog('INFO', { write }),
-    startMember,
-    new StopEvents(source),
-    load,
-  );
-  /** The line that says this, once it is there. */
-  const line = async (wanted: (line: Line) => boolean): Promise<Line> => {
-    for (;;) {
-      const found = lines.find(wanted);
-      if (found !== undefined) return found;
-      const ended = exit.then((code) =>
-        assert.fail(`ended with ${code}: ${JSON.stringify(lines)}`),
-      );
-      await Promise.race([once(logged, 'line'), ended]);
-    }
-  };
-  return {
-    lines,
-    exit,
-    line,
-    async listening(): Promise<RawClient> {
-      const { port = 0 } = await line(({ msg }) => msg === 'listening');
-      return new RawClient(port);
-    },
-    stop(): Promise<number> {
-      source.emit('SIGTERM');
-      return exit;
-    },
-  };
+  return memberOn(directory, [['--disable-group', 'PERSISTENCE'], ...flags]);
 }
 
 async function ask(client: RawClient, method: string, path: string, body = ''): Promise<string> {

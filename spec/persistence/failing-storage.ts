@@ -27,7 +27,8 @@ export class FailingStorage implements Storage {
   list = () => this.#later(() => this.#storage.list());
   rename = (from: string, to: string) => this.#later(() => this.#storage.rename(from, to));
   remove = (name: string) => this.#later(() => this.#storage.remove(name));
-  syncDirectory = () => this.#later(() => this.#storage.syncDirectory());
+  makeDirectory = (name: string) => this.#later(() => this.#storage.makeDirectory(name));
+  syncDirectory = (name?: string) => this.#later(() => this.#storage.syncDirectory(name));
   space = () => this.#later(() => this.#storage.space());
 
   syncDirectoryNow(): void {

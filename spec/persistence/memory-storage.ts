@@ -117,7 +117,7 @@ export class MemoryStorage implements Storage {
   }
 
   list(): Promise<readonly string[]> {
-    return this.#later(() => [...this.#entries.keys()]);
+    return this.#later(() => [...this.#entries.keys()].filter((name) => !name.includes('/')));
   }
 
   open(name: string): Promise<StoredFile> {
@@ -148,6 +148,12 @@ export class MemoryStorage implements Storage {
     return this.#later(() => {
       if (this.#entries.has(name)) this.#change({ removed: name });
     });
+  }
+
+  makeDirectory(name: string): Promise<boolean> {
+    return this.#later(
+      () => ![...this.#entries.keys()].some((each) => each.startsWith(`${name}/`)),
+    );
   }
 
   syncDirectory(): Promise<void> {

@@ -23,6 +23,13 @@ export function countThatLeaves(history: readonly Mutation[], content: readonly 
   return found;
 }
 
+/** What the mutations leave, as contentOf tells it. */
+export function contentLeftBy(history: readonly Mutation[]): string[] {
+  const stored = new Map<string, string>();
+  for (const mutation of history) apply(stored, mutation);
+  return [...stored.values()].sort();
+}
+
 /** Everything stored, as sorted texts. */
 export function contentOf(engine: StoredEngine): string[] {
   return visited(engine).map(described).sort();
@@ -33,7 +40,7 @@ function placeOf({ operation, name, key, item }: Mutation): string {
   return isItem ? `q ${text(name)}/${item}` : `m ${text(name)}/${text(key)}`;
 }
 
-function described(mutation: Mutation): string {
+export function described(mutation: Mutation): string {
   const { value, contentType, version, expiryMs, maxIdleSeconds } = mutation;
   const place = placeOf(mutation);
   const lifetime = `${expiryMs} ${maxIdleSeconds}`;

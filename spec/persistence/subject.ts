@@ -1,5 +1,6 @@
 /** A persistence with its engine on any storage, for tests that let everything go on by itself. */
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import { Persistence, type PersistenceOptions } from '../../src/persistence/persistence.ts';
 import type { Recovered, RecoveryProgress } from '../../src/persistence/recovery.ts';
 import type { Storage } from '../../src/persistence/storage.ts';
@@ -22,6 +23,12 @@ export interface PersistentSubject {
   quiet(): Promise<void>;
 }
 
+export interface PersistentOptions extends Partial<PersistenceOptions> {
+  readonly clock?: FakeClock;
+  /** Further ones. */
+  readonly sinks?: readonly MutationSink[];
+}
+
 /** What a storage needs to complete its calls. */
 interface Pumped {
   pump(): boolean;
@@ -29,7 +36,7 @@ interface Pumped {
 
 export async function openPersistent(
   storage: Storage & Partial<Pumped>,
-  { clock = new FakeClock(), ...options }: Partial<PersistenceOptions> & { clock?: FakeClock } = {},
+  { clock = new FakeClock(), sinks = [], ...options }: PersistentOptions = {},
 ): Promise<PersistentSubject> {
   const told: string[] = [];
   const progress: RecoveryProgress[] = [];
@@ -58,7 +65,7 @@ export async function openPersistent(
     partitionCount: PARTITION_COUNT,
     clock,
     queueCapacity: () => Number.POSITIVE_INFINITY,
-    sinks: [persistence.log],
+    sinks: [persistence.log, ...sinks],
   });
   const go = async (): Promise<boolean> => {
     clock.endTurn();

@@ -49,6 +49,26 @@ const ERRORS = {
     message: 'Cannot use data directory "{directory}": {reason}',
   },
   DATA_DAMAGED: { status: 500, message: 'Cannot recover: "{file}" {what} at byte {offset}' },
+  DATA_NOT_WHOLE: {
+    status: 500,
+    message:
+      'Cannot use data directory "{directory}": what was to fill it has not ended; do that again',
+  },
+  DATA_DIRECTORY_NOT_EMPTY: {
+    status: 500,
+    message: 'Cannot fill data directory "{directory}": there is "{file}" in it',
+  },
+  DATA_TIMEOUT: {
+    status: 500,
+    message: 'Cannot recover: "{directory}" is not read within {seconds} s, {setting}',
+  },
+  START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: nothing awaits it' },
+  START_NOT_ALLOWED: {
+    status: 409,
+    message: 'Cannot {start}: persistence.cluster-data-recovery-policy is {policy}',
+  },
+  START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
+  BACKUP_NOT_WHOLE: { status: 500, message: 'Cannot restore: "{file}" {reason}' },
   DATA_FORMAT_NEWER: {
     status: 500,
     message:
@@ -58,6 +78,14 @@ const ERRORS = {
     status: 500,
     message: 'Cannot recover: what "{directory}" holds needs more memory than there is for data',
   },
+  BACKUP_NOWHERE: {
+    status: 409,
+    message: 'Cannot back up: persistence.backup-dir names no directory for backups',
+  },
+  BACKUP_UNDER_WAY: { status: 409, message: 'Cannot back up: a backup is under way' },
+  BACKUP_NOT_UNDER_WAY: { status: 409, message: 'Cannot interrupt a backup: none is under way' },
+  BACKUP_INTERRUPTED: { status: 409, message: 'Cannot back up: interrupted' },
+  BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
   PARTITION_COUNT_CHANGED: {
     status: 500,
     message:

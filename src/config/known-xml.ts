@@ -243,11 +243,15 @@ split-brain-protection{}: minimum-cluster-size=i0.. protect-on=READ|WRITE|READ_W
  recently-active-split-brain-protection: @heartbeat-tolerance-millis=i
 lite-member: @enabled=b
 hot-restart-persistence: base-dir=s backup-dir=s parallelism=i0.. validation-timeout-seconds=i0..
- + data-load-timeout-seconds=i0.. cluster-data-recovery-policy=s auto-remove-stale-data=b
+ + data-load-timeout-seconds=i0.. auto-remove-stale-data=b
+ + cluster-data-recovery-policy=FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT
+ + |PARTIAL_RECOVERY_MOST_COMPLETE
  + @enabled=b
  encryption-at-rest: &encryption-at-rest
 persistence: base-dir=s backup-dir=s parallelism=i0.. validation-timeout-seconds=i0..
- + data-load-timeout-seconds=i0.. cluster-data-recovery-policy=s auto-remove-stale-data=b
+ + data-load-timeout-seconds=i0.. auto-remove-stale-data=b
+ + cluster-data-recovery-policy=FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT
+ + |PARTIAL_RECOVERY_MOST_COMPLETE
  + rebalance-delay-seconds=i0.. @enabled=b
  encryption-at-rest: &encryption-at-rest
 user-code-deployment: class-cache-mode=OFF|ETERNAL

@@ -1,8 +1,29 @@
 /** The settings of what is kept on the disk: rows of the table in settings.ts. */
-import { booleanSetting, integerSetting, textSetting, wordSetting } from './setting.ts';
+import {
+  booleanSetting,
+  integerSetting,
+  type Setting,
+  textSetting,
+  wordSetting,
+} from './setting.ts';
 
 const SYNC_MODES = ['always', 'interval', 'never'] as const;
 const HOUR_MS = 3_600_000;
+/** What a timer can wait. */
+const TIMEOUT_SECONDS_MAX = 2_147_483;
+
+const RECOVERY_POLICIES = [
+  'FULL_RECOVERY_ONLY',
+  'PARTIAL_RECOVERY_MOST_RECENT',
+  'PARTIAL_RECOVERY_MOST_COMPLETE',
+] as const;
+
+export type RecoveryPolicy = (typeof RECOVERY_POLICIES)[number];
+
+const pathRule = {
+  expects: 'a path',
+  allows: (text: string) => text !== '' && !text.includes('\0'),
+};
 
 export const PERSISTENCE_SETTINGS = {
   persistenceEnabled: booleanSetting({
@@ -17,9 +38,43 @@ export const PERSISTENCE_SETTINGS = {
     flag: { name: '--data-dir', argument: 'DIR', implies: { persistenceEnabled: 'true' } },
     about: 'Directory in which data is kept; made where it is not there',
     fallback: 'persistence',
-    expects: 'a path',
-    allows: (text) => text !== '' && !text.includes('\0'),
+    ...pathRule,
   }),
+  backupDirectory: textSetting({
+    path: 'persistence.backup-dir',
+    aliases: ['hot-restart-persistence.backup-dir'],
+    flag: { name: '--backup-dir', argument: 'DIR' },
+    about:
+      'Directory in which backups are made, each in one of its own; made where it is not there',
+    fallback: undefined,
+    fallbackText: 'none: there are no backups',
+    example: 'backups',
+    ...pathRule,
+  }),
+  recoveryPolicy: wordSetting<RecoveryPolicy>({
+    path: 'persistence.cluster-data-recovery-policy',
+    aliases: ['hot-restart-persistence.cluster-data-recovery-policy'],
+    about: 'Whether a member with damaged data may be started with what is readable of it',
+    fallback: 'FULL_RECOVERY_ONLY',
+    expects: RECOVERY_POLICIES.join(', '),
+    read: (text) => RECOVERY_POLICIES.find((word) => word === text.toUpperCase()),
+  }),
+  autoRemoveStaleData: booleanSetting({
+    path: 'persistence.auto-remove-stale-data',
+    aliases: ['hot-restart-persistence.auto-remove-stale-data'],
+    about: 'Whether a start removes data that does not count any more; else it is moved aside',
+    fallback: true,
+  }),
+  validationTimeoutSeconds: timeoutSetting(
+    'validation-timeout-seconds',
+    'How long a start may take to find out what data there is',
+    120,
+  ),
+  dataLoadTimeoutSeconds: timeoutSetting(
+    'data-load-timeout-seconds',
+    'How long a start may take to load the data',
+    900,
+  ),
   persistenceSync: wordSetting<(typeof SYNC_MODES)[number]>({
     path: 'persistence.sync',
     about:
@@ -37,3 +92,15 @@ export const PERSISTENCE_SETTINGS = {
     maximum: HOUR_MS,
   }),
 } as const;
+
+function timeoutSetting(name: string, about: string, fallback: number): Setting<number> {
+  return integerSetting({
+    path: `persistence.${name}`,
+    aliases: [`hot-restart-persistence.${name}`],
+    about,
+    unit: 's',
+    fallback,
+    minimum: 1,
+    maximum: TIMEOUT_SECONDS_MAX,
+  });
+}

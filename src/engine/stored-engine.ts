@@ -59,4 +59,7 @@ export interface StoredEngine extends Engine {
 
   /** Begins a refilling; the engine is empty, or holds what an earlier one has left. */
   replay(): Replay;
+
+  /** Lets go of what refillings have left. Before anybody else has called the engine. */
+  reset(): void;
 }

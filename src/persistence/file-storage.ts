@@ -3,7 +3,7 @@
  * but what ends in `Now` is done by Node's threads, so that the event loop goes on meanwhile.
  */
 import * as fs from 'node:fs';
-import { readdir, rename, rm, statfs } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
@@ -11,7 +11,7 @@ import type { Storage, StoredFile } from './storage.ts';
 
 /** The files hold all of the data: only the member's own user reads them. */
 const FILE_MODE = 0o600;
-const DIRECTORY_MODE = 0o700;
+export const DIRECTORY_MODE = 0o700;
 
 const open = promisify(fs.open);
 const close = promisify(fs.close);
@@ -27,12 +27,21 @@ export class FileStorage implements Storage {
   readonly bootId = readBootId();
   readonly #lock: DirectoryLock;
 
-  /** Throws the system's error where the directory cannot be made. */
-  constructor(directory: string) {
+  readonly #openFlags: 'r' | 'r+';
+
+  /**
+   * Throws the system's error where the directory cannot be made; one that is only read must be there.
+   */
+  constructor(directory: string, isOnlyRead = false) {
     this.place = resolve(directory);
+    this.#openFlags = isOnlyRead ? 'r' : 'r+';
+    this.#lock = new DirectoryLock(this.place);
+    if (isOnlyRead) {
+      fs.readdirSync(this.place);
+      return;
+    }
     const made = fs.mkdirSync(this.place, { recursive: true, mode: DIRECTORY_MODE });
     if (made !== undefined) syncDirectoryAt(dirname(made));
-    this.#lock = new DirectoryLock(this.place);
   }
 
   lock(): Promise<void> {
@@ -45,7 +54,7 @@ export class FileStorage implements Storage {
   }
 
   async open(name: string): Promise<StoredFile> {
-    const descriptor = await open(this.#path(name), 'r+');
+    const descriptor = await open(this.#path(name), this.#openFlags);
     const { size } = await fstat(descriptor);
     return new DiskFile(name, descriptor, size);
   }
@@ -66,8 +75,13 @@ export class FileStorage implements Storage {
     await rm(this.#path(name), { force: true });
   }
 
-  async syncDirectory(): Promise<void> {
-    const descriptor = await open(this.place, 'r');
+  async makeDirectory(name: string): Promise<boolean> {
+    await mkdir(this.#path(name), { recursive: true, mode: DIRECTORY_MODE });
+    return (await readdir(this.#path(name))).length === 0;
+  }
+
+  async syncDirectory(name = ''): Promise<void> {
+    const descriptor = await open(this.#path(name), 'r');
     try {
       await fsync(descriptor);
     } finally {

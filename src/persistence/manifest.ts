@@ -19,6 +19,16 @@ export interface Manifest {
   readonly bootId?: string;
   /** What the log goes on from. */
   readonly snapshot?: SnapshotFiles;
+  /** What a forced start has left aside (forced-start.ts). */
+  readonly aside?: Aside;
+}
+
+export interface Aside {
+  readonly directory: string;
+  /** Segments with numbers before this one go there. */
+  readonly before: number;
+  /** Those from there up to this one take their places. */
+  readonly last: number;
 }
 
 export interface SnapshotFiles {

@@ -3,9 +3,10 @@
  * each change. Fields that this version does not know stay as they are.
  */
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
+import { DamagedData } from './damage.ts';
 import type { Storage } from './storage.ts';
 
-const NAME = 'member';
+export const MEMBER = 'member';
 
 export interface MemberRecord {
   /** Kept through restarts. */
@@ -25,6 +26,17 @@ export interface AddedConfig {
   readonly isReloaded: boolean;
 }
 
+/** Undefined where there is none that could be read. Rejects with GridError DATA_FORMAT_NEWER. */
+export async function readMember(storage: Storage): Promise<MemberRecord | undefined> {
+  if (!(await storage.list()).includes(MEMBER)) return undefined;
+  try {
+    return (await readCheckedFile(storage, MEMBER)) as MemberRecord;
+  } catch (error) {
+    if (error instanceof DamagedData) return undefined;
+    throw error;
+  }
+}
+
 export class MemberFile {
   readonly #storage: Storage;
   #record: MemberRecord = {};
@@ -42,15 +54,15 @@ export class MemberFile {
   /** Reads what is there, if anything. Rejects as readCheckedFile does. */
   async load(): Promise<void> {
     const names = await this.#storage.list();
-    if (!names.includes(NAME)) return;
-    this.#record = (await readCheckedFile(this.#storage, NAME)) as MemberRecord;
+    if (!names.includes(MEMBER)) return;
+    this.#record = (await readCheckedFile(this.#storage, MEMBER)) as MemberRecord;
   }
 
   /** Resolves once the change would be there after a crash; otherwise the old values count. */
   save(change: MemberRecord): Promise<void> {
     const saving = this.#last.then(async () => {
       const record = { ...this.#record, ...change };
-      await writeCheckedFile(this.#storage, NAME, record);
+      await writeCheckedFile(this.#storage, MEMBER, record);
       this.#record = record;
     });
     this.#last = saving.catch(() => {});

@@ -13,23 +13,24 @@
  * snapshot is written; then the log is synced, the manifest names both, and older files are removed.
  */
 import type { Clock, Timer } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { Cut } from './backup.ts';
 import { TEMPORARY_SUFFIX } from './checked-file.ts';
 import { Compaction, RESERVE } from './compaction.ts';
+import { checkFilled } from './filling.ts';
+import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
+import { sealEnd, syncRecovered } from './log-end.ts';
 import { type Manifest, writeManifest } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
-import { NOTE_BYTES, Page, SEAL, SURE, writeNote } from './record-codec.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
-import { HEADER_BYTES, LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
-import { type LogSegment, SegmentSupply } from './segment-supply.ts';
+import { HEADER_BYTES, LOG, parseSegmentName } from './segment.ts';
+import { type LogSegment, SegmentSupply, segmentBytesFor } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
+import { setStaleAside } from './stale-data.ts';
 import type { Storage } from './storage.ts';
 import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
-const SEGMENT_BYTES = 33_554_432;
-const SEGMENT_BYTES_MIN = 1_048_576;
-/** A small disk has this many segments at least. */
-const SEGMENTS_MIN = 32;
 /** Log that is shorter is quicker to replay than to replace, in bytes. */
 const SNAPSHOT_BYTES_MIN = 268_435_456;
 /** On a small disk it is this share of it. */
@@ -46,6 +47,8 @@ export interface PersistenceOptions {
   readonly partitionCount: number;
   readonly sync: SyncMode;
   readonly syncIntervalMs: number;
+  /** Segments that do not count any more are set aside by a start, not removed. */
+  readonly keepsStaleData?: boolean;
   /** For tests; otherwise by the size of the disk. */
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
@@ -79,7 +82,7 @@ export class Persistence {
   #supply: SegmentSupply | undefined;
   /** The one that the log begins in. */
   #firstSegment: LogSegment | undefined;
-  #segmentBytes = SEGMENT_BYTES;
+  #segmentBytes!: number;
   #snapshotBytesMin = SNAPSHOT_BYTES_MIN;
   #manifest!: Manifest;
   #nextSnapshot = 1;
@@ -87,12 +90,19 @@ export class Persistence {
   #compaction!: Compaction;
   /** Snapshot or compaction under way: one at a time. */
   #working: Promise<void> | undefined;
+  /** Whether that may rewrite segments. */
+  #isKeepingSpace = false;
   #again: Timer | undefined;
+  #isLocked = false;
   #isOpen = false;
   /** `writtenBytes` of the log at the begin of the last snapshot, less what came before the start. */
   #snapshotAtBytes = 0;
   #snapshotNotBeforeMs = Number.NEGATIVE_INFINITY;
   #isClosing = false;
+  /** What is being copied. */
+  #held: Cut | undefined;
+  /** Whether there are files that have only been kept for that. */
+  #owesRemoval = false;
 
   constructor(options: PersistenceOptions, observer: PersistenceObserver) {
     this.#options = options;
@@ -106,25 +116,55 @@ export class Persistence {
     });
   }
 
-  /** Where the data is, for messages. */
-  get place(): string {
-    return this.#options.storage.place;
+  get storage(): Storage {
+    return this.#options.storage;
   }
 
-  /** Takes the directory, and reads what belongs to the member. Before open. */
+  /**
+   * What is stored at this moment: of that, nothing is removed or rewritten until release. Rejects with
+   * GridError BACKUP_FAILED where nothing is written.
+   */
+  async hold(): Promise<Cut> {
+    // A compaction under way may have left out what has been ended since it looked.
+    while (this.#isKeepingSpace) await this.#working;
+    const end = this.log.cut();
+    if (!this.#isOpen || this.#isClosing || end === undefined) {
+      throw new GridError('BACKUP_FAILED', { reason: 'the disk takes no writes' });
+    }
+    const wallMs = this.#options.clock.wall();
+    this.#held = { manifest: this.#manifest, member: this.member.record, end, wallMs };
+    return this.#held;
+  }
+
+  release(): void {
+    this.#held = undefined;
+    this.#work();
+  }
+
+  /**
+   * Takes the directory, and reads what belongs to the member. Before open; can be called again when
+   * it has rejected, as readCheckedFile does, or with GridError DATA_DIRECTORY_LOCKED or DATA_NOT_WHOLE.
+   */
   async begin(): Promise<void> {
-    await this.#options.storage.lock();
+    const { storage } = this.#options;
+    if (!this.#isLocked) await storage.lock();
+    this.#isLocked = true;
+    await checkFilled(storage);
+    await finishForcedStart(storage);
     await this.member.load();
   }
 
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
   async open(engine: StoredEngine): Promise<Recovered> {
-    const { storage, clock, segmentBytes, snapshotBytesMin } = this.#options;
+    const { storage, clock, segmentBytes, snapshotBytesMin, keepsStaleData } = this.#options;
     this.#engine = engine;
     const recovered = await this.#recover();
-    await this.#syncFound(recovered);
+    if (this.#isClosing) throw new GridError('STOPPED_RECOVERING', {});
+    await syncRecovered(storage, recovered);
     // Before anything is made, as it makes room where the disk is full.
-    await this.#removeFiles([RESERVE, ...recovered.leftOver, ...(await this.#temporaryFiles())]);
+    const { leftOver } = recovered;
+    const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
+    await this.#removeFiles([RESERVE, ...stale, ...(await this.#temporaryFiles())]);
     await storage.syncDirectory();
     const { totalBytes } = await storage.space();
     this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
@@ -186,14 +226,15 @@ export class Persistence {
 
   async #goOnIn(segment: LogSegment, recovered: Recovered): Promise<void> {
     const { manifest, misnamed } = recovered;
-    await this.#sealEnd(recovered, segment);
+    const { storage } = this.#options;
+    if (recovered.end !== undefined) await sealEnd(storage, recovered.end, segment.number);
     await this.#writeManifest({
       ...manifest,
       partitionCount: this.#options.partitionCount,
       firstSegment: manifest?.firstSegment ?? segment.number,
       synced: { segment: segment.number, offset: HEADER_BYTES },
     });
-    if (misnamed !== undefined) await this.#options.storage.remove(misnamed);
+    if (misnamed !== undefined) await storage.remove(misnamed);
   }
 
   /** Makes everything durable and lets go of the directory. Rejects where that can't be. */
@@ -227,37 +268,6 @@ export class Persistence {
     return await recovery.run();
   }
 
-  /**
-   * What was written before the end of the process may be there without being durable: records that
-   * are shown from now on, and the manifest, without which files that it does not name still count.
-   */
-  async #syncFound({ end, manifest }: Recovered): Promise<void> {
-    const { storage } = this.#options;
-    await storage.syncDirectory();
-    if (end === undefined || manifest === undefined) return;
-    for (const name of await storage.list()) {
-      const id = parseSegmentName(name);
-      if (id?.kind !== LOG || id.number > end.segment || id.number < manifest.firstSegment)
-        continue;
-      const file = await storage.open(name);
-      await file.sync();
-      await file.close();
-    }
-  }
-
-  /** Cuts off what is not whole behind the log's last record, and leads from there to the segment. */
-  async #sealEnd({ end }: Recovered, next: LogSegment): Promise<void> {
-    if (end === undefined) return;
-    const id = { kind: LOG, number: end.segment, part: 0 } as const;
-    const page = new Page(NOTE_BYTES);
-    writeNote(page, 0, SEAL, 0, next.number, SURE, segmentSeed(id));
-    const file = await this.#options.storage.open(segmentName(id));
-    await file.truncate(end.offset);
-    await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
-    await file.sync();
-    await file.close();
-  }
-
   async #writeManifest(manifest: Omit<Manifest, 'bootId'>): Promise<void> {
     const { storage } = this.#options;
     const { bootId } = storage;
@@ -268,7 +278,7 @@ export class Persistence {
 
   async #temporaryFiles(): Promise<readonly string[]> {
     const names = await this.#options.storage.list();
-    return names.filter((name) => name.endsWith(TEMPORARY_SUFFIX));
+    return names.filter((name) => name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX));
   }
 
   async #removeFiles(names: readonly string[]): Promise<void> {
@@ -279,8 +289,7 @@ export class Persistence {
   #work(): void {
     if (!this.#isOpen || this.#isClosing || this.#working !== undefined) return;
     this.#again?.cancel();
-    const isFull = this.#supply?.fault !== undefined;
-    const work = this.#isSnapshotDue && !isFull ? this.#takeSnapshot() : this.#keepSpace();
+    const work = this.#nextWork();
     this.#working = work
       .catch((error: unknown) => {
         this.#snapshotNotBeforeMs = this.#options.clock.now() + RETRY_MS;
@@ -288,9 +297,17 @@ export class Persistence {
       })
       .finally(() => {
         this.#working = undefined;
+        this.#isKeepingSpace = false;
         if (this.#supply?.fault === undefined || this.#isClosing) return;
         this.#again = this.#options.clock.after(RETRY_MS, () => this.#work());
       });
+  }
+
+  #nextWork(): Promise<void> {
+    if (this.#owesRemoval && this.#held === undefined) return this.#removeOlder();
+    const isFull = this.#supply?.fault !== undefined;
+    this.#isKeepingSpace = isFull || !this.#isSnapshotDue;
+    return this.#isKeepingSpace ? this.#keepSpace() : this.#takeSnapshot();
   }
 
   get #isSnapshotDue(): boolean {
@@ -322,10 +339,11 @@ export class Persistence {
   async #fullSegments(): Promise<readonly number[]> {
     if (this.#supply?.fault === undefined) return [];
     const { firstSegment } = this.#manifest;
+    const first = Math.max(firstSegment, (this.#held?.end.segment ?? 0) + 1);
     const ids = (await this.#options.storage.list()).map(parseSegmentName);
     return ids
       .flatMap((id) => (id?.kind === LOG ? [id.number] : []))
-      .filter((number) => number >= firstSegment && number < this.log.synced.segment)
+      .filter((number) => number >= first && number < this.log.synced.segment)
       .sort((a, b) => a - b);
   }
 
@@ -344,18 +362,22 @@ export class Persistence {
     const { synced } = this.log;
     await this.#writeManifest({ ...this.#manifest, firstSegment, synced, snapshot: files });
     this.#snapshotAtBytes = writtenBytes;
-    await this.#removeOlder(firstSegment, number);
+    await this.#removeOlder();
     this.#supply?.retry();
     this.#observer.onSnapshot(files.bytes);
   }
 
-  async #removeOlder(firstSegment: number, snapshot: number): Promise<void> {
+  /** Removes what the manifest does not count any more, unless it is being copied. */
+  async #removeOlder(): Promise<void> {
+    this.#owesRemoval = this.#held !== undefined;
+    if (this.#owesRemoval) return;
+    const { firstSegment, snapshot } = this.#manifest;
     const names = await this.#options.storage.list();
     await this.#removeFiles(
       names.filter((name) => {
         const id = parseSegmentName(name);
         if (id === undefined) return false;
-        return id.number < (id.kind === LOG ? firstSegment : snapshot);
+        return id.number < (id.kind === LOG ? firstSegment : (snapshot?.number ?? 0));
       }),
     );
   }
@@ -364,9 +386,4 @@ export class Persistence {
 function isFull(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOSPC' || code === 'EDQUOT';
-}
-
-function segmentBytesFor(totalBytes: number): number {
-  const share = Math.floor(totalBytes / SEGMENTS_MIN / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
-  return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
 }

@@ -144,6 +144,11 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
   return sum === words[word] ? taken : 0;
 }
 
+/** What the record at `at` says that it takes without its filling; whether that is so is not known. */
+export function lengthAt(page: Page, at: number): number {
+  return page.words[(at >> 2) + 1]!;
+}
+
 export function typeAt(page: Page, at: number): number {
   return page.bytes[at + 8]!;
 }
@@ -233,8 +238,8 @@ function writeFixed(
   words[word + 6] = high;
 }
 
-/** Fills the record up and sets its length and checksum. */
-function finish(page: Page, at: number, end: number, seed: number): number {
+/** Fills the record up and sets its length and checksum. Returns the offset behind it. */
+export function finish(page: Page, at: number, end: number, seed: number): number {
   const { words } = page;
   const next = at + filled(end - at);
   // `copy` has filled up to a whole word.

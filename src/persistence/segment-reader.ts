@@ -33,9 +33,10 @@ export class SegmentReader {
     this.#ahead = undefined;
     // Also where it is another that is wanted: its page is not free before.
     const read = await ahead?.segment.catch(() => undefined);
-    const segment = read !== undefined && ahead?.name === name ? read : await this.#read(id);
+    const segment =
+      read !== undefined && ahead?.name === name ? read : await this.readFile(name, id);
     if (next !== undefined) {
-      const reading = this.#read(next);
+      const reading = this.readFile(segmentName(next), next);
       // Whoever asks for it reads again, and gets the error then.
       reading.catch(() => {});
       this.#ahead = { name: segmentName(next), segment: reading };
@@ -43,8 +44,9 @@ export class SegmentReader {
     return segment;
   }
 
-  async #read(id: SegmentId): Promise<ReadSegment> {
-    const file = await this.#storage.open(segmentName(id));
+  /** Reads a file of any name as that segment. */
+  async readFile(name: string, id: SegmentId): Promise<ReadSegment> {
+    const file = await this.#storage.open(name);
     try {
       const page = this.#page(file.length);
       const length = await file.read(page.bytes, 0);

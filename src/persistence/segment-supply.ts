@@ -12,6 +12,10 @@ import { TEMPORARY_SUFFIX } from './checked-file.ts';
 import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './segment.ts';
 import type { Storage, StoredFile } from './storage.ts';
 
+const SEGMENT_BYTES = 33_554_432;
+const SEGMENT_BYTES_MIN = 1_048_576;
+/** A small disk has this many segments at least. */
+const SEGMENTS_MIN = 32;
 const READY_COUNT = 2;
 const RETRY_MS = 1000;
 const PIECE_BYTES = 1_048_576;
@@ -186,6 +190,12 @@ export class SegmentSupply {
     this.fault = fault;
     this.#onFault();
   }
+}
+
+/** How long segments are on a disk of that size. */
+export function segmentBytesFor(totalBytes: number): number {
+  const share = Math.floor(totalBytes / SEGMENTS_MIN / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
+  return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
 }
 
 /** What goes wrong while tidying up adds nothing to what is known already. */

@@ -62,6 +62,12 @@ export function segmentHeader({ kind, number, part }: SegmentId): Buffer {
   return page.bytes;
 }
 
+/** Which segment's header that is; undefined where it is none. */
+export function segmentInHeader({ bytes, words }: Page): SegmentId | undefined {
+  const id = { kind: words[3] as SegmentKind, number: words[4]!, part: words[5]! };
+  return bytes.subarray(0, HEADER_BYTES).equals(segmentHeader(id)) ? id : undefined;
+}
+
 /** Undefined when the bytes at the begin of the file are the header that it should have, else why not. */
 export function headerFault(id: SegmentId, page: Page, length: number): string | undefined {
   const wanted = segmentHeader(id);

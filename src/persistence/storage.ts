@@ -28,7 +28,13 @@ export interface Storage {
   rename(from: string, to: string): Promise<void>;
   /** Also when there is no such file. */
   remove(name: string): Promise<void>;
-  syncDirectory(): Promise<void>;
+  /**
+   * Makes a directory for files that are then named `directory/file`, which `list` leaves out. False
+   * where there is one with files in it.
+   */
+  makeDirectory(name: string): Promise<boolean>;
+  /** That of all files, or the one made here. */
+  syncDirectory(name?: string): Promise<void>;
   syncDirectoryNow(): void;
   /** What could still be written, and all there is, in bytes. */
   space(): Promise<{ readonly freeBytes: number; readonly totalBytes: number }>;

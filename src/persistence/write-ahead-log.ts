@@ -181,6 +181,17 @@ export class WriteAheadLog implements MutationSink {
     if (this.#supply.fault === undefined) this.#setRefusing(false);
   }
 
+  /**
+   * Where the log ends: everything recorded is written before that place. Undefined where nothing is
+   * written, or no more.
+   */
+  cut(): LogPlace | undefined {
+    if (!this.#isStarted || this.#isClosed) return undefined;
+    this.#write();
+    if (this.failure !== undefined) return undefined;
+    return { segment: this.#segment.number, offset: this.#position };
+  }
+
   /** Goes on to another segment. False when there is none. */
   beginSegment(): boolean {
     return this.failure === undefined && this.#goOn(0, false);

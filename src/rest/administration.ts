@@ -9,7 +9,6 @@ import type { AdministrativeCall } from './administrative-call.ts';
 import type { Dialect } from './dialect.ts';
 import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
-import { unservedWork } from './unserved.ts';
 
 export function state(call: AdministrativeCall): void {
   call.succeed({ state: call.handler.services.cluster.state.toLowerCase() });
@@ -111,13 +110,6 @@ export function setLicense(call: AdministrativeCall): void {
       else call.succeed({ licenseInfo: licenseInfo(call.handler), message });
     },
   );
-}
-
-/** What there is only with persistence. */
-export function needsPersistence(call: AdministrativeCall): void {
-  if (call.handler.services.hasPersistence) return unservedWork(call);
-  const missing = 'there is no persistence; persistence.enabled or --data-dir has it';
-  call.fail(409, `Cannot ${call.action}: ${missing}`);
 }
 
 const VERSION_PART_MAX = 127;

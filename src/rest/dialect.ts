@@ -29,6 +29,12 @@ export interface Dialect {
   tellAddress(address: string): string;
 }
 
+/** Failures that the original does not tell by the status. */
+const TOLD_WITH_200: ReadonlySet<string> = new Set([
+  ...['STATE_UNCHANGED', 'START_NOT_AWAITED', 'START_NOT_ALLOWED', 'START_FAILED'],
+  'BACKUP_NOT_UNDER_WAY',
+]);
+
 export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
   none: {
     pathSegment: 'grid',
@@ -47,7 +53,7 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     takesSizeInAnyCase: true,
     badValueStatus: 500,
     passiveStatus: 500,
-    statusOf: ({ code }) => (code === 'STATE_UNCHANGED' ? 200 : 500),
+    statusOf: ({ code }) => (TOLD_WITH_200.has(code) ? 200 : 500),
     tellAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
   },
 };

@@ -3,13 +3,14 @@
  * do more (a GET polls, a path carries the item) or answer otherwise. No path is added or left out.
  */
 import { INDEPENDENT } from '../http/application.ts';
-import { type AdministrativeCall, withParameters } from './administrative-call.ts';
+import { type AdministrativeCall, type Work, withParameters } from './administrative-call.ts';
 import * as health from './health.ts';
 import * as maps from './maps.ts';
 import * as queues from './queues.ts';
 import type { RestHandler } from './rest-handler.ts';
 import { type Action, ROUTES, type Route } from './routes.ts';
 import { unservedWork } from './unserved.ts';
+import * as upkeep from './upkeep.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
@@ -19,12 +20,14 @@ const CHANGED: Readonly<Record<string, Partial<Route>>> = {
   'rest/queues/{queue}/size': { POST: queues.offerFromPath },
   'rest/queues/{queue}/{seconds}': { GET: queues.poll, POST: queues.offerFromPath },
   health: { HEAD: health.reportInFields },
-  [`${MANAGEMENT}/forceStart`]: { POST: withParameters(2, startNotTriggered) },
-  [`${MANAGEMENT}/partialStart`]: { POST: withParameters(2, startNotTriggered) },
-  [`${MANAGEMENT}/backup`]: { POST: withParameters(2, doNothing) },
-  [`${MANAGEMENT}/backupInterrupt`]: { POST: withParameters(2, doNothing) },
-  [`${MANAGEMENT}/hotBackup`]: { POST: deprecatedFor('backup') },
-  [`${MANAGEMENT}/hotBackupInterrupt`]: { POST: deprecatedFor('backupInterrupt') },
+  [`${MANAGEMENT}/forceStart`]: { POST: startWith(upkeep.forceStart) },
+  [`${MANAGEMENT}/partialStart`]: { POST: startWith(upkeep.partialStart) },
+  [`${MANAGEMENT}/backup`]: { POST: backupWith(upkeep.backUp) },
+  [`${MANAGEMENT}/backupInterrupt`]: { POST: backupWith(upkeep.interruptBackup) },
+  [`${MANAGEMENT}/hotBackup`]: { POST: backupWith(upkeep.backUp, 'backup') },
+  [`${MANAGEMENT}/hotBackupInterrupt`]: {
+    POST: backupWith(upkeep.interruptBackup, 'backupInterrupt'),
+  },
   // Nothing is done to all groups, and to the member as to all members; who asks is checked first.
   'rest/cp-subsystem/groups': { POST: withParameters(2, nowhere) },
   'rest/cp-subsystem/members/local': { POST: withParameters(2, unservedWork) },
@@ -41,26 +44,36 @@ function acknowledge({ exchange }: RestHandler): void {
   exchange.respondEmpty(200, INDEPENDENT, 0);
 }
 
-/** No start waits to be forced: told as a failure, not as an error. */
-function startNotTriggered(call: AdministrativeCall): void {
-  call.failWith(200, {});
-}
-
 function nowhere(call: AdministrativeCall): void {
   call.failEmpty(404);
 }
 
-/** A backup of nothing, since there is no persistence. */
-function doNothing(call: AdministrativeCall): void {
-  call.succeed();
+/** Without persistence no start waits to be forced: told as a failure, not as an error. */
+function startWith(work: Work): Action {
+  return withParameters(2, (call) => {
+    if (call.handler.services.upkeep === undefined) call.failWith(200, {});
+    else work(call);
+  });
 }
 
-/** The old name of `operation`: does the same and says so. */
-function deprecatedFor(operation: string): Action {
+/**
+ * Without persistence a backup of nothing. `operation`: that under its new name, where the old one is
+ * served; it is named in the answer.
+ */
+function backupWith(
+  work: (call: AdministrativeCall, fieldLines: string) => void,
+  operation?: string,
+): Action {
   return withParameters(2, (call) => {
-    const [, segment] = call.action.split('/', 2);
-    const path = `/${segment}/${MANAGEMENT}/${operation}`;
-    const advice = `Please use ${path} instead. This API will be removed in future releases.`;
-    call.succeed({}, `Deprecation: true\r\nWarning: 299 - "Deprecated API". ${advice}\r\n`);
+    const fieldLines = operation === undefined ? '' : deprecation(call, operation);
+    if (call.handler.services.upkeep === undefined) call.succeed({}, fieldLines);
+    else work(call, fieldLines);
   });
+}
+
+function deprecation(call: AdministrativeCall, operation: string): string {
+  const [, segment] = call.action.split('/', 2);
+  const path = `/${segment}/${MANAGEMENT}/${operation}`;
+  const advice = `Please use ${path} instead. This API will be removed in future releases.`;
+  return `Deprecation: true\r\nWarning: 299 - "Deprecated API". ${advice}\r\n`;
 }

@@ -91,7 +91,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     if (this.#action === undefined) return this.#refuseMethod(match);
     this.#match = match;
     const isStarting = services.cluster.nodeState === 'STARTING';
-    return !isStarting || match.group === 'HEALTH_CHECK' || this.#refuseWhileStarting();
+    return !isStarting || match.isServedWhileStarting || this.#refuseWhileStarting();
   }
 
   run(): void {

@@ -35,6 +35,8 @@ export interface Match {
   readonly incomplete: number;
   /** Value of the Allow field. */
   readonly allow: string;
+  /** Whether it answers before the member has started. */
+  readonly isServedWhileStarting: boolean;
   /** Status of a path that names no resource although it is in a group; 0 for a resource. */
   readonly unknown: number;
 }
@@ -264,7 +266,9 @@ function compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[])
   const allow = allowedMethods(methods);
   const groupBits = bitsOf(group, ...others);
   const access = accessOf(route, actions);
-  return { group, groupBits, actions, access, incomplete, allow, unknown: route.unknown ?? 0 };
+  const { isServedWhileStarting = isHealth(group), unknown = 0 } = route;
+  const told = { group, groupBits, access, incomplete, allow, unknown };
+  return { ...told, actions, isServedWhileStarting };
 }
 
 const METHOD_BITS = {
@@ -275,7 +279,12 @@ const METHOD_BITS = {
 
 function unknownMatch(unknown: number, group: EndpointGroup, ...others: EndpointGroup[]): Match {
   const groupBits = bitsOf(group, ...others);
-  return { group, groupBits, actions: [], access: OPEN, incomplete: 0, allow: '', unknown };
+  const told = { group, groupBits, access: OPEN, incomplete: 0, allow: '', unknown };
+  return { ...told, actions: [], isServedWhileStarting: isHealth(group) };
+}
+
+function isHealth(group: EndpointGroup): boolean {
+  return group === 'HEALTH_CHECK';
 }
 
 function bitsOf(...groups: readonly EndpointGroup[]): number {

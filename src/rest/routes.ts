@@ -15,6 +15,7 @@ import * as reconfiguration from './reconfiguration.ts';
 import type { RestHandler } from './rest-handler.ts';
 import * as status from './status.ts';
 import { unserved, unservedWork } from './unserved.ts';
+import * as upkeep from './upkeep.ts';
 
 /** Does what a request asks for and answers it through the handler's exchange. */
 export type Action = (handler: RestHandler) => void;
@@ -32,6 +33,8 @@ export interface Route {
   readonly DELETE?: Action;
   /** Methods whose request would need a further part: 400, a URL that names too little. */
   readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
+  /** Whether it answers before the member has started. */
+  readonly isServedWhileStarting?: true;
   /** For a path that names no resource: its status to all methods without an action. */
   readonly unknown?: 400 | 404;
 }
@@ -97,13 +100,23 @@ export const ROUTES: readonly Route[] = [
     'rest/config/reload': [2, reconfiguration.reload],
     'rest/config/update': [3, reconfiguration.update],
   }),
+  {
+    path: 'rest/management/cluster/forceStart',
+    group: 'PERSISTENCE',
+    isServedWhileStarting: true,
+    POST: withParameters(2, upkeep.forceStart),
+  },
+  {
+    path: 'rest/management/cluster/partialStart',
+    group: 'PERSISTENCE',
+    isServedWhileStarting: true,
+    POST: withParameters(2, upkeep.partialStart),
+  },
   ...inGroup('PERSISTENCE', {
-    'rest/management/cluster/forceStart': [2, administration.needsPersistence],
-    'rest/management/cluster/partialStart': [2, administration.needsPersistence],
-    'rest/management/cluster/backup': [2, administration.needsPersistence],
-    'rest/management/cluster/backupInterrupt': [2, administration.needsPersistence],
-    'rest/management/cluster/hotBackup': [2, administration.needsPersistence],
-    'rest/management/cluster/hotBackupInterrupt': [2, administration.needsPersistence],
+    'rest/management/cluster/backup': [2, upkeep.backUp],
+    'rest/management/cluster/backupInterrupt': [2, upkeep.interruptBackup],
+    'rest/management/cluster/hotBackup': [2, upkeep.backUp],
+    'rest/management/cluster/hotBackupInterrupt': [2, upkeep.interruptBackup],
   }),
   ...inGroup('WAN', {
     'rest/wan/sync/map': [5, unservedWork],

@@ -3,6 +3,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { License } from '../cluster/license.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Upkeep } from '../persistence/upkeep.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Credentials } from '../security/credentials.ts';
 import type { Audit } from '../telemetry/audit.ts';
@@ -54,6 +55,8 @@ export interface RestServices {
   readonly lifetimes: MapLifetimes;
   /** Whether what an answer tells of may be lost: the disk has failed since. */
   isDoubtful(partition: number, sequence: number): boolean;
+  /** What can be done with data on the disk as a whole; undefined where none is kept there. */
+  readonly upkeep?: Upkeep | undefined;
   /** Whether data is kept on the disk. */
   readonly hasPersistence: boolean;
   /** Open client connections. */

@@ -50,7 +50,7 @@ export interface EmbeddedEngineOptions extends RecordStoreOptions {
 export class EmbeddedEngine implements StoredEngine {
   readonly partitionCount: number;
   readonly #options: EmbeddedEngineOptions;
-  readonly #sequences: Float64Array;
+  #sequences: Float64Array;
   #parts: Parts;
   #closed = false;
 
@@ -234,15 +234,23 @@ export class EmbeddedEngine implements StoredEngine {
     return new Refill(this.#parts);
   }
 
-  close(): void {
-    if (this.#closed) return;
-    const { deliveries, sweeper, expiry, store } = this.#parts;
-    this.#closed = true;
-    // Empty ones: they answer from now on, and what was stored can be collected.
+  reset(): void {
+    const { sweeper, expiry, store } = this.#parts;
     this.#parts = new Parts(this.#options);
+    this.#sequences = this.#parts.store.sequences;
     sweeper.close();
     expiry.close();
     store.pool.close();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    const { deliveries } = this.#parts;
+    const sequences = this.#sequences;
+    this.#closed = true;
+    // Empty parts answer from now on, and what was stored can be collected.
+    this.reset();
+    this.#sequences = sequences;
     deliveries.dismissAll();
   }
 

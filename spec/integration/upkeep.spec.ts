@@ -1,0 +1,303 @@
+/** Backups, restore and repair, and forced starts, as an operator uses them: REST, commands, real files. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { runCli } from '../../src/cli/main.ts';
+import { RawClient } from './client.ts';
+import { memberOn } from './member-on.ts';
+
+const MANAGEMENT = 'management/cluster';
+const FULL = 'FULL_RECOVERY_ONLY';
+const PARTIAL = ['PARTIAL_RECOVERY_MOST_RECENT', 'PARTIAL_RECOVERY_MOST_COMPLETE'] as const;
+
+let directory: string;
+let data: string;
+let backups: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'gridnode-upkeep-'));
+  data = join(directory, 'data');
+  backups = join(directory, 'backups');
+});
+
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+async function ask(client: RawClient, method: string, path: string, body = ''): Promise<string> {
+  const response = await client.request(method, path, Buffer.from(body), 'text/x');
+  return `${response.status} ${response.body}`.trim();
+}
+
+async function manage(client: RawClient, call: string): Promise<string> {
+  return await ask(client, 'POST', `${MANAGEMENT}/${call}`, 'dev&');
+}
+
+const SUCCESS = '200 {"status":"success"}';
+
+/** The command's exit code, and what it printed. */
+async function run(...words: string[]) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
+  const text = (stream: PassThrough) => ((stream.read() as Buffer | null) ?? '').toString();
+  return { code, output: text(stdout), errors: text(stderr) };
+}
+
+async function fill(client: RawClient): Promise<void> {
+  for (let key = 0; key < 20; key++) await ask(client, 'POST', `maps/m/k${key}`, `value ${key}`);
+  for (const item of ['a', 'b', 'c']) await ask(client, 'POST', 'queues/q', item);
+  assert.equal(await ask(client, 'DELETE', 'queues/q/0'), '200 a');
+}
+
+/** A data directory in which a bit of a record of the log is wrong, and that record's file. */
+async function damagedData(): Promise<string> {
+  const member = memberOn(data);
+  await fill(await member.listening());
+  assert.equal(await member.stop(), 0);
+  const name = readdirSync(data).find((each) => each.startsWith('log-')) ?? '';
+  const bytes = readFileSync(join(data, name));
+  bytes.writeUInt8(bytes.readUInt8(90) ^ 1, 90);
+  writeFileSync(join(data, name), bytes);
+  return name;
+}
+
+describe('a backup', () => {
+  it('is a data directory of its own, which restore makes another of', async () => {
+    const member = memberOn(data, [['--backup-dir', backups]]);
+    const client = await member.listening();
+    await fill(client);
+    assert.equal(await manage(client, 'backup'), SUCCESS);
+    await ask(client, 'POST', 'maps/m/later', 'value');
+    assert.equal(await manage(client, 'hotBackup'), SUCCESS);
+    assert.deepEqual(readdirSync(backups).sort(), ['backup-1', 'backup-2']);
+    assert.equal(await member.stop(), 0);
+    const restored = join(directory, 'restored');
+    const from = join(backups, 'backup-1');
+    const done = await run('restore', '--from', from, '--data-dir', restored);
+    assert.equal(done.code, 0, done.errors);
+    assert.match(done.output, /^\d+ files of \d+ bytes: what was stored at \d{4}-/);
+    const second = memberOn(restored);
+    const other = await second.listening();
+    assert.equal(await ask(other, 'GET', 'maps/m/k19'), '200 value 19');
+    assert.equal(await ask(other, 'GET', 'maps/m/later'), '204');
+    assert.equal(await ask(other, 'DELETE', 'queues/q/0'), '200 b');
+    assert.equal(await second.stop(), 0);
+  });
+
+  it('is one at a time, and leaves nothing when it is interrupted', async () => {
+    const member = memberOn(data, [['--backup-dir', backups]]);
+    const client = await member.listening();
+    for (let key = 0; key < 3; key++) {
+      await ask(client, 'POST', `maps/m/${key}`, 'v'.repeat(1_000_000));
+    }
+    const { remotePort: port = 0 } = client.socket;
+    const [second, third] = [new RawClient(port), new RawClient(port)];
+    for (const call of ['backup', 'hotBackup']) {
+      const backing = manage(client, call);
+      assert.match(await manage(second, call), /^409 .*a backup is under way/);
+      assert.equal(await manage(third, `${call}Interrupt`), SUCCESS);
+      assert.match(await backing, /^409 .*interrupted/);
+      assert.match(await manage(third, `${call}Interrupt`), /^409 .*none is under way/);
+    }
+    assert.deepEqual(readdirSync(backups), []);
+    assert.equal(await manage(client, 'backup'), SUCCESS);
+    assert.equal(await member.stop(), 0);
+  });
+
+  it('removes what one has left whose process ended, and never numbers two alike', async () => {
+    mkdirSync(join(backups, 'backup-7'), { recursive: true });
+    mkdirSync(join(backups, 'backup-9.tmp'));
+    writeFileSync(join(backups, 'backup-9.tmp', 'manifest'), '?');
+    const member = memberOn(data, [['--backup-dir', backups]]);
+    const client = await member.listening();
+    assert.equal(await manage(client, 'backup'), SUCCESS);
+    assert.deepEqual(readdirSync(backups).sort(), ['backup-10', 'backup-7']);
+    assert.equal(await member.stop(), 0);
+  });
+
+  it('is refused without a directory, and told where that is of no use; the member serves on', async () => {
+    const without = memberOn(data);
+    const client = await without.listening();
+    assert.match(await manage(client, 'backup'), /^409 .*persistence\.backup-dir/);
+    assert.equal(await without.stop(), 0);
+    writeFileSync(backups, 'a file');
+    const member = memberOn(data, [['--backup-dir', backups]]);
+    const other = await member.listening();
+    assert.match(await manage(other, 'backup'), /^503 .*Cannot back up: .*EEXIST/);
+    assert.equal(await ask(other, 'POST', 'maps/m/k', 'v'), '200');
+    assert.equal(await member.stop(), 0);
+  });
+
+  it('ends when the member does', async () => {
+    const member = memberOn(data, [['--backup-dir', backups]]);
+    const client = await member.listening();
+    await ask(client, 'POST', 'maps/m/k', 'v'.repeat(1_000_000));
+    const backing = manage(client, 'backup');
+    await member.line(({ msg }) => msg === 'backing up');
+    assert.equal(await member.stop(), 0);
+    assert.match(await backing, /^(409 .*interrupted|200 )/);
+    assert.ok(readdirSync(backups).every((name) => !name.endsWith('.tmp')));
+  });
+});
+
+describe('gridnode restore', () => {
+  it('ends with 2, 3 or 1 where flags, the data directory or the backup are wrong', async () => {
+    const member = memberOn(data, [['--backup-dir', backups]]);
+    const client = await member.listening();
+    assert.equal(await manage(client, 'backup'), SUCCESS);
+    const from = join(backups, 'backup-1');
+    const into = ['--data-dir', join(directory, 'new')];
+    assert.equal((await run('restore', ...into)).code, 2);
+    assert.equal((await run('restore', '--from', join(directory, 'none'), ...into)).code, 2);
+    const locked = await run('restore', '--from', from, '--data-dir', data);
+    assert.deepEqual([locked.code, locked.output], [3, '']);
+    assert.match(locked.errors, /another process does/);
+    assert.equal(await member.stop(), 0);
+    const used = await run('restore', '--from', from, '--data-dir', data);
+    assert.equal(used.code, 3);
+    assert.match(used.errors, /there is ".*" in it/);
+    const none = await run('restore', '--from', data, ...into);
+    assert.equal(none.code, 1);
+    assert.match(none.errors, /backup" is missing: that is no backup/);
+    const path = join(from, 'manifest');
+    writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.from('?')]));
+    const damaged = await run('restore', '--from', from, ...into);
+    assert.equal(damaged.code, 1);
+    assert.match(damaged.errors, /manifest" is damaged/);
+  });
+});
+
+describe('gridnode repair', () => {
+  it('tells what is damaged, saves the rest elsewhere, and leaves the files as they are', async () => {
+    const name = await damagedData();
+    const before = readFileSync(join(data, name));
+    const told = await run('repair', '--data-dir', data);
+    assert.equal(told.code, 1);
+    assert.match(
+      told.output,
+      /^log-\d+: at byte \d+: \d+ bytes are damaged; there seems to have been /,
+    );
+    assert.match(told.output, /\n1 damage; \d+ records of \d+ bytes are whole\n$/);
+    const to = join(directory, 'saved');
+    const saved = await run('repair', '--data-dir', data, '--to', to);
+    assert.equal(saved.code, 0, saved.errors);
+    assert.deepEqual(readFileSync(join(data, name)), before);
+    const member = memberOn(to);
+    const client = await member.listening();
+    assert.equal(await ask(client, 'GET', 'maps/m/k19'), '200 value 19');
+    assert.equal(await ask(client, 'DELETE', 'queues/q/0'), '200 b');
+    assert.equal(await member.stop(), 0);
+    const whole = await run('repair', '--data-dir', to);
+    assert.equal(whole.code, 0);
+    assert.match(whole.output, /^0 damages; /);
+  });
+
+  it('ends with 2 or 3 where flags or a directory are wrong', async () => {
+    const member = memberOn(data);
+    await member.listening();
+    assert.equal((await run('repair')).code, 2);
+    assert.equal((await run('repair', '--data-dir', join(directory, 'none'))).code, 2);
+    assert.equal((await run('repair', '--data-dir', data, '--partition-count', 'x')).code, 2);
+    assert.equal((await run('repair', '--data-dir', data, '--to', `${data}/.`)).code, 2);
+    assert.equal((await run('repair', '--data-dir', data)).code, 3);
+    assert.equal(await member.stop(), 0);
+  });
+});
+
+describe('a member on damaged data', () => {
+  async function waiting(policy: string) {
+    const member = memberOn(data, [], { recoveryPolicy: policy });
+    const { port = 0 } = await member.line(({ msg }) => msg === 'opening the data directory');
+    const fatal = await member.line(({ code }) => code === 'DATA_DAMAGED');
+    return { ...member, client: new RawClient(port), port, fatal };
+  }
+
+  it(`with ${FULL} waits for forceStart alone, and starts empty; the old files are aside`, async () => {
+    const name = await damagedData();
+    const before = readFileSync(join(data, name));
+    const { client, fatal, stop, line } = await waiting(FULL);
+    assert.match(fatal.msg, /stays in recovery until forceStart;/);
+    assert.match(await ask(client, 'GET', 'maps/m/k1'), /^503 .*recovers/);
+    assert.match(await manage(client, 'backup'), /^503 .*recovers/);
+    assert.match(
+      await manage(client, 'partialStart'),
+      /^409 .*cluster-data-recovery-policy is FULL/,
+    );
+    assert.deepEqual(readFileSync(join(data, name)), before);
+    assert.equal(await manage(client, 'forceStart'), SUCCESS);
+    await line(({ msg }) => msg === 'listening');
+    assert.equal(await ask(client, 'GET', 'maps/m/k1'), '204');
+    assert.equal(await ask(client, 'POST', 'maps/m/new', 'v'), '200');
+    for (const start of ['forceStart', 'partialStart']) {
+      assert.match(await manage(client, start), /^409 .*nothing awaits it/);
+    }
+    assert.deepEqual(readFileSync(join(data, 'damaged-1', name)), before);
+    assert.equal(await stop(), 0);
+    const next = memberOn(data);
+    const other = await next.listening();
+    assert.equal(await ask(other, 'GET', 'maps/m/new'), '200 v');
+    assert.equal(await next.stop(), 0);
+    assert.deepEqual(readFileSync(join(data, 'damaged-1', name)), before);
+    const aside = await run('repair', '--data-dir', join(data, 'damaged-1'));
+    assert.match(aside.output, /\n1 damage; \d+ records/);
+  });
+
+  for (const policy of PARTIAL) {
+    it(`with ${policy} starts with what is readable, and says what was not`, async () => {
+      const name = await damagedData();
+      const before = readFileSync(join(data, name));
+      const { client, fatal, lines, stop } = await waiting(policy);
+      assert.match(fatal.msg, /until forceStart or partialStart;/);
+      assert.equal(await manage(client, 'partialStart'), SUCCESS);
+      const errors = lines.filter(({ level }) => level === 'error').map(({ msg }) => msg);
+      assert.equal(errors.length, 1);
+      assert.match(errors[0] ?? '', /cannot be read: "log-\d+" \d+ bytes are damaged/);
+      assert.equal(await ask(client, 'GET', 'maps/m/k19'), '200 value 19');
+      assert.equal(await ask(client, 'DELETE', 'queues/q/0'), '200 b');
+      assert.match(await manage(client, 'partialStart'), /^409 /);
+      assert.deepEqual(readFileSync(join(data, 'damaged-1', name)), before);
+      assert.equal(await stop(), 0);
+    });
+
+    it(`with ${policy} starts empty where forceStart says so`, async () => {
+      const name = await damagedData();
+      const before = readFileSync(join(data, name));
+      const { client, stop } = await waiting(policy);
+      assert.equal(await manage(client, 'forceStart'), SUCCESS);
+      assert.equal(await ask(client, 'GET', 'maps/m/k19'), '204');
+      assert.deepEqual(readFileSync(join(data, 'damaged-1', name)), before);
+      assert.equal(await stop(), 0);
+    });
+  }
+
+  it('waits likewise where what belongs to it, or the manifest, is damaged', async () => {
+    await damagedData();
+    for (const file of ['member', 'manifest']) {
+      const bytes = readFileSync(join(data, file));
+      bytes.writeUInt8(bytes.readUInt8(bytes.length - 3) ^ 1, bytes.length - 3);
+      writeFileSync(join(data, file), bytes);
+    }
+    const { client, stop } = await waiting(PARTIAL[0]);
+    assert.equal(await manage(client, 'partialStart'), SUCCESS);
+    assert.equal(await ask(client, 'GET', 'maps/m/k19'), '200 value 19');
+    assert.equal(await stop(), 0);
+  });
+
+  it('lets two ask for a start, and does it once', async () => {
+    await damagedData();
+    const { client, port, stop } = await waiting(PARTIAL[0]);
+    const other = new RawClient(port);
+    const told = await Promise.all([manage(client, 'partialStart'), manage(other, 'forceStart')]);
+    assert.deepEqual(told.map((each) => each.slice(0, 3)).sort(), ['200', '409']);
+    assert.equal(await stop(), 0);
+  });
+
+  it('ends with 0 when it is stopped while it waits, and changes nothing', async () => {
+    const name = await damagedData();
+    const before = readFileSync(join(data, name));
+    const { stop } = await waiting(FULL);
+    assert.equal(await stop(), 0);
+    assert.deepEqual(readFileSync(join(data, name)), before);
+  });
+});

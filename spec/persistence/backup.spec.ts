@@ -1,0 +1,287 @@
+/** Backups in memory: the state at one moment, whatever changes meanwhile, or none. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import type { Mutation } from '../../src/engine/mutation.ts';
+import { Backup, type BackupList } from '../../src/persistence/backup.ts';
+import type { Persistence } from '../../src/persistence/persistence.ts';
+import { restore } from '../../src/persistence/restore.ts';
+import { RecordingSink } from '../engine/sinks.ts';
+import { FailingStorage } from './failing-storage.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { changeAtRandom } from './random-changes.ts';
+import { contentLeftBy, contentOf } from './stored-model.ts';
+import { openPersistent, until } from './subject.ts';
+
+const LIVES = Number(process.env.SOAK_SIZE ?? 12);
+/** Calls that are passed over from one that fails to the next; the soak looks at each. */
+const STEP = Number(process.env.SOAK_STEP ?? 7);
+
+async function open(storage: MemoryStorage, seed: number) {
+  const random = new Random(seed * 7919);
+  const history: Mutation[] = [];
+  const sink = new RecordingSink((mutation) => history.push(mutation));
+  const options = { segmentBytes: 2048, snapshotBytesMin: 8192, sinks: [sink] };
+  const subject = await openPersistent(storage, options);
+  const change = (): void => changeAtRandom(subject.ask, random);
+  /** Lets the work go on beside changes. */
+  const beside = async <Value>(work: Promise<Value>, ...others: Pumped[]): Promise<Value> =>
+    await until(work, async () => {
+      if (random.below(2) === 0) change();
+      subject.clock.endTurn();
+      if (random.below(4) === 0) subject.clock.advance(1000);
+      for (const each of [storage, ...others])
+        for (let n = random.below(5); n > 0; n--) each.pump();
+      await new Promise((resolve) => setImmediate(resolve));
+    });
+  for (let count = 100 + random.below(200); count > 0; count--) {
+    change();
+    if (random.below(3) === 0) await subject.quiet();
+  }
+  return { ...subject, history, change, beside };
+}
+
+interface Pumped {
+  pump(): boolean;
+}
+
+/** What `see` gives at the moment of the cut. */
+function momentOf<Value>({ log }: Persistence, see: () => Value): { value: Value | undefined } {
+  const seen: { value: Value | undefined } = { value: undefined };
+  const cut = log.cut.bind(log);
+  log.cut = () => {
+    seen.value = see();
+    return cut();
+  };
+  return seen;
+}
+
+async function contentAfter(storage: MemoryStorage): Promise<string[]> {
+  return contentOf((await openPersistent(storage)).engine);
+}
+
+describe('a backup', () => {
+  it('is the state at one moment, whatever changes, and the source stays whole', async () => {
+    let snapshots = 0;
+    for (let seed = 1; seed <= LIVES; seed++) {
+      const [source, target] = [
+        new MemoryStorage(new Random(seed)),
+        new MemoryStorage(new Random(seed)),
+      ];
+      const { persistence, engine, clock, history, beside, told, quiet } = await open(source, seed);
+      const moment = momentOf(persistence, () => history.length);
+      const backing = persistence.hold().then(async (cut) => {
+        return await new Backup(source, target, cut, clock).write();
+      });
+      const before = told.length;
+      await beside(backing, target);
+      persistence.release();
+      snapshots += told.slice(before).filter((each) => each === 'snapshot').length;
+      const restored = await contentAfter(target);
+      assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)), `seed ${seed}`);
+      await quiet();
+      assert.deepEqual(await contentAfter(source.afterKill()), contentOf(engine), `seed ${seed}`);
+    }
+    assert.ok(snapshots > 0, 'snapshots were written meanwhile');
+  });
+
+  it('is whole where a full disk is made room on meanwhile', async () => {
+    const [source, target] = [
+      new MemoryStorage(new Random(1), 'boot', 60_000),
+      new MemoryStorage(new Random(1)),
+    ];
+    const { persistence, ask, clock, history, told, quiet } = await openFull(source);
+    const moment = momentOf(persistence, () => history.length);
+    let list: BackupList | undefined;
+    void persistence.hold().then(async (cut) => {
+      list = await new Backup(source, target, cut, clock).write();
+    });
+    for (let key = 0; list === undefined; key++) {
+      ask.delete('m', `key ${key}`);
+      clock.advance(1000);
+      await quiet();
+      target.pump();
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.ok(!told.includes('compacted'), 'what is being copied stays as it is');
+    }
+    persistence.release();
+    for (let count = 0; count < 20; count++) {
+      clock.advance(5000);
+      await quiet();
+    }
+    assert.ok(told.includes('compacted'));
+    const restored = await contentAfter(target);
+    assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)));
+  });
+
+  async function openFull(source: MemoryStorage) {
+    const history: Mutation[] = [];
+    const sinks = [new RecordingSink((mutation) => history.push(mutation))];
+    const subject = await openPersistent(source, { sinks, snapshotBytesMin: 1e9 });
+    for (let key = 0; !subject.told.includes('refusing'); key++) {
+      subject.ask.set('m', `key ${key}`, Buffer.alloc(200));
+      await subject.quiet();
+    }
+    return { ...subject, history };
+  }
+
+  it('is refused where a record of the source is damaged', async () => {
+    const source = new MemoryStorage(new Random(1));
+    const { persistence, clock, beside } = await open(source, 1);
+    const cut = await beside(persistence.hold());
+    const name = `log-${String(cut.manifest.firstSegment).padStart(10, '0')}`;
+    const bytes = source.bytes(name);
+    bytes[100] = (bytes[100] ?? 0) ^ 1;
+    const target = new MemoryStorage(new Random(1));
+    const writing = new Backup(source, target, cut, clock).write();
+    await assert.rejects(beside(writing, target), { code: 'DATA_DAMAGED' });
+  });
+});
+
+describe('a backup that does not come to its end', () => {
+  it('is not taken for a whole one, at whichever call it failed, and the member goes on', async () => {
+    const source = new MemoryStorage(new Random(1));
+    const { persistence, engine, clock, beside } = await open(source, 5);
+    const cut = await beside(persistence.hold());
+    const run = async (failAt: number, code: string) => {
+      const memory = new MemoryStorage(new Random(1));
+      const target = new FailingStorage(memory);
+      target.failure = { at: failAt, code, isLasting: true };
+      const writing = new Backup(source, target, cut, clock).write();
+      const isWhole = await beside(writing, memory).then(
+        () => true,
+        (error: unknown) => {
+          assert.equal((error as NodeJS.ErrnoException).code, code);
+          return false;
+        },
+      );
+      return { memory, isWhole, calls: target.callCount };
+    };
+    const { calls } = await run(Number.POSITIVE_INFINITY, '');
+    for (let at = 1; at < calls; at += STEP) {
+      const { memory, isWhole } = await run(at, at % 2 === 0 ? 'ENOSPC' : 'EIO');
+      assert.ok(!isWhole, `call ${at}`);
+      await assert.rejects(restored(memory), { code: 'BACKUP_NOT_WHOLE' }, `call ${at}`);
+    }
+    persistence.release();
+    assert.deepEqual(await contentAfter(source.afterKill()), contentOf(engine));
+  });
+
+  it('is none when it was interrupted', async () => {
+    const source = new MemoryStorage(new Random(1));
+    const { persistence, clock, beside } = await open(source, 6);
+    const cut = await beside(persistence.hold());
+    for (let pumps = 0, isWhole = false; !isWhole; pumps += STEP) {
+      const target = new MemoryStorage(new Random(pumps + 1));
+      const backup = new Backup(source, target, cut, clock);
+      let count = 0;
+      const pump = (): boolean => {
+        if (count++ === pumps) backup.interrupt();
+        return target.pump();
+      };
+      isWhole = await beside(backup.write(), { pump }).then(
+        () => true,
+        (error: { readonly code: string }) => {
+          assert.equal(error.code, 'BACKUP_INTERRUPTED');
+          return false;
+        },
+      );
+      if (!isWhole) await assert.rejects(restored(target), { code: 'BACKUP_NOT_WHOLE' });
+      else assert.ok(pumps > 0);
+    }
+  });
+});
+
+describe('restore', () => {
+  async function backedUp() {
+    const source = new MemoryStorage(new Random(1));
+    const { persistence, engine, clock, beside } = await open(source, 8);
+    const target = new MemoryStorage(new Random(1));
+    const content = momentOf(persistence, () => contentOf(engine));
+    const backing = persistence.hold().then(async (cut) => {
+      await new Backup(source, target, cut, clock).write();
+    });
+    await beside(backing, target);
+    return { backup: target, content: content.value };
+  }
+
+  it('refuses a backup of which any file is missing, changed or cut', async () => {
+    const { backup } = await backedUp();
+    for (const name of await until(backup.list(), async () => backup.pump())) {
+      const bytes = Buffer.from(backup.bytes(name));
+      const flipped = Buffer.from(bytes);
+      flipped[bytes.length >> 1] = (flipped[bytes.length >> 1] ?? 0) ^ 4;
+      for (const other of [undefined, flipped, bytes.subarray(0, -1)]) {
+        backup.put(name, other);
+        await assert.rejects(restored(backup), { code: 'BACKUP_NOT_WHOLE' }, name);
+      }
+      backup.put(name, bytes);
+    }
+    await restored(backup);
+  });
+
+  it('refuses a directory with anything in it', async () => {
+    const { backup } = await backedUp();
+    const target = new MemoryStorage(new Random(1));
+    target.put('a file', Buffer.from('?'));
+    await assert.rejects(restored(backup, target), { code: 'DATA_DIRECTORY_NOT_EMPTY' });
+    assert.equal(target.bytes('a file').toString(), '?');
+  });
+
+  it('that crashes at any call leaves nothing, all, or what a member refuses and can be done again', async () => {
+    const { backup, content } = await backedUp();
+    const seen = { nothing: 0, all: 0, refused: 0 };
+    for (let at = 1, isDone = false; !isDone; at += STEP === 1 ? 1 : 3) {
+      const target = new MemoryStorage(new Random(at));
+      target.crashAt = at;
+      isDone = await restoredUntilCrash(backup, target);
+      target.crashAt = Number.POSITIVE_INFINITY;
+      const after = isDone ? target : at % 2 === 0 ? target.afterCrash() : target.afterKill();
+      const found = await contentAfter(after).catch(
+        (error: { readonly code: string }) => error.code,
+      );
+      if (found === 'DATA_NOT_WHOLE') {
+        seen.refused++;
+        await until(after.close(), async () => after.pump());
+        await restored(backup, after);
+        assert.deepEqual(await contentAfter(after), content, `crash at ${at}`);
+      } else if (found.length === 0) seen.nothing++;
+      else {
+        assert.deepEqual(found, content, `crash at ${at}`);
+        seen.all++;
+      }
+    }
+    assert.ok(seen.nothing > 0 && seen.all > 0 && seen.refused > 3, JSON.stringify(seen));
+  });
+
+  async function restoredUntilCrash(backup: MemoryStorage, target: MemoryStorage) {
+    let isDone = false;
+    let failure: unknown;
+    restore(backup, target).then(
+      () => {
+        isDone = true;
+      },
+      (error: unknown) => {
+        failure = error;
+      },
+    );
+    while (!isDone && !target.hasCrashed) {
+      if (failure !== undefined) throw failure;
+      backup.pump();
+      target.pump();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return isDone;
+  }
+});
+
+async function restored(
+  source: MemoryStorage,
+  target = new MemoryStorage(new Random(1)),
+): Promise<void> {
+  await until(restore(source, target), async () => {
+    source.pump();
+    target.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+}

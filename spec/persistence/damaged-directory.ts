@@ -1,0 +1,83 @@
+/** A data directory in memory with a snapshot and a log of several segments, to be damaged. */
+import { Random } from '../../bench/harness.ts';
+import type { Mutation } from '../../src/engine/mutation.ts';
+import { checkRecord, Page, SEAL, typeAt } from '../../src/persistence/record-codec.ts';
+import { HEADER_BYTES, parseSegmentName, segmentSeed } from '../../src/persistence/segment.ts';
+import { RecordingSink } from '../engine/sinks.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { changeAtRandom } from './random-changes.ts';
+import { contentOf, described } from './stored-model.ts';
+import { openPersistent, until } from './subject.ts';
+
+export type Files = ReadonlyMap<string, Buffer>;
+
+export interface WholeDirectory {
+  readonly files: Files;
+  readonly content: readonly string[];
+  /** Every value that was ever there. */
+  readonly values: ReadonlySet<string>;
+}
+
+export async function wholeDirectory(): Promise<WholeDirectory> {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const history: Mutation[] = [];
+  const sinks = [new RecordingSink((mutation) => history.push(mutation))];
+  const options = { segmentBytes: 1024, snapshotBytesMin: 8192, sinks };
+  const { ask, engine, persistence, quiet, told } = await openPersistent(storage, options);
+  const random = new Random(7);
+  for (let more = 30; more > 0; ) {
+    changeAtRandom(ask, random);
+    await quiet();
+    if (told.includes('snapshot')) more--;
+  }
+  await until(persistence.member.save({ clusterState: 'FROZEN' }), quiet);
+  await until(persistence.close(), quiet);
+  const values = new Set(history.map(described));
+  return { files: await filesOf(storage), content: contentOf(engine), values };
+}
+
+export async function filesOf(storage: MemoryStorage): Promise<Files> {
+  const names = await until(storage.list(), async () => storage.pump());
+  return new Map(names.map((name) => [name, storage.bytes(name)]));
+}
+
+export function storageOf(files: Files, seed = 1): MemoryStorage {
+  const storage = new MemoryStorage(new Random(seed), 'other');
+  for (const [name, bytes] of files) storage.put(name, bytes);
+  return storage;
+}
+
+export function changed(files: Files, name: string, bytes: Buffer | undefined): Files {
+  const next = new Map(files);
+  if (bytes === undefined) next.delete(name);
+  else next.set(name, bytes);
+  return next;
+}
+
+export function flipped(bytes: Buffer, bit: number): Buffer {
+  const next = Buffer.from(bytes);
+  next[bit >> 3] = (next[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+  return next;
+}
+
+export interface RecordPlace {
+  readonly at: number;
+  readonly type: number;
+}
+
+/** Records of the file, its SEAL aside; none where it is no segment. */
+export function recordsOf(files: Files, name: string): readonly RecordPlace[] {
+  const id = parseSegmentName(name);
+  const bytes = files.get(name);
+  if (id === undefined || bytes === undefined) return [];
+  const page = new Page((bytes.length + 15) & ~7);
+  page.bytes.fill(0);
+  bytes.copy(page.bytes);
+  const found: RecordPlace[] = [];
+  for (let at = HEADER_BYTES; ; ) {
+    const taken = checkRecord(page, at, bytes.length, segmentSeed(id));
+    if (taken === 0 || typeAt(page, at) === SEAL) return found;
+    found.push({ at, type: typeAt(page, at) });
+    at += taken;
+  }
+}

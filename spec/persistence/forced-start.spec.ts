@@ -1,0 +1,207 @@
+/** Forced starts in memory: nothing is deleted, whenever they are cut off. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  type ForcedStart,
+  type ForcedStartOptions,
+  startEmpty,
+  startPartial,
+} from '../../src/persistence/forced-start.ts';
+import type { Finding } from '../../src/persistence/salvage.ts';
+import { parseSegmentName } from '../../src/persistence/segment.ts';
+import {
+  changed,
+  type Files,
+  flipped,
+  recordsOf,
+  storageOf,
+  wholeDirectory,
+} from './damaged-directory.ts';
+import { FailingStorage } from './failing-storage.ts';
+import type { MemoryStorage } from './memory-storage.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+
+/** Calls that are passed over from one to the next; the soak looks at each. */
+const STEP = Number(process.env.SOAK_STEP ?? 5);
+
+const { files, content, values } = await wholeDirectory();
+const LOG = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort()[0] ?? '';
+const { at = 0 } = recordsOf(files, LOG)[0] ?? {};
+const damaged = changed(files, LOG, flipped(files.get(LOG) ?? Buffer.alloc(0), at * 8 + 100));
+
+type Work = (options: ForcedStartOptions) => Promise<ForcedStart>;
+
+function optionsFor(storage: ForcedStartOptions['storage'], findings: Finding[] = []) {
+  return {
+    ...{ storage, partitionCount: PARTITION_COUNT },
+    ...{ now: () => 0, breathe: () => Promise.resolve() },
+    onFinding: (finding: Finding) => findings.push(finding),
+  };
+}
+
+async function forced(work: Work, storage: MemoryStorage, findings: Finding[] = []) {
+  return await until(work(optionsFor(storage, findings)), async () => {
+    storage.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+}
+
+/** Everything of the old files is there, in its place or aside. */
+function assertKept(storage: MemoryStorage, old: Files): void {
+  for (const [name, bytes] of old) {
+    const isData = parseSegmentName(name) !== undefined && recordsOf(old, name).length > 0;
+    if (!isData) continue;
+    const places = [name, `damaged-1/${name}`, `damaged-2/${name}`];
+    assert.ok(
+      places.some((place) => bytesAt(storage, place)?.equals(bytes)),
+      `${name} is gone`,
+    );
+  }
+}
+
+function bytesAt(storage: MemoryStorage, name: string): Buffer | undefined {
+  try {
+    return storage.bytes(name);
+  } catch {
+    return undefined;
+  }
+}
+
+describe('a forced start', () => {
+  it('that is empty begins anew, keeps what belongs to the member, and the old files aside', async () => {
+    const storage = storageOf(damaged);
+    const { aside, records } = await forced(startEmpty, storage);
+    assert.deepEqual([aside, records], ['damaged-1', 0]);
+    assertKept(storage, damaged);
+    const { engine, persistence } = await openPersistent(storage);
+    assert.deepEqual(contentOf(engine), []);
+    assert.equal(persistence.member.record.clusterState, 'FROZEN');
+    for (const name of ['manifest', 'member', LOG]) {
+      assert.deepEqual(bytesAt(storage, `damaged-1/${name}`), damaged.get(name), name);
+    }
+  });
+
+  it('that is partial starts with every whole record, and tells of the others', async () => {
+    const storage = storageOf(damaged);
+    const findings: Finding[] = [];
+    await forced(startPartial, storage, findings);
+    assert.deepEqual(
+      findings.map(({ file, offset }) => [file, offset]),
+      [[LOG, at]],
+    );
+    assertKept(storage, damaged);
+    const { engine } = await openPersistent(storage);
+    const found = contentOf(engine);
+    assert.ok(found.length > 0 && found.every((each) => values.has(each)));
+  });
+
+  it('loses nothing of files that are whole', async () => {
+    const storage = storageOf(files);
+    await forced(startPartial, storage);
+    const first = await openPersistent(storage);
+    assert.deepEqual(contentOf(first.engine), content);
+    await until(first.persistence.close(), first.quiet);
+    await forced(startPartial, storage);
+    const { engine, ask, persistence, quiet } = await openPersistent(storage);
+    assert.deepEqual(contentOf(engine), content);
+    ask.set('m', 'after', Buffer.from('v'));
+    await quiet();
+    await until(persistence.close(), quiet);
+    const again = await openPersistent(storage);
+    assert.equal(contentOf(again.engine).length, content.length + 1);
+    assertKept(storage, files);
+  });
+
+  it('begins with a new member file where that is damaged', async () => {
+    const member = flipped(files.get('member') ?? Buffer.alloc(0), 300);
+    const storage = storageOf(changed(files, 'member', member));
+    await assert.rejects(openPersistent(storage), { code: 'DATA_DAMAGED' });
+    await until(storage.close(), async () => storage.pump());
+    await forced(startPartial, storage);
+    assert.deepEqual(bytesAt(storage, 'damaged-1/member'), member);
+    const { engine, persistence } = await openPersistent(storage);
+    assert.deepEqual(contentOf(engine), content);
+    assert.deepEqual(persistence.member.record, {});
+  });
+
+  for (const [name, work] of [
+    ['empty', startEmpty],
+    ['partial', startPartial],
+  ] as const) {
+    it(`that is ${name} and crashes at any call: the old files are whole, or the new data is`, async () => {
+      const wanted = storageOf(damaged);
+      await forced(work, wanted);
+      const target = contentOf((await openPersistent(wanted)).engine);
+      const seen = { old: 0, new: 0 };
+      for (let crashAt = 1, isDone = false; !isDone; crashAt += STEP) {
+        const storage = storageOf(damaged, crashAt);
+        storage.crashAt = crashAt;
+        isDone = await forcedUntilCrash(work, storage);
+        storage.crashAt = Number.POSITIVE_INFINITY;
+        const after =
+          isDone || crashAt % 2 === 0 ? storage.afterKill() : storage.afterCrash('next');
+        assertKept(after, damaged);
+        const found = await openPersistent(after).then(
+          ({ engine }) => contentOf(engine),
+          (error: { readonly code: string }) => error.code,
+        );
+        assertKept(after, damaged);
+        if (found === 'DATA_DAMAGED') {
+          seen.old++;
+          await until(after.close(), async () => after.pump());
+          await forced(work, after);
+          assertKept(after, damaged);
+          const { engine } = await openPersistent(after);
+          assert.deepEqual(contentOf(engine), target, `crash at ${crashAt}`);
+        } else {
+          seen.new++;
+          assert.deepEqual(found, target, `crash at ${crashAt}`);
+        }
+      }
+      assert.ok(seen.old > 2 && seen.new > 2, JSON.stringify(seen));
+    });
+
+    it(`that is ${name} and fails at any call can be asked for again, and has deleted nothing`, async () => {
+      for (let failAt = 1, isDone = false; !isDone; failAt += STEP) {
+        const storage = storageOf(damaged, failAt);
+        const failing = new FailingStorage(storage);
+        failing.failure = { at: failAt, code: 'ENOSPC', isLasting: failAt % 2 === 0 };
+        const go = async (): Promise<void> => {
+          storage.pump();
+          await new Promise((resolve) => setImmediate(resolve));
+        };
+        isDone = await until(work(optionsFor(failing)), go).then(
+          () => failing.callCount < failAt,
+          (error: { readonly code: string }) => {
+            assert.equal(error.code, 'ENOSPC');
+            return false;
+          },
+        );
+        assertKept(storage, damaged);
+        await forced(work, storage);
+        assertKept(storage, damaged);
+        await openPersistent(storage);
+      }
+    });
+  }
+
+  async function forcedUntilCrash(work: Work, storage: MemoryStorage): Promise<boolean> {
+    let isDone = false;
+    let failure: unknown;
+    work(optionsFor(storage)).then(
+      () => {
+        isDone = true;
+      },
+      (error: unknown) => {
+        failure = error;
+      },
+    );
+    while (!isDone && !storage.hasCrashed) {
+      if (failure !== undefined) throw failure;
+      storage.pump();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return isDone;
+  }
+});

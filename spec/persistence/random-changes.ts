@@ -1,0 +1,22 @@
+/** Changes of every kind, by a seed. */
+import type { Random } from '../../bench/harness.ts';
+import type { AtOnce } from '../engine/embedded/at-once.ts';
+
+const KEYS = 12;
+
+/** Makes one change, or tries to. */
+export function changeAtRandom(ask: AtOnce, random: Random): void {
+  const map = `map ${random.below(3)}`;
+  const key = `key ${random.below(KEYS)}`;
+  const queue = `queue ${random.below(3)}`;
+  const type = random.below(3) === 0 ? 'text/plain' : '';
+  const choice = random.below(100);
+  if (choice < 45) ask.set(map, key, random.bytes(random.below(200)), type);
+  else if (choice < 50) ask.set(map, key, random.bytes(9), type, LIFETIME);
+  else if (choice < 60) ask.delete(map, key);
+  else if (choice < 63) ask.clear(map);
+  else if (choice < 83) ask.offer(queue, random.bytes(random.below(60)), type);
+  else ask.poll(queue);
+}
+
+const LIFETIME = { timeToLiveMs: 10_000_000, maxIdleSeconds: 100_000 };

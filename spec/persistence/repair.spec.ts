@@ -1,0 +1,190 @@
+/** What repair tells of damaged files, and what it saves: every record whose checksum holds. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { SET } from '../../src/engine/mutation.ts';
+import { MARK } from '../../src/persistence/record-codec.ts';
+import { repair } from '../../src/persistence/repair.ts';
+import type { Finding } from '../../src/persistence/salvage.ts';
+import {
+  changed,
+  type Files,
+  filesOf,
+  flipped,
+  recordsOf,
+  storageOf,
+  wholeDirectory,
+} from './damaged-directory.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+
+/** Bits that are passed over from one to the next; the soak looks at each. */
+const STEP = Number(process.env.SOAK_STEP ?? 601);
+
+const { files, content, values } = await wholeDirectory();
+const names = [...files.keys()].sort();
+const logs = names.filter((name) => name.startsWith('log-') && recordsOf(files, name).length > 0);
+const parts = names.filter((name) => name.startsWith('snapshot-'));
+const LOG = logs[1] ?? '';
+const PART = parts[0] ?? '';
+
+/** What is told, saved, and found by a member that starts on that. */
+async function repaired(damaged: Files, partitionCount = PARTITION_COUNT) {
+  const source = storageOf(damaged);
+  const target = new MemoryStorage(new Random(2));
+  const findings: Finding[] = [];
+  const options = {
+    ...{ source, partitionCount, now: () => 0, breathe: () => Promise.resolve() },
+    onFinding: (finding: Finding) => findings.push(finding),
+  };
+  const { records, damages } = await until(repair(options, target), async () => {
+    source.pump();
+    target.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+  assert.deepEqual(await filesOf(source), damaged, 'the source is as it was');
+  const { engine, persistence } = await openPersistent(target);
+  const found = contentOf(engine);
+  for (const each of found) assert.ok(values.has(each), `there never was ${each}`);
+  const told = findings.map(({ file, offset, what }) => `${file} ${offset ?? ''}: ${what}`);
+  return { records, damages, told, found, member: persistence.member.record };
+}
+
+function countOf(among: Files, name: string): number {
+  return recordsOf(among, name).filter(({ type }) => type !== MARK).length;
+}
+
+const all = names.reduce((sum, name) => sum + countOf(files, name), 0);
+
+async function savesAll(damaged: Files, told: RegExp): Promise<void> {
+  const result = await repaired(damaged);
+  assert.equal(result.records, all);
+  assert.deepEqual(result.found, content);
+  assert.match(result.told.join('\n'), told);
+}
+
+describe('repair', () => {
+  it('has a directory to try with', () => {
+    assert.ok(logs.length >= 3 && parts.length > 0, names.join(' '));
+  });
+
+  it('finds nothing wrong with a whole directory, and copies it', async () => {
+    const { records, damages, told, found, member } = await repaired(files);
+    assert.deepEqual([records, damages, told], [all, 0, []]);
+    assert.deepEqual(found, content);
+    assert.equal(member.clusterState, 'FROZEN');
+  });
+
+  it('saves all but the record in which a bit is wrong, and names it', async () => {
+    for (const name of [LOG, PART]) {
+      const bytes = files.get(name) ?? Buffer.alloc(0);
+      const places = recordsOf(files, name);
+      const [first = 0, last = 0] = [places[0]?.at, places.at(-1)?.at];
+      for (let bit = first * 8; bit < last * 8; bit += STEP) {
+        const record = places.findLast(({ at }) => at <= bit >> 3);
+        const { records, damages, told } = await repaired(
+          changed(files, name, flipped(bytes, bit)),
+        );
+        assert.equal(records, all - (record?.type === MARK ? 0 : 1), `${name} bit ${bit}`);
+        assert.equal(damages, 1, told.join('\n'));
+        assert.ok(told[0]?.startsWith(`${name} ${record?.at}: `), told.join('\n'));
+      }
+    }
+  });
+
+  it('tells what a damaged record seems to have held', async () => {
+    const { at = 0 } = recordsOf(files, LOG).find(({ type }) => type === SET) ?? {};
+    const bytes = files.get(LOG) ?? Buffer.alloc(0);
+    const { told } = await repaired(changed(files, LOG, flipped(bytes, at * 8)));
+    assert.match(
+      told[0] ?? '',
+      /bytes are damaged; there seems to have been a value of "key \d+" in map "map \d"$/,
+    );
+  });
+
+  it('saves what lies behind a stretch of bytes that were overwritten', async () => {
+    const bytes = Buffer.from(files.get(LOG) ?? []);
+    const places = recordsOf(files, LOG);
+    const [from = 0, to = 0] = [places[1]?.at, places[3]?.at];
+    new Random(5).bytes(to - from).copy(bytes, from);
+    const lost = places.slice(1, 3).filter(({ type }) => type !== MARK).length;
+    const { records, damages } = await repaired(changed(files, LOG, bytes));
+    assert.deepEqual([records, damages], [all - lost, 1]);
+  });
+
+  it('saves all where the header of a segment is damaged', async () => {
+    for (const name of [LOG, PART]) {
+      const bytes = files.get(name) ?? Buffer.alloc(0);
+      for (let bit = 0; bit < 256; bit += 37) {
+        await savesAll(changed(files, name, flipped(bytes, bit)), /has a damaged header/);
+      }
+    }
+  });
+
+  it('saves all but a segment or part that is missing, and names it', async () => {
+    for (const name of [...logs.slice(0, -1), ...parts]) {
+      const { records, told } = await repaired(changed(files, name, undefined));
+      assert.equal(records, all - countOf(files, name), name);
+      assert.match(told.join('\n'), new RegExp(`${name} .*: is missing`));
+    }
+  });
+
+  it('saves all without the manifest, or where that is damaged', async () => {
+    await savesAll(changed(files, 'manifest', undefined), /manifest : is missing/);
+    const manifest = files.get('manifest') ?? Buffer.alloc(0);
+    for (let bit = 0; bit < manifest.length * 8; bit += 97) {
+      await savesAll(
+        changed(files, 'manifest', flipped(manifest, bit)),
+        /manifest \d+: is damaged/,
+      );
+    }
+  });
+
+  it('refuses to guess the partition count where it is greater than what it was told', async () => {
+    const withoutParts = parts.reduce((left, name) => changed(left, name, undefined), files);
+    const damaged = changed(withoutParts, 'manifest', undefined);
+    await assert.rejects(repaired(damaged, 2), { code: 'PARTITION_COUNT_CHANGED' });
+  });
+
+  it('saves all but what is wrong with the member', async () => {
+    const bytes = files.get('member') ?? Buffer.alloc(0);
+    const { found, member, told } = await repaired(changed(files, 'member', flipped(bytes, 300)));
+    assert.deepEqual(found, content);
+    assert.equal(member.clusterState, undefined);
+    assert.match(told.join('\n'), /member \d+: is damaged/);
+  });
+
+  it('is not misled by copies and files of others', async () => {
+    const more = new Map(files);
+    more.set(`${LOG} (copy)`, files.get(LOG) ?? Buffer.alloc(0));
+    more.set('log-0000009999', files.get(LOG) ?? Buffer.alloc(0));
+    more.set('notes.txt', Buffer.from('?'));
+    await savesAll(more, /notes\.txt : is no file of a data directory/);
+  });
+
+  it('takes from a copy what the segment lacks', async () => {
+    const bytes = files.get(LOG) ?? Buffer.alloc(0);
+    const copied = changed(files, 'a copy', bytes);
+    await savesAll(changed(copied, LOG, undefined), /is missing/);
+    const { at = 0 } = recordsOf(files, LOG)[0] ?? {};
+    await savesAll(changed(copied, LOG, flipped(bytes, at * 8 + 90)), /bytes are damaged/);
+  });
+
+  it('saves all but a segment that has the content of another', async () => {
+    const other = files.get(logs[0] ?? '');
+    const { records } = await repaired(changed(files, LOG, other));
+    assert.equal(records, all - countOf(files, LOG));
+  });
+
+  it('says of a torn end that nothing is lost, and of one that had been synced that it is', async () => {
+    const last = logs.at(-1) ?? '';
+    const bytes = files.get(last) ?? Buffer.alloc(0);
+    const { at = 0 } = recordsOf(files, last).at(-1) ?? {};
+    const torn = await repaired(changed(files, last, bytes.subarray(0, at + 20)));
+    assert.equal(torn.damages, 0, torn.told.join('\n'));
+    const first = names.find((name) => name.startsWith('log-')) ?? '';
+    const cut = await repaired(changed(files, first, (files.get(first) ?? bytes).subarray(0, 60)));
+    assert.ok(cut.damages > 0);
+  });
+});

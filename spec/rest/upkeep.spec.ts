@@ -1,0 +1,87 @@
+/** What the calls about stored data as a whole answer, in both dialects, for each outcome. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GridError } from '../../src/base/errors.ts';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { readResponses } from '../http/response-reader.ts';
+import { createTestServer } from '../http/test-server.ts';
+
+const MANAGEMENT = 'rest/management/cluster';
+
+type Outcome = GridError | undefined;
+
+/** A member whose every call comes to this; `ask` gives the status and the message or status told. */
+function member(name: 'none' | 'hazelcast', outcome: Outcome) {
+  const done: string[] = [];
+  const work = (call: string) => async () => {
+    if (outcome !== undefined) throw outcome;
+    done.push(call);
+  };
+  const upkeep = {
+    backUp: work('backUp'),
+    interruptBackup: work('interruptBackup'),
+    forceStart: work('forceStart'),
+    partialStart: work('partialStart'),
+  };
+  const server = createTestServer({}, { dialect: DIALECTS[name], services: { upkeep } });
+  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  const ask = async (call: string) => {
+    const socket = new FakeSocket();
+    server.connect(socket);
+    const path = `/${name === 'none' ? 'grid' : 'hazelcast'}/${MANAGEMENT}/${call}`;
+    socket.receive(`POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\ndev&`);
+    await new Promise((resolve) => setImmediate(resolve));
+    const [response] = readResponses(socket.text, [false]);
+    assert.ok(response !== undefined);
+    return response;
+  };
+  return { ask, done, audited: server.audited };
+}
+
+const CALLS: Readonly<Record<string, string>> = {
+  backup: 'backUp',
+  hotBackup: 'backUp',
+  backupInterrupt: 'interruptBackup',
+  hotBackupInterrupt: 'interruptBackup',
+  forceStart: 'forceStart',
+  partialStart: 'partialStart',
+};
+
+for (const [call, work] of Object.entries(CALLS)) {
+  test(`${call} does its work and says so`, async () => {
+    for (const name of ['none', 'hazelcast'] as const) {
+      const { ask, done } = member(name, undefined);
+      const response = await ask(call);
+      assert.deepEqual([response.status, String(response.body)], [200, '{"status":"success"}']);
+      assert.deepEqual(done, [work]);
+      const isDeprecated = response.fields.has('deprecation');
+      assert.equal(isDeprecated, name === 'hazelcast' && call.startsWith('hot'));
+    }
+  });
+}
+
+const start = 'forceStart';
+const refused: readonly (readonly [GridError, none: number, hazelcast: number])[] = [
+  [new GridError('START_NOT_AWAITED', { start }), 409, 200],
+  [new GridError('START_NOT_ALLOWED', { start, policy: 'p' }), 409, 200],
+  [new GridError('START_FAILED', { start, reason: 'r' }), 503, 200],
+  [new GridError('BACKUP_NOT_UNDER_WAY', {}), 409, 200],
+  [new GridError('BACKUP_UNDER_WAY', {}), 409, 500],
+  [new GridError('BACKUP_NOWHERE', {}), 409, 500],
+  [new GridError('BACKUP_INTERRUPTED', {}), 409, 500],
+  [new GridError('BACKUP_FAILED', { reason: 'r' }), 503, 500],
+];
+
+for (const [refusal, ...statuses] of refused) {
+  test(`${refusal.code} is told with its reason, and audited`, async () => {
+    for (const [index, name] of (['none', 'hazelcast'] as const).entries()) {
+      const { ask, audited } = member(name, refusal);
+      const response = await ask('backup');
+      const told = JSON.stringify({ status: 'fail', message: refusal.message });
+      assert.deepEqual([response.status, String(response.body)], [statuses[index], told]);
+      assert.equal(audited.at(-1)?.status, statuses[index]);
+    }
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * A start on damaged data that waits until somebody says how it goes on: empty, or with what can be
+ * read. Until then nothing on the disk is changed.
+ */
+import type { Clock } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import { type ForcedStart, startEmpty, startPartial } from './forced-start.ts';
+import type { Finding } from './salvage.ts';
+import type { Storage } from './storage.ts';
+
+export type Start = 'forceStart' | 'partialStart';
+
+export interface AwaitedStartOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly partitionCount: number;
+  /** A cluster-data-recovery-policy. */
+  readonly policy: string;
+  /** The starts that it allows. */
+  readonly allowed: readonly Start[];
+  /** Told of what could not be read. */
+  onFinding(finding: Finding): void;
+  /** Told once the files are in order. */
+  onForced(start: Start, forced: ForcedStart): void;
+}
+
+interface Asked {
+  readonly start: Start;
+  readonly resolve: () => void;
+  readonly reject: (error: GridError) => void;
+}
+
+export class AwaitedStart {
+  readonly #options: AwaitedStartOptions;
+  /** Set while nobody has said anything. */
+  #decide: ((asked: Asked) => void) | undefined;
+  /** What is being done. */
+  #asked: Asked | undefined;
+
+  constructor(options: AwaitedStartOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once the data can be opened again. */
+  async wait(because: Error): Promise<void> {
+    this.end(because);
+    for (;;) {
+      const asked = await new Promise<Asked>((resolve) => {
+        this.#decide = resolve;
+      });
+      this.#asked = asked;
+      try {
+        this.#options.onForced(asked.start, await this.#force(asked.start));
+        return;
+      } catch (error) {
+        this.end(error as Error);
+      }
+    }
+  }
+
+  /**
+   * Resolves once the member serves. Rejects with GridError START_NOT_AWAITED, START_NOT_ALLOWED, or
+   * START_FAILED: then another start can be asked for.
+   */
+  async ask(start: Start): Promise<void> {
+    const { policy, allowed } = this.#options;
+    const decide = this.#decide;
+    if (decide === undefined) throw new GridError('START_NOT_AWAITED', { start });
+    if (!allowed.includes(start)) throw new GridError('START_NOT_ALLOWED', { start, policy });
+    this.#decide = undefined;
+    await new Promise<void>((resolve, reject) => decide({ start, resolve, reject }));
+  }
+
+  /** What was asked for has come to its end: the member serves, or not. */
+  end(failure?: Error): void {
+    const asked = this.#asked;
+    this.#asked = undefined;
+    if (asked === undefined) return;
+    if (failure === undefined) return asked.resolve();
+    const values = { start: asked.start, reason: failure.message };
+    asked.reject(new GridError('START_FAILED', values, { cause: failure }));
+  }
+
+  async #force(start: Start): Promise<ForcedStart> {
+    const { storage, clock, partitionCount, onFinding } = this.#options;
+    const work = start === 'forceStart' ? startEmpty : startPartial;
+    return await work({
+      ...{ storage, partitionCount, onFinding },
+      now: () => clock.now(),
+      breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
+    });
+  }
+}

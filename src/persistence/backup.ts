@@ -1,0 +1,215 @@
+/**
+ * Copies what is stored at one moment into another directory while the member serves. The moment is a
+ * place in the log: the manifest's snapshot, and the log up to just there, are that state, whatever is
+ * written meanwhile. Segments of the log are only ever added to, so they are copied after the moment;
+ * whoever gives the cut keeps them from being removed or rewritten until the backup has ended.
+ *
+ * Every record's checksum is looked at on the way, so that no damage is carried over unseen; then each
+ * file is synced, read back and compared. The checked file `backup` lists all files with their CRC-32
+ * and comes last: a directory without it is no backup. With it, it is a data directory of its own.
+ *
+ * Steps are short, with the event loop's turns between them.
+ */
+import { crc32 } from 'node:zlib';
+import type { Clock } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import { writeCheckedFile } from './checked-file.ts';
+import { DamagedData } from './damage.ts';
+import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
+import { MEMBER, type MemberRecord } from './member-file.ts';
+import { checkRecord, SEAL, sequenceAt, typeAt } from './record-codec.ts';
+import { HEADER_BYTES, LOG, type SegmentId, SNAPSHOT, segmentName } from './segment.ts';
+import { type ReadSegment, SegmentReader } from './segment-reader.ts';
+import type { Storage } from './storage.ts';
+import type { LogPlace } from './write-ahead-log.ts';
+
+export const BACKUP = 'backup';
+
+/** The time of one step, in ms. */
+const STEP_MS = 0.25;
+const RECORDS_PER_LOOK = 64;
+const PIECE_BYTES = 262_144;
+
+/** What is stored at one moment. */
+export interface Cut {
+  readonly manifest: Manifest;
+  readonly member: MemberRecord;
+  /** Where the log ended. */
+  readonly end: LogPlace;
+  /** Milliseconds since 1970. */
+  readonly wallMs: number;
+}
+
+/** The content of the file `backup`. */
+export interface BackupList {
+  /** When that was the state, in ISO 8601. */
+  readonly of: string;
+  readonly files: readonly BackedUpFile[];
+}
+
+export interface BackedUpFile {
+  readonly name: string;
+  readonly bytes: number;
+  readonly crc32: number;
+}
+
+export class Backup {
+  readonly #source: Storage;
+  readonly #target: Storage;
+  readonly #cut: Cut;
+  readonly #clock: Clock;
+  readonly #reader: SegmentReader;
+  readonly #piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  readonly #files: BackedUpFile[] = [];
+  #isInterrupted = false;
+
+  /** The target is empty. */
+  constructor(source: Storage, target: Storage, cut: Cut, clock: Clock) {
+    this.#source = source;
+    this.#target = target;
+    this.#cut = cut;
+    this.#clock = clock;
+    this.#reader = new SegmentReader(source);
+  }
+
+  /**
+   * Resolves once the target is whole and durable. Rejects with DamagedData, with GridError
+   * BACKUP_INTERRUPTED, or with the system's error.
+   */
+  async write(): Promise<BackupList> {
+    const { manifest, member, end, wallMs } = this.#cut;
+    await this.#copySnapshot();
+    await this.#copyLog();
+    await writeCheckedFile(this.#target, MEMBER, member);
+    const { partitionCount, firstSegment, snapshot } = manifest;
+    const kept = { partitionCount, firstSegment, synced: end };
+    await writeManifest(this.#target, snapshot === undefined ? kept : { ...kept, snapshot });
+    for (const name of [MEMBER, MANIFEST]) this.#files.push(await this.#sum(name));
+    await this.#verify();
+    const list = { of: new Date(wallMs).toISOString(), files: this.#files };
+    await writeCheckedFile(this.#target, BACKUP, list);
+    return list;
+  }
+
+  /** Write ends at its next step. */
+  interrupt(): void {
+    this.#isInterrupted = true;
+  }
+
+  async #copySnapshot(): Promise<void> {
+    const { snapshot } = this.#cut.manifest;
+    if (snapshot === undefined) return;
+    const { number, parts } = snapshot;
+    for (let part = 0; part < parts; part++) {
+      const id = { kind: SNAPSHOT, number, part } as const;
+      await this.#copy(id, undefined, part + 1 < parts ? { ...id, part: part + 1 } : undefined);
+    }
+  }
+
+  async #copyLog(): Promise<void> {
+    const { manifest, end } = this.#cut;
+    for (let number = manifest.firstSegment; ; ) {
+      const id = { kind: LOG, number, part: 0 } as const;
+      const isLast = number === end.segment;
+      const next = await this.#copy(id, isLast ? end.offset : undefined, undefined);
+      if (isLast) return;
+      number = next;
+    }
+  }
+
+  /** Copies the segment up to its SEAL, or to `end`; returns what its SEAL names. */
+  async #copy(
+    id: SegmentId,
+    end: number | undefined,
+    ahead: SegmentId | undefined,
+  ): Promise<number> {
+    this.#check();
+    const segment = await this.#reader.read(id, ahead);
+    if (segment.fault !== undefined) throw this.#damage(id, 0, segment.fault);
+    const at = await this.#endOfRecords(segment, end);
+    const length = end ?? at + checkRecord(segment.page, at, segment.length, segment.seed);
+    await this.#write(segmentName(id), segment.page.bytes, length);
+    return end === undefined ? sequenceAt(segment.page, at) : 0;
+  }
+
+  /** The offset of the SEAL, or `end`, which must be one between records. */
+  async #endOfRecords(segment: ReadSegment, end: number | undefined): Promise<number> {
+    const { page, length, seed, id } = segment;
+    let at = HEADER_BYTES;
+    let stepEndMs = this.#clock.now() + STEP_MS;
+    for (let count = 1; at !== end; count++) {
+      const taken = checkRecord(page, at, end ?? length, seed);
+      if (taken === 0) throw this.#damage(id, at);
+      if (end === undefined && typeAt(page, at) === SEAL) break;
+      at += taken;
+      if (count % RECORDS_PER_LOOK !== 0 || this.#clock.now() < stepEndMs) continue;
+      await this.#breathe();
+      stepEndMs = this.#clock.now() + STEP_MS;
+    }
+    return at;
+  }
+
+  async #write(name: string, bytes: Buffer, length: number): Promise<void> {
+    const file = await this.#target.create(name);
+    let sum = 0;
+    try {
+      for (let at = 0; at < length; at += PIECE_BYTES) {
+        this.#check();
+        const end = Math.min(at + PIECE_BYTES, length);
+        sum = crc32(bytes.subarray(at, end), sum);
+        await file.write(bytes, at, end, at);
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    this.#files.push({ name, bytes: length, crc32: sum });
+  }
+
+  async #verify(): Promise<void> {
+    for (const { name, bytes, crc32: wanted } of this.#files) {
+      const found = await this.#sum(name);
+      if (found.bytes === bytes && found.crc32 === wanted) continue;
+      throw new DamagedData(this.#target, name, 0, 'is not as it was written');
+    }
+  }
+
+  async #sum(name: string): Promise<BackedUpFile> {
+    return await sumFile(this.#target, name, this.#piece, () => this.#check());
+  }
+
+  #check(): void {
+    if (this.#isInterrupted) throw new GridError('BACKUP_INTERRUPTED', {});
+  }
+
+  async #breathe(): Promise<void> {
+    await new Promise<void>((resolve) => this.#clock.endOfTurn(resolve));
+    this.#check();
+  }
+
+  #damage(id: SegmentId, at: number, what = 'is damaged'): DamagedData {
+    return new DamagedData(this.#source, segmentName(id), at, what);
+  }
+}
+
+/** Reads the file into the piece, again and again; calls `onPiece` before each time. */
+export async function sumFile(
+  storage: Storage,
+  name: string,
+  piece: Buffer,
+  onPiece: () => void = () => {},
+): Promise<BackedUpFile> {
+  const file = await storage.open(name);
+  let [bytes, sum] = [0, 0];
+  try {
+    for (let count = piece.length; count === piece.length; ) {
+      onPiece();
+      count = await file.read(piece, bytes);
+      sum = crc32(piece.subarray(0, count), sum);
+      bytes += count;
+    }
+  } finally {
+    await file.close();
+  }
+  return { name, bytes, crc32: sum };
+}

@@ -1,0 +1,79 @@
+/** The backups of a member: one at a time, each of which can be interrupted. */
+import type { Clock } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import { Backup } from './backup.ts';
+import { BackupDirectory } from './backup-directory.ts';
+import type { Persistence } from './persistence.ts';
+
+export interface BackupReport {
+  readonly directory: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export class Backups {
+  readonly #persistence: Persistence;
+  /** Where they go; undefined for nowhere. */
+  readonly #directory: string | undefined;
+  readonly #clock: Clock;
+  #running: Promise<BackupReport> | undefined;
+  #backup: Backup | undefined;
+  #isInterrupted = false;
+
+  constructor(persistence: Persistence, directory: string | undefined, clock: Clock) {
+    this.#persistence = persistence;
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  /** Resolves once there is one. Rejects with GridError BACKUP_*; then there is nothing of it. */
+  async start(): Promise<BackupReport> {
+    if (this.#directory === undefined) throw new GridError('BACKUP_NOWHERE', {});
+    if (this.#running !== undefined) throw new GridError('BACKUP_UNDER_WAY', {});
+    this.#isInterrupted = false;
+    this.#running = this.#run(this.#directory);
+    try {
+      return await this.#running;
+    } catch (error) {
+      if (error instanceof GridError && error.code.startsWith('BACKUP_')) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new GridError('BACKUP_FAILED', { reason }, { cause: error });
+    } finally {
+      this.#running = undefined;
+    }
+  }
+
+  /** Resolves when nothing is left of the one under way. Rejects with GridError BACKUP_NOT_UNDER_WAY. */
+  async interrupt(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) throw new GridError('BACKUP_NOT_UNDER_WAY', {});
+    this.#isInterrupted = true;
+    this.#backup?.interrupt();
+    await running.catch(() => {});
+  }
+
+  async #run(parent: string): Promise<BackupReport> {
+    const directory = await BackupDirectory.begin(parent);
+    try {
+      const { files } = await this.#write(directory);
+      const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+      return { directory: await directory.keep(), files: files.length, bytes };
+    } catch (error) {
+      await directory.discard();
+      throw error;
+    }
+  }
+
+  async #write({ storage }: BackupDirectory) {
+    const cut = await this.#persistence.hold();
+    try {
+      const backup = new Backup(this.#persistence.storage, storage, cut, this.#clock);
+      this.#backup = backup;
+      if (this.#isInterrupted) backup.interrupt();
+      return await backup.write();
+    } finally {
+      this.#backup = undefined;
+      this.#persistence.release();
+    }
+  }
+}

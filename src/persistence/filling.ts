@@ -1,0 +1,56 @@
+/**
+ * Fills an empty directory with data from elsewhere, so that nobody takes a half of it for the whole:
+ * a file `restoring` lies in it until all is there and durable. Where that has not ended, it can be
+ * done again; a member does not start.
+ */
+import { GridError } from '../base/errors.ts';
+import { writeCheckedFile } from './checked-file.ts';
+import { MANIFEST } from './manifest.ts';
+import { MEMBER } from './member-file.ts';
+import { parseSegmentName } from './segment.ts';
+import type { Storage } from './storage.ts';
+
+const MARKER = 'restoring';
+
+/** Rejects with GridError DATA_NOT_WHOLE where the directory is not filled. */
+export async function checkFilled(storage: Storage): Promise<void> {
+  if (!(await storage.list()).includes(MARKER)) return;
+  throw new GridError('DATA_NOT_WHOLE', { directory: storage.place });
+}
+
+/**
+ * `work` writes files, each durable when it ends. Rejects with GridError DATA_DIRECTORY_NOT_EMPTY, or
+ * as the work does; then nothing is left of it.
+ */
+export async function fill<Result>(storage: Storage, work: () => Promise<Result>): Promise<Result> {
+  const names = await storage.list();
+  const file = names.find((name) => !isOfLock(name));
+  if (names.includes(MARKER)) await empty(storage);
+  else if (file !== undefined) {
+    throw new GridError('DATA_DIRECTORY_NOT_EMPTY', { directory: storage.place, file });
+  }
+  await writeCheckedFile(storage, MARKER, {});
+  try {
+    const result = await work();
+    await storage.syncDirectory();
+    await storage.remove(MARKER);
+    await storage.syncDirectory();
+    return result;
+  } catch (error) {
+    await empty(storage);
+    await storage.remove(MARKER);
+    throw error;
+  }
+}
+
+/** Removes what an earlier attempt has written. */
+async function empty(storage: Storage): Promise<void> {
+  for (const name of await storage.list()) {
+    const isOurs = [MANIFEST, MEMBER].includes(name) || name.endsWith('.tmp');
+    if (isOurs || parseSegmentName(name) !== undefined) await storage.remove(name);
+  }
+}
+
+function isOfLock(name: string): boolean {
+  return name === 'lock' || name.startsWith('lock.');
+}

@@ -1,0 +1,143 @@
+/**
+ * Starts on a data directory that is damaged, because somebody said so: empty, or with what can be
+ * read. What was there is moved aside into a directory `damaged-<n>` within it, and stays as it is.
+ *
+ *     copies of manifest and member aside → new segments, with higher numbers than all there are, as
+ *     `.new` → the manifest names those, and where the others go → the others move, `.new` goes
+ *
+ * The manifest is replaced in one step: before it the old files are whole, after it the new ones, and
+ * what has not moved by then does at the next start.
+ */
+import { RESERVE } from './compaction.ts';
+import { type Aside, MANIFEST, type Manifest, readManifest, writeManifest } from './manifest.ts';
+import { MEMBER, readMember } from './member-file.ts';
+import type { Pace } from './record-scan.ts';
+import { type Finding, Salvage } from './salvage.ts';
+import { SalvagedLog, type SalvageTarget } from './salvaged-segments.ts';
+import { parseSegmentName, type SegmentId } from './segment.ts';
+import { makeNumberedDirectory } from './stale-data.ts';
+import type { Storage } from './storage.ts';
+
+/** Of segments that do not count yet. */
+export const NEW_SUFFIX = '.new';
+const PIECE_BYTES = 1_048_576;
+
+export interface ForcedStartOptions extends Pace {
+  readonly storage: Storage;
+  readonly partitionCount: number;
+  /** Told of what could not be read. */
+  onFinding(finding: Finding): void;
+}
+
+export interface ForcedStart {
+  /** Where the old files are, in the data directory. */
+  readonly aside: string;
+  /** What was taken over. */
+  readonly records: number;
+  readonly bytes: number;
+}
+
+type NewData = Pick<ForcedStart, 'records' | 'bytes'> & { readonly manifest: Manifest };
+type Maker = (target: SalvageTarget, firstNumber: number) => Promise<NewData>;
+
+/** The data begins anew. Rejects with the system's error; then the old files count. */
+export async function startEmpty(options: ForcedStartOptions): Promise<ForcedStart> {
+  return await start(options.storage, async (target, firstNumber) => {
+    const log = await new SalvagedLog(target, firstNumber).end();
+    const manifest = { partitionCount: options.partitionCount, ...log };
+    return { manifest, records: 0, bytes: 0 };
+  });
+}
+
+/**
+ * The data is what can be read. Rejects with GridError DATA_FORMAT_NEWER or PARTITION_COUNT_CHANGED,
+ * or with the system's error; then the old files count.
+ */
+export async function startPartial(options: ForcedStartOptions): Promise<ForcedStart> {
+  return await start(options.storage, async (target, firstNumber) => {
+    const salvage = new Salvage({ ...options, source: options.storage });
+    return await salvage.run(target, firstNumber);
+  });
+}
+
+/** Puts in its place what an earlier forced start has not. */
+export async function finishForcedStart(storage: Storage): Promise<void> {
+  if (!(await storage.list()).includes(MANIFEST)) return;
+  const { aside } = (await readManifest(storage).catch(() => undefined)) ?? {};
+  if (aside !== undefined) await putInPlace(storage, aside);
+}
+
+async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
+  await finishForcedStart(storage);
+  // It holds nothing, and makes room where the disk is full.
+  await storage.remove(RESERVE);
+  await removeNew(storage);
+  const names = await storage.list();
+  const numbers = names.map((name) => parseSegmentName(name)?.number ?? 0);
+  const before = Math.max(0, ...numbers) + 1;
+  const directory = await makeNumberedDirectory(storage, 'damaged');
+  const small = [MANIFEST, MEMBER].filter((name) => names.includes(name));
+  try {
+    for (const name of small) await copy(storage, name, `${directory}/${name}`);
+    await storage.syncDirectory(directory);
+    await storage.syncDirectory();
+    const { manifest, records, bytes } = await make({ storage, suffix: NEW_SUFFIX }, before);
+    const aside = { directory, before, last: manifest.synced.segment };
+    await writeManifest(storage, { ...manifest, aside });
+    await putInPlace(storage, aside);
+    if ((await readMember(storage)) === undefined) await storage.remove(MEMBER);
+    return { aside: directory, records, bytes };
+  } catch (error) {
+    const { aside } = (await readManifest(storage).catch(() => undefined)) ?? {};
+    if (aside?.before !== before) {
+      await removeNew(storage);
+      for (const name of small) await storage.remove(`${directory}/${name}`);
+    }
+    throw error;
+  }
+}
+
+async function putInPlace(storage: Storage, aside: Aside): Promise<void> {
+  const { directory, before, last } = aside;
+  const names = await storage.list();
+  const old = names.filter((name) => isWithin(parseSegmentName(name), 0, before - 1));
+  if (old.length > 0) await storage.makeDirectory(directory);
+  for (const name of old) await storage.rename(name, `${directory}/${name}`);
+  for (const name of names.filter(isNew)) {
+    const proper = name.slice(0, -NEW_SUFFIX.length);
+    if (isWithin(parseSegmentName(proper), before, last)) await storage.rename(name, proper);
+  }
+  if (old.length > 0) await storage.syncDirectory(directory);
+  await storage.syncDirectory();
+}
+
+/** What came to nothing. */
+async function removeNew(storage: Storage): Promise<void> {
+  for (const name of await storage.list()) if (isNew(name)) await storage.remove(name);
+}
+
+async function copy(storage: Storage, from: string, to: string): Promise<void> {
+  const source = await storage.open(from);
+  const target = await storage.create(to).catch(async (error: unknown) => {
+    await source.close();
+    throw error;
+  });
+  const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, source.length));
+  try {
+    for (let at = 0; at < source.length; at += piece.length) {
+      await target.write(piece, 0, await source.read(piece, at), at);
+    }
+    await target.sync();
+  } finally {
+    await source.close();
+    await target.close();
+  }
+}
+
+function isNew(name: string): boolean {
+  return name.endsWith(NEW_SUFFIX);
+}
+
+function isWithin(id: SegmentId | undefined, first: number, last: number): boolean {
+  return id !== undefined && id.number >= first && id.number <= last;
+}

@@ -1,0 +1,20 @@
+/** Saves what is whole in a damaged data directory into another one, which a member starts on. */
+
+import { writeCheckedFile } from './checked-file.ts';
+import { fill } from './filling.ts';
+import { writeManifest } from './manifest.ts';
+import { MEMBER } from './member-file.ts';
+import { Salvage, type Salvaged, type SalvageOptions } from './salvage.ts';
+import type { Storage } from './storage.ts';
+
+/** Without a target it only tells. Rejects as Salvage.run and fill do. */
+export async function repair(options: SalvageOptions, target?: Storage): Promise<Salvaged> {
+  const salvage = new Salvage(options);
+  if (target === undefined) return await salvage.run(undefined, 1);
+  return await fill(target, async () => {
+    const salvaged = await salvage.run({ storage: target, suffix: '' }, 1);
+    if (salvaged.member !== undefined) await writeCheckedFile(target, MEMBER, salvaged.member);
+    await writeManifest(target, salvaged.manifest);
+    return salvaged;
+  });
+}

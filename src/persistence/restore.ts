@@ -1,0 +1,77 @@
+/** Makes a data directory of a backup: looks at every file of it first, then copies and compares. */
+import { GridError } from '../base/errors.ts';
+import { BACKUP, type BackupList, sumFile } from './backup.ts';
+import { readCheckedFile } from './checked-file.ts';
+import { DamagedData } from './damage.ts';
+import { fill } from './filling.ts';
+import { MANIFEST } from './manifest.ts';
+import { MEMBER } from './member-file.ts';
+import { parseSegmentName } from './segment.ts';
+import type { Storage } from './storage.ts';
+
+const PIECE_BYTES = 1_048_576;
+
+/**
+ * Rejects with GridError BACKUP_NOT_WHOLE or DATA_DIRECTORY_NOT_EMPTY, or with the system's error;
+ * then the target is as it was.
+ */
+export async function restore(source: Storage, target: Storage): Promise<BackupList> {
+  const list = await readList(source);
+  const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  await verify(source, list, piece);
+  await fill(target, async () => {
+    // The manifest last: what it names is there then.
+    const files = [...list.files].sort(
+      (a, b) => Number(a.name === MANIFEST) - Number(b.name === MANIFEST),
+    );
+    for (const { name } of files) await copy(source, target, name, piece);
+    await verify(target, list, piece);
+  });
+  return list;
+}
+
+async function readList(source: Storage): Promise<BackupList> {
+  const isThere = (await source.list()).includes(BACKUP);
+  if (!isThere) throw notWhole(source, BACKUP, 'is missing: that is no backup, or not a whole one');
+  const list = await readCheckedFile(source, BACKUP).catch((error: unknown) => {
+    if (error instanceof DamagedData) throw notWhole(source, BACKUP, 'is damaged');
+    throw error;
+  });
+  return list as BackupList;
+}
+
+async function verify(storage: Storage, list: BackupList, piece: Buffer): Promise<void> {
+  const names = await storage.list();
+  for (const { name, bytes, crc32 } of list.files) {
+    if (!isOurs(name)) throw notWhole(storage, name, 'is no file of a data directory');
+    if (!names.includes(name)) throw notWhole(storage, name, 'is missing');
+    const found = await sumFile(storage, name, piece);
+    if (found.bytes === bytes && found.crc32 === crc32) continue;
+    throw notWhole(storage, name, 'is damaged');
+  }
+}
+
+async function copy(source: Storage, target: Storage, name: string, piece: Buffer): Promise<void> {
+  const from = await source.open(name);
+  try {
+    const to = await target.create(name);
+    try {
+      for (let at = 0; at < from.length; at += piece.length) {
+        await to.write(piece, 0, await from.read(piece, at), at);
+      }
+      await to.sync();
+    } finally {
+      await to.close();
+    }
+  } finally {
+    await from.close();
+  }
+}
+
+function isOurs(name: string): boolean {
+  return name === MANIFEST || name === MEMBER || parseSegmentName(name) !== undefined;
+}
+
+function notWhole(storage: Storage, name: string, reason: string): GridError {
+  return new GridError('BACKUP_NOT_WHOLE', { file: `${storage.place}/${name}`, reason });
+}

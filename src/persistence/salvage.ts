@@ -1,0 +1,380 @@
+/**
+ * Reads a data directory that may be damaged in any way, tells what is wrong with it, and saves what
+ * is whole: every record whose checksum holds, in its order, in new segments without a gap. The source
+ * is only read. The caller writes the manifest, from which on what was saved counts.
+ *
+ * A file is known by its header, whatever its name, and by its name where the header is damaged. Where
+ * several are the same segment, each gives what the others lack. The manifest says which snapshot and
+ * which segments count; without it the snapshot that has most partitions, and every segment of the log:
+ * what a snapshot covers is known by its sequences. What has no room in the format is left out: marks
+ * of what was synced, and what was superseded.
+ */
+import { GridError } from '../base/errors.ts';
+import { EVERY_PARTITION } from '../engine/engine.ts';
+import { readCheckedFile } from './checked-file.ts';
+import { DamagedData } from './damage.ts';
+import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
+import { MEMBER, type MemberRecord } from './member-file.ts';
+import {
+  isMutation,
+  lengthAt,
+  MARK,
+  PARTITION,
+  Page,
+  partitionAt,
+  typeAt,
+} from './record-codec.ts';
+import { describeRecord, type Gap, type Pace, type Scanned, scanRecords } from './record-scan.ts';
+import { SalvagedLog, SalvagedSnapshot, type SalvageTarget } from './salvaged-segments.ts';
+import {
+  HEADER_BYTES,
+  LOG,
+  parseSegmentName,
+  type SegmentId,
+  SNAPSHOT,
+  segmentInHeader,
+  segmentName,
+} from './segment.ts';
+import { type ReadSegment, SegmentReader } from './segment-reader.ts';
+import type { Storage } from './storage.ts';
+import type { LogPlace } from './write-ahead-log.ts';
+
+/** Files that are no data, and not foreign. */
+const OTHERS = new Set([MANIFEST, MEMBER, 'backup', 'lock', 'reserve', 'restoring']);
+/** What was under way when its process ended. */
+const UNFINISHED = /\.(tmp|new)$/;
+
+export interface SalvageOptions extends Pace {
+  readonly source: Storage;
+  /** What the partition count is taken to be where no file tells. */
+  readonly partitionCount: number;
+  /** Told of each thing that is not as it should be. */
+  onFinding(finding: Finding): void;
+}
+
+export interface Finding {
+  readonly file: string;
+  /** Undefined where it is about the file as a whole. */
+  readonly offset?: number;
+  readonly what: string;
+  /** Whether something is lost, or may be; else it is only told. */
+  readonly isDamage: boolean;
+}
+
+export interface Salvaged {
+  /** Of what was saved; without a target it means nothing. */
+  readonly manifest: Manifest;
+  /** Undefined where it could not be read, or is not there. */
+  readonly member: MemberRecord | undefined;
+  readonly records: number;
+  readonly bytes: number;
+  readonly damages: number;
+}
+
+/** A segment, and the files that say they are it, one of that name first. */
+interface Candidate {
+  readonly id: SegmentId;
+  readonly names: string[];
+}
+
+interface WholeRecord {
+  readonly page: Page;
+  readonly at: number;
+  readonly end: number;
+}
+
+export class Salvage {
+  readonly #options: SalvageOptions;
+  readonly #source: Storage;
+  readonly #reader: SegmentReader;
+  /** What is saved of one segment. */
+  #page = new Page(HEADER_BYTES);
+  readonly #candidates = new Map<string, Candidate>();
+  #partitionCount: number;
+  #records = 0;
+  #bytes = 0;
+  #damages = 0;
+  /** What lies behind the last whole record of the log so far: damage only if another follows. */
+  #tail: { readonly segment: ReadSegment; readonly name: string; readonly gap: Gap }[] = [];
+
+  constructor(options: SalvageOptions) {
+    this.#options = options;
+    this.#source = options.source;
+    this.#reader = new SegmentReader(options.source);
+    this.#partitionCount = options.partitionCount;
+  }
+
+  /**
+   * Writes to the target, if there is one, segments with numbers from `firstNumber` on. Rejects with
+   * GridError DATA_FORMAT_NEWER, PARTITION_COUNT_CHANGED, or with the system's error.
+   */
+  async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
+    const names = [...(await this.#source.list())].sort();
+    const manifest = await this.#readSmall<Manifest>(MANIFEST, names);
+    const member = await this.#readSmall<MemberRecord>(MEMBER, names);
+    for (const name of names) await this.#identify(name);
+    if (manifest !== undefined) this.#partitionCount = manifest.partitionCount;
+    else if (this.#candidates.size > 0 && !names.includes(MANIFEST)) {
+      this.#tell({ file: MANIFEST, what: 'is missing', isDamage: true });
+    }
+    const snapshot = await this.#salvageSnapshot(manifest, target, firstNumber);
+    const log = await this.#salvageLog(manifest, target, firstNumber + 1);
+    const whole = { partitionCount: this.#partitionCount, ...log };
+    return {
+      manifest: snapshot === undefined ? whole : { ...whole, snapshot },
+      member,
+      records: this.#records,
+      bytes: this.#bytes,
+      damages: this.#damages,
+    };
+  }
+
+  async #readSmall<Content>(name: string, names: readonly string[]): Promise<Content | undefined> {
+    if (!names.includes(name)) return undefined;
+    try {
+      return (await readCheckedFile(this.#source, name)) as Content;
+    } catch (error) {
+      if (!(error instanceof DamagedData)) throw error;
+      this.#tell({ file: name, offset: error.offset, what: 'is damaged', isDamage: true });
+      return undefined;
+    }
+  }
+
+  /** Which segment the file is, if any. */
+  async #identify(name: string): Promise<void> {
+    if (OTHERS.has(name) || UNFINISHED.test(name)) return;
+    const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
+    if (id === undefined) {
+      return this.#tell({ file: name, what: 'is no file of a data directory', isDamage: false });
+    }
+    const proper = segmentName(id);
+    const candidate = this.#candidates.get(proper) ?? { id, names: [] };
+    this.#candidates.set(proper, candidate);
+    if (name === proper) candidate.names.unshift(name);
+    else candidate.names.push(name);
+    if (name === proper) return;
+    this.#tell({ file: name, what: `has the content of ${proper}`, isDamage: false });
+  }
+
+  async #readHeader(name: string): Promise<SegmentId | undefined> {
+    const file = await this.#source.open(name);
+    try {
+      const page = new Page(HEADER_BYTES);
+      page.bytes.fill(0);
+      await file.read(page.bytes, 0);
+      return segmentInHeader(page);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #salvageSnapshot(
+    manifest: Manifest | undefined,
+    target: SalvageTarget | undefined,
+    number: number,
+  ): Promise<SnapshotFiles | undefined> {
+    const counted = manifest === undefined ? await this.#bestSnapshot() : manifest.snapshot;
+    if (counted === undefined) return undefined;
+    const saved = new SalvagedSnapshot(target, number);
+    for (let part = 0; part < counted.parts; part++) {
+      const id = { kind: SNAPSHOT, number: counted.number, part } as const;
+      const candidate = this.#candidates.get(segmentName(id));
+      if (candidate === undefined) {
+        this.#tell({ file: segmentName(id), what: 'is missing', isDamage: true });
+        continue;
+      }
+      const scanned = await this.#salvageSegment(candidate, (page, end) => saved.add(page, end));
+      this.#flushTail();
+      const isSealed = scanned.some(({ next }) => next !== undefined);
+      if (!isSealed) this.#tell({ file: segmentName(id), what: 'has no end', isDamage: true });
+    }
+    return saved.files;
+  }
+
+  /** Of the snapshots that are there, the one with most partitions; of several the latest. */
+  async #bestSnapshot(): Promise<SnapshotFiles | undefined> {
+    let best: (SnapshotFiles & { readonly partitions: number }) | undefined;
+    const ids = [...this.#candidates.values()].map(({ id }) => id);
+    const snapshots = ids.filter(({ kind }) => kind === SNAPSHOT);
+    for (const number of [...new Set(snapshots.map((id) => id.number))].sort((a, b) => a - b)) {
+      const own = snapshots.filter((id) => id.number === number);
+      const parts = 1 + Math.max(...own.map(({ part }) => part));
+      const noted = new Set<number>();
+      let isSealed = false;
+      for (let part = 0; part < parts; part++) {
+        const candidate = this.#candidates.get(segmentName({ kind: SNAPSHOT, number, part }));
+        isSealed = false;
+        for (const { segment, scanned } of await this.#scanAll(candidate)) {
+          isSealed ||= scanned.next !== undefined;
+          for (const at of scanned.records) {
+            if (typeAt(segment.page, at) === PARTITION) noted.add(partitionAt(segment.page, at));
+          }
+        }
+      }
+      if (best !== undefined && noted.size < best.partitions) continue;
+      best = { number, parts, bytes: 0, partitions: noted.size };
+      const count = 1 + Math.max(...noted);
+      if (isSealed && noted.size === count) this.#partitionCount = count;
+    }
+    return best;
+  }
+
+  async #salvageLog(
+    manifest: Manifest | undefined,
+    target: SalvageTarget | undefined,
+    firstNumber: number,
+  ): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
+    const first = manifest?.firstSegment ?? 0;
+    const logs = [...this.#candidates.values()]
+      .filter(({ id }) => id.kind === LOG && id.number >= first)
+      .sort((a, b) => a.id.number - b.id.number);
+    const reached = new Set(manifest === undefined ? [] : [first]);
+    const saved = new SalvagedLog(target, firstNumber);
+    const broken: LogPlace[] = [];
+    let lastWithRecords = 0;
+    for (const candidate of logs) {
+      const { number } = candidate.id;
+      const before = this.#records;
+      const scanned = await this.#salvageSegment(candidate, (page, end) => saved.add(page, end));
+      if (this.#records > before) lastWithRecords = number;
+      const next = scanned.find((each) => each.next !== undefined)?.next;
+      if (next !== undefined && next !== 0) reached.add(next);
+      const isOfLog = reached.has(number) || this.#records > before;
+      const hasGapBehind = scanned.some(({ gaps, end }) =>
+        gaps.some(({ offset }) => offset >= end),
+      );
+      if (!isOfLog || next !== undefined || hasGapBehind) continue;
+      broken.push({ segment: number, offset: Math.max(...scanned.map(({ end }) => end)) });
+    }
+    for (const number of reached) {
+      if (this.#candidates.has(logName(number))) continue;
+      this.#tell({ file: logName(number), what: 'is missing', isDamage: true });
+    }
+    const synced = manifest?.synced ?? { segment: 0, offset: 0 };
+    for (const place of broken) {
+      if (place.segment >= lastWithRecords && !isBefore(place, synced)) continue;
+      const what = 'breaks off, although the log went on';
+      this.#tell({ file: logName(place.segment), offset: place.offset, what, isDamage: true });
+    }
+    this.#endTail(synced);
+    return await saved.end();
+  }
+
+  /** Gives what is whole in the candidate's files to `save`, and tells of the rest. */
+  async #salvageSegment(
+    candidate: Candidate,
+    save: (page: Page, end: number) => Promise<void>,
+  ): Promise<readonly Scanned[]> {
+    const { id, names } = candidate;
+    if (!names.includes(segmentName(id))) {
+      this.#tell({ file: segmentName(id), what: 'is missing', isDamage: true });
+    }
+    const all = await this.#scanAll(candidate);
+    const whole: WholeRecord[] = [];
+    for (const [index, { segment, scanned }] of all.entries()) {
+      const { page } = segment;
+      const name = names[index] ?? '';
+      const isBlank = scanned.records.length === 0 && scanned.gaps.length === 0;
+      if (segment.fault !== undefined && !isBlank) {
+        this.#tell({ file: name, offset: 0, what: segment.fault, isDamage: true });
+      }
+      if (scanned.records.length > 0) this.#flushTail();
+      for (const at of scanned.records) {
+        if (this.#isKept(segment, name, at)) {
+          whole.push({ page, at, end: at + ((lengthAt(page, at) + 7) & ~7) });
+        }
+      }
+      for (const gap of scanned.gaps) {
+        if (gap.offset >= scanned.end) this.#tail.push({ segment, name, gap });
+        else this.#tellGap(segment, name, gap);
+      }
+    }
+    whole.sort((a, b) => a.at - b.at);
+    const saved = this.#pageFor(Math.max(...all.map(({ segment }) => segment.length)));
+    let end = HEADER_BYTES;
+    let covered = 0;
+    for (const record of whole) {
+      if (record.at < covered) continue;
+      covered = record.end;
+      this.#records++;
+      const { page, at } = record;
+      this.#bytes += record.end - at;
+      page.bytes.copy(saved.bytes, end, at, record.end);
+      end += record.end - at;
+    }
+    if (end > HEADER_BYTES) await save(saved, end);
+    return all.map(({ scanned }) => scanned);
+  }
+
+  async #scanAll(candidate: Candidate | undefined) {
+    const all: { readonly segment: ReadSegment; readonly scanned: Scanned }[] = [];
+    for (const name of candidate?.names ?? []) {
+      // One more has its own reader, as the pages of all of them are needed at once.
+      const reader = all.length === 0 ? this.#reader : new SegmentReader(this.#source);
+      const segment = await reader.readFile(name, candidate?.id as SegmentId);
+      all.push({ segment, scanned: await scanRecords(segment, this.#options) });
+    }
+    return all;
+  }
+
+  #pageFor(bytes: number): Page {
+    if (this.#page.bytes.length < bytes) this.#page = new Page((bytes + 7) & ~7);
+    return this.#page;
+  }
+
+  /** Whether the record, whose checksum holds, is one to save. */
+  #isKept({ page, id }: ReadSegment, file: string, at: number): boolean {
+    const type = typeAt(page, at);
+    if (type === MARK) return false;
+    const isNote = type === PARTITION && id.kind === SNAPSHOT;
+    if (!isNote && !isMutation(page, at)) {
+      const what = 'holds a record of no known kind';
+      this.#tell({ file, offset: at, what, isDamage: true });
+      return false;
+    }
+    const partition = partitionAt(page, at);
+    if (partition === EVERY_PARTITION || partition < this.#partitionCount) return true;
+    throw new GridError('PARTITION_COUNT_CHANGED', {
+      configured: this.#partitionCount,
+      recorded: `${partition + 1} at least`,
+      directory: this.#source.place,
+    });
+  }
+
+  #tellGap(segment: ReadSegment, file: string, { offset, bytes }: Gap): void {
+    const held = describeRecord(segment, offset);
+    const seems = held === undefined ? '' : `; there seems to have been ${held}`;
+    this.#tell({ file, offset, what: `${bytes} bytes are damaged${seems}`, isDamage: true });
+  }
+
+  /** More of the log follows: what lies before is not its torn end. */
+  #flushTail(): void {
+    for (const { segment, name, gap } of this.#tail.splice(0)) this.#tellGap(segment, name, gap);
+  }
+
+  /** What is left behind the end of the log is its torn end, but for what had been synced. */
+  #endTail(synced: LogPlace): void {
+    for (const { segment, name, gap } of this.#tail.splice(0)) {
+      if (isBefore({ segment: segment.id.number, offset: gap.offset }, synced)) {
+        this.#tellGap(segment, name, gap);
+        continue;
+      }
+      const what = `${gap.bytes} bytes are the torn end of the log, which nobody was promised`;
+      this.#tell({ file: name, offset: gap.offset, what, isDamage: false });
+    }
+  }
+
+  #tell(finding: Finding): void {
+    if (finding.isDamage) this.#damages++;
+    this.#options.onFinding(finding);
+  }
+}
+
+function isBefore(place: LogPlace, other: LogPlace): boolean {
+  if (place.segment !== other.segment) return place.segment < other.segment;
+  return place.offset < other.offset;
+}
+
+function logName(number: number): string {
+  return segmentName({ kind: LOG, number, part: 0 });
+}

@@ -1,0 +1,38 @@
+/** Segments that count for nothing any more, for whom they are not to be removed. */
+import { checkRecord } from './record-codec.ts';
+import { HEADER_BYTES, parseSegmentName, type SegmentId } from './segment.ts';
+import { SegmentReader } from './segment-reader.ts';
+import type { Storage } from './storage.ts';
+
+/** Moves those with a record into a directory `stale-<n>`; returns the others. */
+export async function setStaleAside(
+  storage: Storage,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const reader = new SegmentReader(storage);
+  const blank: string[] = [];
+  let directory: string | undefined;
+  for (const name of names) {
+    const id = parseSegmentName(name);
+    if (id === undefined || !(await hasRecord(reader, name, id))) {
+      blank.push(name);
+      continue;
+    }
+    directory ??= await makeNumberedDirectory(storage, 'stale');
+    await storage.rename(name, `${directory}/${name}`);
+  }
+  if (directory !== undefined) await storage.syncDirectory(directory);
+  return blank;
+}
+
+async function hasRecord(reader: SegmentReader, name: string, id: SegmentId): Promise<boolean> {
+  const { page, length, seed } = await reader.readFile(name, id);
+  return checkRecord(page, HEADER_BYTES, length, seed) !== 0;
+}
+
+/** Makes an empty directory `<name>-<n>`, and returns its name. */
+export async function makeNumberedDirectory(storage: Storage, name: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    if (await storage.makeDirectory(`${name}-${number}`)) return `${name}-${number}`;
+  }
+}

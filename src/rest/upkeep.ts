@@ -1,0 +1,37 @@
+/**
+ * Stored data as a whole (group PERSISTENCE): backups, and starts that wait for somebody to say how.
+ * Each is answered when it is done.
+ */
+import { GridError } from '../base/errors.ts';
+import type { Upkeep } from '../persistence/upkeep.ts';
+import type { AdministrativeCall } from './administrative-call.ts';
+
+export const backUp = upkeepWork((upkeep) => upkeep.backUp());
+export const interruptBackup = upkeepWork((upkeep) => upkeep.interruptBackup());
+export const forceStart = upkeepWork((upkeep) => upkeep.forceStart());
+export const partialStart = upkeepWork((upkeep) => upkeep.partialStart());
+
+/** `fieldLines`: header fields of a success. */
+function upkeepWork(run: (upkeep: Upkeep) => Promise<void>) {
+  return (call: AdministrativeCall, fieldLines = ''): void => {
+    const { upkeep, dialect } = call.handler.services;
+    if (upkeep === undefined) return needsPersistence(call);
+    call.await(
+      run(upkeep).then(() => undefined, refusalOf),
+      (refusal) => {
+        if (refusal === undefined) call.succeed({}, fieldLines);
+        else call.fail(dialect.statusOf(refusal), refusal.message);
+      },
+    );
+  };
+}
+
+function needsPersistence(call: AdministrativeCall): void {
+  const missing = 'there is no persistence; persistence.enabled or --data-dir has it';
+  call.fail(409, `Cannot ${call.action}: ${missing}`);
+}
+
+function refusalOf(error: unknown): GridError {
+  if (error instanceof GridError) return error;
+  throw error;
+}
