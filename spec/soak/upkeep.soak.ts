@@ -1,0 +1,301 @@
+/**
+ * SOAK_SIZE / 5 rounds of kill -9 at a random moment of a backup, a restore, a repair, and a forced
+ * start of each kind, in turn, over ENTRIES entries on a real disk. After each: what is called whole is
+ * whole, what is not is refused and can be done again, and no byte of the old files is gone.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { programWords } from '../../bench/load/program.ts';
+import { FileStorage } from '../../src/persistence/file-storage.ts';
+import { repair } from '../../src/persistence/repair.ts';
+import { restore } from '../../src/persistence/restore.ts';
+import { RawClient } from '../integration/client.ts';
+import { contentOf } from '../persistence/stored-model.ts';
+import { openPersistent, PARTITION_COUNT, until } from '../persistence/subject.ts';
+
+const KINDS = ['backup', 'restore', 'repair', 'forceStart', 'partialStart'] as const;
+const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 100) / KINDS.length);
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const ENTRIES = 6000;
+const ITEMS = 1000;
+const VALUE_BYTES = 2000;
+const SEGMENT_BYTES = 1_048_576;
+
+type Kind = (typeof KINDS)[number];
+
+const random = new Random(SEED);
+const root = mkdtempSync(join(tmpdir(), 'gridnode-upkeep-'));
+const data = join(root, 'data');
+const damaged = join(root, 'damaged');
+const backup = join(root, 'backups', 'backup-1');
+const target = join(root, 'target');
+/** Digests of what is stored. */
+let whole = '';
+let readable = '';
+
+before(async () => {
+  const subject = await openPersistent(new FileStorage(data), { segmentBytes: SEGMENT_BYTES });
+  for (let key = 0; key < ENTRIES; key++) {
+    subject.ask.set('m', `key ${key}`, random.bytes(VALUE_BYTES));
+    if (key % 100 === 0) await subject.quiet();
+  }
+  for (let item = 0; item < ITEMS; item++) subject.ask.offer('q', random.bytes(100));
+  whole = digestOf(contentOf(subject.engine));
+  await until(subject.persistence.close(), subject.quiet);
+  cpSync(data, damaged, { recursive: true, filter: (path) => !path.endsWith('lock') });
+  const [name = ''] = readdirSync(damaged)
+    .filter((each) => each.startsWith('log-'))
+    .sort();
+  const bytes = readFileSync(join(damaged, name));
+  bytes.writeUInt8(bytes.readUInt8(5000) ^ 1, 5000);
+  writeFileSync(join(damaged, name), bytes);
+  const saved = join(root, 'saved');
+  await salvage(damaged, saved);
+  readable = digestOf(await contentIn(saved));
+  const [child, port] = await serve(data, 'listening');
+  assert.equal(await manage(port, 'backup'), 200);
+  await kill(child);
+});
+
+after(() => rmSync(root, { recursive: true, force: true }));
+
+for (const kind of KINDS) {
+  test(`${kind}, killed ${ROUNDS} times (seed ${SEED})`, async () => {
+    const seen = { before: 0, under_way: 0, done: 0 };
+    const longestMs = await timed(kind);
+    for (let round = 0; round < ROUNDS; round++) {
+      const state = await ROUND[kind](random.below(Math.ceil(longestMs * 1.1)));
+      seen[state]++;
+    }
+    console.log(`${kind} of ${Math.round(longestMs)} ms: ${JSON.stringify(seen)}`);
+  });
+}
+
+type State = 'before' | 'under_way' | 'done';
+
+const ROUND: Readonly<Record<Kind, (killAfterMs: number) => Promise<State>>> = {
+  async backup(killAfterMs) {
+    const backups = join(root, 'backups');
+    const others = readdirSync(backups).filter(
+      (name) => name !== 'backup-1' && !name.endsWith('.tmp'),
+    );
+    for (const name of others) rmSync(join(backups, name), { recursive: true });
+    const [child, port] = await serve(data, 'listening');
+    assert.ok(!existsSync(join(backups, 'backup-2')));
+    const asked = manage(port, 'backup').catch(() => 0);
+    await sleep(killAfterMs);
+    await kill(child);
+    const status = await asked;
+    const made = readdirSync(backups).filter(
+      (name) => name !== 'backup-1' && !name.endsWith('.tmp'),
+    );
+    assert.ok(status !== 200 || made.length === 1);
+    for (const name of made) assert.equal(digestOf(await restored(join(backups, name))), whole);
+    for (const name of readdirSync(backups).filter((each) => each.endsWith('.tmp'))) {
+      await assert.rejects(restored(join(backups, name)), { code: 'BACKUP_NOT_WHOLE' });
+    }
+    const hasRest = readdirSync(backups).some((name) => name.endsWith('.tmp'));
+    return made.length > 0 ? 'done' : hasRest ? 'under_way' : 'before';
+  },
+  restore: (killAfterMs) =>
+    filled(['restore', '--from', backup, '--data-dir', target], killAfterMs, whole, async () => {
+      await restore(new FileStorage(backup, true), new FileStorage(target));
+    }),
+  async repair(killAfterMs) {
+    const old = filesIn(damaged);
+    const state = await filled(
+      ['repair', '--data-dir', damaged, '--to', target],
+      killAfterMs,
+      readable,
+      () => salvage(damaged, target),
+    );
+    assert.deepEqual(filesIn(damaged), old);
+    return state;
+  },
+  forceStart: (killAfterMs) => forced('forceStart', killAfterMs, digestOf([])),
+  partialStart: (killAfterMs) => forced('partialStart', killAfterMs, readable),
+};
+
+/** Kills a command that fills the target. */
+async function filled(
+  words: readonly string[],
+  killAfterMs: number,
+  wanted: string,
+  again: () => Promise<void>,
+): Promise<State> {
+  rmSync(target, { recursive: true, force: true });
+  const child = run(words);
+  const exited = once(child, 'exit');
+  while (!existsSync(target) && child.exitCode === null) await sleep(1);
+  await sleep(killAfterMs);
+  child.kill('SIGKILL');
+  await exited;
+  const content = await contentIn(target).catch((error: { readonly code: string }) => error.code);
+  if (content === 'DATA_NOT_WHOLE') {
+    await again();
+    assert.equal(digestOf(await contentIn(target)), wanted);
+    return 'under_way';
+  }
+  assert.ok(typeof content !== 'string', `refused with ${content}`);
+  if (content.length === 0) return 'before';
+  assert.equal(digestOf(content), wanted);
+  return 'done';
+}
+
+async function forced(start: string, killAfterMs: number, wanted: string): Promise<State> {
+  rmSync(target, { recursive: true, force: true });
+  cpSync(damaged, target, { recursive: true, filter: (path) => !path.endsWith('lock') });
+  const old = filesIn(target);
+  const [child, port] = await serve(target, 'DATA_DAMAGED');
+  const asked = manage(port, start).catch(() => 0);
+  await sleep(killAfterMs);
+  await kill(child);
+  const status = await asked;
+  assertKept(old);
+  const content = await contentIn(target).catch((error: { readonly code: string }) => error.code);
+  assertKept(old);
+  if (content === 'DATA_DAMAGED') {
+    assert.notEqual(status, 200);
+    return readdirSync(target).some((name) => name.startsWith('damaged-')) ? 'under_way' : 'before';
+  }
+  assert.ok(typeof content !== 'string', `refused with ${content}`);
+  assert.equal(digestOf(content), wanted);
+  return 'done';
+}
+
+/** Every old file with data is there, in its place or aside. */
+function assertKept(old: ReadonlyMap<string, string>): void {
+  const now = filesIn(target);
+  const aside = existsSync(join(target, 'damaged-1')) ? filesIn(join(target, 'damaged-1')) : now;
+  for (const [name, digest] of old) {
+    if (!name.startsWith('log-') && !name.startsWith('snapshot-')) continue;
+    assert.ok(now.get(name) === digest || aside.get(name) === digest, `${name} is gone`);
+  }
+}
+
+/** How long the whole of it takes, from where its rounds begin to count. */
+async function timed(kind: Kind): Promise<number> {
+  rmSync(target, { recursive: true, force: true });
+  if (kind === 'restore' || kind === 'repair') {
+    const words =
+      kind === 'restore'
+        ? ['restore', '--from', backup, '--data-dir', target]
+        : ['repair', '--data-dir', damaged, '--to', target];
+    const child = run(words);
+    const exited = once(child, 'exit');
+    while (!existsSync(target)) await sleep(1);
+    const from = performance.now();
+    assert.deepEqual(await exited, [0, null]);
+    return performance.now() - from;
+  }
+  cpSync(damaged, target, { recursive: true, filter: (path) => !path.endsWith('lock') });
+  const isBackup = kind === 'backup';
+  const [child, port] = await serve(
+    isBackup ? data : target,
+    isBackup ? 'listening' : 'DATA_DAMAGED',
+  );
+  const from = performance.now();
+  assert.equal(await manage(port, kind), 200);
+  const ms = performance.now() - from;
+  await kill(child);
+  return ms;
+}
+
+function run(words: readonly string[]): ChildProcess {
+  const all = [...programWords('bin/gridnode'), ...words];
+  return spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** A member, once it logs that, and its port. */
+async function serve(directory: string, until: string): Promise<[ChildProcess, number]> {
+  const env = {
+    ...process.env,
+    GRID_PERSISTENCE_CLUSTERDATARECOVERYPOLICY: 'PARTIAL_RECOVERY_MOST_COMPLETE',
+  };
+  const flags = ['--port', '0', '--enable-group', 'all', '--partition-count', `${PARTITION_COUNT}`];
+  const places = ['--data-dir', directory, '--backup-dir', join(root, 'backups')];
+  const words = [...programWords('bin/gridnode'), 'serve', ...flags, ...places];
+  const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let port = 0;
+  for await (const text of createInterface({ input: child.stdout })) {
+    const line = JSON.parse(text) as { msg: string; code?: string; port?: number };
+    port = line.port ?? port;
+    if (line.msg === until || line.code === until) break;
+  }
+  child.stdout.resume();
+  assert.equal(child.exitCode, null);
+  return [child, port];
+}
+
+async function manage(port: number, call: string): Promise<number> {
+  const client = new RawClient(port);
+  const body = Buffer.from('dev&');
+  const { status } = await client.request('POST', `management/cluster/${call}`, body);
+  client.destroy();
+  return status;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+async function contentIn(directory: string): Promise<string[]> {
+  const storage = new FileStorage(directory);
+  const opening = openPersistent(storage, { segmentBytes: SEGMENT_BYTES });
+  const subject = await opening.catch(async (error: unknown) => {
+    await storage.close();
+    throw error;
+  });
+  const content = contentOf(subject.engine);
+  await until(subject.persistence.close(), subject.quiet);
+  return content;
+}
+
+async function restored(from: string): Promise<string[]> {
+  const into = join(root, 'restored');
+  rmSync(into, { recursive: true, force: true });
+  await restore(new FileStorage(from, true), new FileStorage(into));
+  return await contentIn(into);
+}
+
+async function salvage(from: string, into: string): Promise<void> {
+  const source = new FileStorage(from, true);
+  const breathe = () => Promise.resolve();
+  const pace = { now: () => 0, breathe, onFinding: () => {} };
+  await repair({ source, partitionCount: PARTITION_COUNT, ...pace }, new FileStorage(into));
+}
+
+function filesIn(directory: string): Map<string, string> {
+  const entries = readdirSync(directory, { withFileTypes: true }).filter((each) => each.isFile());
+  return new Map(
+    entries.map(({ name }) => [name, digestOf([readFileSync(join(directory, name))])]),
+  );
+}
+
+function digestOf(parts: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex');
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
