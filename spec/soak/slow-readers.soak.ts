@@ -76,7 +76,7 @@ test(`${READERS} slow readers of 8 MiB while all is overwritten for ${SECONDS} s
     const readers: SlowReader[] = [];
     const until = performance.now() + SECONDS * 1000;
     let [written, refused, highest] = [0, 0, 0];
-    for (let round = 2; performance.now() < until; round++) {
+    for (let round = 2; performance.now() < until || readers.length < READERS; round++) {
       // A few come in each round, so that they hold on to different values.
       for (let count = 0; count < 3 && readers.length < READERS; count++) {
         readers.push(new SlowReader(server.port));
@@ -102,7 +102,6 @@ test(`${READERS} slow readers of 8 MiB while all is overwritten for ${SECONDS} s
       if (round % 20 === 0) for (const reader of readers) reader.takeByte();
       await sleep(20);
     }
-    assert.equal(readers.length, READERS);
     const values = await Promise.all(readers.map((reader) => reader.rest()));
     const whole = values.filter((value) => value !== undefined);
     for (const value of whole)
