@@ -1,9 +1,9 @@
 /**
  * Any number of deadlines on one timer of the clock: a hierarchical timing wheel (Varghese and
  * Lauck, 1987). Time is cut into ticks; a level has 64 slots, each as wide as the whole level below
- * it, and seven levels reach 2^42 ticks. A deadline lies in the level of the highest six-bit digit
+ * it, and eight levels reach 2^48 ticks. A deadline lies in the level of the highest six-bit digit
  * in which its tick differs from the present one, and comes down a level whenever that digit is
- * reached: O(1) to add and to cancel, at most six moves in a life.
+ * reached: O(1) to add and to cancel, at most seven moves in a life.
  *
  * Nothing turns while nothing is due: the clock's timer is armed for the next occupied slot alone.
  * A deadline is never early, and late by less than one tick and what the clock's timer is late.
@@ -16,7 +16,7 @@ import { TicketTable } from './ticket-table.ts';
 const SLOT_BITS = 6;
 const SLOTS = 1 << SLOT_BITS;
 const SLOT_MASK = SLOTS - 1;
-const LEVELS = 7;
+const LEVELS = 8;
 /** A tick is kept in two parts, as it has more bits than an integer operation. */
 const LOW_BITS = 30;
 const LOW = 2 ** LOW_BITS;
@@ -201,9 +201,14 @@ export class TimerWheel {
 /** The level of the highest digit in which two ticks differ; 0 for equal ones. */
 function levelOf(tick: number, other: number): number {
   const high = Math.floor(tick / LOW) ^ Math.floor(other / LOW);
-  if (high !== 0) return LOW_LEVELS + (high >= SLOTS ? 1 : 0);
+  if (high !== 0) return LOW_LEVELS + topDigit(high);
   const low = (tick % LOW) ^ (other % LOW);
-  return low === 0 ? 0 : Math.floor((31 - Math.clz32(low)) / SLOT_BITS);
+  return low === 0 ? 0 : topDigit(low);
+}
+
+/** Place of the highest digit of a positive integer that is not 0. */
+function topDigit(bits: number): number {
+  return Math.floor((31 - Math.clz32(bits)) / SLOT_BITS);
 }
 
 function digit(tick: number, level: number): number {

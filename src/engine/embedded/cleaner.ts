@@ -30,6 +30,8 @@ const MOVED_PER_WRITTEN = 4;
 const LOOK_BYTES = 64;
 /** Bytes moved in one call at most. */
 const STEP_BYTES_MAX = 262144;
+/** A partition with less than this alive is cleaned up at once, whatever is owed: little is moved. */
+const LITTLE_BYTES = 4096;
 
 export class Cleaner {
   readonly #store: RecordStore;
@@ -67,7 +69,8 @@ export class Cleaner {
   #clean(partition: Partition): void {
     const { log } = partition;
     if (log.victim !== 0 || log.needsCleaning) {
-      let budget = Math.min(log.owed * MOVED_PER_WRITTEN, STEP_BYTES_MAX);
+      const owed = log.liveBytes < LITTLE_BYTES ? STEP_BYTES_MAX : log.owed * MOVED_PER_WRITTEN;
+      let budget = Math.min(owed, STEP_BYTES_MAX);
       while (budget > 0 && (log.victim !== 0 || (log.needsCleaning && log.chooseVictim()))) {
         const cost = this.#next(partition);
         if (cost === 0) break;
