@@ -20,6 +20,9 @@ const TYPE_BYTES_MAX = 96;
 const SHORT_BYTES_MAX = 20;
 const WORDS_BYTES_MAX = 192;
 
+/** Up to here views of what is first in the buffer are kept, in bytes. */
+const VIEW_BYTES_MAX = 1024;
+
 /** The prepared texts: whole responses, and heads up to the value of Content-Length. */
 export const EMPTY_200 = 0;
 export const EMPTY_204 = 1;
@@ -34,6 +37,8 @@ export class OutputArena {
   used = 0;
   /** Of the buffer's memory. */
   #view: DataView = new DataView(NOTHING.buffer);
+  /** By length: views of what lies behind the prepared texts, which is most of what is sent. */
+  #views: (Buffer | undefined)[] = [];
   /** Runs in the buffer that have not been handed to their sockets. */
   #runs = 0;
   /** Second of wall time that the Date field tells. */
@@ -59,6 +64,7 @@ export class OutputArena {
     if (this.used + bytes <= this.buffer.length) return;
     this.buffer = Buffer.allocUnsafeSlow(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
     this.#view = new DataView(this.buffer.buffer);
+    this.#views = new Array(VIEW_BYTES_MAX + 1);
     this.used = PREPARED_BYTES_ALL;
     this.#runs = 0;
     this.#prepare();
@@ -76,6 +82,17 @@ export class OutputArena {
       this.buffer = NOTHING;
       this.used = 0;
     } else if (--this.#runs === 0) this.used = PREPARED_BYTES_ALL;
+  }
+
+  /** The bytes of a run. Making a view anew costs as much as writing a short answer does. */
+  view(buffer: Buffer, start: number, end: number): Buffer {
+    const length = end - start;
+    if (buffer !== this.buffer || start !== PREPARED_BYTES_ALL || length > VIEW_BYTES_MAX) {
+      return buffer.subarray(start, end);
+    }
+    const view = this.#views[length] ?? buffer.subarray(start, end);
+    this.#views[length] = view;
+    return view;
   }
 
   /** Writes one of the prepared texts. Here and below, room must have been reserved. */

@@ -8,10 +8,10 @@
  * been taken. What stays behind is copied out of the arena, so that only what it is stays in memory.
  */
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import { type Handover, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
+import { Outlet } from './outlet.ts';
 import { type Dependence, dependence, isHeld, type Piece } from './piece.ts';
 import { statusLine } from './status.ts';
 
@@ -31,6 +31,7 @@ export interface OutboxHost {
 
 export class Outbox implements Holder {
   readonly #socket: Socket;
+  readonly #outlet: Outlet;
   readonly #arena: OutputArena;
   readonly #host: OutboxHost;
   /** Called in a later turn when the client has taken what was sent slowly. */
@@ -49,13 +50,10 @@ export class Outbox implements Holder {
   #runEnd = 0;
   /** What the response being written waits for. */
   #dependence: Dependence | undefined;
-  /** Whether the socket tells when it has sent what it was handed last; the first piece's. */
+  /** Whether the socket tells when what it was handed last has been taken. */
   #isAwaitingSocket = false;
-  readonly #socketOnTaken = (error?: Error | null): void => this.#onTaken(error);
   /** Bytes handed to the socket. */
   #handedBytes = 0;
-  /** Whether the socket copies what it is handed while it has nothing else to send, as TLS does. */
-  readonly #isCopying: boolean;
   /** Responses in the run. */
   #runResponses = 0;
   /** Responses that wait for what they depend on. */
@@ -67,7 +65,7 @@ export class Outbox implements Holder {
 
   constructor(socket: Socket, host: OutboxHost, onSent: () => void) {
     this.#socket = socket;
-    this.#isCopying = socket instanceof TLSSocket;
+    this.#outlet = new Outlet(socket, (error) => this.#onTaken(error));
     this.#arena = host.arena;
     this.#host = host;
     this.#onSent = onSent;
@@ -135,12 +133,12 @@ export class Outbox implements Holder {
 
   /** Whether the client has not taken all that may leave. */
   get isSending(): boolean {
-    return this.#isAwaitingSocket || this.#socket.writableLength > 0;
+    return this.#isAwaitingSocket || this.#outlet.waitingBytes > 0;
   }
 
   /** Bytes that the client has taken. */
   get takenBytes(): number {
-    return this.#handedBytes - this.#socket.writableLength;
+    return this.#handedBytes - this.#outlet.waitingBytes;
   }
 
   get movedBytes(): number {
@@ -158,7 +156,7 @@ export class Outbox implements Holder {
     if (this.#pieces.length === 0 && !this.#isAwaitingSocket) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
-      if (length <= WRITE_BYTES_MAX && this.#socket.writableLength === 0) return this.#sendRun();
+      if (length <= WRITE_BYTES_MAX && this.#outlet.waitingBytes === 0) return this.#sendRun();
     }
     this.#cut(undefined);
     if (this.#pieces.length === 0) return;
@@ -170,7 +168,7 @@ export class Outbox implements Holder {
   /** The connection is gone: nothing is sent any more. What the socket has it gives back itself. */
   drop(): void {
     this.#cut(undefined);
-    const kept = this.#isAwaitingSocket ? 1 : 0;
+    const kept = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
     for (const piece of this.#pieces.splice(kept)) {
       this.#conclude(piece, false);
       this.#finish(piece);
@@ -185,9 +183,8 @@ export class Outbox implements Holder {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
     this.#runResponses = 0;
-    if (this.#isCopying) this.#handAndAwait(buffer, this.#runStart, this.#runEnd);
-    else this.#hand(buffer, this.#runStart, this.#runEnd);
-    this.#arena.closeRun(buffer, this.#isCopying || this.#socket.writableLength === 0);
+    this.#hand(this.#arena.view(buffer, this.#runStart, this.#runEnd), true);
+    this.#arena.closeRun(buffer, this.#isRunTaken);
     this.#runStart = 0;
     this.#runEnd = 0;
   }
@@ -290,32 +287,28 @@ export class Outbox implements Holder {
       piece.isUnderWay = true;
       piece.start = Math.min(piece.end, start + WRITE_BYTES_MAX);
       this.#pieceBytes -= piece.start - start;
-      if (piece.runStart >= 0 && !this.#isCopying && this.#socket.writableLength === 0) {
-        this.#hand(piece.bytes, start, piece.start);
-      } else {
-        this.#handAndAwait(piece.bytes, start, piece.start);
-        return false;
-      }
+      const part = piece.bytes.subarray(start, piece.start);
+      if (!this.#hand(part, piece.runStart >= 0)) return false;
     }
     return true;
   }
 
-  #hand(buffer: Buffer, start: number, end: number): void {
-    this.#handedBytes += end - start;
-    this.#socket.write(buffer.subarray(start, end));
+  /** False: it is told when the bytes have been taken. Those of a run are left to the socket. */
+  #hand(bytes: Buffer, isRun: boolean): boolean {
+    this.#handedBytes += bytes.length;
+    this.#isAwaitingSocket = !this.#outlet.write(bytes, isRun);
+    return !this.#isAwaitingSocket;
   }
 
-  /** The socket tells when it has sent it. A TLS one is never done at once. */
-  #handAndAwait(buffer: Buffer, start: number, end: number): void {
-    this.#isAwaitingSocket = true;
-    this.#handedBytes += end - start;
-    this.#socket.write(buffer.subarray(start, end), this.#socketOnTaken);
+  /** Whether nobody needs the place any more where the run lies that was handed over last. */
+  get #isRunTaken(): boolean {
+    return this.#outlet.isCopying || this.#outlet.waitingBytes === 0;
   }
 
   #onTaken(error: Error | null | undefined): void {
     this.#isAwaitingSocket = false;
     const [first] = this.#pieces;
-    if (first !== undefined && (error != null || first.start === first.end)) {
+    if (first?.isUnderWay && (error != null || first.start === first.end)) {
       this.#pieces.shift();
       this.#pieceBytes -= first.end - first.start;
       this.#finish(first);
@@ -327,8 +320,9 @@ export class Outbox implements Holder {
   #finish(piece: Piece): void {
     if (piece.pinned !== undefined) piece.pinned.release();
     else if (piece.runStart >= 0) {
-      const isTaken = this.#isCopying || this.#socket.writableLength === 0;
-      for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
+      for (let run = 0; run < piece.runCount; run++) {
+        this.#arena.closeRun(piece.bytes, this.#isRunTaken);
+      }
     } else if (piece.bytes.length > 0) {
       this.#copiedBytes -= piece.bytes.length;
       this.#host.inFlight.give(piece.bytes.length);
@@ -341,7 +335,7 @@ export class Outbox implements Holder {
     for (const piece of this.#pieces) {
       if (piece.runStart < 0) continue;
       const copy = Buffer.from(piece.bytes.subarray(piece.start, piece.end));
-      const isTaken = this.#isCopying || piece.start === piece.runStart;
+      const isTaken = this.#outlet.isCopying || piece.start === piece.runStart;
       for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
       piece.bytes = copy;
       piece.start = 0;

@@ -9,8 +9,8 @@ import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
 import { Deadlines } from './deadlines.ts';
 import { InFlightBudget } from './in-flight.ts';
-import { READ_BYTES_MAX } from './intake.ts';
 import type { HttpLimits } from './limits.ts';
+import { llhttp } from './llhttp.ts';
 import type { OutboxHost } from './outbox.ts';
 import type { Request } from './request.ts';
 import { statusLine } from './status.ts';
@@ -45,7 +45,7 @@ export class HttpServer implements OutboxHost, TimeSource {
   /** When the Date field is to be made again. */
   #secondEndMs = Number.NEGATIVE_INFINITY;
   /** What all connections read into. */
-  readonly readBuffer = Buffer.allocUnsafeSlow(READ_BYTES_MAX);
+  readonly readBuffer = llhttp().readBuffer;
   /** Told of each answer; its request is undefined where the bytes were none. For logs. */
   observe: ((status: number, request: Request | undefined) => void) | undefined;
   substitute: string | undefined;

@@ -1,0 +1,123 @@
+/**
+ * The way of answers to a socket. The kernel nearly always takes an answer at once, and the way there
+ * through the socket's stream costs several objects and a tick of its own. So where the socket has a
+ * handle of the system's, bytes are handed to that. It sends them in order, and tells when the kernel
+ * has taken what it did not take at once. Other sockets (TLS, other runtimes, tests) are written to as
+ * streams; that is slower and otherwise the same.
+ *
+ * A handle wants an object to tell by, of a class that Node keeps for itself, and uses it up only
+ * where it has something to tell. The first answer of the process is written as to a stream, which
+ * shows that class.
+ */
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+
+/** Told once of what was not taken at once: it has been, or the connection has failed. */
+export type OnTaken = (error?: Error | null) => void;
+
+export class Outlet {
+  readonly #socket: Socket;
+  readonly #handle: StreamHandle | undefined;
+  readonly #onTaken: OnTaken;
+  /** For the next bytes that the kernel does not take at once. */
+  #teller: Teller | undefined;
+  /** Whether the handle has bytes that the kernel has not taken, which did not come by the stream. */
+  #isWaiting = false;
+  /** Whether the socket copies what it is handed while it has nothing else to send, as TLS does. */
+  readonly isCopying: boolean;
+
+  constructor(socket: Socket, onTaken: OnTaken) {
+    this.#socket = socket;
+    this.#onTaken = onTaken;
+    this.isCopying = socket instanceof TLSSocket;
+    const handle = (socket as Handled)._handle;
+    if (this.isCopying || handle == null || handle.writeQueueSize !== 0) return;
+    this.#handle = handle;
+    if (Class === undefined) showClass(handle);
+  }
+
+  /** Bytes handed over that the client has not taken. */
+  get waitingBytes(): number {
+    const { writableLength } = this.#socket;
+    return this.#isWaiting ? writableLength + this.#handle!.writeQueueSize : writableLength;
+  }
+
+  /**
+   * Hands over bytes, which have to stay as they are until they are taken. False: nothing more may be
+   * handed over until onTaken has been told that they are. With `isLeft` nobody has to know when.
+   */
+  write(bytes: Buffer, isLeft: boolean): boolean {
+    const handle = this.#handle;
+    const socket = this.#socket;
+    if (handle === undefined || Class === undefined || socket.writableLength > 0) {
+      return this.#writeToStream(bytes, isLeft);
+    }
+    if (socket.destroyed) return true;
+    this.#teller ??= this.#newTeller(Class);
+    if (handle.writeBuffer!(this.#teller, bytes) !== 0) {
+      socket.destroy();
+      return true;
+    }
+    if (handle.writeQueueSize === 0) return true;
+    this.#isWaiting = true;
+    this.#teller.bytes = bytes;
+    this.#teller = undefined;
+    return false;
+  }
+
+  /** A stream that has nothing else to send hands bytes to the kernel at once, unless it is TLS. */
+  #writeToStream(bytes: Buffer, isLeft: boolean): boolean {
+    const socket = this.#socket;
+    if (isLeft && !this.isCopying && socket.writableLength === 0) {
+      socket.write(bytes);
+      return true;
+    }
+    socket.write(bytes, this.#onTaken);
+    return false;
+  }
+
+  #newTeller(TellerClass: TellerClass): Teller {
+    const teller = new TellerClass();
+    teller.oncomplete = (status) => {
+      this.#isWaiting = false;
+      if (status === 0) return this.#onTaken();
+      this.#socket.destroy();
+      this.#onTaken(new Error('Cannot send: the connection has failed'));
+    };
+    return teller;
+  }
+}
+
+/** What a handle tells by. */
+interface Teller {
+  /** Called when the kernel has taken the bytes, with 0, or a negative error number. */
+  oncomplete?(status: number): void;
+  /** Kept from the collector until then. */
+  bytes?: Buffer;
+}
+
+type TellerClass = new () => Teller;
+
+/** The part of Node's sockets that its types leave out. */
+interface Handled {
+  readonly _handle?: StreamHandle | null;
+}
+
+interface StreamHandle {
+  /** Bytes that the kernel has not taken. */
+  readonly writeQueueSize: number;
+  /** Hands over bytes: 0, or a negative error number. */
+  writeBuffer?(teller: Teller, bytes: Buffer): number;
+}
+
+/** Of all tellers, once a stream has shown it. */
+let Class: TellerClass | undefined;
+
+/** The next write of a stream to the handle shows what it tells by. */
+function showClass(handle: StreamHandle): void {
+  handle.writeBuffer = (teller, bytes) => {
+    delete handle.writeBuffer;
+    Class = teller.constructor as TellerClass;
+    return handle.writeBuffer!(teller, bytes);
+  };
+}
