@@ -200,20 +200,21 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Says what is waited for from now on. */
   #tellLimits(): void {
     const { received } = this.#parser.body;
-    this.#limits.sends(this.#outbox.isSending, this.#outbox.takenBytes);
-    this.#limits.await(this.#awaited(), this.#hasMoved || received !== this.#movedBytes);
+    const { isSending } = this.#outbox;
+    this.#limits.sends(isSending, isSending ? this.#outbox.takenBytes : 0);
+    this.#limits.await(this.#awaited(isSending), this.#hasMoved || received !== this.#movedBytes);
     this.#hasMoved = false;
     this.#movedBytes = received;
   }
 
   /** Only what the client owes counts: nothing while something of ours stands in its way. */
-  #awaited(): time.Awaited {
+  #awaited(isSending: boolean): time.Awaited {
     if (this.#state === LINGERING) return time.END;
     if (this.#state !== READING) return time.NOTHING;
-    const isSending = !this.#outbox.isEmpty || this.#outbox.isSending;
-    if (!this.#parser.isInRequest) return isSending ? time.NOTHING : time.REQUEST;
+    const isClear = !isSending && this.#outbox.isEmpty;
+    if (!this.#parser.isInRequest) return isClear ? time.REQUEST : time.NOTHING;
     if (!this.#isBodyPending) return time.HEAD;
-    if (!isSending) this.#isInviting = false;
+    if (isClear) this.#isInviting = false;
     return this.#isInviting ? time.NOTHING : time.CONTENT;
   }
 

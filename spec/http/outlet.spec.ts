@@ -1,0 +1,119 @@
+/** Answers handed to a socket's handle come out as from a stream: whole, in order, told of. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { describe, it } from 'node:test';
+import { READ_BYTES_MAX, readInto } from '../../src/http/intake.ts';
+import { Outlet } from '../../src/http/outlet.ts';
+
+/** More than the system's buffers take while nobody reads. */
+const LONG = Buffer.alloc(16_777_216, 'abcdefg');
+
+/** A connection: the client's side, which does not read yet, and the server's with its outlet. */
+async function connection() {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).pause();
+  client.on('error', () => {});
+  const [accepted] = (await once(server, 'connection')) as [Socket];
+  server.close();
+  const socket = readInto(Buffer.alloc(READ_BYTES_MAX), accepted, () => {});
+  socket.on('error', () => socket.destroy());
+  const told: (Error | null | undefined)[] = [];
+  let onTold = (): void => {};
+  const outlet = new Outlet(socket, (error) => {
+    told.push(error);
+    onTold();
+  });
+  const toldTimes = async (count: number): Promise<void> => {
+    while (told.length < count) {
+      await new Promise<void>((resolve) => {
+        onTold = resolve;
+      });
+    }
+  };
+  // Whichever connection is the process's first: this answer goes by the stream.
+  assert(outlet.write(Buffer.from('first '), true));
+  return { client, socket, outlet, told, toldTimes };
+}
+
+async function readAll(client: Socket): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  client.on('data', (chunk: Buffer) => chunks.push(chunk)).resume();
+  await once(client, 'end');
+  return Buffer.concat(chunks);
+}
+
+describe('Outlet', () => {
+  it('hands over at once what the kernel takes at once', async () => {
+    const { client, socket, outlet, told } = await connection();
+    for (const text of ['second ', 'third']) assert(outlet.write(Buffer.from(text), true));
+    assert.equal(outlet.waitingBytes, 0);
+    assert.equal(socket.writableLength, 0);
+    socket.end();
+    assert.equal(String(await readAll(client)), 'first second third');
+    assert.deepEqual(told, []);
+    client.destroy();
+  });
+
+  for (const isLeft of [false, true]) {
+    it(`tells when a slow client has taken the rest${isLeft ? ' of a run' : ''}`, async () => {
+      const { client, socket, outlet, told, toldTimes } = await connection();
+      assert(!outlet.write(LONG, isLeft));
+      assert(outlet.waitingBytes > 0 && outlet.waitingBytes < LONG.length);
+      assert.deepEqual(told, []);
+      const read = readAll(client);
+      await toldTimes(1);
+      assert.deepEqual(told, [undefined]);
+      assert.equal(outlet.waitingBytes, 0);
+      assert(outlet.write(Buffer.from('last'), true));
+      socket.end();
+      const all = await read;
+      assert(all.equals(Buffer.concat([Buffer.from('first '), LONG, Buffer.from('last')])));
+      client.destroy();
+    });
+  }
+
+  it('sends what waits before a half-close', async () => {
+    const { client, socket, outlet } = await connection();
+    assert(!outlet.write(LONG, false));
+    socket.end();
+    assert.equal((await readAll(client)).length, LONG.length + 'first '.length);
+    client.destroy();
+  });
+
+  it('goes on by the stream behind what the stream has not sent', async () => {
+    const { client, socket, outlet, toldTimes } = await connection();
+    socket.write(LONG);
+    assert(!outlet.write(Buffer.from('behind'), true));
+    assert.equal(outlet.waitingBytes, LONG.length + 'behind'.length);
+    const read = readAll(client);
+    await toldTimes(1);
+    socket.end();
+    const all = await read;
+    assert.equal(all.length, 'first '.length + LONG.length + 'behind'.length);
+    assert.equal(all.toString('latin1', all.length - 6), 'behind');
+    client.destroy();
+  });
+
+  it('tells of a connection that fails while something waits, and is silent afterwards', async () => {
+    const { client, socket, outlet, told, toldTimes } = await connection();
+    assert(!outlet.write(LONG, false));
+    client.resetAndDestroy();
+    await toldTimes(1);
+    assert(told[0] instanceof Error);
+    assert(socket.destroyed);
+    assert(outlet.write(Buffer.from('to nobody'), true));
+    assert.equal(told.length, 1);
+  });
+
+  it('drops what is handed over once the socket is destroyed', async () => {
+    const { client, socket, outlet, told } = await connection();
+    socket.destroy();
+    assert(outlet.write(Buffer.from('to nobody'), false));
+    assert.deepEqual(told, []);
+    client.destroy();
+  });
+});
