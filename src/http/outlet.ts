@@ -5,9 +5,9 @@
  * has taken what it did not take at once. Other sockets (TLS, other runtimes, tests) are written to as
  * streams; that is slower and otherwise the same.
  *
- * A handle wants an object to tell by, of a class that Node keeps for itself, and uses it up only
- * where it has something to tell. The first answer of the process is written as to a stream, which
- * shows that class.
+ * A handle tells by an object of a class that Node keeps for itself. Up to Node 24 it wants one with
+ * each write and uses it up only where it has something to tell; later ones make it where they do.
+ * The first answer of the process is written as to a stream, which shows how it is done.
  */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -20,7 +20,7 @@ export class Outlet {
   readonly #handle: StreamHandle | undefined;
   readonly #onTaken: OnTaken;
   /** For the next bytes that the kernel does not take at once. */
-  #teller: Teller | undefined;
+  #teller: Teller | null = null;
   /** Whether the handle has bytes that the kernel has not taken, which did not come by the stream. */
   #isWaiting = false;
   /** Whether the socket copies what it is handed while it has nothing else to send, as TLS does. */
@@ -53,15 +53,19 @@ export class Outlet {
       return this.#writeToStream(bytes, isLeft);
     }
     if (socket.destroyed) return true;
-    this.#teller ??= this.#newTeller(Class);
-    if (handle.writeBuffer!(this.#teller, bytes) !== 0) {
+    if (Class !== null) this.#teller ??= new Class();
+    const result = handle.writeBuffer!(this.#teller, bytes);
+    if (result === 0 && handle.writeQueueSize === 0) return true;
+    const teller = typeof result === 'number' ? this.#teller : result;
+    const isUnderWay = (result === 0 || result === teller) && handle.writeQueueSize > 0;
+    if (teller === null || !isUnderWay) {
       socket.destroy();
       return true;
     }
-    if (handle.writeQueueSize === 0) return true;
     this.#isWaiting = true;
-    this.#teller.bytes = bytes;
-    this.#teller = undefined;
+    teller.bytes = bytes;
+    teller.oncomplete = (status) => this.#onComplete(status);
+    this.#teller = null;
     return false;
   }
 
@@ -76,15 +80,11 @@ export class Outlet {
     return false;
   }
 
-  #newTeller(TellerClass: TellerClass): Teller {
-    const teller = new TellerClass();
-    teller.oncomplete = (status) => {
-      this.#isWaiting = false;
-      if (status === 0) return this.#onTaken();
-      this.#socket.destroy();
-      this.#onTaken(new Error('Cannot send: the connection has failed'));
-    };
-    return teller;
+  #onComplete(status: number): void {
+    this.#isWaiting = false;
+    if (status === 0) return this.#onTaken();
+    this.#socket.destroy();
+    this.#onTaken(new Error('Cannot send: the connection has failed'));
   }
 }
 
@@ -106,18 +106,18 @@ interface Handled {
 interface StreamHandle {
   /** Bytes that the kernel has not taken. */
   readonly writeQueueSize: number;
-  /** Hands over bytes: 0, or a negative error number. */
-  writeBuffer?(teller: Teller, bytes: Buffer): number;
+  /** Hands over bytes: 0, a negative error number, or what it will tell by. */
+  writeBuffer?(teller: Teller | null, bytes: Buffer): number | Teller;
 }
 
-/** Of all tellers, once a stream has shown it. */
-let Class: TellerClass | undefined;
+/** Of all tellers, once a stream has shown it; null where handles make them. */
+let Class: TellerClass | null | undefined;
 
 /** The next write of a stream to the handle shows what it tells by. */
 function showClass(handle: StreamHandle): void {
   handle.writeBuffer = (teller, bytes) => {
     delete handle.writeBuffer;
-    Class = teller.constructor as TellerClass;
+    Class = teller === null ? null : (teller.constructor as TellerClass);
     return handle.writeBuffer!(teller, bytes);
   };
 }
