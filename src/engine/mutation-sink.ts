@@ -33,6 +33,8 @@ export const REPLICATION_FULL = 3;
 export type Refusal = 1 | 2 | 3;
 
 export interface MutationSink {
+  /** Whether what is replayed is nothing to it: it need not be asked and told of that. */
+  readonly ignoresReplay?: boolean;
   /**
    * Reserves what recording the mutation takes, or refuses. Everything is set as it will be when it
    * is recorded. Followed by exactly one of `record` and `abandon` if it consents, before any other

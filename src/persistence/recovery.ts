@@ -12,7 +12,7 @@
  * Damage is never guessed around: recovery rejects with DamagedData and has changed nothing on the disk.
  */
 import { GridError } from '../base/errors.ts';
-import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
+import { EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { DamagedData } from './damage.ts';
@@ -46,6 +46,7 @@ import type { LogPlace } from './write-ahead-log.ts';
 
 /** The event loop gets its turn after this long, in ms. */
 const SLICE_MS = 5;
+/** Records of which the mutations are applied together, and then it is looked at the clock. */
 const RECORDS_PER_LOOK = 64;
 
 export interface RecoveryOptions {
@@ -87,7 +88,9 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   readonly #storage: Storage;
   readonly #reader: SegmentReader;
-  readonly #mutation = new Mutation();
+  /** Read, and not yet applied. */
+  readonly #mutations = Array.from({ length: RECORDS_PER_LOOK }, () => new Mutation());
+  #waiting = 0;
   /** The sequence that the snapshot has of each partition. */
   readonly #base: Float64Array;
   #replay!: Replay;
@@ -222,20 +225,21 @@ export class Recovery {
       const type = typeAt(page, at);
       if (type === SEAL) break;
       if (type === PARTITION) this.#base[partitionAt(page, at)] = sequenceAt(page, at);
-      else if (type !== MARK) this.#applyMutation(segment, at);
+      else if (type !== MARK) this.#readMutation(segment, at);
       at += taken;
       this.#bytes += taken;
       if (count % RECORDS_PER_LOOK === 0) {
-        const isDue = this.#options.now() >= this.#sliceEndMs;
-        if (isDue) await this.#breathe();
+        this.#applyWaiting();
+        if (this.#options.now() >= this.#sliceEndMs) await this.#breathe();
       }
     }
+    this.#applyWaiting();
     return at;
   }
 
-  #applyMutation(segment: ReadSegment, at: number): void {
+  #readMutation(segment: ReadSegment, at: number): void {
     const { page } = segment;
-    const mutation = this.#mutation;
+    const mutation = this.#mutations[this.#waiting]!;
     if (!isMutation(page, at)) throw this.#damage(segment, at, 'holds a record of no known kind');
     readMutation(page, at, mutation);
     mutation.origin = FROM_REPLAY;
@@ -245,7 +249,13 @@ export class Recovery {
       partition !== EVERY_PARTITION &&
       mutation.sequence <= this.#base[partition]!;
     this.#records++;
-    if (isKnown || this.#replay.apply(mutation) === APPLIED) return;
+    if (!isKnown) this.#waiting++;
+  }
+
+  #applyWaiting(): void {
+    const count = this.#waiting;
+    this.#waiting = 0;
+    if (this.#replay.applyAll(this.#mutations, count) === count) return;
     throw new GridError('DATA_NEEDS_MEMORY', { directory: this.#storage.place });
   }
 

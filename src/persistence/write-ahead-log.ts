@@ -71,6 +71,7 @@ export interface LogPlace {
 }
 
 export class WriteAheadLog implements MutationSink {
+  readonly ignoresReplay = true;
   /** Whether no answer at all may leave yet: what this turn has changed is still to be written. */
   holdsAll = false;
   /** Why nothing is written any more. */

@@ -60,6 +60,16 @@ export class HashIndex {
     return bits;
   }
 
+  /** The words of the table, to be read ahead and not used. */
+  get words(): Int32Array {
+    return this.#table;
+  }
+
+  /** Where in these words an entry with that hash would best stand. */
+  home(hash: number): number {
+    return 2 * (hash >>> this.#shift);
+  }
+
   /** The first place of an entry with that hash, or -1. Places mean something until a change. */
   first(hash: number): number {
     return this.#search(hash >>> this.#shift, hash);

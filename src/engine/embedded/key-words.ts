@@ -39,14 +39,24 @@ export class KeyWords {
     return this;
   }
 
-  equals(other: KeyWords): boolean {
-    if (this.length !== other.length) return false;
-    const { words, wordCount } = this;
-    const others = other.words;
-    for (let index = 0; index < wordCount; index++) {
-      if (words[index] !== others[index]) return false;
+  /** Whether these are the bytes that the span names. */
+  is({ bytes, words: theirs, start, end }: Span): boolean {
+    const { words, length } = this;
+    if (end - start !== length) return false;
+    if (theirs === undefined) {
+      const mine = this.#bytes;
+      for (let index = 0; index < length; index++) {
+        if (mine[index] !== bytes[start + index]) return false;
+      }
+      return true;
     }
-    return true;
+    const from = start >>> 2;
+    const whole = length >>> 2;
+    for (let index = 0; index < whole; index++) {
+      if (words[index] !== theirs[from + index]) return false;
+    }
+    const rest = length & 3;
+    return rest === 0 || (theirs[from + whole]! ^ words[whole]!) << (32 - rest * 8) === 0;
   }
 
   #copyWords(source: Int32Array, from: number): void {

@@ -67,8 +67,9 @@ export class Maps {
   readonly #key = new KeyWords();
   /** The mutation being made. Its spans are set only where there are sinks. */
   readonly #draft = new Mutation();
-  /** Of `#key` in the map that it was looked for in last. */
+  /** Of `#key` in the map with the id `#hashOf`; 0 for none. */
   #hash = 0;
+  #hashOf = 0;
   /** The partition of the key that was named last. */
   partition = 0;
 
@@ -157,11 +158,19 @@ export class Maps {
     return versionLowAt(words, at) === version.low && versionHighAt(words, at) === version.high;
   }
 
-  /** Makes a recorded SET, DELETE or EXPIRE again, in the map with that id. */
-  restore(mutation: Mutation, id: number): Outcome {
+  /** The hash by which the entry of a map with that id is found. */
+  hash(id: number, key: Span): number {
+    this.#hashOf = 0;
+    return this.#store.hash(id, this.#key.load(key));
+  }
+
+  /** Makes a recorded SET, DELETE or EXPIRE again, in the map with that id; `hash` is the entry's. */
+  restore(mutation: Mutation, id: number, hash: number): Outcome {
     const { name, key, operation } = mutation;
     const draft = this.#draft;
     this.#load(key);
+    this.#hash = hash;
+    this.#hashOf = id;
     draft.operation = operation;
     draft.origin = mutation.origin;
     draft.sequence = mutation.sequence;
@@ -186,6 +195,7 @@ export class Maps {
 
   #load(key: Span): void {
     this.partition = this.#store.partitionOf(this.#key.load(key));
+    this.#hashOf = 0;
   }
 
   /** A mutation that a client makes, of the entry of `#key`, with the version that has come. */
@@ -202,7 +212,10 @@ export class Maps {
   /** Address of the record of `#key` in the map with that id, or 0. */
   #look(id: number): number {
     const store = this.#store;
-    this.#hash = store.hash(id, this.#key);
+    if (this.#hashOf !== id) {
+      this.#hash = store.hash(id, this.#key);
+      this.#hashOf = id;
+    }
     return store.partition(this.partition)?.find(id, this.#hash, this.#key) ?? 0;
   }
 
@@ -260,9 +273,10 @@ export class Maps {
     const pool = store.pool;
     const draft = this.#draft;
     const recorder = this.#recorder;
+    const isRecorded = recorder.isActiveFor(draft.origin);
     const partition = store.openPartition(this.partition);
     const isNewMap = old === 0 && this.#names.uses(id) === 0;
-    if (recorder.isActive) {
+    if (isRecorded) {
       draft.value.copyFrom(value);
       draft.contentType.copyFrom(contentType);
       if (!this.#admits(id, isNewMap, old, map, key)) return REFUSED;
@@ -271,7 +285,7 @@ export class Maps {
     const length = recordBytes(flags, this.#key.length, value.length);
     const address = this.#reserve(partition, old, length);
     if (address === 0) {
-      if (recorder.isActive) recorder.abandon(draft);
+      if (isRecorded) recorder.abandon(draft);
       return MEMORY_FULL;
     }
     const oldType = old === 0 ? 0 : tagAt(pool.words(old), pool.at(old));
@@ -314,7 +328,7 @@ export class Maps {
     const at = store.pool.at(address);
     const id = ownerAt(words, at);
     const type = tagAt(words, at);
-    if (this.#recorder.isActive) {
+    if (this.#recorder.isActiveFor(this.#draft.origin)) {
       this.#draft.value.clear();
       this.#draft.contentType.clear();
       if (!this.#admits(id, false, address, map, key)) return REFUSED;
@@ -367,8 +381,9 @@ export class Maps {
 
   /** The mutation has been made. */
   #end(partition: Partition): void {
-    this.#store.raise(partition.number, this.#draft.sequence);
-    if (this.#recorder.isActive) this.#recorder.record(this.#draft);
+    const draft = this.#draft;
+    this.#store.raise(partition.number, draft.sequence);
+    if (this.#recorder.isActiveFor(draft.origin)) this.#recorder.record(draft);
     this.#cleaner.pay(partition);
     this.#sweeper.pay(partition);
   }

@@ -60,11 +60,11 @@ export class NameTable {
 
   /** The name's id, or 0. */
   find(name: Span): number {
-    const asked = this.#asked.load(name);
-    if (this.#lastId !== 0 && asked.equals(this.#last)) {
+    if (this.#lastId !== 0 && this.#last.is(name)) {
       this.partition = this.#lastPartition;
       return this.#lastId;
     }
+    const asked = this.#asked.load(name);
     const store = this.#store;
     this.partition = store.partitionOf(asked);
     const partition = store.partition(this.partition);

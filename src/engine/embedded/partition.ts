@@ -47,6 +47,11 @@ export class Partition {
     return 0;
   }
 
+  /** Undefined as long as nothing stands in it. */
+  get index(): HashIndex | undefined {
+    return this.#index;
+  }
+
   /** Makes the index fit one more entry; false when there is no memory. */
   makeRoom(): boolean {
     const index = this.#index;

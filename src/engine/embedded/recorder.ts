@@ -1,11 +1,12 @@
 /** The engine's side of its sinks: asks all before a mutation, and tells all after it. */
 
-import type { Mutation } from '../mutation.ts';
+import { FROM_REPLAY, type Mutation } from '../mutation.ts';
 import { ADMITTED, type MutationSink } from '../mutation-sink.ts';
 
 export class Recorder {
   /** Whether there are any sinks; without them nobody need fill a message. */
   readonly isActive: boolean;
+  readonly #isActiveInReplay: boolean;
   readonly #sinks: readonly MutationSink[];
   /** Why the last mutation that was refused was. */
   refusal = 0;
@@ -13,6 +14,12 @@ export class Recorder {
   constructor(sinks: readonly MutationSink[]) {
     this.#sinks = sinks;
     this.isActive = sinks.length > 0;
+    this.#isActiveInReplay = sinks.some(({ ignoresReplay }) => ignoresReplay !== true);
+  }
+
+  /** Whether there is anybody to ask and to tell of what has that origin. */
+  isActiveFor(origin: number): boolean {
+    return origin === FROM_REPLAY ? this.#isActiveInReplay : this.isActive;
   }
 
   /** Whether every sink consents; if so, record or abandon follows. */

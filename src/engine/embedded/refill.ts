@@ -8,6 +8,7 @@ import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER } from '../mutation.ts';
 import type { Replay } from '../stored-engine.ts';
 import { Version } from '../version.ts';
+import { AHEAD_MAX, Lookahead } from './lookahead.ts';
 import type { Parts } from './parts.ts';
 
 /** What `#open` says of a map whose life, as the message has it, is over. */
@@ -20,14 +21,43 @@ export class Refill implements Replay {
   /** Of the map with the id `#last`: nearly every message tells of the map of the one before. */
   readonly #life = new Version();
   #last = 0;
+  readonly #lookahead: Lookahead;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#lookahead = new Lookahead(parts.store);
   }
 
   apply(mutation: Mutation): Outcome {
+    this.#lookahead.skip(0);
+    return this.#make(mutation, 0);
+  }
+
+  applyAll(mutations: readonly Mutation[], count: number): number {
+    for (let from = 0; from < count; from += AHEAD_MAX) {
+      const ahead = Math.min(count - from, AHEAD_MAX);
+      for (let index = 0; index < ahead; index++) this.#expect(mutations[from + index]!, index);
+      this.#lookahead.fetch(ahead);
+      for (let index = 0; index < ahead; index++) {
+        if (this.#make(mutations[from + index]!, index) !== APPLIED) return from + index;
+      }
+    }
+    return count;
+  }
+
+  #expect(mutation: Mutation, index: number): void {
+    const { mapNames, maps } = this.#parts;
+    const { operation, partition, name, key } = mutation;
+    const isOfEntry = operation < CLEAR;
+    const id = isOfEntry ? mapNames.find(name) : 0;
+    if (id === 0) this.#lookahead.skip(index);
+    else this.#lookahead.expect(index, id, partition, maps.hash(id, key));
+  }
+
+  /** `ahead`: what the lookahead knows it by. */
+  #make(mutation: Mutation, ahead: number): Outcome {
     const { store } = this.#parts;
-    const outcome = this.#apply(mutation);
+    const outcome = this.#apply(mutation, ahead);
     if (outcome !== APPLIED) return outcome;
     store.versions.restore(mutation.version);
     if (mutation.operation === CLEAR) store.raiseAll(mutation.sequence);
@@ -45,14 +75,17 @@ export class Refill implements Replay {
     this.#kept.clear();
   }
 
-  #apply(mutation: Mutation): Outcome {
+  #apply(mutation: Mutation, ahead: number): Outcome {
     const { maps, queues } = this.#parts;
     const { operation } = mutation;
     if (operation >= OFFER) return queues.restore(mutation);
     if (operation === CLEAR) return this.#clear(mutation);
     const id = this.#open(mutation);
     if (id === 0) return MEMORY_FULL;
-    return id === OVER ? APPLIED : maps.restore(mutation, id);
+    if (id === OVER) return APPLIED;
+    const isExpected = this.#lookahead.knows(ahead, id);
+    const hash = isExpected ? this.#lookahead.hash(ahead) : maps.hash(id, mutation.key);
+    return maps.restore(mutation, id, hash);
   }
 
   /** Ends every earlier life of the map, and remembers the one that begins. */
