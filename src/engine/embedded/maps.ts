@@ -40,6 +40,7 @@ import {
   HAS_MAX_IDLE,
   KEY_BYTES_MAX,
   KIND_ENTRY,
+  nameValue,
   ownerAt,
   recordBytes,
   tagAt,
@@ -235,8 +236,8 @@ export class Maps {
     let outcome = this.#tryPut(known, map, key, value, contentType);
     // Where cleared or expired entries are left, it is their memory that the write is to have.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
-      const { origin } = this.#draft;
-      if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.partition);
+      if (this.#draft.origin !== FROM_REPLAY)
+        this.#draft.sequence = this.#store.next(this.partition);
       outcome = this.#tryPut(known, map, key, value, contentType);
     }
     return outcome;
@@ -298,6 +299,7 @@ export class Maps {
       this.#expiry.add(partition, address);
     }
     writeValue(words, pool.bytes(address), at, value);
+    if (isRecorded) nameValue(words, pool.bytes(address), at, draft.value);
     if (old === 0) {
       partition.insert(this.#hash, address);
       if (isNewMap) this.#lives.set(id, draft.version);
@@ -351,13 +353,13 @@ export class Maps {
     draft.contentType.clear();
     draft.replaced.clear();
     draft.life.copyFrom(life);
-    if (this.#recorder.isActive && !this.#recorder.admits(draft)) return REFUSED;
+    if (this.#recorder.isActiveFor(draft.origin) && !this.#recorder.admits(draft)) return REFUSED;
     if (id !== 0) {
       this.#names.retire(id);
       this.#sweeper.add(id);
     }
     this.#store.raiseAll(draft.sequence);
-    if (this.#recorder.isActive) this.#recorder.record(draft);
+    this.#recorder.tell(draft);
     return APPLIED;
   }
 
@@ -381,16 +383,14 @@ export class Maps {
 
   /** The mutation has been made. */
   #end(partition: Partition): void {
-    const draft = this.#draft;
-    this.#store.raise(partition.number, draft.sequence);
-    if (this.#recorder.isActiveFor(draft.origin)) this.#recorder.record(draft);
+    this.#store.raise(partition.number, this.#draft.sequence);
+    this.#recorder.tell(this.#draft);
     this.#cleaner.pay(partition);
     this.#sweeper.pay(partition);
   }
 }
 
 function flagsOf(draft: Mutation): number {
-  if (draft.expiryMs === 0 && draft.maxIdleSeconds === 0) return KIND_ENTRY;
   return (
     KIND_ENTRY |
     (draft.expiryMs === 0 ? 0 : HAS_EXPIRY) |

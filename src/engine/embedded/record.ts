@@ -185,6 +185,13 @@ export function writeFields(
   words[idle + 1] = Math.floor(wallMs / 1000);
 }
 
+/** Names the record's value where it is stored: also in words, which are quicker to copy. */
+export function nameValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
+  const start = valueAt(words, at) * 4;
+  value.set(bytes, start, start + valueLengthAt(words, at));
+  value.words = words;
+}
+
 /** The entry has been read. */
 export function touchAt(words: Int32Array, at: number, wallMs: number): void {
   const flags = flagsAt(words, at);

@@ -42,6 +42,11 @@ export class Recorder {
     for (let index = 0; index < this.#sinks.length; index++) this.#sinks[index]!.record(mutation);
   }
 
+  /** Records what somebody was asked about, if anybody was. */
+  tell(mutation: Mutation): void {
+    if (this.isActiveFor(mutation.origin)) this.record(mutation);
+  }
+
   /** Whether a sink keeps back answers that depend on this sequence of the partition. */
   holds(partition: number, sequence: number): boolean {
     for (let index = 0; index < this.#sinks.length; index++) {

@@ -19,10 +19,9 @@ import {
   keyLengthAt,
   kindAt,
   maxIdleSecondsAt,
+  nameValue,
   ownerAt,
   tagAt,
-  valueAt,
-  valueLengthAt,
   versionHighAt,
   versionLowAt,
 } from './record.ts';
@@ -147,9 +146,7 @@ export class Visits {
     const words = pool.words(address);
     const at = pool.at(address);
     const stored = this.#stored;
-    const value = valueAt(words, at) * 4;
-    stored.value.set(pool.bytes(address), value, value + valueLengthAt(words, at));
-    stored.value.words = words;
+    nameValue(words, pool.bytes(address), at, stored.value);
     stored.version.set(versionLowAt(words, at), versionHighAt(words, at));
     const contentType = tagAt(words, at);
     if (contentType === 0) stored.contentType.clear();
