@@ -8,8 +8,10 @@ import { type Exchange, KEY, KEY_BYTES, keyOf } from './request.ts';
 /** Requests on their way on a connection, where the server bears it; and on all of them. */
 const WINDOW = 64;
 const ON_THE_WAY = 256;
-/** After which a connection is given up: the original now and then stops answering on one for good. */
+/** After which a connection is given up: peers now and then stop answering on one for good. */
 const SILENT_MS = 10_000;
+/** Connections in a row that may be silent from their beginning. */
+const SILENT_IN_A_ROW = 2;
 
 /** Sends the request for the keys `first` to `first + count - 1`; throws unless each succeeds. */
 export async function fill(
@@ -35,9 +37,12 @@ async function fillPart(
   first: number,
   count: number,
 ): Promise<void> {
-  for (let done = 0; done < count; ) {
+  for (let [done, silent] = [0, 0]; done < count; ) {
     const answered = await fillOver(port, exchange, depth, first + done, count - done);
-    if (answered === 0) throw new Error(`Cannot fill: no more answers, ${done} of ${count} stored`);
+    silent = answered === 0 ? silent + 1 : 0;
+    if (silent > SILENT_IN_A_ROW) {
+      throw new Error(`Cannot fill: no more answers, ${done} of ${count} stored`);
+    }
     done += answered;
   }
 }
