@@ -2,79 +2,27 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
-import { License } from '../src/cluster/license.ts';
-import { StandaloneCluster } from '../src/cluster/standalone.ts';
-import { resolveConfig } from '../src/config/config.ts';
-import { MemberPersistence } from '../src/member-persistence.ts';
 import type { SyncMode } from '../src/persistence/write-ahead-log.ts';
-import { createLog } from '../src/telemetry/log.ts';
-import { FakeClock } from './fake-clock.ts';
 import { client as clientOf, get, poll, post } from './http/test-client.ts';
-import { createTestServer } from './http/test-server.ts';
 import { FailingStorage } from './persistence/failing-storage.ts';
 import { MemoryStorage } from './persistence/memory-storage.ts';
-import { until } from './persistence/subject.ts';
+import { storedMember } from './stored-member.ts';
 
-const SOURCE = { kind: 'file', name: 'f:1:1' } as const;
-
-/** A whole member on a disk in memory. */
-async function open(mode: SyncMode, bytesMax?: number) {
-  const clock = new FakeClock();
+/** A member that serves, on a disk that fails when it is told to. */
+async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const memory = new MemoryStorage(new Random(1), 'boot', bytesMax);
   const disk = new FailingStorage(memory);
-  const cluster = new StandaloneCluster('1.2.3');
-  const lines: { readonly level: string; readonly msg: string }[] = [];
-  const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
-  const config = resolveConfig([
-    { key: 'partitionCount', text: '7', source: SOURCE },
-    { key: 'persistenceSync', text: mode, source: SOURCE },
-  ]);
-  const persistence = new MemberPersistence(config, clock, cluster, log, disk);
-  const license = new License((keyHash) => persistence.saveLicense(keyHash));
-  const services = {
-    cluster,
-    license,
-    hasPersistence: true,
-    isDoubtful: (partition: number, sequence: number) =>
-      persistence.isDoubtful(partition, sequence),
-  };
-  const server = createTestServer({}, { clock, sinks: [persistence.sink], services });
-  server.groups.set(true, new Map([...SERVED].map((group) => [group, true])));
-  const go = async (): Promise<boolean> => {
-    clock.endTurn();
-    const pumped = memory.pump();
-    await new Promise((resolve) => setImmediate(resolve));
-    return pumped || clock.endCount > 0;
-  };
-  const quiet = async (): Promise<void> => {
-    while (await go());
-  };
-  await until(
-    persistence.begin(license).then(() => persistence.open(server.engine, server.server)),
-    go,
-  );
-  cluster.start('127.0.0.1:5701');
-  await quiet();
-  /** The answer to one request on a connection of its own, once nothing is under way. */
-  const ask = async (request: string) => {
-    const { socket, responses } = clientOf(server);
-    socket.receive(request);
-    await quiet();
-    const [response] = responses();
-    assert.ok(response !== undefined, `no answer to ${request}`);
-    return response;
-  };
-  const status = async (request: string): Promise<number> => (await ask(request)).status;
+  const member = storedMember(memory, [{ key: 'persistenceSync', text: mode }], disk);
+  await member.serve();
   const health = (part: string): Promise<number> =>
-    status(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    member.status(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
   /** Fails the disk's next call but `passed`. */
   const fail = (code: string, isLasting: boolean, passed = 0): void => {
     disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };
   };
-  return { server, clock, memory, lines, ask, status, health, fail, quiet };
+  return { ...member, health, fail };
 }
 
-const SERVED = ['DATA', 'HEALTH_CHECK', 'CLUSTER_READ', 'CLUSTER_WRITE'] as const;
 const LICENSE = post('license', 'dev&&key');
 
 describe('a disk that fails', () => {

@@ -2,22 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
-import { License } from '../src/cluster/license.ts';
-import { StandaloneCluster } from '../src/cluster/standalone.ts';
-import { resolveConfig } from '../src/config/config.ts';
-import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
-import { MemberPersistence } from '../src/member-persistence.ts';
 import { Page } from '../src/persistence/record-codec.ts';
 import { SalvagedLog } from '../src/persistence/salvaged-segments.ts';
-import { createLog } from '../src/telemetry/log.ts';
-import { FakeClock } from './fake-clock.ts';
-import { createTestServer } from './http/test-server.ts';
 import { filesOf, recordsOf, storageOf, wholeDirectory } from './persistence/damaged-directory.ts';
 import { MemoryStorage } from './persistence/memory-storage.ts';
 import { contentOf } from './persistence/stored-model.ts';
 import { openPersistent, until } from './persistence/subject.ts';
-
-const SOURCE = { kind: 'file', name: 'f:1:1' } as const;
+import { storedMember } from './stored-member.ts';
 
 describe('a start', () => {
   for (const [limit, setting] of [
@@ -25,26 +16,13 @@ describe('a start', () => {
     ['dataLoadTimeoutSeconds', 'data-load-timeout-seconds'],
   ] as const) {
     it(`ends when the disk hangs for longer than persistence.${setting}`, async () => {
-      const clock = new FakeClock();
       const storage = new MemoryStorage(new Random(1));
-      const cluster = new StandaloneCluster('1.2.3');
-      const log = createLog('INFO', { write: () => {} });
-      const config = resolveConfig([{ key: limit, text: '7', source: SOURCE }]);
-      const persistence = new MemberPersistence(config, clock, cluster, log, storage);
-      const license = new License((keyHash) => persistence.saveLicense(keyHash));
-      const { server } = createTestServer({}, { clock });
-      const engine = new EmbeddedEngine({
-        ...{ partitionCount: 271, clock, sinks: [persistence.sink] },
-        queueCapacity: () => Number.POSITIVE_INFINITY,
-      });
-      const go = async (): Promise<void> => {
-        storage.pump();
-        await new Promise((resolve) => setImmediate(resolve));
-      };
+      const member = storedMember(storage, [{ key: limit, text: '7' }]);
+      const { clock, persistence, license, engine, server, go } = member;
       if (limit === 'dataLoadTimeoutSeconds') await until(persistence.begin(license), go);
       const starting =
         limit === 'dataLoadTimeoutSeconds'
-          ? persistence.open(engine, server)
+          ? persistence.open(engine, server.server)
           : persistence.begin(license);
       const refused = assert.rejects(starting, (error: Error & { readonly code: string }) => {
         assert.equal(error.code, 'DATA_TIMEOUT');

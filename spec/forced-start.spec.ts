@@ -1,0 +1,260 @@
+/** What forceStart and partialStart are answered: under each policy, in each state of the member. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../bench/harness.ts';
+import { client as clientOf, get, post, postHead } from './http/test-client.ts';
+import { type Files, filesOf, flipped, recordsOf } from './persistence/damaged-directory.ts';
+import { FailingStorage } from './persistence/failing-storage.ts';
+import { MemoryStorage } from './persistence/memory-storage.ts';
+import { until } from './persistence/subject.ts';
+import { type StoredMember, storedMember } from './stored-member.ts';
+
+const FULL = 'FULL_RECOVERY_ONLY';
+const PARTIAL = ['PARTIAL_RECOVERY_MOST_RECENT', 'PARTIAL_RECOVERY_MOST_COMPLETE'] as const;
+const POLICIES = [FULL, ...PARTIAL] as const;
+const STARTS = ['forceStart', 'partialStart'] as const;
+const MANAGEMENT = 'management/cluster';
+const CALLS = {
+  forceStart: `${MANAGEMENT}/forceStart`,
+  partialStart: `${MANAGEMENT}/partialStart`,
+} as const;
+const SUCCESS = '200 {"status":"success"}';
+const DISK_BYTES = 3_000_000;
+
+type Policy = (typeof POLICIES)[number];
+type Start = (typeof STARTS)[number];
+
+const whole = await wholeFiles();
+const LOG = [...whole.keys()].filter((name) => recordsOf(whole, name).length > 0).sort()[0] ?? '';
+
+async function wholeFiles(): Promise<Files> {
+  const memory = diskOf(new Map());
+  const { serve, status, persistence, go } = storedMember(memory);
+  await serve();
+  assert.equal(await status(post('maps/m/first', 'one')), 200);
+  assert.equal(await status(post('maps/m/second', 'two')), 200);
+  await until(persistence.close(), go);
+  return await filesOf(memory);
+}
+
+function diskOf(files: Files): MemoryStorage {
+  const memory = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+  for (const [name, bytes] of files) memory.put(name, bytes);
+  return memory;
+}
+
+/** With a bit wrong in the file: in a record of the log, or near the end of another file. */
+function damaged(name: string): Files {
+  const bytes = whole.get(name) ?? Buffer.alloc(0);
+  const { at = bytes.length - 16 } = recordsOf(whole, name)[0] ?? {};
+  return new Map([...whole, [name, flipped(bytes, at * 8 + 100)]]);
+}
+
+const DAMAGED = [LOG, 'member', 'manifest'].map(damaged);
+
+/** A member on the files, and those who ask it for a start. */
+class Subject {
+  readonly member: StoredMember;
+  readonly #files: Files;
+  readonly #memory: MemoryStorage;
+  readonly #disk: FailingStorage;
+  isServing = false;
+
+  constructor(files: Files, policy: Policy) {
+    this.#files = files;
+    this.#memory = diskOf(files);
+    this.#disk = new FailingStorage(this.#memory);
+    const settings = [{ key: 'recoveryPolicy', text: policy }] as const;
+    this.member = storedMember(this.#memory, settings, this.#disk);
+  }
+
+  /** Begins to recover; nothing of the disk is read yet. */
+  start(): void {
+    void this.member.start().then(() => {
+      this.isServing = true;
+    });
+  }
+
+  /** Whether the last that it has said is that the data is damaged. */
+  get isWaiting(): boolean {
+    return this.member.lines.at(-1)?.code === 'DATA_DAMAGED';
+  }
+
+  async serving(): Promise<this> {
+    this.start();
+    while (!this.isServing) await this.member.go();
+    await this.member.quiet();
+    return this;
+  }
+
+  async waiting(): Promise<this> {
+    this.start();
+    while (!this.isWaiting) await this.member.go();
+    return this;
+  }
+
+  /** Asks while the disk stands still; the answer is there at once, or can be looked for later. */
+  async ask(start: Start): Promise<() => string | undefined> {
+    const { socket, responses } = clientOf(this.member.server);
+    socket.receive(post(CALLS[start], 'dev&'));
+    await new Promise((resolve) => setImmediate(resolve));
+    return () => responses().map(({ status, body }) => `${status} ${body}`)[0];
+  }
+
+  async assertNotAwaited(): Promise<void> {
+    for (const start of STARTS) {
+      assert.equal((await this.ask(start))(), refusal(`Cannot ${start}: nothing awaits it`));
+    }
+  }
+
+  /** Whatever the disk is asked next fails. */
+  fail(code: string): void {
+    this.#disk.failure = { at: this.#disk.callCount + 1, code, isLasting: true };
+  }
+
+  mend(): void {
+    this.#disk.failure = undefined;
+  }
+
+  /** Every file is as it was, and in its place. */
+  assertUntouched(): void {
+    for (const [name, bytes] of this.#files)
+      assert.deepEqual(this.#memory.bytes(name), bytes, name);
+    this.assertNothingAside();
+  }
+
+  assertNothingAside(): void {
+    assert.throws(() => this.#memory.bytes('damaged-1/manifest'), { code: 'ENOENT' });
+  }
+
+  /** What was stored is aside, as it was. */
+  assertAside(): void {
+    const names = [...this.#files.keys()].filter((name) => recordsOf(this.#files, name).length > 0);
+    for (const name of ['manifest', 'member', ...names]) {
+      assert.deepEqual(this.#memory.bytes(`damaged-1/${name}`), this.#files.get(name), name);
+    }
+  }
+
+  async changeState(state: string): Promise<void> {
+    assert.equal(await this.member.status(post(`${MANAGEMENT}/changeState`, `dev&&${state}`)), 200);
+  }
+}
+
+function refusal(message: string, status = 409): string {
+  return `${status} ${JSON.stringify({ status: 'fail', message })}`;
+}
+
+function isAllowed(start: Start, policy: Policy): boolean {
+  return start === 'forceStart' || policy !== FULL;
+}
+
+/** How members that serve come to the states that they can be in. */
+const SERVING: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
+  ACTIVE: async () => {},
+  NO_MIGRATION: (subject) => subject.changeState('NO_MIGRATION'),
+  FROZEN: (subject) => subject.changeState('FROZEN'),
+  PASSIVE: (subject) => subject.changeState('PASSIVE'),
+  IN_TRANSITION: async ({ member }) => {
+    clientOf(member.server).socket.receive(post(`${MANAGEMENT}/changeState`, 'dev&&frozen'));
+    assert.equal(member.cluster.state, 'IN_TRANSITION');
+  },
+  'ACTIVE, on a disk that has failed': async (subject) => {
+    subject.fail('EIO');
+    assert.equal(await subject.member.status(post('maps/m/k', 'v')), 503);
+    assert.equal(subject.member.cluster.isSafe, false);
+  },
+};
+
+describe('forceStart and partialStart', () => {
+  for (const policy of POLICIES) {
+    it(`with ${policy} are 409 at any moment of a recovery, whatever it finds`, async () => {
+      for (const files of [whole, ...DAMAGED]) {
+        const subject = new Subject(files, policy);
+        await subject.assertNotAwaited();
+        subject.start();
+        while (!subject.isServing && !subject.isWaiting) {
+          assert.equal(subject.member.cluster.nodeState, 'STARTING');
+          await subject.assertNotAwaited();
+          await subject.member.go();
+        }
+        assert.equal(subject.isWaiting, files !== whole);
+        if (subject.isWaiting) subject.assertUntouched();
+        else subject.assertNothingAside();
+      }
+    });
+
+    it(`with ${policy} are 409 where the member serves, in each state of the cluster`, async () => {
+      for (const [state, enter] of Object.entries(SERVING)) {
+        const subject = await new Subject(whole, policy).serving();
+        await enter(subject);
+        await subject.assertNotAwaited();
+        subject.assertNothingAside();
+        assert.ok(state.startsWith(subject.member.cluster.state), state);
+      }
+    });
+
+    it(`with ${policy} are 409 while the member ends`, async () => {
+      const { member } = await new Subject(whole, policy).serving();
+      for (const start of STARTS) {
+        const { socket, responses } = clientOf(member.server);
+        socket.receive(postHead(CALLS[start], 4));
+        member.cluster.stop();
+        void member.server.server.drain();
+        socket.receive('dev&');
+        await member.quiet();
+        const [answer] = responses();
+        const told = refusal(`Cannot ${start}: nothing awaits it`);
+        assert.equal(`${answer?.status} ${answer?.body}`, told);
+      }
+    });
+
+    for (const start of STARTS) {
+      if (!isAllowed(start, policy)) {
+        it(`${start} with ${policy} is 409 where the member waits, and changes nothing`, async () => {
+          for (const files of DAMAGED) {
+            const subject = await new Subject(files, policy).waiting();
+            const answer = await subject.ask(start);
+            const why = `persistence.cluster-data-recovery-policy is ${policy}`;
+            assert.equal(answer(), refusal(`Cannot ${start}: ${why}`));
+            await subject.member.quiet();
+            assert.equal(subject.isWaiting, true);
+            subject.assertUntouched();
+          }
+        });
+        continue;
+      }
+
+      it(`${start} with ${policy} is done once where the member waits, and answered when it serves`, async () => {
+        for (const files of DAMAGED) {
+          const subject = await new Subject(files, policy).waiting();
+          const answer = await subject.ask(start);
+          while (!subject.isServing) {
+            assert.equal(answer(), undefined);
+            await subject.assertNotAwaited();
+            await subject.member.go();
+          }
+          await subject.member.quiet();
+          assert.equal(answer(), SUCCESS);
+          subject.assertAside();
+          await subject.assertNotAwaited();
+          const found = await subject.member.status(get('maps/m/second'));
+          assert.equal(found, start === 'forceStart' ? 204 : 200);
+        }
+      });
+
+      it(`${start} with ${policy} can be asked for again where it has failed`, async () => {
+        const subject = await new Subject(damaged(LOG), policy).waiting();
+        subject.fail('ENOSPC');
+        const answer = await subject.ask(start);
+        await subject.member.quiet();
+        assert.equal(answer(), refusal(`Cannot ${start}: ENOSPC: made by a test`, 503));
+        subject.assertUntouched();
+        subject.mend();
+        const again = await subject.ask(start);
+        await subject.member.quiet();
+        assert.equal(again(), SUCCESS);
+        subject.assertAside();
+      });
+    }
+  }
+});

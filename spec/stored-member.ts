@@ -1,0 +1,96 @@
+/** A member on a disk in memory: its server, and what is kept; the spec lets the disk go on. */
+import assert from 'node:assert/strict';
+import { License } from '../src/cluster/license.ts';
+import { StandaloneCluster } from '../src/cluster/standalone.ts';
+import { resolveConfig } from '../src/config/config.ts';
+import { ENDPOINT_GROUP_NAMES } from '../src/config/endpoint-group.ts';
+import type { SettingKey } from '../src/config/settings.ts';
+import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { MemberPersistence } from '../src/member-persistence.ts';
+import type { Storage } from '../src/persistence/storage.ts';
+import { createLog } from '../src/telemetry/log.ts';
+import { FakeClock } from './fake-clock.ts';
+import { client as clientOf } from './http/test-client.ts';
+import { createTestServer } from './http/test-server.ts';
+import type { MemoryStorage } from './persistence/memory-storage.ts';
+import { until } from './persistence/subject.ts';
+
+export type Settings = readonly {
+  readonly key: SettingKey;
+  readonly text: string;
+  name?: string;
+}[];
+
+const PARTITION_COUNT = 7;
+const IDLE_TURNS = 3;
+
+/** With all groups; `disk` is what the member sees of the memory. */
+export function storedMember(
+  memory: MemoryStorage,
+  settings: Settings = [],
+  disk: Storage = memory,
+) {
+  const clock = new FakeClock();
+  const lines: { readonly level: string; readonly msg: string; readonly code?: string }[] = [];
+  const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
+  const config = resolveConfig(
+    [
+      { key: 'partitionCount', text: String(PARTITION_COUNT) } as const,
+      { key: 'endpointGroups', name: 'PERSISTENCE', text: 'true' } as const,
+      ...settings,
+    ].map((each) => ({ ...each, source: { kind: 'file', name: 'f:1:1' } as const })),
+  );
+  const cluster = new StandaloneCluster('1.2.3', {
+    saveState: (state) => persistence.saveState(state),
+  });
+  const persistence = new MemberPersistence(config, clock, cluster, log, disk);
+  const license = new License((keyHash) => persistence.saveLicense(keyHash));
+  const engine = new EmbeddedEngine({
+    ...{ partitionCount: PARTITION_COUNT, clock, sinks: [persistence.sink] },
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+  });
+  const services = {
+    ...{ engine, cluster, license, upkeep: persistence, hasPersistence: true },
+    isDoubtful: (partition: number, sequence: number) =>
+      persistence.isDoubtful(partition, sequence),
+  };
+  const server = createTestServer({}, { clock, services });
+  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  const go = async (): Promise<boolean> => {
+    clock.endTurn();
+    const pumped = memory.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+    return pumped || clock.endCount > 0;
+  };
+  /** Until nothing has happened for some turns: a promise may need one to get to its next call. */
+  const quiet = async (): Promise<void> => {
+    for (let idle = 0; idle < IDLE_TURNS; idle++) if (await go()) idle = 0;
+  };
+  /** What a start does: resolves once the member serves. */
+  const start = async (): Promise<void> => {
+    await persistence.begin(license);
+    await persistence.open(engine, server.server);
+    cluster.start('127.0.0.1:5701');
+  };
+  /** The answer to one request on a connection of its own, once nothing is under way. */
+  const ask = async (request: string) => {
+    const { socket, responses } = clientOf(server);
+    socket.receive(request);
+    await quiet();
+    const [response] = responses();
+    assert.ok(response !== undefined, `no answer to ${request}`);
+    return response;
+  };
+  const status = async (request: string): Promise<number> => (await ask(request)).status;
+  return {
+    ...{ server, clock, cluster, persistence, license, engine, memory, lines },
+    ...{ start, ask, status, go, quiet },
+    /** Starts, and lets everything go on until the member serves. */
+    async serve(): Promise<void> {
+      await until(start(), go);
+      await quiet();
+    },
+  };
+}
+
+export type StoredMember = ReturnType<typeof storedMember>;
