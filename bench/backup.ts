@@ -1,8 +1,9 @@
 /**
  * What a backup costs those who are served meanwhile, in the directory for temporary files:
  *
- * - In one process: the longest time between two turns while sets go on; no more of it counts than
- *   its main thread has used the processor, as others may have had it.
+ * - In one process: the longest time between two turns while maps and queues change; no more of it
+ *   counts than its main thread has used the processor, as others may have had it. What is restored
+ *   of that backup is compared with what was stored at its moment, over all maps and queues.
  * - Over HTTP: POST while backups are made, one after the other, beside POST alone.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -18,19 +19,26 @@ import { VisitCursor } from '../src/engine/stored-engine.ts';
 import { Backup } from '../src/persistence/backup.ts';
 import { FileStorage } from '../src/persistence/file-storage.ts';
 import { Persistence } from '../src/persistence/persistence.ts';
-import { type Bench, count, type Harness, median, time } from './harness.ts';
+import { restore } from '../src/persistence/restore.ts';
+import { type Bench, count, type Harness, median, type Random, time } from './harness.ts';
 import { AUTOCANNON, type Generator, isWrkInstalled, WRK } from './load/generator.ts';
 import { programWords } from './load/program.ts';
 import { KEY, keyOf } from './load/request.ts';
 import { ServerProcess } from './load/server-process.ts';
 
 const PARTITIONS = 271;
-const VALUE = Buffer.alloc(100, 'v');
+const VALUE_BYTES = 100;
 const SETS_PER_TURN = 500;
-const LOADED_SETS_PER_TURN = 50;
+const LOADED_CHANGES_PER_TURN = 50;
 const ROUND_SECONDS = 4;
 const VISIT_BUDGET = 1000;
-const MAP = 'bench';
+/** Of ten entries, five are in the first map, and one in each of the others. */
+const MAPS = ['bench', 'second', 'third', 'fourth'].map(spanOf);
+const BIG_MAP_SHARE = 5;
+/** The last two of ten are items of these. */
+const QUEUES = ['first-queue', 'second-queue', 'third-queue', 'fourth-queue'].map(spanOf);
+const PLACES = 10;
+const ITEM_PLACE = 8;
 
 export const bench: Bench = {
   name: 'backup',
@@ -53,26 +61,28 @@ export const bench: Bench = {
   },
 };
 
-/** Fills the data directory, backs it up under sets, and compares what the backup holds. */
+/** Fills the data directory, backs it up under changes, and compares what is restored. */
 async function measurePauses(harness: Harness, directory: string, entries: number): Promise<void> {
   const segmentBytes = harness.pick(1_048_576, 33_554_432);
   const { storage, clock, persistence, engine } = await open(join(directory, 'data'), segmentBytes);
-  for (let key = 0; key < entries; key += SETS_PER_TURN) {
-    for (let each = 0; each < SETS_PER_TURN; each++) set(engine, key + each);
+  for (let number = 0; number < entries; number += SETS_PER_TURN) {
+    for (let each = 0; each < SETS_PER_TURN; each++) add(engine, number + each);
     await turn();
   }
   const target = new FileStorage(join(directory, 'backup'));
   const random = harness.random();
   let isDone = false;
   const cut = await persistence.hold();
-  const wanted = checksumOf(engine);
+  const wanted = contentOf(engine);
   const from = performance.now();
   const backing = new Backup(storage, target, cut, clock).write().finally(() => {
     isDone = true;
   });
   const pauses: number[] = [];
+  let changes = 0;
   while (!isDone) {
-    for (let each = 0; each < LOADED_SETS_PER_TURN; each++) set(engine, random.below(entries));
+    for (let each = 0; each < LOADED_CHANGES_PER_TURN; each++) change(engine, random, entries);
+    changes += LOADED_CHANGES_PER_TURN;
     const [startMs, startUsed] = [performance.now(), usedMs()];
     await turn();
     pauses.push(Math.min(performance.now() - startMs, usedMs() - startUsed));
@@ -85,15 +95,23 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const longest = pauses.reduce((max, each) => Math.max(max, each), 0);
   harness.print(
-    `backup of ${count(entries)} entries, ${count(bytes)} bytes, under sets: ${time(ms * 1000)}, ` +
-      `longest pause ${time(longest * 1000)}`,
+    `backup of ${count(entries)} entries, ${count(bytes)} bytes, under ${count(changes)} changes: ` +
+      `${time(ms * 1000)}, longest pause ${time(longest * 1000)}`,
   );
-  const restored = await open(target.place, segmentBytes);
-  const found = checksumOf(restored.engine);
+  const elsewhere = new FileStorage(join(directory, 'restored'));
+  await restore(target, elsewhere);
+  const restored = await open(elsewhere.place, segmentBytes);
+  const found = contentOf(restored.engine);
   await restored.persistence.close();
   restored.engine.close();
-  if (found !== wanted) throw new Error(`Cannot trust the backup: it has ${found}, not ${wanted}`);
-  harness.print('it holds what was stored at its moment, by checksum');
+  for (const [name, content] of wanted) {
+    const [seen, sought] = [describe(found.get(name)), describe(content)];
+    if (seen !== sought)
+      throw new Error(`Cannot trust the backup: "${name}" has ${seen}, not ${sought}`);
+  }
+  if (found.size !== wanted.size) throw new Error(`Cannot trust the backup: it has more names`);
+  const told = [...wanted].map(([name, content]) => `${name} ${describe(content)}`);
+  harness.print(`restored, it is what was stored at its moment: ${told.sort().join(', ')}`);
 }
 
 async function open(directory: string, segmentBytes: number) {
@@ -116,18 +134,47 @@ async function open(directory: string, segmentBytes: number) {
   return { clock, storage, persistence, engine };
 }
 
-/** Over everything stored, in whatever order it is given. */
-function checksumOf(engine: EmbeddedEngine): number {
-  let sum = 0;
-  const onStored = ({ name, key: stored, value: bytes, version }: Mutation): void => {
-    const ofNames = crc32(stored.toBuffer(), crc32(name.toBuffer(), version.low >>> 0));
-    sum = (sum + crc32(bytes.toBuffer(), ofNames)) | 0;
+/** What a map or a queue holds. */
+interface Content {
+  count: number;
+  /** Of CRC-32s, so that the order in which a visit gives them is no matter. */
+  sum: number;
+}
+
+/** Everything stored, by the name of its map or queue: all of each entry and item, with its place. */
+function contentOf(engine: EmbeddedEngine): Map<string, Content> {
+  const found = new Map<string, Content>();
+  const numbers = new Float64Array(7);
+  const numberBytes = Buffer.from(numbers.buffer);
+  const onStored = (stored: Mutation): void => {
+    const { operation, item, version, expiryMs, maxIdleSeconds, value: bytes } = stored;
+    numbers.set([
+      operation,
+      item,
+      version.high,
+      version.low,
+      expiryMs,
+      maxIdleSeconds,
+      bytes.length,
+    ]);
+    let sum = crc32(numberBytes);
+    for (const part of [stored.key, stored.contentType, bytes]) sum = crc32(part.toBuffer(), sum);
+    const name = stored.name.toBuffer().toString('latin1');
+    const content = found.get(name) ?? { count: 0, sum: 0 };
+    found.set(name, content);
+    content.count++;
+    content.sum = (content.sum + sum) >>> 0;
   };
   for (let partition = 0; partition < PARTITIONS; partition++) {
     const cursor = new VisitCursor();
     while (engine.visit(partition, cursor, VISIT_BUDGET, { onStored }));
   }
-  return sum;
+  return found;
+}
+
+function describe(content: Content | undefined): string {
+  if (content === undefined) return 'nothing';
+  return `${count(content.count)} (${content.sum.toString(16).padStart(8, '0')})`;
 }
 
 async function measurePosts(
@@ -144,10 +191,10 @@ async function measurePosts(
     ...words,
     ...places,
   ]);
-  const target = `/grid/rest/maps/${MAP}/${KEY}`;
+  const target = `/grid/rest/maps/${MAPS[0]?.toBuffer()}/${KEY}`;
   const load = {
-    requests: [{ method: 'POST', target, bodyBytes: VALUE.length }],
-    ...{ keyCount: entries, connections: harness.pick(8, 64), depth: 1 },
+    requests: [{ method: 'POST', target, bodyBytes: VALUE_BYTES }],
+    ...{ keyCount: (entries * BIG_MAP_SHARE) / PLACES, connections: harness.pick(8, 64), depth: 1 },
     seconds: harness.pick(1, ROUND_SECONDS),
     ...(harness.size === 'full' ? {} : { amount: 1000 }),
   };
@@ -187,16 +234,37 @@ async function backUp(port: number): Promise<void> {
   if (response.status !== 200) throw new Error(`Cannot back up: ${response.status} ${told}`);
 }
 
-const map = spanOf(MAP);
-const value = spanOf(VALUE);
+const value = spanOf(Buffer.alloc(VALUE_BYTES, 'v'));
 const none = spanOf('');
 const key = spanOf('');
 const receiver = { onAnswer: () => {} };
+let changeCount = 0;
 
-function set(engine: EmbeddedEngine, number: number): void {
-  const bytes = Buffer.from(keyOf(number));
+/** Adds the entry or item of that number. */
+function add(engine: EmbeddedEngine, number: number): void {
+  value.bytes.writeUInt32LE(changeCount++);
+  const [map, queue] = placeOf(number);
+  if (queue !== undefined) engine.offer(queue, value, none, receiver);
+  else engine.set(map, key, value, none, FOREVER, receiver);
+}
+
+/** Sets or deletes an entry, or offers or polls an item, by chance. */
+function change(engine: EmbeddedEngine, random: Random, entries: number): void {
+  const number = random.below(entries);
+  const [map, queue] = placeOf(number);
+  if (random.below(queue === undefined ? 4 : 2) > 0) add(engine, number);
+  else if (queue !== undefined) engine.poll(queue, receiver);
+  else engine.delete(map, key, receiver);
+}
+
+/** The map of the entry, whose key is put in place, or the queue of the item. */
+function placeOf(number: number): readonly [map: Span, queue: Span | undefined] {
+  const [round, place] = [Math.floor(number / PLACES), number % PLACES];
+  const isBig = place < BIG_MAP_SHARE;
+  const bytes = Buffer.from(keyOf(isBig ? round * BIG_MAP_SHARE + place : round));
   key.set(bytes, 0, bytes.length);
-  engine.set(map, key, value, none, FOREVER, receiver);
+  const map = (isBig ? MAPS[0] : MAPS[place - BIG_MAP_SHARE + 1]) ?? none;
+  return [map, place < ITEM_PLACE ? undefined : QUEUES[(round * 2 + place) & 3]];
 }
 
 function spanOf(content: string | Buffer): Span {
