@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { SET } from '../../src/engine/mutation.ts';
-import { MARK } from '../../src/persistence/record-codec.ts';
+import { Mutation, SET } from '../../src/engine/mutation.ts';
+import { MARK, Page, writeMutation } from '../../src/persistence/record-codec.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import type { Finding } from '../../src/persistence/salvage.ts';
+import { LOG as LOG_KIND, segmentName, segmentSeed } from '../../src/persistence/segment.ts';
+import type { AtOnce } from '../engine/embedded/at-once.ts';
+import { RecordingSink } from '../engine/sinks.ts';
 import {
   changed,
   type Files,
@@ -16,7 +19,7 @@ import {
   wholeDirectory,
 } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
-import { contentOf } from './stored-model.ts';
+import { contentOf, described } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
 /** Bits that are passed over from one to the next; the soak looks at each. */
@@ -30,7 +33,7 @@ const LOG = logs[1] ?? '';
 const PART = parts[0] ?? '';
 
 /** What is told, saved, and found by a member that starts on that. */
-async function repaired(damaged: Files, partitionCount = PARTITION_COUNT) {
+async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known = values) {
   const source = storageOf(damaged);
   const target = new MemoryStorage(new Random(2));
   const findings: Finding[] = [];
@@ -46,7 +49,7 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT) {
   assert.deepEqual(await filesOf(source), damaged, 'the source is as it was');
   const { engine, persistence } = await openPersistent(target);
   const found = contentOf(engine);
-  for (const each of found) assert.ok(values.has(each), `there never was ${each}`);
+  for (const each of found) assert.ok(known.has(each), `there never was ${each}`);
   const told = findings.map(({ file, offset, what }) => `${file} ${offset ?? ''}: ${what}`);
   return { records, damages, told, found, member: persistence.member.record };
 }
@@ -63,6 +66,13 @@ async function savesAll(damaged: Files, told: RegExp): Promise<void> {
   assert.deepEqual(result.found, content);
   assert.match(result.told.join('\n'), told);
 }
+
+const NOWHERE = { at: 0, type: 0 };
+/** Of a record: what it says of its lengths, and how it is to be read, from and to which byte. */
+const FIELDS_OF_LENGTH = [
+  [4, 10],
+  [28, 40],
+] as const;
 
 describe('repair', () => {
   it('has a directory to try with', () => {
@@ -112,6 +122,75 @@ describe('repair', () => {
     const { records, damages } = await repaired(changed(files, LOG, bytes));
     assert.deepEqual([records, damages], [all - lost, 1]);
   });
+
+  it('takes no part of a value for a record, where the record that holds it is damaged', async () => {
+    const { files, name, known, forged } = await withForged();
+    const bytes = files.get(name) ?? Buffer.alloc(0);
+    const [, holder = NOWHERE, next = NOWHERE] = recordsOf(files, name);
+    assert.ok(bytes.indexOf(forged) > holder.at && bytes.indexOf(forged) < next.at);
+    let passedOver = 0;
+    for (let bit = holder.at * 8; bit < next.at * 8; bit += STEP === 1 ? 1 : 131) {
+      const damaged = changed(files, name, flipped(bytes, bit));
+      const { found, records } = await repaired(damaged, PARTITION_COUNT, known);
+      const at = (bit >> 3) - holder.at;
+      const isTelling = FIELDS_OF_LENGTH.some(([from, to]) => at >= from && at < to);
+      assert.ok(records === 2 || isTelling, `byte ${at} of the record: ${found.join(', ')}`);
+      if (records === 2) passedOver++;
+    }
+    assert.ok(passedOver > 0, "none is like that");
+  });
+
+  it('saves all but the record whose length is wrong, also where that leads to another one', async () => {
+    const { files, name, known } = await recorded((ask) => {
+      for (let key = 0; key < 9; key++) ask.set('m', `k${key}`, Buffer.alloc(8, `${key}`));
+    });
+    const bytes = files.get(name) ?? Buffer.alloc(0);
+    const [, record = NOWHERE, next = NOWHERE] = recordsOf(files, name);
+    assert.equal(next.at - record.at, 64);
+    for (let bit = (record.at + 4) * 8; bit < (record.at + 8) * 8; bit++) {
+      const damaged = changed(files, name, flipped(bytes, bit));
+      const { records } = await repaired(damaged, PARTITION_COUNT, known);
+      assert.equal(records, 8, `bit ${bit}`);
+    }
+  });
+
+  /** A log of what is made, and all that was ever in it. */
+  async function recorded(make: (ask: AtOnce) => void) {
+    const storage = new MemoryStorage(new Random(1), 'boot');
+    const history: Mutation[] = [];
+    const sinks = [new RecordingSink((mutation) => history.push(mutation))];
+    const { ask, persistence, quiet } = await openPersistent(storage, { sinks });
+    make(ask);
+    await quiet();
+    await until(persistence.close(), quiet);
+    const files = await filesOf(storage);
+    const name = segmentName({ kind: LOG_KIND, number: 1, part: 0 });
+    return { files, name, known: new Set(history.map(described)) };
+  }
+
+  /** The second of three records holds what would be one in its place. */
+  async function withForged() {
+    const page = new Page(1024);
+    const mutation = new Mutation();
+    for (const [span, text] of [
+      [mutation.name, 'm'],
+      [mutation.key, 'forged'],
+      [mutation.value, 'v'.repeat(40)],
+    ] as const) {
+      span.set(Buffer.from(text), 0, text.length);
+    }
+    mutation.partition = 0;
+    mutation.sequence = 5;
+    const seed = segmentSeed({ kind: LOG_KIND, number: 1, part: 0 });
+    const forged = page.bytes.subarray(0, writeMutation(page, 0, mutation, seed));
+    const value = Buffer.concat([Buffer.alloc(64, 'before'), forged, Buffer.alloc(500, 'behind')]);
+    const log = await recorded((ask) => {
+      ask.set('m', 'k', Buffer.from('first'));
+      ask.set('m', 'l', value);
+      ask.set('m', 'n', Buffer.from('last'));
+    });
+    return { ...log, forged };
+  }
 
   it('saves all where the header of a segment is damaged', async () => {
     for (const name of [LOG, PART]) {

@@ -1,6 +1,10 @@
 /**
  * All records of a segment whose checksums hold, wherever they lie, and the gaps between them. Behind a
  * record that is not whole the next one is looked for at every place where one could begin.
+ *
+ * A value may hold bytes that would be a record there. It is passed over with the damaged one that it
+ * belongs to, as long as what that says of its lengths can be believed: it fits, and leads to another
+ * record. Where the length is what is wrong with it, the checksum holds with the right one.
  */
 import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
 import {
@@ -8,6 +12,7 @@ import {
   isMutation,
   lengthAt,
   MARK,
+  NOTE_BYTES,
   PARTITION,
   type Page,
   readMutation,
@@ -56,15 +61,23 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
   let endOfRecords = at;
   let sliceEndMs = pace.now() + SLICE_MS;
   let gapFrom = -1;
+  let gapEnd = 0;
   for (let count = 1; at < end; count++) {
     const isCandidate = gapFrom < 0 || mayBegin(page, at);
     const taken = isCandidate ? checkRecord(page, at, length, seed) : 0;
     if (taken === 0) {
-      if (gapFrom < 0) gapFrom = at;
+      if (gapFrom < 0) {
+        gapFrom = at;
+        gapEnd = claimedEnd(segment, at, end);
+      }
       at += 8;
+    } else if (at < gapEnd && !endsAt(segment, gapFrom, at)) {
+      // What looks like a record lies in a value: whoever wrote that may have made it.
+      at = gapEnd;
     } else {
       if (gapFrom >= 0) gaps.push({ offset: gapFrom, bytes: at - gapFrom });
       gapFrom = -1;
+      gapEnd = 0;
       if (typeAt(page, at) === SEAL) {
         return { records, gaps, next: sequenceAt(page, at), end: at + taken };
       }
@@ -96,6 +109,31 @@ export function describeRecord({ page, length }: ReadSegment, at: number): strin
   const what =
     operation === REMOVE ? 'the removal of ' : operation === RETURN ? 'the return of ' : '';
   return `${what}an item of queue ${name}`;
+}
+
+/**
+ * Where the damaged record says that it ends, if what it says is in itself right and another record, or
+ * nothing, follows there; else 0.
+ */
+function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number): number {
+  if (at + NOTE_BYTES > length || !isMutation(page, at)) return 0;
+  const claimed = at + ((lengthAt(page, at) + 7) & ~7);
+  if (claimed > length) return 0;
+  return claimed >= end || checkRecord(page, claimed, length, seed) !== 0 ? claimed : 0;
+}
+
+/** Whether nothing of the damaged record is wrong but its length, as it ends here. */
+function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
+  const { words } = page;
+  const place = (at >> 2) + 1;
+  const claimed = words[place]!;
+  let isWhole = false;
+  for (let filling = 0; filling < 8 && !isWhole; filling++) {
+    words[place] = end - at - filling;
+    isWhole = checkRecord(page, at, end, seed) !== 0;
+  }
+  words[place] = claimed;
+  return isWhole;
 }
 
 /** Whether what lies there could be the begin of a record at all: most bytes could not. */
