@@ -137,7 +137,7 @@ describe('repair', () => {
       assert.ok(records === 2 || isTelling, `byte ${at} of the record: ${found.join(', ')}`);
       if (records === 2) passedOver++;
     }
-    assert.ok(passedOver > 0, "none is like that");
+    assert.ok(passedOver > 0, 'none is like that');
   });
 
   it('saves all but the record whose length is wrong, also where that leads to another one', async () => {
