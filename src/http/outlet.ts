@@ -55,17 +55,18 @@ export class Outlet {
     if (socket.destroyed) return true;
     if (Class !== null) this.#teller ??= new Class();
     const result = handle.writeBuffer!(this.#teller, bytes);
-    if (result === 0 && handle.writeQueueSize === 0) return true;
     const teller = typeof result === 'number' ? this.#teller : result;
-    const isUnderWay = (result === 0 || result === teller) && handle.writeQueueSize > 0;
-    if (teller === null || !isUnderWay) {
-      socket.destroy();
-      return true;
-    }
+    if (teller !== null && teller.getAsyncId() > 0) return this.#await(teller, bytes);
+    if (result !== 0 && !(teller === result && teller.writeStatus === 0)) socket.destroy();
+    return true;
+  }
+
+  /** The teller is in the handle's hands, though the kernel may have taken everything by now. */
+  #await(teller: Teller, bytes: Buffer): boolean {
+    this.#teller = null;
     this.#isWaiting = true;
     teller.bytes = bytes;
     teller.oncomplete = (status) => this.#onComplete(status);
-    this.#teller = null;
     return false;
   }
 
@@ -90,6 +91,10 @@ export class Outlet {
 
 /** What a handle tells by. */
 interface Teller {
+  /** Positive while a handle has it in its hands. */
+  getAsyncId(): number;
+  /** What became of a write that ended within the call. */
+  readonly writeStatus?: number | null;
   /** Called when the kernel has taken the bytes, with 0, or a negative error number. */
   oncomplete?(status: number): void;
   /** Kept from the collector until then. */
