@@ -67,8 +67,8 @@ export class Compaction {
   /** The segment must be full and durable. How many bytes that has won back. */
   async compact(number: number): Promise<number> {
     const id: SegmentId = { kind: LOG, number, part: 0 };
-    const segment = await new SegmentReader(this.#storage).read(id, undefined);
-    if (segment.fault !== undefined) return 0;
+    const segment = await this.#read(id);
+    if (segment === undefined || segment.fault !== undefined) return 0;
     const live = new Page(segment.length + 8);
     const end = await this.#copyLive(segment, live);
     const won = segment.length - end;
@@ -79,6 +79,14 @@ export class Compaction {
     await this.#storage.syncDirectory();
     await this.#replace(segmentName(id), live.bytes, end);
     return won;
+  }
+
+  /** Undefined where it has gone: one that had been made ready, and was passed over. */
+  async #read(id: SegmentId): Promise<ReadSegment | undefined> {
+    return await new SegmentReader(this.#storage).read(id, undefined).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    });
   }
 
   /** Copies what counts, and returns where it ends. A segment that is not whole stays as it is. */
