@@ -30,7 +30,7 @@ run: build ## Serves maps and queues (group DATA) on PORT=5701
 
 test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 	$(bin)/tsc -p spec/tsconfig.json
-	$(test) $(specs)
+	$(test) --test-concurrency=2 $(specs)
 
 test-peers: build ## Tests beside other programs (Debian packages: .ci/run has their list)
 	$(test) $(peers)

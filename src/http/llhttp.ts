@@ -12,7 +12,7 @@ import { PUT } from './methods.ts';
 
 /** Bytes that fit into the input area: as many as a socket hands over in one read. */
 export const INPUT_BYTES_MAX = 65536;
-/** Up to here a loop over words is faster than making a view (bench/intake.ts). */
+/** Up to here a loop over words is faster than making a view of the chunk: measured with Node 20. */
 const WORDS_BYTES_MAX = 1024;
 
 /** Results of execute and of callbacks that are not errors of the sender. */
