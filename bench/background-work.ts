@@ -3,13 +3,14 @@
  * of tiny maps beside a large one. A load of reads and writes goes on meanwhile, a few in each turn
  * of the loop; a pause is the longest time between two of its operations, whatever it was spent on,
  * but no more of it than this process has used the processor: what other programs take does not
- * count. Each scenario is a process of its own, so that the resident set is the engine's.
+ * count. Each scenario is a process of its own, so that the resident set is the engine's, and begins
+ * a second after that, as a load does that comes to a member.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/engine.ts';
 import { type Answer, APPLIED, FOREVER, type Lifetime } from '../src/engine/engine.ts';
 import { type Bench, type Harness, Random } from './harness.ts';
 
@@ -22,6 +23,8 @@ const TINY_ENTRIES = 3;
 const STEADY_SHARE = 10;
 /** In which the last of the cleared entries are removed. */
 const AFTER_MS = 1000;
+/** In which a member has reserved its memory. */
+const BEFORE_MS = 1000;
 
 interface Work {
   readonly scenario: 'expiry' | 'clears';
@@ -57,6 +60,7 @@ class Load {
     partitionCount: PARTITIONS,
     clock: new SystemClock(),
     queueCapacity: () => Number.POSITIVE_INFINITY,
+    reservedBytes: RESERVED_BYTES,
   });
   readonly #random = new Random(1);
   readonly #keys: Buffer;
@@ -69,7 +73,13 @@ class Load {
   #lastUsedMs = 0;
   longestMs = 0;
 
-  constructor(keyCount: number) {
+  static async begin(keyCount: number): Promise<Load> {
+    const load = new Load(keyCount);
+    await passed(BEFORE_MS);
+    return load;
+  }
+
+  private constructor(keyCount: number) {
     this.#keyCount = keyCount;
     this.#keys = Buffer.alloc(keyCount * KEY_BYTES);
     for (let index = 0; index < keyCount; index++) {
@@ -112,6 +122,12 @@ class Load {
   }
 }
 
+function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
@@ -128,7 +144,7 @@ function residentMib(): number {
 }
 
 async function expiry({ entries, amount }: Work): Promise<string> {
-  const load = new Load(entries);
+  const load = await Load.begin(entries);
   const random = new Random(2);
   const steady = named('steady');
   const expiring = named('expiring');
@@ -169,7 +185,7 @@ async function expiry({ entries, amount }: Work): Promise<string> {
 }
 
 async function clears({ entries, amount }: Work): Promise<string> {
-  const load = new Load(entries);
+  const load = await Load.begin(entries);
   const steady = named('steady');
   for (let index = 0; index < entries; index++) load.set(steady, index, FOREVER);
   await nextTurn();
@@ -181,7 +197,7 @@ async function clears({ entries, amount }: Work): Promise<string> {
     load.mark();
     if (count % 20 === 0) await nextTurn();
   }
-  await new Promise((resolve) => setTimeout(resolve, AFTER_MS));
+  await passed(AFTER_MS);
   const { user, system } = process.cpuUsage(used);
   return (
     `${amount} clears of maps of ${TINY_ENTRIES} beside ${entries} entries: longest pause ` +

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/engine.ts';
 import { type Answer, APPLIED, FOREVER } from '../src/engine/engine.ts';
 import { FileStorage } from '../src/persistence/file-storage.ts';
 import { readManifest } from '../src/persistence/manifest.ts';
@@ -73,17 +73,20 @@ async function measureRecovery(
   };
   await doneApart({ ...work, step: 'fill' });
   harness.print(`the log: ${await doneApart({ ...work, step: 'recover' })}`);
-  if (harness.size === 'full') await measureReads(harness, generator, work);
   harness.print(await doneApart({ ...work, step: 'snapshot' }));
   harness.print(`snapshot and log: ${await doneApart({ ...work, step: 'recover' })}`);
+  if (harness.size === 'full') await measureReads(harness, generator, work);
 }
 
 /** GET over HTTP while the snapshot that is due at the start is written, and after it. */
 async function measureReads(
   harness: Harness,
   generator: Generator,
-  { directory, entries }: Pick<Work, 'directory' | 'entries'>,
+  work: Omit<Work, 'step'>,
 ): Promise<void> {
+  const { directory, entries } = work;
+  rmSync(directory, { recursive: true });
+  await doneApart({ ...work, step: 'fill' });
   const server = startMember('gridnode', ['--data-dir', directory]);
   const storage = new FileStorage(directory);
   const isWritten = async () => (await readManifest(storage)).snapshot !== undefined;
@@ -243,8 +246,12 @@ class Subject {
         onSnapshotFailed: fail,
       },
     );
-    const queueCapacity = () => Number.POSITIVE_INFINITY;
-    this.engine = new EmbeddedEngine({ ...common, queueCapacity, sinks: [this.persistence.log] });
+    this.engine = new EmbeddedEngine({
+      ...common,
+      queueCapacity: () => Number.POSITIVE_INFINITY,
+      reservedBytes: RESERVED_BYTES,
+      sinks: [this.persistence.log],
+    });
   }
 
   onAnswer(answer: Answer): void {

@@ -13,7 +13,7 @@ import { matchingAddress } from './config/interface-pattern.ts';
 import { ConfigFault, type LoadedConfig } from './config/load.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { MEMORY_SHARE } from './config/settings.ts';
-import { EmbeddedEngine } from './engine/embedded/engine.ts';
+import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/engine.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
@@ -88,6 +88,7 @@ export async function startMember(
     clock,
     queueCapacity: (queue) => capacityOf(queue),
     memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
+    reservedBytes: RESERVED_BYTES,
   });
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
   const security = new MemberSecurity({

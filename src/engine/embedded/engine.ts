@@ -38,6 +38,8 @@ import { NO_ITEM } from './queue-order.ts';
 import type { RecordStoreOptions } from './record-store.ts';
 import { Refill } from './refill.ts';
 
+/** What a member reserves, in bytes. */
+export const RESERVED_BYTES = 2 ** 29;
 /** Until an item whose return a sink has refused is to return again, in ms. */
 const RETURN_RETRY_MS = 1000;
 

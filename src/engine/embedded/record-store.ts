@@ -18,6 +18,8 @@ export interface RecordStoreOptions {
   readonly clock: Clock;
   /** Bytes handed out at most; Infinity unless given. */
   readonly memoryBytesMax?: number;
+  /** Asked of the system ahead of its use; no more than `memoryBytesMax`, none unless given. */
+  readonly reservedBytes?: number;
   /** Eight bytes, for tests that need the same places at each run; random unless given. */
   readonly hashSeed?: Buffer;
 }
@@ -37,15 +39,16 @@ export class RecordStore {
   readonly #key1: number;
 
   constructor(options: RecordStoreOptions) {
-    const { partitionCount } = options;
+    const { partitionCount, clock, reservedBytes = 0 } = options;
+    const { memoryBytesMax = Number.POSITIVE_INFINITY } = options;
     if (!Number.isInteger(partitionCount) || partitionCount < 1) {
       throw new RangeError(`Cannot make ${partitionCount} partitions: not a positive integer`);
     }
     this.partitionCount = partitionCount;
-    this.clock = options.clock;
-    this.meter = new MemoryMeter(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, SEGMENT_BYTES);
-    this.pool = new SegmentPool(this.meter, options.clock);
-    this.versions = new HybridClock(options.clock);
+    this.clock = clock;
+    this.meter = new MemoryMeter(memoryBytesMax, SEGMENT_BYTES);
+    this.pool = new SegmentPool(this.meter, clock, Math.min(reservedBytes, memoryBytesMax));
+    this.versions = new HybridClock(clock);
     this.sequences = new Float64Array(partitionCount);
     this.#partitions = new Array(partitionCount).fill(undefined);
     const seed = options.hashSeed ?? randomBytes(8);

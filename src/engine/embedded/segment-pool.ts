@@ -58,9 +58,10 @@ export class SegmentPool {
   /** Freed while held: segments, and long records as negative addresses. */
   readonly #limbo: number[] = [];
 
-  constructor(meter: MemoryMeter, clock: Clock) {
+  /** `reservedBytes`: what is asked of the system ahead of its use. */
+  constructor(meter: MemoryMeter, clock: Clock, reservedBytes = 0) {
     this.meter = meter;
-    this.#slabs = new Slabs(clock, SLABS_MAX);
+    this.#slabs = new Slabs(clock, SLABS_MAX, Math.floor(reservedBytes / SLAB_BYTES));
     this.#slabWords = this.#slabs.words;
     this.#slabBytes = this.#slabs.bytes;
   }

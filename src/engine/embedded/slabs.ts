@@ -14,6 +14,7 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
 import { Handback } from './handback.ts';
+import { SlabReserve } from './slab-reserve.ts';
 
 export const SEGMENT_BYTES = 65536;
 export const SEGMENTS_PER_SLAB = 512;
@@ -37,6 +38,7 @@ export class Slabs {
   readonly #clock: Clock;
   readonly #countMax: number;
   readonly #handback = new Handback();
+  readonly #reserve: SlabReserve;
   /** Of each slab; of one that has gone back no words and no bytes. */
   readonly words: Int32Array<ArrayBuffer>[] = [];
   readonly bytes: Buffer[] = [];
@@ -56,9 +58,11 @@ export class Slabs {
   #timer: Timer | undefined;
   readonly #onTimer = () => this.#timerOnDue();
 
-  constructor(clock: Clock, countMax: number) {
+  /** `reserveCount`: slabs to be made ahead of their use. */
+  constructor(clock: Clock, countMax: number, reserveCount: number) {
     this.#clock = clock;
     this.#countMax = countMax;
+    this.#reserve = new SlabReserve(clock, SLAB_BYTES, reserveCount);
     // So that the collection that V8 makes of a first large buffer does not fall in a request.
     this.#add();
   }
@@ -133,6 +137,7 @@ export class Slabs {
 
   /** Nothing is given back any more. */
   close(): void {
+    this.#reserve.close();
     this.#timer?.cancel();
     this.#timer = undefined;
   }
@@ -199,7 +204,7 @@ export class Slabs {
     const hole = this.words.indexOf(NO_WORDS);
     const slab = hole < 0 ? this.words.length : hole;
     if (slab === this.#countMax) return false;
-    const buffer = new ArrayBuffer(SLAB_BYTES);
+    const buffer = this.#reserve.take();
     this.words[slab] = new Int32Array(buffer);
     this.bytes[slab] = Buffer.from(buffer);
     this.#used = grown(this.#used, slab + 1);
