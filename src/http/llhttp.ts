@@ -3,8 +3,13 @@
  * one parser pointer a connection, one input area that bytes are copied into before they are read.
  *
  * Callbacks go to the listener whose execute is running. They get addresses in the module's memory,
- * and so offsets in `memory`, good until the next load. No lenient flag is ever set. Allocating a
- * parser may grow the memory, which detaches the view of it: then `memory` is another one.
+ * and so offsets in `memory`, good until the next load. No lenient flag is ever set.
+ *
+ * The module's memory never grows in usual operation, as growing it detaches its buffer: from the
+ * first one detached on, V8 has every access to any typed array of the process look whether its
+ * buffer is still there, which takes a fifth of the speed (bench/request-path.ts). So the module
+ * begins with more than it knows of. Behind what it does know lie the input area and the parsers;
+ * only those of very many connections it allocates itself, and then `memory` is another view.
  */
 import assert from 'node:assert';
 import { createRequire } from 'node:module';
@@ -12,6 +17,12 @@ import { PUT } from './methods.ts';
 
 /** Bytes that fit into the input area: as many as a socket hands over in one read. */
 export const INPUT_BYTES_MAX = 65536;
+/** Memory that the module begins with, in pages, and what it is made to begin with. */
+const PAGE_BYTES = 65536;
+const PAGES_KNOWN = 2;
+const PAGES = 64;
+/** Bytes of a parser. */
+const PARSER_BYTES = 64;
 /** Up to here a loop over words is faster than making a view of the chunk: measured with Node 20. */
 const WORDS_BYTES_MAX = 1024;
 
@@ -37,13 +48,18 @@ export interface ParserListener {
 
 export class Llhttp {
   readonly #exports: Exports;
-  readonly inputAddress: number;
+  readonly inputAddress = PAGES_KNOWN * PAGE_BYTES;
   /** What all connections may read into, and the same as words: from there, input is loaded fastest. */
   readonly readBuffer = Buffer.allocUnsafeSlow(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
   /** The module's memory; `#words` is the same. */
   memory: Buffer = NOTHING;
   #words: Int32Array = new Int32Array();
+  /** A parser that has read nothing; others are copies of it. */
+  readonly #pattern: number;
+  /** Places of parsers that have been freed, and behind all that have been given. */
+  readonly #freed: number[] = [];
+  #unused = this.inputAddress + INPUT_BYTES_MAX;
   #listener: ParserListener | undefined;
   /** Whose bytes the input area holds. */
   inputOwner: ParserListener | undefined;
@@ -69,22 +85,21 @@ export class Llhttp {
     });
     this.#exports = instance.exports as unknown as Exports;
     this.#exports._initialize();
-    this.inputAddress = this.#exports.malloc(INPUT_BYTES_MAX);
-    assert(this.inputAddress !== 0 && this.inputAddress % 4 === 0);
+    this.#pattern = this.#exports.llhttp_alloc(TYPE_REQUEST);
     this.#view();
+    assert(this.memory.length === PAGES * PAGE_BYTES, 'memory of llhttp');
     this.#checkLayout();
   }
 
   /** A new parser of requests; free it when its connection ends. */
   allocate(): number {
-    const pointer = this.#exports.llhttp_alloc(TYPE_REQUEST);
-    assert(pointer !== 0);
-    if (this.memory.byteLength === 0) this.#view();
+    const pointer = this.#freed.pop() ?? this.#place();
+    this.memory.copyWithin(pointer, this.#pattern, this.#pattern + PARSER_BYTES);
     return pointer;
   }
 
   free(pointer: number): void {
-    this.#exports.llhttp_free(pointer);
+    this.#freed.push(pointer);
   }
 
   /** Puts bytes `start` to `end` of the chunk into the input area; INPUT_BYTES_MAX at most. */
@@ -155,6 +170,19 @@ export class Llhttp {
     return this.memory.toString('latin1', start, this.memory.indexOf(0, start));
   }
 
+  /** Where there has been no parser yet. */
+  #place(): number {
+    const pointer = this.#unused;
+    if (pointer < PAGES * PAGE_BYTES) {
+      this.#unused += PARSER_BYTES;
+      return pointer;
+    }
+    const allocated = this.#exports.llhttp_alloc(TYPE_REQUEST);
+    assert(allocated !== 0);
+    if (this.memory.byteLength === 0) this.#view();
+    return allocated;
+  }
+
   #view(): void {
     this.memory = Buffer.from(this.#exports.memory.buffer);
     this.#words = new Int32Array(this.memory.buffer);
@@ -220,9 +248,7 @@ const CALLBACKS: readonly (keyof ParserListener)[] = [
 interface Exports {
   readonly memory: WebAssembly.Memory;
   _initialize(): void;
-  malloc(bytes: number): number;
   llhttp_alloc(type: number): number;
-  llhttp_free(pointer: number): void;
   llhttp_execute(pointer: number, address: number, length: number): number;
   llhttp_resume_after_upgrade(pointer: number): void;
   llhttp_get_error_pos(pointer: number): number;
@@ -245,5 +271,31 @@ declare namespace WebAssembly {
 
 function compile(): WebAssembly.Module {
   const require = createRequire(import.meta.url);
-  return new WebAssembly.Module(require('undici/lib/llhttp/llhttp_simd-wasm.js') as Buffer);
+  const module = Buffer.from(require('undici/lib/llhttp/llhttp_simd-wasm.js') as Buffer);
+  // The section says: one memory, without a maximum, of so many pages.
+  const at = contentsOf(module, MEMORY_SECTION);
+  assert(module[at] === 1 && module[at + 1] === 0, 'memory of llhttp');
+  assert(module[at + 2] === PAGES_KNOWN, 'memory of llhttp');
+  module[at + 2] = PAGES;
+  return new WebAssembly.Module(module);
 }
+
+/** Where the contents of the section with that number begin in a module. */
+function contentsOf(module: Buffer, section: number): number {
+  let at = MODULE_HEADER_BYTES;
+  while (at < module.length) {
+    const number = module[at++];
+    let bytes = 0;
+    let byte = 0x80;
+    for (let shift = 0; byte >= 0x80; shift += 7) {
+      byte = module[at++] as number;
+      bytes |= (byte & 0x7f) << shift;
+    }
+    if (number === section) return at;
+    at += bytes;
+  }
+  assert.fail('memory of llhttp');
+}
+
+const MODULE_HEADER_BYTES = 8;
+const MEMORY_SECTION = 5;

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { llhttp } from '../../src/http/llhttp.ts';
+
+describe('Llhttp', () => {
+  it('has its memory stay where it is for 30,000 connections, and goes on with more', () => {
+    const parsers = llhttp();
+    const { memory } = parsers;
+    const pointers: number[] = [];
+    for (let count = 0; count < 60_000; count++) pointers.push(parsers.allocate());
+    assert.equal(parsers.memory, memory);
+    for (let count = 0; count < 10_000; count++) pointers.push(parsers.allocate());
+    assert.notEqual(parsers.memory, memory);
+    assert.equal(new Set(pointers).size, pointers.length);
+    for (const pointer of pointers) parsers.free(pointer);
+    const before = parsers.memory;
+    const known = new Set(pointers);
+    for (const _ of pointers) assert.ok(known.has(parsers.allocate()));
+    assert.equal(parsers.memory, before);
+  });
+});
