@@ -1,8 +1,9 @@
 /**
  * Has the memory that a few coming changes of entries need fetched while nobody waits for it. A read
  * of memory that is not at hand takes some 200 ns, ten that do not wait for each other hardly more:
- * so all places in indexes are read first, in a loop that does nothing else, then all records that
- * stand there. What was read is not used, and nothing is changed.
+ * so all places that new records are written to are read first, in a loop that does nothing else,
+ * then all places in indexes, then all records that stand there. What was read is not used, and
+ * nothing is changed.
  */
 import { HashIndex } from './hash-index.ts';
 import type { RecordStore } from './record-store.ts';
@@ -10,6 +11,9 @@ import type { RecordStore } from './record-store.ts';
 /** Changes looked at together: some more than the reads that a processor has under way. */
 export const AHEAD_MAX = 32;
 const NO_OWNER = 0;
+/** Of a new record so many lines of 64 bytes are fetched. */
+const LINES = 3;
+const LINE_WORDS = 16;
 
 export class Lookahead {
   readonly #store: RecordStore;
@@ -20,6 +24,8 @@ export class Lookahead {
   readonly #indexes: HashIndex[] = [];
   readonly #words: Int32Array[] = [];
   readonly #homes = new Int32Array(AHEAD_MAX);
+  /** Where the partition's next record is written; 0 where that is not known. */
+  readonly #targets = new Int32Array(AHEAD_MAX);
   /** Means nothing: kept so that no compiler leaves out the reads. */
   read = 0;
 
@@ -33,9 +39,11 @@ export class Lookahead {
   }
 
   expect(at: number, owner: number, partition: number, hash: number): void {
-    const index = this.#store.partition(partition)?.index;
+    const found = this.#store.partition(partition);
+    const index = found?.index;
     this.#owners[at] = owner;
     this.#hashes[at] = hash;
+    this.#targets[at] = found === undefined ? 0 : found.log.nextAddress;
     if (index === undefined) return;
     this.#indexes[at] = index;
     this.#words[at] = index.words;
@@ -61,7 +69,7 @@ export class Lookahead {
     const { pool } = this.#store;
     const words = this.#words;
     const homes = this.#homes;
-    let read = 0;
+    let read = pool.isTouched ? this.#fetchTargets(count) : 0;
     for (let at = 0; at < count; at++) read ^= words[at]![homes[at]!]!;
     for (let at = 0; at < count; at++) {
       const index = this.#indexes[at]!;
@@ -70,5 +78,20 @@ export class Lookahead {
       if (address !== 0) read ^= pool.words(address)[pool.at(address)]!;
     }
     this.read = read;
+  }
+
+  /** Only memory that is there: a page that is read before it is written is found twice. */
+  #fetchTargets(count: number): number {
+    const { pool } = this.#store;
+    let read = 0;
+    for (let at = 0; at < count; at++) {
+      const target = this.#targets[at]!;
+      if (target === 0) continue;
+      const words = pool.words(target);
+      const first = pool.at(target);
+      const last = Math.min(first + LINES * LINE_WORDS, words.length);
+      for (let word = first; word < last; word += LINE_WORDS) read ^= words[word]!;
+    }
+    return read;
   }
 }

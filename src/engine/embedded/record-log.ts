@@ -6,7 +6,7 @@
  * anybody else.
  */
 import { bytesAt, markDeadAt } from './record.ts';
-import { RECORD_SHARED_BYTES_MAX, type SegmentPool } from './segment-pool.ts';
+import { RECORD_SHARED_BYTES_MAX, type SegmentPool, UNIT_BYTES } from './segment-pool.ts';
 import { SEGMENT_BYTES } from './slabs.ts';
 
 /**
@@ -39,6 +39,12 @@ export class RecordLog {
   /** Bytes of live records in shared segments. */
   get liveBytes(): number {
     return this.#sealedLive + (this.#head === 0 ? 0 : this.#pool.live[this.#head]!);
+  }
+
+  /** Where the next record goes, if it is not too long; 0 where there is no segment yet. */
+  get nextAddress(): number {
+    if (this.#head === 0) return 0;
+    return this.#pool.address(this.#head, Math.min(this.#headUsed, SEGMENT_BYTES - UNIT_BYTES));
   }
 
   /** Whether the cleaner should work. */

@@ -26,6 +26,7 @@ export class Refill implements Replay {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#lookahead = new Lookahead(parts.store);
+    parts.store.pool.isFilling = true;
   }
 
   apply(mutation: Mutation): Outcome {
@@ -73,6 +74,7 @@ export class Refill implements Replay {
     for (const id of this.#kept) this.#parts.mapNames.release(id);
     this.#parts.cleaner.payForNames();
     this.#kept.clear();
+    this.#parts.store.pool.isFilling = false;
   }
 
   #apply(mutation: Mutation, ahead: number): Outcome {

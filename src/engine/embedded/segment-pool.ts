@@ -71,6 +71,16 @@ export class SegmentPool {
     return this.#slabs.count;
   }
 
+  /** Whether an engine is being filled. */
+  set isFilling(isFilling: boolean) {
+    this.#slabs.isFilling = isFilling;
+  }
+
+  /** Whether memory that is handed out now has been written to before. */
+  get isTouched(): boolean {
+    return this.#slabs.isTouched;
+  }
+
   /** Segments from this one on are to be emptied; Infinity for none. */
   get evacuateFrom(): number {
     return this.#slabs.evacuateFrom;

@@ -2,8 +2,12 @@
  * Slabs that are made ahead, one by one, each in a turn of its own. V8 takes the size of every buffer
  * for garbage to come: each second slab makes it mark its whole heap at once, which takes 5 to 9 ms
  * in a loaded process, and 1 ms right after its start. A slab costs addresses alone until it is used.
+ *
+ * While an engine is filled again, slabs are sure to be used, and soon: then the pages of the next
+ * one are touched, too.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
+import { touchPages } from './touched-pages.ts';
 
 /** Between two slabs, in ms. */
 const PAUSE_MS = 20;
@@ -14,15 +18,30 @@ export class SlabReserve {
   readonly #clock: Clock;
   readonly #bytes: number;
   readonly #countMax: number;
+  readonly #free: (slab: ArrayBuffer) => void;
+  readonly #touch: typeof touchPages;
   readonly #slabs: ArrayBuffer[] = [];
   #timer: Timer | undefined;
   readonly #onTimer = () => this.#timerOnDue();
+  #isFilling = false;
+  #isTouching = false;
+  #touched: ArrayBuffer | undefined;
+  /** Whether the slab given last had been touched. */
+  isTouched = false;
 
-  /** Of `countMax` slabs, 0 for none, of so many bytes each. */
-  constructor(clock: Clock, bytes: number, countMax: number) {
+  /** Of `countMax` slabs, 0 for none, of so many bytes each; `free` gives one back to the system. */
+  constructor(
+    clock: Clock,
+    bytes: number,
+    countMax: number,
+    free: (slab: ArrayBuffer) => void,
+    touch = touchPages,
+  ) {
     this.#clock = clock;
     this.#bytes = bytes;
     this.#countMax = countMax;
+    this.#free = free;
+    this.#touch = touch;
     if (countMax > 0) this.#refill();
   }
 
@@ -33,15 +52,41 @@ export class SlabReserve {
 
   /** A slab of zeros. Throws RangeError where the system has no memory. */
   take(): ArrayBuffer {
-    const slab = this.#slabs.pop() ?? new ArrayBuffer(this.#bytes);
-    if (this.count < this.#countMax * LEFT_SHARE_MIN) this.#refill();
+    const slab = this.#touched ?? this.#next();
+    this.isTouched = slab === this.#touched;
+    this.#touched = undefined;
+    if (this.#isFilling && !this.#isTouching && this.count > 0) this.#touchNext();
     return slab;
+  }
+
+  /** Whether an engine is being filled. */
+  set isFilling(isFilling: boolean) {
+    this.#isFilling = isFilling;
+    if (isFilling || this.#touched === undefined) return;
+    this.#free(this.#touched);
+    this.#touched = undefined;
   }
 
   /** None are made any more. */
   close(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+  }
+
+  #next(): ArrayBuffer {
+    const slab = this.#slabs.pop() ?? new ArrayBuffer(this.#bytes);
+    if (this.count < this.#countMax * LEFT_SHARE_MIN) this.#refill();
+    return slab;
+  }
+
+  #touchNext(): void {
+    const slab = this.#next();
+    this.#isTouching = true;
+    this.#touch(slab, () => {
+      this.#isTouching = false;
+      if (this.#isFilling) this.#touched = slab;
+      else this.#free(slab);
+    });
   }
 
   #refill(): void {

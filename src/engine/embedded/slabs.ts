@@ -56,15 +56,32 @@ export class Slabs {
   #dropped: ArrayBuffer[] = [];
   #droppedBytes = 0;
   #timer: Timer | undefined;
+  #isFilling = false;
   readonly #onTimer = () => this.#timerOnDue();
 
   /** `reserveCount`: slabs to be made ahead of their use. */
   constructor(clock: Clock, countMax: number, reserveCount: number) {
     this.#clock = clock;
     this.#countMax = countMax;
-    this.#reserve = new SlabReserve(clock, SLAB_BYTES, reserveCount);
+    this.#reserve = new SlabReserve(clock, SLAB_BYTES, reserveCount, (slab) => {
+      this.#handback.free([slab]);
+    });
     // So that the collection that V8 makes of a first large buffer does not fall in a request.
     this.#add();
+  }
+
+  /**
+   * Whether an engine is being filled. Meanwhile other buffers are left to V8: from the first one
+   * on that is freed by name, every access to typed arrays is slower (handback.ts).
+   */
+  set isFilling(isFilling: boolean) {
+    this.#isFilling = isFilling;
+    this.#reserve.isFilling = isFilling;
+  }
+
+  /** Whether the pages of the slab that was added last were there before. */
+  get isTouched(): boolean {
+    return this.#reserve.isTouched;
   }
 
   /** Slabs that exist, in use or not. */
@@ -127,7 +144,7 @@ export class Slabs {
 
   /** Gives a buffer back that nobody uses any more, and that is not accounted for here. */
   drop(buffer: ArrayBuffer): void {
-    if (buffer.byteLength < DROPPED_BYTES_MIN) return;
+    if (buffer.byteLength < DROPPED_BYTES_MIN || this.#isFilling) return;
     this.#dropped.push(buffer);
     this.#droppedBytes += buffer.byteLength;
     if (this.#droppedBytes > DROPPED_BYTES_MAX || this.#dropped.length === DROPPED_COUNT_MAX) {
