@@ -5,6 +5,7 @@ import { touchPages } from '../../../src/engine/embedded/touched-pages.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 const BYTES = 4096;
+const START_MS = 500;
 const PAUSE_MS = 20;
 
 function freed(): never {
@@ -15,8 +16,9 @@ describe('SlabReserve', () => {
   it('makes slabs one by one, and gives them', () => {
     const clock = new FakeClock();
     const reserve = new SlabReserve(clock, BYTES, 8, freed);
+    clock.advance(START_MS - 1);
     assert.equal(reserve.count, 0);
-    clock.advance(PAUSE_MS);
+    clock.advance(1);
     assert.equal(reserve.count, 1);
     clock.advance(100 * PAUSE_MS);
     assert.equal(reserve.count, 8);
@@ -62,7 +64,7 @@ describe('SlabReserve', () => {
   it('makes none once it is closed', () => {
     const clock = new FakeClock();
     const reserve = new SlabReserve(clock, BYTES, 8, freed);
-    clock.advance(PAUSE_MS);
+    clock.advance(START_MS);
     reserve.close();
     clock.advance(100 * PAUSE_MS);
     assert.equal(reserve.count, 1);

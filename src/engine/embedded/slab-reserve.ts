@@ -9,6 +9,8 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { touchPages } from './touched-pages.ts';
 
+/** A member first starts to serve; in ms. */
+const START_MS = 500;
 /** Between two slabs, in ms. */
 const PAUSE_MS = 20;
 /** When no more than this share is left, all are made again. */
@@ -42,7 +44,7 @@ export class SlabReserve {
     this.#countMax = countMax;
     this.#free = free;
     this.#touch = touch;
-    if (countMax > 0) this.#refill();
+    if (countMax > 0) this.#timer = clock.after(START_MS, this.#onTimer);
   }
 
   /** Slabs that are at hand. */
