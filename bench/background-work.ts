@@ -4,7 +4,7 @@
  * of the loop; a pause is the longest time between two of its operations, whatever it was spent on,
  * but no more of it than this process has used the processor: what other programs take does not
  * count. Each scenario is a process of its own, so that the resident set is the engine's, and begins
- * a second after that, as a load does that comes to a member.
+ * when its memory has been reserved, as a load does that comes to a member.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -24,7 +24,7 @@ const STEADY_SHARE = 10;
 /** In which the last of the cleared entries are removed. */
 const AFTER_MS = 1000;
 /** In which a member has reserved its memory. */
-const BEFORE_MS = 1000;
+const BEFORE_MS = 1500;
 
 interface Work {
   readonly scenario: 'expiry' | 'clears';
