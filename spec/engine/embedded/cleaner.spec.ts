@@ -127,4 +127,46 @@ describe('Cleaner', () => {
       assert.ok(parts.answers.blank.value.toBuffer().equals(Buffer.alloc(1000, index % 251)));
     }
   });
+
+  it('moves indexes out of the slabs that it empties', () => {
+    const { parts, clock } = partsOf(1);
+    const none = span('');
+    const write = (map: string, index: number, bytes: number) =>
+      parts.maps.set(span(map), span(`${index}`), span(Buffer.alloc(bytes, index % 251)), none);
+    // The index takes its last place in the third slab, and what stays is too much for a smaller one.
+    for (let index = 0; index < 90_000; index++) write('go', index, 1000);
+    for (let index = 0; index < 60_000; index++) write('stay', index, 8);
+    assert.equal(parts.store.pool.slabCount, 3);
+    const before = parts.store.partition(0)!.index!;
+    const { bits, words } = before;
+    parts.maps.clear(span('go'));
+    clock.advance(20_000);
+    for (let index = 0; index < 9000; index++) write('stay', index, 8);
+    clock.advance(20_000);
+    assert.equal(parts.store.pool.slabCount, 1);
+    assert.equal(before.bits, bits);
+    assert.notEqual(before.words, words);
+    for (let index = 0; index < 60_000; index++) {
+      const address = parts.maps.find(span('stay'), span(`${index}`));
+      assert.notEqual(address, 0);
+      parts.answers.blank.setFound(address, 0, 0);
+      assert.ok(parts.answers.blank.value.toBuffer().equals(Buffer.alloc(8, index % 251)));
+    }
+  });
+
+  it('hands nothing back while a store only grows', () => {
+    const { parts, clock } = partsOf(3);
+    const tables = new Set<Int32Array>();
+    for (let index = 0; index < 50_000; index++) {
+      parts.maps.set(span('m'), span(`${index}`), span('value'), span('text/plain'));
+      for (let number = 0; number < 3; number++) {
+        const words = parts.store.partition(number)?.index?.words;
+        if (words !== undefined) tables.add(words);
+      }
+    }
+    clock.advance(20_000);
+    assert.equal(tables.size, 3 * 12);
+    // Of what has been handed back nothing is left.
+    assert.ok([...tables].every(({ length }) => length > 0));
+  });
 });

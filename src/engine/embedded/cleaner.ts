@@ -68,6 +68,7 @@ export class Cleaner {
 
   #clean(partition: Partition): void {
     const { log } = partition;
+    partition.evacuate();
     if (log.victim !== 0 || log.needsCleaning) {
       const owed = log.liveBytes < LITTLE_BYTES ? STEP_BYTES_MAX : log.owed * MOVED_PER_WRITTEN;
       let budget = Math.min(owed, STEP_BYTES_MAX);

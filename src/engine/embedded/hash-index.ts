@@ -119,13 +119,12 @@ export class HashIndex {
   }
 
   /**
-   * Moves everything into a table of another size, for which there are entries few enough. Returns
-   * the memory of the old one.
+   * Moves everything into another table, of a size for which there are entries few enough; its words
+   * are 0. Returns the old one.
    */
-  resize(bits: number): ArrayBuffer {
+  resize(bits: number, table = new Int32Array(2 << bits)): Int32Array<ArrayBuffer> {
     if (bits > BITS_MAX) throw new RangeError(`Cannot make an index of 2^${bits} places`);
     const from = this.#table;
-    const table = new Int32Array(2 << bits);
     for (let at = 0; at < from.length; at += 2) {
       const address = from[at + 1]!;
       if (address !== 0) put(table, bits, from[at]!, address);
@@ -134,7 +133,7 @@ export class HashIndex {
     this.#bits = bits;
     this.#shift = 32 - bits;
     this.#mask = (1 << bits) - 1;
-    return from.buffer;
+    return from;
   }
 
   /**

@@ -18,6 +18,8 @@ export class Partition {
   readonly #pool: SegmentPool;
   readonly #meter: MemoryMeter;
   #index: HashIndex | undefined;
+  /** Of the index's table; see IndexTables. */
+  #place = 0;
   /** How far the sweeper has come in its pass; WALK_END when it is done here. */
   sweptTo = WALK_END;
   /** Before this moment, in ms since 1970, none of its entries goes by itself. */
@@ -65,7 +67,7 @@ export class Partition {
     if (bits === index.bits) return true;
     const more = HashIndex.bytes(bits) - index.bytes;
     if (bits > INDEX_BITS_MAX || !this.#meter.take(more)) return false;
-    this.#pool.drop(index.resize(bits));
+    this.#resize(index, bits);
     return true;
   }
 
@@ -95,11 +97,28 @@ export class Partition {
     const bits = index.bitsToShrink;
     if (bits === index.bits) return;
     this.#meter.give(index.bytes - HashIndex.bytes(bits));
-    this.#pool.drop(index.resize(bits));
+    this.#resize(index, bits);
+  }
+
+  /** Moves the index out of a slab that is to be emptied. */
+  evacuate(): void {
+    const index = this.#index;
+    if (index !== undefined && this.#pool.tables.isEvacuated(this.#place)) {
+      this.#resize(index, index.bits);
+    }
   }
 
   /** See HashIndex.walk. */
   walk(from: number, places: number, visitor: Visitor): number {
     return this.#index === undefined ? WALK_END : this.#index.walk(from, places, visitor);
+  }
+
+  #resize(index: HashIndex, bits: number): void {
+    const { tables } = this.#pool;
+    const bytes = HashIndex.bytes(bits);
+    const place = tables.take(bytes);
+    const old = index.resize(bits, tables.words(place, bytes));
+    tables.free(this.#place, old);
+    this.#place = place;
   }
 }

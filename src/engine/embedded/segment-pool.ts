@@ -1,7 +1,8 @@
 /**
  * The memory that records live in, outside the JavaScript heap. Segments of 64 KiB, each owned by
  * one partition while in use, are cut from slabs of 32 MiB (slabs.ts). A record of 256 KiB to 16 MiB has as many segments in a row as it needs; others
- * that are too long for a segment have a buffer of their own, exactly as large as needed.
+ * that are too long for a segment have a buffer of their own, exactly as large as needed. Tables of
+ * indexes have segments, too (index-tables.ts).
  *
  * An address is 32 bits: slab << 22 | offset in units of 8 bytes, so slabs reach almost 32 GiB; the
  * last 2^24 addresses stand for long records by number. 0 is no address: segment 0 is never
@@ -14,6 +15,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
+import { IndexTables } from './index-tables.ts';
 import type { MemoryMeter } from './memory-meter.ts';
 import { SEGMENT_BYTES, SEGMENTS_PER_SLAB, SLAB_BYTES, Slabs } from './slabs.ts';
 
@@ -37,6 +39,8 @@ const SLABS_MAX = LONG_TAG << (24 - SLAB_BITS);
 
 export class SegmentPool {
   readonly meter: MemoryMeter;
+  /** The memory of indexes; whoever takes it accounts for it. */
+  readonly tables: IndexTables;
   readonly #slabs: Slabs;
   /** Of each slab. */
   readonly #slabWords: readonly Int32Array<ArrayBuffer>[];
@@ -62,6 +66,7 @@ export class SegmentPool {
   constructor(meter: MemoryMeter, clock: Clock, reservedBytes = 0) {
     this.meter = meter;
     this.#slabs = new Slabs(clock, SLABS_MAX, Math.floor(reservedBytes / SLAB_BYTES));
+    this.tables = new IndexTables(this.#slabs);
     this.#slabWords = this.#slabs.words;
     this.#slabBytes = this.#slabs.bytes;
   }

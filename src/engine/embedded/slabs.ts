@@ -5,7 +5,7 @@
  * moves what is in it (record-log.ts).
  *
  * A slab that has been empty for a second goes back to the system (handback.ts), one at a time, and
- * so do other buffers, of long records, indexes and columns, several at once. Slabs are that large
+ * so do other buffers, of long records and columns, several at once. Slabs are that large
  * because glibc raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block:
  * slabs of 256 KiB or 1 MiB came back once, and from the second time on went to its heap and stayed
  * resident (of 0.5 GiB freed 10 MiB came back). A mapping is filled by the system page by page, as it
@@ -56,7 +56,6 @@ export class Slabs {
   #dropped: ArrayBuffer[] = [];
   #droppedBytes = 0;
   #timer: Timer | undefined;
-  #isFilling = false;
   readonly #onTimer = () => this.#timerOnDue();
 
   /** `reserveCount`: slabs to be made ahead of their use. */
@@ -70,12 +69,8 @@ export class Slabs {
     this.#add();
   }
 
-  /**
-   * Whether an engine is being filled. Meanwhile other buffers are left to V8: from the first one
-   * on that is freed by name, every access to typed arrays is slower (handback.ts).
-   */
+  /** Whether an engine is being filled. */
   set isFilling(isFilling: boolean) {
-    this.#isFilling = isFilling;
     this.#reserve.isFilling = isFilling;
   }
 
@@ -102,9 +97,13 @@ export class Slabs {
     return segment;
   }
 
-  /** The first of so many free segments in a row, in the lowest slab that has them; 0 for none. */
-  takeRow(count: number): number {
+  /**
+   * The first of so many free segments in a row, in the lowest slab that has them; 0 for none.
+   * `below`: they are in slabs below that segment, or in a new one where that is Infinity.
+   */
+  takeRow(count: number, below = NONE): number {
     for (let slab = 0; slab < this.words.length; slab++) {
+      if (slab * SEGMENTS_PER_SLAB >= below) return 0;
       if (this.words[slab] === NO_WORDS) continue;
       if (this.#used[slab]! + count <= SEGMENTS_PER_SLAB) {
         const row = this.#takeRowOf(slab, count);
@@ -144,7 +143,7 @@ export class Slabs {
 
   /** Gives a buffer back that nobody uses any more, and that is not accounted for here. */
   drop(buffer: ArrayBuffer): void {
-    if (buffer.byteLength < DROPPED_BYTES_MIN || this.#isFilling) return;
+    if (buffer.byteLength < DROPPED_BYTES_MIN) return;
     this.#dropped.push(buffer);
     this.#droppedBytes += buffer.byteLength;
     if (this.#droppedBytes > DROPPED_BYTES_MAX || this.#dropped.length === DROPPED_COUNT_MAX) {

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { IndexTables } from '../../../src/engine/embedded/index-tables.ts';
+import { SEGMENT_BYTES, Slabs } from '../../../src/engine/embedded/slabs.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+const SLABS_MAX = 8;
+
+function newTables() {
+  const clock = new FakeClock();
+  const slabs = new Slabs(clock, SLABS_MAX, 0);
+  return { clock, slabs, tables: new IndexTables(slabs) };
+}
+
+describe('IndexTables', () => {
+  it('tables of any size are zero, keep to themselves, and leave nothing behind', () => {
+    const step = fc.record({ bits: fc.integer({ min: 7, max: 21 }), frees: fc.nat(40) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
+        const { clock, slabs, tables } = newTables();
+        const taken: { place: number; words: Int32Array<ArrayBuffer>; mark: number }[] = [];
+        const free = (index: number) => {
+          const [{ place, words, mark }] = taken.splice(index, 1) as [(typeof taken)[number]];
+          assert.ok(words.every((word) => word === mark));
+          tables.free(place, words);
+        };
+        [{ bits: 12, frees: 40 }, ...steps].forEach(({ bits, frees }, index) => {
+          const place = tables.take(2 ** bits);
+          const words = tables.words(place, 2 ** bits);
+          assert.equal(words.byteLength, 2 ** bits);
+          assert.ok(words.every((word) => word === 0));
+          taken.push({ place, words: words.fill(index + 1), mark: index + 1 });
+          if (frees < taken.length) free(frees);
+        });
+        while (taken.length > 0) free(0);
+        clock.advance(10_000);
+        assert.equal(slabs.count, 0);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  it('what a table leaves is for the next one, or for records', () => {
+    const { slabs, tables } = newTables();
+    const pages = Array.from({ length: 16 }, () => tables.take(4096));
+    assert.equal(new Set(pages.map((place) => place >> 4)).size, 1);
+    const words = pages.map((place) => tables.words(place, 4096));
+    tables.free(pages[4]!, words[4]!);
+    tables.free(pages[6]!, words[6]!);
+    tables.free(pages[7]!, words[7]!);
+    assert.equal(tables.take(8192), pages[6]);
+    assert.equal(tables.take(4096), pages[4]);
+    const segment = tables.take(SEGMENT_BYTES);
+    tables.free(segment, tables.words(segment, SEGMENT_BYTES));
+    assert.equal(slabs.take() << 4, segment);
+  });
+
+  it('tables below a page and above 16 MiB have buffers of their own', () => {
+    const { tables } = newTables();
+    for (const bytes of [128, 2048, 2 ** 25]) {
+      assert.equal(tables.take(bytes), 0);
+      const words = tables.words(0, bytes);
+      assert.equal(words.buffer.byteLength, bytes);
+      tables.free(0, words);
+    }
+    assert.notEqual(tables.take(4096), 0);
+    assert.notEqual(tables.take(2 ** 24), 0);
+  });
+
+  it('without slabs a table has a buffer of its own', () => {
+    const { slabs, tables } = newTables();
+    while (slabs.takeRow(256) !== 0);
+    while (slabs.take() !== 0);
+    assert.equal(tables.take(4096), 0);
+    assert.equal(tables.take(SEGMENT_BYTES), 0);
+  });
+
+  it('no table is put into a slab that is to be emptied', () => {
+    const { slabs, tables } = newTables();
+    // Four slabs full of rows, and a table in the fifth.
+    const rows = [slabs.takeRow(256), slabs.takeRow(255)];
+    while (rows.length < 8) rows.push(slabs.takeRow(256));
+    const place = tables.take(SEGMENT_BYTES);
+    assert.ok(!tables.isEvacuated(place));
+    for (const row of rows.slice(2)) {
+      for (let segment = row + 1; segment < row + 256; segment++) slabs.free(segment);
+    }
+    assert.ok(tables.isEvacuated(place));
+    for (const bytes of [4096, SEGMENT_BYTES]) {
+      const moved = tables.take(bytes);
+      assert.notEqual(moved, 0);
+      assert.ok(!tables.isEvacuated(moved));
+    }
+    assert.equal(tables.take(2 ** 24), 0);
+  });
+});
