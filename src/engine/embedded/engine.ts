@@ -39,7 +39,7 @@ import type { RecordStoreOptions } from './record-store.ts';
 import { Refill } from './refill.ts';
 
 /** What a member reserves, in bytes. */
-export const RESERVED_BYTES = 2 ** 29;
+export const RESERVED_BYTES = 2 ** 30;
 /** Until an item whose return a sink has refused is to return again, in ms. */
 const RETURN_RETRY_MS = 1000;
 
