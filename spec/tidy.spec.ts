@@ -48,7 +48,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Where running begins, and what others import. */
-const DOORS = ['bin/gridnode.ts', 'src/index.ts'];
+const DOORS = ['bin/gridnode.ts', 'bin/launch.ts', 'bin/keep-compiled.ts', 'src/index.ts'];
 const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
 const SKIPPED = new Set(['node_modules', 'dist', 'bench-results', '.git']);
 

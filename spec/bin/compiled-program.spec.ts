@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { compileProgram } from '../../bin/compiled-program.ts';
+
+const ran = globalThis as { ran?: string };
+
+function keptProgram(context: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'gridnode-program-'));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'program.cjs');
+  writeFileSync(file, 'function name() { return "one"; } globalThis.ran = name();');
+  const program = compileProgram(file);
+  assert.equal(program.isKept, false);
+  program.run();
+  program.keep();
+  return file;
+}
+
+test('compileProgram runs the code that was kept', (context) => {
+  const program = compileProgram(keptProgram(context));
+  assert.equal(program.isKept, true);
+  delete ran.ran;
+  program.run();
+  assert.equal(ran.ran, 'one');
+});
+
+test('compileProgram compiles a source that has changed, were it as long as before', (context) => {
+  const file = keptProgram(context);
+  writeFileSync(file, readFileSync(file, 'latin1').replace('one', 'two'));
+  const program = compileProgram(file);
+  assert.equal(program.isKept, false);
+  program.run();
+  assert.equal(ran.ran, 'two');
+});
+
+test('compileProgram leaves kept code that is damaged or cut off', (context) => {
+  const file = keptProgram(context);
+  const kept = readFileSync(`${file}.cache`);
+  for (const length of [0, 10, 32, 100, kept.length - 1]) {
+    writeFileSync(`${file}.cache`, kept.subarray(0, length));
+    assert.equal(compileProgram(file).isKept, false);
+  }
+  for (let at = 0; at < kept.length; at += 7) {
+    const damaged = Buffer.from(kept);
+    damaged.writeUInt8((damaged[at] as number) ^ 1, at);
+    writeFileSync(`${file}.cache`, damaged);
+    assert.equal(compileProgram(file).isKept, false);
+  }
+});
