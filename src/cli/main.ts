@@ -58,6 +58,18 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
     const request = requestToServe();
     order = () => runServe(request);
   });
+  // A start does not wait for the flags of the other commands.
+  if (words[0] !== 'serve') {
+    addOthers(program, streams, (work) => {
+      order = work;
+    });
+  }
+  program.parse(words, { from: 'user' });
+  return order;
+}
+
+/** All commands but `serve`; one that was typed is handed to `order`, to be done once all was read. */
+function addOthers(program: Command, streams: Streams, order: (work: Work) => void): void {
   const showing = program
     .command('config')
     .description('Print the effective configuration and where each value came from')
@@ -66,7 +78,7 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
   const requestToShow = addFlags(showing);
   showing.action((options: { json?: true; example?: true }) => {
     const request = requestToShow();
-    order = async () => (await import('./print-config.ts')).printConfig(request, options, streams);
+    order(async () => (await import('./print-config.ts')).printConfig(request, options, streams));
   });
   program
     .command('restore')
@@ -74,7 +86,7 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
     .requiredOption('--from <DIR>', 'The backup')
     .requiredOption('--data-dir <DIR>', 'The data directory; made where it is not there')
     .action((options: Restoring) => {
-      order = async () => (await import('./restore.ts')).restoreBackup(options, streams);
+      order(async () => (await import('./restore.ts')).restoreBackup(options, streams));
     });
   program
     .command('repair')
@@ -87,19 +99,15 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
       String(SETTINGS.partitionCount.fallback),
     )
     .action((options: Repairing) => {
-      order = async () => (await import('./repair.ts')).repairData(options, streams);
+      order(async () => (await import('./repair.ts')).repairData(options, streams));
     });
   program
     .command('hash-password')
     .description('Read a password and print what a configuration keeps in its place')
     .action(() => {
-      order = async () => (await import('./hash-password.ts')).printPasswordHash(streams);
+      order(async () => (await import('./hash-password.ts')).printPasswordHash(streams));
     });
-  addClientCommands(program, streams, (work) => {
-    order = work;
-  });
-  program.parse(words, { from: 'user' });
-  return order;
+  addClientCommands(program, streams, order);
 }
 
 /** The flags of every setting; returns what says afterwards which were given. */
