@@ -17,9 +17,10 @@ import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/engine.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
-import { readTlsFiles, type TlsFiles } from './http/tls-files.ts';
+import type { TlsIdentity } from './http/tls.ts';
+import type { TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
-import { MemberPersistence } from './member-persistence.ts';
+import type { MemberPersistence } from './member-persistence.ts';
 import { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
@@ -72,14 +73,14 @@ export async function startMember(
   stopped: Promise<unknown> = NEVER,
 ): Promise<Member> {
   const tlsFiles = tlsFilesOf(config);
-  const tls = tlsFiles && (await readTlsFiles(tlsFiles));
+  const tls = tlsFiles && (await readTls(tlsFiles));
   const clock = new SystemClock();
   const dialect = DIALECTS[config.compatibility];
   const cluster = new StandaloneCluster(dialect.memberVersion, {
     saveState: async (state) => await persistence?.saveState(state),
   });
   const persistence = config.persistenceEnabled
-    ? new MemberPersistence(config, clock, cluster, log)
+    ? new (await import('./member-persistence.ts')).MemberPersistence(config, clock, cluster, log)
     : undefined;
   let capacityOf = queueCapacity(config.queueMaxSizes);
   const engine = new EmbeddedEngine({
@@ -113,7 +114,7 @@ export async function startMember(
     if (tlsFiles !== undefined && files !== undefined) {
       // Whether clients must show a certificate is not changed by this: only whose they may be.
       const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
-      server.renewTls(await readTlsFiles({ ...files, clientCa }));
+      server.renewTls(await readTls({ ...files, clientCa }));
     }
     security.replace(changed.security);
     groups.set(changed.restEnabled, changed.endpointGroups);
@@ -240,6 +241,11 @@ function tlsFilesOf(config: Config): TlsFiles | undefined {
   }
   if (tlsKeyStore === undefined) return undefined;
   return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
+}
+
+/** What reads them is loaded only for them. */
+async function readTls(files: TlsFiles): Promise<TlsIdentity> {
+  return (await import('./http/tls-files.ts')).readTlsFiles(files);
 }
 
 /** The second listener, which answers when the first one takes nobody any more. */

@@ -9,7 +9,6 @@
  * tests); that is slower and otherwise the same.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
-import { TLSSocket } from 'node:tls';
 
 /** Most that is read at once, in bytes. */
 export const READ_BYTES_MAX = 65536;
@@ -22,8 +21,8 @@ export type OnRead = (bytes: Buffer, length: number) => void;
  * to go on with; the one given is not to be used any more.
  */
 export function readInto(buffer: Buffer, accepted: Socket, onRead: OnRead): Socket {
-  const handle = (accepted as Handled)._handle;
-  if (accepted instanceof TLSSocket || typeof handle?.useUserBuffer !== 'function') {
+  const { _handle: handle, encrypted } = accepted as Handled;
+  if (encrypted || typeof handle?.useUserBuffer !== 'function') {
     accepted.on('data', (chunk: Buffer) => onRead(chunk, chunk.length));
     accepted.resume();
     return accepted;
@@ -47,6 +46,8 @@ export function readInto(buffer: Buffer, accepted: Socket, onRead: OnRead): Sock
 /** The part of Node's sockets that its types leave out. */
 interface Handled {
   _handle?: { useUserBuffer?: unknown } | null;
+  /** Of a TLS socket. */
+  readonly encrypted?: true;
 }
 
 interface HandleOptions extends SocketConstructorOpts {

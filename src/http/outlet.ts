@@ -10,7 +10,6 @@
  * The first answer of the process is written as to a stream, which shows how it is done.
  */
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 
 /** Told once of what was not taken at once: it has been, or the connection has failed. */
 export type OnTaken = (error?: Error | null) => void;
@@ -29,8 +28,8 @@ export class Outlet {
   constructor(socket: Socket, onTaken: OnTaken) {
     this.#socket = socket;
     this.#onTaken = onTaken;
-    this.isCopying = socket instanceof TLSSocket;
-    const handle = (socket as Handled)._handle;
+    const { _handle: handle, encrypted } = socket as Handled;
+    this.isCopying = encrypted === true;
     if (this.isCopying || handle == null || handle.writeQueueSize !== 0) return;
     this.#handle = handle;
     if (Class === undefined) showClass(handle);
@@ -106,6 +105,8 @@ type TellerClass = new () => Teller;
 /** The part of Node's sockets that its types leave out. */
 interface Handled {
   readonly _handle?: StreamHandle | null;
+  /** Of a TLS socket. */
+  readonly encrypted?: true;
 }
 
 interface StreamHandle {
