@@ -8,7 +8,7 @@
  * each time, as the ratio of medians: what the machine does meanwhile meets both sides alike.
  * Nothing here asserts a time. V8 is set as the program sets it.
  */
-import '../bin/v8-flags.ts';
+import '../src/cli/v8-flags.ts';
 import { getHeapStatistics } from 'node:v8';
 
 const SEED = 0x9e3779b9;

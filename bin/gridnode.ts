@@ -1,5 +1,5 @@
 /** The program. Everything is behind runCli; this ends the process with its exit code. */
-import './v8-flags.ts';
+import '../src/cli/v8-flags.ts';
 import { runCli } from '../src/cli/main.ts';
 
 runCli(process.argv.slice(2)).then((exitCode) => process.exit(exitCode));

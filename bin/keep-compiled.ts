@@ -2,7 +2,7 @@
  * A step of `make build`: serves some first requests, so that V8 compiles what these need, and keeps
  * the code beside the program. Takes the program's file; its log goes to standard output.
  */
-import './v8-flags.ts';
+import '../src/cli/v8-flags.ts';
 import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { resolve } from 'node:path';

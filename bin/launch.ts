@@ -3,7 +3,7 @@
  * What is installed as `gridnode`: the program out of its compiled code. Node maps the lines of stack
  * traces back to sources only in modules that it loads itself, so with --enable-source-maps it does.
  */
-import './v8-flags.ts';
+import '../src/cli/v8-flags.ts';
 import nodeModule from 'node:module';
 import { join } from 'node:path';
 import { compileProgram } from './compiled-program.ts';
