@@ -6,13 +6,12 @@
  * count. Each scenario is a process of its own, so that the resident set is the engine's, and begins
  * when its memory has been reserved, as a load does that comes to a member.
  */
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/engine.ts';
 import { type Answer, APPLIED, FOREVER, type Lifetime } from '../src/engine/engine.ts';
 import { type Bench, type Harness, Random } from './harness.ts';
+import { apart } from './load/apart.ts';
 
 const PARTITIONS = 271;
 const KEY_BYTES = 12;
@@ -33,6 +32,10 @@ interface Work {
   readonly beforeMs: number;
 }
 
+const doneApart = apart(import.meta.url, (work: Work) =>
+  work.scenario === 'expiry' ? expiry(work) : clears(work),
+);
+
 export const bench: Bench = {
   name: 'background-work',
   about: 'the longest pause of a load beside entries that expire and beside clears of tiny maps',
@@ -46,15 +49,6 @@ export const bench: Bench = {
     for (const work of works) harness.print(await doneApart(work));
   },
 };
-
-async function doneApart(work: Work): Promise<string> {
-  const child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
-    child.once('message', (line) => resolve(String(line)));
-    child.once('exit', (code) => reject(new Error(`The scenario ended with exit code ${code}`)));
-    child.send(work);
-  });
-}
 
 class Load {
   readonly engine = new EmbeddedEngine({
@@ -206,13 +200,4 @@ async function clears(work: Work): Promise<string> {
     `${amount} clears of maps of ${TINY_ENTRIES} beside ${entries} entries: longest pause ` +
     `${load.longestMs.toFixed(1)} ms, ${((user + system) / 1e6).toFixed(2)} s of processor time`
   );
-}
-
-// In the process that `fork` has made.
-if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.once('message', (message) => {
-    const work = message as Work;
-    const done = work.scenario === 'expiry' ? expiry(work) : clears(work);
-    done.then((line) => process.send?.(line, () => process.exit(0)));
-  });
 }

@@ -8,11 +8,9 @@
  *   disk bounds what 64 connections can be answered.
  * - POST beside Redis with its append-only file, where that is installed.
  */
-import { fork } from 'node:child_process';
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/engine.ts';
@@ -21,6 +19,7 @@ import { FileStorage } from '../src/persistence/file-storage.ts';
 import { readManifest } from '../src/persistence/manifest.ts';
 import { Persistence } from '../src/persistence/persistence.ts';
 import { type Bench, count, type Harness, median, percentile, Random, time } from './harness.ts';
+import { apart } from './load/apart.ts';
 import { AUTOCANNON, type Generator, isWrkInstalled, type Load, WRK } from './load/generator.ts';
 import { programWords } from './load/program.ts';
 import { isRedisInstalled, Redis } from './load/redis.ts';
@@ -44,6 +43,8 @@ interface Work {
   readonly entries: number;
   readonly segmentBytes: number;
 }
+
+const doneApart = apart(import.meta.url, runStep);
 
 export const bench: Bench = {
   name: 'persistence',
@@ -199,16 +200,6 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
 }
 
-/** One step in a process of its own. */
-async function doneApart(work: Work): Promise<string> {
-  const child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
-    child.once('message', (line) => resolve(String(line)));
-    child.once('exit', (code) => reject(new Error(`The step ended with exit code ${code}`)));
-    child.send(work);
-  });
-}
-
 /** An engine with its persistence, and everything that is named in its calls. */
 class Subject {
   readonly persistence: Persistence;
@@ -338,11 +329,4 @@ async function readWhile(
     last = now;
   }
   return turns.sort((a, b) => a - b);
-}
-
-// In the process that `fork` has made.
-if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.once('message', (message) => {
-    runStep(message as Work).then((line) => process.send?.(line, () => process.exit(0)));
-  });
 }

@@ -7,14 +7,13 @@
  * are measured in the order of the fill, at random over all entries, where nearly every one waits
  * for memory twice, and at random over 10,000 of them, which shows the work alone.
  */
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
 import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/engine.ts';
 import { HashIndex } from '../src/engine/embedded/hash-index.ts';
 import { type Answer, APPLIED, FOREVER, FOUND, type Receiver } from '../src/engine/engine.ts';
 import { type Bench, count, type Harness, median, Random } from './harness.ts';
+import { apart } from './load/apart.ts';
 
 const PARTITIONS = 271;
 const KEY_BYTES = 12;
@@ -49,6 +48,8 @@ const FIGURES = {
 } as const;
 type FigureName = keyof typeof FIGURES;
 
+const roundApart = apart(import.meta.url, measureRound);
+
 export const bench: Bench = {
   name: 'record-store',
   about: 'entries of 12-byte keys and 100-byte values in the embedded engine, each round a process',
@@ -69,16 +70,6 @@ export const bench: Bench = {
     }
   },
 };
-
-/** One round in a process of its own. */
-async function roundApart(work: Work): Promise<Round> {
-  const child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
-    child.once('message', (round) => resolve(round as Round));
-    child.once('exit', (code) => reject(new Error(`The round ended with exit code ${code}`)));
-    child.send(work);
-  });
-}
 
 /** The engine with everything that is named in its calls. */
 class Store implements Receiver {
@@ -214,11 +205,4 @@ async function measureRound({ entries, gets, churn, beforeMs }: Work): Promise<R
     churnedResident: (process.memoryUsage().rss - before.rss) / (filled.rss - before.rss),
     growMs: growMs(),
   };
-}
-
-// In the process that `fork` has made.
-if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.once('message', (work) => {
-    measureRound(work as Work).then((round) => process.send?.(round, () => process.disconnect()));
-  });
 }

@@ -1,7 +1,8 @@
-#!/usr/bin/env node
+#!/bin/sh
 /**
- * What is installed as `gridnode`: the program out of its compiled code. Node maps the lines of stack
- * traces back to sources only in modules that it loads itself, so with --enable-source-maps it does.
+ * What is installed as `gridnode`: the program out of its compiled code. For a shell the second line
+ * counts, which Makefile adds and which starts Node with a flag. Node maps the lines of stack traces
+ * back to sources only in modules that it loads itself, so with --enable-source-maps it does.
  */
 import '../src/cli/v8-flags.ts';
 import nodeModule from 'node:module';

@@ -9,7 +9,10 @@ const root = join(import.meta.dirname, '..', '..');
 const extension = extname(import.meta.filename);
 const loader = extension === '.ts' ? ['--import', 'tsx'] : [];
 
+/** Those with which the executable starts Node (Makefile has why). */
+export const NODE_FLAGS = ['--v8-pool-size=1'];
+
 /** Node's arguments for a program; `path` starts at the project's root and has no extension. */
 export function programWords(path: string): string[] {
-  return [...loader, join(root, path + extension)];
+  return [...NODE_FLAGS, ...loader, join(root, path + extension)];
 }

@@ -1,0 +1,29 @@
+/** What make has built: the executable as npm links it, and the benches. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { NODE_FLAGS } from '../../bench/load/program.ts';
+
+const DIST = join(import.meta.dirname, '../../dist');
+
+test('a shell becomes Node with the flags, and hands the words and signals on', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grid node '));
+  t.after(() => rmSync(folder, { recursive: true }));
+  symlinkSync(join(DIST, 'bin/gridnode.js'), join(folder, 'gridnode'));
+  const words = ['serve', '--port', '0', '--cluster-name', 'two words'];
+  const child = spawn(join(folder, 'gridnode'), words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  const [, ...given] = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+  assert.deepEqual(given, [...NODE_FLAGS, join(folder, 'gridnode'), ...words]);
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
+test('the compiled benches start, processes of their own among them', () => {
+  const words = [join(DIST, 'bench/main.js'), '--small', 'background-work', 'router'];
+  assert.match(execFileSync(process.execPath, words, { encoding: 'utf8' }), /longest pause/);
+});
