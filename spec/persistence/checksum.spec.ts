@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { checksum } from '../../src/persistence/checksum.ts';
+import { checksum, SummedMemory } from '../../src/persistence/checksum.ts';
 import { Page } from '../../src/persistence/record-codec.ts';
 
 const EXAMPLES: readonly [bytes: readonly number[], sum: number][] = [
@@ -13,7 +13,8 @@ const EXAMPLES: readonly [bytes: readonly number[], sum: number][] = [
 ];
 
 function pageOf(bytes: Uint8Array, isKept: boolean): Page {
-  const page = new Page((bytes.length + 7) & ~7, isKept);
+  const length = (bytes.length + 7) & ~7;
+  const page = new Page(length, isKept ? new SummedMemory(length) : undefined);
   page.bytes.set(bytes);
   return page;
 }

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import type { Span } from '../../src/base/span.ts';
 import { Mutation, OFFER, SET } from '../../src/engine/mutation.ts';
+import { SummedMemory } from '../../src/persistence/checksum.ts';
 import {
   checkRecord,
   isMutation,
@@ -52,7 +53,7 @@ function shown(mutation: Mutation): object {
 test('a record is read as it was written, and takes what was said', () => {
   const random = new Random(11);
   for (const isKept of [true, false]) {
-    const page = new Page(65_536, isKept);
+    const page = new Page(65_536, isKept ? new SummedMemory(65_536) : undefined);
     page.bytes.fill(0xff);
     const written: Mutation[] = [];
     let end = 0;

@@ -150,11 +150,12 @@ describe('a log of several segments', () => {
   async function long(
     entries = 40,
     segmentBytes = 1024,
+    valueBytes = 100,
   ): Promise<{ files: Map<string, Buffer>; subject: PersistentSubject }> {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const subject = await openPersistent(storage, { segmentBytes });
     for (let each = 0; each < entries; each++) {
-      subject.ask.set('m', `key ${each}`, Buffer.alloc(100, each));
+      subject.ask.set('m', `key ${each}`, Buffer.alloc(valueBytes, each));
       await subject.quiet();
     }
     await until(subject.persistence.log.sync(), subject.quiet);
@@ -189,6 +190,18 @@ describe('a log of several segments', () => {
     );
     assert.ok((records[0] ?? 0) > 0 && (records.at(-1) ?? 0) < recovered.records);
     assert.ok((progress[0]?.bytes ?? 0) > 0 && (progress[0]?.segmentsLeft ?? 0) > 0);
+  });
+
+  it('is recovered whole, or refused where a bit is wrong, when a thread reads ahead', async () => {
+    const { files, subject } = await long(40, 4_194_304, 500_000);
+    assert.deepEqual(await recover(files), contentOf(subject.engine));
+    const random = new Random(5);
+    for (const number of [2, 3, 4]) {
+      const name = `log-000000000${number}`;
+      const bytes = files.get(name) ?? assert.fail(`${name} is missing`);
+      const bit = (HEADER_BYTES + random.below(3_000_000)) * 8 + random.below(8);
+      assert.ok(await isRefused(changed(files, name, flipped(bytes, bit)), 'boot'), name);
+    }
   });
 
   it('is refused where a segment is missing that had been written to', async () => {

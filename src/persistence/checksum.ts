@@ -3,7 +3,8 @@
  * (Kounavis and Berry, 2005). Nothing native in Node computes it, so it is a WebAssembly function of
  * our own, put together below: 2.2 GB/s where the bytes lie in its memory, twice what JavaScript does,
  * and a call costs next to nothing (zlib's CRC-32 does 4.7 GB/s, but its call costs as much as 500
- * bytes). Bytes that lie elsewhere are copied into a memory kept for that.
+ * bytes). Bytes that lie elsewhere are copied into a memory kept for that. A second function goes from
+ * record to record: for a thread that runs ahead of recovery (record-checker.ts).
  */
 
 /** Tables, and steps of so many bytes. */
@@ -31,16 +32,20 @@ export interface Summable {
 /** Memory in which sums are made where the bytes lie. */
 export class SummedMemory {
   readonly buffer: ArrayBuffer;
+  /** What a thread needs to make sums of the same bytes; undefined unless shared. */
+  readonly shared: { readonly memory: object; readonly module: object } | undefined;
   /** Offset of the first byte. */
   readonly start = START;
   readonly sum: Sum;
 
-  constructor(length: number) {
+  constructor(length: number, isShared = false) {
     const initial = 1 + Math.ceil(length / WASM_PAGE_BYTES);
-    const memory = new WebAssembly.Memory({ initial });
+    const memory = new WebAssembly.Memory({ initial, maximum: initial, shared: isShared });
     this.buffer = memory.buffer;
     new Int32Array(this.buffer).set(TABLE);
-    const { exports } = new WebAssembly.Instance(MODULE, { of: { memory } });
+    const module = isShared ? SHARED_MODULE : MODULE;
+    this.shared = isShared ? { memory, module } : undefined;
+    const { exports } = new WebAssembly.Instance(module, { of: { memory } });
     this.sum = exports.sum as Sum;
   }
 }
@@ -88,25 +93,36 @@ const LOOP = 0x03;
 const END = 0x0b;
 const BRANCH = 0x0c;
 const BRANCH_IF = 0x0d;
+const CALL = 0x10;
+const LESS = 0x49;
 const GREATER = 0x4b;
 const PLUS = 0x6a;
+const MINUS = 0x6b;
 const AND = 0x71;
 const XOR = 0x73;
 const LEFT = 0x74;
 const RIGHT = 0x76;
 /** Locals: the parameters `at`, `end` and `sum`, then the words of a step. */
 const [AT, STOP, SUM, FIRST_WORD] = [0, 1, 2, 3];
+/** The other function's: a parameter more, and what the record takes. */
+const [LEAST, TAKEN] = [3, 4];
+/** Of a record, behind its sum (record-codec.ts). */
+const LENGTH_OFFSET = 4;
+/** That a memory can have. */
+const PAGES_MAX = 65_536;
 
-function makeModule(): WebAssembly.Module {
+function makeModule(isShared: boolean): WebAssembly.Module {
   const code = [...[1, TABLES / 4, I32], ...steps(TABLES / 4), ...steps(1), ...[...get(SUM), END]];
-  const memory = [...text('of'), ...text('memory'), 2, 0, 1];
+  const limits = isShared ? [3, 1, ...unsigned(PAGES_MAX)] : [0, 1];
+  const memory = [...text('of'), ...text('memory'), 2, ...limits];
+  const walk = records();
   const bytes = [
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, [0x60, 3, I32, I32, I32, 1, I32]),
+    ...section(1, [0x60, 3, I32, I32, I32, 1, I32], [0x60, 4, I32, I32, I32, I32, 1, I32]),
     ...section(2, memory),
-    ...section(3, [0]),
-    ...section(7, [...text('sum'), 0, 0]),
-    ...section(10, [...unsigned(code.length), ...code]),
+    ...section(3, [0], [1]),
+    ...section(7, [...text('sum'), 0, 0], [...text('walk'), 0, 1]),
+    ...section(10, [...unsigned(code.length), ...code], [...unsigned(walk.length), ...walk]),
   ];
   return new WebAssembly.Module(Uint8Array.from(bytes));
 }
@@ -127,6 +143,23 @@ function steps(count: number): number[] {
   }
   code.push(...set(SUM), ...get(AT), ...constant(count * 4), PLUS, ...set(AT));
   return [...code, BRANCH, 0, END, END];
+}
+
+/** The other function: goes on from `at` while there are records of at least LEAST bytes, with right sums. */
+function records(): number[] {
+  const left = [...get(STOP), ...get(AT), MINUS];
+  const code = [...[1, 1, I32], ...[BLOCK, NO_RESULT, LOOP, NO_RESULT]];
+  code.push(...left, ...constant(8), LESS, BRANCH_IF, 1);
+  code.push(...get(AT), ...load(LENGTH_OFFSET), ...set(TAKEN));
+  code.push(...get(TAKEN), ...get(LEAST), LESS, BRANCH_IF, 1);
+  code.push(...get(TAKEN), ...left, GREATER, BRANCH_IF, 1);
+  code.push(...get(TAKEN), ...constant(7), PLUS, ...constant(3), RIGHT, ...constant(3), LEFT);
+  code.push(...set(TAKEN), ...get(TAKEN), ...left, GREATER, BRANCH_IF, 1);
+  code.push(...get(AT), ...constant(LENGTH_OFFSET), PLUS, ...get(AT), ...get(TAKEN), PLUS);
+  // The sum comes inverted: where it is right, nothing but ones is left, and one more makes zero.
+  code.push(...get(SUM), CALL, 0, ...get(AT), ...load(0), XOR, ...constant(1), PLUS, BRANCH_IF, 1);
+  code.push(...get(AT), ...get(TAKEN), PLUS, ...set(AT));
+  return [...code, BRANCH, 0, END, END, ...get(AT), END];
 }
 
 /** Makes of a word the offset, in a table, of the entry of one of its bytes. */
@@ -165,13 +198,13 @@ function text(name: string): number[] {
   return [name.length, ...Buffer.from(name)];
 }
 
-/** A section with one element. */
-function section(id: number, element: readonly number[]): number[] {
-  const content = [1, ...element];
+function section(id: number, ...elements: readonly (readonly number[])[]): number[] {
+  const content = [elements.length, ...elements.flat()];
   return [id, ...unsigned(content.length), ...content];
 }
 
-const MODULE = makeModule();
+const MODULE = makeModule(false);
+const SHARED_MODULE = makeModule(true);
 const COPY = new SummedMemory(PIECE_BYTES);
 const COPY_WORDS = new Int32Array(COPY.buffer, START);
 
@@ -186,6 +219,6 @@ declare namespace WebAssembly {
   }
   class Memory {
     readonly buffer: ArrayBuffer;
-    constructor(options: { readonly initial: number });
+    constructor(options: { initial: number; maximum: number; shared: boolean });
   }
 }

@@ -30,7 +30,7 @@ import type { Span } from '../base/span.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { type Mutation, OFFER, type Operation, RETURN, SET } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
-import { checksum, SummedMemory } from './checksum.ts';
+import { checksum, type SummedMemory } from './checksum.ts';
 
 export const MARK = 16;
 export const SEAL = 17;
@@ -42,6 +42,8 @@ export const UNSURE = { low: 0, high: 0 };
 
 /** Of MARK, SEAL and PARTITION, in bytes. */
 export const NOTE_BYTES = 32;
+/** What a record takes at least, without its filling, in bytes. */
+export const RECORD_BYTES_MIN = NOTE_BYTES - 4;
 
 const MUTATION_BYTES = 48;
 const LIFETIME_BYTES = 16;
@@ -63,11 +65,11 @@ export class Page {
   readonly doubles: Float64Array;
   readonly memory: SummedMemory | undefined;
 
-  /** `isKept`: the page is used again and again, so checksums are made where its bytes lie. */
-  constructor(length: number, isKept = false) {
-    this.memory = isKept ? new SummedMemory(length) : undefined;
-    const buffer = this.memory?.buffer ?? Buffer.allocUnsafeSlow(length).buffer;
-    const start = this.memory?.start ?? 0;
+  /** One that is used again and again has a memory, so that checksums are made where its bytes lie. */
+  constructor(length: number, memory?: SummedMemory) {
+    this.memory = memory;
+    const buffer = memory?.buffer ?? Buffer.allocUnsafeSlow(length).buffer;
+    const start = memory?.start ?? 0;
     this.bytes = Buffer.from(buffer, start, length);
     this.words = new Int32Array(buffer, start, length >> 2);
     this.doubles = new Float64Array(buffer, start, length >> 3);
@@ -137,7 +139,7 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
   if (at + NOTE_BYTES > end) return 0;
   const word = at >> 2;
   const length = words[word + 1]!;
-  if (length < NOTE_BYTES - 4 || length > RECORD_BYTES_MAX) return 0;
+  if (length < RECORD_BYTES_MIN || length > RECORD_BYTES_MAX) return 0;
   const taken = filled(length);
   if (taken > end - at) return 0;
   const sum = checksum(page, word + 1, (at + taken) >> 2, seed);
@@ -147,6 +149,11 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
 /** What the record at `at` says that it takes without its filling; whether that is so is not known. */
 export function lengthAt(page: Page, at: number): number {
   return page.words[(at >> 2) + 1]!;
+}
+
+/** The same, filling included. */
+export function takenAt(page: Page, at: number): number {
+  return filled(lengthAt(page, at));
 }
 
 export function typeAt(page: Page, at: number): number {

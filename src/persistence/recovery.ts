@@ -29,6 +29,7 @@ import {
   SEAL,
   SURE,
   sequenceAt,
+  takenAt,
   typeAt,
 } from './record-codec.ts';
 import {
@@ -102,7 +103,7 @@ export class Recovery {
   constructor(options: RecoveryOptions) {
     this.#options = options;
     this.#storage = options.storage;
-    this.#reader = new SegmentReader(options.storage);
+    this.#reader = new SegmentReader(options.storage, true);
     this.#base = new Float64Array(options.partitionCount);
   }
 
@@ -111,6 +112,14 @@ export class Recovery {
    * DATA_NEEDS_MEMORY, or with the system's error.
    */
   async run(): Promise<Recovered> {
+    try {
+      return await this.#run();
+    } finally {
+      await this.#reader.close();
+    }
+  }
+
+  async #run(): Promise<Recovered> {
     const names = await this.#storage.list();
     const found = names.map(parseSegmentName).filter((id) => id !== undefined);
     const nextNumber = found.reduce((next, { number }) => Math.max(next, number + 1), 1);
@@ -216,11 +225,11 @@ export class Recovery {
 
   /** Applies the segment's records; returns the offset of its SEAL, or of what is no record. */
   async #apply(segment: ReadSegment): Promise<number> {
-    const { page, length, seed } = segment;
+    const { page, length, seed, wholeEnd } = segment;
     let at = HEADER_BYTES;
     this.#sliceEndMs = this.#options.now() + SLICE_MS;
     for (let count = 1; ; count++) {
-      const taken = checkRecord(page, at, length, seed);
+      const taken = at < wholeEnd ? takenAt(page, at) : checkRecord(page, at, length, seed);
       if (taken === 0) break;
       const type = typeAt(page, at);
       if (type === SEAL) break;

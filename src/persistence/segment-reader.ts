@@ -2,9 +2,15 @@
  * Reads segments, each whole, the next one already while the one before is worked on. The pages of
  * two are used in turn: what was read stays until the one after the next is asked for.
  */
+import { availableParallelism } from 'node:os';
+import { SummedMemory } from './checksum.ts';
+import { RecordChecker } from './record-checker.ts';
 import { Page } from './record-codec.ts';
-import { headerFault, type SegmentId, segmentName, segmentSeed } from './segment.ts';
+import { HEADER_BYTES, headerFault, type SegmentId, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
+
+/** In a shorter one there is nothing that a thread would be worth. */
+const CHECKED_BYTES_MIN = 4_194_304;
 
 export interface ReadSegment {
   readonly id: SegmentId;
@@ -14,17 +20,24 @@ export interface ReadSegment {
   readonly length: number;
   /** What is wrong with its header. */
   readonly fault: string | undefined;
+  /** The records before this offset are known to be whole. */
+  readonly wholeEnd: number;
 }
 
 export class SegmentReader {
   readonly #storage: Storage;
+  readonly #checksAhead: boolean;
   readonly #pages: Page[] = [];
   /** Which of the pages was given last. */
   #turn = 0;
+  /** From the first long segment on that is read ahead. */
+  #checker: RecordChecker | undefined;
   #ahead: { readonly name: string; readonly segment: Promise<ReadSegment> } | undefined;
 
-  constructor(storage: Storage) {
+  /** `checksAhead`: the next one's records are looked at, too; then close has to be called. */
+  constructor(storage: Storage, checksAhead = false) {
     this.#storage = storage;
+    this.#checksAhead = checksAhead && availableParallelism() > 1;
   }
 
   async read(id: SegmentId, next: SegmentId | undefined): Promise<ReadSegment> {
@@ -36,12 +49,16 @@ export class SegmentReader {
     const segment =
       read !== undefined && ahead?.name === name ? read : await this.readFile(name, id);
     if (next !== undefined) {
-      const reading = this.readFile(segmentName(next), next);
+      const reading = this.#checked(this.readFile(segmentName(next), next));
       // Whoever asks for it reads again, and gets the error then.
       reading.catch(() => {});
       this.#ahead = { name: segmentName(next), segment: reading };
     }
     return segment;
+  }
+
+  async close(): Promise<void> {
+    await this.#checker?.close();
   }
 
   /** Reads a file of any name as that segment. */
@@ -52,10 +69,20 @@ export class SegmentReader {
       const length = await file.read(page.bytes, 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
       const fault = headerFault(id, page, length);
-      return { id, seed: segmentSeed(id), page, length, fault };
+      return { id, seed: segmentSeed(id), page, length, fault, wholeEnd: 0 };
     } finally {
       await file.close();
     }
+  }
+
+  async #checked(reading: Promise<ReadSegment>): Promise<ReadSegment> {
+    const segment = await reading;
+    const { page, length, seed, fault } = segment;
+    const isLong = length >= CHECKED_BYTES_MIN;
+    if (!this.#checksAhead || !isLong || fault !== undefined) return segment;
+    this.#checker ??= new RecordChecker();
+    const wholeEnd = await this.#checker.wholeEnd(page, HEADER_BYTES, length, seed);
+    return { ...segment, wholeEnd };
   }
 
   #page(bytes: number): Page {
@@ -64,7 +91,7 @@ export class SegmentReader {
     // Zeros behind the last byte, up to a whole record, count as the file's.
     const needed = (bytes + 15) & ~7;
     if (page !== undefined && page.bytes.length >= needed) return page;
-    const longer = new Page(needed, true);
+    const longer = new Page(needed, new SummedMemory(needed, true));
     this.#pages[this.#turn] = longer;
     return longer;
   }

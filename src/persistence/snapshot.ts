@@ -9,6 +9,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { type StoredEngine, type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
+import { SummedMemory } from './checksum.ts';
 import type { SnapshotFiles } from './manifest.ts';
 import {
   NOTE_BYTES,
@@ -36,7 +37,7 @@ export class Snapshot {
   readonly #number: number;
   readonly #partBytes: number;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
-  readonly #usualPage = new Page(PAGE_BYTES, true);
+  readonly #usualPage = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
   #page = this.#usualPage;
   #gathered = 0;
   #part = 0;

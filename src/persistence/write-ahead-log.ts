@@ -23,6 +23,7 @@ import {
   type MutationSink,
   type Refusal,
 } from '../engine/mutation-sink.ts';
+import { SummedMemory } from './checksum.ts';
 import { DurableSequences } from './durable-sequences.ts';
 import {
   MARK,
@@ -85,7 +86,7 @@ export class WriteAheadLog implements MutationSink {
   readonly #intervalMs: number;
   readonly #observer: LogObserver;
   readonly #sequences: DurableSequences;
-  readonly #page = new Page(PAGE_BYTES, true);
+  readonly #page = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
   readonly #endOfTurn = () => this.#endTurn();
   #supply!: SegmentSupply;
   #segment!: LogSegment;

@@ -1,0 +1,77 @@
+/** What the thread finds whole, beside what is found record by record. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { Mutation, SET } from '../../src/engine/mutation.ts';
+import { SummedMemory } from '../../src/persistence/checksum.ts';
+import { RecordChecker } from '../../src/persistence/record-checker.ts';
+import { checkRecord, Page, writeMutation } from '../../src/persistence/record-codec.ts';
+
+const BYTES = 65_536;
+const SEED = 12_345;
+const FROM = 24;
+
+const checker = new RecordChecker();
+after(() => checker.close());
+
+function pageOf(bytes: number): Page {
+  return new Page(bytes, new SummedMemory(bytes, true));
+}
+
+/** Returns the offset behind the records. */
+function fill(page: Page, random: Random): number {
+  const mutation = new Mutation();
+  mutation.operation = SET;
+  let at = FROM;
+  while (at < BYTES - 2000) {
+    const value = Buffer.from(random.bytes(random.below(300)));
+    mutation.value.set(value, 0, value.length);
+    at = writeMutation(page, at, mutation, SEED);
+  }
+  return at;
+}
+
+/** One by one. */
+function wholeEnd(page: Page, end: number): number {
+  let at = FROM;
+  for (let taken = 1; taken > 0; at += taken) taken = checkRecord(page, at, end, SEED);
+  return at;
+}
+
+test('records are found whole up to the first with a wrong bit, of two segments at once', async () => {
+  const random = new Random(21);
+  const pages = [pageOf(BYTES), pageOf(BYTES)] as const;
+  for (let round = 0; round < 100; round++) {
+    const ends = pages.map((page) => {
+      const end = fill(page, random);
+      page.bytes.fill(0, end);
+      page.bytes[FROM + random.below(end - FROM)]! ^= 1 << random.below(8);
+      return wholeEnd(page, BYTES);
+    });
+    const found = pages.map((page) => checker.wholeEnd(page, FROM, BYTES, SEED));
+    assert.deepEqual(await Promise.all(found), ends);
+  }
+});
+
+test('a length that is too short, too long, or longer than there are numbers ends it', async () => {
+  const page = pageOf(BYTES);
+  for (const length of [0, 1, 27, 28, BYTES, 2 ** 31 - 1, -1, -7, -8, -(2 ** 31)]) {
+    const end = fill(page, new Random(22));
+    page.words[(end >> 2) + 1] = length;
+    assert.equal(await checker.wholeEnd(page, FROM, BYTES, SEED), end);
+  }
+  for (const end of [FROM, FROM + 4, FROM + 28]) {
+    assert.equal(await checker.wholeEnd(page, FROM, end, SEED), FROM);
+  }
+});
+
+test('nothing is known of a page that is not shared, nor when the thread has ended', async () => {
+  const ended = new RecordChecker();
+  const page = pageOf(BYTES);
+  const end = fill(page, new Random(23));
+  const asked = ended.wholeEnd(page, FROM, BYTES, SEED);
+  await ended.close();
+  assert.ok([0, end].includes(await asked));
+  assert.equal(await ended.wholeEnd(page, FROM, BYTES, SEED), 0);
+  assert.equal(await checker.wholeEnd(new Page(BYTES), FROM, BYTES, SEED), 0);
+});
