@@ -25,7 +25,7 @@ import { type Manifest, writeManifest } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
 import { HEADER_BYTES, LOG, parseSegmentName } from './segment.ts';
-import { type LogSegment, SegmentSupply, segmentBytesFor } from './segment-supply.ts';
+import { type LogSegment, SegmentSupply, segmentBytesFor, UNNAMED } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
 import { setStaleAside } from './stale-data.ts';
 import type { Storage } from './storage.ts';
@@ -158,29 +158,25 @@ export class Persistence {
   async open(engine: StoredEngine): Promise<Recovered> {
     const { storage, clock, segmentBytes, snapshotBytesMin, keepsStaleData } = this.#options;
     this.#engine = engine;
-    const recovered = await this.#recover();
-    if (this.#isClosing) throw new GridError('STOPPED_RECOVERING', {});
+    const { totalBytes } = await storage.space();
+    this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
+    this.#snapshotBytesMin =
+      snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN);
+    const supply = new SegmentSupply(storage, clock, this.#segmentBytes, () => {
+      if (!this.#isOpen) return;
+      this.log.onSupply();
+      this.#work();
+    });
+    const recovered = await this.#recover().catch(async (error) => {
+      await supply.close();
+      throw error;
+    });
     await syncRecovered(storage, recovered);
     // Before anything is made, as it makes room where the disk is full.
     const { leftOver } = recovered;
     const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
     await this.#removeFiles([RESERVE, ...stale, ...(await this.#temporaryFiles())]);
     await storage.syncDirectory();
-    const { totalBytes } = await storage.space();
-    this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
-    this.#snapshotBytesMin =
-      snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN);
-    const supply = new SegmentSupply(
-      storage,
-      clock,
-      this.#segmentBytes,
-      recovered.nextNumber,
-      () => {
-        if (!this.#isOpen) return;
-        this.log.onSupply();
-        this.#work();
-      },
-    );
     this.#supply = supply;
     this.#compaction = new Compaction(storage, engine, clock, this.#segmentBytes, () =>
       this.log.sync(),
@@ -197,7 +193,7 @@ export class Persistence {
   /** The log goes on, in a new segment. False where there is no space for that. */
   async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
-      this.#firstSegment ??= await supply.first();
+      this.#firstSegment ??= await supply.first(recovered.nextNumber);
       await this.#goOnIn(this.#firstSegment, recovered);
       this.log.start(supply, this.#firstSegment);
     } catch (error) {
@@ -265,7 +261,9 @@ export class Persistence {
         this.#observer.onProgress(progress);
       },
     });
-    return await recovery.run();
+    const recovered = await recovery.run();
+    if (this.#isClosing) throw new GridError('STOPPED_RECOVERING', {});
+    return recovered;
   }
 
   async #writeManifest(manifest: Omit<Manifest, 'bootId'>): Promise<void> {
@@ -278,7 +276,9 @@ export class Persistence {
 
   async #temporaryFiles(): Promise<readonly string[]> {
     const names = await this.#options.storage.list();
-    return names.filter((name) => name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX));
+    return names.filter(
+      (name) => name !== UNNAMED && (name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX)),
+    );
   }
 
   async #removeFiles(names: readonly string[]): Promise<void> {

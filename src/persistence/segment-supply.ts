@@ -4,7 +4,8 @@
  * one that only removals get when the disk is full.
  *
  * A segment is filled with zeros under another name; its number, header and name come last, so that
- * those ready are in the order of their numbers. When they are used faster than they are made, one is
+ * those ready are in the order of their numbers, and the first can be filled while it is still being
+ * found out which number that is. When they are used faster than they are made, one is
  * made on the spot. When none can be made, that is tried again every second.
  */
 import type { Clock, Timer } from '../base/clock.ts';
@@ -19,7 +20,10 @@ const SEGMENTS_MIN = 32;
 const READY_COUNT = 2;
 const RETRY_MS = 1000;
 const PIECE_BYTES = 1_048_576;
+/** Of a segment that has no number yet. */
+export const UNNAMED = `log${TEMPORARY_SUFFIX}`;
 const BLANK = Buffer.alloc(PIECE_BYTES);
+const NONE = Promise.resolve(undefined);
 
 export interface LogSegment {
   readonly number: number;
@@ -39,30 +43,29 @@ export class SegmentSupply {
   /** Told when `fault` has changed. */
   readonly #onFault: () => void;
   readonly #ready: LogSegment[] = [];
-  #nextNumber: number;
+  #nextNumber = 0;
+  /** What is to be the first one; undefined once it is, or where it could not be filled. */
+  #first: Promise<StoredFile | undefined>;
   /** Of the last segment that is ready or was. */
   #lastNumber = 0;
   #making: Promise<void> | undefined;
   #retry: Timer | undefined;
   #isClosed = false;
 
-  constructor(
-    storage: Storage,
-    clock: Clock,
-    segmentBytes: number,
-    nextNumber: number,
-    onFault: () => void,
-  ) {
+  constructor(storage: Storage, clock: Clock, segmentBytes: number, onFault: () => void) {
     this.#storage = storage;
     this.#clock = clock;
     this.segmentBytes = segmentBytes;
-    this.#nextNumber = nextNumber;
     this.#onFault = onFault;
+    this.#first = this.#fill().catch(() => undefined);
   }
 
-  /** Resolves with the first segment; rejects where it cannot be made. */
-  async first(): Promise<LogSegment> {
-    const segment = await this.#make();
+  /** Resolves with the first segment, of that number; rejects where it cannot be made. */
+  async first(number: number): Promise<LogSegment> {
+    this.#nextNumber = Math.max(this.#nextNumber, number);
+    const filled = await this.#first;
+    this.#first = NONE;
+    const segment = await this.#make(filled);
     this.#lastNumber = segment.number;
     this.#refill();
     return segment;
@@ -99,6 +102,8 @@ export class SegmentSupply {
     this.#isClosed = true;
     this.#retry?.cancel();
     await this.#making;
+    const first = await this.#first;
+    if (first !== undefined) await this.#drop(first, UNNAMED);
     for (const { file } of this.#ready) await file.close();
   }
 
@@ -131,23 +136,33 @@ export class SegmentSupply {
     }
   }
 
-  async #make(): Promise<LogSegment> {
+  async #fill(): Promise<StoredFile> {
     const bytes = this.segmentBytes;
-    const temporary = `log${TEMPORARY_SUFFIX}`;
-    const file = await this.#storage.create(temporary);
+    const file = await this.#storage.create(UNNAMED);
     try {
       for (let at = 0; at < bytes; at += PIECE_BYTES) {
         await file.write(BLANK, 0, Math.min(PIECE_BYTES, bytes - at), at);
       }
+      await file.sync();
+      return file;
+    } catch (error) {
+      await this.#drop(file, UNNAMED);
+      throw error;
+    }
+  }
+
+  async #make(filled?: StoredFile): Promise<LogSegment> {
+    const bytes = this.segmentBytes;
+    const file = filled ?? (await this.#fill());
+    try {
       const id = { kind: LOG, number: this.#nextNumber++, part: 0 } as const;
       await file.write(segmentHeader(id), 0, HEADER_BYTES, 0);
       await file.sync();
-      await this.#storage.rename(temporary, segmentName(id));
+      await this.#storage.rename(UNNAMED, segmentName(id));
       await this.#storage.syncDirectory();
       return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: true };
     } catch (error) {
-      await file.close().catch(ignored);
-      await this.#storage.remove(temporary).catch(ignored);
+      await this.#drop(file, UNNAMED);
       throw error;
     }
   }
@@ -179,10 +194,14 @@ export class SegmentSupply {
     for (const segment of this.#ready.splice(0)) void this.#discard(segment);
   }
 
+  async #discard({ file, number }: LogSegment): Promise<void> {
+    await this.#drop(file, segmentName({ kind: LOG, number, part: 0 }));
+  }
+
   /** A file that stays all the same is removed by the next start. */
-  async #discard({ file }: LogSegment): Promise<void> {
+  async #drop(file: StoredFile, name: string): Promise<void> {
     await file.close().catch(ignored);
-    await this.#storage.remove(file.name).catch(ignored);
+    await this.#storage.remove(name).catch(ignored);
   }
 
   #setFault(fault: Error | undefined): void {
