@@ -58,6 +58,8 @@ export class SegmentReader {
   }
 
   async close(): Promise<void> {
+    // What is read ahead may only now come to where it needs the thread.
+    await this.#ahead?.segment.catch(() => {});
     await this.#checker?.close();
   }
 
