@@ -1,7 +1,7 @@
 /**
- * A thread that looks which records of a segment are whole while those of the segment before are
- * applied: a tenth of the time of a long recovery. It is believed in what it has found whole alone:
- * where it stops, or when it cannot be had, whoever recovers looks for himself.
+ * A thread that checks the records of a segment while those of the segment before are applied, which
+ * is a tenth of a long recovery. Only what it has found whole is believed: from where it stops, or
+ * where it cannot be had, recovery checks by itself.
  */
 import { Worker } from 'node:worker_threads';
 import { type Page, RECORD_BYTES_MIN } from './record-codec.ts';

@@ -34,7 +34,7 @@ export class SegmentReader {
   #checker: RecordChecker | undefined;
   #ahead: { readonly name: string; readonly segment: Promise<ReadSegment> } | undefined;
 
-  /** `checksAhead`: the next one's records are looked at, too; then close has to be called. */
+  /** `checksAhead`: the records of the next one are checked, too; then close has to be called. */
   constructor(storage: Storage, checksAhead = false) {
     this.#storage = storage;
     this.#checksAhead = checksAhead && availableParallelism() > 1;
