@@ -1,0 +1,33 @@
+/** What lies on the disk beside the segments that the log is in. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { LOG, parseSegmentName, segmentName } from '../../src/persistence/segment.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { openPersistent, until } from './subject.ts';
+
+const READY_COUNT = 2;
+
+test('segments that were ready, and cannot follow a longer one, leave the disk', async () => {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const { ask, persistence, quiet } = await openPersistent(storage);
+  await quiet();
+  const first = persistence.log.segment;
+  ask.set('m', 'k', Buffer.alloc(100_000, 'long'));
+  await quiet();
+  await until(persistence.log.sync(), quiet);
+  await quiet();
+  const names = await until(storage.list(), async () => storage.pump());
+  const numbers = names
+    .map(parseSegmentName)
+    .flatMap((id) => (id === undefined ? [] : [id.number]));
+  numbers.sort((a, b) => a - b);
+  const { segment } = persistence.log;
+  assert.ok(segment > first + READY_COUNT);
+  const ready = numbers.filter((number) => number > segment);
+  assert.deepEqual(
+    names.filter((name) => name.startsWith('log')).sort(),
+    [first, segment, ...ready].map((number) => segmentName({ kind: LOG, number, part: 0 })),
+  );
+  assert.equal(ready.length, READY_COUNT);
+});
