@@ -15,6 +15,8 @@ const START_MS = 500;
 const PAUSE_MS = 20;
 /** When no more than this share is left, all are made again. */
 const LEFT_SHARE_MIN = 0.125;
+/** After so many bytes of new buffers V8 begins to mark. */
+const SETTLING_BYTES = 67_108_864;
 
 export class SlabReserve {
   readonly #clock: Clock;
@@ -104,5 +106,11 @@ export class SlabReserve {
       return;
     }
     if (this.count < this.#countMax) this.#refill();
+    else this.#settle();
+  }
+
+  /** What is dropped here has V8 mark its heap now, in steps, and not at once when the next load begins. */
+  #settle(): void {
+    new ArrayBuffer(SETTLING_BYTES);
   }
 }
