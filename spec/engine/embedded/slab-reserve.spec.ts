@@ -40,6 +40,23 @@ describe('SlabReserve', () => {
     assert.equal(reserve.count, 8);
   });
 
+  it('is whole where the system has memory for the slabs, and for nothing more', (t) => {
+    const Real = ArrayBuffer;
+    t.after(() => {
+      globalThis.ArrayBuffer = Real;
+    });
+    globalThis.ArrayBuffer = class extends Real {
+      constructor(bytes: number) {
+        if (bytes > BYTES) throw new RangeError('Array buffer allocation failed');
+        super(bytes);
+      }
+    } as ArrayBufferConstructor;
+    const clock = new FakeClock();
+    const reserve = new SlabReserve(clock, BYTES, 8, freed);
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(reserve.count, 8);
+  });
+
   it('makes a slab that is asked for before its time', () => {
     const reserve = new SlabReserve(new FakeClock(), BYTES, 8, freed);
     assert.equal(reserve.take().byteLength, BYTES);

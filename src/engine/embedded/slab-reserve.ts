@@ -101,16 +101,11 @@ export class SlabReserve {
     this.#timer = undefined;
     try {
       this.#slabs.push(new ArrayBuffer(this.#bytes));
+      if (this.count < this.#countMax) this.#refill();
+      // What is dropped has V8 mark its heap now, in steps, and not at once when the next load begins.
+      else new ArrayBuffer(SETTLING_BYTES);
     } catch {
       // Addresses are limited here: slabs are made when they are needed.
-      return;
     }
-    if (this.count < this.#countMax) this.#refill();
-    else this.#settle();
-  }
-
-  /** What is dropped here has V8 mark its heap now, in steps, and not at once when the next load begins. */
-  #settle(): void {
-    new ArrayBuffer(SETTLING_BYTES);
   }
 }
