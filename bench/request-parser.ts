@@ -14,12 +14,15 @@ const POST =
   'POST /grid/rest/maps/bench/k1234 HTTP/1.1\r\nHost: 127.0.0.1:5701\r\n' +
   `Content-Type: text/plain\r\nContent-Length: 100\r\n\r\n${'x'.repeat(100)}`;
 
+const BROWSER_GET = GET.replace('\r\n\r\n', `\r\n${BROWSER_FIELDS}\r\n`);
+
 export const bench: Bench = {
   name: 'request-parser',
   about: 'requests recognised, by what they are and by how they are cut',
   run(harness) {
     measure(harness, 'GET', [GET]);
-    measure(harness, 'GET of a browser', [GET.replace('\r\n\r\n', `\r\n${BROWSER_FIELDS}\r\n`)]);
+    measure(harness, 'GET of a browser', [BROWSER_GET]);
+    measure(harness, 'both in turn, so that neither is known', [GET, BROWSER_GET]);
     measure(harness, 'GET, 32 a chunk', [GET.repeat(32)]);
     measure(harness, 'GET in two chunks', [GET.slice(0, 30), GET.slice(30)]);
     measure(harness, 'GET byte by byte', [...GET]);

@@ -217,20 +217,32 @@ const FORGET =
   'DELETE /grid/rest/maps/m HTTP/1.1\r\nHost: x\r\n\r\n' +
   'DELETE /grid/rest/queues/two-items/0 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2);
 
-/** Most are what they should be: a request with one thing wrong reaches further than noise. */
-const request = fc
+const target = fc.constantFrom(...TARGETS);
+
+/**
+ * A request by its target. Most are what they should be: one with one thing wrong reaches further
+ * than noise.
+ */
+const requestTo = fc
   .tuple(
     mostly('GET', METHODS),
-    fc.constantFrom(...TARGETS),
     mostly('HTTP/1.1', ['HTTP/1.0', 'HTTP/1.2', 'http/1.1']),
     mostly('Host: x\r\n', ['', 'Host: x\r\nHost: x\r\n', 'Host: x/\r\n']),
     fc.array(fc.constantFrom(...FIELDS), { maxLength: 2 }),
     content(),
   )
-  .map(([method, target, version, host, fields, { framing, body }]) => {
+  .map(([method, version, host, fields, { framing, body }]) => {
     const lines = fields.map((field) => `${field}\r\n`).join('');
-    return `${method} ${target} ${version}\r\n${host}${lines}${framing}\r\n${body}`;
+    const rest = ` ${version}\r\n${host}${lines}${framing}\r\n${body}`;
+    return (target: string) => `${method} ${target}${rest}`;
   });
+
+const request = fc.tuple(requestTo, target).map(([to, target]) => to(target));
+
+/** The same request again and again, but for its target. */
+const series = fc
+  .tuple(requestTo, fc.array(target, { minLength: 3, maxLength: 5 }))
+  .map(([to, targets]) => targets.map(to));
 
 const mutation = fc.tuple(
   fc.nat(1000),
@@ -240,6 +252,8 @@ const mutation = fc.tuple(
 
 /** A few requests, whole, mutated or mixed with noise. */
 const text = fc.oneof(
+  { weight: 1, arbitrary: series.map((all) => all.join('')) },
+  { weight: 2, arbitrary: mutated(series, 2) },
   { weight: 3, arbitrary: mutated(fc.array(request, { minLength: 1, maxLength: 3 }), 4) },
   { weight: 1, arbitrary: fc.array(request, { maxLength: 5 }).map((all) => all.join('')) },
   { weight: 1, arbitrary: mutated(fc.array(fc.constantFrom(...TOKENS), { maxLength: 20 }), 2) },

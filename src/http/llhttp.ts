@@ -52,8 +52,9 @@ export class Llhttp {
   /** What all connections may read into, and the same as words: from there, input is loaded fastest. */
   readonly readBuffer = Buffer.allocUnsafeSlow(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
-  /** The module's memory; `#words` is the same. */
+  /** The module's memory; `view` and `#words` are the same. */
   memory: Buffer = NOTHING;
+  view: DataView = new DataView(NOTHING.buffer);
   #words: Int32Array = new Int32Array();
   /** A parser that has read nothing; others are copies of it. */
   readonly #pattern: number;
@@ -185,6 +186,7 @@ export class Llhttp {
 
   #view(): void {
     this.memory = Buffer.from(this.#exports.memory.buffer);
+    this.view = new DataView(this.memory.buffer);
     this.#words = new Int32Array(this.memory.buffer);
   }
 

@@ -3,14 +3,16 @@
  * and bodies, bounds the framing of chunked bodies. It knows no socket and no answer: next() says
  * what has been reached.
  *
- * llhttp is paused at the end of each head that has content and of each message. So requests run
- * outside of its callbacks, and what has been read is known exactly; measured, a pause costs nothing.
+ * Heads that the connection has sent before are recognised (known-heads.ts); llhttp reads the others.
+ * It is paused at the end of each head that has content and of each message. So requests run outside
+ * of its callbacks, and what has been read is known exactly; measured, a pause costs nothing.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
 import { Body } from './body.ts';
 import { Head } from './head.ts';
 import type { InFlightBudget } from './in-flight.ts';
+import { KnownHeads } from './known-heads.ts';
 import type { HttpLimits } from './limits.ts';
 import {
   DATA_AFTER_CLOSE,
@@ -56,6 +58,7 @@ export class RequestParser implements ParserListener {
   readonly #llhttp: Llhttp = llhttp();
   readonly #headerBytesMax: number;
   readonly #head: Head;
+  readonly #knownHeads: KnownHeads;
   #pointer: number;
   #state = BETWEEN;
   #reached: Reached = NEEDS_MORE;
@@ -76,6 +79,8 @@ export class RequestParser implements ParserListener {
     this.#headerBytesMax = limits.headerBytesMax;
     this.#head = new Head(this.request, limits);
     this.body = new Body(this.request.body, limits.bodyBytesMax, inFlight);
+    const { request, body } = this;
+    this.#knownHeads = new KnownHeads(this.#llhttp, request, body, limits.targetBytesMax);
     this.#pointer = this.#llhttp.allocate();
   }
 
@@ -96,6 +101,7 @@ export class RequestParser implements ParserListener {
     const { rest } = this;
     while (rest.start < rest.end) {
       if (!this.#isLoaded || this.#llhttp.inputOwner !== this) this.#loadInput();
+      if (this.#state === BETWEEN && this.#isKnown()) return AT_REQUEST;
       const result = this.#llhttp.execute(
         this.#pointer,
         this,
@@ -196,10 +202,19 @@ export class RequestParser implements ParserListener {
     this.#head.setInput(memory, inputAddress, this.#positionBase);
   }
 
+  /** Whether the input goes on with a request whose head is known; then it has been read. */
+  #isKnown(): boolean {
+    const base = this.#inputEnd - this.rest.end;
+    const end = this.#knownHeads.recognise(base + this.rest.start, this.#inputEnd);
+    if (end !== 0) this.rest.start = end - base;
+    return end !== 0;
+  }
+
   #pause(): Reached {
     if (this.#reached === AT_REQUEST) {
       this.#state = BETWEEN;
       if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start)) return this.#refuse(431);
+      this.#knownHeads.learn(this.#inputEnd - this.rest.end + this.rest.start);
     }
     return this.#reached;
   }

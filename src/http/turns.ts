@@ -6,7 +6,7 @@
 import type { Clock } from '../base/clock.ts';
 
 /** Requests that a connection runs in a row while it has more of them. */
-export const REQUESTS_IN_A_ROW = 32;
+export const REQUESTS_IN_A_ROW = 64;
 /** For how long in a turn of the loop connections that stood back go on, in milliseconds. */
 const TURN_MS = 5;
 

@@ -1,0 +1,125 @@
+/** What is recognised without llhttp, and that this never makes a difference. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { InFlightBudget } from '../../src/http/in-flight.ts';
+import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
+import { llhttp } from '../../src/http/llhttp.ts';
+import { AT_REFUSAL, AT_REQUEST, NEEDS_MORE, RequestParser } from '../../src/http/parser.ts';
+
+const GET = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x:1\r\nAuthorization: Basic YTpi\r\n\r\n';
+const POST =
+  'POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\nabc';
+const POLL = 'DELETE /grid/rest/queues/q/1 HTTP/1.1\r\nHost: x\r\n\r\n';
+
+/** What became of the last request of those that came one after the other, each in a chunk. */
+function lastOf(texts: readonly string[], limits: HttpLimits = DEFAULT_LIMITS) {
+  const parser = new RequestParser(limits, new InFlightBudget(1e9));
+  const { request } = parser;
+  let reached = NEEDS_MORE as number;
+  let calls = 0;
+  for (const text of texts) {
+    const chunk = Buffer.from(text, 'latin1');
+    if (reached === AT_REQUEST) parser.body.end();
+    calls = callsOf(() => {
+      parser.load(chunk, chunk.length);
+      do reached = parser.next();
+      while (reached !== AT_REQUEST && reached !== AT_REFUSAL && reached !== NEEDS_MORE);
+    });
+  }
+  const { method, version, keepAlive, contentLength, pathEnd, escaped } = request;
+  const { target, contentType, authorization, body } = request;
+  const seen = {
+    ...{ reached, refusal: parser.refusal, left: parser.rest.length },
+    ...(reached === AT_REQUEST && {
+      ...{ method, version, keepAlive, contentLength, escaped, path: pathEnd - target.start },
+      ...{ coding: request.contentEncoding, expects: request.expectsContinue },
+      expectation: request.unknownExpectation,
+      texts: [target, contentType, authorization, body].map((span) => span.toBuffer().toString()),
+    }),
+  };
+  parser.free();
+  return { seen, isRecognised: calls === 0 };
+}
+
+/** How often llhttp reads while `run` does. */
+function callsOf(run: () => void): number {
+  const instance = llhttp();
+  let calls = 0;
+  instance.execute = (...words) => {
+    calls++;
+    return Object.getPrototypeOf(instance).execute.apply(instance, words);
+  };
+  run();
+  Reflect.deleteProperty(instance, 'execute');
+  return calls;
+}
+
+describe('known heads', () => {
+  for (const request of [GET, POST, POLL]) {
+    const [line] = request.split('\r\n');
+    it(`recognise the third "${line}", whatever its path`, () => {
+      for (const path of [
+        '/',
+        '/grid/health',
+        `/grid/rest/maps/~m!$&'()*+,;=:@/${'k'.repeat(99)}`,
+      ]) {
+        const third = request.replace(/ \S+ /, () => ` ${path} `);
+        assert(!lastOf([request, third]).isRecognised);
+        const { seen, isRecognised } = lastOf([request, request, third]);
+        assert(isRecognised);
+        assert.deepEqual(seen, lastOf([third]).seen);
+      }
+    });
+
+    it(`leave to llhttp what differs in any byte from "${line}"`, () => {
+      for (let at = 0; at < request.length; at++) {
+        for (let byte = 0; byte < 256; byte++) {
+          const other = request.slice(0, at) + String.fromCharCode(byte) + request.slice(at + 1);
+          const { seen } = lastOf([request, request, other]);
+          assert.deepEqual(seen, lastOf([other]).seen, JSON.stringify(other));
+        }
+      }
+    });
+
+    it(`leave to llhttp what does not come whole of "${line}"`, () => {
+      for (let length = 1; length < request.length; length++) {
+        const [begun, rest] = [request.slice(0, length), request.slice(length)];
+        const { seen } = lastOf([request, request, begun, rest]);
+        assert.deepEqual(seen, lastOf([request]).seen, begun);
+      }
+    });
+  }
+
+  it('are of a request with content and of one without at once', () => {
+    const known = [GET, GET, POST, POST];
+    assert(lastOf([...known, GET]).isRecognised);
+    assert(lastOf([...known, POST]).isRecognised);
+    assert.deepEqual(lastOf([...known, GET]).seen, lastOf([GET]).seen);
+    assert.deepEqual(lastOf([...known, POST]).seen, lastOf([POST]).seen);
+  });
+
+  const unusual: Readonly<Record<string, string>> = {
+    'an absolute target': GET.replace('/grid', 'http://x/grid'),
+    'two spaces before the target': GET.replace(' /', '  /'),
+    'a line end before the request': `\r\n${GET}`,
+    'another version': GET.replace('1.1', '1.0').replace('Host', 'Connection: keep-alive\r\nHost'),
+    'a method that is not served': GET.replace('GET', 'PATCH'),
+    'content in chunks': `${POST.replace('Content-Length: 3', 'Transfer-Encoding: chunked').slice(0, -3)}0\r\n\r\n`,
+    'an expectation': POST.replace('Host', 'Expect: 100-continue\r\nHost'),
+    'a coding of the content': POST.replace('Host', 'Content-Encoding: gzip\r\nHost'),
+    'a head that is too long': GET.replace('Host', `X: ${'x'.repeat(1100)}\r\nHost`),
+  };
+  for (const [title, request] of Object.entries(unusual)) {
+    it(`do not include ${title}`, () => {
+      const { seen, isRecognised } = lastOf([request, request, request]);
+      assert(!isRecognised);
+      assert.deepEqual(seen, lastOf([request]).seen);
+    });
+  }
+
+  it('keep to the longest target', () => {
+    const third = GET.replace('/grid', `/${'g'.repeat(80)}`);
+    const { seen } = lastOf([GET, GET, third], { ...DEFAULT_LIMITS, targetBytesMax: 80 });
+    assert.equal(seen.refusal, 414);
+  });
+});
