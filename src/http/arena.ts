@@ -20,8 +20,8 @@ const TYPE_BYTES_MAX = 96;
 const SHORT_BYTES_MAX = 20;
 const WORDS_BYTES_MAX = 192;
 
-/** Up to here views of what is first in the buffer are kept, in bytes. */
-const VIEW_BYTES_MAX = 1024;
+/** Views that are kept, a power of two: a turn's short runs of all connections, and more. */
+const VIEW_COUNT = 256;
 
 /** The prepared texts: whole responses, and heads up to the value of Content-Length. */
 export const EMPTY_200 = 0;
@@ -37,7 +37,7 @@ export class OutputArena {
   used = 0;
   /** Of the buffer's memory. */
   #view: DataView = new DataView(NOTHING.buffer);
-  /** By length: views of what lies behind the prepared texts, which is most of what is sent. */
+  /** Views of runs, as runs are where others were: each at the place that `view` gives it. */
   #views: (Buffer | undefined)[] = [];
   /** Runs in the buffer that have not been handed to their sockets. */
   #runs = 0;
@@ -64,7 +64,7 @@ export class OutputArena {
     if (this.used + bytes <= this.buffer.length) return;
     this.buffer = Buffer.allocUnsafeSlow(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
     this.#view = new DataView(this.buffer.buffer);
-    this.#views = new Array(VIEW_BYTES_MAX + 1);
+    this.#views = new Array(VIEW_COUNT);
     this.used = PREPARED_BYTES_ALL;
     this.#runs = 0;
     this.#prepare();
@@ -86,12 +86,13 @@ export class OutputArena {
 
   /** The bytes of a run. Making a view anew costs as much as writing a short answer does. */
   view(buffer: Buffer, start: number, end: number): Buffer {
+    if (buffer !== this.buffer) return buffer.subarray(start, end);
     const length = end - start;
-    if (buffer !== this.buffer || start !== PREPARED_BYTES_ALL || length > VIEW_BYTES_MAX) {
-      return buffer.subarray(start, end);
-    }
-    const view = this.#views[length] ?? buffer.subarray(start, end);
-    this.#views[length] = view;
+    const place = (start + length * 31) & (VIEW_COUNT - 1);
+    const kept = this.#views[place];
+    if (kept?.byteOffset === start && kept.length === length) return kept;
+    const view = buffer.subarray(start, end);
+    this.#views[place] = view;
     return view;
   }
 

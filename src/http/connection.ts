@@ -63,6 +63,8 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
   hasInputEnded = false;
+  /** Whether the server tells when more answers may leave. */
+  #isHeld = false;
   /** Asked for at the beginning: a client that has gone has none. */
   readonly peerAddress: string;
   /** Whether the connection ends as soon as no request is under way. */
@@ -100,7 +102,13 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Sends what may leave by now; goes on where answers stood in the way. */
   release(): void {
     this.#server.tick();
-    if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
+    this.#goOn();
+  }
+
+  /** More answers may leave. */
+  releaseHeld(): void {
+    this.#isHeld = false;
+    this.#goOn();
   }
 
   /** No further request is awaited: a connection that is idle ends, others after their answers. */
@@ -157,6 +165,10 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.release();
   }
 
+  #goOn(): void {
+    if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
+  }
+
   #socketOnRead(bytes: Buffer, length: number): void {
     this.#server.tick();
     if (this.#state === READING) {
@@ -180,7 +192,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#backlog.clear();
     this.#outbox.drop();
     this.#parser.free();
-    this.#server.onConnectionClosed(this);
+    this.#server.onConnectionClosed(this, this.#isHeld);
   }
 
   /** Runs requests as long as there are any and nothing stands in the way; sends the answers. */
@@ -360,7 +372,10 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Hands over what may leave. True: that made room for requests that stood back. */
   #flush(): boolean {
     this.#outbox.flush();
-    this.#server.setHeld(this, this.#outbox.isHeld);
+    if (!this.#isHeld && this.#outbox.isHeld) {
+      this.#isHeld = true;
+      this.#server.addHeld(this);
+    }
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }

@@ -59,8 +59,8 @@ export class HttpServer implements OutboxHost, TimeSource {
   readonly #turnedAway: TurnedAway;
   readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
-  /** Connections with answers that are held back. */
-  readonly #held = new Set<Connection>();
+  /** Connections with answers that are held back, each once. */
+  #held: Connection[] = [];
   #onAllClosed: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
@@ -122,7 +122,11 @@ export class HttpServer implements OutboxHost, TimeSource {
 
   /** More answers may leave: sends those that no longer depend on anything. */
   release(): void {
-    for (const connection of this.#held) connection.release();
+    const held = this.#held;
+    if (held.length === 0) return;
+    this.#held = [];
+    this.tick();
+    for (const connection of held) connection.releaseHeld();
   }
 
   /** What is held back must never be shown: its clients are told that nobody knows what came of it. */
@@ -166,16 +170,15 @@ export class HttpServer implements OutboxHost, TimeSource {
     return count;
   }
 
-  /** Called by a connection: whether it has answers that are held back. */
-  setHeld(connection: Connection, isHeld: boolean): void {
-    if (isHeld) this.#held.add(connection);
-    else if (this.#held.size > 0) this.#held.delete(connection);
+  /** Called by a connection that has answers which are held back: it is told at the next release. */
+  addHeld(connection: Connection): void {
+    this.#held.push(connection);
   }
 
-  /** Called by a connection once its socket is closed. */
-  onConnectionClosed(connection: Connection): void {
+  /** Called by a connection once its socket is closed; `isHeld`: it is to be told at a release. */
+  onConnectionClosed(connection: Connection, isHeld: boolean): void {
     this.#connections.delete(connection);
-    this.#held.delete(connection);
+    if (isHeld) this.#held = this.#held.filter((each) => each !== connection);
     if (this.#connections.size === 0) this.#onAllClosed?.();
   }
 
