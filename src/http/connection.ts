@@ -63,8 +63,8 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
   hasInputEnded = false;
-  /** Whether the server tells when more answers may leave. */
-  #isHeld = false;
+  /** Kept by the server: whether it tells when more answers may leave. */
+  isHeld = false;
   /** Asked for at the beginning: a client that has gone has none. */
   readonly peerAddress: string;
   /** Whether the connection ends as soon as no request is under way. */
@@ -102,13 +102,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Sends what may leave by now; goes on where answers stood in the way. */
   release(): void {
     this.#server.tick();
-    this.#goOn();
-  }
-
-  /** More answers may leave. */
-  releaseHeld(): void {
-    this.#isHeld = false;
-    this.#goOn();
+    if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 
   /** No further request is awaited: a connection that is idle ends, others after their answers. */
@@ -165,10 +159,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.release();
   }
 
-  #goOn(): void {
-    if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
-  }
-
   #socketOnRead(bytes: Buffer, length: number): void {
     this.#server.tick();
     if (this.#state === READING) {
@@ -192,7 +182,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#backlog.clear();
     this.#outbox.drop();
     this.#parser.free();
-    this.#server.onConnectionClosed(this, this.#isHeld);
+    this.#server.onConnectionClosed(this);
   }
 
   /** Runs requests as long as there are any and nothing stands in the way; sends the answers. */
@@ -200,7 +190,10 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#isRunning = true;
     this.#runCount = 0;
     do {
-      if (this.#state === READING && this.#backlog.bytes > 0) this.#loadBacklog();
+      if (this.#state === READING && this.#backlog.bytes > 0) {
+        const bytes = this.#backlog.take();
+        this.#parser.load(bytes, bytes.length);
+      }
       while (this.#state === READING && this.#step());
       if (this.#state === READING) this.#endIfDone();
     } while (this.#flush());
@@ -372,10 +365,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** Hands over what may leave. True: that made room for requests that stood back. */
   #flush(): boolean {
     this.#outbox.flush();
-    if (!this.#isHeld && this.#outbox.isHeld) {
-      this.#isHeld = true;
-      this.#server.addHeld(this);
-    }
+    if (this.#outbox.isHeld) this.#server.addHeld(this);
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
@@ -403,11 +393,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     const fits = backlog.add(bytes, start, end);
     const { pipelineMax } = this.#server.limits;
     if (!fits || (this.#state === WAITING && backlog.hasMoreThan(pipelineMax))) this.destroy();
-  }
-
-  #loadBacklog(): void {
-    const bytes = this.#backlog.take();
-    this.#parser.load(bytes, bytes.length);
   }
 }
 

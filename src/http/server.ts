@@ -123,10 +123,11 @@ export class HttpServer implements OutboxHost, TimeSource {
   /** More answers may leave: sends those that no longer depend on anything. */
   release(): void {
     const held = this.#held;
-    if (held.length === 0) return;
     this.#held = [];
-    this.tick();
-    for (const connection of held) connection.releaseHeld();
+    for (const connection of held) {
+      connection.isHeld = false;
+      connection.release();
+    }
   }
 
   /** What is held back must never be shown: its clients are told that nobody knows what came of it. */
@@ -172,13 +173,15 @@ export class HttpServer implements OutboxHost, TimeSource {
 
   /** Called by a connection that has answers which are held back: it is told at the next release. */
   addHeld(connection: Connection): void {
+    if (connection.isHeld) return;
+    connection.isHeld = true;
     this.#held.push(connection);
   }
 
-  /** Called by a connection once its socket is closed; `isHeld`: it is to be told at a release. */
-  onConnectionClosed(connection: Connection, isHeld: boolean): void {
+  /** Called by a connection once its socket is closed. */
+  onConnectionClosed(connection: Connection): void {
     this.#connections.delete(connection);
-    if (isHeld) this.#held = this.#held.filter((each) => each !== connection);
+    if (connection.isHeld) this.#held = this.#held.filter((each) => each !== connection);
     if (this.#connections.size === 0) this.#onAllClosed?.();
   }
 
