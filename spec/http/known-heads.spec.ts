@@ -117,9 +117,23 @@ describe('known heads', () => {
     });
   }
 
+  for (const bytes of [1024, 1025]) {
+    it(`${bytes === 1024 ? 'include' : 'do not include'} ${bytes} bytes behind the target`, () => {
+      const rest = ' HTTP/1.1\r\nHost: x\r\nX: \r\n\r\n';
+      const value = 'x'.repeat(bytes - rest.length);
+      const request = `GET /${rest.replace('X: ', `X: ${value}`)}`;
+      const { seen, isRecognised } = lastOf([request, request, request]);
+      assert.equal(isRecognised, bytes === 1024);
+      assert.deepEqual(seen, lastOf([request]).seen);
+    });
+  }
+
   it('keep to the longest target', () => {
-    const third = GET.replace('/grid', `/${'g'.repeat(80)}`);
-    const { seen } = lastOf([GET, GET, third], { ...DEFAULT_LIMITS, targetBytesMax: 80 });
-    assert.equal(seen.refusal, 414);
+    const limits = { ...DEFAULT_LIMITS, targetBytesMax: 80 };
+    const to = (bytes: number) => GET.replace(/ \S+ /, ` /${'g'.repeat(bytes - 1)} `);
+    const longest = lastOf([GET, GET, to(80)], limits);
+    assert(longest.isRecognised);
+    assert.equal(longest.seen.texts?.[0]?.length, 80);
+    assert.equal(lastOf([GET, GET, to(81)], limits).seen.refusal, 414);
   });
 });
