@@ -8,7 +8,15 @@
  *   disk bounds what 64 connections can be answered.
  * - POST beside Redis with its append-only file, where that is installed.
  */
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  cpSync,
+  fdatasyncSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SystemClock } from '../src/base/clock.ts';
@@ -20,7 +28,14 @@ import { readManifest } from '../src/persistence/manifest.ts';
 import { Persistence } from '../src/persistence/persistence.ts';
 import { type Bench, count, type Harness, median, percentile, Random, time } from './harness.ts';
 import { apart } from './load/apart.ts';
-import { AUTOCANNON, type Generator, isWrkInstalled, type Load, WRK } from './load/generator.ts';
+import {
+  AUTOCANNON,
+  type Generator,
+  isWrkInstalled,
+  type Load,
+  type LoadFigures,
+  WRK,
+} from './load/generator.ts';
 import { programWords } from './load/program.ts';
 import { isRedisInstalled, Redis } from './load/redis.ts';
 import { KEY, keyOf } from './load/request.ts';
@@ -34,6 +49,8 @@ const PATH = `/grid/rest/maps/${MAP}/`;
 const SETS_PER_TURN = 1000;
 const GETS_PER_TURN = 20;
 const ROUND_SECONDS = 3;
+/** Of a member that has just started, so that compiling its code does not count. */
+const WARM_SECONDS = 1;
 const SYNC_BYTES = 4096;
 const RETRY_MS = 50;
 
@@ -79,15 +96,45 @@ async function measureRecovery(
   if (harness.size === 'full') await measureReads(harness, generator, work);
 }
 
-/** GET over HTTP while the snapshot that is due at the start is written, and after it. */
+/** GET over HTTP while the snapshot that is due at each start is written, and after it, in turn. */
 async function measureReads(
   harness: Harness,
   generator: Generator,
   work: Omit<Work, 'step'>,
 ): Promise<void> {
-  const { directory, entries } = work;
-  rmSync(directory, { recursive: true });
-  await doneApart({ ...work, step: 'fill' });
+  const { directory } = work;
+  const filled = `${directory}-filled`;
+  await doneApart({ ...work, directory: filled, step: 'fill' });
+  const rounds: ReadRound[] = [];
+  for (let round = 0; round < harness.rounds; round++) {
+    rmSync(directory, { recursive: true, force: true });
+    cpSync(filled, directory, { recursive: true });
+    rounds.push(await readRound(harness, generator, work));
+  }
+  rmSync(filled, { recursive: true });
+  const told = (of: (round: ReadRound) => LoadFigures) => {
+    const each = rounds.map((round) => of(round).p99Us);
+    const perSecond = median(rounds.map((round) => of(round).requestsPerSecond));
+    return `${count(perSecond)} ops/s, p99 ${time(median(each))} (${each.map(time).join(', ')})`;
+  };
+  const ended = rounds.filter(({ isWhole }) => !isWhole).length;
+  const but = ended === 0 ? '' : `, which ended before in ${ended} rounds`;
+  harness.print(`GET while a snapshot is written${but}: ${told(({ during }) => during)}`);
+  harness.print(`after it: ${told(({ after }) => after)}`);
+}
+
+interface ReadRound {
+  readonly during: LoadFigures;
+  readonly after: LoadFigures;
+  /** Whether the snapshot was written all the time that counts. */
+  readonly isWhole: boolean;
+}
+
+async function readRound(
+  harness: Harness,
+  generator: Generator,
+  { directory, entries }: Omit<Work, 'step'>,
+): Promise<ReadRound> {
   const server = startMember('gridnode', ['--data-dir', directory]);
   const storage = new FileStorage(directory);
   const isWritten = async () => (await readManifest(storage)).snapshot !== undefined;
@@ -96,15 +143,11 @@ async function measureReads(
     const url = `http://127.0.0.1:${server.port}${PATH}${keyOf(0)}`;
     await until(async () => (await fetch(url)).status !== 503);
     const load = { ...loadOf(harness, server, 'GET', 1), keyCount: entries };
+    await generator.drive({ ...load, seconds: WARM_SECONDS });
     const during = await generator.drive(load);
     const isWhole = !(await isWritten());
     await until(isWritten);
-    const after = await generator.drive(load);
-    const told = isWhole ? '' : ', which ended before';
-    harness.print(
-      `GET while a snapshot is written${told}: ${count(during.requestsPerSecond)} ops/s, p99 ` +
-        `${time(during.p99Us)}; after it ${count(after.requestsPerSecond)}, ${time(after.p99Us)}`,
-    );
+    return { during, after: await generator.drive(load), isWhole };
   } finally {
     await server.stop();
   }
