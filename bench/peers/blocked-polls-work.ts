@@ -10,6 +10,8 @@ const POLLS = 1000;
 const VALUE_BYTES = 100;
 /** Connections made at once, and those that offer. */
 const AT_ONCE = 16;
+/** Rounds before the first that counts: one wakes too few polls for their code to be compiled. */
+const WARM_ROUNDS = 10;
 /** Of a round's seconds, what the polls have to reach the server. */
 const SETTLE_SHARE = 1 / 3;
 const WAKE_TIMEOUT_MS = 20_000;
@@ -35,7 +37,7 @@ function sideOf(arena: Arena, peer: Peer): Side[] {
     {
       name: peer.name,
       async warm() {
-        await round();
+        for (let done = 0; done < WARM_ROUNDS; done++) await round();
       },
       round,
     },

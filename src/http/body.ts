@@ -112,7 +112,7 @@ export class Body implements Holder {
 
   /** The request is over: its content is let go of. */
   end(): void {
-    this.#buffer = undefined;
+    this.#letGo();
     this.#span.clear();
     if (this.#reservedBytes > 0) this.#budget.give(this.#reservedBytes);
     this.#reservedBytes = 0;
@@ -130,10 +130,16 @@ export class Body implements Holder {
     const bytes = isChunked ? Math.min(doubled, this.#bytesMax) : this.#length;
     const isFree = isChunked && !this.isUnderWay && this.received <= CHUNKED_BYTES_FREE;
     if (!isFree && !this.#reserve(bytes)) return undefined;
-    const grown = Buffer.allocUnsafeSlow(bytes);
+    const grown = this.#budget.buffers.take(bytes);
     buffer?.copy(grown);
+    this.#letGo();
     this.#buffer = grown;
     return grown;
+  }
+
+  #letGo(): void {
+    if (this.#buffer !== undefined) this.#budget.buffers.give(this.#buffer);
+    this.#buffer = undefined;
   }
 
   /** Has `bytes` in all out of the budget. False: there are not so many, the body is dropped. */

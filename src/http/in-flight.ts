@@ -9,6 +9,8 @@
  * the least to show for it; where there is none, the answers that have waited so.
  */
 
+import { ContentBuffers } from './content-buffers.ts';
+
 /** What has been under way so long, in milliseconds, with fewer bytes moved, may be ended. */
 const PATIENCE_MS = 5000;
 const SPARED_BYTES = 65536;
@@ -27,6 +29,8 @@ export interface Holder {
 
 export class InFlightBudget {
   readonly bytesMax: number;
+  /** Where the contents go. */
+  readonly buffers = new ContentBuffers();
   /** Bytes of contents and answers. */
   usedBytes = 0;
   /** Contents and answers, each in the order in which they began. */

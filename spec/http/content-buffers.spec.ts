@@ -1,0 +1,114 @@
+/** Buffers for contents: long enough and hardly longer, one owner each, used again, few kept. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ContentBuffers } from '../../src/http/content-buffers.ts';
+import { client, get, post } from './test-client.ts';
+import { createTestServer } from './test-server.ts';
+
+const MIB = 1_048_576;
+
+describe('a buffer for content', () => {
+  it('is long enough, hardly longer, and nobody else’s, whatever is taken and given back', () => {
+    const bytes = fc.oneof(
+      fc.integer({ min: 1, max: 2 * MIB }),
+      fc.integer({ min: 4090, max: 4100 }),
+      fc.integer({ min: 65_530, max: 81_930 }),
+    );
+    const step = fc.oneof(fc.record({ take: bytes }), fc.record({ give: fc.nat() }));
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const buffers = new ContentBuffers();
+        const taken: Buffer[] = [];
+        for (const each of steps) {
+          if ('take' in each) {
+            const buffer = buffers.take(each.take);
+            assert(buffer.length >= each.take);
+            assert(buffer.length < each.take * 1.25);
+            assert(!taken.includes(buffer));
+            taken.push(buffer);
+          } else if (taken.length > 0) {
+            const [given] = taken.splice(each.give % taken.length, 1);
+            buffers.give(given!);
+          }
+        }
+      }),
+    );
+  });
+
+  it('is used again for contents of about its length', () => {
+    const buffers = new ContentBuffers();
+    const buffer = buffers.take(65_000);
+    buffers.give(buffer);
+    assert.equal(buffers.take(60_000), buffer);
+    buffers.give(buffer);
+    assert.notEqual(buffers.take(50_000), buffer);
+  });
+
+  it('is of its content’s length and not kept where that is short or very long', () => {
+    const buffers = new ContentBuffers();
+    for (const bytes of [4095, MIB + 1]) {
+      const buffer = buffers.take(bytes);
+      assert.equal(buffer.length, bytes);
+      buffers.give(buffer);
+      assert.notEqual(buffers.take(bytes), buffer);
+    }
+  });
+
+  it('is kept as long as no more than 4 MiB are', () => {
+    const buffers = new ContentBuffers();
+    const some = Array.from({ length: 6 }, () => buffers.take(MIB));
+    for (const each of some) buffers.give(each);
+    const again = Array.from({ length: 6 }, () => buffers.take(MIB));
+    assert.equal(again.filter((each) => some.includes(each)).length, 4);
+    for (const each of again.slice(0, 2)) buffers.give(each);
+    assert.equal(buffers.take(MIB), again[1]);
+  });
+});
+
+describe('contents that arrive in parts', () => {
+  it('are stored as sent, whatever comes between them on other connections', () => {
+    const bytes = fc.oneof(
+      fc.integer({ min: 1, max: 65_000 }),
+      fc.integer({ min: 20_000, max: 20_480 }),
+    );
+    const content = fc.record({ connection: fc.nat(3), bytes });
+    const parts = fc.array(fc.integer({ min: 1, max: 15_000 }), { minLength: 1, maxLength: 30 });
+    fc.assert(
+      fc.property(fc.array(content, { minLength: 8, maxLength: 20 }), parts, (contents, parts) => {
+        const first = client(createTestServer({ bodyBytesMax: 65_000 }));
+        const clients = [first, first.another(), first.another(), first.another()];
+        const rest = clients.map((_, connection) =>
+          contents
+            .map(({ connection: own, bytes }, index) =>
+              own === connection ? post(`maps/m/k${index}`, contentOf(index, bytes)) : '',
+            )
+            .join(''),
+        );
+        for (let turn = 0; rest.some((text) => text !== ''); turn++) {
+          const connection = turn % clients.length;
+          const length = parts[turn % parts.length]!;
+          clients[connection]?.socket.receive(rest[connection]!.slice(0, length));
+          rest[connection] = rest[connection]!.slice(length);
+        }
+        const reader = first.another();
+        for (const index of contents.keys()) reader.socket.receive(get(`maps/m/k${index}`));
+        const values = reader.responses().map(({ body }) => body);
+        assert.deepEqual(
+          values,
+          contents.map(({ bytes }, index) => contentOf(index, bytes)),
+        );
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+/** Tells where it is from and which part of it is which. */
+function contentOf(index: number, bytes: number): string {
+  return Array.from({ length: Math.ceil(bytes / 8) }, (_, word) =>
+    `${index}`.padStart(2, '0').concat(`${word}`.padStart(6, '0')),
+  )
+    .join('')
+    .slice(0, bytes);
+}
