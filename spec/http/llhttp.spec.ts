@@ -3,6 +3,11 @@ import { describe, it } from 'node:test';
 import { llhttp } from '../../src/http/llhttp.ts';
 
 describe('Llhttp', () => {
+  it('is the module that is known, and has its fields where they are read', () => {
+    assert(llhttp().isKnown, 'another module: with its fields where they were, its digest goes in');
+    llhttp().checkLayout();
+  });
+
   it('has its memory stay where it is for 30,000 connections, and goes on with more', () => {
     const parsers = llhttp();
     const { memory } = parsers;
