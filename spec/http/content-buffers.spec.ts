@@ -66,6 +66,21 @@ describe('a buffer for content', () => {
   });
 });
 
+describe('buffers that are spare', () => {
+  it('go for one of another length when there is no room for it, the shortest and longest, too', () => {
+    const buffers = new ContentBuffers();
+    for (const bytes of [MIB, 4096, MIB]) {
+      const some = Array.from({ length: (4 * MIB) / bytes }, () => buffers.take(bytes));
+      for (const each of some) buffers.give(each);
+      const other = buffers.take(65_536);
+      buffers.give(other);
+      assert.equal(buffers.take(65_536), other);
+      assert(!some.includes(buffers.take(bytes)));
+      buffers.give(other);
+    }
+  });
+});
+
 describe('contents that arrive in parts', () => {
   it('are stored as sent, whatever comes between them on other connections', () => {
     const bytes = fc.oneof(

@@ -31,10 +31,15 @@ export class ContentBuffers {
   give(buffer: Buffer): void {
     const { length } = buffer;
     if (length < BYTES_MIN || length > BYTES_MAX) return;
+    const spares = this.#spares.get(length) ?? [];
+    // Those of other lengths are of contents that have passed, or there is room again soon.
+    if (this.#spareBytes + length > SPARE_BYTES_MAX) {
+      this.#spares.clear();
+      this.#spareBytes = spares.length * length;
+    }
+    this.#spares.set(length, spares);
     if (this.#spareBytes + length > SPARE_BYTES_MAX) return;
-    const spares = this.#spares.get(length);
-    if (spares === undefined) this.#spares.set(length, [buffer]);
-    else spares.push(buffer);
+    spares.push(buffer);
     this.#spareBytes += length;
   }
 }
