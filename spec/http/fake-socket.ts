@@ -1,6 +1,7 @@
 /**
  * A socket in memory for the HTTP engine's tests: what is sent is kept, what comes is emitted at
- * once, the kernel takes everything unless told otherwise. No time passes and no turn.
+ * once, or while the socket is paused after it is resumed; the kernel takes everything unless told
+ * otherwise. No time passes and no turn.
  */
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -17,6 +18,8 @@ export class FakeSocket extends EventEmitter {
   /** While true, nothing that is written is taken. */
   isStuck = false;
   /** What was written and not taken: how much, and whom to tell. */
+  /** What has come while the socket was paused. */
+  readonly #unread: Buffer[] = [];
   readonly #waiting: { length: number; readonly callback: (() => void) | undefined }[] = [];
 
   #onFinish = (): void => {};
@@ -67,6 +70,7 @@ export class FakeSocket extends EventEmitter {
 
   resume(): void {
     this.isPaused = false;
+    if (this.#unread.length > 0) process.nextTick(() => this.#read());
   }
 
   destroy(): void {
@@ -79,7 +83,16 @@ export class FakeSocket extends EventEmitter {
   receive(bytes: Buffer | string): void {
     const all = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     for (let at = 0; at < all.length; at += READ_BYTES_MAX) {
-      this.emit('data', all.subarray(at, at + READ_BYTES_MAX));
+      this.#unread.push(all.subarray(at, at + READ_BYTES_MAX));
+    }
+    this.#read();
+  }
+
+  #read(): void {
+    while (!this.isPaused && !this.isDestroyed) {
+      const chunk = this.#unread.shift();
+      if (chunk === undefined) return;
+      this.emit('data', chunk);
     }
   }
 

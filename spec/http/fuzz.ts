@@ -124,6 +124,7 @@ class RecordingServer implements Application {
         if (run !== undefined) run.body = exchange.request.body.toBuffer().toString('latin1');
         handler.run();
       },
+      onWait: (shift) => handler.onWait(shift),
       hurry: () => handler.hurry(),
       abandon: () => handler.abandon(),
     };

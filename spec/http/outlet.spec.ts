@@ -23,10 +23,14 @@ async function connection() {
   socket.on('error', () => socket.destroy());
   const told: (Error | null | undefined)[] = [];
   let onTold = (): void => {};
-  const outlet = new Outlet(socket, (error) => {
-    told.push(error);
-    onTold();
-  });
+  const outlet = new Outlet(
+    socket,
+    (error) => {
+      told.push(error);
+      onTold();
+    },
+    () => socket.destroy(),
+  );
   const toldTimes = async (count: number): Promise<void> => {
     while (told.length < count) {
       await new Promise<void>((resolve) => {

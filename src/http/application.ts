@@ -18,6 +18,11 @@ export interface RequestHandler {
   admit(): boolean;
   /** The request is complete; its answer may come later. */
   run(): void;
+  /**
+   * The answer comes in a later turn: the request has bytes of its own from now on. Its target lies
+   * `shift` bytes further on; whatever else the handler names of it, it names anew.
+   */
+  onWait(shift: number): void;
   /** While an answer waits: nobody sends more, so what waits for a condition is answered now. */
   hurry(): void;
   /** While an answer waits: the client has gone, the request is not to be answered. */

@@ -1,7 +1,7 @@
 /**
  * What a client has sent behind a request that waits: kept as bytes, as nothing of it may take effect
- * yet. Bounded in bytes, and in requests where these wait for a condition. They are counted by a
- * parser of its own, once there are enough bytes that there may be too many of them.
+ * yet. Bounded in bytes; requests are counted for whoever bounds these, by a parser of its own, once
+ * there are enough bytes that there may be too many of them.
  */
 import { type Llhttp, llhttp, OK, PAUSED_UPGRADE, type ParserListener } from './llhttp.ts';
 

@@ -9,6 +9,7 @@
  */
 import type { Span } from '../base/span.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
+import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
 
 /** First size of the buffer of a chunked body, in bytes. */
@@ -34,6 +35,9 @@ export class Body implements Holder {
   isUnderWay = false;
   /** Since when, in milliseconds. */
   sinceMs = 0;
+  /** What came of late, and how much had come when that was noted; made for the first such body. */
+  #recent: RecentBytes | undefined;
+  #notedBytes = 0;
   /** Told when others need the room; undefined while the budget does not know the body. */
   #owner: BodyOwner | undefined;
   /** Bytes of content that have come. */
@@ -77,12 +81,22 @@ export class Body implements Holder {
     const buffered = this.#buffer?.length ?? CHUNKED_BYTES_FIRST;
     if (!this.#reserve(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
     this.sinceMs = nowMs;
+    this.#recent ??= new RecentBytes();
+    this.#recent.begin(nowMs);
+    this.#notedBytes = 0;
+    this.note(nowMs);
     this.#owner = owner;
     this.#budget.enterContent(this);
   }
 
-  get movedBytes(): number {
-    return this.received;
+  /** What has come so far has come by now; for each input of a body under way. */
+  note(nowMs: number): void {
+    this.#recent?.add(this.received - this.#notedBytes, nowMs);
+    this.#notedBytes = this.received;
+  }
+
+  recentBytes(nowMs: number): number {
+    return this.#recent?.sum(nowMs) ?? 0;
   }
 
   makeRoom(): void {
@@ -104,6 +118,17 @@ export class Body implements Holder {
     this.#span.set(buffer, 0, this.received);
   }
 
+  /** All of it has come: the needs of others end it no more. */
+  complete(): void {
+    this.#owner = undefined;
+    this.#budget.leave(this);
+  }
+
+  /** The request outlives its turn: content that came whole with its head is copied. */
+  keep(): void {
+    if (this.#buffer === undefined) this.#span.set(this.#span.toBuffer(), 0, this.#span.length);
+  }
+
   /** What came is let go of, and what comes from now on is dropped. */
   drop(): void {
     this.isDropped = true;
@@ -116,9 +141,7 @@ export class Body implements Holder {
     this.#span.clear();
     if (this.#reservedBytes > 0) this.#budget.give(this.#reservedBytes);
     this.#reservedBytes = 0;
-    if (this.#owner === undefined) return;
-    this.#owner = undefined;
-    this.#budget.leave(this);
+    if (this.#owner !== undefined) this.complete();
   }
 
   /** A buffer with room for what has been received; undefined where the budget has none. */

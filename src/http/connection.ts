@@ -2,9 +2,10 @@
  * One client connection: feeds what the socket brings to the parser, hands each request to the
  * handler, sends the answers in order, and ends the connection when it is time.
  *
- * Requests run one at a time. While one waits for its answer the connection goes on reading, so that
- * the client's going away is seen, and keeps the bytes that come; they run when it is answered.
- * Answers that the client does not take stop the reading. After the last answer the connection is
+ * Requests run one at a time. Behind one that waits for its answer the bytes that come are kept; they
+ * run when it is answered. Where it waits for an item the connection goes on reading, so that the
+ * client's going away is seen, and ends where too much comes; behind any other, reading pauses. So it
+ * does while the client does not take its answers. After the last answer the connection is
  * half-closed and what still comes is dropped for a while, so that no reset overtakes the answer.
  *
  * At the end of each piece of work the connection says what it waits for: its time limits follow.
@@ -52,6 +53,10 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   /** What came behind a request that waits. */
   readonly #backlog = new Backlog();
   #state = READING;
+  /** Whether the request that waits does so for an item. */
+  #isForItem = false;
+  /** Whether the socket is paused. */
+  #isPaused = false;
   /** Whether the request at hand has content that has not come whole. */
   #isBodyPending = false;
   /** Whether the answer given last ends the connection. */
@@ -84,14 +89,14 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#socket = socket;
     this.peerAddress = socket.remoteAddress ?? '';
     this.#parser = new RequestParser(server.limits, server.inFlight);
-    this.#outbox = new Outbox(socket, server, () => this.release());
+    this.#outbox = new Outbox(socket, server, this);
     this.#exchange = new Exchange(this.#parser.request, this.#outbox, server.arena, this);
     this.#handler = server.application.open(this.#exchange);
     server.tick();
     this.#limits = new time.TimeLimits(server, this);
     socket.on('end', () => this.#socketOnEnd());
     socket.on('drain', () => this.release());
-    socket.on('error', () => socket.destroy());
+    socket.on('error', () => this.destroy());
     socket.on('close', () => this.#socketOnClose());
   }
 
@@ -113,8 +118,24 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.release();
   }
 
+  /** The connection ends here and now: what waits is not answered any more. */
   destroy(): void {
+    this.#abandon();
+    this.#state = CLOSED;
     this.#socket.destroy();
+  }
+
+  onItemAwaited(): void {
+    this.#isForItem = true;
+    this.#parser.body.end();
+    // Behind a login as much may have been read as no poll may have behind it.
+    if (this.#state !== WAITING) return;
+    if (this.#hasTooMuchBehind) this.destroy();
+    else this.#pauseOrResume();
+  }
+
+  onSent(): void {
+    this.release();
   }
 
   /** The answer about to be written ends the connection where nothing more is to be read. */
@@ -137,8 +158,11 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#server.observe?.(status, refusal === 0 ? request : undefined);
     if (this.#isBodyPending) body.drop();
     else if (request.hasBody) body.end();
+    if (this.#state === WAITING) {
+      this.#state = READING;
+      this.#isForItem = false;
+    }
     if (this.#isLast) this.#end();
-    else if (this.#state === WAITING) this.#state = READING;
     if (!this.#isRunning) this.#proceed();
   }
 
@@ -175,10 +199,9 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   }
 
   #socketOnClose(): void {
-    const wasWaiting = this.#state === WAITING;
+    this.#abandon();
     this.#state = CLOSED;
     this.#limits.leave();
-    if (wasWaiting) this.#handler.abandon();
     this.#backlog.clear();
     this.#outbox.drop();
     this.#parser.free();
@@ -199,7 +222,9 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     } while (this.#flush());
     this.#isRunning = false;
     this.#leaveInput();
-    if (this.#state !== CLOSED) this.#tellLimits();
+    if (this.#state === CLOSED) return;
+    this.#pauseOrResume();
+    this.#tellLimits();
   }
 
   /** Says what is waited for from now on. */
@@ -273,6 +298,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     const { body } = this.#parser;
     if (this.#isBodyPending) {
       this.#isBodyPending = false;
+      body.complete();
       if (this.#exchange.isAnswered) return;
       if (body.isDropped) return this.#refuseContent();
     } else if (!this.#admit()) return;
@@ -281,7 +307,20 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     } catch (error) {
       this.#fail(error);
     }
-    if (!this.#exchange.isAnswered) this.#state = WAITING;
+    if (!this.#exchange.isAnswered) this.#wait();
+  }
+
+  /** The request outlives its turn, so it keeps its own bytes; a poll has no content any more. */
+  #wait(): void {
+    this.#state = WAITING;
+    const { body, request } = this.#parser;
+    body.keep();
+    this.#handler.onWait(request.keepHead());
+  }
+
+  /** What waits is not to be answered any more: a poll takes nothing from now on. */
+  #abandon(): void {
+    if (this.#state === WAITING) this.#handler.abandon();
   }
 
   /** Reading stops where answers do not leave, and while others are to run. */
@@ -290,9 +329,17 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
       this.#standsBack = true;
       this.#server.turns.add(this);
     }
-    if (!this.#standsBack && !this.#isFull) return;
-    this.#state = STALLED;
-    this.#socket.pause();
+    if (this.#standsBack || this.#isFull) this.#state = STALLED;
+  }
+
+  /** Reading goes on unless it would only fill the backlog; a client that waits for an item is watched. */
+  #pauseOrResume(): void {
+    const isWaiting = this.#state === WAITING && !this.#isForItem && this.#backlog.bytes > 0;
+    const isPaused = isWaiting || this.#state === STALLED;
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#socket.pause();
+    else this.#socket.resume();
   }
 
   /** The bytes are no request: answered, unless the request they belong to has been, and the end. */
@@ -323,6 +370,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     const { body } = this.#parser;
     const isFirst = !body.isUnderWay;
     if (isFirst) body.stay(this.#server.nowMs, this);
+    else body.note(this.#server.nowMs);
     if (!this.#exchange.isAnswered) {
       if (body.isDropped) this.#refuseContent();
       else if (isFirst && this.#isInviting) this.#exchange.invite();
@@ -371,11 +419,11 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     }
     if (this.#state !== STALLED || this.#isFull || this.#standsBack) return false;
     this.#state = READING;
-    this.#socket.resume();
     return true;
   }
 
   #end(): void {
+    this.#abandon();
     this.#state = ENDING;
     this.#backlog.clear();
   }
@@ -387,12 +435,17 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#tellLimits();
   }
 
-  /** Keeps what comes behind a request that waits; too much, and the connection is closed. */
+  /** Keeps what comes behind a request that waits. */
   #keep(bytes: Buffer, start: number, end: number): void {
-    const backlog = this.#backlog;
-    const fits = backlog.add(bytes, start, end);
-    const { pipelineMax } = this.#server.limits;
-    if (!fits || (this.#state === WAITING && backlog.hasMoreThan(pipelineMax))) this.destroy();
+    const fits = this.#backlog.add(bytes, start, end);
+    if (!fits || this.#hasTooMuchBehind) this.destroy();
+    else this.#pauseOrResume();
+  }
+
+  /** Whether more stands behind a poll than may: reading on, as has to be, would only add to it. */
+  get #hasTooMuchBehind(): boolean {
+    const isForItem = this.#state === WAITING && this.#isForItem;
+    return isForItem && this.#backlog.hasMoreThan(this.#server.limits.pipelineMax);
   }
 }
 

@@ -20,6 +20,8 @@ export interface ExchangeOwner {
   readonly hasInputEnded: boolean;
   /** The client's address; empty where it had gone at once. */
   readonly peerAddress: string;
+  /** The request waits for an item. */
+  onItemAwaited(): void;
   /** Whether the answer that is about to be written is the connection's last. */
   decideLast(): boolean;
   /** The answer has been written; its status. */
@@ -54,6 +56,14 @@ export class Exchange {
   /** The client's address; empty where it had gone at once. */
   get peerAddress(): string {
     return this.#owner.peerAddress;
+  }
+
+  /**
+   * The request waits for an item, for as long as its client does: its content is given back, and the
+   * client is watched.
+   */
+  awaitItem(): void {
+    this.#owner.onItemAwaited();
   }
 
   /**

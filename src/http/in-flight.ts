@@ -5,14 +5,14 @@
  *
  * Contents are refused beyond the budget. Answers are not, as their requests have taken effect; but
  * then connections that hold some of it read no further. So that neither content half sent nor slow
- * readers lock the others out, each refusal ends the content that has been under way for a while with
- * the least to show for it; where there is none, the answers that have waited so.
+ * readers lock the others out, each refusal ends the content that has been under way for a while and
+ * moved least of late; where there is none, the answers that have waited so.
  */
 
 import { ContentBuffers } from './content-buffers.ts';
+import { RECENT_MS } from './recent-bytes.ts';
 
-/** What has been under way so long, in milliseconds, with fewer bytes moved, may be ended. */
-const PATIENCE_MS = 5000;
+/** What has moved so many bytes of late is not ended. */
 const SPARED_BYTES = 65536;
 /** What is under way is looked through once in so many milliseconds at most. */
 const SEARCH_PAUSE_MS = 10;
@@ -21,8 +21,8 @@ const SEARCH_PAUSE_MS = 10;
 export interface Holder {
   /** Since when, in milliseconds of the clock. */
   readonly sinceMs: number;
-  /** Bytes that have come, or were taken, since then. */
-  readonly movedBytes: number;
+  /** Bytes that have come, or were taken, in the last RECENT_MS. */
+  recentBytes(nowMs: number): number;
   /** It is to end: content with 408, answers with their connection. */
   makeRoom(): void;
 }
@@ -78,25 +78,25 @@ export class InFlightBudget {
     if (!this.#contents.delete(holder)) this.#answers.delete(holder);
   }
 
-  /** Content was refused: ends what has the least to show for its time, if anything may be ended. */
+  /** Content was refused: ends what has moved least of late, if anything may be ended. */
   relieve(nowMs: number): void {
     if (nowMs < this.#searchedMs + SEARCH_PAUSE_MS) return;
     this.#searchedMs = nowMs;
-    const sinceMs = nowMs - PATIENCE_MS;
-    const least = leastOf(this.#contents, sinceMs) ?? leastOf(this.#answers, sinceMs);
+    const least = leastOf(this.#contents, nowMs) ?? leastOf(this.#answers, nowMs);
     least?.makeRoom();
   }
 }
 
-/** The one of those that began by then with the fewest bytes moved. */
-function leastOf(holders: Iterable<Holder>, sinceMs: number): Holder | undefined {
+/** The one of those under way for RECENT_MS that moved the fewest bytes in that time. */
+function leastOf(holders: Iterable<Holder>, nowMs: number): Holder | undefined {
   let least: Holder | undefined;
   let leastBytes = SPARED_BYTES;
   for (const holder of holders) {
-    if (holder.sinceMs > sinceMs) break;
-    if (holder.movedBytes >= leastBytes) continue;
+    if (holder.sinceMs > nowMs - RECENT_MS) break;
+    const bytes = holder.recentBytes(nowMs);
+    if (bytes >= leastBytes) continue;
     least = holder;
-    leastBytes = holder.movedBytes;
+    leastBytes = bytes;
   }
   return least;
 }

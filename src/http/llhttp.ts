@@ -128,9 +128,11 @@ export class Llhttp {
   /** Reads input bytes `start` to `end`; returns OK, PAUSED, PAUSED_UPGRADE or an error. */
   execute(pointer: number, listener: ParserListener, start: number, end: number): number {
     this.#listener = listener;
-    const result = this.#exports.llhttp_execute(pointer, this.inputAddress + start, end - start);
-    this.#listener = undefined;
-    return result;
+    try {
+      return this.#exports.llhttp_execute(pointer, this.inputAddress + start, end - start);
+    } finally {
+      this.#listener = undefined;
+    }
   }
 
   /** After PAUSED: the input offset to go on from. */

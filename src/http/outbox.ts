@@ -13,6 +13,7 @@ import type { OutputArena } from './arena.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
 import { Outlet } from './outlet.ts';
 import { type Dependence, dependence, isHeld, type Piece } from './piece.ts';
+import { RECENT_MS, RecentBytes } from './recent-bytes.ts';
 import { statusLine } from './status.ts';
 
 /** The most that is handed to the socket at once, in bytes. */
@@ -29,21 +30,30 @@ export interface OutboxHost {
   readonly nowMs: number;
 }
 
+/** Whose outbox it is. */
+export interface OutboxOwner {
+  /** In a later turn: the client has taken what was sent slowly. */
+  onSent(): void;
+  /** The connection has failed, or has to make room. */
+  destroy(): void;
+}
+
 export class Outbox implements Holder {
-  readonly #socket: Socket;
+  readonly #owner: OutboxOwner;
   readonly #outlet: Outlet;
   readonly #arena: OutputArena;
   readonly #host: OutboxHost;
-  /** Called in a later turn when the client has taken what was sent slowly. */
-  readonly #onSent: () => void;
   #pieces: Piece[] = [];
   /** Bytes in pieces. */
   #pieceBytes = 0;
   /** Bytes of copies, out of the budget. */
   #copiedBytes = 0;
-  /** Since when there are some, in milliseconds, and what had been taken by then. */
+  /** Since when there are some, in milliseconds. */
   sinceMs = 0;
-  #takenBefore = 0;
+  /** What was taken of late; made for the first copies. What had been taken when that was noted, and when. */
+  #recent: RecentBytes | undefined;
+  #notedBytes = 0;
+  #notedMs = 0;
   /** The run being written, behind all pieces; NOTHING when there is none. */
   #runBuffer: Buffer = NOTHING;
   #runStart = 0;
@@ -63,12 +73,15 @@ export class Outbox implements Holder {
   /** Whether the client has ended its side: it may never read what has not left by then. */
   #hasClientLeft = false;
 
-  constructor(socket: Socket, host: OutboxHost, onSent: () => void) {
-    this.#socket = socket;
-    this.#outlet = new Outlet(socket, (error) => this.#onTaken(error));
+  constructor(socket: Socket, host: OutboxHost, owner: OutboxOwner) {
+    this.#owner = owner;
+    this.#outlet = new Outlet(
+      socket,
+      (error) => this.#onTaken(error),
+      () => owner.destroy(),
+    );
     this.#arena = host.arena;
     this.#host = host;
-    this.#onSent = onSent;
     socket.on('end', () => {
       this.#hasClientLeft = true;
     });
@@ -141,12 +154,13 @@ export class Outbox implements Holder {
     return this.#handedBytes - this.#outlet.waitingBytes;
   }
 
-  get movedBytes(): number {
-    return this.takenBytes - this.#takenBefore;
+  recentBytes(nowMs: number): number {
+    this.#note(nowMs);
+    return this.#recent?.sum(nowMs) ?? 0;
   }
 
   makeRoom(): void {
-    this.#socket.destroy();
+    this.#owner.destroy();
   }
 
   /** Hands over what may leave. */
@@ -307,13 +321,14 @@ export class Outbox implements Holder {
 
   #onTaken(error: Error | null | undefined): void {
     this.#isAwaitingSocket = false;
+    if (this.#copiedBytes > 0) this.#note(this.#host.nowMs);
     const [first] = this.#pieces;
     if (first?.isUnderWay && (error != null || first.start === first.end)) {
       this.#pieces.shift();
       this.#pieceBytes -= first.end - first.start;
       this.#finish(first);
     }
-    this.#onSent();
+    this.#owner.onSent();
   }
 
   /** Nothing of the piece is needed any more. */
@@ -349,11 +364,26 @@ export class Outbox implements Holder {
     const { inFlight, nowMs } = this.#host;
     if (this.#copiedBytes === 0) {
       this.sinceMs = nowMs;
-      this.#takenBefore = this.takenBytes;
+      this.#recent ??= new RecentBytes();
+      this.#recent.begin(nowMs);
+      this.#notedBytes = this.takenBytes;
+      this.#notedMs = nowMs;
       inFlight.enterAnswers(this);
     }
     this.#copiedBytes += bytes;
     inFlight.overdraw(bytes);
+  }
+
+  /**
+   * Notes what the client has taken. The kernel does not tell when it takes part of a piece, so what
+   * was taken since the last note counts as taken evenly.
+   */
+  #note(nowMs: number): void {
+    const bytes = this.takenBytes - this.#notedBytes;
+    const share = Math.min(1, RECENT_MS / Math.max(nowMs - this.#notedMs, 1));
+    this.#recent?.add(bytes * share, nowMs);
+    this.#notedBytes += bytes;
+    this.#notedMs = nowMs;
   }
 
   /** Ends the run: what is in it becomes a piece. */

@@ -18,6 +18,7 @@ export class Outlet {
   readonly #socket: Socket;
   readonly #handle: StreamHandle | undefined;
   readonly #onTaken: OnTaken;
+  readonly #onFailed: () => void;
   /** For the next bytes that the kernel does not take at once. */
   #teller: Teller | null = null;
   /** Whether the handle has bytes that the kernel has not taken, which did not come by the stream. */
@@ -25,9 +26,11 @@ export class Outlet {
   /** Whether the socket copies what it is handed while it has nothing else to send, as TLS does. */
   readonly isCopying: boolean;
 
-  constructor(socket: Socket, onTaken: OnTaken) {
+  /** `onFailed`: nothing can be sent any more; the socket is still to be destroyed. */
+  constructor(socket: Socket, onTaken: OnTaken, onFailed: () => void) {
     this.#socket = socket;
     this.#onTaken = onTaken;
+    this.#onFailed = onFailed;
     const { _handle: handle, encrypted } = socket as Handled;
     this.isCopying = encrypted === true;
     if (this.isCopying || handle == null || handle.writeQueueSize !== 0) return;
@@ -56,7 +59,7 @@ export class Outlet {
     const result = handle.writeBuffer!(this.#teller, bytes);
     const teller = typeof result === 'number' ? this.#teller : result;
     if (teller !== null && teller.getAsyncId() > 0) return this.#await(teller, bytes);
-    if (result !== 0 && !(teller === result && teller.writeStatus === 0)) socket.destroy();
+    if (result !== 0 && !(teller === result && teller.writeStatus === 0)) this.#onFailed();
     return true;
   }
 
@@ -83,7 +86,7 @@ export class Outlet {
   #onComplete(status: number): void {
     this.#isWaiting = false;
     if (status === 0) return this.#onTaken();
-    this.#socket.destroy();
+    this.#onFailed();
     this.#onTaken(new Error('Cannot send: the connection has failed'));
   }
 }

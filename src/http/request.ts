@@ -1,7 +1,8 @@
 /**
  * A request as the handler sees it: numbers and spans on the bytes that were received, filled in by
- * the parser and used again for the connection's next request. Valid until the request is answered;
- * spans may lie in the chunk last read, so who needs them in a later turn calls `keep`.
+ * the parser and used again for the connection's next request. Valid until the request is answered:
+ * spans may lie in the input area that all connections share, so the connection has a request that
+ * outlives its turn keep its own bytes.
  */
 import { Span } from '../base/span.ts';
 
@@ -37,10 +38,10 @@ export class Request {
     return this.contentLength !== 0;
   }
 
-  /** Copies what the spans name, so that it outlives the turn; returns how far target was moved. */
-  keep(): number {
+  /** Copies the head, so that it outlives the turn; returns how far the target was moved. */
+  keepHead(): number {
     const shift = -this.target.start;
-    for (const span of [this.target, this.contentType, this.authorization, this.body]) {
+    for (const span of [this.target, this.contentType, this.authorization]) {
       span.set(span.toBuffer(), 0, span.length);
     }
     this.pathEnd += shift;

@@ -49,12 +49,10 @@ export class Login {
     const { epoch } = this.#access;
     const verdict = this.#access.check(login, handler.exchange.peerAddress);
     if (!(verdict instanceof Promise)) return this.#decide(verdict, login.user, epoch);
-    const action = handler.describeAction();
-    handler.keepRequest();
     handler.await(
       verdict,
       (later) => this.#decide(later, login.user, epoch),
-      (later) => this.#recordVerdict(later, login.user, action),
+      (later) => this.#recordVerdict(later, login.user),
     );
   }
 
@@ -86,9 +84,9 @@ export class Login {
     this.#handler.exchange.respondFailure(status, message, lines);
   }
 
-  #recordVerdict(verdict: Verdict, user: Buffer, action = this.#handler.describeAction()): void {
+  #recordVerdict(verdict: Verdict, user: Buffer): void {
     if (verdict.isRight) this.#record(auditedUser(user), 200, 'log in');
-    else this.#record(auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429, action);
+    else this.#record(auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
   }
 
   #record(user: string | undefined, status: number, action = this.#handler.describeAction()): void {

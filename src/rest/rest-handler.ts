@@ -28,7 +28,7 @@ import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { Login } from './login.ts';
-import { hasOnlyWholeEscapes } from './percent.ts';
+import { hasOnlyWholeEscapes, PercentDecoder } from './percent.ts';
 import { offerFromPath } from './queues.ts';
 import type { RouteAccess } from './route-access.ts';
 import type { Match, PathParts } from './router.ts';
@@ -59,6 +59,8 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   #match: Match | undefined;
   /** Who the request is from, where anybody has to log in; made at the first such request. */
   #login: Login | undefined;
+  /** Whether the request has bytes of its own. */
+  #isKept = false;
   /** Whether the client has gone: nobody is answered any more. */
   isAbandoned = false;
 
@@ -80,7 +82,8 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
       exchange.respondText(204, '', '', `Allow: ${EVERY_METHOD}\r\n`);
       return false;
     }
-    this.keyStart = this.keyEnd = 0;
+    this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
+    this.#isKept = false;
     const match = services.router.match(request, this);
     if (match === undefined) return this.#refuseUnknown();
     if ((services.groups.enabled & match.groupBits) === 0) {
@@ -103,37 +106,31 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
 
   /** Does what is asked for; `grants` are those of the user, where one has to log in. */
   work(grants: Grants | undefined): void {
-    const { target, escaped, method } = this.exchange.request;
+    const { method } = this.exchange.request;
     const { access } = this.#match as Match;
-    if (escaped) {
-      const { decoder } = this.services;
-      decoder.reset();
-      decoder.decode(target.bytes, this.nameStart, this.nameEnd, this.name);
-      decoder.decode(target.bytes, this.keyStart, this.keyEnd, this.key);
-    } else {
-      this.name.set(target.bytes, this.nameStart, this.nameEnd);
-      this.key.set(target.bytes, this.keyStart, this.keyEnd);
-    }
+    if (!this.#isKept) this.#nameParts(this.services.decoder);
     if (grants !== undefined && !this.#isGranted(grants, access, method)) this.#login?.refuse();
     else if ((access.changes & methodBit(method)) !== 0 && !this.services.cluster.takesWrites) {
       this.#refuseChange(this.describeRequest());
     } else this.#action?.(this);
   }
 
-  /** What the request names outlives the turn. */
-  keepRequest(): void {
-    const shift = this.exchange.request.keep();
+  onWait(shift: number): void {
+    this.#isKept = true;
     this.nameStart += shift;
     this.nameEnd += shift;
     this.keyStart += shift;
     this.keyEnd += shift;
+    this.#nameParts(new PercentDecoder(this.exchange.request.target.length));
   }
 
   /** Waits for an item of the queue; the item is held until its answer is written. */
   take(timeoutMs: number): void {
     this.#isTaking = true;
     this.#ticket = this.engine.take(this.name, timeoutMs, this);
-    if (this.#ticket !== ANSWERED) this.services.waiting.add(this);
+    if (this.#ticket === ANSWERED) return;
+    this.services.waiting.add(this);
+    this.exchange.awaitItem();
   }
 
   /**
@@ -160,7 +157,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.#refuseChange('wait for an item');
   }
 
-  /** Method and path of the request at hand, as sent; within its turn alone. */
+  /** Method and path of the request at hand, as sent. */
   describeRequest(): string {
     const { method, target, pathEnd } = this.exchange.request;
     return `${methodName(method)} ${target.bytes.toString('latin1', target.start, pathEnd)}`;
@@ -212,6 +209,19 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
         return this.#respondCount(answer);
       default:
         return this.#respondUnavailable(answer);
+    }
+  }
+
+  /** Names the map or queue and the key as they are meant; the decoder keeps what is escaped. */
+  #nameParts(decoder: PercentDecoder): void {
+    const { target, escaped } = this.exchange.request;
+    if (escaped) {
+      decoder.reset();
+      decoder.decode(target.bytes, this.nameStart, this.nameEnd, this.name);
+      decoder.decode(target.bytes, this.keyStart, this.keyEnd, this.key);
+    } else {
+      this.name.set(target.bytes, this.nameStart, this.nameEnd);
+      this.key.set(target.bytes, this.keyStart, this.keyEnd);
     }
   }
 

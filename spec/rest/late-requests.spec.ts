@@ -1,0 +1,207 @@
+/**
+ * Requests that are answered in a later turn: meanwhile other clients' bytes lie where theirs came in,
+ * and where their escapes were decoded. Each action of the table is done at once on one server and late
+ * on another; both have to answer, log and store the same.
+ */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Span } from '../../src/base/span.ts';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import { DISK_FAILED } from '../../src/engine/mutation-sink.ts';
+import { INPUT_BYTES_MAX, llhttp } from '../../src/http/llhttp.ts';
+import type { Request } from '../../src/http/request.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
+import { PercentDecoder } from '../../src/rest/percent.ts';
+import type { RestHandler } from '../../src/rest/rest-handler.ts';
+import { type Match, type PathParts, type RouteFinder, Router } from '../../src/rest/router.ts';
+import type { Action, Route } from '../../src/rest/routes.ts';
+import { RefusingSink } from '../engine/sinks.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { type ReadResponse, readResponses } from '../http/response-reader.ts';
+import { client, get, LIVE, poll } from '../http/test-client.ts';
+import { createTestServer, type TestServer } from '../http/test-server.ts';
+
+const HASHES = Buffer.alloc(INPUT_BYTES_MAX, '#');
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const;
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+const { routes } = DIALECTS.none;
+
+/** Fills what requests share with bytes that are nobody's. */
+function overwrite(decoder: PercentDecoder): void {
+  llhttp().load(undefined, HASHES, 0, HASHES.length);
+  decoder.reset();
+  decoder.decode(HASHES, 0, 32_768, new Span());
+}
+
+/** Has every action begin in a later turn, once what requests share has been overwritten. */
+class LateRouter implements RouteFinder {
+  readonly #router = new Router('grid', DIALECTS.none);
+  readonly #decoder: PercentDecoder;
+
+  constructor(decoder: PercentDecoder) {
+    this.#decoder = decoder;
+  }
+
+  match(request: Request, parts: PathParts): Match | undefined {
+    const match = this.#router.match(request, parts);
+    return (
+      match && { ...match, actions: match.actions.map((action) => action && this.#late(action)) }
+    );
+  }
+
+  #late(action: Action): Action {
+    return (handler: RestHandler) => {
+      const goOn = (): void => {
+        overwrite(this.#decoder);
+        action(handler);
+        overwrite(this.#decoder);
+      };
+      handler.await(Promise.resolve(), goOn, goOn);
+    };
+  }
+}
+
+interface Subject extends TestServer {
+  readonly observed: string[];
+}
+
+function subject(isLate: boolean): Subject {
+  const decoder = new PercentDecoder(32_768);
+  const services = isLate ? { decoder, router: new LateRouter(decoder) } : { decoder };
+  const server = createTestServer({ bodyBytesMax: 100_000 }, { services });
+  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  const observed: string[] = [];
+  server.server.observe = (status, request) => {
+    const { target, pathEnd } = request as Request;
+    observed.push(`${status} ${target.bytes.toString('latin1', target.start, pathEnd)}`);
+  };
+  return { ...server, observed };
+}
+
+async function ask(
+  server: TestServer,
+  method: string,
+  path: string,
+  body = '',
+  type = 'text/x',
+): Promise<ReadResponse> {
+  const socket = new FakeSocket();
+  server.connect(socket);
+  const fields = `Content-Type: ${type}\r\nContent-Length: ${body.length}`;
+  socket.receive(`${method} /grid/${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n\r\n${body}`);
+  for (let turn = 0; turn < 20 && socket.text === ''; turn++) {
+    await nextTurn();
+    server.clock.settle();
+  }
+  const [response] = readResponses(socket.text, [method === 'HEAD']);
+  assert(response, `no answer to ${method} ${path}`);
+  return response;
+}
+
+/** What there is to see of a server: all that the requests may have changed. */
+async function look(server: Subject): Promise<unknown> {
+  const paths = ['rest/maps/nAme/k/%2541', 'rest/maps/nAme/b', 'rest/queues/nAme/size'];
+  const seen = [];
+  for (const path of paths) seen.push(told(await ask(server, 'GET', path)));
+  seen.push(told(await ask(server, 'DELETE', 'rest/queues/nAme/0')));
+  return [seen, server.audited, server.stops, server.observed, server.failures];
+}
+
+function told({ status, body, fields }: ReadResponse): unknown {
+  return [status, body.replace(UUID, 'uuid'), fields.get('content-type'), fields.get('allow')];
+}
+
+/** The path of a route with its parts chosen: plain, or with escapes in all of it. */
+function chosen({ path }: Route, isEscaped: boolean): string {
+  const [name, key] = isEscaped ? ['n%41me', 'k/%2541'] : ['nAme', 'b'];
+  const filled = path
+    .replace('{seconds}', isEscaped ? '%30' : '0')
+    .replace('{key}', key)
+    .replace(/\{\w+\}/g, name);
+  return isEscaped ? filled.replace(/s(?=\/|$)/, '%73') : filled;
+}
+
+function bodiesOf(path: string): readonly string[] {
+  const third = { 'rest/log-level': 'FINE', 'rest/config/update': 'grid: {}' }[path] ?? 'passive';
+  return [`dev&&${third}&d&e`, 'short', 'wrong&&a&b&c'];
+}
+
+describe('A request that is answered in a later turn', () => {
+  for (const isEscaped of [false, true]) {
+    it(`is the one that was sent, for each action, ${isEscaped ? 'escaped' : 'plain'}`, async () => {
+      let compared = 0;
+      for (const route of routes) {
+        for (const method of METHODS) {
+          const action = method === 'PUT' ? 'POST' : method === 'HEAD' ? 'GET' : method;
+          if (route[action] === undefined && route.HEAD === undefined) continue;
+          for (const body of method === 'POST' || method === 'PUT' ? bodiesOf(route.path) : ['']) {
+            const path = chosen(route, isEscaped);
+            const seen = [];
+            for (const isLate of [false, true]) {
+              const server = subject(isLate);
+              await ask(server, 'POST', 'rest/maps/nAme/k/%2541', 'escaped', 'text/e');
+              await ask(server, 'POST', 'rest/maps/nAme/b', 'plain', 'text/p');
+              await ask(server, 'POST', 'rest/queues/nAme', 'item', 'text/i');
+              seen.push([told(await ask(server, method, path, body)), await look(server)]);
+            }
+            assert.deepEqual(seen[1], seen[0], `${method} ${path} ${body}`);
+            compared++;
+          }
+        }
+      }
+      assert(compared > 100, `${compared} compared`);
+    });
+  }
+});
+
+describe('A poll that waits', () => {
+  const SECRET = `Authorization: Basic ${'c2VjcmV0'.repeat(100)}\r\n`;
+
+  for (const name of ['q'.repeat(1000), `${'%71'.repeat(500)}${'q'.repeat(500)}`]) {
+    it(`is refused by its own name, ${name.slice(0, 3)}…, when the disk fails`, async () => {
+      const sink = new RefusingSink();
+      const server = createTestServer({}, { sinks: [sink] });
+      const { socket, responses, another, clock } = client(server);
+      const observed: (string | undefined)[] = [];
+      server.server.observe = (_, request) => observed.push(request?.target.toBuffer().toString());
+      socket.receive(poll(name));
+      another().socket.receive(
+        `POST /grid/rest/queues/${name} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nv`,
+      );
+      sink.refusal = DISK_FAILED;
+      another().socket.receive(get('maps/%23/%23').replace('Host', `${SECRET}Host`).repeat(20));
+      clock.settle();
+      assert.deepEqual(
+        responses().map(({ status, body }) => [status, JSON.parse(body).message]),
+        [
+          [
+            503,
+            `Cannot write to "${'q'.repeat(1000)}": the disk has failed, the member must be restarted`,
+          ],
+        ],
+      );
+      assert.equal(observed.at(-1), `/grid/rest/queues/${name}/30`);
+    });
+  }
+
+  it('behind a login, with escapes in its name, is answered from its own queue', async () => {
+    const decoder = new PercentDecoder(32_768);
+    const server = createTestServer({}, { services: { decoder, router: new LateRouter(decoder) } });
+    const { socket, responses, another, clock } = client(server);
+    socket.receive(poll('%71ueue') + LIVE);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    overwrite(decoder);
+    another().socket.receive(
+      'POST /grid/rest/queues/queue HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nitem',
+    );
+    for (let turn = 0; turn < 5; turn++) {
+      await nextTurn();
+      clock.settle();
+    }
+    assert.deepEqual(
+      responses().map(({ status, body }) => `${status} ${body}`),
+      ['200 item', '200 '],
+    );
+  });
+});
