@@ -134,27 +134,54 @@ describe('content that makes room', () => {
     }
   });
 
-  it('lets others write when 32 clients send a byte every nine seconds', () => {
-    const server = createTestServer({ bodyBytesMax: 16_384, inFlightBytesMax: 262_144 });
-    const { clock } = server;
-    const senders = Array.from({ length: 32 }, () => client(server));
-    for (const { socket } of senders) socket.receive(postHead('maps/m/k', 16_384));
-    const writer = client(server);
-    let [written, waited] = [0, 0];
-    for (let second = 1; second <= 120; second++) {
-      clock.advance(1000);
-      if (second % 9 === 0) for (const { socket } of senders) socket.receive('x');
-      writer.socket.receive(postHead('maps/m/other', 16_000));
-      writer.socket.receive('v'.repeat(16_000));
-      if (writer.statuses().at(-1) === 200) {
-        written++;
-        waited = 0;
-      } else waited++;
-      assert(waited < 10, `nothing written for ${waited} s`);
+  it('is one that has 64 KiB, once these came longer than five seconds ago', () => {
+    const server = createTestServer({ bodyBytesMax: 200_000, inFlightBytesMax: 400_000 });
+    const [idle, moving] = [client(server), client(server)];
+    for (const { socket } of [idle, moving]) {
+      socket.receive(postHead('maps/m/k', 200_000));
+      socket.receive('x'.repeat(70_000));
     }
-    assert(written > 0);
+    const refuse = (): void => client(server).socket.receive(postHead('maps/m/k', 2));
+    server.clock.advance(PATIENCE_MS);
+    refuse();
+    assert.deepEqual([idle.statuses(), moving.statuses()], [[], []]);
+    moving.socket.receive('x'.repeat(65_536));
+    server.clock.advance(250);
+    refuse();
+    assert.deepEqual([idle.statuses(), moving.statuses()], [[408], []]);
+  });
+
+  it('lets others write when 16 clients have sent 64 KiB and send a byte every nine seconds', () => {
+    letsWrite(16, 1_048_576, 65_536);
+  });
+
+  it('lets others write when 32 clients send a byte every nine seconds', () => {
+    letsWrite(32, 16_384, 0);
   });
 });
+
+/** Senders that hold the whole budget, with this much sent at once; a writer beside them. */
+function letsWrite(count: number, length: number, sent: number): void {
+  const server = createTestServer({ bodyBytesMax: length, inFlightBytesMax: 16 * length });
+  const { clock } = server;
+  const senders = Array.from({ length: count }, () => client(server));
+  for (const { socket } of senders) socket.receive(postHead('maps/m/k', length));
+  for (const { socket } of senders) socket.receive('x'.repeat(sent));
+  const writer = client(server);
+  let [written, waited] = [0, 0];
+  for (let second = 1; second <= 120; second++) {
+    clock.advance(1000);
+    if (second % 9 === 0) for (const { socket } of senders) socket.receive('x');
+    writer.socket.receive(postHead('maps/m/other', 16_000));
+    writer.socket.receive('v'.repeat(16_000));
+    if (writer.statuses().at(-1) === 200) {
+      written++;
+      waited = 0;
+    } else waited++;
+    assert(waited < 10, `nothing written for ${waited} s`);
+  }
+  assert(written > 0);
+}
 
 describe('answers that wait for their clients', () => {
   const VALUE = 'v'.repeat(60_000);
@@ -202,6 +229,16 @@ describe('answers that wait for their clients', () => {
     send();
     assert.deepEqual(writer.statuses(), [503, 503, 200]);
     assert(server.inFlight.usedBytes > 0);
+  });
+
+  it('end with it, too, when much was taken, but longer than five seconds ago', () => {
+    const { reading, clock, another } = readers(2, 1_800_000);
+    const [first, second] = reading;
+    for (let piece = 0; piece < 3; piece++) first?.socket.take();
+    clock.advance(PATIENCE_MS + 250);
+    second?.socket.take();
+    another().socket.receive(postHead('maps/m/other', 60_000));
+    assert.deepEqual([first?.socket.isDestroyed, second?.socket.isDestroyed], [true, false]);
   });
 
   it('stop the reading of those connections alone when they fill it', async () => {

@@ -1,0 +1,149 @@
+/** What a request that waits keeps, and how its connection ends or goes on meanwhile. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Verdict } from '../../src/security/credentials.ts';
+import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
+import { createTestServer } from './test-server.ts';
+
+function pollWith(content: string, queue = 'q'): string {
+  const length = `Content-Length: ${content.length}`;
+  return `DELETE /grid/rest/queues/${queue}/2147483647 HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n${content}`;
+}
+
+/** A server whose administrative calls wait for their credentials until they are let in. */
+function guarded(limits = {}) {
+  const waiting: ((verdict: Verdict) => void)[] = [];
+  const check = () => new Promise<Verdict>((resolve) => waiting.push(resolve));
+  const server = createTestServer(limits, { services: { credentials: { check } } });
+  const letIn = async (): Promise<void> => {
+    for (const resolve of waiting.splice(0)) resolve({ isRight: true, retryAfterMs: 0 });
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+  };
+  return { server, waiting, letIn };
+}
+
+const CALL = post('management/cluster/state', 'dev&');
+
+describe('A poll that waits', () => {
+  it('gives its content back, buffer and share, so others have room', () => {
+    const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 2000 });
+    const content = 'v'.repeat(1000);
+    for (let count = 0; count < 16; count++) {
+      const { socket } = client(server);
+      socket.receive(pollWith(content).slice(0, -1));
+      socket.receive(content.slice(-1));
+      assert(!socket.isDestroyed);
+      assert.equal(server.server.inFlight.usedBytes, 0);
+    }
+    const writer = client(server);
+    writer.socket.receive(postHead('maps/m/k', 1000));
+    writer.socket.receive(content);
+    assert.deepEqual(writer.statuses(), [200]);
+  });
+
+  it('is not the one that makes room, and gets its item', () => {
+    const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 1000 });
+    const { socket, responses, clock } = client(server);
+    socket.receive(pollWith('ab').slice(0, -1));
+    socket.receive('b');
+    clock.advance(6000);
+    const [holder, refused] = [client(server), client(server)];
+    holder.socket.receive(`${postHead('maps/m/k', 1000)}x`);
+    refused.socket.receive(`${postHead('maps/m/k', 1000)}x`);
+    assert.equal(refused.responses()[0]?.status, 503);
+    client(server).socket.receive(post('queues/q', 'item'));
+    clock.settle();
+    assert.equal(responses()[0]?.body, 'item');
+  });
+
+  for (const [how, end] of [
+    ['too much stands behind it', 'backlog'],
+    ['the server cuts it off', 'destroy'],
+    ['its socket fails', 'error'],
+  ] as const) {
+    it(`takes no item from the moment on in which its connection ends because ${how}`, () => {
+      const server = createTestServer({ bodyBytesMax: 65536 });
+      const { socket, connection, another, clock } = client(server);
+      // A socket says that it is closed in a later turn.
+      socket.destroy = () => {
+        socket.isDestroyed = true;
+      };
+      socket.receive(poll('q'));
+      if (end === 'backlog') socket.receive(Buffer.alloc(65537, 'x'));
+      else if (end === 'error') socket.emit('error', new Error('reset'));
+      else connection.destroy();
+      assert(socket.isDestroyed);
+      const other = another();
+      other.socket.receive(post('queues/q', 'item'));
+      clock.settle();
+      other.socket.receive(get('queues/q/size'));
+      assert.equal(other.responses()[1]?.body, '1');
+      assert.equal(socket.text, '');
+      socket.emit('close');
+      assert.equal(server.server.connectionCount, 0);
+    });
+  }
+});
+
+describe('Behind an administrative call under way', () => {
+  for (const [name, request, count] of [
+    ['two POSTs of 64 KiB', post('maps/m/k', 'v'.repeat(65536)), 2],
+    ['4,000 GETs', get('maps/m/absent'), 4000],
+  ] as const) {
+    it(`${name} are kept in the socket, and answered in order`, async () => {
+      const { server, letIn } = guarded({ bodyBytesMax: 65536 });
+      const { socket, statuses, clock } = client(server);
+      socket.receive(CALL + request.repeat(count) + LIVE);
+      assert(socket.isPaused && !socket.isDestroyed);
+      assert.deepEqual(statuses(), []);
+      await letIn();
+      for (let turn = 0; turn < 100; turn++) {
+        clock.settle();
+        await nextTurn();
+      }
+      const last = name === '4,000 GETs' ? 204 : 200;
+      assert.deepEqual(statuses(), [200, ...Array(count).fill(last), 200]);
+      assert(!socket.isPaused);
+    });
+  }
+
+  it('as much may be read as no poll may have behind it: where a poll follows, that is seen', async () => {
+    for (const [count, isCut] of [
+      [10, false],
+      [11, true],
+    ] as const) {
+      const { server, letIn } = guarded({ pipelineMax: 10 });
+      const { socket } = client(server);
+      socket.receive(CALL + poll('q') + LIVE.repeat(count));
+      assert(socket.isPaused);
+      await letIn();
+      assert.equal(socket.isDestroyed, isCut, `${count} requests`);
+      if (!isCut) assert(!socket.isPaused, 'the client of a poll is watched');
+    }
+  });
+
+  it('it is done although its connection was ended, by its client or by us', async () => {
+    for (const end of ['close', 'destroy'] as const) {
+      const { server, letIn } = guarded();
+      server.groups.set(true, new Map([['CLUSTER_WRITE', true]]));
+      const { socket, connection } = client(server);
+      socket.receive(post('management/cluster/changeState', 'dev&&frozen'));
+      if (end === 'close') socket.destroy();
+      else connection.destroy();
+      await letIn();
+      assert.equal(server.audited.at(-1)?.status, 200);
+      assert.equal(socket.text, '');
+    }
+  });
+
+  it('its content keeps its share until it is answered', async () => {
+    const { server, letIn } = guarded();
+    const { socket } = client(server);
+    socket.receive(CALL.slice(0, -1));
+    socket.receive(CALL.slice(-1));
+    assert.equal(server.server.inFlight.usedBytes, 4);
+    await letIn();
+    assert.equal(server.server.inFlight.usedBytes, 0);
+  });
+});
