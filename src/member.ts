@@ -55,10 +55,12 @@ export interface Member {
   reload(): Promise<void>;
   /** Resolves with what a client has asked for that ends the member. */
   readonly stopRequested: Promise<string>;
+  /** From now on `ready` is 503; all else is served as before. */
+  withdraw(): void;
   /** Stops accepting, answers what was received and ends; resolves when every connection is closed. */
   drain(): Promise<void>;
-  /** Cuts off what is left; returns a sentence that says what that was. */
-  abort(): string;
+  /** Cuts off what is left; returns what that was, or undefined if there was nothing. */
+  abort(): string | undefined;
 }
 
 /**
@@ -200,6 +202,7 @@ export async function startMember(
       await reloader.reload();
     },
     stopRequested,
+    withdraw: () => cluster.stop(),
     async drain() {
       cluster.stop();
       const drained = server.drain();
@@ -213,7 +216,8 @@ export async function startMember(
     },
     abort() {
       health?.abort();
-      return `${server.abort()} connections`;
+      const count = server.abort();
+      return count === 0 ? undefined : `${count} connections`;
     },
   };
 }

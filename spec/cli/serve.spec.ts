@@ -19,8 +19,9 @@ const MEMBER: Member = {
   healthPort: undefined,
   stopRequested: new Promise<never>(() => {}),
   reload: () => Promise.resolve(),
+  withdraw: () => {},
   drain: () => Promise.resolve(),
-  abort: () => 'nothing',
+  abort: () => undefined,
 };
 
 interface Line {
@@ -35,6 +36,7 @@ function served(
   parts: Partial<Member> = {},
   start?: () => Promise<Member>,
   reloaded?: () => Promise<LoadedConfig>,
+  delaySeconds = 0,
 ) {
   const member: Member = { ...MEMBER, ...parts };
   const source = new EventEmitter();
@@ -49,12 +51,13 @@ function served(
   };
   const log = createLog('INFO', { write });
   const startMember = start ?? (() => Promise.resolve(member));
-  const config = resolveConfig([]);
+  const config = { ...resolveConfig([]), shutdownDelaySeconds: delaySeconds };
   const load =
     reloaded ??
     (() => Promise.resolve({ config, structured: [], sections: [], warnings: [], refused: [] }));
-  const exit = serve(config, log, startMember, new StopEvents(source), load);
-  return { exit, source, lines, firstLine };
+  const time = { nowMs: 0 };
+  const exit = serve(config, log, startMember, new StopEvents(source, () => time.nowMs), load);
+  return { exit, source, lines, firstLine, time };
 }
 
 function systemError(code: string, syscall: string): Error {
@@ -70,28 +73,64 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
       lines.map(({ level, msg }) => [level, msg]),
       [
         ['info', 'listening'],
+        ['info', 'draining'],
         ['info', 'stopped'],
       ],
     );
     assert.equal(lines[0]?.address, '127.0.0.1');
     assert.equal(lines[0]?.port, 5701);
     assert.equal(lines[1]?.stoppedBy, signal);
+    assert.equal(lines[2]?.stoppedBy, signal);
   });
 }
 
-test('serve cuts off what is left at a second signal and ends with 1', async () => {
-  const member = { drain: () => NEVER, abort: () => '3 connections' };
-  const { exit, source, lines, firstLine } = served(member);
+for (const [afterMs, isSecond] of [
+  [249, false],
+  [250, true],
+] as const) {
+  test(`serve takes a signal ${afterMs} ms after the first as ${isSecond ? 'the second' : 'the same'}`, async () => {
+    let drained = (): void => {};
+    const draining = new Promise<void>((resolve) => {
+      drained = resolve;
+    });
+    const abort = () => {
+      drained();
+      return '3 connections';
+    };
+    const { exit, source, lines, firstLine, time } = served({ drain: () => draining, abort });
+    await firstLine;
+    source.emit('SIGTERM');
+    time.nowMs += afterMs;
+    source.emit('SIGINT');
+    await endOfTurn();
+    drained();
+    assert.equal(await exit, isSecond ? 1 : 0);
+    const last = lines[2];
+    assert.deepEqual(
+      [last?.level, last?.cutOff, last?.because],
+      isSecond ? ['error', '3 connections', 'another SIGINT'] : ['info', undefined, undefined],
+    );
+  });
+}
+
+test('serve ends with 0 at a second signal where nothing had to be cut off', async () => {
+  let drained = (): void => {};
+  const draining = new Promise<void>((resolve) => {
+    drained = resolve;
+  });
+  const abort = () => {
+    drained();
+    return undefined;
+  };
+  const { exit, source, firstLine, time } = served({ drain: () => draining, abort });
   await firstLine;
   source.emit('SIGTERM');
-  source.emit('SIGINT');
-  assert.equal(await exit, 1);
-  assert.equal(lines[1]?.level, 'error');
-  assert.equal(lines[1]?.cutOff, '3 connections');
-  assert.equal(lines[1]?.because, 'another SIGINT');
+  time.nowMs += 250;
+  source.emit('SIGTERM');
+  assert.equal(await exit, 0);
 });
 
-test('serve cuts off what is left after 10 seconds and ends with 1', async () => {
+test('serve cuts off what is left after 10 seconds, and ends with 1 though that does not end', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     let draining = (): void => {};
@@ -106,15 +145,87 @@ test('serve cuts off what is left after 10 seconds and ends with 1', async () =>
     source.emit('SIGTERM');
     await drains;
     mock.timers.tick(9_999);
-    await Promise.resolve();
-    assert.equal(lines.length, 1);
+    await endOfTurn();
+    assert.equal(lines.length, 2);
     mock.timers.tick(1);
+    await endOfTurn();
+    mock.timers.tick(1000);
     assert.equal(await exit, 1);
-    assert.equal(lines[1]?.cutOff, 'one poll');
-    assert.equal(lines[1]?.because, '10 seconds have passed');
+    assert.equal(lines[2]?.cutOff, 'one poll');
+    assert.equal(lines[2]?.because, '10 seconds have passed');
   } finally {
     mock.timers.reset();
   }
+});
+
+/** A member that takes note of what it is told to do. */
+function noted() {
+  const told: string[] = [];
+  const member = {
+    withdraw: () => told.push('withdraw'),
+    drain: () => {
+      told.push('drain');
+      return Promise.resolve();
+    },
+    abort: () => {
+      told.push('abort');
+      return undefined;
+    },
+  };
+  return { told, member };
+}
+
+for (const [what, stopRequested] of [
+  ['signal', undefined],
+  ['shutdown call', Promise.resolve('POST clusterShutdown')],
+] as const) {
+  test(`serve withdraws at the ${what}, and drains when the delay has passed`, async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const { told, member } = noted();
+      const parts = { ...member, ...(stopRequested && { stopRequested }) };
+      const { exit, source, lines, firstLine } = served(parts, undefined, undefined, 3);
+      await firstLine;
+      if (stopRequested === undefined) source.emit('SIGTERM');
+      await endOfTurn();
+      assert.deepEqual(
+        [told, lines[1]?.msg, lines[1]?.delaySeconds],
+        [['withdraw'], 'draining', 3],
+      );
+      mock.timers.tick(2_999);
+      await endOfTurn();
+      assert.deepEqual(told, ['withdraw']);
+      mock.timers.tick(1);
+      assert.equal(await exit, 0);
+      assert.deepEqual(told, ['withdraw', 'drain']);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+}
+
+test('serve ends within the delay at a second signal', async () => {
+  const { told, member } = noted();
+  const { exit, source, firstLine, time } = served(member, undefined, undefined, 3600);
+  await firstLine;
+  source.emit('SIGTERM');
+  time.nowMs += 1000;
+  source.emit('SIGTERM');
+  assert.equal(await exit, 0);
+  assert.deepEqual(told, ['withdraw', 'drain', 'abort']);
+});
+
+test('serve logs and ignores SIGUSR1 and SIGUSR2', async () => {
+  const { exit, source, lines, firstLine } = served();
+  await firstLine;
+  await endOfTurn();
+  for (const signal of ['SIGUSR1', 'SIGUSR2']) source.emit(signal);
+  source.emit('SIGTERM');
+  assert.equal(await exit, 0);
+  assert.deepEqual(
+    lines.slice(1, 3).map(({ msg, signal }) => `${msg} ${signal}`),
+    ['signal ignored SIGUSR1', 'signal ignored SIGUSR2'],
+  );
 });
 
 test('serve drains at once where the signal came while the member started', async () => {
@@ -129,8 +240,9 @@ test('serve drains at once where the signal came while the member started', asyn
 });
 
 test('serve ends with 1 at a second signal while the member starts', async () => {
-  const { exit, source, lines } = served({}, () => NEVER);
+  const { exit, source, lines, time } = served({}, () => NEVER);
   source.emit('SIGINT');
+  time.nowMs += 250;
   source.emit('SIGINT');
   assert.equal(await exit, 1);
   assert.equal(lines[0]?.msg, 'stopped while starting');

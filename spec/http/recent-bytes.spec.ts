@@ -13,13 +13,15 @@ describe('RecentBytes', () => {
     fc.assert(
       fc.property(fc.nat({ max: 1e9 }), moves, (beginMs, passed) => {
         const recent = new RecentBytes();
-        recent.begin(beginMs);
+        recent.begin(0, beginMs);
+        let reached = 0;
         let nowMs = beginMs;
         const moved: { atMs: number; bytes: number }[] = [];
         for (const [ms, bytes] of passed) {
           nowMs += Math.max(0, ms);
           moved.push({ atMs: nowMs, bytes });
-          recent.add(bytes, nowMs);
+          reached += bytes;
+          recent.reach(reached, nowMs);
           const since = (ageMs: number): number =>
             moved.reduce((sum, each) => sum + (each.atMs >= nowMs - ageMs ? each.bytes : 0), 0);
           const sum = recent.sum(nowMs);
@@ -31,9 +33,20 @@ describe('RecentBytes', () => {
 
   it('begins anew', () => {
     const recent = new RecentBytes();
-    recent.begin(1000);
-    recent.add(5, 1000);
-    recent.begin(1200);
+    recent.begin(0, 1000);
+    recent.reach(5, 1000);
+    recent.begin(7, 1200);
     assert.equal(recent.sum(1200), 0);
+    recent.reach(10, 1200);
+    assert.equal(recent.sum(1200), 3);
+  });
+
+  it('counts what moved evenly by the part of its time that is of late', () => {
+    const recent = new RecentBytes();
+    recent.begin(0, 0);
+    recent.reachEvenly(1000, 4 * RECENT_MS);
+    assert.equal(recent.sum(4 * RECENT_MS), 250);
+    recent.reachEvenly(1100, 4.5 * RECENT_MS);
+    assert.equal(recent.sum(4.5 * RECENT_MS), 350);
   });
 });

@@ -140,13 +140,36 @@ describe('a handshake', () => {
     assert.deepEqual(failures, []);
   });
 
-  it('under way is cut off when the server drains', async () => {
-    const { server, port } = await serve();
+  it('under way is cut off when the server has drained for a second', async () => {
+    const { server, port, clock } = await serve();
     const silent = plainClient(port);
     await until(() => server.connectionCount === 1);
     const closed = once(silent, 'close');
-    await server.drain();
+    const drained = server.drain();
+    clock.settle();
+    clock.advance(999);
+    assert.equal(server.connectionCount, 1);
+    clock.advance(1);
+    await drained;
     await closed;
+  });
+
+  it('that ends while the server drains is served once, and told that it was the last', async () => {
+    const { server, port, clock } = await serve();
+    const { raw } = client(port);
+    const answering = raw.request('GET', 'instance');
+    await until(() => server.connectionCount === 1);
+    const drained = server.drain();
+    let isDrained = false;
+    void drained.then(() => {
+      isDrained = true;
+    });
+    while (!isDrained) {
+      clock.settle();
+      await nextTurn();
+    }
+    const answer = await answering;
+    assert.deepEqual([answer.status, answer.fields.get('connection')], [200, 'close']);
   });
 });
 

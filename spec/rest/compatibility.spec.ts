@@ -63,7 +63,12 @@ async function replay(member: TestServer, exchange: Exchange): Promise<string | 
   const connection = member.connect(socket);
   socket.receive(exchange.request);
   await turn();
-  if (member.stops.length > 0) connection.drain();
+  if (member.stops.length > 0) {
+    member.server.drainedMs = member.clock.now();
+    connection.drain();
+    // Its next response would say that it is the last.
+    member.clock.advance(1000);
+  }
   if (socket.text === '' && !socket.writableEnded) member.clock.advance(1000);
   const all = readResponses(socket.text, exchange.isHead);
   const responses = all.filter(({ status }) => status !== 100);

@@ -1,7 +1,7 @@
 /**
- * Runs one member from its start to its end: says where it listens, drains at the first signal, and
- * cuts off what is left at the second one or when draining takes too long. Returns the exit code;
- * whoever calls it ends the process.
+ * Runs one member from its start to its end: says where it listens; at the first signal has load
+ * balancers turn away for a while, then drains; cuts off what is left at a second signal or when
+ * draining takes too long. Returns the exit code; whoever calls it ends the process.
  */
 import { GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
@@ -20,6 +20,8 @@ import type { StopEvents } from './stop-events.ts';
 
 /** Whoever stops a member waits this long before killing it, or longer. */
 const DRAIN_TIMEOUT_MS = 10_000;
+/** What is left to do once every connection is cut off, such as ending the log, takes less. */
+const END_TIMEOUT_MS = 1000;
 
 export type StartMember = (
   config: Config,
@@ -63,11 +65,9 @@ async function run(
   const { address, port, healthPort } = member;
   log.info({ address, port, healthPort }, 'listening');
   events.onReload = () => member.reload();
-  const [stoppedBy, again] = await Promise.race([
-    events.first.then((signal) => [signal, events.second] as const),
-    member.stopRequested.then((request) => [request, events.first] as const),
-  ]);
-  return await stop(member, stoppedBy, again, log);
+  events.onIgnored = (signal) => log.info({ signal }, 'signal ignored');
+  const stoppedBy = await Promise.race([events.first, member.stopRequested]);
+  return await stop(member, stoppedBy, config.shutdownDelaySeconds, events.second, log);
 }
 
 function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
@@ -103,30 +103,43 @@ function isAboutData({ code }: GridError): boolean {
 async function stop(
   member: Member,
   stoppedBy: string,
-  again: Promise<string>,
+  delaySeconds: number,
+  second: Promise<string>,
   log: Log,
 ): Promise<ExitCode> {
-  log.debug({ stoppedBy }, 'draining');
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(resolve, DRAIN_TIMEOUT_MS, `${DRAIN_TIMEOUT_MS / 1000} seconds have passed`);
-  });
+  log.info({ stoppedBy, delaySeconds }, 'draining');
+  member.withdraw();
+  const again = second.then((name) => `another ${name}`);
+  let because = delaySeconds === 0 ? undefined : await within(delaySeconds * 1000, again);
   try {
-    const signal = again.then((name) => `another ${name}`);
-    const cutOffBecause = await Promise.race([member.drain(), late, signal]);
-    if (cutOffBecause === undefined) {
+    const drained = member.drain().then(() => '');
+    because ??=
+      (await within(DRAIN_TIMEOUT_MS, Promise.race([drained, again]))) ??
+      `${DRAIN_TIMEOUT_MS / 1000} seconds have passed`;
+    if (because === '') {
       log.info({ stoppedBy }, 'stopped');
       return EXIT_CLEAN;
     }
-    log.error(
-      { stoppedBy, because: cutOffBecause, cutOff: member.abort() },
-      'stopped, not drained',
-    );
+    const cutOff = member.abort();
+    const isEnded = (await within(END_TIMEOUT_MS, drained)) !== undefined;
+    if (cutOff === undefined && isEnded) {
+      log.info({ stoppedBy, because }, 'stopped');
+      return EXIT_CLEAN;
+    }
+    const left = { cutOff: cutOff ?? 'what was being written' };
+    log.error({ stoppedBy, because, ...left }, 'stopped, not drained');
     return EXIT_FAILED;
   } catch (error) {
     log.fatal({ err: error, stoppedBy }, 'cannot drain');
     return EXIT_FAILED;
-  } finally {
-    clearTimeout(timer);
   }
+}
+
+/** What the promise resolves with, or undefined after so many milliseconds. */
+async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

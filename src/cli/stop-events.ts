@@ -6,31 +6,39 @@
 import type { EventEmitter } from 'node:events';
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+/** Node opens its debugger at the first, on a port; the second ends a process that does not listen. */
+const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2'] as const;
+/** A signal so soon after the first is the first, sent to the process and to its group, in milliseconds. */
+const SAME_SIGNAL_MS = 250;
 
 export class StopEvents {
   /** The first signal, by name. */
   readonly first: Promise<string>;
-  /** The signal after it, of either kind. */
+  /** The signal after it, of either kind, 250 ms later or more. */
   readonly second: Promise<string>;
   /** What was thrown or rejected and not caught. */
   readonly failure: Promise<unknown>;
+  /** Told of signals that mean nothing here. */
+  onIgnored: (signal: string) => void = () => {};
   #onReload: (() => void) | undefined;
   /** Whether a signal to reload waits for somebody to do it. */
   #isReloadDue = false;
 
-  /** `source` is the process, or in tests what stands for it. */
-  constructor(source: EventEmitter) {
+  /** `source` is the process, or in tests what stands for it; `now` in milliseconds. */
+  constructor(source: EventEmitter, now: () => number = () => performance.now()) {
     const [first, second, failure] = [deferred<string>(), deferred<string>(), deferred<unknown>()];
     this.first = first.promise;
     this.second = second.promise;
     this.failure = failure.promise;
-    let count = 0;
+    let firstMs: number | undefined;
     for (const name of SIGNALS) {
       source.on(name, () => {
-        count += 1;
-        (count === 1 ? first : second).resolve(name);
+        if (firstMs === undefined) first.resolve(name);
+        else if (now() - firstMs >= SAME_SIGNAL_MS) second.resolve(name);
+        firstMs ??= now();
       });
     }
+    for (const name of IGNORED_SIGNALS) source.on(name, () => this.onIgnored(name));
     source.on('SIGHUP', () => {
       this.#isReloadDue = true;
       this.#reload();

@@ -37,6 +37,8 @@ const PARTITION_COUNT_MAX = 32768;
 const MEMORY_BYTES_MIN = 1_048_576;
 /** Of the machine's memory, for stored data, unless told; the rest is for requests and the system. */
 export const MEMORY_SHARE = 0.7;
+/** What takes a member out of a load balancer takes seconds. */
+const SHUTDOWN_DELAY_SECONDS_MAX = 3600;
 /** A 32-bit integer in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;
 const MAP_SECONDS_MAX = 2_147_483_647;
@@ -233,6 +235,16 @@ export const SETTINGS = {
     fallback: 271,
     minimum: 1,
     maximum: PARTITION_COUNT_MAX,
+  }),
+
+  shutdownDelaySeconds: integerSetting({
+    path: 'shutdown.delay-seconds',
+    flag: { name: '--shutdown-delay-seconds', argument: 'SECONDS' },
+    about: 'How long health/ready is 503 and all else is served before the member drains',
+    unit: 'seconds',
+    fallback: 0,
+    minimum: 0,
+    maximum: SHUTDOWN_DELAY_SECONDS_MAX,
   }),
 
   ...PERSISTENCE_SETTINGS,

@@ -35,9 +35,8 @@ export class Body implements Holder {
   isUnderWay = false;
   /** Since when, in milliseconds. */
   sinceMs = 0;
-  /** What came of late, and how much had come when that was noted; made for the first such body. */
+  /** What came of late; made for the first such body. */
   #recent: RecentBytes | undefined;
-  #notedBytes = 0;
   /** Told when others need the room; undefined while the budget does not know the body. */
   #owner: BodyOwner | undefined;
   /** Bytes of content that have come. */
@@ -82,8 +81,7 @@ export class Body implements Holder {
     if (!this.#reserve(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
     this.sinceMs = nowMs;
     this.#recent ??= new RecentBytes();
-    this.#recent.begin(nowMs);
-    this.#notedBytes = 0;
+    this.#recent.begin(0, nowMs);
     this.note(nowMs);
     this.#owner = owner;
     this.#budget.enterContent(this);
@@ -91,8 +89,7 @@ export class Body implements Holder {
 
   /** What has come so far has come by now; for each input of a body under way. */
   note(nowMs: number): void {
-    this.#recent?.add(this.received - this.#notedBytes, nowMs);
-    this.#notedBytes = this.received;
+    this.#recent?.reach(this.received, nowMs);
   }
 
   recentBytes(nowMs: number): number {

@@ -5,28 +5,26 @@
  * Requests run one at a time. Behind one that waits for its answer the bytes that come are kept; they
  * run when it is answered. Where it waits for an item the connection goes on reading, so that the
  * client's going away is seen, and ends where too much comes; behind any other, reading pauses. So it
- * does while the client does not take its answers. After the last answer the connection is
+ * does while the client does not take its answers. While the server drains, the last request that has
+ * come runs when the socket has been read once more: where more comes, its answer is not the last. After the last answer the connection is
  * half-closed and what still comes is dropped for a while, so that no reset overtakes the answer.
  *
  * At the end of each piece of work the connection says what it waits for: its time limits follow.
  */
 import type { Socket } from 'node:net';
-import { INDEPENDENT, type RequestHandler } from './application.ts';
+import type { RequestHandler } from './application.ts';
 import { Backlog } from './backlog.ts';
 import type { BodyOwner } from './body.ts';
 import type { Timed } from './deadlines.ts';
-import { passesDoors, refuseForCrowd } from './doors.ts';
 import { Exchange, type ExchangeOwner } from './exchange.ts';
 import { readInto } from './intake.ts';
-import { CONNECT } from './methods.ts';
 import { Outbox } from './outbox.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, RequestParser } from './parser.ts';
+import { RequestAtHand } from './request-at-hand.ts';
 import type { HttpServer } from './server.ts';
 import * as time from './time-limits.ts';
 import { REQUESTS_IN_A_ROW, type Taker } from './turns.ts';
 
-/** The most of an unwanted body that is read so that the connection can go on, in bytes. */
-const DROPPED_BYTES_MAX = 1048576;
 /** Requests are not run while more than this waits to be sent, in bytes; less in a crowd. */
 const UNSENT_BYTES_MAX = 1048576;
 const UNSENT_BYTES_CROWD = 65536;
@@ -36,11 +34,13 @@ const READING = 0;
 const WAITING = 1;
 /** The client does not take its answers, they may not leave yet, or others are to run first. */
 const STALLED = 2;
+/** The server drains; the socket is read once more before the last request that has come is run. */
+const LOOKING = 3;
 /** The last answer has been given; what comes is dropped. */
-const ENDING = 3;
+const ENDING = 4;
 /** So it is, and the connection is half-closed from here. */
-const LINGERING = 4;
-const CLOSED = 5;
+const LINGERING = 5;
+const CLOSED = 6;
 
 export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   readonly #server: HttpServer;
@@ -49,6 +49,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   readonly #outbox: Outbox;
   readonly #exchange: Exchange;
   readonly #handler: RequestHandler;
+  readonly #current: RequestAtHand;
   readonly #limits: time.TimeLimits;
   /** What came behind a request that waits. */
   readonly #backlog = new Backlog();
@@ -57,10 +58,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   #isForItem = false;
   /** Whether the socket is paused. */
   #isPaused = false;
-  /** Whether the request at hand has content that has not come whole. */
-  #isBodyPending = false;
-  /** Whether the answer given last ends the connection. */
-  #isLast = false;
   /** Requests run in a row. */
   #runCount = 0;
   /** Whether others are to run first. */
@@ -72,10 +69,6 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   isHeld = false;
   /** Asked for at the beginning: a client that has gone has none. */
   readonly peerAddress: string;
-  /** Whether the connection ends as soon as no request is under way. */
-  #isDrained = false;
-  /** Whether `100 Continue` is on its way. */
-  #isInviting = false;
   /** Whether a request has come, or a part of it, since the limits were told. */
   #hasMoved = false;
   /** Bytes of content that had come when the limits were told. */
@@ -91,7 +84,9 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#parser = new RequestParser(server.limits, server.inFlight);
     this.#outbox = new Outbox(socket, server, this);
     this.#exchange = new Exchange(this.#parser.request, this.#outbox, server.arena, this);
-    this.#handler = server.application.open(this.#exchange);
+    const handler = server.application.open(this.#exchange);
+    this.#handler = handler;
+    this.#current = new RequestAtHand(server, this.#parser, this.#exchange, handler, this);
     server.tick();
     this.#limits = new time.TimeLimits(server, this);
     socket.on('end', () => this.#socketOnEnd());
@@ -110,12 +105,12 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 
-  /** No further request is awaited: a connection that is idle ends, others after their answers. */
+  /** The server drains: a connection that is idle ends, others with their next answer. */
   drain(): void {
-    this.#isDrained = true;
     this.#limits.shorten();
     if (this.#state === WAITING) this.#handler.hurry();
     this.release();
+    if (this.#state === READING) this.onDeadline();
   }
 
   /** The connection ends here and now: what waits is not answered any more. */
@@ -134,35 +129,19 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     else this.#pauseOrResume();
   }
 
-  onSent(): void {
-    this.release();
-  }
-
   /** The answer about to be written ends the connection where nothing more is to be read. */
   decideLast(): boolean {
     if (this.#state === WAITING) this.#server.tick();
-    const { request } = this.#parser;
-    const unread = this.#parser.hasRest || this.#backlog.bytes > 0;
-    this.#isLast =
-      this.#isLast ||
-      !request.keepAlive ||
-      request.method === CONNECT ||
-      (this.#isBodyPending &&
-        (request.contentLength > DROPPED_BYTES_MAX || (request.expectsContinue && !unread))) ||
-      (this.#server.isDraining && !unread);
-    return this.#isLast;
+    return this.#current.decideLast(this.#hasUnread);
   }
 
   onAnswered(status: number): void {
-    const { body, refusal, request } = this.#parser;
-    this.#server.observe?.(status, refusal === 0 ? request : undefined);
-    if (this.#isBodyPending) body.drop();
-    else if (request.hasBody) body.end();
+    this.#current.onAnswered(status);
     if (this.#state === WAITING) {
       this.#state = READING;
       this.#isForItem = false;
     }
-    if (this.#isLast) this.#end();
+    if (this.#current.isLast) this.#end();
     if (!this.#isRunning) this.#proceed();
   }
 
@@ -188,7 +167,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     if (this.#state === READING) {
       this.#parser.load(bytes, length);
       this.#proceed();
-    } else if (this.#state === WAITING || this.#state === STALLED) this.#keep(bytes, 0, length);
+    } else if (this.#state <= LOOKING) this.#keep(bytes, 0, length);
   }
 
   #socketOnEnd(): void {
@@ -243,9 +222,9 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     if (this.#state !== READING) return time.NOTHING;
     const isClear = !isSending && this.#outbox.isEmpty;
     if (!this.#parser.isInRequest) return isClear ? time.REQUEST : time.NOTHING;
-    if (!this.#isBodyPending) return time.HEAD;
-    if (isClear) this.#isInviting = false;
-    return this.#isInviting ? time.NOTHING : time.CONTENT;
+    if (!this.#current.isBodyPending) return time.HEAD;
+    if (isClear) this.#current.isInviting = false;
+    return this.#current.isInviting ? time.NOTHING : time.CONTENT;
   }
 
   /** The client has not sent in time what it had begun, or is not to go on with it. */
@@ -269,14 +248,16 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   #step(): boolean {
     switch (this.#parser.next()) {
       case NEEDS_MORE:
-        if (this.#isBodyPending) this.#checkBody();
+        if (this.#current.isBodyPending && this.#current.checkBody()) this.#end();
         return false;
       case AT_HEAD:
         this.#hasMoved = true;
-        this.#onHead();
+        this.#current.onHead();
+        if (this.#current.isLast && this.#exchange.isAnswered) this.#end();
         return true;
       case AT_REQUEST:
         this.#hasMoved = true;
+        if (this.#server.isDraining && this.#mayBeLast) return this.#lookForMore();
         this.#onRequest();
         if (this.#state === READING) this.#pace();
         return true;
@@ -286,36 +267,44 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     }
   }
 
-  /** Content is announced: it is asked for, or the request is refused and the content dropped. */
-  #onHead(): void {
-    this.#isBodyPending = true;
-    this.#isInviting = false;
-    if (!this.#admit()) return;
-    this.#isInviting = this.#parser.request.expectsContinue && !this.#parser.hasRest;
+  /** Whether bytes have come that are behind the request at hand. */
+  get #hasUnread(): boolean {
+    return this.#parser.hasRest || this.#backlog.bytes > 0;
+  }
+
+  /** Whether nothing has come behind the request, and more may lie in the socket. */
+  get #mayBeLast(): boolean {
+    return !this.#hasUnread && !this.hasInputEnded && !this.#server.isDrainOver;
+  }
+
+  /** The request is run when the socket has been read; until then no answer leaves that asks for more. */
+  #lookForMore(): false {
+    this.#state = LOOKING;
+    this.#current.keep(this.#current.isBodyPending);
+    const { clock } = this.#server;
+    clock.endOfTurn(() => clock.endOfTurn(() => this.#runLast()));
+    return false;
+  }
+
+  #runLast(): void {
+    if (this.#state !== LOOKING) return;
+    this.#server.tick();
+    this.#isRunning = true;
+    this.#state = READING;
+    this.#onRequest();
+    this.#proceed();
   }
 
   #onRequest(): void {
-    const { body } = this.#parser;
-    if (this.#isBodyPending) {
-      this.#isBodyPending = false;
-      body.complete();
-      if (this.#exchange.isAnswered) return;
-      if (body.isDropped) return this.#refuseContent();
-    } else if (!this.#admit()) return;
-    try {
-      this.#handler.run();
-    } catch (error) {
-      this.#fail(error);
-    }
+    this.#current.run();
     if (!this.#exchange.isAnswered) this.#wait();
+    else if (this.#current.isLast) this.#end();
   }
 
-  /** The request outlives its turn, so it keeps its own bytes; a poll has no content any more. */
+  /** The request outlives its turn; a poll has no content any more. */
   #wait(): void {
     this.#state = WAITING;
-    const { body, request } = this.#parser;
-    body.keep();
-    this.#handler.onWait(request.keepHead());
+    this.#current.keep(true);
   }
 
   /** What waits is not to be answered any more: a poll takes nothing from now on. */
@@ -334,68 +323,23 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
 
   /** Reading goes on unless it would only fill the backlog; a client that waits for an item is watched. */
   #pauseOrResume(): void {
-    const isWaiting = this.#state === WAITING && !this.#isForItem && this.#backlog.bytes > 0;
-    const isPaused = isWaiting || this.#state === STALLED;
+    const isWaiting = (this.#state === WAITING && !this.#isForItem) || this.#state === LOOKING;
+    const isPaused = this.#state === STALLED || (isWaiting && this.#backlog.bytes > 0);
     if (isPaused === this.#isPaused) return;
     this.#isPaused = isPaused;
     if (isPaused) this.#socket.pause();
     else this.#socket.resume();
   }
 
-  /** The bytes are no request: answered, unless the request they belong to has been, and the end. */
   #onRefusal(status: number): void {
-    if (status === 0 || (this.#isBodyPending && this.#exchange.isAnswered)) return this.#end();
-    if (!this.#isBodyPending) this.#parser.refusal = status;
-    this.#isLast = true;
-    this.#exchange.isAnswered = false;
-    this.#exchange.respondEmpty(status, INDEPENDENT, 0);
-  }
-
-  /** Whether the request at hand is to be run; otherwise it has been answered. */
-  #admit(): boolean {
-    const exchange = this.#exchange;
-    exchange.isAnswered = false;
-    this.#isLast = false;
-    try {
-      if (!this.#handler.admit()) return false;
-    } catch (error) {
-      this.#fail(error);
-      return false;
-    }
-    return passesDoors(exchange, this.#server.limits);
-  }
-
-  /** Content is on its way: refused where it is too much, the end where too much is unwanted. */
-  #checkBody(): void {
-    const { body } = this.#parser;
-    const isFirst = !body.isUnderWay;
-    if (isFirst) body.stay(this.#server.nowMs, this);
-    else body.note(this.#server.nowMs);
-    if (!this.#exchange.isAnswered) {
-      if (body.isDropped) this.#refuseContent();
-      else if (isFirst && this.#isInviting) this.#exchange.invite();
-    }
-    if (this.#exchange.isAnswered && body.announced > DROPPED_BYTES_MAX) this.#end();
-  }
-
-  #refuseContent(): void {
-    const { inFlight, nowMs } = this.#server;
-    if (this.#parser.body.isTooLong) this.#exchange.respondEmpty(413, INDEPENDENT, 0);
-    else refuseForCrowd(this.#exchange, inFlight, nowMs);
+    this.#current.refuse(status);
+    this.#end();
   }
 
   /** Everything that arrived whole has been run: the end, if nothing more is to come. */
   #endIfDone(): void {
     if (this.hasInputEnded && this.#parser.isInRequest) this.#onRefusal(400);
-    else if (this.hasInputEnded || (this.#isDrained && !this.#parser.isInRequest)) this.#end();
-  }
-
-  /** The handler threw: a fault of ours. */
-  #fail(error: unknown): void {
-    this.#server.onFailure(error);
-    this.#isLast = true;
-    if (this.#exchange.isAnswered) this.#end();
-    else this.#exchange.respondEmpty(500, INDEPENDENT, 0);
+    else if (this.hasInputEnded) this.#end();
   }
 
   /** Whether as many answers as may wait to be sent do. */
@@ -412,6 +356,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
 
   /** Hands over what may leave. True: that made room for requests that stood back. */
   #flush(): boolean {
+    if (this.#state === LOOKING) return false;
     this.#outbox.flush();
     if (this.#outbox.isHeld) this.#server.addHeld(this);
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {

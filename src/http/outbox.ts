@@ -13,7 +13,7 @@ import type { OutputArena } from './arena.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
 import { Outlet } from './outlet.ts';
 import { type Dependence, dependence, isHeld, type Piece } from './piece.ts';
-import { RECENT_MS, RecentBytes } from './recent-bytes.ts';
+import { RecentBytes } from './recent-bytes.ts';
 import { statusLine } from './status.ts';
 
 /** The most that is handed to the socket at once, in bytes. */
@@ -32,8 +32,8 @@ export interface OutboxHost {
 
 /** Whose outbox it is. */
 export interface OutboxOwner {
-  /** In a later turn: the client has taken what was sent slowly. */
-  onSent(): void;
+  /** In a later turn: the client has taken what was sent slowly, and more may be sent. */
+  release(): void;
   /** The connection has failed, or has to make room. */
   destroy(): void;
 }
@@ -50,10 +50,8 @@ export class Outbox implements Holder {
   #copiedBytes = 0;
   /** Since when there are some, in milliseconds. */
   sinceMs = 0;
-  /** What was taken of late; made for the first copies. What had been taken when that was noted, and when. */
+  /** What was taken of late; made for the first copies. */
   #recent: RecentBytes | undefined;
-  #notedBytes = 0;
-  #notedMs = 0;
   /** The run being written, behind all pieces; NOTHING when there is none. */
   #runBuffer: Buffer = NOTHING;
   #runStart = 0;
@@ -155,7 +153,8 @@ export class Outbox implements Holder {
   }
 
   recentBytes(nowMs: number): number {
-    this.#note(nowMs);
+    // The kernel does not tell when it takes part of a piece.
+    this.#recent?.reachEvenly(this.takenBytes, nowMs);
     return this.#recent?.sum(nowMs) ?? 0;
   }
 
@@ -321,14 +320,14 @@ export class Outbox implements Holder {
 
   #onTaken(error: Error | null | undefined): void {
     this.#isAwaitingSocket = false;
-    if (this.#copiedBytes > 0) this.#note(this.#host.nowMs);
+    if (this.#copiedBytes > 0) this.#recent?.reachEvenly(this.takenBytes, this.#host.nowMs);
     const [first] = this.#pieces;
     if (first?.isUnderWay && (error != null || first.start === first.end)) {
       this.#pieces.shift();
       this.#pieceBytes -= first.end - first.start;
       this.#finish(first);
     }
-    this.#owner.onSent();
+    this.#owner.release();
   }
 
   /** Nothing of the piece is needed any more. */
@@ -365,25 +364,11 @@ export class Outbox implements Holder {
     if (this.#copiedBytes === 0) {
       this.sinceMs = nowMs;
       this.#recent ??= new RecentBytes();
-      this.#recent.begin(nowMs);
-      this.#notedBytes = this.takenBytes;
-      this.#notedMs = nowMs;
+      this.#recent.begin(this.takenBytes, nowMs);
       inFlight.enterAnswers(this);
     }
     this.#copiedBytes += bytes;
     inFlight.overdraw(bytes);
-  }
-
-  /**
-   * Notes what the client has taken. The kernel does not tell when it takes part of a piece, so what
-   * was taken since the last note counts as taken evenly.
-   */
-  #note(nowMs: number): void {
-    const bytes = this.takenBytes - this.#notedBytes;
-    const share = Math.min(1, RECENT_MS / Math.max(nowMs - this.#notedMs, 1));
-    this.#recent?.add(bytes * share, nowMs);
-    this.#notedBytes += bytes;
-    this.#notedMs = nowMs;
   }
 
   /** Ends the run: what is in it becomes a piece. */

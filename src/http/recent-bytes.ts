@@ -14,23 +14,43 @@ export class RecentBytes {
   /** The number of the step that was added to or asked about last, and the sum of the ring. */
   #step = 0;
   #total = 0;
+  /** How many bytes have moved in all, and when that was told. */
+  #reached = 0;
+  #reachedMs = 0;
 
-  /** Nothing has moved yet. */
-  begin(nowMs: number): void {
+  /** None has moved of late; `reached` have before. */
+  begin(reached: number, nowMs: number): void {
     this.#sums.fill(0);
     this.#step = stepAt(nowMs);
     this.#total = 0;
+    this.#reached = reached;
+    this.#reachedMs = nowMs;
   }
 
-  add(bytes: number, nowMs: number): void {
-    this.#forget(nowMs);
-    this.#sums[this.#step % STEPS]! += bytes;
-    this.#total += bytes;
+  /** So many have moved in all, what is new of them just now. */
+  reach(reached: number, nowMs: number): void {
+    this.#add(reached - this.#reached, nowMs);
+    this.#reached = reached;
+    this.#reachedMs = nowMs;
+  }
+
+  /** The same, what is new of them evenly since that was told last. */
+  reachEvenly(reached: number, nowMs: number): void {
+    const share = Math.min(1, RECENT_MS / Math.max(nowMs - this.#reachedMs, 1));
+    this.#add((reached - this.#reached) * share, nowMs);
+    this.#reached = reached;
+    this.#reachedMs = nowMs;
   }
 
   sum(nowMs: number): number {
     this.#forget(nowMs);
     return this.#total;
+  }
+
+  #add(bytes: number, nowMs: number): void {
+    this.#forget(nowMs);
+    this.#sums[this.#step % STEPS]! += bytes;
+    this.#total += bytes;
   }
 
   /** Leaves out the steps that are no longer of late. */

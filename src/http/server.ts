@@ -14,7 +14,7 @@ import { llhttp } from './llhttp.ts';
 import type { OutboxHost } from './outbox.ts';
 import type { Request } from './request.ts';
 import { statusLine } from './status.ts';
-import type { TimeSource } from './time-limits.ts';
+import { LAST_REQUEST_MS, type TimeSource } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { TurnedAway } from './turned-away.ts';
 import { Turns } from './turns.ts';
@@ -59,6 +59,8 @@ export class HttpServer implements OutboxHost, TimeSource {
   readonly #turnedAway: TurnedAway;
   readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
+  /** Accepted while the server stops accepting; they are opened when it has. */
+  #latecomers: Socket[] | undefined;
   /** Connections with answers that are held back, each once. */
   #held: Connection[] = [];
   #onAllClosed: (() => void) | undefined;
@@ -73,13 +75,20 @@ export class HttpServer implements OutboxHost, TimeSource {
     this.#turnedAway = new TurnedAway(this.clock);
     this.deadlines = new Deadlines(this.clock);
     if (options.tls !== undefined) {
-      this.#handshakes = new Handshakes(options.tls, this.deadlines, (socket) => {
-        if (this.isDraining) socket.destroy();
-        else this.#open(socket);
-      });
+      this.#handshakes = new Handshakes(
+        options.tls,
+        this.deadlines,
+        (socket) => this.#open(socket),
+        () => this.#tellIfAllClosed(),
+      );
     }
     const socketOptions = { allowHalfOpen: true, noDelay: true, pauseOnConnect: true };
     this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
+  }
+
+  /** Whether the server has drained for so long that an answer is the last although more has come. */
+  get isDrainOver(): boolean {
+    return this.nowMs >= this.drainedMs + LAST_REQUEST_MS;
   }
 
   /** Open connections, and those whose TLS handshake is under way. */
@@ -142,32 +151,32 @@ export class HttpServer implements OutboxHost, TimeSource {
 
   /**
    * Stops accepting, answers what has been received, ends every connection. Resolves when the last
-   * one is closed. What is in the sockets' buffers when it begins still counts as received.
+   * one is closed. What is in the sockets' buffers when it begins still counts as received, and what
+   * the kernel has taken by then is accepted: a connection a turn, up to the first turn that brings
+   * none. These are opened only then: a client that waits does not connect again meanwhile.
    */
   drain(): Promise<void> {
     this.isDraining = true;
     this.tick();
     this.drainedMs = this.nowMs;
-    this.#server.close();
-    this.#handshakes?.destroy();
-    const closed = new Promise<void>((resolve) => {
+    this.#latecomers = [];
+    this.clock.endOfTurn(() => this.#acceptRest(-1));
+    this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
+    return new Promise<void>((resolve) => {
       this.#onAllClosed = resolve;
-      if (this.#connections.size === 0) resolve();
     });
-    const end = (): void => {
-      this.tick();
-      for (const connection of this.#connections) connection.drain();
-    };
-    this.clock.endOfTurn(() => this.clock.endOfTurn(() => this.clock.endOfTurn(end)));
-    return closed;
   }
 
   /** Cuts every connection off; returns how many there were. */
   abort(): number {
-    const count = this.connectionCount;
+    this.isDraining = true;
+    const latecomers = this.#stopAccepting();
+    for (const socket of latecomers) socket.destroy();
+    const count = this.connectionCount + latecomers.length;
     this.#handshakes?.destroy();
     for (const connection of this.#connections) connection.destroy();
     this.#turnedAway.destroy();
+    this.#tellIfAllClosed();
     return count;
   }
 
@@ -182,10 +191,41 @@ export class HttpServer implements OutboxHost, TimeSource {
   onConnectionClosed(connection: Connection): void {
     this.#connections.delete(connection);
     if (connection.isHeld) this.#held = this.#held.filter((each) => each !== connection);
-    if (this.#connections.size === 0) this.#onAllClosed?.();
+    this.#tellIfAllClosed();
+  }
+
+  /** `seen`: how many had come when the turn began that ends now. */
+  #acceptRest(seen: number): void {
+    if (this.#latecomers === undefined) return;
+    this.tick();
+    const { length } = this.#latecomers;
+    if (length !== seen && !this.isDrainOver) {
+      this.clock.endOfTurn(() => this.#acceptRest(length));
+      return;
+    }
+    for (const socket of this.#stopAccepting()) this.#admit(socket);
+    for (const connection of this.#connections) connection.drain();
+    this.#tellIfAllClosed();
+  }
+
+  /** Returns those that have been accepted and not opened. */
+  #stopAccepting(): readonly Socket[] {
+    if (this.#server.listening) this.#server.close();
+    const latecomers = this.#latecomers ?? [];
+    this.#latecomers = undefined;
+    return latecomers;
+  }
+
+  #tellIfAllClosed(): void {
+    if (this.#latecomers === undefined && this.connectionCount === 0) this.#onAllClosed?.();
   }
 
   #onConnection(socket: Socket): void {
+    if (this.#latecomers === undefined) this.#admit(socket);
+    else this.#latecomers.push(socket);
+  }
+
+  #admit(socket: Socket): void {
     const { connectionsMax, headerTimeoutSeconds } = this.limits;
     const handshakes = this.#handshakes;
     const hasRoom = this.connectionCount < connectionsMax;

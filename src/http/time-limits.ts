@@ -11,8 +11,14 @@ import type { HttpLimits } from './limits.ts';
 
 /** How long a half-closed connection is read, in milliseconds. */
 const END_MS = 2000;
-/** While the server drains a client that is silent this long has its say, in milliseconds. */
+/** While the server drains, a client that is silent this long within a request is told 408, in milliseconds. */
 const DRAIN_MS = 5000;
+/**
+ * So long a connection of a server that drains waits for a request, in milliseconds, if the last one
+ * came as shortly before: its response says that it is the last. A client that goes on sending would
+ * otherwise send into a connection that is closed.
+ */
+export const LAST_REQUEST_MS = 1000;
 
 /** What the client is to send. */
 export const NOTHING = 0;
@@ -115,7 +121,15 @@ export class TimeLimits {
     const sinceMs = this.#awaitedSinceMs;
     if (this.#awaited === NOTHING) return Number.POSITIVE_INFINITY;
     const dueMs = sinceMs + limitMs(this.#awaited, this.#source.limits);
-    return Math.min(dueMs, Math.max(sinceMs, this.#source.drainedMs) + DRAIN_MS);
+    return Math.min(dueMs, this.#drainDueMs);
+  }
+
+  get #drainDueMs(): number {
+    const sinceMs = this.#awaitedSinceMs;
+    const { drainedMs } = this.#source;
+    if (this.#awaited !== REQUEST) return Math.max(sinceMs, drainedMs) + DRAIN_MS;
+    if (sinceMs + LAST_REQUEST_MS <= drainedMs) return drainedMs;
+    return Math.max(sinceMs, drainedMs) + LAST_REQUEST_MS;
   }
 }
 

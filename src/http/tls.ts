@@ -26,11 +26,21 @@ export interface TlsIdentity {
 export class Handshakes {
   readonly #server: Server;
   readonly #deadlines: Deadlines;
+  readonly #onEnded: () => void;
   readonly #underWay = new Map<Socket, Handshake>();
 
-  /** Throws what OpenSSL says of an identity that it cannot use. */
-  constructor(identity: TlsIdentity, deadlines: Deadlines, onSecure: (socket: TLSSocket) => void) {
+  /**
+   * Throws what OpenSSL says of an identity that it cannot use. `onEnded` is told of each handshake
+   * that has ended, after `onSecure` if it did well.
+   */
+  constructor(
+    identity: TlsIdentity,
+    deadlines: Deadlines,
+    onSecure: (socket: TLSSocket) => void,
+    onEnded: () => void,
+  ) {
     this.#deadlines = deadlines;
+    this.#onEnded = onEnded;
     // Loaded here: servers without TLS start sooner.
     this.#server = process.getBuiltinModule('node:tls').createServer(
       {
@@ -42,9 +52,9 @@ export class Handshakes {
         handshakeTimeout: 0,
       },
       (socket) => {
-        this.#end((socket as TLSSocket & Wrapping)._parent);
         socket.allowHalfOpen = true;
         onSecure(socket);
+        this.#end((socket as TLSSocket & Wrapping)._parent);
       },
     );
   }
@@ -77,7 +87,7 @@ export class Handshakes {
 
   #end(socket: Socket): void {
     this.#underWay.get(socket)?.leave();
-    this.#underWay.delete(socket);
+    if (this.#underWay.delete(socket)) this.#onEnded();
   }
 }
 

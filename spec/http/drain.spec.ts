@@ -1,0 +1,232 @@
+/** How a server ends: what it accepts and answers still, which connections it keeps and for how long. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SystemClock } from '../../src/base/clock.ts';
+import { READ_BYTES_MAX } from '../../src/http/intake.ts';
+import type { FakeClock } from '../fake-clock.ts';
+import { client, get, LIVE, poll, post } from './test-client.ts';
+import { createTestServer } from './test-server.ts';
+
+const LAST_REQUEST_MS = 1000;
+
+type Client = ReturnType<typeof client>;
+
+/** The server drains from now on, and says so to the connections of these clients. */
+function drain(...clients: readonly Client[]): void {
+  for (const { server, clock, connection } of clients) {
+    server.isDraining = true;
+    server.drainedMs = Math.min(server.drainedMs, clock.now());
+    connection.drain();
+  }
+}
+
+function connections({ responses }: Client): (string | undefined)[] {
+  return responses().map(({ fields }) => fields.get('connection'));
+}
+
+describe('A connection of a server that drains', () => {
+  it('ends at once where its last request came more than a second ago', () => {
+    for (const [idleMs, isEnded] of [
+      [LAST_REQUEST_MS - 1, false],
+      [LAST_REQUEST_MS, true],
+    ] as const) {
+      const idle = client();
+      idle.clock.advance(5000);
+      idle.socket.receive(LIVE);
+      idle.clock.advance(idleMs);
+      drain(idle);
+      assert.equal(idle.socket.writableEnded, isEnded, `${idleMs} ms`);
+      idle.clock.advance(LAST_REQUEST_MS - 1);
+      assert.equal(idle.socket.writableEnded, isEnded, `${idleMs} ms`);
+      idle.clock.advance(1);
+      assert(idle.socket.writableEnded);
+    }
+  });
+
+  it('has the next answer say that it is the last, and ends', () => {
+    const other = client();
+    other.socket.receive(LIVE);
+    drain(other);
+    other.clock.advance(LAST_REQUEST_MS - 1);
+    other.socket.receive(LIVE);
+    other.clock.settle();
+    assert.deepEqual(connections(other), [undefined, 'close']);
+    assert(other.socket.writableEnded);
+  });
+
+  it('answers all that comes in one turn after the other, and says with the last that it is', () => {
+    const other = client();
+    drain(other);
+    for (const piece of [LIVE, LIVE + LIVE, LIVE]) {
+      other.socket.receive(piece);
+      assert.deepEqual(other.statuses(), [], 'nothing leaves that would ask for more');
+      other.clock.endTurn();
+    }
+    other.clock.settle();
+    assert.deepEqual(connections(other), [undefined, undefined, undefined, 'close']);
+  });
+
+  it('answers what is behind a full read in the socket', async () => {
+    const other = client();
+    const length = READ_BYTES_MAX / 64;
+    const padding = 'x'.repeat(length - LIVE.length - 'X: \r\n'.length);
+    const request = LIVE.replace('Host', `X: ${padding}\r\nHost`);
+    drain(other);
+    other.socket.receive(request.repeat(64));
+    assert.deepEqual(other.statuses(), [], 'the last of them ends with the read');
+    other.socket.receive(request.repeat(64) + LIVE);
+    for (let turn = 0; turn < 20; turn++) {
+      other.clock.endTurn();
+      await nextTurn();
+    }
+    assert.deepEqual(connections(other), [...Array(128).fill(undefined), 'close']);
+  });
+
+  it('ends with what it answers when a second has passed, whatever comes', () => {
+    const other = client();
+    drain(other);
+    for (let turn = 0; turn < 100; turn++) {
+      other.clock.advance(20);
+      other.socket.receive(LIVE.repeat(64));
+      other.clock.endTurn();
+      if (other.socket.writableEnded) break;
+    }
+    assert.equal(other.clock.now(), LAST_REQUEST_MS);
+    const says = connections(other);
+    assert.deepEqual(says, [...Array(says.length - 1).fill(undefined), 'close']);
+  });
+
+  it('finishes the request that it is within, saying so', () => {
+    const busy = client();
+    busy.socket.receive(post('maps/m/k', 'abc').slice(0, -2));
+    drain(busy);
+    assert(!busy.socket.writableEnded);
+    busy.socket.receive('bc');
+    busy.clock.settle();
+    assert.deepEqual([busy.statuses(), connections(busy)], [[200], ['close']]);
+    assert(busy.socket.writableEnded);
+    busy.another().socket.receive(get('maps/m/k'));
+  });
+
+  it('keeps the bytes of its last request while the socket is read', () => {
+    const other = client();
+    drain(other);
+    other.socket.receive(post('maps/m%61p/k%2565y', 'value'));
+    const stranger = client();
+    stranger.socket.receive(`${LIVE}${'#'.repeat(60_000)}`);
+    other.clock.settle();
+    assert.deepEqual(other.statuses(), [200]);
+    const reader = other.another();
+    reader.socket.receive(get('maps/map/k%2565y'));
+    reader.clock.settle();
+    assert.equal(reader.responses()[0]?.body, 'value');
+  });
+
+  it('answers polls that wait 204 and all that was received behind them; the last says so', () => {
+    const polling = client();
+    polling.socket.receive(poll('q') + LIVE + poll('q'));
+    drain(polling);
+    polling.clock.settle();
+    assert.deepEqual(polling.statuses(), [204, 200, 204]);
+    assert.deepEqual(connections(polling), [undefined, undefined, 'close']);
+    assert(polling.socket.writableEnded);
+  });
+
+  it('whose client was slow to take its answers ends once they are taken', async () => {
+    const slow = client(createTestServer({ bodyBytesMax: 65536 }));
+    slow.another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
+    slow.socket.isStuck = true;
+    for (let read = 0; read < 2; read++) slow.socket.receive(get('maps/m/k').repeat(10));
+    assert(slow.socket.isPaused);
+    drain(slow);
+    assert(!slow.socket.writableEnded);
+    slow.socket.unstick();
+    for (let turn = 0; turn < 50; turn++) {
+      await nextTurn();
+      slow.clock.settle();
+    }
+    assert(slow.socket.writableEnded);
+    assert.equal(connections(slow).at(-1), 'close');
+  });
+
+  it('that is closed while the socket is read is forgotten', () => {
+    const other = client();
+    drain(other);
+    other.socket.receive(LIVE);
+    other.socket.destroy();
+    other.clock.settle();
+    assert.equal(other.socket.text, '');
+    assert.deepEqual(other.failures, []);
+  });
+});
+
+/** A client that connects, sends, and reads up to the end. */
+function asking(port: number, request: string): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(request));
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1');
+    });
+    socket.on('error', (error) => resolve(`${text}${error.message}`));
+    socket.on('close', () => resolve(text));
+  });
+}
+
+/** A bound server on the machine's clock. */
+async function listening() {
+  const { server } = createTestServer({}, { clock: new SystemClock() as unknown as FakeClock });
+  const { port } = await server.listen('127.0.0.1', 0);
+  return { server, port };
+}
+
+describe('A server that drains', () => {
+  it('accepts what the kernel has taken by then, and answers it', async () => {
+    const { server, port } = await listening();
+    const answers = Promise.all(Array.from({ length: 100 }, () => asking(port, LIVE)));
+    // A client that has connected may have a connection that nobody has accepted.
+    while (server.connectionCount < 5) await nextTurn();
+    await server.drain();
+    for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 200 OK/);
+  });
+
+  it('refuses connections once it has', async () => {
+    const { server, port } = await listening();
+    await server.drain();
+    assert.match(await asking(port, LIVE), /ECONNREFUSED/);
+  });
+
+  it('stops accepting after a second, though each turn brings another', async () => {
+    const { server, clock } = createTestServer();
+    const { port } = await server.listen('127.0.0.1', 0);
+    const drained = server.drain();
+    const answers: Promise<string>[] = [];
+    for (let ms = 0; ms < LAST_REQUEST_MS; ms += 50) {
+      assert.equal(server.connectionCount, 0, `${ms} ms`);
+      answers.push(asking(port, LIVE));
+      for (let turn = 0; turn < 10; turn++) await nextTurn();
+      clock.advance(50);
+      clock.endTurn();
+    }
+    assert(server.connectionCount > 15, 'opened when it had stopped accepting');
+    while (server.connectionCount > 0) {
+      await nextTurn();
+      clock.settle();
+    }
+    await drained;
+    for (const answer of (await Promise.all(answers)).slice(0, -2)) assert.match(answer, /^HTTP/);
+  });
+
+  it('cuts off those that it has accepted and not opened when it is to end at once', async () => {
+    const { server, port } = await listening();
+    const answer = asking(port, LIVE);
+    while (server.connectionCount < 1) await nextTurn();
+    const drained = server.drain();
+    assert.equal(server.abort(), 1);
+    await drained;
+    await answer;
+    assert.match(await asking(port, LIVE), /ECONNREFUSED/);
+  });
+});
