@@ -64,7 +64,9 @@ test('gridnode serve --port 0 serves on a free port and ends with 0 at SIGTERM',
   const response = await fetch(`http://127.0.0.1:${port}/grid/health/ready`);
   assert.equal(response.status, 200);
   child.kill('SIGTERM');
-  const [last] = (await once(lines, 'line')) as [string];
-  assert.equal((JSON.parse(last) as Record<string, unknown>).msg, 'stopped');
+  for (const expected of ['draining', 'stopped']) {
+    const [next] = (await once(lines, 'line')) as [string];
+    assert.equal((JSON.parse(next) as Record<string, unknown>).msg, expected);
+  }
   assert.deepEqual(await once(child, 'close'), [0, null]);
 });

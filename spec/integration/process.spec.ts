@@ -35,7 +35,7 @@ describe('gridnode serve', () => {
     assert.equal(code, 0);
     assert.deepEqual(
       lines.map(({ msg }) => msg),
-      ['listening', 'stopped'],
+      ['listening', 'draining', 'stopped'],
     );
   });
 
@@ -56,7 +56,7 @@ describe('gridnode serve', () => {
   });
 
   it('drains waiting polls, half-sent contents and silent clients, and ends with 0', async () => {
-    const { child, exited, port } = await serve(
+    const { child, exited, port, line } = await serve(
       ...['--enable-group', 'DATA', '--body-progress-timeout-seconds', '1'],
     );
     const connected = async (): Promise<RawClient> => {
@@ -77,7 +77,7 @@ describe('gridnode serve', () => {
     for (const client of silent) client.send(request.subarray(0, 50_000));
     await watcher.request('GET', 'instance');
     child.kill('SIGTERM');
-    while ((await watcher.response()) !== undefined);
+    assert.equal((await line(1)).msg, 'draining');
     for (const client of sending) client.send(request.subarray(60_000));
     const expected = [
       [polling, 204],

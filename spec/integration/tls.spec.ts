@@ -64,7 +64,7 @@ describe('gridnode serve over TLS', () => {
     assert.deepEqual(await exited, [0, null]);
     assert.deepEqual(
       lines.map(({ msg }) => msg.split(':')[0]),
-      ['listening', 'reloaded', 'not reloaded', 'stopped'],
+      ['listening', 'reloaded', 'not reloaded', 'draining', 'stopped'],
     );
   });
 

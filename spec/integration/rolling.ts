@@ -1,0 +1,138 @@
+/**
+ * Members that stop and start again under clients that go on sending, and what became of the requests.
+ * A request that was sent is answered, or its connection has said that it was the last one; a client
+ * that connects for each request is answered, or refused before it has sent anything.
+ */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as passed } from 'node:timers/promises';
+import { RawClient, requestBytes } from './client.ts';
+import { start } from './member-process.ts';
+
+/** Between two tries to connect, in milliseconds. */
+const RETRY_MS = 20;
+
+export interface Outcome {
+  /** Requests that were answered with 200 or 204. */
+  answered: number;
+  /** Requests that were sent and not answered, on connections that had not said so. */
+  lost: number;
+  /** Connections that were refused. */
+  refused: number;
+  /** Other statuses, and other ends, in words. */
+  readonly others: string[];
+}
+
+export interface Load {
+  readonly port: number;
+  readonly clients: number;
+  /** Requests of each client that wait for their answers; 0: a connection for each request. */
+  readonly inFlight: number;
+}
+
+/** Sends until the returned function is called; that resolves when every client has ended. */
+export function sending({ port, clients, inFlight }: Load): () => Promise<Outcome> {
+  const outcome: Outcome = { answered: 0, lost: 0, refused: 0, others: [] };
+  const state = { isOver: false };
+  const running = Array.from({ length: clients }, async (_, index) => {
+    while (!state.isOver) {
+      const client = await connected(port);
+      if (client === undefined) {
+        outcome.refused++;
+        await passed(RETRY_MS);
+      } else await converse(client, index, inFlight, state, outcome);
+    }
+  });
+  return async () => {
+    state.isOver = true;
+    await Promise.all(running);
+    return outcome;
+  };
+}
+
+async function connected(port: number): Promise<RawClient | undefined> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const client = new RawClient(socket);
+  return await once(socket, 'connect').then(
+    () => client,
+    () => undefined,
+  );
+}
+
+/** Sends and reads on one connection up to its end. */
+async function converse(
+  client: RawClient,
+  index: number,
+  inFlight: number,
+  state: { readonly isOver: boolean },
+  outcome: Outcome,
+): Promise<void> {
+  const request = index % 2 === 0 ? requestBytes('GET', 'maps/m/absent') : POST;
+  let waiting = Math.max(inFlight, 1);
+  let isLast = false;
+  client.send(Buffer.concat(Array(waiting).fill(request)));
+  while (waiting > 0) {
+    const response = await client.response().catch((error: Error) => error);
+    if (response === undefined || response instanceof Error) {
+      if (!isLast) outcome.lost += waiting;
+      if (response !== undefined) outcome.others.push(response.message);
+      break;
+    }
+    waiting--;
+    isLast ||= response.fields.get('connection') === 'close';
+    if (response.status === 200 || response.status === 204) outcome.answered++;
+    else outcome.others.push(`${response.status} ${response.body}`);
+    if (inFlight === 0 || state.isOver || isLast) continue;
+    client.send(request);
+    waiting++;
+  }
+  client.destroy();
+}
+
+const POST = requestBytes('POST', 'maps/m/k', Buffer.from('value'));
+
+/** A member that can be stopped and started again on the port of its first start. */
+export class RestartedMember {
+  readonly #flags: readonly string[];
+  #running: ReturnType<typeof start> | undefined;
+  port = 0;
+
+  constructor(...flags: string[]) {
+    this.#flags = ['--enable-group', 'DATA', ...flags];
+  }
+
+  async start(): Promise<void> {
+    const flags = this.port === 0 ? this.#flags : [...this.#flags, '--port', String(this.port)];
+    const running = start(...flags);
+    this.#running = running;
+    for (let index = 0; this.#isStarting(running.lines); index++) await running.line(index);
+    this.port = running.lines.find(({ msg }) => msg === 'listening')?.port ?? 0;
+  }
+
+  /** Stops it; throws where it does not end with 0. */
+  async stop(): Promise<void> {
+    this.#running?.child.kill('SIGTERM');
+    const [code, signal] = (await this.#running?.exited) ?? [0, null];
+    if (code !== 0) throw new Error(`The member ended with ${code} ${signal}`);
+  }
+
+  #isStarting(lines: readonly { readonly msg: string }[]): boolean {
+    return !lines.some(({ msg }) => msg === 'listening');
+  }
+}
+
+/** How often a member is stopped and started under the load, and what became of that. */
+export async function rollingRestarts(stops: number, inFlight: number): Promise<Outcome> {
+  const member = new RestartedMember();
+  await member.start();
+  const end = sending({ port: member.port, clients: 64, inFlight });
+  for (let stop = 0; stop < stops; stop++) {
+    await passed(200);
+    await member.stop();
+    await member.start();
+  }
+  await passed(100);
+  const outcome = await end();
+  await member.stop();
+  return outcome;
+}

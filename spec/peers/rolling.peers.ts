@@ -1,0 +1,150 @@
+/**
+ * Two members behind a load balancer, stopped and started in turn while clients go on sending: no
+ * request fails. haproxy asks each member's `health/ready`, and the shutdown delay gives it the time;
+ * nginx has no such checks, and turns to the other member where a connection is refused.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as passed } from 'node:timers/promises';
+import { RestartedMember, sending } from '../integration/rolling.ts';
+
+const STOPS = Number(process.env.SOAK_STOPS ?? 4);
+const CLIENTS = 16;
+
+interface Balancer {
+  readonly program: string;
+  /** Its configuration, with a port of its own and those of the members. */
+  configuration(folder: string, port: number, members: readonly number[]): string;
+  words(folder: string, file: string): readonly string[];
+}
+
+const HAPROXY: Balancer = {
+  program: 'haproxy',
+  configuration: (_, port, members) => `
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+  option httpchk GET /grid/health/ready
+  http-check expect status 200
+  default-server inter 200ms fall 2 rise 1
+listen grid
+  bind 127.0.0.1:${port}
+${members.map((member, index) => `  server m${index} 127.0.0.1:${member} check`).join('\n')}
+`,
+  words: (_, file) => ['-db', '-f', file],
+};
+
+const NGINX: Balancer = {
+  program: 'nginx',
+  configuration: (folder, port, members) => `
+daemon off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+events { worker_connections 1024; }
+http {
+  access_log off;
+${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  .map((name) => `  ${name}_temp_path ${folder}/${name};`)
+  .join('\n')}
+  upstream grid {
+${members.map((member) => `    server 127.0.0.1:${member} max_fails=0;`).join('\n')}
+    keepalive 16;
+  }
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass http://grid;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+    }
+  }
+}
+`,
+  words: (folder, file) => ['-p', folder, '-e', join(folder, 'error.log'), '-c', file],
+};
+
+for (const balancer of [HAPROXY, NGINX]) {
+  test(`no request fails behind ${balancer.program} while members stop in turn, ${STOPS} times`, async (t) => {
+    requireProgram(balancer.program);
+    const members = [0, 1].map(() => new RestartedMember('--shutdown-delay-seconds', '1'));
+    await Promise.all(members.map((member) => member.start()));
+    const port = await freePort();
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-rolling-'));
+    const process = run(
+      balancer,
+      folder,
+      port,
+      members.map((member) => member.port),
+    );
+    t.after(async () => {
+      process.kill('SIGTERM');
+      await once(process, 'exit');
+      rmSync(folder, { recursive: true });
+    });
+    await serving(port);
+    const end = sending({ port, clients: CLIENTS, inFlight: 1 });
+    for (let stop = 0; stop < STOPS; stop++) {
+      await passed(500);
+      const member = members[stop % members.length] as RestartedMember;
+      await member.stop();
+      await member.start();
+    }
+    // What was started last is not yet known to be there.
+    await passed(500);
+    const { answered, lost, refused, others } = await end();
+    t.diagnostic(`${answered} answered`);
+    assert.deepEqual({ lost, refused, others }, { lost: 0, refused: 0, others: [] });
+    assert(answered > 100, `${answered} answered`);
+    await Promise.all(members.map((member) => member.stop()));
+  });
+}
+
+function run(
+  balancer: Balancer,
+  folder: string,
+  port: number,
+  members: readonly number[],
+): ChildProcess {
+  const file = join(folder, 'balancer.conf');
+  writeFileSync(file, balancer.configuration(folder, port, members));
+  return spawn(balancer.program, balancer.words(folder, file), { stdio: 'ignore' });
+}
+
+function requireProgram(program: string): void {
+  try {
+    execFileSync('which', [program]);
+  } catch {
+    assert.fail(`there is no ${program}: apt-get install ${program}`);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function serving(port: number): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    const socket = connect(port, '127.0.0.1');
+    const isThere = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isThere) return;
+    await passed(50);
+  }
+  assert.fail(`nothing serves on port ${port}`);
+}
