@@ -77,6 +77,8 @@ older = --format=cjs --define:import.meta.url=__filename --define:import.meta.di
 # the program's. With its four, on two processors, collections and compilation took turns with the
 # requests (bench: background-work). BusyBox has no `env -S`.
 shell = // 2>/dev/null; exec node --v8-pool-size=1 "$$0" "$$@"
+# A Node that is too old is told so by the executable, which it therefore has to be able to read.
+oldest = --target=node6
 newer = --format=esm --splitting --chunk-names='[name]-[hash]' --banner:js="import nodeModule from \
   'node:module'; const require = nodeModule.createRequire(import.meta.url);"
 
@@ -85,7 +87,7 @@ dist/.built: node_modules/.installed $(sources)
 	$(bin)/tsc -p tsconfig.json
 	$(bundle) $(newer) --outdir=dist/src src/index.ts
 	$(bundle) $(older) --outfile=dist/bin/program.js bin/gridnode.ts
-	$(bundle) $(older) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
+	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
 	echo '{ "type": "commonjs" }' > dist/bin/package.json
 	node --import tsx bin/keep-compiled.ts dist/bin/program.js > /dev/null
 	chmod +x dist/bin/gridnode.js

@@ -4,6 +4,7 @@
  * counts, which Makefile adds and which starts Node with a flag. Node maps the lines of stack traces
  * back to sources only in modules that it loads itself, so with --enable-source-maps it does.
  */
+import '../src/cli/node-version.ts';
 import '../src/cli/v8-flags.ts';
 import nodeModule from 'node:module';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 /** What make has built: the executable as npm links it, and the benches. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -26,4 +26,17 @@ test('a shell becomes Node with the flags, and hands the words and signals on', 
 test('the compiled benches start, processes of their own among them', () => {
   const words = [join(DIST, 'bench/main.js'), '--small', 'background-work', 'router'];
   assert.match(execFileSync(process.execPath, words, { encoding: 'utf8' }), /longest pause/);
+});
+
+test('a Node that is too old is told so in one line, and ends with 2', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const preload = join(folder, 'old.cjs');
+  writeFileSync(preload, "Object.defineProperty(process, 'version', { value: 'v18.20.8' });");
+  const { status, stdout, stderr } = spawnSync(join(DIST, 'bin/gridnode.js'), ['--version'], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_OPTIONS: `--require ${preload}` },
+  });
+  const line = 'Cannot run on Node v18.20.8: gridnode needs Node 20.20 or newer\n';
+  assert.deepEqual({ status, stdout, stderr }, { status: 2, stdout: '', stderr: line });
 });
