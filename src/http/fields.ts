@@ -11,6 +11,8 @@ export const TRANSFER_ENCODING = 4;
 export const CONTENT_ENCODING = 5;
 export const EXPECT = 6;
 export const AUTHORIZATION = 7;
+/** It means nothing, but the parser takes it for Connection. */
+export const PROXY_CONNECTION = 8;
 
 /** Which field a name is; names are compared without regard to case. */
 export function fieldOf(bytes: Buffer, start: number, end: number): number {
@@ -26,7 +28,8 @@ export function fieldOf(bytes: Buffer, start: number, end: number): number {
     case 14:
       return equalsIgnoringCase(bytes, start, end, NAME_LENGTH) ? CONTENT_LENGTH : OTHER_FIELD;
     case 16:
-      return equalsIgnoringCase(bytes, start, end, NAME_ENCODING) ? CONTENT_ENCODING : OTHER_FIELD;
+      if (equalsIgnoringCase(bytes, start, end, NAME_ENCODING)) return CONTENT_ENCODING;
+      return equalsIgnoringCase(bytes, start, end, NAME_PROXY) ? PROXY_CONNECTION : OTHER_FIELD;
     case 17:
       return equalsIgnoringCase(bytes, start, end, NAME_TRANSFER) ? TRANSFER_ENCODING : OTHER_FIELD;
     default:
@@ -34,7 +37,7 @@ export function fieldOf(bytes: Buffer, start: number, end: number): number {
   }
 }
 
-/** Whether the bytes are the lower-case text `wanted` in any case. ASCII letters and `-` only. */
+/** Whether the bytes are the lower-case text `wanted` in any case. ASCII letters, digits and `-` only. */
 export function equalsIgnoringCase(
   bytes: Buffer,
   start: number,
@@ -65,7 +68,10 @@ export function isHost(bytes: Buffer, start: number, end: number): boolean {
     if (bytes[at] !== 0x5d || at >= end || at === start + 1) return false;
     at++;
   } else {
-    while (at < end && (HOST_CLASS[bytes[at] as number] as number) & IN_NAME) at++;
+    while (at < end && (HOST_CLASS[bytes[at] as number] as number) & IN_NAME) {
+      if (bytes[at] === 0x25 && !isEscape(bytes, at, end)) return false;
+      at++;
+    }
   }
   if (at === end) return true;
   if (bytes[at] !== 0x3a) return false;
@@ -74,6 +80,27 @@ export function isHost(bytes: Buffer, start: number, end: number): boolean {
     if (byte < 0x30 || byte > 0x39) return false;
   }
   return true;
+}
+
+/** Whether an authority of an http URI is what a Host value may be, with a host (RFC 9110 section 4.2). */
+export function isAuthority(bytes: Buffer, start: number, end: number): boolean {
+  return start < end && bytes[start] !== 0x3a && isHost(bytes, start, end);
+}
+
+/** Whether a list has no other members than `wanted`, in any case, and one at least. */
+export function isListOf(bytes: Buffer, start: number, end: number, wanted: Buffer): boolean {
+  let count = 0;
+  for (let from = start; from <= end; ) {
+    let to = from;
+    while (to < end && bytes[to] !== 0x2c) to++;
+    let first = from;
+    while (first < to && (bytes[first] === 0x20 || bytes[first] === 0x09)) first++;
+    const last = trimmedEnd(bytes, first, to);
+    if (first < last && !equalsIgnoringCase(bytes, first, last, wanted)) return false;
+    if (first < last) count++;
+    from = to + 1;
+  }
+  return count > 0;
 }
 
 /** The number that a Content-Length value of digits means; checked by the parser before. */
@@ -89,7 +116,13 @@ const NAME_TYPE = Buffer.from('content-type');
 const NAME_LOGIN = Buffer.from('authorization');
 const NAME_LENGTH = Buffer.from('content-length');
 const NAME_ENCODING = Buffer.from('content-encoding');
+const NAME_PROXY = Buffer.from('proxy-connection');
 const NAME_TRANSFER = Buffer.from('transfer-encoding');
+
+/** Whether the percent sign there is followed by two hexadecimal digits. */
+function isEscape(bytes: Buffer, at: number, end: number): boolean {
+  return at + 2 < end && /^[0-9A-Fa-f]{2}$/.test(bytes.toString('latin1', at + 1, at + 3));
+}
 
 const IN_NAME = 1;
 const IN_LITERAL = 2;

@@ -71,6 +71,7 @@ export class Head {
   begin(): void {
     const request = this.#request;
     this.#state = IN_TARGET;
+    this.#field = fields.OTHER_FIELD;
     this.#source = this.#input;
     this.#carried = -1;
     if (this.#carry !== undefined && this.#carry.length > CARRY_BYTES_KEPT) this.#carry = undefined;
@@ -118,6 +119,8 @@ export class Head {
   onValue(start: number, length: number): void {
     this.#valueEndPosition = this.#positionBase + start + length;
     if (this.#state === IN_NAME) {
+      // The parser finds a value empty when it has seen the line's end.
+      if (length === 0) this.#valueEndPosition -= LINE_END_BYTES;
       this.#state = IN_VALUE;
       this.#field = fields.fieldOf(this.#source, this.#nameStart, this.#nameEnd);
       if (this.#field === fields.OTHER_FIELD) return;
@@ -159,14 +162,20 @@ export class Head {
     return resolveTarget(request) ? 0 : 400;
   }
 
+  /** Whether the field read last is one that the parser takes for Connection. */
+  get isAtProxyConnection(): boolean {
+    return this.#field === fields.PROXY_CONNECTION;
+  }
+
   /** All fields with their line ends, in bytes; exact once the head is complete. */
   get fieldBytes(): number {
-    return this.#fieldsPosition < 0 ? 0 : this.#valueEndPosition + 2 - this.#fieldsPosition;
+    if (this.#fieldsPosition < 0) return 0;
+    return this.#valueEndPosition + LINE_END_BYTES - this.#fieldsPosition;
   }
 
   /** Position of the first byte behind a complete head that has fields. */
   get endPosition(): number {
-    return this.#valueEndPosition + 2 + EMPTY_LINE_BYTES;
+    return this.#valueEndPosition + LINE_END_BYTES + EMPTY_LINE_BYTES;
   }
 
   /** Whether the content ends before `end`, so that the head need not outlive the input. */
@@ -204,8 +213,10 @@ export class Head {
       case fields.CONTENT_ENCODING:
         if (start < end) request.contentEncoding = bytes.toString('latin1', start, end);
         return 0;
+      case fields.PROXY_CONNECTION:
+        return 0;
       default:
-        if (fields.equalsIgnoringCase(bytes, start, end, CONTINUE)) request.expectsContinue = true;
+        if (fields.isListOf(bytes, start, end, CONTINUE)) request.expectsContinue = true;
         else if (start < end) request.unknownExpectation = bytes.toString('latin1', start, end);
         return 0;
     }
@@ -262,6 +273,7 @@ export class Head {
 const NOTHING = Buffer.alloc(0);
 const CHUNKED = Buffer.from('chunked');
 const CONTINUE = Buffer.from('100-continue');
+const LINE_END_BYTES = 2;
 const EMPTY_LINE_BYTES = 2;
 /** A position before all others, so that no chunk holds what lies behind it. */
 const NOWHERE = -2;

@@ -156,6 +156,17 @@ export class Llhttp {
     this.memory[pointer + FLAGS_OFFSET] = (this.memory[pointer + FLAGS_OFFSET] as number) & ~CLOSE;
   }
 
+  /** What the parser has found in the fields read so far. */
+  flags(pointer: number): number {
+    return this.memory[pointer + FLAGS_OFFSET] as number;
+  }
+
+  /** Sets what the parser has found back to what it was; the version is known. Returns whether it keeps alive. */
+  setFlags(pointer: number, flags: number): boolean {
+    this.memory[pointer + FLAGS_OFFSET] = flags;
+    return this.version(pointer) === 11 ? (flags & CLOSE) === 0 : (flags & KEEP_ALIVE) !== 0;
+  }
+
   /** One of the method numbers. */
   method(pointer: number): number {
     return this.memory[pointer + METHOD_OFFSET] as number;
@@ -245,7 +256,8 @@ const METHOD_OFFSET = 41;
 const MAJOR_OFFSET = 42;
 const MINOR_OFFSET = 43;
 const FLAGS_OFFSET = 50;
-/** Of the flags: the sender closes the connection. */
+/** Of the flags: the sender keeps the connection, or closes it. */
+const KEEP_ALIVE = 1;
 const CLOSE = 2;
 const CALLBACKS: readonly (keyof ParserListener)[] = [
   'onMessageBegin',

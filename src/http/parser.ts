@@ -73,6 +73,8 @@ export class RequestParser implements ParserListener {
   /** Position where the framing at hand of a chunked body began, and the bytes counted before it. */
   #framingPosition = 0;
   #framingBytes = 0;
+  /** What llhttp had found when the field at hand began. */
+  #flags = 0;
 
   /** Contents under way are taken out of the budget. */
   constructor(limits: HttpLimits, inFlight: InFlightBudget) {
@@ -147,7 +149,10 @@ export class RequestParser implements ParserListener {
   }
 
   onFieldName(address: number, length: number): number {
-    return this.#state === IN_BODY ? OK : this.#judge(this.#head.onName(address, length));
+    if (this.#state === IN_BODY) return OK;
+    if (this.#head.isAtProxyConnection) this.#llhttp.setFlags(this.#pointer, this.#flags);
+    this.#flags = this.#llhttp.flags(this.#pointer);
+    return this.#judge(this.#head.onName(address, length));
   }
 
   onFieldValue(address: number, length: number): number {
@@ -159,7 +164,9 @@ export class RequestParser implements ParserListener {
     const request = this.request;
     request.version = this.#llhttp.version(this.#pointer);
     request.method = this.#llhttp.method(this.#pointer);
-    request.keepAlive = keepAlive;
+    request.keepAlive = this.#head.isAtProxyConnection
+      ? this.#llhttp.setFlags(this.#pointer, this.#flags)
+      : keepAlive;
     const verdict = this.#head.complete(this.#inputEnd);
     if (verdict !== 0) return this.#judge(verdict);
     this.#state = IN_BODY;

@@ -1,8 +1,8 @@
 /**
  * The request target (RFC 9112 section 3.2): origin-form as it is, absolute-form without its scheme
- * and authority, asterisk-form for OPTIONS. Anything else, and a fragment, is refused.
+ * and authority, which counts instead of Host; asterisk-form for OPTIONS. Anything else, and a fragment, is refused.
  */
-import { equalsIgnoringCase } from './fields.ts';
+import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
 import type { Request } from './request.ts';
 
@@ -44,7 +44,7 @@ function skipAuthority(request: Request): boolean {
   }
   const authorityStart = at;
   while (at < end && bytes[at] !== 0x2f && bytes[at] !== 0x3f && bytes[at] !== 0x23) at++;
-  if (authorityStart === start || at === authorityStart) return false;
+  if (authorityStart === start || !isAuthority(bytes, authorityStart, at)) return false;
   if (at === end) target.set(ROOT, 0, ROOT.length);
   else target.start = at;
   return true;
