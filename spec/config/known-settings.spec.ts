@@ -41,7 +41,7 @@ for (const form of ['yaml', 'xml'] as const) {
         const { root } = (form === 'yaml' ? parseYaml : parseXml)(text, 'wrong');
         const reader = new StatementReader();
         if (root !== undefined) reader.read(root.node, known);
-        const [{ at, message } = { at: undefined, message: '' }] = reader.problems;
+        const [{ at, message } = { at: undefined, message: '' }] = reader.problems.told;
         assert.equal(at?.line, line, text);
         assert.match(message, new RegExp(`did you mean .*"(attribute )?${name}"`));
       }

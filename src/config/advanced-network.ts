@@ -2,8 +2,9 @@
  * `advanced-network` instead of `network`: where it is enabled, its REST endpoint stands for what
  * `network` says of port, address, groups and encryption, and REST is on exactly if there is one.
  */
+import { bounded } from './problems.ts';
 import { isOn } from './refusals.ts';
-import type { Statement } from './statements.ts';
+import { pathText, type Statement } from './statements.ts';
 
 const ENDPOINT = ['advanced-network', 'rest-server-socket-endpoint-config'];
 /** What the endpoint has a word on, and what that is in `network`. */
@@ -40,7 +41,8 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
   const text = String(hasEndpoint);
   kept.push({ ...enabled, path, pattern: path.join('.'), text });
   if (outweighed.length === 0) return { statements: kept, warnings: [] };
-  const named = [...new Set(outweighed.map(({ path }) => path.join('.')))].join(', ');
+  const names = [...new Set(outweighed.map(({ path }) => pathText(path)))];
+  const named = bounded(names, names.length, 'settings').join(', ');
   const warning = `Outweighed by advanced-network, which is enabled: ${named}`;
   return { statements: kept, warnings: [warning] };
 }

@@ -6,11 +6,18 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DocumentEntry, DocumentNode, ParsedDocument, Place, Problem } from './document.ts';
+import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import { type Form, type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
+import type { Place } from './place.ts';
 import { replacePlaceholders } from './placeholders.ts';
-import { type NamedBlock, type Statement, StatementReader } from './statements.ts';
+import { Problems, quoted } from './problems.ts';
+import {
+  type NamedBlock,
+  type Statement,
+  StatementReader,
+  type WrittenSection,
+} from './statements.ts';
 
 /** Roots of a file: ours, and the original's. */
 const ROOTS = ['grid', 'hazelcast'];
@@ -26,7 +33,9 @@ export interface UnsetPlaceholder {
 export interface FileContent {
   readonly statements: readonly Statement[];
   readonly blocks: readonly NamedBlock[];
-  readonly problems: readonly Problem[];
+  /** What is written of security, also without content. */
+  readonly written: readonly WrittenSection[];
+  readonly problems: Problems;
   readonly unset: readonly UnsetPlaceholder[];
   /** The first file's root. */
   readonly rootName: string;
@@ -63,12 +72,12 @@ function contentOf(reader: FileReader, reading: FileReading): FileContent {
     for (const name of replaced.unset) unset.push({ name, statement });
     return { ...statement, text: replaced.text };
   });
-  const { blocks, problems, rootName } = reader;
-  return { statements, blocks, problems, unset, rootName };
+  const { blocks, written, problems, rootName } = reader;
+  return { statements, blocks, written, problems, unset, rootName };
 }
 
 class FileReader {
-  readonly problems: Problem[] = [];
+  readonly problems = new Problems();
   rootName = '';
   readonly #reading: FileReading;
   readonly #reader = new StatementReader();
@@ -88,12 +97,15 @@ class FileReader {
     return this.#reader.blocks;
   }
 
+  get written(): readonly WrittenSection[] {
+    return this.#reader.written;
+  }
+
   /** `path`: where it lies; undefined where it must not import anything. */
   async readFirst(name: string, text: string, path: string | undefined): Promise<void> {
     this.#mayImport = path !== undefined;
     await this.#read(name, text, [path ?? '']);
-    this.problems.push(...this.#reader.problems);
-    this.problems.sort((a, b) => (a.at.file === b.at.file ? a.at.line - b.at.line : 0));
+    this.problems.addAll(this.#reader.problems);
   }
 
   /** `within`: the files that import this one, itself last, by their real paths. */
@@ -101,7 +113,7 @@ class FileReader {
     this.#count += 1;
     const form = formOf(file, text);
     const { root, problems } = await parse(form, text, file);
-    this.problems.push(...problems);
+    this.problems.addAll(problems);
     if (root === undefined || !this.#checkRoot(root)) return;
     if (within.length === 1) this.rootName = root.name;
     const entries: DocumentEntry[] = [];
@@ -120,23 +132,22 @@ class FileReader {
   #check(entry: DocumentEntry, form: Form): boolean {
     const reader = new StatementReader();
     reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form));
-    this.problems.push(...reader.problems);
-    return reader.problems.length === 0;
+    this.problems.addAll(reader.problems);
+    return reader.problems.count === 0;
   }
 
   #checkRoot({ name, at }: DocumentEntry): boolean {
     if (ROOTS.includes(name)) return true;
     const hint = hintOf(nearestNames(name, ROOTS));
-    const message = `Cannot use root ${JSON.stringify(name)}: not ${ROOTS.join(' or ')}${hint}`;
-    this.problems.push({ at, message });
+    const message = `Cannot use root ${quoted(name)}: not ${ROOTS.join(' or ')}${hint}`;
+    this.problems.add(at, () => message);
     return false;
   }
 
   async #import({ at, text = '' }: DocumentNode, within: readonly string[]): Promise<void> {
     const { text: resource } = replacePlaceholders(text, this.#reading.environment);
     const refuse = (reason: string): void => {
-      const message = `Cannot import ${JSON.stringify(resource)}: ${reason}`;
-      this.problems.push({ at, message });
+      this.problems.add(at, () => `Cannot import ${quoted(resource)}: ${reason}`);
     };
     if (!this.#mayImport) return refuse('this text is no file');
     if (/^(?!file:)[a-z]{2,}:/i.test(resource) || resource === '') return refuse('not a file');

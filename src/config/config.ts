@@ -3,6 +3,7 @@
  * the order of rising weight, each as a list of assignments; the last word on a setting counts.
  * Every assignment is checked, also one that a later one outweighs.
  */
+import { PROBLEMS_MAX, quoted } from './problems.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import type { NamedSetting, Setting } from './setting.ts';
 import { SETTINGS, type SettingKey, type Settings } from './settings.ts';
@@ -68,11 +69,14 @@ export function weighConfig(
   security: SecurityConfig = NO_SECURITY,
 ): {
   readonly config: Config;
+  /** The first of them. */
   readonly faults: readonly Error[];
+  readonly faultCount: number;
 } {
   const values: Record<string, unknown> = {};
   const sources = new Map<string, Source>();
   const faults: Error[] = [];
+  let faultCount = 0;
   for (const key of Object.keys(SETTINGS) as SettingKey[]) {
     const row = rowOf(key);
     values[key] = isNamed(row) ? new Map(row.fallback) : row.fallback;
@@ -84,6 +88,8 @@ export function weighConfig(
     const name = isNamed(row) ? row.parseName(assignment.name ?? '') : '';
     const parsed = name === undefined ? ({ fault: 'range' } as const) : row.parse(assignment.text);
     if (name === undefined || 'fault' in parsed) {
+      faultCount += 1;
+      if (faultCount > PROBLEMS_MAX) continue;
       const isOutOfRange = 'fault' in parsed && parsed.fault === 'range';
       const message = refusal(assignment, row.expects, row.isSecret === true);
       faults.push(isOutOfRange ? new RangeError(message) : new TypeError(message));
@@ -94,7 +100,9 @@ export function weighConfig(
     sources.set(placeOf(row, name), assignment.source);
   }
   const config = { ...values, sources, security } as unknown as Config;
-  return { config, faults: faults.length > 0 ? faults : contradictions(config) };
+  if (faultCount > 0) return { config, faults, faultCount };
+  const contrary = contradictions(config);
+  return { config, faults: contrary, faultCount: contrary.length };
 }
 
 function contradictions(config: Config): Error[] {
@@ -151,7 +159,7 @@ export function placeOf(row: Row, name: string): string {
 
 function refusal(assignment: Assignment, expects: string, isSecret: boolean): string {
   const { source, subject } = assignment;
-  const seen = isSecret ? MASK : JSON.stringify(assignment.seen ?? assignment.text);
+  const seen = isSecret ? MASK : quoted(assignment.seen ?? assignment.text);
   const wanted = assignment.expects ?? expects;
   if (subject === undefined) return `Cannot use ${source.name} ${seen}: not ${wanted}`;
   return `${source.name}: Cannot use ${subject} ${seen}: not ${wanted}`;

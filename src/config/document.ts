@@ -3,13 +3,8 @@
  * entries, a sequence items, a scalar text. An XML element has its attributes (`@name`) and children
  * as entries, a name as often as it stands there, and its text.
  */
-
-export interface Place {
-  readonly file: string;
-  /** From 1. */
-  readonly line: number;
-  readonly column: number;
-}
+import type { Place } from './place.ts';
+import type { Problems } from './problems.ts';
 
 export interface DocumentEntry {
   readonly name: string;
@@ -26,20 +21,9 @@ export interface DocumentNode {
   readonly text?: string;
 }
 
-/** Something wrong in a document, for the operator. */
-export interface Problem {
-  readonly at: Place;
-  readonly message: string;
-}
-
 /** What reading a text gives: the root if it can be read at all, and what is wrong with the text. */
 export interface ParsedDocument {
   /** The one entry of the root. */
   readonly root: DocumentEntry | undefined;
-  readonly problems: readonly Problem[];
-}
-
-/** `file:line:column`. */
-export function formatPlace({ file, line, column }: Place): string {
-  return `${file}:${line}:${column}`;
+  readonly problems: Problems;
 }

@@ -6,7 +6,7 @@
  */
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
 import { type KnownContent, knownSettings } from './known-settings.ts';
-import { hintOf, nearestNames, SLIP_LETTERS_MAX } from './nearest-name.ts';
+import { hintOf, slippedNames } from './nearest-name.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 
@@ -41,7 +41,7 @@ export function readEnvironment(
         statements.push({ ...target, text: environment[name] ?? '', at });
         continue;
       }
-      const nearest = nearestNames(bare, targets.keys(), SLIP_LETTERS_MAX);
+      const nearest = slippedNames(bare, targets.keys());
       // Other programs have variables that begin with HZ_, too.
       if (prefix === 'HZ_' && nearest.length === 0) continue;
       const hint = hintOf(nearest.map((each) => prefix + each));

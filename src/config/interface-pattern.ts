@@ -7,6 +7,29 @@ export function isInterfacePattern(text: string): boolean {
   return /^[\w.:*-]+$/.test(text);
 }
 
+/** Whether it stands for addresses, as a client's always is one: for IPv4, IPv6, or `*` for any. */
+export function isAddressPattern(text: string): boolean {
+  if (text === '*') return true;
+  if (!text.includes(':')) {
+    const parts = text.split('.');
+    return parts.length === 4 && parts.every((part) => isPart(part, /^\d{1,3}$/, 10, 255));
+  }
+  const halves = text.split('::');
+  const parts = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
+  const isWhole =
+    halves.length === 1 ? parts.length === 8 : halves.length === 2 && parts.length < 8;
+  return isWhole && parts.every((part) => isPart(part, /^[0-9a-f]{1,4}$/i, 16, 0xffff));
+}
+
+function isPart(part: string, form: RegExp, base: number, max: number): boolean {
+  if (part === '*') return true;
+  const bounds = part.split('-');
+  const [low = 0, high = low] = bounds.map((bound) => Number.parseInt(bound, base));
+  return (
+    bounds.length <= 2 && bounds.every((bound) => form.test(bound)) && low <= high && high <= max
+  );
+}
+
 /** The first pattern's first address that fits; undefined when none fits. */
 export function matchingAddress(
   patterns: readonly string[],

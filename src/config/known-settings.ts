@@ -247,7 +247,10 @@ function addOwn(root: KnownContent, path: string, form: Form): void {
   const steps = path.split('.');
   for (const [index, step] of steps.entries()) {
     const isLast = index === steps.length - 1;
-    const known = knownStep(content, step);
+    const attribute = form === 'xml' && isLast ? content.children.get(`@${step}`) : undefined;
+    const known = knownStep(content, step) ?? attribute;
+    // Where the original has an attribute, its type is checked, as an element, too.
+    if (attribute !== undefined && known === attribute) content.children.set(step, attribute);
     if (known !== undefined) {
       content = known.content;
       continue;

@@ -173,7 +173,7 @@ native-memory: min-block-size=i1.. page-size=i1.. metadata-space-percentage=n5..
 security: client-block-unmapped-actions=b @enabled=b
  client-permission-policy: &replacer
  client-permissions: @on-join-operation=RECEIVE|SEND|NONE @priority-grant=b
-  all-permissions>all: &permission-of-all
+  all-permissions>all[]: &permission-of-all
   map-permission>map[]: &permission
   queue-permission>queue[]: &permission
   multimap-permission: &permission

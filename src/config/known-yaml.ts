@@ -63,7 +63,9 @@ export const KNOWN_YAML = `
  whitelist: &whitelist
  blacklist: &whitelist
 &whitelist: class[]=s package[]=s prefix[]=s
-&permission: name=s principal=s endpoints[]=s ...
+&permission: name=s principal=s endpoints[]=s deny=b ...
+ actions: []=%actions {}=%actions
+&permission-here: name=s principal=s endpoints[]=s deny=b
  actions: []=%actions {}=%actions
 &encryption-at-rest: enabled=b algorithm=s salt=s key-size=i ...
  secure-store: &secure-store
@@ -256,9 +258,38 @@ security: enabled=b security-interceptors[]=s client-block-unmapped-actions=b
  client-authentication: realm=s
  client-permission-policy: class-name=s properties=o
  client-permissions: on-join-operation=RECEIVE|SEND|NONE priority-grant=b
-  all: &permission
+  all: &permission-here
+  map[]: &permission-here
+  queue[]: &permission-here
   config: &permission
   transaction: &permission
+  multimap[]: &permission
+  topic[]: &permission
+  list[]: &permission
+  set[]: &permission
+  lock[]: &permission
+  atomic-long[]: &permission
+  atomic-reference[]: &permission
+  countdown-latch[]: &permission
+  semaphore[]: &permission
+  cpmap[]: &permission
+  flake-id-generator[]: &permission
+  executor-service[]: &permission
+  durable-executor-service[]: &permission
+  cardinality-estimator[]: &permission
+  scheduled-executor[]: &permission
+  pn-counter[]: &permission
+  cache[]: &permission
+  user-code-deployment[]: &permission
+  ring-buffer[]: &permission
+  reliable-topic[]: &permission
+  replicatedmap[]: &permission
+  management[]: &permission
+  job[]: &permission
+  connector[]: &permission
+  sql[]: &permission
+  user-code-namespace[]: &permission
+  vector-collection[]: &permission
   {}[]: &permission
 member-attributes{}: type=s value=a ...
 split-brain-protection{}: enabled=b minimum-cluster-size=i2.. protect-on=READ|WRITE|READ_WRITE

@@ -3,25 +3,40 @@
  * too many, too few, another, or two changed about count as one (optimal string alignment).
  */
 
-/** Letters that may be wrong where other names are allowed, too. */
-export const SLIP_LETTERS_MAX = 2;
+import { quoted } from './problems.ts';
+
+/** Letters that may be wrong in a name of SLIP_NAME_LENGTH_MIN or more, where others are allowed. */
+const SLIP_LETTERS_MAX = 2;
+/** In a shorter name one may. */
+const SLIP_NAME_LENGTH_MIN = 6;
 
 /**
- * The names that are nearest, all as near, within `lettersMax` (by default a third of a name's letters,
- * at least two); none where all are further away.
+ * The names that are nearest, all as near, within a third of a name's letters, at least two; none
+ * where all are further away.
  */
-export function nearestNames(
+export function nearestNames(seen: string, names: Iterable<string>): readonly string[] {
+  return nearestWithin(seen, names, (name) => Math.max(2, Math.ceil(name.length / 3)));
+}
+
+/** Those that were probably meant where other names are allowed, too. */
+export function slippedNames(seen: string, names: Iterable<string>): readonly string[] {
+  return nearestWithin(seen, names, ({ length }) =>
+    length < SLIP_NAME_LENGTH_MIN ? 1 : SLIP_LETTERS_MAX,
+  );
+}
+
+function nearestWithin(
   seen: string,
   names: Iterable<string>,
-  lettersMax?: number,
+  limitOf: (name: string) => number,
 ): readonly string[] {
   let nearest: string[] = [];
   let fewest = Number.POSITIVE_INFINITY;
   for (const name of names) {
-    const limit = lettersMax ?? Math.max(SLIP_LETTERS_MAX, Math.ceil(name.length / 3));
-    if (Math.abs(name.length - seen.length) > Math.min(limit, fewest)) continue;
-    const letters = distance(seen.toLowerCase(), name.toLowerCase());
-    if (letters > Math.min(limit, fewest)) continue;
+    const limit = Math.min(limitOf(name), fewest);
+    if (Math.abs(name.length - seen.length) > limit) continue;
+    const letters = distance(seen.toLowerCase(), name.toLowerCase(), limit);
+    if (letters > limit) continue;
     if (letters < fewest) nearest = [];
     fewest = letters;
     nearest.push(name);
@@ -32,28 +47,40 @@ export function nearestNames(
 /** `; did you mean "port"?`, or nothing. */
 export function hintOf(names: readonly string[]): string {
   if (names.length === 0) return '';
-  return `; did you mean ${names.map((name) => JSON.stringify(name)).join(' or ')}?`;
+  return `; did you mean ${names.map(quoted).join(' or ')}?`;
 }
 
-function distance(a: string, b: string): number {
+/** Letters wrong; more than `limit` where there are more: those need not be counted. */
+function distance(a: string, b: string, limit: number): number {
+  const beyond = limit + 1;
   let before: number[] = [];
+  let leastAbove = 0;
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
+    // Further from the diagonal there is nothing within the limit.
+    const from = Math.max(1, row - limit);
+    const to = Math.min(b.length, row + limit);
+    const current: number[] = Array(b.length + 1).fill(beyond);
+    if (row <= limit) current[0] = row;
+    let least = current[from - 1] ?? beyond;
+    for (let column = from; column <= to; column++) {
       const isSame = a[row - 1] === b[column - 1];
-      let least = Math.min(
-        (above[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (above[column - 1] ?? 0) + (isSame ? 0 : 1),
+      let letters = Math.min(
+        (above[column] ?? beyond) + 1,
+        (current[column - 1] ?? beyond) + 1,
+        (above[column - 1] ?? beyond) + (isSame ? 0 : 1),
       );
       if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
-        least = Math.min(least, (before[column - 2] ?? 0) + 1);
+        letters = Math.min(letters, (before[column - 2] ?? beyond) + 1);
       }
-      current.push(least);
+      current[column] = letters;
+      least = Math.min(least, letters);
     }
+    // Two letters changed about go from the row above this one to the one below it.
+    if (least > limit && leastAbove >= limit) return beyond;
+    leastAbove = least;
     before = above;
     above = current;
   }
-  return above[b.length] ?? 0;
+  return above[b.length] ?? beyond;
 }

@@ -1,6 +1,6 @@
 /** What is wrong with the realms of users that a file describes, whether security is on or not. */
-import type { Problem } from './document.ts';
-import { pathOf, type Statement } from './statements.ts';
+import { Problems, quoted } from './problems.ts';
+import { pathText, type Statement } from './statements.ts';
 
 const REALM_NAME = 'security.realms.[].name';
 const USER_NAME = 'security.realms.[].authentication.simple.users.[].username';
@@ -9,32 +9,34 @@ const REALM_REFERENCES = [
   'security.client-authentication.realm',
 ];
 
-export function realmProblems(statements: readonly Statement[]): Problem[] {
-  const problems: Problem[] = [];
+/** Realms that a message lists. */
+const REALMS_LISTED_MAX = 12;
+
+export function realmProblems(statements: readonly Statement[]): Problems {
+  const problems = new Problems();
   const realms = new Set<string>();
   const users = new Set<string>();
   for (const { pattern, path, text, at } of statements) {
     if (pattern === REALM_NAME) {
       if (realms.has(text)) {
-        problems.push({ at, message: `Cannot use realm ${JSON.stringify(text)}: there twice` });
+        problems.add(at, () => `Cannot use realm ${quoted(text)}: there twice`);
       }
       realms.add(text);
     } else if (pattern === USER_NAME) {
       const user = `${path.slice(0, 3).join('.')} ${text}`;
       if (users.has(user)) {
-        problems.push({
-          at,
-          message: `Cannot use user ${JSON.stringify(text)}: twice in its realm`,
-        });
+        problems.add(at, () => `Cannot use user ${quoted(text)}: twice in its realm`);
       }
       users.add(user);
     }
   }
   for (const { pattern, path, text, at } of statements) {
     if (!REALM_REFERENCES.includes(pattern) || realms.has(text)) continue;
-    const known = realms.size === 0 ? 'there is none' : `known: ${[...realms].join(', ')}`;
-    const message = `Cannot use ${pathOf(path)} ${JSON.stringify(text)}: no such realm (${known})`;
-    problems.push({ at, message });
+    problems.add(at, () => {
+      const some = [...realms].slice(0, REALMS_LISTED_MAX).join(', ');
+      const known = realms.size === 0 ? 'there is none' : `known: ${some}`;
+      return `Cannot use ${pathText(path)} ${quoted(text)}: no such realm (${known})`;
+    });
   }
   return problems;
 }

@@ -2,16 +2,14 @@
  * Settings whose loss would weaken what the operator asked for: where one is on and this member
  * cannot do it, `serve` refuses to start and says what to write instead.
  */
+import type { Effective } from './effective.ts';
 import type { Statement } from './statements.ts';
-import { isBoolean } from './value-type.ts';
+import { readBoolean } from './value-type.ts';
 
 export interface Refusal {
   readonly statement: Statement;
   readonly reason: string;
 }
-
-/** The statement that counts, by path. */
-export type Effective = ReadonlyMap<string, Statement>;
 
 const REST_ENDPOINT = 'advanced-network.rest-server-socket-endpoint-config';
 
@@ -50,6 +48,14 @@ const SECURITY_CLASSES: ReadonlyMap<string, string> = new Map(
   ].map((pattern) => [pattern, `${NO_CLASSES}write what it grants below client-permissions`]),
 );
 
+/** Who logged in is known here by all of these, or by none. */
+const SKIPPED_IDENTITY = /^security\.realms\.\[\]\.authentication\.simple\.(\{name\}|skip-\w+)$/;
+const SKIPS: ReadonlySet<string | undefined> = new Set([
+  'skip-identity',
+  'skip-endpoint',
+  'skip-role',
+]);
+
 /** A replacer of this class does what is done here anyway. */
 const PROPERTY_REPLACER = 'com.hazelcast.config.replacer.PropertyReplacer';
 const REALM_KIND = /^security\.realms\.\[\]\.(authentication)\.([a-zA-Z-]+|\{name\})(\.|$)/;
@@ -58,9 +64,10 @@ export function refusalsOf(effective: Effective): Refusal[] {
   const refusals: Refusal[] = [];
   const isSecurityOn = isOn(effective.get('security.enabled'));
   const kinds = new Set<string>();
+  const isAdvanced = isOn(effective.get('advanced-network.enabled'));
   for (const statement of effective.values()) {
     const { pattern, text } = statement;
-    const reason = isElsewhere(effective, pattern) ? undefined : SWITCHES[pattern];
+    const reason = isElsewhere(isAdvanced, pattern) ? undefined : SWITCHES[pattern];
     if (reason !== undefined && isOn(statement)) refusals.push({ statement, reason });
     const kind = REALM_KIND.exec(pattern);
     if (isSecurityOn && kind !== null && kind[2] !== 'simple' && !kinds.has(kind[0])) {
@@ -73,6 +80,10 @@ export function refusalsOf(effective: Effective): Refusal[] {
     }
     const lost = SECURITY_CLASSES.get(pattern);
     if (isSecurityOn && lost !== undefined) refusals.push({ statement, reason: lost });
+    if (isSecurityOn && SKIPPED_IDENTITY.test(pattern) && SKIPS.has(statement.path.at(-1))) {
+      const reason = 'name, address and roles of a user always count here; set this to false';
+      if (readBoolean(text) !== false) refusals.push({ statement, reason });
+    }
     const isReplacer = pattern === 'config-replacers.replacers.[].class-name';
     if (
       (isReplacer || pattern === 'config-replacers.replacer.class-name') &&
@@ -89,13 +100,13 @@ export function refusalsOf(effective: Effective): Refusal[] {
 }
 
 /** Whether it is about the network that the other of `network` and `advanced-network` stands for. */
-function isElsewhere(effective: Effective, pattern: string): boolean {
-  const isAdvanced = isOn(effective.get('advanced-network.enabled'));
+function isElsewhere(isAdvanced: boolean, pattern: string): boolean {
   return pattern.startsWith(`${REST_ENDPOINT}.`)
     ? !isAdvanced
     : isAdvanced && pattern.startsWith('network.');
 }
 
+/** Whether it says yes. A text that is no boolean says nothing here: its type is checked elsewhere. */
 export function isOn(statement: Statement | undefined): boolean {
-  return statement !== undefined && isBoolean(statement.text) && /^(true|1)$/i.test(statement.text);
+  return statement !== undefined && readBoolean(statement.text) === true;
 }

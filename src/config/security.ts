@@ -4,28 +4,17 @@
  * are refused elsewhere.
  */
 import { parsePassword } from '../base/stored-password.ts';
-import type { Problem } from './document.ts';
+import { type PermissionConfig, PermissionReader } from './permission-reader.ts';
+import type { Place } from './place.ts';
+import { Problems, quoted } from './problems.ts';
 import { isOn, type Refusal } from './refusals.ts';
-import type { Statement } from './statements.ts';
+import type { Statement, WrittenSection } from './statements.ts';
 
 export interface UserConfig {
   readonly name: string;
   /** In plain text or as a hash. */
   readonly password: string;
   readonly roles: readonly string[];
-}
-
-export interface PermissionConfig {
-  readonly kind: 'map' | 'queue' | 'all';
-  /** Of maps or queues; `*` stands for any text. */
-  readonly name: string;
-  /** A user or a role; `*` stands for any text. */
-  readonly principal: string;
-  /** Patterns of clients' addresses; none: every address. */
-  readonly endpoints: readonly string[];
-  readonly actions: readonly string[];
-  /** Whether it takes the actions away instead. */
-  readonly isDenial: boolean;
 }
 
 export interface SecurityConfig {
@@ -36,7 +25,10 @@ export interface SecurityConfig {
   readonly memberRealm: string | undefined;
   /** The realm of those who may read and write, where that is another. */
   readonly clientRealm: string | undefined;
-  /** Undefined where nothing is said of permissions. */
+  /**
+   * What is granted and denied. Empty where only that is said which grants nothing; undefined where
+   * nothing is said of permissions: then every user may do everything.
+   */
   readonly permissions: readonly PermissionConfig[] | undefined;
   /** Whether what one permission grants stands above what another takes away. */
   readonly prefersGrant: boolean;
@@ -65,14 +57,17 @@ export interface SecurityReading {
   readonly security: SecurityConfig;
   /** The statements that have been understood. */
   readonly used: ReadonlySet<Statement>;
-  readonly problems: readonly Problem[];
+  readonly problems: Problems;
   /** What `serve` does not start with. */
   readonly refusals: readonly Refusal[];
 }
 
-/** Statements in the order of rising weight. */
-export function readSecurity(statements: readonly Statement[]): SecurityReading {
-  const reader = new SecurityReader();
+/** Statements in the order of rising weight; `written`: what files have below `security`. */
+export function readSecurity(
+  statements: readonly Statement[],
+  written: readonly WrittenSection[],
+): SecurityReading {
+  const reader = new SecurityReader(written);
   for (const statement of statements) {
     const [section] = statement.path;
     if (section === 'security' || section === 'auditlog') reader.read(statement);
@@ -81,7 +76,7 @@ export function readSecurity(statements: readonly Statement[]): SecurityReading 
 }
 
 interface UserDraft {
-  at: Problem['at'];
+  at: Place;
   name?: string;
   password?: string;
   readonly roles: string[];
@@ -92,31 +87,23 @@ interface RealmDraft {
   readonly users: Map<string, UserDraft>;
 }
 
-interface PermissionDraft {
-  readonly kind: PermissionConfig['kind'];
-  name: string;
-  principal: string;
-  readonly endpoints: string[];
-  readonly actions: string[];
-  isDenial: boolean;
-}
-
+const CLIENT_AUTHENTICATION = 'security.client-authentication';
 const USER = 'security.realms.[].authentication.simple.users.[].';
-const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
-  ['map', 'map'],
-  ['queue', 'queue'],
-  ['all', 'all'],
-]);
-
 class SecurityReader {
   readonly #used = new Set<Statement>();
-  readonly #problems: Problem[] = [];
+  readonly #problems = new Problems();
   readonly #realms = new Map<string, RealmDraft>();
-  readonly #permissions = new Map<string, PermissionDraft>();
+  readonly #written: readonly WrittenSection[];
+  readonly #permissions: PermissionReader;
   #enabled: Statement | undefined;
   #priorityGrant: Statement | undefined;
   #memberRealm: string | undefined;
   #clientRealm: string | undefined;
+
+  constructor(written: readonly WrittenSection[]) {
+    this.#written = written;
+    this.#permissions = new PermissionReader(written, this.#problems);
+  }
 
   read(statement: Statement): void {
     if (this.#isUnderstood(statement)) this.#used.add(statement);
@@ -127,14 +114,13 @@ class SecurityReader {
     // One without a name cannot be named by anything.
     const named = [...this.#realms.values()].filter(({ name }) => name !== '');
     const realms = new Map(named.map((realm) => [realm.name, this.#usersOf(realm)]));
-    const permissions = [...this.#permissions.values()];
     return {
       security: {
         isEnabled,
         realms,
         memberRealm: this.#memberRealm,
         clientRealm: this.#clientRealm,
-        permissions: permissions.length === 0 ? undefined : permissions,
+        permissions: this.#permissions.end(),
         prefersGrant: isOn(this.#priorityGrant),
       },
       used: this.#used,
@@ -143,12 +129,21 @@ class SecurityReader {
     };
   }
 
-  /** Security that nobody could pass. */
+  /** Security that nobody could pass, or that was meant for others. */
   #refusals(): Refusal[] {
     const statement = this.#enabled;
-    if (statement === undefined || this.#memberRealm !== undefined) return [];
-    const reason = 'nobody could log in; name a realm as security.member-authentication.realm';
-    return [{ statement, reason }];
+    if (statement === undefined) return [];
+    const refusals: Refusal[] = [];
+    if (this.#memberRealm === undefined) {
+      const reason = 'nobody could log in; name a realm as security.member-authentication.realm';
+      refusals.push({ statement, reason });
+    }
+    const clients = this.#written.find(({ pattern }) => pattern === CLIENT_AUTHENTICATION);
+    if (clients !== undefined && this.#clientRealm === undefined) {
+      const reason = `${CLIENT_AUTHENTICATION} names no realm; name one, or leave it away`;
+      refusals.push({ statement, reason });
+    }
+    return refusals;
   }
 
   #isUnderstood(statement: Statement): boolean {
@@ -160,10 +155,11 @@ class SecurityReader {
     else if (pattern === 'security.client-authentication.realm') this.#clientRealm = text;
     else if (pattern === 'security.client-permissions.priority-grant') {
       this.#priorityGrant = statement;
+      this.#permissions.note();
     } else if (pattern === 'security.realms.[].name') this.#realm(path).name = text;
     else if (pattern.startsWith(USER)) return this.#readUser(statement);
     else if (pattern.startsWith('security.client-permissions.')) {
-      return this.#readPermission(statement);
+      return this.#permissions.read(statement);
     } else return pattern.startsWith('security.realms.[].identity.username-password.');
     return true;
   }
@@ -196,36 +192,13 @@ class SecurityReader {
     }
   }
 
-  #checkPassword(text: string, at: Problem['at']): void {
+  #checkPassword(text: string, at: Place): void {
     try {
       parsePassword(text);
     } catch (error) {
       // A text that begins as a hash and is none; the message does not repeat it.
-      this.#problems.push({ at, message: (error as RangeError).message });
+      this.#problems.add(at, () => (error as RangeError).message);
     }
-  }
-
-  #readPermission({ path, text }: Statement): boolean {
-    const kind = KINDS.get(path[2] ?? '');
-    if (kind === undefined) return false;
-    const steps = kind === 'all' ? path.slice(3) : path.slice(4);
-    const key = path.slice(2, path.length - steps.length).join(' ');
-    const draft = this.#permissions.get(key) ?? {
-      kind,
-      name: '*',
-      principal: '*',
-      endpoints: [],
-      actions: [],
-      isDenial: false,
-    };
-    this.#permissions.set(key, draft);
-    if (steps[0] === 'name') draft.name = text;
-    else if (steps[0] === 'principal') draft.principal = text;
-    else if (steps[0] === 'endpoints') draft.endpoints.push(text);
-    else if (steps[0] === 'actions') draft.actions.push(text);
-    else if (steps[0] === 'deny') draft.isDenial = text.toLowerCase() === 'true';
-    else return false;
-    return true;
   }
 
   /** The users of the realm; what is missing of one is a problem. */
@@ -235,10 +208,10 @@ class SecurityReader {
       if (name !== undefined && password !== undefined) users.push({ name, password, roles });
       else {
         const missing = name === undefined ? 'username' : 'password';
-        const seen = name === undefined ? '' : ` ${JSON.stringify(name)}`;
-        const realmName = JSON.stringify(realm.name);
-        const message = `Cannot use user${seen} of realm ${realmName}: no ${missing}`;
-        this.#problems.push({ at, message });
+        const seen = name === undefined ? '' : ` ${quoted(name)}`;
+        const message = () =>
+          `Cannot use user${seen} of realm ${quoted(realm.name)}: no ${missing}`;
+        this.#problems.add(at, message);
       }
     }
     return users;

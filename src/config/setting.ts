@@ -4,7 +4,7 @@
  * twice. A row with free names (`queue.{name}.max-size`) holds a value for each name.
  */
 
-import { isBoolean } from './value-type.ts';
+import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
 /** A value as read, or what is wrong with it: not of the type, or of the type and out of range. */
 export type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
@@ -142,10 +142,10 @@ export function integerRule(
 
 /** The rule of a yes or no. */
 export const booleanRule: Pick<Setting<boolean>, 'expects' | 'parse'> = {
-  expects: 'true or false',
+  expects: BOOLEAN_TEXTS,
   parse(text) {
-    if (!isBoolean(text)) return { fault: 'type' };
-    return { value: /^(true|1)$/i.test(text) };
+    const value = readBoolean(text);
+    return value === undefined ? { fault: 'type' } : { value };
   },
 };
 

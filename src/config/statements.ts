@@ -3,15 +3,11 @@
  * What is not known there, or not in the shape that it must have, is a problem; a name that only
  * looks like a known one is a problem even where other names are allowed.
  */
-import {
-  type DocumentEntry,
-  type DocumentNode,
-  formatPlace,
-  type Place,
-  type Problem,
-} from './document.ts';
+import type { DocumentEntry, DocumentNode } from './document.ts';
 import { type KnownContent, type KnownNode, nameInForm, PROPERTY_NAMES } from './known-settings.ts';
-import { hintOf, nearestNames, SLIP_LETTERS_MAX } from './nearest-name.ts';
+import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
+import type { Place } from './place.ts';
+import { Problems, quoted, shortened } from './problems.ts';
 import type { ValueType } from './value-type.ts';
 
 /** Known names that a message lists beside the nearest one. */
@@ -38,20 +34,31 @@ export interface NamedBlock {
   readonly isEmpty: boolean;
 }
 
+/** A setting or section of `security`, also one in which nothing is. */
+export interface WrittenSection {
+  readonly path: readonly string[];
+  readonly pattern: string;
+  readonly at: Place;
+  readonly isEmpty: boolean;
+}
+
 export class StatementReader {
   readonly statements: Statement[] = [];
   readonly blocks: NamedBlock[] = [];
-  readonly problems: Problem[] = [];
-  /** Items that each list has so far. */
-  readonly #itemCounts = new Map<string, number>();
+  readonly problems = new Problems();
+  readonly written: WrittenSection[] = [];
+  /** Items that each list has so far: by the path of what it is in, and the steps from there. */
+  readonly #itemCounts = new Map<string, Map<string, number>>();
+  /** The same by that path itself, as long as it is read: it may be long, and have many items. */
+  readonly #itemCountsBelow = new WeakMap<readonly string[], Map<string, number>>();
 
   /** Reads what stands below the root of a document. */
   read(root: DocumentNode, known: KnownContent): void {
     this.#readEntries(root, known, [], []);
   }
 
-  #complain(at: Place, message: string): void {
-    this.problems.push({ at, message });
+  #complain(at: Place, message: () => string): void {
+    this.problems.add(at, message);
   }
 
   #readNode(node: DocumentNode, known: KnownNode, path: string[], pattern: string[]): void {
@@ -60,22 +67,36 @@ export class StatementReader {
       const { item } = content;
       if (item !== undefined) return this.#readItems(node.items, item, path, pattern);
       if (content.isOpen) return this.#readOpen(node, path, pattern);
-      return this.#complain(node.at, `Cannot use ${pathOf(path)}: a list, not ${expected(known)}`);
+      return this.#complain(
+        node.at,
+        () => `Cannot use ${pathText(path)}: a list, not ${expected(known)}`,
+      );
     }
     const isSection = !isLeaf(content);
     if (node.text !== undefined && (node.text !== '' || node.entries.length === 0)) {
       if (types.length > 0) this.#state(path, pattern, node.text, node.at, types);
       else if (content.isOpen && !isSection) this.#state(path, pattern, node.text, node.at, []);
       else if (node.text !== '') {
-        const seen = JSON.stringify(node.text);
-        this.#complain(node.at, `Cannot use ${pathOf(path)} ${seen}: not ${expected(known)}`);
+        const seen = node.text;
+        this.#complain(
+          node.at,
+          () => `Cannot use ${pathText(path)} ${quoted(seen)}: not ${expected(known)}`,
+        );
       }
     } else if (node.entries.length === 0 && types.length > 0 && !isSection && !content.isOpen) {
-      this.#complain(node.at, `Cannot use ${pathOf(path)}: no value; expected ${expected(known)}`);
+      this.#complain(
+        node.at,
+        () => `Cannot use ${pathText(path)}: no value; expected ${expected(known)}`,
+      );
     }
     if (node.entries.length === 0) return;
     if (isSection || content.isOpen) this.#readEntries(node, content, path, pattern);
-    else this.#complain(node.at, `Cannot use ${pathOf(path)}: a section, not ${expected(known)}`);
+    else {
+      this.#complain(
+        node.at,
+        () => `Cannot use ${pathText(path)}: a section, not ${expected(known)}`,
+      );
+    }
   }
 
   #readEntries(node: DocumentNode, known: KnownContent, path: string[], pattern: string[]): void {
@@ -98,43 +119,40 @@ export class StatementReader {
         node = { ...node, entries: node.entries.filter((each) => each !== name) };
         if (!this.#checkProperty(pattern, name.node.text, name.at)) return;
         this.#addName(steps, patternSteps, name.node.text, name.at, node);
-      } else if (step === '[]') this.#addItem(steps, patternSteps);
+      } else if (step === '[]') this.#addItem(steps, patternSteps, path);
       else {
         steps.push(step);
         patternSteps.push(step);
       }
     }
+    if (steps[0] === 'security') this.#noteWritten(steps, patternSteps, entry.at, node);
     this.#readNode(node, child, steps, patternSteps);
+  }
+
+  #noteWritten(path: string[], pattern: string[], at: Place, node: DocumentNode): void {
+    const isEmpty = node.entries.length === 0 && (node.items ?? []).length === 0 && !node.text;
+    this.written.push({ path, pattern: pattern.join('.'), at, isEmpty });
   }
 
   /** An element that its attribute `name` should name. */
   #complainOfNoName({ name, at, node }: DocumentEntry, known: KnownContent): void {
     const attributes = node.entries.filter((each) => !known.children.has(each.name));
-    const slip = attributes.find(
-      (each) => nearestNames(each.name, ['@name'], SLIP_LETTERS_MAX).length > 0,
-    );
-    const element = JSON.stringify(name);
-    if (slip === undefined) return this.#complain(at, `Cannot use ${element}: no attribute name`);
-    const seen = JSON.stringify(nameInForm(slip.name));
+    const slip = attributes.find((each) => slippedNames(each.name, ['@name']).length > 0);
+    const element = quoted(name);
+    if (slip === undefined) {
+      return this.#complain(at, () => `Cannot use ${element}: no attribute name`);
+    }
+    const seen = quoted(nameInForm(slip.name));
     const hint = 'did you mean "attribute name"?';
-    this.#complain(slip.at, `Cannot use ${seen} in ${element}: unknown; ${hint}`);
+    this.#complain(slip.at, () => `Cannot use ${seen} in ${element}: unknown; ${hint}`);
   }
 
   /** A name that is not among the known ones. */
   #readOther(entry: DocumentEntry, known: KnownContent, path: string[], pattern: string[]): void {
     const { name, at, node } = entry;
-    const names = [...known.children.keys()];
     const isFree = known.named !== undefined || known.isOpen;
-    const nearest = nearestNames(name, names, isFree ? SLIP_LETTERS_MAX : undefined);
-    if (!isFree || nearest.length > 0) {
-      const section = path.length === 0 ? 'at the root' : `in ${pathOf(path)}`;
-      const known = names.map(nameInForm).sort().join(', ');
-      const hint = hintOf(nearest.map(nameInForm));
-      const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;
-      const list = isLong || isFree ? '' : ` (known: ${known})`;
-      const seen = JSON.stringify(nameInForm(name));
-      this.#complain(at, `Cannot use ${seen} ${section}: unknown${hint}${list}`);
-      return;
+    if (!isFree || slippedNames(name, known.children.keys()).length > 0) {
+      return this.#complain(at, () => unknownName(name, known, path));
     }
     if (known.named !== undefined) {
       const [steps, patternSteps] = [[...path], [...pattern]];
@@ -153,7 +171,7 @@ export class StatementReader {
   ): void {
     for (const node of items) {
       const [steps, patternSteps] = [[...path], [...pattern]];
-      this.#addItem(steps, patternSteps);
+      this.#addItem(steps, patternSteps, path);
       this.#readNode(node, item, steps, patternSteps);
     }
   }
@@ -173,11 +191,10 @@ export class StatementReader {
   #checkProperty(pattern: readonly string[], name: string, at: Place): boolean {
     const names = PROPERTY_NAMES[pattern.join('.')] ?? [];
     if (names.includes(name)) return true;
-    const nearest = nearestNames(name, names, SLIP_LETTERS_MAX);
+    const nearest = slippedNames(name, names);
     if (nearest.length === 0) return true;
     const where = pathOf(pattern);
-    const seen = JSON.stringify(name);
-    this.#complain(at, `Cannot use ${seen} in ${where}: unknown${hintOf(nearest)}`);
+    this.#complain(at, () => `Cannot use ${quoted(name)} in ${where}: unknown${hintOf(nearest)}`);
     return false;
   }
 
@@ -188,10 +205,18 @@ export class StatementReader {
     this.blocks.push({ pattern: pattern.join('.'), name, at, isEmpty });
   }
 
-  #addItem(path: string[], pattern: string[]): void {
-    const list = path.join('\0');
-    const index = this.#itemCounts.get(list) ?? 0;
-    this.#itemCounts.set(list, index + 1);
+  /** `around`: the first steps of the path, which its lists have in common. */
+  #addItem(path: string[], pattern: string[], around: readonly string[]): void {
+    let counts = this.#itemCountsBelow.get(around);
+    if (counts === undefined) {
+      const place = around.join('\0');
+      counts = this.#itemCounts.get(place) ?? new Map<string, number>();
+      this.#itemCounts.set(place, counts);
+      this.#itemCountsBelow.set(around, counts);
+    }
+    const list = path.slice(around.length).join('\0');
+    const index = counts.get(list) ?? 0;
+    counts.set(list, index + 1);
     path.push(`[${index}]`);
     pattern.push('[]');
   }
@@ -212,9 +237,21 @@ export function pathOf(path: readonly string[]): string {
   return path.join('.').replaceAll('.[', '[');
 }
 
-/** A problem as the operator reads it. */
-export function formatProblem({ at, message }: Problem): string {
-  return `${formatPlace(at)}: ${message}`;
+/** The same for a message: of long names the beginning. */
+export function pathText(path: readonly string[]): string {
+  return pathOf(path.map(shortened));
+}
+
+/** What is said of a name that is not among the known ones. */
+function unknownName(name: string, known: KnownContent, path: readonly string[]): string {
+  const names = [...known.children.keys()];
+  const isFree = known.named !== undefined || known.isOpen;
+  const nearest = isFree ? slippedNames(name, names) : nearestNames(name, names);
+  const section = path.length === 0 ? 'at the root' : `in ${pathText(path)}`;
+  const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;
+  const list = isLong || isFree ? '' : ` (known: ${names.map(nameInForm).sort().join(', ')})`;
+  const hint = hintOf(nearest.map(nameInForm));
+  return `Cannot use ${quoted(nameInForm(name))} ${section}: unknown${hint}${list}`;
 }
 
 function isLeaf({ children, named, item }: KnownContent): boolean {

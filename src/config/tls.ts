@@ -4,7 +4,8 @@
  * read that way, or asks for more protection than there is here, is refused with what to do instead.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import { type Effective, isOn, type Refusal } from './refusals.ts';
+import type { Effective } from './effective.ts';
+import { isOn, type Refusal } from './refusals.ts';
 import type { SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 

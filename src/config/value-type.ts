@@ -12,15 +12,26 @@ export interface ValueType {
 
 export function readValueType(notation: string): ValueType {
   if (notation === 's' || notation === 'a' || notation === 'o') return ANY_TEXT;
-  if (notation === 'b') return { expects: 'true or false', accepts: (text) => isBoolean(text) };
+  if (notation === 'b') return { expects: BOOLEAN_TEXTS, accepts: isBoolean };
   const range = /^([in])(?:(-?\d+)?\.\.(\d+)?)?$/.exec(notation);
   if (range === null) return wordType(notation.split('|'));
   return numberType(range[1] === 'i', Number(range[2] ?? -Infinity), Number(range[3] ?? Infinity));
 }
 
-/** YAML's words, in any case; XML Schema's 1 and 0 are taken, too. */
-export function isBoolean(text: string): boolean {
-  return /^(true|false|1|0)$/i.test(text);
+/** What every boolean must be, after "not"; 1 and 0 are XML Schema's. */
+export const BOOLEAN_TEXTS = 'true or false';
+
+/**
+ * The one reading of booleans, from whatever source: `true`, `false`, `1`, `0` in any case. Undefined
+ * for any other text, which is an error wherever a boolean is expected.
+ */
+export function readBoolean(text: string): boolean | undefined {
+  if (/^(true|1)$/i.test(text)) return true;
+  return /^(false|0)$/i.test(text) ? false : undefined;
+}
+
+function isBoolean(text: string): boolean {
+  return readBoolean(text) !== undefined;
 }
 
 const ANY_TEXT: ValueType = { expects: 'a text', accepts: () => true };

@@ -4,7 +4,9 @@
  * file cannot stand for a large one. Comments and processing instructions mean nothing.
  */
 import { SaxesParser } from 'saxes';
-import type { DocumentEntry, DocumentNode, ParsedDocument, Place, Problem } from './document.ts';
+import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
+import type { Place } from './place.ts';
+import { Problems } from './problems.ts';
 
 /** Letters of an entity that is looked for. */
 const ENTITY_MAX = 40;
@@ -25,7 +27,7 @@ interface OpenElement {
 }
 
 class XmlReader {
-  readonly problems: Problem[] = [];
+  readonly problems = new Problems();
   readonly #text: string;
   readonly #file: string;
   readonly #parser = new SaxesParser();
@@ -57,7 +59,7 @@ class XmlReader {
     } catch (error) {
       if (!(error instanceof UnreadableXml)) throw error;
     }
-    return this.problems.length === 0 ? this.#root : undefined;
+    return this.problems.count === 0 ? this.#root : undefined;
   }
 
   /** Only the first fault is told: what follows one is mostly its consequence. */
@@ -73,7 +75,7 @@ class XmlReader {
   }
 
   #complain(at: Place, reason: string): never {
-    this.problems.push({ at, message: `Cannot read XML: ${reason}` });
+    this.problems.add(at, () => `Cannot read XML: ${reason}`);
     throw new UnreadableXml();
   }
 
@@ -105,8 +107,9 @@ class XmlReader {
     const lead = text.trimStart().slice(0, 1);
     const end = this.#text.lastIndexOf('<', this.#parser.position - 1);
     const begin = this.#text.lastIndexOf('>', end - 1) + 1;
-    const found = this.#text.indexOf(lead, begin);
-    return found < 0 || found > end ? Math.max(begin, 0) : found;
+    // Of an entity the text has another letter, so what lies behind the element is not looked through.
+    const found = this.#text.slice(begin, end).indexOf(lead);
+    return begin + Math.max(found, 0);
   }
 
   #onTagEnd(): void {

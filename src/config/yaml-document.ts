@@ -1,9 +1,11 @@
 /**
  * Reads YAML 1.2 (and JSON, which is part of it) as a document with places. Texts stay as written:
- * `007` is no number until a setting says so. Anchors and merge keys are followed, up to a limit of
- * nodes, so that a small file cannot stand for a large one.
+ * `007` is no number until a setting says so. Aliases and merge keys are followed, up to a limit of
+ * nodes, so that a small file cannot stand for a large one. The time taken is linear in the text: the
+ * parser's own search for equal keys, and for what an alias names, is not, so both are done here.
  */
 import {
+  Composer,
   isAlias,
   isMap,
   isScalar,
@@ -11,106 +13,147 @@ import {
   LineCounter,
   type Node,
   type Pair,
-  parseAllDocuments,
+  Parser,
   type Document as YamlDocument,
 } from 'yaml';
-import type { DocumentEntry, DocumentNode, ParsedDocument, Place, Problem } from './document.ts';
+import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
+import type { Place } from './place.ts';
+import { Problems, quoted } from './problems.ts';
+import { resolveAliases, type Targets } from './yaml-aliases.ts';
+import { tooDeep } from './yaml-depth.ts';
 
-/** Nodes of a document, those behind anchors counted each time. */
-const NODES_MAX = 100_000;
+/** Nodes that aliases stand for, each as often as it is repeated. */
+const REPEATED_NODES_MAX = 10_000;
+/** Collections in one another. */
+const DEPTH_MAX = 100;
 
 export function parseYaml(text: string, file: string): ParsedDocument {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false });
-  const all = 'empty' in documents ? [] : documents;
   const reader = new YamlReader(file, lines);
-  for (const { errors } of all) {
-    for (const { message, pos } of errors) reader.complain(pos[0], `Cannot read YAML: ${message}`);
+  const document = composed(text, lines, reader);
+  const isReadable = document !== undefined && reader.problems.count === 0;
+  return { root: isReadable ? reader.readRoot(document) : undefined, problems: reader.problems };
+}
+
+/** The one document of the text; what is wrong with it is told to the reader. */
+function composed(text: string, lines: LineCounter, reader: YamlReader): YamlDocument | undefined {
+  const composer = new Composer({ uniqueKeys: false });
+  const documents: YamlDocument[] = [];
+  let count = 0;
+  let second: number | undefined;
+  for (const token of new Parser(lines.addNewLine).parse(text)) {
+    if (token.type === 'document') {
+      const deep = tooDeep(token, DEPTH_MAX);
+      if (deep !== undefined) {
+        reader.complain(deep, () => `Cannot read YAML: more than ${DEPTH_MAX} collections deep`);
+        return undefined;
+      }
+      count += 1;
+      if (count === 2) {
+        second = token.offset;
+        break;
+      }
+    }
+    documents.push(...composer.next(token));
   }
-  const [document, second] = all;
+  documents.push(...composer.end());
+  for (const { errors } of [...documents, composer.streamInfo()]) {
+    for (const { message, pos } of errors) {
+      reader.complain(pos[0], () => `Cannot read YAML: ${firstLine(message)}`);
+    }
+  }
   if (second !== undefined) {
-    reader.complain(second.range[0], 'Cannot read YAML: more than one document in a file');
+    reader.complain(second, () => 'Cannot read YAML: more than one document in a file');
   }
-  if (document === undefined) reader.complain(0, 'Cannot read YAML: nothing in the file');
-  const root = document && reader.problems.length === 0 ? reader.readRoot(document) : undefined;
-  return { root, problems: reader.problems };
+  const [document] = documents;
+  if (document === undefined) reader.complain(0, () => 'Cannot read YAML: nothing in the file');
+  return document;
 }
 
 class YamlReader {
-  readonly problems: Problem[] = [];
+  readonly problems = new Problems();
   readonly #file: string;
   readonly #lines: LineCounter;
-  #document: YamlDocument | undefined;
-  #count = 0;
+  #targets: Targets = new Map();
+  /** Nodes that this one is in, through aliases, too. */
+  readonly #within = new Set<Node>();
+  #repeatedCount = 0;
 
   constructor(file: string, lines: LineCounter) {
     this.#file = file;
     this.#lines = lines;
   }
 
-  complain(offset: number, message: string): void {
-    this.problems.push({ at: this.#placeOf(offset), message: firstLine(message) });
+  complain(offset: number, message: () => string): void {
+    this.problems.add(this.#placeOf(offset), message);
   }
 
-  readRoot(document: YamlDocument.Parsed): DocumentEntry | undefined {
-    this.#document = document;
-    const root = this.#read(document.contents, 0, []);
+  readRoot(document: YamlDocument): DocumentEntry | undefined {
+    const contents = document.contents as Node | null;
+    this.#targets = resolveAliases(contents, (offset, message) => this.complain(offset, message));
+    if (this.problems.count > 0) return undefined;
+    const root = this.#read(contents, 0, false);
     const [first, ...more] = root.entries;
     for (const { name, at } of more) {
-      this.problems.push({ at, message: `Cannot read "${name}": a file has one root` });
+      this.problems.add(at, () => `Cannot read ${quoted(name)}: a file has one root`);
     }
     if (first === undefined) {
-      this.problems.push({ at: root.at, message: 'Cannot read YAML: no mapping at the root' });
+      this.problems.add(root.at, () => 'Cannot read YAML: no mapping at the root');
     }
     return first;
   }
 
-  /** `within`: the nodes that this one is in, through aliases, too. */
-  #read(node: Node | null, offset: number, within: readonly Node[]): DocumentNode {
+  #read(node: Node | null, offset: number, isRepeated: boolean): DocumentNode {
     const at = this.#placeOf(node?.range?.[0] ?? offset);
-    this.#count += 1;
-    if (this.#count > NODES_MAX) {
-      if (this.#count === NODES_MAX + 1) {
-        this.problems.push({
-          at,
-          message: `Cannot read YAML: more than ${NODES_MAX} nodes with what its aliases stand for`,
-        });
+    if (isRepeated) {
+      this.#repeatedCount += 1;
+      if (this.#repeatedCount > REPEATED_NODES_MAX) {
+        if (this.#repeatedCount === REPEATED_NODES_MAX + 1) {
+          const message = `Cannot read YAML: more than ${REPEATED_NODES_MAX} nodes repeated by aliases`;
+          this.problems.add(at, () => message);
+        }
+        return { at, entries: [] };
       }
-      return { at, entries: [] };
     }
+    if (node === null || this.#repeatedCount > REPEATED_NODES_MAX) return { at, entries: [] };
     if (isAlias(node)) {
-      const target = this.#document && node.resolve(this.#document);
-      if (target !== undefined && !within.includes(target))
-        return this.#read(target, offset, within);
-      this.problems.push({
-        at,
-        message: `Cannot use alias "${node.source}": no such anchor before it`,
-      });
+      const target = this.#targets.get(node);
+      if (target !== undefined && !this.#within.has(target) && this.#within.size < DEPTH_MAX) {
+        return this.#read(target, offset, true);
+      }
+      const reason =
+        this.#within.size < DEPTH_MAX ? 'no such anchor before it' : `more than ${DEPTH_MAX} deep`;
+      this.problems.add(at, () => `Cannot use alias ${quoted(node.source)}: ${reason}`);
       return { at, entries: [] };
     }
-    if (isMap<Node, Node | null>(node))
-      return { at, entries: this.#entriesOf(node.items, [...within, node]) };
-    if (isSeq<Node | null>(node)) {
-      const items = node.items.map((item) =>
-        this.#read(item, node.range?.[0] ?? 0, [...within, node]),
-      );
-      return { at, entries: [], items };
+    if (isScalar(node)) {
+      const text = textOf(node.value, node.source);
+      return text === undefined ? { at, entries: [] } : { at, entries: [], text };
     }
-    const text = isScalar(node) ? textOf(node.value, node.source) : undefined;
-    return text === undefined ? { at, entries: [] } : { at, entries: [], text };
+    this.#within.add(node);
+    const content = this.#contentOf(node, isRepeated);
+    this.#within.delete(node);
+    return { at, ...content };
+  }
+
+  #contentOf(node: Node, isRepeated: boolean): Pick<DocumentNode, 'entries' | 'items'> {
+    if (isMap<Node, Node | null>(node)) return { entries: this.#entriesOf(node.items, isRepeated) };
+    if (!isSeq<Node | null>(node)) return { entries: [] };
+    const offset = node.range?.[0] ?? 0;
+    return { entries: [], items: node.items.map((item) => this.#read(item, offset, isRepeated)) };
   }
 
   /** Those of the mapping, and of merged ones those that it does not have itself. */
-  #entriesOf(pairs: readonly Pair<Node, Node | null>[], within: readonly Node[]): DocumentEntry[] {
+  #entriesOf(pairs: readonly Pair<Node, Node | null>[], isRepeated: boolean): DocumentEntry[] {
     const entries: DocumentEntry[] = [];
     const merged: DocumentEntry[] = [];
     for (const { key, value } of pairs) {
       const offset = key.range?.[0] ?? 0;
-      const node = this.#read(value, key.range?.[1] ?? offset, within);
+      const node = this.#read(value, key.range?.[1] ?? offset, isRepeated);
       const name = isScalar(key) ? textOf(key.value, key.source) : undefined;
-      if (name === '<<') merged.push(...(node.items ?? [node]).flatMap((each) => each.entries));
+      if (name === '<<') this.#merge(node, merged);
       else if (name !== undefined) entries.push({ name, at: this.#placeOf(offset), node });
-      else this.complain(offset, 'Cannot read YAML: the name of a setting has to be a text');
+      else this.complain(offset, () => 'Cannot read YAML: the name of a setting has to be a text');
     }
     const names = new Set(entries.map(({ name }) => name));
     for (const entry of merged) {
@@ -118,6 +161,19 @@ class YamlReader {
       names.add(entry.name);
     }
     return entries;
+  }
+
+  /** Adds what a merge key names: a mapping, or a list of them. */
+  #merge(node: DocumentNode, merged: DocumentEntry[]): void {
+    for (const each of node.items ?? [node]) {
+      if (each.entries.length === 0 && this.#repeatedCount <= REPEATED_NODES_MAX) {
+        this.problems.add(
+          each.at,
+          () => 'Cannot merge this with "<<": it is no mapping with names',
+        );
+      }
+      for (const entry of each.entries) merged.push(entry);
+    }
   }
 
   #placeOf(offset: number): Place {

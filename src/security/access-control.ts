@@ -11,7 +11,7 @@ export interface AccessRules {
   readonly authenticator: Authenticator;
   /** The realm's users by name. */
   readonly users: ReadonlyMap<string, Principal>;
-  /** Undefined where none are configured: then every user may do everything. */
+  /** Undefined where nothing is said of any: then every user may do everything. */
   readonly permissions: readonly Permission[] | undefined;
   /** Whether what a permission grants stands above what another takes away. */
   readonly prefersGrant: boolean;

@@ -4,7 +4,8 @@
  * does not, while the member runs.
  */
 import type { Clock } from '../base/clock.ts';
-import type { PermissionConfig, SecurityConfig, UserConfig } from '../config/security.ts';
+import type { PermissionConfig } from '../config/permission-reader.ts';
+import type { SecurityConfig, UserConfig } from '../config/security.ts';
 import type { Authentication } from '../config/settings.ts';
 import { AccessControl, type AccessRules } from './access-control.ts';
 import { Authenticator } from './authenticator.ts';

@@ -1,18 +1,19 @@
 /**
  * What users may do with maps and queues: permissions of the configuration, by user or role, by
- * address and by the name's pattern. Where none are configured, every user may do everything; where
- * any are, only what one of them grants and none takes away.
+ * address and by the name's pattern. Where nothing is said of permissions, every user may do
+ * everything; where anything is, only what one of them grants and none takes away.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
 
+const EVERY_ACTION = 15;
 /** Names of actions beside `all`; what has no meaning here grants nothing. */
 const ACTION_BITS: Readonly<Record<string, number>> = {
   read: 1,
   put: 2,
   add: 4,
   remove: 8,
-  all: 15,
+  all: EVERY_ACTION,
 };
 
 export const READ = 1;
@@ -57,7 +58,7 @@ export class Grants {
   #lastName: Buffer = Buffer.alloc(0);
   #lastActions = 0;
 
-  /** `permissions`: undefined where none are configured. */
+  /** `permissions`: undefined where nothing is said of any. */
   constructor(
     principal: Principal,
     address: string,
@@ -100,11 +101,13 @@ export class Grants {
 }
 
 function grantOf({ kind, name, actions, isDenial }: Permission): Grant {
-  if (kind === 'all') {
-    return { pattern: new NamePattern('*'), actions: ACTION_BITS.all ?? 0, isDenial };
-  }
-  const bits = actions.reduce((sum, action) => sum | (ACTION_BITS[action] ?? 0), 0);
-  return { pattern: new NamePattern(name), actions: bits, isDenial };
+  const isForAll = kind === 'all';
+  // One for all denies everything, whatever it names, and grants no more than what it names.
+  const pattern = new NamePattern(isForAll && isDenial ? '*' : name);
+  // Without actions one denies all of them; it grants none, unless it is for all.
+  const isWhole = isDenial ? isForAll || actions.length === 0 : isForAll && actions.length === 0;
+  const named = actions.reduce((sum, action) => sum | (ACTION_BITS[action] ?? 0), 0);
+  return { pattern, actions: isWhole ? EVERY_ACTION : named, isDenial };
 }
 
 function isSame({ bytes, start, length }: Span, other: Buffer): boolean {

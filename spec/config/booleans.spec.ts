@@ -1,0 +1,74 @@
+/** Every setting that is a boolean, from every source: true, false, 1 and 0 in any case, nothing else. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isNamed, rowOf } from '../../src/config/config.ts';
+import { knownSettings } from '../../src/config/known-settings.ts';
+import { ConfigFault, loadConfig } from '../../src/config/load.ts';
+import { SETTINGS, type SettingKey } from '../../src/config/settings.ts';
+import { readBoolean } from '../../src/config/value-type.ts';
+import { load, xmlOf, yamlOf } from './documents.ts';
+import { knownPaths } from './known-paths.ts';
+
+const TEXTS = ['1', '0', 'TRUE', 'False', 'yes', 'on', '01', 'truee'];
+
+for (const form of ['yaml', 'xml'] as const) {
+  test(`Every boolean in ${form} is true, false, 1 or 0`, async () => {
+    const stated = { yaml: yamlOf, xml: xmlOf }[form];
+    const booleans = knownPaths(knownSettings(form, []), form).filter(({ types }) =>
+      types.some(({ expects }) => expects === 'true or false'),
+    );
+    assert.ok(booleans.length > 100, `${booleans.length}`);
+    for (const { steps } of booleans) {
+      // `security.enabled` and the like ask for more than this one setting, which is another matter.
+      for (const text of ['1', '0', 'TRUE']) {
+        await load(`boolean.${form}`, stated('grid', steps, text).text);
+      }
+      await assert.rejects(
+        load(`boolean.${form}`, stated('grid', steps, 'yes').text),
+        /"yes": not true or false/,
+        steps.join('.'),
+      );
+    }
+  });
+}
+
+test('Every boolean of the table of settings is read alike from file, environment and flags', async () => {
+  const rows = (Object.keys(SETTINGS) as SettingKey[])
+    .map((key) => ({ key, row: rowOf(key) }))
+    .filter(({ row }) => row.expects === 'true or false');
+  assert.ok(rows.length >= 6, `${rows.length}`);
+  for (const { key, row } of rows) {
+    const steps = (row.path ?? '').replace('{name}', 'DATA').split('.');
+    const variable = `GRID_${steps.map((step) => step.replaceAll('-', '').toUpperCase()).join('_')}`;
+    const name = isNamed(row) ? { name: 'DATA' } : {};
+    for (const text of TEXTS) {
+      const source = { kind: 'flag', name: '--flag' } as const;
+      const sources = [
+        () => load('own.yaml', yamlOf('grid', steps, `"${text}"`).text),
+        () => load('own.yaml', 'grid: {cluster-name: a}', { [variable]: text }),
+        () =>
+          loadConfig({ file: undefined, environment: {}, flags: [{ key, text, source, ...name }] }),
+      ];
+      for (const read of sources) {
+        const wanted = readBoolean(text);
+        if (wanted === undefined) await assert.rejects(read(), ConfigFault, `${key} ${text}`);
+        else {
+          const value = (await read()).config[key];
+          assert.equal(value instanceof Map ? value.get('DATA') : value, wanted, `${key} ${text}`);
+        }
+      }
+    }
+  }
+});
+
+test('Deprecated switches are booleans, too', async () => {
+  const text = (value: string) => `grid: {properties: {grid.rest.enabled: ${value}}}`;
+  for (const [value, isOn] of [
+    ['1', true],
+    ['0', false],
+    ['TRUE', true],
+  ] as const) {
+    assert.equal((await load('switch.yaml', text(value))).config.restEnabled, isOn);
+  }
+  await assert.rejects(load('switch.yaml', text('yes')), /grid\.rest\.enabled "yes": not true or/);
+});

@@ -1,0 +1,45 @@
+/**
+ * The statements that count: of those with one path the last. A tree by the steps of the paths, as
+ * paths written out would take the length of a name for each thing below it.
+ */
+import type { Statement } from './statements.ts';
+
+interface Branch {
+  /** Where its statement stands among all; -1 for none. */
+  index: number;
+  readonly below: Map<string, Branch>;
+}
+
+export class Effective {
+  readonly #root: Branch = { index: -1, below: new Map() };
+  readonly #statements: Statement[] = [];
+
+  constructor(statements: readonly Statement[]) {
+    for (const statement of statements) this.#put(statement);
+  }
+
+  /** By the path's names, joined by dots; none of them has one itself. */
+  get(path: string): Statement | undefined {
+    let branch: Branch | undefined = this.#root;
+    for (const step of path.split('.')) branch = branch?.below.get(step);
+    return branch && this.#statements[branch.index];
+  }
+
+  values(): readonly Statement[] {
+    return this.#statements;
+  }
+
+  #put(statement: Statement): void {
+    let branch = this.#root;
+    for (const step of statement.path) {
+      let next = branch.below.get(step);
+      if (next === undefined) {
+        next = { index: -1, below: new Map() };
+        branch.below.set(step, next);
+      }
+      branch = next;
+    }
+    if (branch.index < 0) branch.index = this.#statements.push(statement) - 1;
+    else this.#statements[branch.index] = statement;
+  }
+}

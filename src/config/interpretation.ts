@@ -1,0 +1,213 @@
+/**
+ * What becomes of each statement: it sets a row of the table of settings, or is refused, or has no
+ * meaning here, of which a line for each section warns. Values of a wrong type are problems.
+ */
+import { type Assignment, isNamed, MASK, rowOf, type Source } from './config.ts';
+import { Effective } from './effective.ts';
+import { formatPlace } from './place.ts';
+import { bounded, Problems, quoted, shortened } from './problems.ts';
+import { isOn, type Refusal, refusalsOf } from './refusals.ts';
+import { SETTINGS, type SettingKey } from './settings.ts';
+import { pathOf, pathText, type Statement } from './statements.ts';
+import { readTls } from './tls.ts';
+import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
+
+const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
+  (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
+    const { path, aliases = [], flags } = rowOf(key);
+    return [path ?? flags[0]?.name ?? '', ...aliases].map((each) => [each, key] as const);
+  }),
+);
+
+const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelcast.rest.enabled'];
+
+/** A setting that `serve` does not start with. */
+export interface RefusedSetting {
+  readonly path: string;
+  readonly source: Source;
+  /** What to write instead. */
+  readonly reason: string;
+}
+
+export interface Interpretation {
+  readonly effective: Effective;
+  readonly assignments: readonly Assignment[];
+  /** Of deprecated settings, which others outweigh. */
+  readonly deprecated: Assignment[];
+  readonly problems: Problems;
+  readonly warnings: string[];
+  readonly refused: RefusedSetting[];
+}
+
+/** `used`: statements that are understood already. */
+export function interpret(
+  statements: readonly Statement[],
+  used: ReadonlySet<Statement>,
+): Interpretation {
+  const effective = new Effective(statements);
+  const assignments = new AssignmentList();
+  const deprecated: Assignment[] = [];
+  const problems = new Problems();
+  const warnings: string[] = [];
+  const unused: Statement[] = [];
+  const tls = readTls(effective);
+  for (const [key, statement] of tls.said) assignments.add(key, statement);
+  for (const statement of statements) {
+    const isOfTls = statement.pattern.startsWith('network.ssl.');
+    const key = isOfTls ? undefined : keyOf(statement);
+    if (tls.used.has(statement)) continue;
+    if (key !== undefined) {
+      if (isNameUsable(key, statement)) assignments.add(key, statement);
+    } else if (isDeprecatedSwitch(statement)) {
+      deprecated.push(...assignmentsOfDeprecated(statement, problems));
+      if (warnings.length < DEPRECATED_SWITCHES.length) warnings.push(deprecationOf(statement));
+    } else {
+      checkType(statement, problems);
+      if (statement.pattern === 'advanced-network.enabled' || used.has(statement)) continue;
+      unused.push(statement);
+    }
+  }
+  const refusals = [...refusalsOf(effective), ...tls.refusals];
+  const refused = new Set(refusals.map(({ statement }) => statement));
+  warnings.push(...unusedWarnings(unused.filter((each) => !refused.has(each))));
+  return {
+    effective,
+    assignments: assignments.end(),
+    deprecated,
+    problems,
+    warnings,
+    refused: refusals.map(refusedSetting),
+  };
+}
+
+/** The setting of the table that the statement is about. */
+function keyOf({ path, pattern }: Statement): SettingKey | undefined {
+  const key = KEYS_BY_PATTERN.get(pattern.replace(/\.\[\]$/, ''));
+  // Of paths with chosen names only properties are settings, by their names.
+  return key ?? (isProperty(pattern) ? KEYS_BY_PATTERN.get(pathOf(path)) : undefined);
+}
+
+function isProperty(pattern: string): boolean {
+  const isLast = pattern.indexOf('{name}') === pattern.length - '{name}'.length;
+  return isLast && pattern.endsWith('properties.{name}');
+}
+
+/** What statements assign. The items of a list, of one kind of source, are one assignment. */
+class AssignmentList {
+  readonly #assignments: Assignment[] = [];
+  readonly #lists = new Map<string, { readonly index: number; readonly items: string[] }>();
+
+  add(key: SettingKey, statement: Statement): void {
+    const row = rowOf(key);
+    const assignment = assignmentOf(key, statement);
+    // An item that is wrong stands for itself, so that its own place is told.
+    const isItem = row.isList === true && 'value' in row.parse(assignment.text);
+    const list = isItem ? `${key} ${assignment.source.kind}` : '';
+    const known = this.#lists.get(list);
+    if (known !== undefined) known.items.push(assignment.text);
+    else {
+      const index = this.#assignments.push(assignment) - 1;
+      if (isItem) this.#lists.set(list, { index, items: [assignment.text] });
+    }
+  }
+
+  end(): readonly Assignment[] {
+    for (const { index, items } of this.#lists.values()) {
+      const first = this.#assignments[index];
+      if (first !== undefined) this.#assignments[index] = { ...first, text: items.join(',') };
+    }
+    return this.#assignments;
+  }
+}
+
+function assignmentOf(key: SettingKey, statement: Statement): Assignment {
+  const { path, pattern, text } = statement;
+  const source = sourceOf(statement);
+  const nameStep = pattern.split('.').indexOf('{name}');
+  return {
+    key,
+    text,
+    source,
+    ...(isNamed(rowOf(key)) ? { name: path[nameStep] ?? '' } : {}),
+    ...(source.kind === 'file' ? { subject: pathText(path) } : {}),
+  };
+}
+
+export function sourceOf({ at }: Statement): Source {
+  if (at.line === 0) return { kind: 'environment', name: at.file };
+  return { kind: 'file', name: formatPlace(at) };
+}
+
+/** Whether there can be a thing of that name; where not, that is told elsewhere. */
+function isNameUsable(key: SettingKey, { path, pattern }: Statement): boolean {
+  const row = rowOf(key);
+  const nameStep = pattern.split('.').indexOf('{name}');
+  return !isNamed(row) || row.parseName(path[nameStep] ?? '') !== undefined;
+}
+
+function checkType({ path, types, text, at }: Statement, problems: Problems): void {
+  if (types.length === 0 || types.some((type) => type.accepts(text))) return;
+  problems.add(at, () => {
+    const wanted = types.map(({ expects }) => expects).join(' or ');
+    const seen = isSecretName(path.at(-1)) ? MASK : quoted(text);
+    return `Cannot use ${pathText(path)} ${seen}: not ${wanted}`;
+  });
+}
+
+function isDeprecatedSwitch({ path, pattern }: Statement): boolean {
+  return isProperty(pattern) && DEPRECATED_SWITCHES.includes(pathOf(path));
+}
+
+function assignmentsOfDeprecated(statement: Statement, problems: Problems): Assignment[] {
+  const { text, path, at } = statement;
+  if (readBoolean(text) === undefined) {
+    problems.add(at, () => `Cannot use ${pathOf(path)} ${quoted(text)}: not ${BOOLEAN_TEXTS}`);
+  }
+  if (!isOn(statement)) return [];
+  const source = sourceOf(statement);
+  return [
+    { key: 'restEnabled', text: 'true', source },
+    { key: 'endpointGroups', name: 'DATA', text: 'true', source },
+  ];
+}
+
+function deprecationOf(statement: Statement): string {
+  return (
+    `${sourceOf(statement).name}: ${pathOf(statement.path)} is deprecated; write ` +
+    'network.rest-api.enabled and network.rest-api.endpoint-groups.DATA.enabled'
+  );
+}
+
+/** One line for each section of what has no meaning here. */
+function unusedWarnings(unused: readonly Statement[]): string[] {
+  const sections = new Map<string, { readonly where: string; readonly names: Set<string> }>();
+  for (const statement of unused) {
+    const { path, pattern } = statement;
+    let section = sections.get(path[0] ?? '');
+    if (section === undefined) {
+      section = { where: sourceOf(statement).name, names: new Set() };
+      sections.set(path[0] ?? '', section);
+    }
+    section.names.add(namedInSection(path, pattern));
+  }
+  return [...sections].map(([section, { where, names }]) => {
+    const told = bounded([...names], names.size, 'names').join(', ');
+    return `${where}: Without meaning here, in ${section}: ${told}`;
+  });
+}
+
+/** A path without its section; names that were chosen stand as such, but for the last. */
+function namedInSection(path: readonly string[], pattern: string): string {
+  const last = shortened(path.at(-1) ?? '');
+  const steps = [...pattern.split('.').slice(1, -1), last];
+  return pathOf(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
+}
+
+export function refusedSetting({ statement, reason }: Refusal): RefusedSetting {
+  return { path: pathText(statement.path), source: sourceOf(statement), reason };
+}
+
+/** Whether a setting of that name is one that nobody is to read. */
+export function isSecretName(name = ''): boolean {
+  return /password|passphrase|secret|token|salt/i.test(name);
+}

@@ -1,0 +1,146 @@
+/**
+ * What a file says of the permissions of clients, for maps, queues and both (`all`). A permission is
+ * there only when all of it was understood: what a section cannot have is an error where it is read,
+ * what is emptied, or means nothing as it stands, is one here. Permissions of other kinds have no
+ * meaning here and grant nothing, and so do the original's other actions. Where the section is
+ * written at all, only what it grants is granted.
+ */
+import { isAddressPattern, isInterfacePattern } from './interface-pattern.ts';
+import type { Place } from './place.ts';
+import { type Problems, quoted } from './problems.ts';
+import { pathText, type Statement, type WrittenSection } from './statements.ts';
+import { readBoolean } from './value-type.ts';
+
+export interface PermissionConfig {
+  readonly kind: 'map' | 'queue' | 'all';
+  /** Of maps or queues; `*` stands for any text. */
+  readonly name: string;
+  /** A user or a role; `*` stands for any text. */
+  readonly principal: string;
+  /** Patterns of clients' addresses; none: every address. */
+  readonly endpoints: readonly string[];
+  readonly actions: readonly string[];
+  /** Whether it takes the actions away instead. */
+  readonly isDenial: boolean;
+}
+
+const SECTION = 'security.client-permissions';
+const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
+  ['map', 'map'],
+  ['queue', 'queue'],
+  ['all', 'all'],
+]);
+
+/** Of any address, IPv6 too: the original's default is the second. */
+const EVERYWHERE: ReadonlySet<string> = new Set(['*', '*.*.*.*']);
+
+interface Draft {
+  readonly kind: PermissionConfig['kind'];
+  readonly at: Place;
+  name: string;
+  principal: string;
+  endpoints: string[];
+  actions: string[];
+  isDenial: boolean;
+}
+
+export class PermissionReader {
+  readonly #problems: Problems;
+  /** By where in the file the permission stands. */
+  readonly #drafts = new Map<string, Draft>();
+  #isWritten: boolean;
+
+  /** `written`: what files have below `security`. */
+  constructor(written: readonly WrittenSection[], problems: Problems) {
+    this.#problems = problems;
+    this.#isWritten = written.some(({ pattern }) => pattern === SECTION);
+    for (const { path, at, isEmpty } of written) {
+      const isList = path.at(-1) === 'endpoints' || path.at(-1) === 'actions';
+      if (!isEmpty || !isList || path[1] !== 'client-permissions') continue;
+      if (KINDS.has(path[2] ?? '')) {
+        problems.add(
+          at,
+          () => `Cannot use ${pathText(path)}: it is empty; leave it away or fill it`,
+        );
+      }
+    }
+  }
+
+  /** Something is said in the section. */
+  note(): void {
+    this.#isWritten = true;
+  }
+
+  /** Whether the statement, one below the section, means something here. */
+  read(statement: Statement): boolean {
+    this.note();
+    const { path, at } = statement;
+    const kind = KINDS.get(path[2] ?? '');
+    if (kind === undefined) return false;
+    // In XML there may be several that are for all.
+    const isItem = /^\[\d+\]$/.test(path[3] ?? '');
+    const steps = path.slice(isItem ? 4 : 3);
+    const key = path.slice(2, isItem ? 4 : 3).join('');
+    let draft = this.#drafts.get(key);
+    if (draft === undefined) {
+      const lists = { endpoints: [], actions: [] };
+      draft = { kind, at, name: '*', principal: '*', ...lists, isDenial: false };
+      this.#drafts.set(key, draft);
+    } else if (at.line > 0 && draft.at.line > 0 && at.file !== draft.at.file) {
+      const other = draft.at.file;
+      this.#problems.add(at, () => `Cannot use ${pathText(path)}: ${quoted(other)} has the same`);
+    }
+    return this.#add(draft, steps[0] ?? '', statement);
+  }
+
+  /** Undefined where nothing is said of permissions. */
+  end(): readonly PermissionConfig[] | undefined {
+    if (!this.#isWritten) return undefined;
+    return [...this.#drafts.values()].map(({ at: _, ...draft }) => {
+      const { endpoints, isDenial } = draft;
+      // A client always has an address, so a name grants it nothing, nor does it excuse anyone.
+      const isEverywhere = endpoints.some(
+        (each) => EVERYWHERE.has(each) || (isDenial && !isAddressPattern(each)),
+      );
+      return isEverywhere ? { ...draft, endpoints: [] } : draft;
+    });
+  }
+
+  #add(draft: Draft, setting: string, { path, text, at }: Statement): boolean {
+    const refuse = (reason: string): void => {
+      this.#problems.add(at, () => `Cannot use ${pathText(path)} ${quoted(text)}: ${reason}`);
+    };
+    // A variable has all items in its text, and stands above the file.
+    const isVariable = at.line === 0;
+    switch (setting) {
+      case 'name':
+      case 'principal':
+        if (text === '') refuse('it is empty');
+        draft[setting] = text;
+        break;
+      case 'endpoints': {
+        const endpoints = isVariable ? text.split(',').map((each) => each.trim()) : [text];
+        if (!endpoints.every(isInterfacePattern)) {
+          refuse('not an address whose parts may be "*" or a range as "4-18"');
+        }
+        draft.endpoints = isVariable ? endpoints : [...draft.endpoints, text];
+        break;
+      }
+      case 'actions': {
+        const action = text.toLowerCase();
+        draft.actions = isVariable ? [action] : [...draft.actions, action];
+        break;
+      }
+      case 'deny': {
+        const isDenial = readBoolean(text);
+        // What is no boolean has been told by its type; it denies until then.
+        draft.isDenial = isDenial ?? true;
+        break;
+      }
+      default:
+        refuse('a permission has name, principal, endpoints, actions and deny');
+        return false;
+    }
+    return true;
+  }
+}

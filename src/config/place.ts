@@ -1,0 +1,14 @@
+/** Where something stands in what the operator wrote. */
+
+export interface Place {
+  /** Or a variable of the environment, with a line of 0. */
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
+/** `file:line:column`, or the name of a variable. */
+export function formatPlace({ file, line, column }: Place): string {
+  return line === 0 ? file : `${file}:${line}:${column}`;
+}
