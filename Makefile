@@ -64,6 +64,8 @@ node_modules/.installed: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	touch $@
 
+# What a thread runs is a file of its own beside each bundle.
+thread = src/config/reading-thread-program.ts
 # Both doors are bundled: Node takes longer to find and open hundreds of small files than to compile
 # them. The program is one file of the older module form, which Node loads sooner (by 10 to 15 ms), with
 # its compiled code beside it (bin/compiled-program.ts: 30 ms). The library, which others import, is
@@ -72,7 +74,8 @@ node_modules/.installed: package.json package-lock.json
 # and lines, too. Packages of the older form ask for Node's own modules by `require`.
 bundle = $(bin)/esbuild --bundle --platform=node --target=node20.20 --log-level=warning \
   --sourcemap --sources-content=false
-older = --format=cjs --define:import.meta.url=__filename --define:import.meta.dirname=__dirname
+older = --format=cjs --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
+  --define:import.meta.resolve=undefined
 # The executable is for a shell, too, as only Node's command line takes this flag: V8 has one thread beside
 # the program's. With its four, on two processors, collections and compilation took turns with the
 # requests (bench: background-work). BusyBox has no `env -S`.
@@ -85,8 +88,9 @@ newer = --format=esm --splitting --chunk-names='[name]-[hash]' --banner:js="impo
 dist/.built: node_modules/.installed $(sources)
 	rm -rf dist
 	$(bin)/tsc -p tsconfig.json
-	$(bundle) $(newer) --outdir=dist/src src/index.ts
+	$(bundle) $(newer) --outdir=dist/src --entry-names=[name] src/index.ts $(thread)
 	$(bundle) $(older) --outfile=dist/bin/program.js bin/gridnode.ts
+	$(bundle) $(older) --outdir=dist/bin $(thread)
 	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
 	echo '{ "type": "commonjs" }' > dist/bin/package.json
 	node --import tsx bin/keep-compiled.ts dist/bin/program.js > /dev/null

@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import nodeModule from 'node:module';
+import { dirname } from 'node:path';
 import { Script } from 'node:vm';
 
 const DIGEST_BYTES = 32;
@@ -32,7 +33,8 @@ export function compileProgram(file: string): CompiledProgram {
     isKept: script.cachedDataRejected === false,
     run() {
       const exports = {};
-      script.runInThisContext()(exports, nodeModule.createRequire(file), { exports }, file);
+      const folder = dirname(file);
+      script.runInThisContext()(exports, nodeModule.createRequire(file), { exports }, file, folder);
     },
     keep() {
       const code = script.createCachedData();

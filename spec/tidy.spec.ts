@@ -47,8 +47,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
 };
 
-/** Where running begins, and what others import. */
-const DOORS = ['bin/gridnode.ts', 'bin/launch.ts', 'bin/keep-compiled.ts', 'src/index.ts'];
+/** Where running begins, that of threads too, and what others import. */
+const DOORS = [
+  ...['bin/gridnode.ts', 'bin/launch.ts', 'bin/keep-compiled.ts', 'src/index.ts'],
+  'src/config/reading-thread-program.ts',
+];
 const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
 const SKIPPED = new Set(['node_modules', 'dist', 'bench-results', '.git']);
 

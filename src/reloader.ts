@@ -3,13 +3,14 @@
  * runs is taken over, what may not is named in the log. A configuration that is wrong changes nothing.
  * One reload is done after the other.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { GridError } from './base/errors.ts';
+import { isSameInSlices } from './base/same-in-slices.ts';
 import { type Config, rowOf } from './config/config.ts';
-import { ConfigFault, type LoadedConfig, refusalText } from './config/load.ts';
+import { ConfigFault, type ConfigRequest, type LoadedConfig, refusalFault } from './config/load.ts';
+import { PROBLEMS_MAX } from './config/problems.ts';
 import { SECURITY_PATHS, type SecurityConfig } from './config/security.ts';
 import { SETTINGS, type SettingKey } from './config/settings.ts';
-import { addConfigText, type ConfigUpdate, withNames } from './config/update.ts';
+import { addConfigText, type ConfigUpdate, type NamedConfig, withNames } from './config/update.ts';
 import type { AddedConfig } from './persistence/member-file.ts';
 import type { Log } from './telemetry/log.ts';
 
@@ -83,7 +84,7 @@ export class Reloader {
     this.#added = kept;
     for (const { text, isReloaded } of kept) {
       try {
-        const { config } = await addConfigText(this.#config, text);
+        const { config } = await addConfigText(this.#config, text, loadText);
         if (!isReloaded) await this.#apply(config);
         this.#config = isReloaded ? withNames(this.#config, config) : config;
         extend(this.#config);
@@ -94,9 +95,9 @@ export class Reloader {
   }
 
   async #add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate> {
-    const update = await addConfigText(this.#config, text);
+    const update = await addConfigText(this.#config, text, loadText);
     const before = this.#added;
-    if (update.added.length > 0) await this.#setAdded([...before, { text, isReloaded: false }]);
+    if (update.added.length > 0) await this.#setAdded(withText(before, text));
     try {
       await this.#apply(update.config);
     } catch (error) {
@@ -105,7 +106,8 @@ export class Reloader {
     }
     extend(update.config);
     this.#config = update.config;
-    this.#log.info({ added: update.added, ignored: update.ignored }, 'configuration added');
+    const { added, ignored } = update;
+    this.#log.info({ ...told('added', added), ...told('ignored', ignored) }, 'configuration added');
     return update;
   }
 
@@ -117,7 +119,8 @@ export class Reloader {
   async #reload(): Promise<ReloadOutcome> {
     try {
       const { config: loaded, warnings, refused } = await this.#load();
-      if (refused.length > 0) throw new ConfigFault(refused.map(refusalText));
+      const fault = refusalFault(refused);
+      if (fault !== undefined) throw fault;
       // Security cannot be turned on or off: its users would log in nowhere, or everybody in vain.
       const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
       const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
@@ -126,7 +129,7 @@ export class Reloader {
         await this.#setAdded(this.#added.map(({ text }) => ({ text, isReloaded: true })));
       }
       for (const warning of warnings) this.#log.warn(warning);
-      return this.#report(config, isSwitched);
+      return await this.#report(config, isSwitched);
     } catch (error) {
       return { taken: [], kept: [], faults: this.#complain(error) };
     }
@@ -146,12 +149,11 @@ export class Reloader {
   }
 
   /** Says what has changed, and what would have. */
-  #report(config: Config, isSecuritySwitched: boolean): ReloadOutcome {
+  async #report(config: Config, isSecuritySwitched: boolean): Promise<ReloadOutcome> {
     const before = this.#config;
     const { security } = config;
-    const changed = (Object.keys(SETTINGS) as SettingKey[]).filter(
-      (key) => !isDeepStrictEqual(config[key], before[key]),
-    );
+    const changed = await changedKeys(SETTING_KEYS, before, config);
+    const changedParts = await changedKeys(SECURITY_KEYS, before.security, security);
     // TLS cannot be turned on or off, only renewed.
     const isTaken = (key: SettingKey): boolean =>
       rowOf(key).isReloadable === true &&
@@ -161,7 +163,7 @@ export class Reloader {
     const takenValues = Object.fromEntries(taken.map((key) => [key, config[key]]));
     this.#config = { ...before, ...takenValues, security, sources: config.sources };
     const outcome = {
-      taken: [...taken.map(nameOf), ...changedPaths(before.security, security)],
+      taken: [...taken.map(nameOf), ...changedParts.map((part) => SECURITY_PATHS[part])],
       kept: [...kept.map(nameOf), ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : [])],
       faults: [],
     };
@@ -173,10 +175,41 @@ export class Reloader {
   }
 }
 
-function changedPaths(before: SecurityConfig, after: SecurityConfig): string[] {
-  return (Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[])
-    .filter((part) => !isDeepStrictEqual(before[part], after[part]))
-    .map((part) => SECURITY_PATHS[part]);
+/** Texts that are kept, in characters: they are written again with each one that is added. */
+const ADDED_LENGTH_MAX = 8 * 1024 * 1024;
+const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
+const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
+
+/** On a thread, as others are served meanwhile. */
+async function loadText(request: ConfigRequest): Promise<LoadedConfig> {
+  return (await import('./config/reading-thread.ts')).loadInThread(request);
+}
+
+function withText(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
+  const length = before.reduce((sum, each) => sum + each.text.length, text.length);
+  if (length <= ADDED_LENGTH_MAX) return [...before, { text, isReloaded: false }];
+  throw new ConfigFault([
+    `Cannot add to the configuration: with this text, more than ${ADDED_LENGTH_MAX} characters were added`,
+  ]);
+}
+
+/** The first of the things, and how many more there are. */
+function told(name: string, things: readonly NamedConfig[]): object {
+  const more = things.length - PROBLEMS_MAX;
+  if (more <= 0) return { [name]: things };
+  return { [name]: things.slice(0, PROBLEMS_MAX), [`${name}More`]: more };
+}
+
+async function changedKeys<Key extends string>(
+  keys: readonly Key[],
+  before: Readonly<Record<Key, unknown>>,
+  after: Readonly<Record<Key, unknown>>,
+): Promise<Key[]> {
+  const changed: Key[] = [];
+  for (const key of keys) {
+    if (!(await isSameInSlices(before[key], after[key]))) changed.push(key);
+  }
+  return changed;
 }
 
 function nameOf(key: SettingKey): string {

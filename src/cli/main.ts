@@ -6,7 +6,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/version.ts';
 import type { Assignment } from '../config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
-import { ConfigFault, type ConfigRequest, loadConfig, refusalText } from '../config/load.ts';
+import { ConfigFault, type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
 import { SETTINGS } from '../config/settings.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
@@ -129,9 +129,12 @@ function addFlags(command: Command): () => ConfigRequest {
 
 async function runServe(request: ConfigRequest): Promise<ExitCode> {
   const { config, warnings, refused } = await loadConfig(request);
-  if (refused.length > 0) throw new ConfigFault(refused.map(refusalText));
+  const fault = refusalFault(refused);
+  if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
   const log = await openLog(config.logLevel);
   for (const warning of warnings) log.warn(warning);
-  return await serve(config, log, startMember, events, () => loadConfig(request));
+  return await serve(config, log, startMember, events, async () =>
+    (await import('../config/reading-thread.ts')).loadInThread(request),
+  );
 }

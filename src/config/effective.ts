@@ -7,11 +7,11 @@ import type { Statement } from './statements.ts';
 interface Branch {
   /** Where its statement stands among all; -1 for none. */
   index: number;
-  readonly below: Map<string, Branch>;
+  below: Map<string, Branch> | undefined;
 }
 
 export class Effective {
-  readonly #root: Branch = { index: -1, below: new Map() };
+  readonly #root: Branch = { index: -1, below: undefined };
   readonly #statements: Statement[] = [];
 
   constructor(statements: readonly Statement[]) {
@@ -21,7 +21,7 @@ export class Effective {
   /** By the path's names, joined by dots; none of them has one itself. */
   get(path: string): Statement | undefined {
     let branch: Branch | undefined = this.#root;
-    for (const step of path.split('.')) branch = branch?.below.get(step);
+    for (const step of path.split('.')) branch = branch?.below?.get(step);
     return branch && this.#statements[branch.index];
   }
 
@@ -32,9 +32,10 @@ export class Effective {
   #put(statement: Statement): void {
     let branch = this.#root;
     for (const step of statement.path) {
+      branch.below ??= new Map();
       let next = branch.below.get(step);
       if (next === undefined) {
-        next = { index: -1, below: new Map() };
+        next = { index: -1, below: undefined };
         branch.below.set(step, next);
       }
       branch = next;

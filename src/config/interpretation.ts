@@ -5,7 +5,7 @@
 import { type Assignment, isNamed, MASK, rowOf, type Source } from './config.ts';
 import { Effective } from './effective.ts';
 import { formatPlace } from './place.ts';
-import { bounded, Problems, quoted, shortened } from './problems.ts';
+import { bounded, PROBLEMS_MAX, Problems, quoted, shortened } from './problems.ts';
 import { isOn, type Refusal, refusalsOf } from './refusals.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 import { pathOf, pathText, type Statement } from './statements.ts';
@@ -76,7 +76,7 @@ export function interpret(
     deprecated,
     problems,
     warnings,
-    refused: refusals.map(refusedSetting),
+    refused: refusedSettings(refusals),
   };
 }
 
@@ -201,6 +201,17 @@ function namedInSection(path: readonly string[], pattern: string): string {
   const last = shortened(path.at(-1) ?? '');
   const steps = [...pattern.split('.').slice(1, -1), last];
   return pathOf(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
+}
+
+/** The first of them, and behind those one that says how many more there are. */
+export function refusedSettings(refusals: readonly Refusal[]): RefusedSetting[] {
+  const told = refusals.slice(0, PROBLEMS_MAX).map(refusedSetting);
+  const [next] = refusals.slice(PROBLEMS_MAX);
+  if (next !== undefined) {
+    const count = refusals.length - PROBLEMS_MAX;
+    told.push(refusedSetting({ ...next, reason: `one of ${count} more that are refused` }));
+  }
+  return told;
 }
 
 export function refusedSetting({ statement, reason }: Refusal): RefusedSetting {

@@ -4,6 +4,7 @@
  * for each section), or refused; what is wrong is told all at once.
  */
 import { translateAdvancedNetwork } from './advanced-network.ts';
+import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import { type Assignment, type Config, MASK, rowOf, type Source, weighConfig } from './config.ts';
 import type { FileContent } from './config-file.ts';
 import type { Effective } from './effective.ts';
@@ -14,6 +15,7 @@ import {
   isSecretName,
   type RefusedSetting,
   refusedSetting,
+  refusedSettings,
   sourceOf,
 } from './interpretation.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
@@ -69,7 +71,7 @@ export function refusalText({ path, source, reason }: RefusedSetting): string {
 /** All of that; undefined where nothing is refused. */
 export function refusalFault(refused: readonly RefusedSetting[]): ConfigFault | undefined {
   if (refused.length === 0) return undefined;
-  return new ConfigFault(bounded(refused.map(refusalText), refused.length, 'reasons'));
+  return new ConfigFault(refused.map(refusalText));
 }
 
 /** Throws ConfigFault. */
@@ -202,10 +204,16 @@ function keysBelow(pattern: string): readonly SettingKey[] {
   );
 }
 
-/** Names that nothing can have, and endpoint groups that there are not. */
+/** Names that nothing can have, endpoint groups that there are not, and too many with `*`. */
 function nameProblems(blocks: readonly NamedBlock[]): Problems {
   const problems = new Problems();
+  const patternCounts = new Map<string, number>();
   for (const { pattern, name, at } of blocks) {
+    if ((pattern === 'map.{name}' || pattern === 'queue.{name}') && isPattern(name)) {
+      const count = (patternCounts.get(pattern) ?? 0) + 1;
+      patternCounts.set(pattern, count);
+      if (count === PATTERNS_MAX + 1) problems.add(at, () => tooManyPatterns(name));
+    }
     if (name === '') problems.add(at, () => 'Cannot use "" as a name: it is empty');
     else if (pattern.endsWith('endpoint-groups.{name}') && parseEndpointGroup(name) === undefined) {
       problems.add(at, () => {
@@ -216,6 +224,11 @@ function nameProblems(blocks: readonly NamedBlock[]): Problems {
     }
   }
   return problems;
+}
+
+/** Of names that each stand for many, so that they are tried in turn. */
+export function tooManyPatterns(name: string): string {
+  return `Cannot use ${quoted(name)}: more than ${PATTERNS_MAX} names with "*"`;
 }
 
 /** As YAML has them: there, permissions for all are one section. */
@@ -265,14 +278,15 @@ function unsetWarnings(file: FileContent | undefined): string[] {
 function unsetRefusals(file: FileContent | undefined, effective: Effective): RefusedSetting[] {
   const isSecured = isOn(effective.get('security.enabled'));
   if (!isSecured && !isOn(effective.get('network.ssl.enabled'))) return [];
-  return (file?.unset ?? [])
+  const refusals = (file?.unset ?? [])
     .filter(
       ({ statement: { path } }) =>
         isSecretName(path.at(-1)) || (isSecured && path[0] === 'security'),
     )
-    .map(({ name, statement }) =>
-      refusedSetting({ statement, reason: `no environment variable ${quoted(name)}; set it` }),
-    );
+    .map(({ name, statement }) => {
+      return { statement, reason: `no environment variable ${quoted(name)}; set it` };
+    });
+  return refusedSettings(refusals);
 }
 
 const ROOT_HINT =

@@ -34,6 +34,9 @@ const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
 /** Of any address, IPv6 too: the original's default is the second. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['*', '*.*.*.*']);
 
+/** Each is looked at when a client logs in. */
+const PERMISSIONS_MAX = 10_000;
+
 interface Draft {
   readonly kind: PermissionConfig['kind'];
   readonly at: Place;
@@ -86,6 +89,9 @@ export class PermissionReader {
       const lists = { endpoints: [], actions: [] };
       draft = { kind, at, name: '*', principal: '*', ...lists, isDenial: false };
       this.#drafts.set(key, draft);
+      if (this.#drafts.size === PERMISSIONS_MAX + 1) {
+        this.#problems.add(at, () => `Cannot use more than ${PERMISSIONS_MAX} permissions`);
+      }
     } else if (at.line > 0 && draft.at.line > 0 && at.file !== draft.at.file) {
       const other = draft.at.file;
       this.#problems.add(at, () => `Cannot use ${pathText(path)}: ${quoted(other)} has the same`);

@@ -1,9 +1,18 @@
 /**
  * A configuration text that is added to the one in force: new maps, queues, users and endpoint
- * groups. What is there already stays as it is, and so does everything else that the text names.
+ * groups. What is there already stays as it is, and so does everything else that the text names. A
+ * text may name many things, so all is done in slices.
  */
+import { Slices } from '../base/slices.ts';
+import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import type { Config, Source } from './config.ts';
-import { ConfigFault, loadConfig, refusalText } from './load.ts';
+import {
+  ConfigFault,
+  type ConfigRequest,
+  type LoadedConfig,
+  refusalFault,
+  tooManyPatterns,
+} from './load.ts';
 import type { UserConfig } from './security.ts';
 
 /** One thing of the text. */
@@ -22,51 +31,51 @@ export interface ConfigUpdate {
 /** Sections of which single things are looked at. */
 const SECTIONS = ['map', 'queue', 'security', 'network'];
 
-/** YAML, XML or JSON. Throws ConfigFault. */
-export async function addConfigText(config: Config, text: string): Promise<ConfigUpdate> {
-  const loaded = await loadConfig({ file: { text }, environment: {}, flags: [] });
-  if (loaded.refused.length > 0) throw new ConfigFault(loaded.refused.map(refusalText));
+/** YAML, XML or JSON. Rejects with ConfigFault. */
+export async function addConfigText(
+  config: Config,
+  text: string,
+  load: (request: ConfigRequest) => Promise<LoadedConfig>,
+): Promise<ConfigUpdate> {
+  const loaded = await load({ file: { text }, environment: {}, flags: [] });
+  const fault = refusalFault(loaded.refused);
+  if (fault !== undefined) throw fault;
   const update = new Update();
   const said = loaded.config;
-  const mapNames = [...said.mapTimeToLiveSeconds.keys(), ...said.mapMaxIdleSeconds.keys()];
-  const newMaps = new Set(
-    [...new Set(mapNames)].filter((name) => {
-      const isThere = config.mapTimeToLiveSeconds.has(name) || config.mapMaxIdleSeconds.has(name);
-      return update.note(!isThere, 'map', name);
-    }),
-  );
-  const withMaps = (before: ReadonlyMap<string, number>, added: ReadonlyMap<string, number>) =>
-    new Map([...before, ...[...added].filter(([name]) => newMaps.has(name))]);
-  const queueMaxSizes = new Map(config.queueMaxSizes);
-  for (const [name, maxSize] of said.queueMaxSizes) {
-    if (update.note(!queueMaxSizes.has(name), 'queue', name)) queueMaxSizes.set(name, maxSize);
-  }
-  const endpointGroups = new Map(config.endpointGroups);
-  const sources = new Map(config.sources);
-  for (const [group, isEnabled] of said.endpointGroups) {
-    const path = `network.rest-api.endpoint-groups.${group}.enabled`;
-    if (said.sources.get(path)?.kind !== 'file') continue;
-    const isNew = sources.get(path)?.kind === 'default';
-    if (!update.note(isNew, 'endpoint-groups', group)) continue;
-    endpointGroups.set(group, isEnabled);
-    sources.set(path, ADDED);
-  }
-  const realms = new Map(config.security.realms);
-  for (const [realm, users] of said.security.realms) {
-    realms.set(realm, addedUsers(realms.get(realm) ?? [], realm, users, update));
+  const { mapTimeToLiveSeconds, mapMaxIdleSeconds } = config;
+  const newMaps = new Set<string>();
+  const isMapThere = (name: string) =>
+    mapTimeToLiveSeconds.has(name) || mapMaxIdleSeconds.has(name);
+  await update.each(said.mapTimeToLiveSeconds.keys(), (name) => {
+    if (update.note(!isMapThere(name), 'map', name)) newMaps.add(name);
+  });
+  const isNewMap = (name: string) => newMaps.has(name);
+  const isNewQueue = (name: string) => !config.queueMaxSizes.has(name);
+  await update.each(said.queueMaxSizes.keys(), (name) => {
+    update.note(isNewQueue(name), 'queue', name);
+  });
+  const groups = addedGroups(config, said, update);
+  const realms = await addedRealms(config, said, update);
+  if (said.security.permissions !== undefined) {
+    update.ignored.push({ sectionName: 'security.client-permissions' });
   }
   for (const sectionName of loaded.sections) {
     if (!SECTIONS.includes(sectionName)) update.ignored.push({ sectionName });
   }
+  const extended = (before: Values, more: Values, isNew: (name: string) => boolean) =>
+    update.extended(before, more, isNew);
   return {
     config: {
       ...config,
-      mapTimeToLiveSeconds: withMaps(config.mapTimeToLiveSeconds, said.mapTimeToLiveSeconds),
-      mapMaxIdleSeconds: withMaps(config.mapMaxIdleSeconds, said.mapMaxIdleSeconds),
-      queueMaxSizes,
-      endpointGroups,
-      sources,
-      security: { ...config.security, realms },
+      mapTimeToLiveSeconds: await extended(
+        mapTimeToLiveSeconds,
+        said.mapTimeToLiveSeconds,
+        isNewMap,
+      ),
+      mapMaxIdleSeconds: await extended(mapMaxIdleSeconds, said.mapMaxIdleSeconds, isNewMap),
+      queueMaxSizes: await extended(config.queueMaxSizes, said.queueMaxSizes, isNewQueue),
+      ...groups,
+      security: realms === undefined ? config.security : { ...config.security, realms },
     },
     added: update.added,
     ignored: update.ignored,
@@ -83,27 +92,81 @@ export function withNames(
 
 const ADDED: Source = { kind: 'file', name: 'an added configuration' };
 
-function addedUsers(
-  before: readonly UserConfig[],
-  realm: string,
-  said: readonly UserConfig[],
-  update: Update,
-): UserConfig[] {
-  const users = [...before];
-  for (const user of said) {
-    const isNew = !users.some(({ name }) => name === user.name);
-    if (update.note(isNew, `security.realms.${realm}`, user.name)) users.push(user);
+type Values = ReadonlyMap<string, number>;
+type Groups = Pick<Config, 'endpointGroups' | 'sources'>;
+
+function addedGroups(config: Config, said: Config, update: Update): Groups {
+  const endpointGroups = new Map(config.endpointGroups);
+  const sources = new Map<string, Source>();
+  for (const [group, isEnabled] of said.endpointGroups) {
+    const path = `network.rest-api.endpoint-groups.${group}.enabled`;
+    if (said.sources.get(path)?.kind !== 'file') continue;
+    const isNew = config.sources.get(path)?.kind === 'default';
+    if (!update.note(isNew, 'endpoint-groups', group)) continue;
+    endpointGroups.set(group, isEnabled);
+    sources.set(path, ADDED);
   }
-  return users;
+  if (sources.size === 0) return config;
+  return { endpointGroups, sources: new Map([...config.sources, ...sources]) };
+}
+
+/** Undefined where there is nobody new. */
+async function addedRealms(
+  config: Config,
+  said: Config,
+  update: Update,
+): Promise<ReadonlyMap<string, readonly UserConfig[]> | undefined> {
+  const realms = new Map(config.security.realms);
+  let isChanged = false;
+  for (const [realm, more] of said.security.realms) {
+    const users = [...(realms.get(realm) ?? [])];
+    const names = new Set(users.map(({ name }) => name));
+    isChanged ||= !realms.has(realm);
+    await update.each(more, (user) => {
+      if (!update.note(!names.has(user.name), `security.realms.${realm}`, user.name)) return;
+      users.push(user);
+      isChanged = true;
+    });
+    realms.set(realm, users);
+  }
+  return isChanged ? realms : undefined;
 }
 
 class Update {
   readonly added: NamedConfig[] = [];
   readonly ignored: NamedConfig[] = [];
+  readonly #slices = new Slices();
 
   /** Lists the thing; returns whether it is new. */
   note(isNew: boolean, sectionName: string, configName: string): boolean {
     (isNew ? this.added : this.ignored).push({ sectionName, configName });
     return isNew;
+  }
+
+  /** Does the same for all of them, in slices. */
+  async each<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
+    for (const item of items) {
+      work(item);
+      const pause = this.#slices.pause();
+      if (pause !== undefined) await pause;
+    }
+  }
+
+  /** What there was, and what is new of the other. Rejects with ConfigFault for too many patterns. */
+  async extended(before: Values, said: Values, isNew: (name: string) => boolean): Promise<Values> {
+    if (said.size === 0) return before;
+    const all = new Map<string, number>();
+    let patternCount = 0;
+    const add = ([name, value]: [string, number]): void => {
+      all.set(name, value);
+      if (!isPattern(name)) return;
+      patternCount += 1;
+      if (patternCount > PATTERNS_MAX) throw new ConfigFault([tooManyPatterns(name)]);
+    };
+    await this.each(before, add);
+    await this.each(said, (entry) => {
+      if (isNew(entry[0])) add(entry);
+    });
+    return all;
   }
 }

@@ -25,22 +25,28 @@ export function resolveAliases(
     if ('anchor' in node && typeof node.anchor === 'string') anchors.set(node.anchor, node);
     if (isSeq<Node | null>(node)) for (const item of node.items) visit(item);
     if (!isMap<Node | null, Node | null>(node)) return;
-    const names = new Set<unknown>();
+    const names = new Set<string>();
     for (const { key, value } of node.items) {
       visit(key);
       visit(value);
-      if (!isScalar(key)) continue;
-      if (names.has(key.value)) {
-        const name = String(key.source ?? key.value);
+      const name = isScalar(key) ? textOf(key.value, key.source) : undefined;
+      if (key === null || name === undefined) continue;
+      if (names.has(name)) {
         complain(
           key.range?.[0] ?? 0,
           () =>
             `Cannot read YAML: ${quoted(name)} is there twice; names in a mapping must be unique`,
         );
       }
-      names.add(key.value);
+      names.add(name);
     }
   };
   visit(root);
   return targets;
+}
+
+/** A scalar as it was written; undefined for null. */
+export function textOf(value: unknown, source: string | undefined): string | undefined {
+  if (typeof value === 'string') return value;
+  return value === null || value === undefined ? undefined : (source ?? String(value));
 }

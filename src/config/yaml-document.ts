@@ -19,7 +19,7 @@ import {
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import type { Place } from './place.ts';
 import { Problems, quoted } from './problems.ts';
-import { resolveAliases, type Targets } from './yaml-aliases.ts';
+import { resolveAliases, type Targets, textOf } from './yaml-aliases.ts';
 import { tooDeep } from './yaml-depth.ts';
 
 /** Nodes that aliases stand for, each as often as it is repeated. */
@@ -180,12 +180,6 @@ class YamlReader {
     const { line, col } = this.#lines.linePos(offset);
     return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1) };
   }
-}
-
-/** A scalar as it was written; undefined for null. */
-function textOf(value: unknown, source: string | undefined): string | undefined {
-  if (typeof value === 'string') return value;
-  return value === null || value === undefined ? undefined : (source ?? String(value));
 }
 
 function firstLine(message: string): string {

@@ -5,7 +5,7 @@
  * name.
  */
 import type { Span } from '../base/span.ts';
-import { byName } from '../config/by-name.ts';
+import { nameAmong } from '../config/by-name.ts';
 import { FOREVER, type Lifetime } from '../engine/engine.ts';
 
 /** Names whose lifetime is remembered; clients choose names, so there is a limit. */
@@ -33,13 +33,16 @@ export class MapLifetimes {
     this.#byName.clear();
     this.#lastName = Buffer.alloc(0);
     this.#lastLifetime = FOREVER;
-    const names = new Set([...timeToLiveSeconds.keys(), ...maxIdleSeconds.keys()]);
-    const lifetimes = new Map<string, Lifetime>();
-    for (const name of names) {
-      const timeToLiveMs = (timeToLiveSeconds.get(name) ?? 0) * 1000;
-      lifetimes.set(name, { timeToLiveMs, maxIdleSeconds: maxIdleSeconds.get(name) ?? 0 });
-    }
-    this.#configured = names.size === 0 ? undefined : byName(lifetimes);
+    const nameFor = nameAmong(timeToLiveSeconds, maxIdleSeconds);
+    const isNone = timeToLiveSeconds.size + maxIdleSeconds.size === 0;
+    this.#configured = isNone
+      ? undefined
+      : (map) => {
+          const name = nameFor(map);
+          if (name === undefined) return undefined;
+          const timeToLiveMs = (timeToLiveSeconds.get(name) ?? 0) * 1000;
+          return { timeToLiveMs, maxIdleSeconds: maxIdleSeconds.get(name) ?? 0 };
+        };
   }
 
   /** The lifetime of what is written to the map now. */

@@ -1,0 +1,45 @@
+/**
+ * Whether two values are the same, found out in slices: what they hold is compared one after the other,
+ * in maps by name, whatever their order.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { Slices } from './slices.ts';
+
+export async function isSameInSlices(
+  one: unknown,
+  other: unknown,
+  slices = new Slices(),
+): Promise<boolean> {
+  if (one === other) return true;
+  const pairs = pairsOf(one, other);
+  if (pairs === undefined) return isDeepStrictEqual(one, other);
+  for (const [a, b] of pairs) {
+    if (a !== b && !(await isSameInSlices(a, b, slices))) return false;
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+  }
+  return true;
+}
+
+/** What has to be the same; undefined where that is the values as a whole. */
+function pairsOf(one: unknown, other: unknown): Iterable<readonly [unknown, unknown]> | undefined {
+  if (one instanceof Map && other instanceof Map && one.size === other.size) {
+    return pairsByName(one, other);
+  }
+  if (Array.isArray(one) && Array.isArray(other) && one.length === other.length) {
+    return pairsByIndex(one, other);
+  }
+  return undefined;
+}
+
+function* pairsByName(one: ReadonlyMap<unknown, unknown>, other: ReadonlyMap<unknown, unknown>) {
+  for (const [name, value] of one)
+    yield [value, other.has(name) ? other.get(name) : ABSENT] as const;
+}
+
+function* pairsByIndex(one: readonly unknown[], other: readonly unknown[]) {
+  for (const [index, item] of one.entries()) yield [item, other[index]] as const;
+}
+
+/** Like nothing else. */
+const ABSENT = Symbol('absent');

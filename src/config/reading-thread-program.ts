@@ -1,0 +1,34 @@
+/**
+ * What the thread of reading-thread.ts runs: loads a configuration and hands it over piece by piece,
+ * the next one whenever it is asked.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { ConfigFault, type ConfigRequest, loadConfig } from './load.ts';
+import { type Piece, piecesOf } from './loaded-pieces.ts';
+
+/** What was asked for; or what is wrong with it, a line each; or why there is no answer. */
+export type Told =
+  | { readonly piece: Piece }
+  | { readonly problems: readonly string[] }
+  | { readonly failure: unknown };
+
+// Of many errors, most are never told, and none by its stack.
+Error.stackTraceLimit = 0;
+
+const port = parentPort;
+if (port !== null) {
+  const pieces = handOver(workerData as ConfigRequest);
+  port.on('message', async () => {
+    const { value } = await pieces.next();
+    port.postMessage(value);
+  });
+}
+
+async function* handOver(request: ConfigRequest): AsyncGenerator<Told, Told> {
+  try {
+    for (const piece of piecesOf(await loadConfig(request))) yield { piece };
+    return { failure: 'it has ended' };
+  } catch (error) {
+    return error instanceof ConfigFault ? { problems: error.problems } : { failure: error };
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Loads a configuration on a thread of its own, for a member that serves meanwhile: a text of a
+ * mebibyte takes a second to read, and more where somebody means harm. The thread ends with each
+ * reading, and where that takes too long or too much memory, before. What comes back is taken in
+ * pieces, a turn of the event loop for each.
+ */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { ConfigFault, type ConfigRequest, type LoadedConfig } from './load.ts';
+import { LoadedPieces } from './loaded-pieces.ts';
+import type { Told } from './reading-thread-program.ts';
+
+/** The dearest text of a mebibyte that is known needs a fifth of it. */
+const TIME_MAX_MS = 60_000;
+const MEMORY_MAX_MB = 1024;
+
+/** The thread's program lies beside this file, or beside the bundle that this file is in. */
+const isSource = import.meta.url.endsWith('.ts');
+const PROGRAM = join(import.meta.dirname, `reading-thread-program.${isSource ? 'ts' : 'js'}`);
+
+/** As loadConfig, of whose result `structured` and the sources of maps and queues are left out. */
+export async function loadInThread(request: ConfigRequest): Promise<LoadedConfig> {
+  const thread = new Worker(isSource ? sourceProgram() : PROGRAM, {
+    workerData: { ...request, environment: { ...request.environment } },
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB },
+    execArgv: [],
+    eval: isSource,
+  });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      const fail = (reason: string): void => {
+        reject(new ConfigFault([`Cannot read the configuration: ${reason}`]));
+      };
+      timer = setTimeout(fail, TIME_MAX_MS, `it takes more than ${TIME_MAX_MS / 1000} s`);
+      const pieces = new LoadedPieces();
+      thread.on('message', (told: Told) => {
+        if ('problems' in told) return reject(new ConfigFault(told.problems));
+        if ('failure' in told) return reject(told.failure);
+        const loaded = pieces.take(told.piece);
+        if (loaded === undefined) thread.postMessage('next');
+        else resolve(loaded);
+      });
+      thread.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ERR_WORKER_OUT_OF_MEMORY') reject(error);
+        else fail(`it takes more than ${MEMORY_MAX_MB} MiB of memory`);
+      });
+      thread.on('exit', () => fail('its thread has ended'));
+      thread.postMessage('next');
+    });
+  } finally {
+    clearTimeout(timer);
+    void thread.terminate();
+  }
+}
+
+/** TypeScript needs the loader of the specs, which a thread does not have of itself. */
+function sourceProgram(): string {
+  const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));
+  const program = JSON.stringify(pathToFileURL(PROGRAM));
+  return `import(${loader}).then(({ register }) => { register(); return import(${program}); });`;
+}
