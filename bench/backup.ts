@@ -123,7 +123,7 @@ async function open(directory: string, segmentBytes: number) {
       ...{ storage, clock, partitionCount: PARTITIONS, sync: 'interval', syncIntervalMs: 1000 },
       segmentBytes,
     },
-    { ...observer, onSnapshotFailed: onFailed },
+    { ...observer, onSnapshotFailed: onFailed, onCompactionFailed: onFailed },
   );
   const engine = new EmbeddedEngine({
     ...{ partitionCount: PARTITIONS, clock, sinks: [persistence.log] },

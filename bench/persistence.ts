@@ -278,6 +278,7 @@ class Subject {
         },
         onCompacted() {},
         onSnapshotFailed: fail,
+        onCompactionFailed: fail,
       },
     );
     this.engine = new EmbeddedEngine({

@@ -50,7 +50,8 @@ describe('a start', () => {
       files.get(name)?.copy(page.bytes);
       const log = new SalvagedLog({ storage, suffix: '' }, 1);
       const end = recordsOf(files, name)[1]?.at ?? 0;
-      await until(log.add(page, end), async () => storage.pump());
+      const adding = log.add(page, end).then(() => log.end());
+      await until(adding, async () => storage.pump());
       const { engine } = await openPersistent(storage, { keepsStaleData });
       assert.deepEqual(contentOf(engine), content);
       const left = await filesOf(storage);

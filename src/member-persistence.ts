@@ -16,12 +16,12 @@ import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
 import { FileStorage } from './persistence/file-storage.ts';
+import type { Finding } from './persistence/findings.ts';
 import type { ForcedStart } from './persistence/forced-start.ts';
 import type { AddedConfig, MemberRecord } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
 import type { RecoveryProgress } from './persistence/recovery.ts';
-import type { Finding } from './persistence/salvage.ts';
-import type { Storage } from './persistence/storage.ts';
+import { isFullDisk, type Storage } from './persistence/storage.ts';
 import type { Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
@@ -211,6 +211,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
 
   #tellFinding({ file, offset, what, isDamage }: Finding): void {
     if (isDamage) this.#log.error({ file, offset }, `cannot be read: "${file}" ${what}`);
+    else this.#log.warn({ file, offset }, `"${file}" ${what}`);
   }
 
   #tellForced(start: Start, { aside, records, bytes }: ForcedStart): void {
@@ -260,9 +261,12 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.#server.release();
   }
 
-  onRefusing(isRefusing: boolean): void {
+  onRefusing(isRefusing: boolean, fault: Error | undefined): void {
     this.#cluster.isSafe = !this.sink.refusesWrites;
-    if (isRefusing) this.#log.error('the disk is full: writes are refused, reads go on');
+    const isOtherFault = fault !== undefined && !isFullDisk(fault);
+    if (isRefusing && isOtherFault) {
+      this.#log.error({ err: fault }, 'no segment of the log can be made: writes are refused');
+    } else if (isRefusing) this.#log.error('the disk is full: writes are refused, reads go on');
     else this.#log.info('the disk has space again: writes are taken');
   }
 
@@ -286,6 +290,10 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
 
   onSnapshotFailed(error: Error): void {
     this.#log.warn({ err: error }, 'cannot write a snapshot, will try again');
+  }
+
+  onCompactionFailed(error: Error): void {
+    this.#log.warn({ err: error }, 'cannot win space back on the disk, will try again');
   }
 }
 

@@ -65,14 +65,14 @@ export class Reloader {
   add(
     text: string,
     extend: (config: Config) => void,
-  ): Promise<ConfigUpdate | { readonly faults: readonly string[]; readonly status?: number }> {
+  ): Promise<ConfigUpdate | { readonly faults: readonly string[]; readonly refusal?: GridError }> {
     const adding = this.#last.then(async () => {
       try {
         return await this.#add(text, extend);
       } catch (error) {
         const faults = this.#complain(error);
         const isOurs = error instanceof GridError && error.code === 'CONFIG_NOT_KEPT';
-        return isOurs ? { faults, status: error.status } : { faults };
+        return isOurs ? { faults, refusal: error } : { faults };
       }
     });
     this.#last = adding;

@@ -231,6 +231,7 @@ class Member {
           this.compactions++;
         },
         onSnapshotFailed: (error) => assert.ok(storage.hasCrashed || isFull(error), error),
+        onCompactionFailed: (error) => assert.ok(storage.hasCrashed || isFull(error), error),
       },
     );
     this.engine = new EmbeddedEngine({

@@ -18,7 +18,8 @@ export interface WholeDirectory {
   readonly values: ReadonlySet<string>;
 }
 
-export async function wholeDirectory(): Promise<WholeDirectory> {
+/** Of a member that has stopped, or was killed. */
+export async function wholeDirectory(isKilled = false): Promise<WholeDirectory> {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const history: Mutation[] = [];
   const sinks = [new RecordingSink((mutation) => history.push(mutation))];
@@ -31,7 +32,8 @@ export async function wholeDirectory(): Promise<WholeDirectory> {
     if (told.includes('snapshot')) more--;
   }
   await until(persistence.member.save({ clusterState: 'FROZEN' }), quiet);
-  await until(persistence.close(), quiet);
+  if (isKilled) storage.afterKill();
+  else await until(persistence.close(), quiet);
   const values = new Set(history.map(described));
   return { files: await filesOf(storage), content: contentOf(engine), values };
 }

@@ -153,7 +153,7 @@ describe('each call to the storage', () => {
   /** Sets keys one after the other; `answered` are those that somebody was told of. */
   async function work(at: number | undefined, code: string, isLasting: boolean) {
     const memory = new MemoryStorage(new Random(7), 'boot');
-    const storage = Object.assign(new FailingStorage(memory), { pump: () => memory.pump() });
+    const storage = pumped(new FailingStorage(memory), memory);
     const options = { segmentBytes: 1024, snapshotBytesMin: 4096, sync: 'always' } as const;
     const { ask, engine, persistence, quiet } = await openPersistent(storage, options);
     const before = storage.callCount;
@@ -173,3 +173,10 @@ describe('each call to the storage', () => {
     return { memory, answered, calls: storage.callCount - before };
   }
 });
+
+/** The failing storage, as openPersistent wants it. */
+function pumped(storage: FailingStorage, memory: MemoryStorage) {
+  Object.defineProperty(storage, 'openNames', { get: () => memory.openNames });
+  Object.defineProperty(storage, 'hasEnded', { get: () => memory.hasEnded });
+  return Object.assign(storage, { pump: () => memory.pump() });
+}

@@ -106,7 +106,8 @@ class FailingFile implements StoredFile {
   }
 
   async close(): Promise<void> {
-    this.#storage.check();
+    // Also a close that fails gives the handle back.
     await this.#file.close();
+    this.#storage.check();
   }
 }

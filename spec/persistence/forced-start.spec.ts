@@ -1,13 +1,13 @@
 /** Forced starts in memory: nothing is deleted, whenever they are cut off. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Finding } from '../../src/persistence/findings.ts';
 import {
   type ForcedStart,
   type ForcedStartOptions,
   startEmpty,
   startPartial,
 } from '../../src/persistence/forced-start.ts';
-import type { Finding } from '../../src/persistence/salvage.ts';
 import { parseSegmentName } from '../../src/persistence/segment.ts';
 import {
   changed,

@@ -4,6 +4,8 @@
  * of each write some sectors, some cut off in the middle; of lengths, new files, renames and removals
  * some. `kill` is the end of the process alone: everything written is there.
  *
+ * Handles are counted, and a file that was removed takes its space until its last one is closed.
+ *
  * What is not `Now` completes when `pump` says so, in an order by chance. The call that `crashAt`
  * numbers is the last that does anything.
  */
@@ -44,6 +46,10 @@ export class MemoryStorage implements Storage {
   callCount = 0;
   crashAt = Number.POSITIVE_INFINITY;
   hasCrashed = false;
+  /** Whether the process has ended: another one has the files. */
+  hasEnded = false;
+  /** Open handles, by file. */
+  readonly #handles = new Map<Inode, number>();
 
   constructor(random: Random, bootId?: string, bytesMax = Number.POSITIVE_INFINITY) {
     this.#random = random;
@@ -67,6 +73,7 @@ export class MemoryStorage implements Storage {
 
   /** What the next start finds after the end of the machine. */
   afterCrash(bootId?: string): MemoryStorage {
+    this.hasEnded = true;
     const next = new MemoryStorage(this.#random, bootId, this.bytesMax);
     for (const change of this.#pendingEntries) {
       if (this.#random.below(2) === 0) applyEntry(this.#durableEntries, change);
@@ -83,6 +90,7 @@ export class MemoryStorage implements Storage {
 
   /** What the next start finds after the end of the process. */
   afterKill(): MemoryStorage {
+    this.hasEnded = true;
     const next = new MemoryStorage(this.#random, this.bootId, this.bytesMax);
     next.#entries = new Map(this.#entries);
     next.#durableEntries = this.#durableEntries;
@@ -124,7 +132,7 @@ export class MemoryStorage implements Storage {
     return this.#later(() => {
       const inode = this.#entries.get(name);
       if (inode === undefined) throw missing(name);
-      return new MemoryFile(name, inode, this);
+      return this.#handle(name, inode);
     });
   }
 
@@ -173,7 +181,7 @@ export class MemoryStorage implements Storage {
   }
 
   get usedBytes(): number {
-    const inodes = new Set(this.#entries.values());
+    const inodes = new Set([...this.#entries.values(), ...this.#handles.keys()]);
     return [...inodes].reduce((sum, { content }) => sum + content.length, 0);
   }
 
@@ -223,7 +231,25 @@ export class MemoryStorage implements Storage {
   #create(name: string): StoredFile {
     const inode = new Inode();
     this.#change({ added: name, inode });
+    return this.#handle(name, inode);
+  }
+
+  #handle(name: string, inode: Inode): StoredFile {
+    this.#handles.set(inode, (this.#handles.get(inode) ?? 0) + 1);
     return new MemoryFile(name, inode, this);
+  }
+
+  /** Public for files. */
+  closed(inode: Inode): void {
+    const count = (this.#handles.get(inode) ?? 0) - 1;
+    if (count > 0) this.#handles.set(inode, count);
+    else this.#handles.delete(inode);
+  }
+
+  /** Names of the files that are open, or were before they were removed. */
+  get openNames(): readonly string[] {
+    const names = new Map([...this.#entries].map(([name, inode]) => [inode, name]));
+    return [...this.#handles.keys()].map((inode) => names.get(inode) ?? 'a removed file');
   }
 
   #change(change: EntryChange): void {
@@ -265,6 +291,7 @@ class MemoryFile implements StoredFile {
   readonly name: string;
   readonly #inode: Inode;
   readonly #storage: MemoryStorage;
+  #isOpen = true;
 
   constructor(name: string, inode: Inode, storage: MemoryStorage) {
     this.name = name;
@@ -304,10 +331,15 @@ class MemoryFile implements StoredFile {
   }
 
   close(): Promise<void> {
-    return this.#storage.later(() => {});
+    return this.#storage.later(() => {
+      if (!this.#isOpen) throw systemError('EBADF');
+      this.#isOpen = false;
+      this.#storage.closed(this.#inode);
+    });
   }
 
   #write(bytes: Buffer, start: number, end: number, position: number): void {
+    if (!this.#isOpen) throw systemError('EBADF');
     const grown = position + end - start - this.length;
     if (grown > 0 && !this.#storage.hasRoom(grown)) throw systemError('ENOSPC');
     this.#change({ position, bytes: Buffer.from(bytes.subarray(start, end)) });

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
+import type { Finding } from '../../src/persistence/findings.ts';
 import { MARK, Page, writeMutation } from '../../src/persistence/record-codec.ts';
 import { repair } from '../../src/persistence/repair.ts';
-import type { Finding } from '../../src/persistence/salvage.ts';
 import { LOG as LOG_KIND, segmentName, segmentSeed } from '../../src/persistence/segment.ts';
 import type { AtOnce } from '../engine/embedded/at-once.ts';
 import { RecordingSink } from '../engine/sinks.ts';
@@ -257,10 +257,11 @@ describe('repair', () => {
   });
 
   it('says of a torn end that nothing is lost, and of one that had been synced that it is', async () => {
+    const killed = (await wholeDirectory(true)).files;
     const last = logs.at(-1) ?? '';
-    const bytes = files.get(last) ?? Buffer.alloc(0);
-    const { at = 0 } = recordsOf(files, last).at(-1) ?? {};
-    const torn = await repaired(changed(files, last, bytes.subarray(0, at + 20)));
+    const bytes = Buffer.from(killed.get(last) ?? []);
+    const { at = 0 } = recordsOf(killed, last).at(-1) ?? {};
+    const torn = await repaired(changed(killed, last, bytes.fill(0, at + 20)));
     assert.equal(torn.damages, 0, torn.told.join('\n'));
     const first = names.find((name) => name.startsWith('log-')) ?? '';
     const cut = await repaired(changed(files, first, (files.get(first) ?? bytes).subarray(0, 60)));

@@ -1,4 +1,6 @@
 /** A persistence with its engine on any storage, for tests that let everything go on by itself. */
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import { Persistence, type PersistenceOptions } from '../../src/persistence/persistence.ts';
@@ -29,9 +31,11 @@ export interface PersistentOptions extends Partial<PersistenceOptions> {
   readonly sinks?: readonly MutationSink[];
 }
 
-/** What a storage needs to complete its calls. */
+/** What a storage needs to complete its calls, and what it tells of its handles. */
 interface Pumped {
   pump(): boolean;
+  readonly openNames: readonly string[];
+  readonly hasEnded: boolean;
 }
 
 export async function openPersistent(
@@ -59,6 +63,7 @@ export async function openPersistent(
       onSnapshot: () => told.push('snapshot'),
       onCompacted: () => told.push('compacted'),
       onSnapshotFailed: () => told.push('snapshot failed'),
+      onCompactionFailed: () => told.push('compaction failed'),
     },
   );
   const engine = new EmbeddedEngine({
@@ -76,13 +81,38 @@ export async function openPersistent(
   const recovered = await until(
     persistence.begin().then(() => persistence.open(engine)),
     go,
-  );
+  ).catch(async (error: unknown) => {
+    await until(persistence.close(), go).catch(() => {});
+    checkNoneOpen(storage);
+    throw error;
+  });
   const quiet = async (): Promise<void> => {
     while (await go());
   };
+  latest.set(storage, persistence);
+  after(() => checkHandles(storage, persistence, quiet));
   await quiet();
   const ask = new AtOnce(engine);
   return { engine, ask, clock, persistence, recovered, told, progress, quiet };
+}
+
+/** Which of several that were opened on a storage, one after the other, is the last. */
+const latest = new WeakMap<object, Persistence>();
+
+/** Whatever a test has done: when the persistence is closed, no handle is left. */
+async function checkHandles(
+  storage: Partial<Pumped>,
+  persistence: Persistence,
+  quiet: () => Promise<void>,
+): Promise<void> {
+  if (storage.hasEnded || latest.get(storage) !== persistence) return;
+  await until(persistence.close(), quiet).catch(() => {});
+  await quiet();
+  checkNoneOpen(storage);
+}
+
+function checkNoneOpen({ openNames = [] }: Partial<Pumped>): void {
+  assert.deepEqual(openNames, [], 'a handle is open');
 }
 
 /** Lets things go on until the promise is settled. */

@@ -21,6 +21,10 @@ const ERRORS = {
     status: 503,
     message: 'Cannot write to {name}: the disk has failed, the member must be restarted',
   },
+  DISK_ERROR: {
+    status: 503,
+    message: 'Cannot write to {name}: making room on the disk failed, the log says why',
+  },
   REPLICATION_FULL: {
     status: 503,
     message: 'Cannot write to {name}: replication has as much waiting as it may have',
@@ -100,6 +104,16 @@ export type ErrorValues<Code extends ErrorCode> = {
   readonly [Name in Placeholders<(typeof ERRORS)[Code]['message']>]: string | number;
 };
 
+/** What was to be done is done, but its last step has failed, so that a crash may undo it. */
+export class OutcomeUnknown extends Error {
+  readonly code: string | undefined;
+
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+    this.code = (cause as NodeJS.ErrnoException).code;
+  }
+}
+
 export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'GridError';
   readonly code: Code;
@@ -110,6 +124,11 @@ export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
     super(fill(ERRORS[code].message, values), options);
     this.code = code;
     this.status = ERRORS[code].status;
+  }
+
+  /** Whether what has failed may have been done all the same. */
+  get isOutcomeUnknown(): boolean {
+    return this.cause instanceof OutcomeUnknown;
   }
 }
 

@@ -1,8 +1,8 @@
 /** `gridnode repair`: tells what is damaged in a data directory, and saves the rest elsewhere. */
 import { resolve } from 'node:path';
 import { SETTINGS } from '../config/settings.ts';
+import type { Finding } from '../persistence/findings.ts';
 import { repair } from '../persistence/repair.ts';
-import type { Finding } from '../persistence/salvage.ts';
 import { printLine, type Streams } from './client-io.ts';
 import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';

@@ -27,10 +27,12 @@ export const ADMITTED = 0;
 export const DISK_FULL = 1;
 /** The disk has failed; the member has to be restarted. */
 export const DISK_FAILED = 2;
+/** There is no room for its record, as making some has failed; that is tried again. */
+export const DISK_ERROR = 4;
 /** Replication has as much under way as it may have. */
 export const REPLICATION_FULL = 3;
 
-export type Refusal = 1 | 2 | 3;
+export type Refusal = 1 | 2 | 3 | 4;
 
 export interface MutationSink {
   /** Whether what is replayed is nothing to it: it need not be asked and told of that. */

@@ -4,8 +4,8 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
+import type { Finding } from './findings.ts';
 import { type ForcedStart, startEmpty, startPartial } from './forced-start.ts';
-import type { Finding } from './salvage.ts';
 import type { Storage } from './storage.ts';
 
 export type Start = 'forceStart' | 'partialStart';

@@ -7,8 +7,8 @@
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { GridError } from '../base/errors.ts';
-import { TEMPORARY_SUFFIX } from './checked-file.ts';
 import { DIRECTORY_MODE, FileStorage } from './file-storage.ts';
+import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAME = /^backup-(\d{1,15})(\.tmp)?$/;
 

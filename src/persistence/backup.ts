@@ -17,10 +17,18 @@ import { writeCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
 import { MEMBER, type MemberRecord } from './member-file.ts';
-import { checkRecord, SEAL, sequenceAt, typeAt } from './record-codec.ts';
-import { HEADER_BYTES, LOG, type SegmentId, SNAPSHOT, segmentName } from './segment.ts';
+import { checkRecord, SEAL, sealAt, typeAt } from './record-codec.ts';
+import {
+  HEADER_BYTES,
+  LOG,
+  type SegmentId,
+  SNAPSHOT,
+  segmentHeader,
+  segmentName,
+} from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
+import { writeWhole } from './whole-file.ts';
 import type { LogPlace } from './write-ahead-log.ts';
 
 export const BACKUP = 'backup';
@@ -127,9 +135,14 @@ export class Backup {
     const segment = await this.#reader.read(id, ahead);
     if (segment.fault !== undefined) throw this.#damage(id, 0, segment.fault);
     const at = await this.#endOfRecords(segment, end);
-    const length = end ?? at + checkRecord(segment.page, at, segment.length, segment.seed);
+    const sealed = sealAt(segment.page, at, segment.length, segment.seed);
+    const length = end ?? sealed.end;
+    // The copy is made as long as it is, however long the segment was made.
+    segmentHeader(id, length).copy(segment.page.bytes);
     await this.#write(segmentName(id), segment.page.bytes, length);
-    return end === undefined ? sequenceAt(segment.page, at) : 0;
+    if (end !== undefined) return 0;
+    if (sealed.next === undefined) throw this.#damage(id, at);
+    return sealed.next;
   }
 
   /** The offset of the SEAL, or `end`, which must be one between records. */
@@ -150,19 +163,15 @@ export class Backup {
   }
 
   async #write(name: string, bytes: Buffer, length: number): Promise<void> {
-    const file = await this.#target.create(name);
     let sum = 0;
-    try {
+    await writeWhole(this.#target, name, async (file) => {
       for (let at = 0; at < length; at += PIECE_BYTES) {
         this.#check();
         const end = Math.min(at + PIECE_BYTES, length);
         sum = crc32(bytes.subarray(at, end), sum);
         await file.write(bytes, at, end, at);
       }
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    });
     this.#files.push({ name, bytes: length, crc32: sum });
   }
 

@@ -13,28 +13,19 @@ import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { Page } from './record-codec.ts';
 import type { Storage } from './storage.ts';
+import { writeWhole } from './whole-file.ts';
 
 const MAGIC = 'gridfile';
 const FORMAT_VERSION = 1;
 const HEADER_BYTES = 20;
-/** Beside which a file is written before it takes the name. */
-export const TEMPORARY_SUFFIX = '.tmp';
-
+/** Rejects as writeWhole does. */
 export async function writeCheckedFile(
   storage: Storage,
   name: string,
   content: object,
 ): Promise<void> {
   const bytes = checkedBytes(content);
-  const file = await storage.create(name + TEMPORARY_SUFFIX);
-  try {
-    await file.write(bytes, 0, bytes.length, 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await storage.rename(file.name, name);
-  await storage.syncDirectory();
+  await writeWhole(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
 /** What such a file holds. */

@@ -3,7 +3,7 @@
  * but what ends in `Now` is done by Node's threads, so that the event loop goes on meanwhile.
  */
 import * as fs from 'node:fs';
-import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
@@ -40,8 +40,7 @@ export class FileStorage implements Storage {
       fs.readdirSync(this.place);
       return;
     }
-    const made = fs.mkdirSync(this.place, { recursive: true, mode: DIRECTORY_MODE });
-    if (made !== undefined) syncDirectoryAt(dirname(made));
+    makeDirectories(this.place);
   }
 
   lock(): Promise<void> {
@@ -55,8 +54,13 @@ export class FileStorage implements Storage {
 
   async open(name: string): Promise<StoredFile> {
     const descriptor = await open(this.#path(name), this.#openFlags);
-    const { size } = await fstat(descriptor);
-    return new DiskFile(name, descriptor, size);
+    try {
+      const { size } = await fstat(descriptor);
+      return new DiskFile(name, descriptor, size);
+    } catch (error) {
+      await close(descriptor);
+      throw error;
+    }
   }
 
   async create(name: string): Promise<StoredFile> {
@@ -76,7 +80,7 @@ export class FileStorage implements Storage {
   }
 
   async makeDirectory(name: string): Promise<boolean> {
-    await mkdir(this.#path(name), { recursive: true, mode: DIRECTORY_MODE });
+    makeDirectories(this.#path(name));
     return (await readdir(this.#path(name))).length === 0;
   }
 
@@ -160,6 +164,15 @@ class DiskFile implements StoredFile {
 
   async close(): Promise<void> {
     await close(this.#descriptor);
+  }
+}
+
+/** Makes the directory, and those above it that are missing, durable. Throws the system's error. */
+export function makeDirectories(path: string): void {
+  const first = fs.mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) {
+    syncDirectoryAt(dirname(made));
   }
 }
 

@@ -8,15 +8,18 @@
  * The manifest is replaced in one step: before it the old files are whole, after it the new ones, and
  * what has not moved by then does at the next start.
  */
-import { RESERVE } from './compaction.ts';
+import { writeCheckedFile } from './checked-file.ts';
+import type { Finding } from './findings.ts';
 import { type Aside, MANIFEST, type Manifest, readManifest, writeManifest } from './manifest.ts';
-import { MEMBER, readMember } from './member-file.ts';
+import { LOST_MEMBER, MEMBER, readMember } from './member-file.ts';
 import type { Pace } from './record-scan.ts';
-import { type Finding, Salvage } from './salvage.ts';
+import { RESERVE } from './reserve.ts';
+import { Salvage } from './salvage.ts';
 import { SalvagedLog, type SalvageTarget } from './salvaged-segments.ts';
 import { parseSegmentName, type SegmentId } from './segment.ts';
 import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
+import { writeWhole } from './whole-file.ts';
 
 /** Of segments that do not count yet. */
 export const NEW_SUFFIX = '.new';
@@ -43,8 +46,12 @@ type Maker = (target: SalvageTarget, firstNumber: number) => Promise<NewData>;
 /** The data begins anew. Rejects with the system's error; then the old files count. */
 export async function startEmpty(options: ForcedStartOptions): Promise<ForcedStart> {
   return await start(options.storage, async (target, firstNumber) => {
+    if ((await readMember(options.storage)) === undefined) {
+      const what = `is damaged or missing: ${LOST_MEMBER}`;
+      options.onFinding({ file: MEMBER, what, isDamage: true });
+    }
     const log = await new SalvagedLog(target, firstNumber).end();
-    const manifest = { partitionCount: options.partitionCount, ...log };
+    const manifest = { partitionCount: options.partitionCount, hasMember: true, ...log };
     return { manifest, records: 0, bytes: 0 };
   });
 }
@@ -60,11 +67,12 @@ export async function startPartial(options: ForcedStartOptions): Promise<ForcedS
   });
 }
 
-/** Puts in its place what an earlier forced start has not. */
-export async function finishForcedStart(storage: Storage): Promise<void> {
-  if (!(await storage.list()).includes(MANIFEST)) return;
-  const { aside } = (await readManifest(storage).catch(() => undefined)) ?? {};
-  if (aside !== undefined) await putInPlace(storage, aside);
+/** Puts in its place what an earlier forced start has not. The manifest, where one can be read. */
+export async function finishForcedStart(storage: Storage): Promise<Manifest | undefined> {
+  if (!(await storage.list()).includes(MANIFEST)) return undefined;
+  const manifest = await readManifest(storage).catch(() => undefined);
+  if (manifest?.aside !== undefined) await putInPlace(storage, manifest.aside);
+  return manifest;
 }
 
 async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
@@ -79,13 +87,12 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   const small = [MANIFEST, MEMBER].filter((name) => names.includes(name));
   try {
     for (const name of small) await copy(storage, name, `${directory}/${name}`);
-    await storage.syncDirectory(directory);
     await storage.syncDirectory();
     const { manifest, records, bytes } = await make({ storage, suffix: NEW_SUFFIX }, before);
     const aside = { directory, before, last: manifest.synced.segment };
     await writeManifest(storage, { ...manifest, aside });
     await putInPlace(storage, aside);
-    if ((await readMember(storage)) === undefined) await storage.remove(MEMBER);
+    await mendMember(storage);
     return { aside: directory, records, bytes };
   } catch (error) {
     const { aside } = (await readManifest(storage).catch(() => undefined)) ?? {};
@@ -111,6 +118,11 @@ async function putInPlace(storage: Storage, aside: Aside): Promise<void> {
   await storage.syncDirectory();
 }
 
+/** Where the file `member` is lost, the defaults stand in for it. */
+async function mendMember(storage: Storage): Promise<void> {
+  if ((await readMember(storage)) === undefined) await writeCheckedFile(storage, MEMBER, {});
+}
+
 /** What came to nothing. */
 async function removeNew(storage: Storage): Promise<void> {
   for (const name of await storage.list()) if (isNew(name)) await storage.remove(name);
@@ -118,19 +130,15 @@ async function removeNew(storage: Storage): Promise<void> {
 
 async function copy(storage: Storage, from: string, to: string): Promise<void> {
   const source = await storage.open(from);
-  const target = await storage.create(to).catch(async (error: unknown) => {
-    await source.close();
-    throw error;
-  });
-  const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, source.length));
   try {
-    for (let at = 0; at < source.length; at += piece.length) {
-      await target.write(piece, 0, await source.read(piece, at), at);
-    }
-    await target.sync();
+    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, Math.max(source.length, 1)));
+    await writeWhole(storage, to, async (target) => {
+      for (let at = 0; at < source.length; at += piece.length) {
+        await target.write(piece, 0, await source.read(piece, at), at);
+      }
+    });
   } finally {
     await source.close();
-    await target.close();
   }
 }
 

@@ -5,6 +5,9 @@ import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
 import type { LogPlace } from './write-ahead-log.ts';
 
+/** What is left of a segment behind its end, for two SEALs. */
+const KEPT_BYTES = 2 * NOTE_BYTES;
+
 /**
  * What was written before the end of the process may be there without being durable: records that are
  * shown from now on, and the manifest, without which files that it does not name still count.
@@ -19,19 +22,64 @@ export async function syncRecovered(
     const id = parseSegmentName(name);
     if (id?.kind !== LOG || id.number > end.segment || id.number < manifest.firstSegment) continue;
     const file = await storage.open(name);
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/**
+ * Marks the end of the log as such and gives back what lies behind it, which makes room where the disk
+ * is full: what is not whole, and what is blank. Returns the end of the log from now on.
+ */
+export async function cutTail(
+  storage: Storage,
+  { end, isSealed }: { readonly end: LogPlace; readonly isSealed: boolean },
+): Promise<LogPlace> {
+  const file = await storage.open(logName(end));
+  try {
+    const kept = end.offset + (isSealed ? NOTE_BYTES : KEPT_BYTES);
+    if (file.length <= kept) return end;
+    if (isSealed) {
+      await file.truncate(kept);
+      return end;
+    }
+    const page = new Page(KEPT_BYTES);
+    page.bytes.fill(0);
+    const taken = writeNote(page, 0, SEAL, 0, 0, SURE, seedOf(end));
+    await file.write(page.bytes, 0, KEPT_BYTES, end.offset);
+    // Only then: a segment that is shorter than it was made, and not sealed, is damaged.
     await file.sync();
+    await file.truncate(kept);
+    await file.sync();
+    return { segment: end.segment, offset: end.offset + taken };
+  } finally {
     await file.close();
   }
 }
 
-/** Cuts off what is not whole behind the log's last record, and leads from there to the segment. */
-export async function sealEnd(storage: Storage, end: LogPlace, next: number): Promise<void> {
-  const id = { kind: LOG, number: end.segment, part: 0 } as const;
+/** Leads from the end of the log to the segment, which is durable, and cuts off what is behind it. */
+export async function leadOn(storage: Storage, end: LogPlace, next: number): Promise<void> {
   const page = new Page(NOTE_BYTES);
-  writeNote(page, 0, SEAL, 0, next, SURE, segmentSeed(id));
-  const file = await storage.open(segmentName(id));
-  await file.truncate(end.offset);
-  await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
-  await file.sync();
-  await file.close();
+  writeNote(page, 0, SEAL, 0, next, SURE, seedOf(end));
+  const file = await storage.open(logName(end));
+  try {
+    await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
+    // Only then: a segment that is shorter than it was made, and not sealed, is damaged.
+    await file.sync();
+    const sealed = end.offset + NOTE_BYTES;
+    if (file.length > sealed) await file.truncate(sealed);
+  } finally {
+    await file.close();
+  }
+}
+
+function logName({ segment }: LogPlace): string {
+  return segmentName({ kind: LOG, number: segment, part: 0 });
+}
+
+function seedOf({ segment }: LogPlace): number {
+  return segmentSeed({ kind: LOG, number: segment, part: 0 });
 }

@@ -2,6 +2,7 @@
  * What belongs to the member and outlives it, in the checked file `member`: small, and written anew at
  * each change. Fields that this version does not know stay as they are.
  */
+import { InTurn } from '../base/in-turn.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
 import type { Storage } from './storage.ts';
@@ -37,35 +38,56 @@ export async function readMember(storage: Storage): Promise<MemberRecord | undef
   }
 }
 
+/** What a directory has lost whose file is damaged or gone. */
+export const LOST_MEMBER =
+  "the cluster's state and version, the license and what was added to the configuration are lost; " +
+  'the defaults stand in for them';
+
 export class MemberFile {
   readonly #storage: Storage;
+  /** Notes in the manifest that the file is there. */
+  readonly #onMade: () => Promise<void>;
+  /** Whether there is a file. */
+  isThere = false;
+  /** Whether the manifest says so. */
+  #isNoted = false;
   #record: MemberRecord = {};
-  /** Changes are written one after the other. */
-  #last: Promise<void> = Promise.resolve();
+  readonly #changes = new InTurn();
 
-  constructor(storage: Storage) {
+  constructor(storage: Storage, onMade: () => Promise<void> = async () => {}) {
     this.#storage = storage;
+    this.#onMade = onMade;
   }
 
   get record(): MemberRecord {
     return this.#record;
   }
 
-  /** Reads what is there, if anything. Rejects as readCheckedFile does. */
-  async load(): Promise<void> {
+  /** Reads what is there. Rejects as readCheckedFile does, and where nothing is and `isExpected`. */
+  async load(isExpected = false): Promise<void> {
     const names = await this.#storage.list();
-    if (!names.includes(MEMBER)) return;
+    this.isThere = names.includes(MEMBER);
+    if (!this.isThere && isExpected) {
+      throw new DamagedData(this.#storage, MEMBER, 0, 'is missing: it was there, and ends');
+    }
+    this.#isNoted = isExpected;
+    if (!this.isThere) return;
     this.#record = (await readCheckedFile(this.#storage, MEMBER)) as MemberRecord;
   }
 
   /** Resolves once the change would be there after a crash; otherwise the old values count. */
   save(change: MemberRecord): Promise<void> {
-    const saving = this.#last.then(async () => {
+    return this.#changes.run(async () => {
       const record = { ...this.#record, ...change };
       await writeCheckedFile(this.#storage, MEMBER, record);
       this.#record = record;
+      this.isThere = true;
+      if (this.#isNoted) return;
+      // Where that fails the change stands all the same, and the next one tries again.
+      this.#isNoted = await this.#onMade().then(
+        () => true,
+        () => false,
+      );
     });
-    this.#last = saving.catch(() => {});
-    return saving;
   }
 }

@@ -14,30 +14,29 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
+import { InTurn } from '../base/in-turn.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
-import { TEMPORARY_SUFFIX } from './checked-file.ts';
-import { Compaction, RESERVE } from './compaction.ts';
+import { EndRecord } from './end-record.ts';
 import { checkFilled } from './filling.ts';
 import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
-import { sealEnd, syncRecovered } from './log-end.ts';
-import { type Manifest, writeManifest } from './manifest.ts';
+import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
+import { cutTail, leadOn, syncRecovered } from './log-end.ts';
+import { ManifestFile } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
-import { HEADER_BYTES, LOG, parseSegmentName } from './segment.ts';
+import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentSupply, segmentBytesFor, UNNAMED } from './segment-supply.ts';
-import { Snapshot } from './snapshot.ts';
 import { setStaleAside } from './stale-data.ts';
-import type { Storage } from './storage.ts';
-import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
+import { isFullDisk, type Storage } from './storage.ts';
+import { TEMPORARY_SUFFIX } from './whole-file.ts';
+import { type LogPlace, type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
 /** Log that is shorter is quicker to replay than to replace, in bytes. */
 const SNAPSHOT_BYTES_MIN = 268_435_456;
 /** On a small disk it is this share of it. */
 const SNAPSHOT_SHARE_MIN = 1 / 8;
-/** Until what could not be done is tried again, in ms. */
-const RETRY_MS = 5000;
-/** The same, for a segment to begin with. */
+/** Until a segment to begin with is tried again, in ms. */
 const SPACE_RETRY_MS = 1000;
 const PROGRESS_MS = 1000;
 
@@ -55,20 +54,15 @@ export interface PersistenceOptions {
 }
 
 /** Who is told of what. Never called from inside a call of the engine. */
-export interface PersistenceObserver {
+export interface PersistenceObserver extends HousekeepingObserver {
   /** More answers may leave. */
   onReleased(): void;
-  /** Mutations are refused for want of space from now on, or no longer. */
-  onRefusing(isRefusing: boolean): void;
+  /** Mutations are refused for want of space from now on, or no longer; `fault`: why there is none. */
+  onRefusing(isRefusing: boolean, fault: Error | undefined): void;
   /** A write or a sync has failed: the member has to be restarted. */
   onFailed(error: Error): void;
   /** Every second while recovering. */
   onProgress(progress: RecoveryProgress): void;
-  onSnapshot(bytes: number): void;
-  /** Bytes that were won back on a full disk. */
-  onCompacted(bytes: number): void;
-  /** No snapshot could be written; it will be tried again. */
-  onSnapshotFailed(error: Error): void;
 }
 
 export class Persistence {
@@ -78,41 +72,37 @@ export class Persistence {
   readonly member: MemberFile;
   readonly #options: PersistenceOptions;
   readonly #observer: PersistenceObserver;
+  readonly #manifest: ManifestFile;
+  /** Space is taken in turn, so that what compaction wins makes its reserve first. */
+  readonly #space = new InTurn();
   #engine!: StoredEngine;
   #supply: SegmentSupply | undefined;
+  #housekeeping: Housekeeping | undefined;
   /** The one that the log begins in. */
   #firstSegment: LogSegment | undefined;
-  #segmentBytes!: number;
-  #snapshotBytesMin = SNAPSHOT_BYTES_MIN;
-  #manifest!: Manifest;
-  #nextSnapshot = 1;
-  #snapshot: Snapshot | undefined;
-  #compaction!: Compaction;
-  /** Snapshot or compaction under way: one at a time. */
-  #working: Promise<void> | undefined;
-  /** Whether that may rewrite segments. */
-  #isKeepingSpace = false;
+  #endRecord: EndRecord | undefined;
+  /** Where the log of the process before ends. */
+  #end: LogPlace | undefined;
+  /** What goes on under way to the log's beginning. */
+  #beginning: Promise<void> | undefined;
   #again: Timer | undefined;
   #isLocked = false;
   #isOpen = false;
-  /** `writtenBytes` of the log at the begin of the last snapshot, less what came before the start. */
-  #snapshotAtBytes = 0;
-  #snapshotNotBeforeMs = Number.NEGATIVE_INFINITY;
-  #isClosing = false;
-  /** What is being copied. */
-  #held: Cut | undefined;
-  /** Whether there are files that have only been kept for that. */
-  #owesRemoval = false;
+  #closing: Promise<void> | undefined;
 
   constructor(options: PersistenceOptions, observer: PersistenceObserver) {
+    const { storage } = options;
     this.#options = options;
     this.#observer = observer;
-    this.member = new MemberFile(options.storage);
+    this.#manifest = new ManifestFile(storage);
+    this.member = new MemberFile(storage, async () => {
+      if (this.#isOpen) await this.#manifest.change({ hasMember: true });
+    });
     this.log = new WriteAheadLog(options, {
       onReleased: () => observer.onReleased(),
-      onRefusing: (isRefusing) => observer.onRefusing(isRefusing),
+      onRefusing: (isRefusing, fault) => observer.onRefusing(isRefusing, fault),
       onFailed: (error) => observer.onFailed(error),
-      onSegment: () => this.#work(),
+      onSegment: () => this.#housekeeping?.work(),
     });
   }
 
@@ -126,19 +116,20 @@ export class Persistence {
    */
   async hold(): Promise<Cut> {
     // A compaction under way may have left out what has been ended since it looked.
-    while (this.#isKeepingSpace) await this.#working;
+    await this.#housekeeping?.pause();
     const end = this.log.cut();
-    if (!this.#isOpen || this.#isClosing || end === undefined) {
+    if (!this.#isOpen || this.#closing !== undefined || end === undefined) {
+      this.#housekeeping?.release();
       throw new GridError('BACKUP_FAILED', { reason: 'the disk takes no writes' });
     }
     const wallMs = this.#options.clock.wall();
-    this.#held = { manifest: this.#manifest, member: this.member.record, end, wallMs };
-    return this.#held;
+    const cut = { manifest: this.#manifest.content, member: this.member.record, end, wallMs };
+    this.#housekeeping?.hold(cut);
+    return cut;
   }
 
   release(): void {
-    this.#held = undefined;
-    this.#work();
+    this.#housekeeping?.release();
   }
 
   /**
@@ -150,23 +141,23 @@ export class Persistence {
     if (!this.#isLocked) await storage.lock();
     this.#isLocked = true;
     await checkFilled(storage);
-    await finishForcedStart(storage);
-    await this.member.load();
+    const manifest = await finishForcedStart(storage);
+    await this.member.load(manifest?.hasMember);
   }
 
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
   async open(engine: StoredEngine): Promise<Recovered> {
-    const { storage, clock, segmentBytes, snapshotBytesMin, keepsStaleData } = this.#options;
+    const { storage, clock, keepsStaleData } = this.#options;
     this.#engine = engine;
     const { totalBytes } = await storage.space();
-    this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
-    this.#snapshotBytesMin =
-      snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN);
-    const supply = new SegmentSupply(storage, clock, this.#segmentBytes, () => {
-      if (!this.#isOpen) return;
-      this.log.onSupply();
-      this.#work();
-    });
+    const { segmentBytes = segmentBytesFor(totalBytes) } = this.#options;
+    const space = this.#space;
+    const onFault = (): void => {
+      if (this.#isOpen) this.log.onSupply();
+      this.#housekeeping?.onSupply();
+    };
+    const supply = new SegmentSupply({ storage, clock, segmentBytes, space, onFault });
+    this.#supply = supply;
     const recovered = await this.#recover().catch(async (error) => {
       await supply.close();
       throw error;
@@ -175,73 +166,117 @@ export class Persistence {
     // Before anything is made, as it makes room where the disk is full.
     const { leftOver } = recovered;
     const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
-    await this.#removeFiles([RESERVE, ...stale, ...(await this.#temporaryFiles())]);
+    await this.#removeFiles([...stale, ...(await this.#temporaryFiles())]);
     await storage.syncDirectory();
-    this.#supply = supply;
-    this.#compaction = new Compaction(storage, engine, clock, this.#segmentBytes, () =>
-      this.log.sync(),
-    );
-    this.#nextSnapshot = recovered.nextNumber;
-    this.#snapshotAtBytes = -(recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0));
+    this.#manifest.hasRead(recovered.manifest);
+    this.#end = recovered.end;
+    this.#housekeeping = this.#makeHousekeeping(recovered, supply, segmentBytes, totalBytes);
     if (!(await this.#goOn(recovered, supply))) {
-      this.log.wait();
+      this.log.wait(supply);
       this.#goOnLater(recovered, supply);
     }
+    this.#housekeeping.work();
     return recovered;
+  }
+
+  #makeHousekeeping(
+    recovered: Recovered,
+    supply: SegmentSupply,
+    segmentBytes: number,
+    totalBytes: number,
+  ): Housekeeping {
+    const { storage, clock, snapshotBytesMin } = this.#options;
+    return new Housekeeping({
+      ...{ storage, clock, supply, segmentBytes, engine: this.#engine, log: this.log },
+      ...{ manifest: this.#manifest, space: this.#space, observer: this.#observer },
+      snapshotBytesMin:
+        snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN),
+      nextNumber: recovered.nextNumber,
+      logBytes: recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0),
+      endSegment: recovered.end?.segment ?? 0,
+    });
   }
 
   /** The log goes on, in a new segment. False where there is no space for that. */
   async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
-      this.#firstSegment ??= await supply.first(recovered.nextNumber);
+      this.#firstSegment ??= await this.#makeFirst(recovered, supply);
       await this.#goOnIn(this.#firstSegment, recovered);
-      this.log.start(supply, this.#firstSegment);
     } catch (error) {
-      if (!isFull(error)) throw error;
+      if (!isFullDisk(error)) throw error;
       return false;
     }
+    this.log.start(supply, this.#firstSegment, this.#endRecord);
+    this.#firstSegment = undefined;
     this.#isOpen = true;
-    this.#work();
     return true;
+  }
+
+  /** What lies behind the end of the log is given up for it, and a short one will do. */
+  async #makeFirst(
+    { isSealed, nextNumber: number }: Recovered,
+    supply: SegmentSupply,
+  ): Promise<LogSegment> {
+    try {
+      return await supply.first(number);
+    } catch (error) {
+      if (!isFullDisk(error)) throw error;
+      const end = this.#end;
+      if (end !== undefined) this.#end = await cutTail(this.storage, { end, isSealed });
+      return await supply.first(number, true);
+    }
   }
 
   /** Tries again until there is space; a disk that fails otherwise leaves it at that. */
   #goOnLater(recovered: Recovered, supply: SegmentSupply): void {
     this.#again = this.#options.clock.after(SPACE_RETRY_MS, () => {
-      this.#working = this.#goOn(recovered, supply)
+      this.#beginning = this.#goOn(recovered, supply)
         .then((hasBegun) => {
-          if (!hasBegun && !this.#isClosing) this.#goOnLater(recovered, supply);
+          if (hasBegun) this.#housekeeping?.work();
+          else if (this.#closing === undefined) this.#goOnLater(recovered, supply);
         })
-        .catch((error: unknown) => this.#observer.onFailed(error as Error))
-        .finally(() => {
-          this.#working = undefined;
-          this.#work();
-        });
+        .catch((error: unknown) => this.#observer.onFailed(error as Error));
     });
   }
 
   async #goOnIn(segment: LogSegment, recovered: Recovered): Promise<void> {
     const { manifest, misnamed } = recovered;
-    const { storage } = this.#options;
-    if (recovered.end !== undefined) await sealEnd(storage, recovered.end, segment.number);
-    await this.#writeManifest({
-      ...manifest,
-      partitionCount: this.#options.partitionCount,
+    const { storage, clock, partitionCount } = this.#options;
+    const begin = { segment: segment.number, offset: HEADER_BYTES };
+    if (this.#end !== undefined) await leadOn(storage, this.#end, segment.number);
+    this.#endRecord ??= await EndRecord.open(storage, clock, begin);
+    await this.#manifest.change({
+      partitionCount,
       firstSegment: manifest?.firstSegment ?? segment.number,
-      synced: { segment: segment.number, offset: HEADER_BYTES },
+      synced: begin,
+      isStopped: false,
+      hasEndRecord: this.#endRecord !== undefined,
+      hasMember: this.member.isThere,
     });
     if (misnamed !== undefined) await storage.remove(misnamed);
   }
 
   /** Makes everything durable and lets go of the directory. Rejects where that can't be. */
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    this.#snapshot?.cancel();
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#again?.cancel();
-    await this.#working;
+    await this.#beginning;
+    await this.#housekeeping?.close();
     try {
-      await this.log.close();
+      const end = await this.log.close();
+      // Where there is no space for that, the log's last record and that of its end tell it, too.
+      if (end !== undefined)
+        await this.#manifest.change({ synced: end, isStopped: true }).catch(notFull);
     } finally {
+      if (!this.log.isStarted) {
+        await this.#firstSegment?.file.close();
+        await this.#endRecord?.close();
+      }
+      await this.#supply?.close();
       await this.#options.storage.close();
     }
   }
@@ -262,16 +297,8 @@ export class Persistence {
       },
     });
     const recovered = await recovery.run();
-    if (this.#isClosing) throw new GridError('STOPPED_RECOVERING', {});
+    if (this.#closing !== undefined) throw new GridError('STOPPED_RECOVERING', {});
     return recovered;
-  }
-
-  async #writeManifest(manifest: Omit<Manifest, 'bootId'>): Promise<void> {
-    const { storage } = this.#options;
-    const { bootId } = storage;
-    const whole = { ...manifest, ...(bootId === undefined ? {} : { bootId }) };
-    await writeManifest(storage, whole);
-    this.#manifest = whole;
   }
 
   async #temporaryFiles(): Promise<readonly string[]> {
@@ -284,106 +311,9 @@ export class Persistence {
   async #removeFiles(names: readonly string[]): Promise<void> {
     for (const name of names) await this.#options.storage.remove(name);
   }
-
-  /** Does what is to be done beside the log, if anything. */
-  #work(): void {
-    if (!this.#isOpen || this.#isClosing || this.#working !== undefined) return;
-    this.#again?.cancel();
-    const work = this.#nextWork();
-    this.#working = work
-      .catch((error: unknown) => {
-        this.#snapshotNotBeforeMs = this.#options.clock.now() + RETRY_MS;
-        this.#observer.onSnapshotFailed(error as Error);
-      })
-      .finally(() => {
-        this.#working = undefined;
-        this.#isKeepingSpace = false;
-        if (this.#supply?.fault === undefined || this.#isClosing) return;
-        this.#again = this.#options.clock.after(RETRY_MS, () => this.#work());
-      });
-  }
-
-  #nextWork(): Promise<void> {
-    if (this.#owesRemoval && this.#held === undefined) return this.#removeOlder();
-    const isFull = this.#supply?.fault !== undefined;
-    this.#isKeepingSpace = isFull || !this.#isSnapshotDue;
-    return this.#isKeepingSpace ? this.#keepSpace() : this.#takeSnapshot();
-  }
-
-  get #isSnapshotDue(): boolean {
-    if (this.#options.clock.now() < this.#snapshotNotBeforeMs) return false;
-    const grown = this.log.writtenBytes - this.#snapshotAtBytes;
-    const last = this.#manifest.snapshot?.bytes ?? 0;
-    return grown >= Math.max(this.#snapshotBytesMin, last);
-  }
-
-  /**
-   * Keeps a reserve; on a full disk wins space back, segment by segment, as long as it is full. Where
-   * there is none to win, a snapshot may still be shorter than the log that it replaces.
-   */
-  async #keepSpace(): Promise<void> {
-    const compaction = this.#compaction;
-    let won = 0;
-    for (const number of await this.#fullSegments()) {
-      if (this.#supply?.fault === undefined || this.#isClosing) break;
-      const bytes = await compaction.compact(number);
-      won += bytes;
-      if (bytes > 0) this.#supply.retry();
-    }
-    if (won > 0) this.#observer.onCompacted(won);
-    if (this.#supply?.fault === undefined) await compaction.reserve();
-    else if (won === 0 && this.#isSnapshotDue && !this.#isClosing) await this.#takeSnapshot();
-  }
-
-  /** Segments of the log that are full and durable, the oldest first. */
-  async #fullSegments(): Promise<readonly number[]> {
-    if (this.#supply?.fault === undefined) return [];
-    const { firstSegment } = this.#manifest;
-    const first = Math.max(firstSegment, (this.#held?.end.segment ?? 0) + 1);
-    const ids = (await this.#options.storage.list()).map(parseSegmentName);
-    return ids
-      .flatMap((id) => (id?.kind === LOG ? [id.number] : []))
-      .filter((number) => number >= first && number < this.log.synced.segment)
-      .sort((a, b) => a - b);
-  }
-
-  async #takeSnapshot(): Promise<void> {
-    const { storage, clock } = this.#options;
-    const { writtenBytes } = this.log;
-    const firstSegment = this.log.segment;
-    const number = this.#nextSnapshot++;
-    const snapshot = new Snapshot(storage, this.#engine, clock, number, this.#segmentBytes);
-    this.#snapshot = snapshot;
-    const files = await snapshot.write();
-    this.#snapshot = undefined;
-    if (files === undefined) return;
-    // What the visit has seen is in the log up to here: none of it may be lost if the rest is not.
-    await this.log.sync();
-    const { synced } = this.log;
-    await this.#writeManifest({ ...this.#manifest, firstSegment, synced, snapshot: files });
-    this.#snapshotAtBytes = writtenBytes;
-    await this.#removeOlder();
-    this.#supply?.retry();
-    this.#observer.onSnapshot(files.bytes);
-  }
-
-  /** Removes what the manifest does not count any more, unless it is being copied. */
-  async #removeOlder(): Promise<void> {
-    this.#owesRemoval = this.#held !== undefined;
-    if (this.#owesRemoval) return;
-    const { firstSegment, snapshot } = this.#manifest;
-    const names = await this.#options.storage.list();
-    await this.#removeFiles(
-      names.filter((name) => {
-        const id = parseSegmentName(name);
-        if (id === undefined) return false;
-        return id.number < (id.kind === LOG ? firstSegment : (snapshot?.number ?? 0));
-      }),
-    );
-  }
 }
 
-function isFull(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === 'ENOSPC' || code === 'EDQUOT';
+/** Another error is told. */
+function notFull(error: unknown): void {
+  if (!isFullDisk(error)) throw error;
 }

@@ -18,8 +18,9 @@
  *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
  *
  * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this
- * was written. SEAL: the segment's last record; the sequence is the number of the next segment, 0 for
- * none; the low word is 1 where that segment was durable before. PARTITION, in snapshots: the visit of that partition began at that sequence.
+ * was written. SEAL: the segment's last record; the sequence is the number of the next segment; the low word
+ * is 1 where that segment was durable before. With the sequence 0 it is the end of the log as its process
+ * left it, and what goes on from there puts a SEAL with a number right behind it. PARTITION, in snapshots: the visit of that partition began at that sequence.
  *
  * Whoever writes gives a Page, a buffer with its memory as words. Bytes of a record are read where
  * they lie: what `read` sets names the page.
@@ -144,6 +145,30 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
   if (taken > end - at) return 0;
   const sum = checksum(page, word + 1, (at + taken) >> 2, seed);
   return sum === words[word] ? taken : 0;
+}
+
+/** Where a segment leads to. */
+export interface SealedEnd {
+  /** Number of the next segment; undefined for none. */
+  readonly next: number | undefined;
+  /** Whether that segment was durable before. */
+  readonly isSure: boolean;
+  /** Offset behind the last SEAL; `at` where there is none. */
+  readonly end: number;
+}
+
+/** What the SEAL at `at` says, if there is one; of two in a row the one that names a segment. */
+export function sealAt(page: Page, at: number, length: number, seed: number): SealedEnd {
+  let end = at;
+  for (let count = 0; count < 2; count++) {
+    const taken = checkRecord(page, end, length, seed);
+    if (taken === 0 || typeAt(page, end) !== SEAL) break;
+    const next = sequenceAt(page, end);
+    const isSure = lowAt(page, end) === SURE.low;
+    end += taken;
+    if (next !== 0) return { next, isSure, end };
+  }
+  return { next: undefined, isSure: true, end };
 }
 
 /** What the record at `at` says that it takes without its filling; whether that is so is not known. */

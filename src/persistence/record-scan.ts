@@ -17,7 +17,7 @@ import {
   type Page,
   readMutation,
   SEAL,
-  sequenceAt,
+  sealAt,
   typeAt,
 } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
@@ -79,7 +79,8 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
       gapFrom = -1;
       gapEnd = 0;
       if (typeAt(page, at) === SEAL) {
-        return { records, gaps, next: sequenceAt(page, at), end: at + taken };
+        const sealed = sealAt(page, at, length, seed);
+        return { records, gaps, next: sealed.next, end: sealed.end };
       }
       records.push(at);
       at += taken;

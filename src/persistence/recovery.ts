@@ -3,6 +3,8 @@
  * recovery reads segment after segment, each named by the SEAL of the one before, up to the first
  * record that is not whole. What lies there decides:
  *
+ * - Before the place that the manifest or the record of the end (end-record.ts) tells, or with a segment that
+ *   is shorter than it was made: damage.
  * - Nothing but zeros, and no record in a later segment: the end of the log.
  * - A later MARK, or the manifest, says that this place had been durable: damage.
  * - Any later record, and the machine has run on since the log was written: damage, too, as then all
@@ -16,6 +18,7 @@ import { EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { DamagedData } from './damage.ts';
+import { isBefore, provenEnd } from './end-record.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import {
   checkRecord,
@@ -27,7 +30,7 @@ import {
   partitionAt,
   readMutation,
   SEAL,
-  SURE,
+  sealAt,
   sequenceAt,
   takenAt,
   typeAt,
@@ -73,6 +76,8 @@ export interface Recovered {
   readonly manifest: Manifest | undefined;
   /** Where the log ends; undefined in a new directory. */
   readonly end: LogPlace | undefined;
+  /** Whether a SEAL before that place says so. */
+  readonly isSealed: boolean;
   /** Bytes from there on that were not whole. */
   readonly tornBytes: number;
   readonly records: number;
@@ -126,7 +131,7 @@ export class Recovery {
     if (!names.includes(MANIFEST)) {
       await this.#checkNew(found);
       const leftOver = found.map(segmentName);
-      const none = { manifest: undefined, end: undefined, misnamed: undefined };
+      const none = { manifest: undefined, end: undefined, isSealed: false, misnamed: undefined };
       return { ...none, tornBytes: 0, records: 0, bytes: 0, leftOver, nextNumber };
     }
     const manifest = await readManifest(this.#storage);
@@ -134,12 +139,13 @@ export class Recovery {
     this.#replay = this.#options.engine.replay();
     const used = new Set<string>();
     await this.#readSnapshot(manifest, used);
-    const { end, tornBytes, misnamed } = await this.#readLog(manifest, found, used);
+    const { end, isSealed, tornBytes, misnamed } = await this.#readLog(manifest, found, used);
     this.#replay.end();
     const isLeftOver = (name: string): boolean => !used.has(name) && name !== misnamed;
     const leftOver = found.map(segmentName).filter(isLeftOver);
     const [records, bytes] = [this.#records, this.#bytes];
-    return { manifest, end, tornBytes, misnamed, records, bytes, leftOver, nextNumber };
+    const log = { end, isSealed, tornBytes, misnamed };
+    return { manifest, ...log, records, bytes, leftOver, nextNumber };
   }
 
   /** A directory whose first start came to nothing has blank segments at most. */
@@ -174,7 +180,8 @@ export class Recovery {
       used.add(segmentName(id));
       this.#segmentsLeft = parts - part - 1;
       const at = await this.#apply(segment);
-      if (this.#nextOf(segment, at) === undefined) throw this.#damage(segment, at);
+      const { next: named } = sealAt(segment.page, at, segment.length, segment.seed);
+      if (named === undefined) throw this.#damage(segment, at);
     }
     for (let partition = 0; partition < this.#base.length; partition++) {
       this.#replay.restoreSequence(partition, this.#base[partition]!);
@@ -185,7 +192,7 @@ export class Recovery {
     manifest: Manifest,
     found: readonly SegmentId[],
     used: Set<string>,
-  ): Promise<Pick<Recovered, 'end' | 'tornBytes' | 'misnamed'>> {
+  ): Promise<Pick<Recovered, 'end' | 'isSealed' | 'tornBytes' | 'misnamed'>> {
     const logs = found.filter(({ kind }) => kind === LOG).sort((a, b) => a.number - b.number);
     let end: LogPlace | undefined;
     let isSure = true;
@@ -198,19 +205,21 @@ export class Recovery {
         const isLost = end !== undefined && !isSure && segment.fault !== OTHER_HEADER;
         if (!isLost) throw this.#damage(segment, 0, segment.fault);
         const tornBytes = await this.#judgeEnd(segment, 0, manifest, later);
-        return { end, tornBytes, misnamed: segmentName(id) };
+        return { end, isSealed: false, tornBytes, misnamed: segmentName(id) };
       }
       used.add(segmentName(id));
       this.#segmentsLeft = later.length;
       const at = await this.#apply(segment);
       end = { segment: number, offset: at };
-      const next = this.#nextOf(segment, at);
-      if (next === undefined) {
-        const tornBytes = await this.#judgeEnd(segment, at, manifest, later);
-        return { end, tornBytes, misnamed: undefined };
+      const sealed = sealAt(segment.page, at, segment.length, segment.seed);
+      if (sealed.next === undefined) {
+        end = { segment: number, offset: sealed.end };
+        if (sealed.end === at) this.#checkLength(segment, at, manifest, isSure);
+        const tornBytes = await this.#judgeEnd(segment, sealed.end, manifest, later);
+        return { end, isSealed: sealed.end > at, tornBytes, misnamed: undefined };
       }
-      number = next;
-      isSure = lowAt(segment.page, at) === SURE.low;
+      number = sealed.next;
+      isSure = sealed.isSure;
     }
   }
 
@@ -275,10 +284,15 @@ export class Recovery {
     this.#sliceEndMs = now() + SLICE_MS;
   }
 
-  /** What the SEAL at `at` names; undefined when none is there. */
-  #nextOf({ page, length, seed }: ReadSegment, at: number): number | undefined {
-    if (checkRecord(page, at, length, seed) === 0) return undefined;
-    return sequenceAt(page, at);
+  /** A segment that is not sealed is as long as it was made, unless its length was never durable. */
+  #checkLength(segment: ReadSegment, at: number, manifest: Manifest, isSure: boolean): void {
+    const isKept = isSure || this.#isSameRun(manifest);
+    if (segment.length >= segment.madeBytes || !isKept) return;
+    throw this.#damage(segment, Math.min(at, segment.length), 'is cut off');
+  }
+
+  #isSameRun({ bootId }: Manifest): boolean {
+    return bootId !== undefined && bootId === this.#storage.bootId;
   }
 
   /** The log's records end here. Bytes that are cut off; rejects where they are more than a torn end. */
@@ -289,13 +303,12 @@ export class Recovery {
     later: readonly SegmentId[],
   ): Promise<number> {
     const place = { segment: segment.id.number, offset: at };
-    const { synced } = manifest;
-    const isBefore =
-      synced.segment > place.segment ||
-      (synced.segment === place.segment && synced.offset > place.offset);
-    if (isBefore) throw this.#damage(segment, at);
-    const isSameBoot = manifest.bootId !== undefined && manifest.bootId === this.#storage.bootId;
-    const proves = isSameBoot ? undefined : place;
+    const known = await provenEnd(this.#storage, manifest);
+    if (isBefore(place, known)) throw this.#damage(segment, at);
+    // A start that came no further has led on to a segment, and nothing was written there.
+    const isAsStopped = at === HEADER_BYTES || !isBefore(known, place);
+    if (manifest.isStopped && !isAsStopped) throw this.#damage(segment, at);
+    const proves = this.#isSameRun(manifest) ? undefined : place;
     if (hasRecord(segment, at, true, proves)) throw this.#damage(segment, at);
     let torn = lastByte(segment, at) - at;
     // This segment's page must stay: the others are read by a reader of their own.

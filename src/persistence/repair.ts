@@ -13,7 +13,7 @@ export async function repair(options: SalvageOptions, target?: Storage): Promise
   if (target === undefined) return await salvage.run(undefined, 1);
   return await fill(target, async () => {
     const salvaged = await salvage.run({ storage: target, suffix: '' }, 1);
-    if (salvaged.member !== undefined) await writeCheckedFile(target, MEMBER, salvaged.member);
+    await writeCheckedFile(target, MEMBER, salvaged.member ?? {});
     await writeManifest(target, salvaged.manifest);
     return salvaged;
   });

@@ -8,6 +8,7 @@ import { MANIFEST } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
+import { writeWhole } from './whole-file.ts';
 
 const PIECE_BYTES = 1_048_576;
 
@@ -54,15 +55,11 @@ async function verify(storage: Storage, list: BackupList, piece: Buffer): Promis
 async function copy(source: Storage, target: Storage, name: string, piece: Buffer): Promise<void> {
   const from = await source.open(name);
   try {
-    const to = await target.create(name);
-    try {
+    await writeWhole(target, name, async (to) => {
       for (let at = 0; at < from.length; at += piece.length) {
         await to.write(piece, 0, await from.read(piece, at), at);
       }
-      await to.sync();
-    } finally {
-      await to.close();
-    }
+    });
   } finally {
     await from.close();
   }

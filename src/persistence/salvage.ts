@@ -13,8 +13,10 @@ import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
+import { END_RECORD, isBefore, provenEnd } from './end-record.ts';
+import { type Finding, Findings } from './findings.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
-import { MEMBER, type MemberRecord } from './member-file.ts';
+import { LOST_MEMBER, MEMBER, type MemberRecord } from './member-file.ts';
 import {
   isMutation,
   lengthAt,
@@ -24,7 +26,7 @@ import {
   partitionAt,
   typeAt,
 } from './record-codec.ts';
-import { describeRecord, type Gap, type Pace, type Scanned, scanRecords } from './record-scan.ts';
+import { type Pace, type Scanned, scanRecords } from './record-scan.ts';
 import { SalvagedLog, SalvagedSnapshot, type SalvageTarget } from './salvaged-segments.ts';
 import {
   HEADER_BYTES,
@@ -40,7 +42,7 @@ import type { Storage } from './storage.ts';
 import type { LogPlace } from './write-ahead-log.ts';
 
 /** Files that are no data, and not foreign. */
-const OTHERS = new Set([MANIFEST, MEMBER, 'backup', 'lock', 'reserve', 'restoring']);
+const OTHERS = new Set([MANIFEST, MEMBER, END_RECORD, 'backup', 'lock', 'reserve', 'restoring']);
 /** What was under way when its process ended. */
 const UNFINISHED = /\.(tmp|new)$/;
 
@@ -50,15 +52,6 @@ export interface SalvageOptions extends Pace {
   readonly partitionCount: number;
   /** Told of each thing that is not as it should be. */
   onFinding(finding: Finding): void;
-}
-
-export interface Finding {
-  readonly file: string;
-  /** Undefined where it is about the file as a whole. */
-  readonly offset?: number;
-  readonly what: string;
-  /** Whether something is lost, or may be; else it is only told. */
-  readonly isDamage: boolean;
 }
 
 export interface Salvaged {
@@ -89,18 +82,17 @@ export class Salvage {
   readonly #reader: SegmentReader;
   /** What is saved of one segment. */
   #page = new Page(HEADER_BYTES);
+  readonly #findings: Findings;
   readonly #candidates = new Map<string, Candidate>();
   #partitionCount: number;
   #records = 0;
   #bytes = 0;
-  #damages = 0;
-  /** What lies behind the last whole record of the log so far: damage only if another follows. */
-  #tail: { readonly segment: ReadSegment; readonly name: string; readonly gap: Gap }[] = [];
 
   constructor(options: SalvageOptions) {
     this.#options = options;
     this.#source = options.source;
     this.#reader = new SegmentReader(options.source);
+    this.#findings = new Findings(options.onFinding);
     this.#partitionCount = options.partitionCount;
   }
 
@@ -112,20 +104,23 @@ export class Salvage {
     const names = [...(await this.#source.list())].sort();
     const manifest = await this.#readSmall<Manifest>(MANIFEST, names);
     const member = await this.#readSmall<MemberRecord>(MEMBER, names);
+    if (manifest?.hasMember && !names.includes(MEMBER)) {
+      this.#findings.tellDamage(MEMBER, `is missing: ${LOST_MEMBER}`);
+    }
     for (const name of names) await this.#identify(name);
     if (manifest !== undefined) this.#partitionCount = manifest.partitionCount;
     else if (this.#candidates.size > 0 && !names.includes(MANIFEST)) {
-      this.#tell({ file: MANIFEST, what: 'is missing', isDamage: true });
+      this.#findings.tellDamage(MANIFEST, 'is missing');
     }
     const snapshot = await this.#salvageSnapshot(manifest, target, firstNumber);
     const log = await this.#salvageLog(manifest, target, firstNumber + 1);
-    const whole = { partitionCount: this.#partitionCount, ...log };
+    const whole = { partitionCount: this.#partitionCount, hasMember: true, ...log };
     return {
       manifest: snapshot === undefined ? whole : { ...whole, snapshot },
       member,
       records: this.#records,
       bytes: this.#bytes,
-      damages: this.#damages,
+      damages: this.#findings.damages,
     };
   }
 
@@ -135,7 +130,8 @@ export class Salvage {
       return (await readCheckedFile(this.#source, name)) as Content;
     } catch (error) {
       if (!(error instanceof DamagedData)) throw error;
-      this.#tell({ file: name, offset: error.offset, what: 'is damaged', isDamage: true });
+      const what = name === MEMBER ? `is damaged: ${LOST_MEMBER}` : 'is damaged';
+      this.#findings.tell({ file: name, offset: error.offset, what, isDamage: true });
       return undefined;
     }
   }
@@ -145,7 +141,11 @@ export class Salvage {
     if (OTHERS.has(name) || UNFINISHED.test(name)) return;
     const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
     if (id === undefined) {
-      return this.#tell({ file: name, what: 'is no file of a data directory', isDamage: false });
+      return this.#findings.tell({
+        file: name,
+        what: 'is no file of a data directory',
+        isDamage: false,
+      });
     }
     const proper = segmentName(id);
     const candidate = this.#candidates.get(proper) ?? { id, names: [] };
@@ -153,7 +153,7 @@ export class Salvage {
     if (name === proper) candidate.names.unshift(name);
     else candidate.names.push(name);
     if (name === proper) return;
-    this.#tell({ file: name, what: `has the content of ${proper}`, isDamage: false });
+    this.#findings.tell({ file: name, what: `has the content of ${proper}`, isDamage: false });
   }
 
   async #readHeader(name: string): Promise<SegmentId | undefined> {
@@ -180,13 +180,13 @@ export class Salvage {
       const id = { kind: SNAPSHOT, number: counted.number, part } as const;
       const candidate = this.#candidates.get(segmentName(id));
       if (candidate === undefined) {
-        this.#tell({ file: segmentName(id), what: 'is missing', isDamage: true });
+        this.#findings.tellDamage(segmentName(id), 'is missing');
         continue;
       }
       const scanned = await this.#salvageSegment(candidate, (page, end) => saved.add(page, end));
-      this.#flushTail();
+      this.#findings.flushTail();
       const isSealed = scanned.some(({ next }) => next !== undefined);
-      if (!isSealed) this.#tell({ file: segmentName(id), what: 'has no end', isDamage: true });
+      if (!isSealed) this.#findings.tellDamage(segmentName(id), 'has no end');
     }
     return saved.files;
   }
@@ -228,8 +228,21 @@ export class Salvage {
     const logs = [...this.#candidates.values()]
       .filter(({ id }) => id.kind === LOG && id.number >= first)
       .sort((a, b) => a.id.number - b.id.number);
-    const reached = new Set(manifest === undefined ? [] : [first]);
     const saved = new SalvagedLog(target, firstNumber);
+    try {
+      return await this.#saveLog(manifest, logs, saved);
+    } finally {
+      await saved.drop();
+    }
+  }
+
+  async #saveLog(
+    manifest: Manifest | undefined,
+    logs: readonly Candidate[],
+    saved: SalvagedLog,
+  ): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
+    const first = manifest?.firstSegment ?? 0;
+    const reached = new Set(manifest === undefined ? [] : [first]);
     const broken: LogPlace[] = [];
     let lastWithRecords = 0;
     for (const candidate of logs) {
@@ -248,16 +261,36 @@ export class Salvage {
     }
     for (const number of reached) {
       if (this.#candidates.has(logName(number))) continue;
-      this.#tell({ file: logName(number), what: 'is missing', isDamage: true });
+      this.#findings.tellDamage(logName(number), 'is missing');
     }
-    const synced = manifest?.synced ?? { segment: 0, offset: 0 };
+    const synced = await this.#provenEnd(manifest);
     for (const place of broken) {
       if (place.segment >= lastWithRecords && !isBefore(place, synced)) continue;
       const what = 'breaks off, although the log went on';
-      this.#tell({ file: logName(place.segment), offset: place.offset, what, isDamage: true });
+      this.#findings.tell({
+        file: logName(place.segment),
+        offset: place.offset,
+        what,
+        isDamage: true,
+      });
     }
-    this.#endTail(synced);
+    this.#findings.endTail(synced);
     return await saved.end();
+  }
+
+  /** Where the log did not end: what is missing before that place is damage. */
+  async #provenEnd(manifest: Manifest | undefined): Promise<LogPlace> {
+    if (manifest === undefined) return { segment: 0, offset: 0 };
+    return await provenEnd(this.#source, manifest).catch((error: unknown) => {
+      if (!(error instanceof DamagedData)) throw error;
+      this.#findings.tell({
+        file: END_RECORD,
+        offset: 0,
+        what: 'is damaged or missing',
+        isDamage: true,
+      });
+      return manifest.synced;
+    });
   }
 
   /** Gives what is whole in the candidate's files to `save`, and tells of the rest. */
@@ -267,7 +300,7 @@ export class Salvage {
   ): Promise<readonly Scanned[]> {
     const { id, names } = candidate;
     if (!names.includes(segmentName(id))) {
-      this.#tell({ file: segmentName(id), what: 'is missing', isDamage: true });
+      this.#findings.tellDamage(segmentName(id), 'is missing');
     }
     const all = await this.#scanAll(candidate);
     const whole: WholeRecord[] = [];
@@ -276,17 +309,17 @@ export class Salvage {
       const name = names[index] ?? '';
       const isBlank = scanned.records.length === 0 && scanned.gaps.length === 0;
       if (segment.fault !== undefined && !isBlank) {
-        this.#tell({ file: name, offset: 0, what: segment.fault, isDamage: true });
+        this.#findings.tell({ file: name, offset: 0, what: segment.fault, isDamage: true });
       }
-      if (scanned.records.length > 0) this.#flushTail();
+      if (scanned.records.length > 0) this.#findings.flushTail();
       for (const at of scanned.records) {
         if (this.#isKept(segment, name, at)) {
           whole.push({ page, at, end: at + ((lengthAt(page, at) + 7) & ~7) });
         }
       }
       for (const gap of scanned.gaps) {
-        if (gap.offset >= scanned.end) this.#tail.push({ segment, name, gap });
-        else this.#tellGap(segment, name, gap);
+        if (gap.offset >= scanned.end) this.#findings.addToTail({ segment, file: name, gap });
+        else this.#findings.tellGap({ segment, file: name, gap });
       }
     }
     whole.sort((a, b) => a.at - b.at);
@@ -329,7 +362,7 @@ export class Salvage {
     const isNote = type === PARTITION && id.kind === SNAPSHOT;
     if (!isNote && !isMutation(page, at)) {
       const what = 'holds a record of no known kind';
-      this.#tell({ file, offset: at, what, isDamage: true });
+      this.#findings.tell({ file, offset: at, what, isDamage: true });
       return false;
     }
     const partition = partitionAt(page, at);
@@ -340,39 +373,6 @@ export class Salvage {
       directory: this.#source.place,
     });
   }
-
-  #tellGap(segment: ReadSegment, file: string, { offset, bytes }: Gap): void {
-    const held = describeRecord(segment, offset);
-    const seems = held === undefined ? '' : `; there seems to have been ${held}`;
-    this.#tell({ file, offset, what: `${bytes} bytes are damaged${seems}`, isDamage: true });
-  }
-
-  /** More of the log follows: what lies before is not its torn end. */
-  #flushTail(): void {
-    for (const { segment, name, gap } of this.#tail.splice(0)) this.#tellGap(segment, name, gap);
-  }
-
-  /** What is left behind the end of the log is its torn end, but for what had been synced. */
-  #endTail(synced: LogPlace): void {
-    for (const { segment, name, gap } of this.#tail.splice(0)) {
-      if (isBefore({ segment: segment.id.number, offset: gap.offset }, synced)) {
-        this.#tellGap(segment, name, gap);
-        continue;
-      }
-      const what = `${gap.bytes} bytes are the torn end of the log, which nobody was promised`;
-      this.#tell({ file: name, offset: gap.offset, what, isDamage: false });
-    }
-  }
-
-  #tell(finding: Finding): void {
-    if (finding.isDamage) this.#damages++;
-    this.#options.onFinding(finding);
-  }
-}
-
-function isBefore(place: LogPlace, other: LogPlace): boolean {
-  if (place.segment !== other.segment) return place.segment < other.segment;
-  return place.offset < other.offset;
 }
 
 function logName(number: number): string {

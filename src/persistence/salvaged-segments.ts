@@ -14,6 +14,7 @@ import {
   segmentSeed,
 } from './segment.ts';
 import type { Storage } from './storage.ts';
+import { WholeFile } from './whole-file.ts';
 
 /** Where segments go, and what their names end in until they count. */
 export interface SalvageTarget {
@@ -25,9 +26,7 @@ export interface SalvageTarget {
 export class SalvagedLog {
   readonly #target: SalvageTarget | undefined;
   readonly #firstNumber: number;
-  #last: SegmentId | undefined;
-  /** Where the last one ends. */
-  #end = HEADER_BYTES;
+  #last: SalvagedSegment | undefined;
 
   constructor(target: SalvageTarget | undefined, firstNumber: number) {
     this.#target = target;
@@ -36,20 +35,23 @@ export class SalvagedLog {
 
   /** The records lie in the page behind the place of a header, up to `end`. */
   async add(page: Page, end: number): Promise<void> {
-    const last = this.#last;
-    const number = last === undefined ? this.#firstNumber : last.number + 1;
-    this.#last = { kind: LOG, number, part: 0 };
-    if (last !== undefined) await seal(this.#target, last, this.#end, number);
-    this.#end = end;
-    await writeSegment(this.#target, this.#last, page, end);
+    const number = this.#last === undefined ? this.#firstNumber : this.#last.id.number + 1;
+    await this.#last?.keep(number);
+    this.#last = await SalvagedSegment.begin(this.#target, { kind: LOG, number, part: 0 });
+    await this.#last.write(page, end);
   }
 
   /** A log has one segment at least. Nothing is to be added any more. */
   async end(): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
     if (this.#last === undefined) await this.add(new Page(HEADER_BYTES), HEADER_BYTES);
-    const { number } = this.#last as SegmentId;
-    await this.#target?.storage.syncDirectory();
-    return { firstSegment: this.#firstNumber, synced: { segment: number, offset: this.#end } };
+    const { id, end } = this.#last as SalvagedSegment;
+    await this.#last?.keep(undefined);
+    return { firstSegment: this.#firstNumber, synced: { segment: id.number, offset: end } };
+  }
+
+  /** Lets go of what has not been ended. */
+  async drop(): Promise<void> {
+    await this.#last?.drop();
   }
 }
 
@@ -68,8 +70,9 @@ export class SalvagedSnapshot {
   /** As SalvagedLog.add. */
   async add(page: Page, end: number): Promise<void> {
     const id = { kind: SNAPSHOT, number: this.#number, part: this.#parts++ } as const;
-    await writeSegment(this.#target, id, page, end);
-    await seal(this.#target, id, end, this.#parts);
+    const segment = await SalvagedSegment.begin(this.#target, id);
+    await segment.write(page, end);
+    await segment.keep(this.#parts);
     this.#bytes += end - HEADER_BYTES;
   }
 
@@ -80,39 +83,59 @@ export class SalvagedSnapshot {
   }
 }
 
-async function writeSegment(
-  target: SalvageTarget | undefined,
-  id: SegmentId,
-  page: Page,
-  end: number,
-): Promise<void> {
-  if (target === undefined) return;
-  segmentHeader(id).copy(page.bytes);
-  const seed = segmentSeed(id);
-  for (let at = HEADER_BYTES; at < end; ) at = finish(page, at, at + lengthAt(page, at), seed);
-  const file = await target.storage.create(segmentName(id) + target.suffix);
-  try {
-    await file.write(page.bytes, 0, end, 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
+class SalvagedSegment {
+  readonly id: SegmentId;
+  /** Where its records end. */
+  end = HEADER_BYTES;
+  #whole: WholeFile | undefined;
 
-async function seal(
-  target: SalvageTarget | undefined,
-  id: SegmentId,
-  end: number,
-  next: number,
-): Promise<void> {
-  if (target === undefined) return;
-  const page = new Page(NOTE_BYTES);
-  writeNote(page, 0, SEAL, 0, next, SURE, segmentSeed(id));
-  const file = await target.storage.open(segmentName(id) + target.suffix);
-  try {
-    await file.write(page.bytes, 0, NOTE_BYTES, end);
-    await file.sync();
-  } finally {
-    await file.close();
+  private constructor(id: SegmentId, whole: WholeFile | undefined) {
+    this.id = id;
+    this.#whole = whole;
+  }
+
+  static async begin(target: SalvageTarget | undefined, id: SegmentId): Promise<SalvagedSegment> {
+    const name = segmentName(id) + (target?.suffix ?? '');
+    const whole = target === undefined ? undefined : await WholeFile.begin(target.storage, name);
+    return new SalvagedSegment(id, whole);
+  }
+
+  async write(page: Page, end: number): Promise<void> {
+    this.end = end;
+    if (this.#whole === undefined) return;
+    const seed = segmentSeed(this.id);
+    for (let at = HEADER_BYTES; at < end; ) at = finish(page, at, at + lengthAt(page, at), seed);
+    await this.#attempt(({ file }) => file.write(page.bytes, HEADER_BYTES, end, HEADER_BYTES));
+  }
+
+  /** Ends it, with a SEAL where another one follows. */
+  async keep(next: number | undefined): Promise<void> {
+    await this.#attempt(async ({ file }) => {
+      let length = this.end;
+      if (next !== undefined) {
+        const page = new Page(NOTE_BYTES);
+        length += writeNote(page, 0, SEAL, 0, next, SURE, segmentSeed(this.id));
+        await file.write(page.bytes, 0, NOTE_BYTES, this.end);
+      }
+      await file.write(segmentHeader(this.id, length), 0, HEADER_BYTES, 0);
+    });
+    const whole = this.#whole;
+    this.#whole = undefined;
+    await whole?.keep();
+  }
+
+  async drop(): Promise<void> {
+    await this.#whole?.drop();
+    this.#whole = undefined;
+  }
+
+  async #attempt(work: (whole: WholeFile) => Promise<void>): Promise<void> {
+    if (this.#whole === undefined) return;
+    try {
+      await work(this.#whole);
+    } catch (error) {
+      await this.drop();
+      throw error;
+    }
   }
 }

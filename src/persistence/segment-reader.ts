@@ -6,7 +6,14 @@ import { availableParallelism } from 'node:os';
 import { SummedMemory } from './checksum.ts';
 import { RecordChecker } from './record-checker.ts';
 import { Page } from './record-codec.ts';
-import { HEADER_BYTES, headerFault, type SegmentId, segmentName, segmentSeed } from './segment.ts';
+import {
+  HEADER_BYTES,
+  headerFault,
+  madeBytesOf,
+  type SegmentId,
+  segmentName,
+  segmentSeed,
+} from './segment.ts';
 import type { Storage } from './storage.ts';
 
 /** In a shorter one there is nothing that a thread would be worth. */
@@ -18,6 +25,8 @@ export interface ReadSegment {
   readonly page: Page;
   /** Bytes of the file. */
   readonly length: number;
+  /** How long it was made; 0 where that is not told. */
+  readonly madeBytes: number;
   /** What is wrong with its header. */
   readonly fault: string | undefined;
   /** The records before this offset are known to be whole. */
@@ -71,7 +80,8 @@ export class SegmentReader {
       const length = await file.read(page.bytes, 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
       const fault = headerFault(id, page, length);
-      return { id, seed: segmentSeed(id), page, length, fault, wholeEnd: 0 };
+      const madeBytes = fault === undefined ? madeBytesOf(page) : 0;
+      return { id, seed: segmentSeed(id), page, length, madeBytes, fault, wholeEnd: 0 };
     } finally {
       await file.close();
     }

@@ -6,12 +6,14 @@
  * A segment is filled with zeros under another name; its number, header and name come last, so that
  * those ready are in the order of their numbers, and the first can be filled while it is still being
  * found out which number that is. When they are used faster than they are made, one is
- * made on the spot. When none can be made, that is tried again every second.
+ * made on the spot. When none can be made, that is tried again every second; until then removals get
+ * short ones, as long as there is room for those.
  */
 import type { Clock, Timer } from '../base/clock.ts';
-import { TEMPORARY_SUFFIX } from './checked-file.ts';
+import type { InTurn } from '../base/in-turn.ts';
 import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './segment.ts';
-import type { Storage, StoredFile } from './storage.ts';
+import { isFullDisk, type Storage, type StoredFile } from './storage.ts';
+import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const SEGMENT_BYTES = 33_554_432;
 const SEGMENT_BYTES_MIN = 1_048_576;
@@ -19,6 +21,11 @@ const SEGMENT_BYTES_MIN = 1_048_576;
 const SEGMENTS_MIN = 32;
 const READY_COUNT = 2;
 const RETRY_MS = 1000;
+/** The shortest segment, for removals on a full disk, and its share of a whole one. */
+const SHORT_BYTES = 65_536;
+const SHORT_SHARE = 1 / 8;
+/** When there was no room for that, it is not tried again for so long. */
+const SHORT_RETRY_MS = 100;
 /**
  * A segment is filled in such pieces. The system keeps what was written at once together, and looks at
  * all blocks of that at each later write: of 1 MiB, a record takes 2.4 µs to write instead of 1.3.
@@ -38,6 +45,14 @@ export interface LogSegment {
   readonly isDurable: boolean;
 }
 
+export interface SupplyOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly segmentBytes: number;
+  readonly space: InTurn;
+  onFault(): void;
+}
+
 export class SegmentSupply {
   readonly segmentBytes: number;
   /** Why no segment can be made; undefined while one can. */
@@ -46,6 +61,8 @@ export class SegmentSupply {
   readonly #clock: Clock;
   /** Told when `fault` has changed. */
   readonly #onFault: () => void;
+  /** Whoever takes space, and must not be disturbed, does so in turn. */
+  readonly #space: InTurn;
   readonly #ready: LogSegment[] = [];
   #nextNumber = 0;
   /** What is to be the first one; undefined once it is, or where it could not be filled. */
@@ -54,25 +71,41 @@ export class SegmentSupply {
   #lastNumber = 0;
   #making: Promise<void> | undefined;
   #retry: Timer | undefined;
+  #shortNotBeforeMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor(storage: Storage, clock: Clock, segmentBytes: number, onFault: () => void) {
+  constructor({ storage, clock, segmentBytes, space, onFault }: SupplyOptions) {
     this.#storage = storage;
     this.#clock = clock;
     this.segmentBytes = segmentBytes;
+    this.#space = space;
     this.#onFault = onFault;
-    this.#first = this.#fill().catch(() => undefined);
+    this.#first = this.#fill(segmentBytes).catch(() => undefined);
   }
 
-  /** Resolves with the first segment, of that number; rejects where it cannot be made. */
-  async first(number: number): Promise<LogSegment> {
+  /**
+   * Resolves with the first segment, of that number, with `isShort` one as short as there is room for;
+   * rejects where it cannot be made.
+   */
+  async first(number: number, isShort = false): Promise<LogSegment> {
     this.#nextNumber = Math.max(this.#nextNumber, number);
     const filled = await this.#first;
     this.#first = NONE;
-    const segment = await this.#make(filled);
+    const segment = await this.#space.run(() => this.#makeFirst(filled, isShort));
     this.#lastNumber = segment.number;
     this.#refill();
     return segment;
+  }
+
+  async #makeFirst(filled: StoredFile | undefined, isShort: boolean): Promise<LogSegment> {
+    for (let bytes = this.segmentBytes; ; bytes = filled64(bytes / 2)) {
+      try {
+        return await this.#make(bytes, filled);
+      } catch (error) {
+        this.#setFault(error as Error);
+        if (!isShort || !isFullDisk(error) || bytes / 2 < this.#shortBytes) throw error;
+      }
+    }
   }
 
   /**
@@ -91,7 +124,21 @@ export class SegmentSupply {
       if (made !== undefined) this.#ready.push(made);
     }
     const isFree = isRemoval || this.#ready.length >= READY_COUNT;
-    return this.#taken(isFree ? this.#ready.shift() : undefined);
+    const next = isFree ? this.#ready.shift() : undefined;
+    return this.#taken(next ?? (isRemoval ? this.#makeShort(HEADER_BYTES + bytes) : undefined));
+  }
+
+  /** Removals go on as long as there is room for any record. */
+  #makeShort(needed: number): LogSegment | undefined {
+    const now = this.#clock.now();
+    if (now < this.#shortNotBeforeMs) return undefined;
+    const made = this.#makeNow(Math.max(this.#shortBytes, filled64(needed)));
+    if (made === undefined) this.#shortNotBeforeMs = now + SHORT_RETRY_MS;
+    return made;
+  }
+
+  get #shortBytes(): number {
+    return filled64(Math.min(SHORT_BYTES, this.segmentBytes * SHORT_SHARE));
   }
 
   /** Space may have become free: tries at once. */
@@ -128,7 +175,7 @@ export class SegmentSupply {
 
   async #makeNext(): Promise<void> {
     try {
-      const segment = await this.#make();
+      const segment = await this.#space.run(() => this.#make(this.segmentBytes));
       if (segment.number > this.#lastNumber) {
         this.#lastNumber = segment.number;
         this.#ready.push(segment);
@@ -140,8 +187,7 @@ export class SegmentSupply {
     }
   }
 
-  async #fill(): Promise<StoredFile> {
-    const bytes = this.segmentBytes;
+  async #fill(bytes: number): Promise<StoredFile> {
     const file = await this.#storage.create(UNNAMED);
     try {
       for (let at = 0; at < bytes; at += PIECE_BYTES) {
@@ -155,18 +201,19 @@ export class SegmentSupply {
     }
   }
 
-  async #make(filled?: StoredFile): Promise<LogSegment> {
-    const bytes = this.segmentBytes;
-    const file = filled ?? (await this.#fill());
+  async #make(bytes: number, filled?: StoredFile): Promise<LogSegment> {
+    const file = filled?.length === bytes ? filled : await this.#fill(bytes);
+    let name = UNNAMED;
     try {
       const id = { kind: LOG, number: this.#nextNumber++, part: 0 } as const;
-      await file.write(segmentHeader(id), 0, HEADER_BYTES, 0);
+      await file.write(segmentHeader(id, bytes), 0, HEADER_BYTES, 0);
       await file.sync();
       await this.#storage.rename(UNNAMED, segmentName(id));
+      name = segmentName(id);
       await this.#storage.syncDirectory();
       return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: true };
     } catch (error) {
-      await this.#drop(file, UNNAMED);
+      await this.#drop(file, name);
       throw error;
     }
   }
@@ -181,14 +228,13 @@ export class SegmentSupply {
       for (let at = 0; at < bytes; at += PIECE_BYTES) {
         file.writeNow(BLANK, 0, Math.min(PIECE_BYTES, bytes - at), at);
       }
-      file.writeNow(segmentHeader(id), 0, HEADER_BYTES, 0);
+      file.writeNow(segmentHeader(id, bytes), 0, HEADER_BYTES, 0);
       this.#storage.syncDirectoryNow();
       this.#lastNumber = id.number;
       return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: false };
     } catch (error) {
       this.#setFault(error as Error);
-      file?.close().catch(ignored);
-      this.#storage.remove(name).catch(ignored);
+      if (file !== undefined) void this.#drop(file, name);
       return undefined;
     }
   }
@@ -219,6 +265,11 @@ export class SegmentSupply {
 export function segmentBytesFor(totalBytes: number): number {
   const share = Math.floor(totalBytes / SEGMENTS_MIN / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
   return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
+}
+
+/** The next multiple of 64, at least one that a record fits into. */
+function filled64(bytes: number): number {
+  return Math.max(512, Math.ceil(bytes / 64) * 64);
 }
 
 /** What goes wrong while tidying up adds nothing to what is known already. */

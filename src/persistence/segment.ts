@@ -4,13 +4,16 @@
  * are little endian.
  *
  *     0  "gridseg\n"
- *     8  version of the format, 1
+ *     8  version of the format, 2
  *    12  kind: 1 log, 2 snapshot
  *    16  number: of the log's segment; of a snapshot, the snapshot's
  *    20  part of the snapshot, from 0; in the log 0
- *    24  CRC-32C of the 24 bytes before
- *    28  zero
+ *    24  how long the file was made, in bytes; 0 where that is not told
+ *    28  CRC-32C of the 28 bytes before
  *    32  records, one after the other; then zeros to the end
+ *
+ * In version 1, which is read as well, the checksum is at 24 and no length is told. A segment of the log
+ * is as long as it was made until its last record is a SEAL: one that is shorter was cut off.
  *
  * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the
  * next. The checksum of a record begins from the segment's seed, so that one that lies in the wrong
@@ -20,10 +23,11 @@ import { GridError } from '../base/errors.ts';
 import { checksum } from './checksum.ts';
 import { Page } from './record-codec.ts';
 
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
 export const LOG = 1;
 export const SNAPSHOT = 2;
 export const HEADER_BYTES = 32;
+const MAGIC = 'gridseg\n';
 /** What headerFault says of a header that is whole, and that no crash can have left there. */
 export const OTHER_HEADER = 'has the header of another segment';
 
@@ -53,32 +57,42 @@ export function segmentSeed({ kind, number, part }: SegmentId): number {
   return (Math.imul(number, 0x9e3779b1) ^ Math.imul(part + 1, 0x85ebca6b) ^ kind) | 0;
 }
 
-export function segmentHeader({ kind, number, part }: SegmentId): Buffer {
+export function segmentHeader({ kind, number, part }: SegmentId, madeBytes: number): Buffer {
   const page = new Page(HEADER_BYTES);
-  page.bytes.fill(0);
-  page.bytes.write('gridseg\n', 'latin1');
-  page.words.set([FORMAT_VERSION, kind, number, part], 2);
-  page.words[6] = checksum(page, 0, 6, 0);
+  page.bytes.write(MAGIC, 'latin1');
+  page.words.set([FORMAT_VERSION, kind, number, part, madeBytes], 2);
+  page.words[7] = checksum(page, 0, 7, 0);
   return page.bytes;
 }
 
 /** Which segment's header that is; undefined where it is none. */
-export function segmentInHeader({ bytes, words }: Page): SegmentId | undefined {
-  const id = { kind: words[3] as SegmentKind, number: words[4]!, part: words[5]! };
-  return bytes.subarray(0, HEADER_BYTES).equals(segmentHeader(id)) ? id : undefined;
+export function segmentInHeader(page: Page): SegmentId | undefined {
+  const { words } = page;
+  if (!isWholeHeader(page)) return undefined;
+  return { kind: words[3] as SegmentKind, number: words[4]!, part: words[5]! };
+}
+
+/** How long the file was made, in bytes; 0 where its header, which is whole, does not tell. */
+export function madeBytesOf({ words }: Page): number {
+  return words[2] === FORMAT_VERSION ? words[6]! >>> 0 : 0;
 }
 
 /** Undefined when the bytes at the begin of the file are the header that it should have, else why not. */
 export function headerFault(id: SegmentId, page: Page, length: number): string | undefined {
-  const wanted = segmentHeader(id);
   if (length < HEADER_BYTES) return 'ends within its header';
-  if (page.bytes.subarray(0, HEADER_BYTES).equals(wanted)) return undefined;
-  const isWhole = page.words[6] === checksum(page, 0, 6, 0);
-  if (!isWhole || page.bytes.toString('latin1', 0, 8) !== 'gridseg\n')
-    return 'has a damaged header';
+  if (!isWholeHeader(page)) return 'has a damaged header';
   const version = page.words[2]!;
   if (version > FORMAT_VERSION) {
     throw new GridError('DATA_FORMAT_NEWER', { file: segmentName(id), version, FORMAT_VERSION });
   }
-  return OTHER_HEADER;
+  const { kind, number, part } = segmentInHeader(page) as SegmentId;
+  return kind === id.kind && number === id.number && part === id.part ? undefined : OTHER_HEADER;
+}
+
+/** Of a later version, too: the place of its checksum stays. */
+function isWholeHeader(page: Page): boolean {
+  const { bytes, words } = page;
+  if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) return false;
+  if (words[2] === 1) return words[6] === checksum(page, 0, 6, 0) && words[7] === 0;
+  return words[7] === checksum(page, 0, 7, 0);
 }

@@ -21,7 +21,8 @@ import {
   writeNote,
 } from './record-codec.ts';
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
-import type { Storage, StoredFile } from './storage.ts';
+import type { Storage } from './storage.ts';
+import { WholeFile } from './whole-file.ts';
 
 /** Asked of the engine at once: many enough to be quick, few enough to stop in time. */
 const VISIT_BUDGET = 32;
@@ -36,12 +37,14 @@ export class Snapshot {
   readonly #clock: Clock;
   readonly #number: number;
   readonly #partBytes: number;
+  /** Told of the bytes that are written, before each part; false: it is given up. */
+  readonly #hasRoom: (bytes: number) => Promise<boolean>;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
   readonly #usualPage = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
   #page = this.#usualPage;
   #gathered = 0;
   #part = 0;
-  #file: StoredFile | undefined;
+  #whole: WholeFile | undefined;
   #position = 0;
   #bytes = 0;
   #isCancelled = false;
@@ -52,12 +55,14 @@ export class Snapshot {
     clock: Clock,
     number: number,
     partBytes: number,
+    hasRoom: (bytes: number) => Promise<boolean>,
   ) {
     this.#storage = storage;
     this.#engine = engine;
     this.#clock = clock;
     this.#number = number;
     this.#partBytes = partBytes;
+    this.#hasRoom = hasRoom;
   }
 
   /** Resolves once every part is durable; undefined when cancelled. Else removes what it has written. */
@@ -70,7 +75,6 @@ export class Snapshot {
       }
       if (!this.#isCancelled) {
         await this.#endPart();
-        await this.#storage.syncDirectory();
         return { number: this.#number, parts: this.#part, bytes: this.#bytes };
       }
       await this.#remove();
@@ -81,7 +85,7 @@ export class Snapshot {
     }
   }
 
-  /** The member stops: write ends at its next step. */
+  /** The member stops, or the log needs the space: write ends at its next step. */
   cancel(): void {
     this.#isCancelled = true;
   }
@@ -125,9 +129,8 @@ export class Snapshot {
   async #write(): Promise<void> {
     const bytes = this.#gathered;
     const page = this.#page;
-    const file = this.#file!;
     this.#gathered = 0;
-    await file.write(page.bytes, 0, bytes, this.#position);
+    await this.#whole?.file.write(page.bytes, 0, bytes, this.#position);
     this.#page = this.#usualPage;
     this.#position += bytes;
     this.#bytes += bytes;
@@ -137,26 +140,26 @@ export class Snapshot {
   }
 
   async #beginPart(): Promise<void> {
-    this.#file = await this.#storage.create(segmentName(this.#id));
-    await this.#file.write(segmentHeader(this.#id), 0, HEADER_BYTES, 0);
+    if (!(await this.#hasRoom(this.#bytes))) this.cancel();
+    this.#whole = await WholeFile.begin(this.#storage, segmentName(this.#id));
+    await this.#whole.file.write(segmentHeader(this.#id, 0), 0, HEADER_BYTES, 0);
     this.#position = HEADER_BYTES;
   }
 
   async #endPart(): Promise<void> {
     this.#note(SEAL, 0, this.#part + 1);
-    const file = this.#file!;
-    await file.write(this.#page.bytes, 0, this.#gathered, this.#position);
+    const whole = this.#whole;
+    await whole?.file.write(this.#page.bytes, 0, this.#gathered, this.#position);
     this.#bytes += this.#gathered;
     this.#gathered = 0;
-    await file.sync();
-    this.#file = undefined;
-    await file.close();
+    this.#whole = undefined;
+    await whole?.keep();
     this.#part++;
   }
 
   async #remove(): Promise<void> {
     // What cannot be removed now is, as nothing names it, by the next start.
-    await this.#file?.close().catch(ignored);
+    await this.#whole?.drop();
     for (let part = 0; part <= this.#part; part++) {
       const name = segmentName({ kind: SNAPSHOT, number: this.#number, part });
       await this.#storage.remove(name).catch(ignored);

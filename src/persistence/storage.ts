@@ -42,6 +42,12 @@ export interface Storage {
   close(): Promise<void>;
 }
 
+/** Whether that is an error of a disk, or of somebody's share of it, that is full. */
+export function isFullDisk(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 export interface StoredFile {
   readonly name: string;
   /** Offset behind the last byte. */

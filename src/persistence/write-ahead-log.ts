@@ -18,6 +18,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { FROM_REPLAY, type Mutation, OFFER, SET } from '../engine/mutation.ts';
 import {
   ADMITTED,
+  DISK_ERROR,
   DISK_FAILED,
   DISK_FULL,
   type MutationSink,
@@ -25,6 +26,7 @@ import {
 } from '../engine/mutation-sink.ts';
 import { SummedMemory } from './checksum.ts';
 import { DurableSequences } from './durable-sequences.ts';
+import type { EndRecord } from './end-record.ts';
 import {
   MARK,
   NOTE_BYTES,
@@ -38,12 +40,12 @@ import {
 } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
 import type { LogSegment, SegmentSupply } from './segment-supply.ts';
-import type { StoredFile } from './storage.ts';
+import { isFullDisk, type StoredFile } from './storage.ts';
 
 /** Records are gathered up to this much; a longer one is written on its own. */
 const PAGE_BYTES = 262_144;
-/** Kept free at the end of a segment, for a MARK and its SEAL. */
-const END_BYTES = 2 * NOTE_BYTES;
+/** Kept free at the end of a segment, for a MARK and two SEALs: that of a stop, and what leads on. */
+const END_BYTES = 3 * NOTE_BYTES;
 
 export type SyncMode = 'always' | 'interval' | 'never';
 
@@ -61,7 +63,7 @@ export interface LogObserver {
   /** The log has gone on to another segment. */
   onSegment(): void;
   /** Mutations are refused for want of space from now on, or no longer. */
-  onRefusing(isRefusing: boolean): void;
+  onRefusing(isRefusing: boolean, fault: Error | undefined): void;
   onFailed(error: Error): void;
 }
 
@@ -88,7 +90,7 @@ export class WriteAheadLog implements MutationSink {
   readonly #sequences: DurableSequences;
   readonly #page = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
   readonly #endOfTurn = () => this.#endTurn();
-  #supply!: SegmentSupply;
+  #supply: SegmentSupply | undefined;
   #segment!: LogSegment;
   /** Where the next record goes, in the segment. */
   #position = 0;
@@ -108,6 +110,7 @@ export class WriteAheadLog implements MutationSink {
   #sealed: { readonly file: StoredFile; readonly end: number }[] = [];
   #syncing: Promise<void> | undefined;
   #timer: Timer | undefined;
+  #endRecord: EndRecord | undefined;
 
   constructor(options: WriteAheadLogOptions, observer: LogObserver) {
     this.#clock = options.clock;
@@ -118,8 +121,9 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /** Begins to write, at the begin of the segment. Before that, only replayed mutations are taken. */
-  start(supply: SegmentSupply, segment: LogSegment): void {
+  start(supply: SegmentSupply, segment: LogSegment, endRecord?: EndRecord): void {
     this.#supply = supply;
+    this.#endRecord = endRecord;
     this.#open(segment);
     this.synced = { segment: segment.number, offset: HEADER_BYTES };
     this.#isStarted = true;
@@ -127,8 +131,17 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /** There is no space to start. */
-  wait(): void {
+  wait(supply: SegmentSupply): void {
+    this.#supply = supply;
     this.#setRefusing(true);
+  }
+
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  get writtenEnd(): LogPlace {
+    return { segment: this.#segment.number, offset: this.#position - this.#pending };
   }
 
   /** The number of the segment that is written to. */
@@ -139,16 +152,22 @@ export class WriteAheadLog implements MutationSink {
   admit(mutation: Mutation): typeof ADMITTED | Refusal {
     if (mutation.origin === FROM_REPLAY) return ADMITTED;
     if (this.failure !== undefined || this.#isClosed) return DISK_FAILED;
-    if (!this.#isStarted) return DISK_FULL;
+    if (!this.#isStarted) return this.#refusal;
     const bytes = recordBytes(mutation);
     const isRemoval = mutation.operation !== SET && mutation.operation !== OFFER;
-    if (this.#isOnReserve) this.#isOnReserve = this.#supply.fault !== undefined;
+    if (this.#isOnReserve) this.#isOnReserve = this.#supply?.fault !== undefined;
     const hasRoom = this.#position + bytes + END_BYTES <= this.#segment.bytes;
     if (hasRoom && (isRemoval || !this.#isOnReserve)) return ADMITTED;
     const mayGoOn = isRemoval || !this.#isOnReserve;
     if (mayGoOn && this.#goOn(bytes, isRemoval)) return ADMITTED;
     this.#setRefusing(true);
-    return this.failure === undefined ? DISK_FULL : DISK_FAILED;
+    return this.failure === undefined ? this.#refusal : DISK_FAILED;
+  }
+
+  /** Why there is no room. */
+  get #refusal(): Refusal {
+    const fault = this.#supply?.fault;
+    return fault === undefined || isFullDisk(fault) ? DISK_FULL : DISK_ERROR;
   }
 
   abandon(): void {}
@@ -180,7 +199,7 @@ export class WriteAheadLog implements MutationSink {
 
   /** Space has been found or lost: those who were refused may try again. */
   onSupply(): void {
-    if (this.#supply.fault === undefined) this.#setRefusing(false);
+    if (this.#supply?.fault === undefined) this.#setRefusing(false);
   }
 
   /**
@@ -207,30 +226,40 @@ export class WriteAheadLog implements MutationSink {
     if (this.failure !== undefined) throw this.failure;
   }
 
-  /** Makes everything durable and closes the files. Nothing is to be recorded any more. */
-  async close(): Promise<void> {
+  /**
+   * Makes everything durable, seals the log's end and closes the files. Nothing is to be recorded any
+   * more. Resolves with the end; undefined where nothing was ever written.
+   */
+  async close(): Promise<LogPlace | undefined> {
     this.#isClosed = true;
     this.#timer?.cancel();
-    if (!this.#isStarted) return;
+    if (!this.#isStarted) return undefined;
+    const { file } = this.#segment;
     try {
       await this.sync();
+      this.#note(SEAL, 0, SURE);
       this.#write();
-      await this.#segment.file.sync();
+      if (this.failure !== undefined) throw this.failure;
+      await file.sync();
+      this.synced = this.writtenEnd;
+      await this.#endRecord?.stop(this);
+      return this.synced;
     } finally {
-      await this.#supply.close();
-      await this.#segment.file.close();
+      for (const each of this.#sealed.splice(0)) await each.file.close().catch(ignored);
+      await this.#segment.file.close().catch(ignored);
+      await this.#endRecord?.close().catch(ignored);
     }
   }
 
   #open(segment: LogSegment): void {
     this.#segment = segment;
     this.#position = HEADER_BYTES;
-    this.#isOnReserve = this.#supply.fault !== undefined;
+    this.#isOnReserve = this.#supply?.fault !== undefined;
   }
 
   /** Seals the present segment and goes on in the next one. */
   #goOn(bytes: number, isRemoval: boolean): boolean {
-    const next = this.#supply.take(bytes + END_BYTES, isRemoval);
+    const next = this.#supply?.take(bytes + END_BYTES, isRemoval);
     if (next === undefined) return false;
     this.#note(SEAL, next.number, next.isDurable ? SURE : UNSURE);
     this.#write();
@@ -260,6 +289,7 @@ export class WriteAheadLog implements MutationSink {
     this.#write();
     if (this.failure !== undefined) this.#tellFailure();
     else if (this.#isDirty) this.#planSync();
+    this.#endRecord?.plan(this);
     this.holdsAll = false;
     if (this.#hasNewSegment) {
       this.#hasNewSegment = false;
@@ -337,7 +367,7 @@ export class WriteAheadLog implements MutationSink {
   #setRefusing(isRefusing: boolean): void {
     if (this.#isRefusing === isRefusing) return;
     this.#isRefusing = isRefusing;
-    this.#clock.endOfTurn(() => this.#observer.onRefusing(this.#isRefusing));
+    this.#clock.endOfTurn(() => this.#observer.onRefusing(this.#isRefusing, this.#supply?.fault));
   }
 
   #tellFailure(): void {
@@ -349,10 +379,10 @@ export class WriteAheadLog implements MutationSink {
 
 /** The file is full and durable: its empty end goes back to the system. */
 async function retire(file: StoredFile, end: number): Promise<void> {
-  try {
-    if (end < file.length) await file.truncate(end);
-    await file.close();
-  } catch {
-    // It stays as long as it is, which does no harm.
-  }
+  // One that stays as long as it is does no harm.
+  if (end < file.length) await file.truncate(end).catch(ignored);
+  await file.close().catch(ignored);
 }
+
+/** What goes wrong while tidying up adds nothing. */
+function ignored(): void {}

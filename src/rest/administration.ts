@@ -125,7 +125,7 @@ function describeMember(member: MemberInfo, dialect: Dialect): string {
 }
 
 function refuse(call: AdministrativeCall, refusal: GridError): void {
-  call.fail(call.handler.services.dialect.statusOf(refusal), refusal.message);
+  call.refuse(refusal);
 }
 
 /** Anything but an operating error is ours, and thrown on. */

@@ -4,6 +4,7 @@
  * done: until then nothing but the credentials is decoded. Each has a line in the audit log, once it
  * is answered or would be, had its client not gone.
  */
+import type { GridError } from '../base/errors.ts';
 import { INDEPENDENT } from '../http/application.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
@@ -123,6 +124,11 @@ export class AdministrativeCall {
     this.#answer(status, { status: 'fail', message }, fieldLines);
   }
 
+  /** Answers with why it was not done, or may not have been. */
+  refuse(refusal: GridError, status = this.handler.services.dialect.statusOf(refusal)): void {
+    this.fail(status, refusal.message, refusal.isOutcomeUnknown ? OUTCOME_UNKNOWN : '');
+  }
+
   /** Answers a failure that is told otherwise. */
   failWith(status: number, told: object): void {
     this.#answer(status, { status: 'fail', ...told });
@@ -168,6 +174,7 @@ function readFormValue(part: Buffer): Buffer | undefined {
   return PercentDecoder.decode(spaced);
 }
 
+const OUTCOME_UNKNOWN = 'Grid-Outcome: unknown\r\n';
 const WORD_BYTES_MAX = 128;
 const EMPTY = Buffer.alloc(0);
 const AMPERSAND = 0x26;

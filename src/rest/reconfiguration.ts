@@ -25,8 +25,9 @@ export function update(call: AdministrativeCall): void {
   const text = call.argument.toString();
   call.await(handler.services.reconfiguration.add(text), (outcome) => {
     if ('faults' in outcome) {
-      const { faults, status = handler.services.dialect.badValueStatus } = outcome;
-      return call.fail(status, faults.join('; '));
+      const { faults, refusal } = outcome;
+      if (refusal !== undefined) return call.refuse(refusal, refusal.status);
+      return call.fail(handler.services.dialect.badValueStatus, faults.join('; '));
     }
     call.succeed({
       message: 'Configuration Update successfully finished.',

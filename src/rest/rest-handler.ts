@@ -21,7 +21,13 @@ import {
   type Receiver,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
-import { DISK_FAILED, DISK_FULL, REPLICATION_FULL, type Refusal } from '../engine/mutation-sink.ts';
+import {
+  DISK_ERROR,
+  DISK_FAILED,
+  DISK_FULL,
+  REPLICATION_FULL,
+  type Refusal,
+} from '../engine/mutation-sink.ts';
 import { type Handover, INDEPENDENT, type RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '../http/methods.ts';
@@ -357,6 +363,7 @@ function pinOf(answer: Answer): Pin | undefined {
 const REFUSALS = {
   [DISK_FULL]: 'DISK_FULL',
   [DISK_FAILED]: 'DISK_FAILED',
+  [DISK_ERROR]: 'DISK_ERROR',
   [REPLICATION_FULL]: 'REPLICATION_FULL',
 } as const;
 const ASTERISK = 0x2a;

@@ -1,4 +1,6 @@
 /** What the REST interface stands on; one object for all connections. */
+
+import type { GridError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { License } from '../cluster/license.ts';
 import type { NamedConfig } from '../config/update.ts';
@@ -30,7 +32,7 @@ export interface Reconfiguration {
     text: string,
   ): Promise<
     | { readonly added: readonly NamedConfig[]; readonly ignored: readonly NamedConfig[] }
-    | { readonly faults: readonly string[]; readonly status?: number }
+    | { readonly faults: readonly string[]; readonly refusal?: GridError }
   >;
 }
 

@@ -1,0 +1,180 @@
+/**
+ * How far the log has come, in the file `log-end`, so that a log that was cut off is told from one that
+ * ended there. While the log is written to, the record is written over within 50 ms of a change, not
+ * synced: written bytes outlive the process, so in the same run of the machine a log that ends before
+ * that place is damaged. In another run only what the record says was synced counts, and a record that is not
+ * whole tells nothing. Numbers are little endian.
+ *
+ *     0  "gridend\n"
+ *     8  version of the format, 1
+ *    12  CRC-32C of all that follows
+ *    16  number of the segment in which the log ended, at 20 the offset
+ *    24  the same of a place that was durable, at 28 the offset
+ *    32  the run of the machine (storage.ts), filled up with zeros to 40 bytes
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { checksum } from './checksum.ts';
+import { DamagedData } from './damage.ts';
+import type { Manifest } from './manifest.ts';
+import { Page } from './record-codec.ts';
+import type { Storage, StoredFile } from './storage.ts';
+import { writeWhole } from './whole-file.ts';
+import type { LogPlace } from './write-ahead-log.ts';
+
+export const END_RECORD = 'log-end';
+
+const MAGIC = 'gridend\n';
+const FORMAT_VERSION = 1;
+const BOOT_ID_BYTES_MAX = 40;
+const RECORD_BYTES = 32 + BOOT_ID_BYTES_MAX;
+
+/** So long after a change the end of the log is recorded, in ms. */
+const DELAY_MS = 50;
+
+/** What is recorded of a log. */
+export interface RecordedLog {
+  /** Everything before this place is written. */
+  readonly writtenEnd: LogPlace;
+  /** Everything before this place is durable. */
+  readonly synced: LogPlace;
+  /** Why nothing is written any more. */
+  readonly failure: Error | undefined;
+}
+
+/** What the record says. */
+export interface RecordedEnd {
+  readonly end: LogPlace;
+  readonly synced: LogPlace;
+  readonly bootId: string;
+}
+
+export class EndRecord {
+  readonly #file: StoredFile;
+  readonly #clock: Clock;
+  readonly #bootId: string;
+  readonly #page = new Page(RECORD_BYTES);
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  private constructor(file: StoredFile, clock: Clock, bootId: string) {
+    this.#file = file;
+    this.#clock = clock;
+    this.#bootId = bootId;
+  }
+
+  /** The record says that the log ends there. Undefined where no run of the machine is known. */
+  static async open(
+    storage: Storage,
+    clock: Clock,
+    place: LogPlace,
+  ): Promise<EndRecord | undefined> {
+    const { bootId } = storage;
+    if (bootId === undefined || Buffer.byteLength(bootId) > BOOT_ID_BYTES_MAX) return undefined;
+    const isThere = (await storage.list()).includes(END_RECORD);
+    if (!isThere) await writeWhole(storage, END_RECORD, fillBlank);
+    const record = new EndRecord(await storage.open(END_RECORD), clock, bootId);
+    try {
+      record.#write(place, place);
+      return record;
+    } catch (error) {
+      await record.close();
+      throw error;
+    }
+  }
+
+  /** The log has gone on: its end is recorded some time later, as it is then. */
+  plan(log: RecordedLog): void {
+    if (this.#timer !== undefined || this.#isClosed) return;
+    this.#timer = this.#clock.after(DELAY_MS, () => {
+      this.#timer = undefined;
+      this.#record(log);
+    });
+  }
+
+  /** Records the end now, durably, and closes the file. */
+  async stop(log: RecordedLog): Promise<void> {
+    this.#timer?.cancel();
+    this.#record(log);
+    try {
+      await this.#file.sync();
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#file.close();
+  }
+
+  #record({ writtenEnd, synced, failure }: RecordedLog): void {
+    if (failure !== undefined) return;
+    try {
+      this.#write(writtenEnd, synced);
+    } catch {
+      // What it says stays true, and the next change is recorded again.
+    }
+  }
+
+  #write(end: LogPlace, synced: LogPlace): void {
+    const { bytes, words } = this.#page;
+    bytes.fill(0);
+    bytes.write(MAGIC, 'latin1');
+    words.set([FORMAT_VERSION, 0, end.segment, end.offset, synced.segment, synced.offset], 2);
+    bytes.write(this.#bootId, 32, 'latin1');
+    words[3] = checksum(this.#page, 4, RECORD_BYTES >> 2, 0);
+    this.#file.writeNow(bytes, 0, RECORD_BYTES, 0);
+  }
+}
+
+/** Undefined where there is none that is whole. */
+export async function readEndRecord(storage: Storage): Promise<RecordedEnd | undefined> {
+  if (!(await storage.list()).includes(END_RECORD)) return undefined;
+  const page = new Page(RECORD_BYTES);
+  page.bytes.fill(0);
+  const file = await storage.open(END_RECORD);
+  try {
+    await file.read(page.bytes, 0);
+  } finally {
+    await file.close();
+  }
+  const { bytes, words } = page;
+  const isOurs = bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
+  if (!isOurs || words[2] !== FORMAT_VERSION) return undefined;
+  if (words[3] !== checksum(page, 4, RECORD_BYTES >> 2, 0)) return undefined;
+  const [segment, offset, syncedSegment, syncedOffset] = words.subarray(4, 8) as unknown as Place;
+  return {
+    end: { segment, offset },
+    synced: { segment: syncedSegment, offset: syncedOffset },
+    bootId: bytes.toString('latin1', 32).replace(/\0+$/, ''),
+  };
+}
+
+/**
+ * The place that the log has come to for sure. Rejects with DamagedData where the manifest says that
+ * there is a record of this run of the machine, and none can be read.
+ */
+export async function provenEnd(storage: Storage, manifest: Manifest): Promise<LogPlace> {
+  const { synced, bootId, hasEndRecord } = manifest;
+  const recorded = await readEndRecord(storage);
+  const isOfThisRun = recorded !== undefined && recorded.bootId === storage.bootId;
+  if (hasEndRecord && bootId === storage.bootId && !isOfThisRun) {
+    throw new DamagedData(storage, END_RECORD, 0, 'is damaged or missing');
+  }
+  if (recorded === undefined) return synced;
+  const known = isOfThisRun ? recorded.end : recorded.synced;
+  return isBefore(synced, known) ? known : synced;
+}
+
+export function isBefore(place: LogPlace, other: LogPlace): boolean {
+  if (place.segment !== other.segment) return place.segment < other.segment;
+  return place.offset < other.offset;
+}
+
+async function fillBlank(file: StoredFile): Promise<void> {
+  await file.write(Buffer.alloc(RECORD_BYTES), 0, RECORD_BYTES, 0);
+}
+
+type Place = [number, number, number, number];

@@ -1,0 +1,283 @@
+/**
+ * What is done beside the log, one thing at a time: snapshots, which replace the log before them; on a full
+ * disk compaction; and the removal of what the manifest does not count any more.
+ *
+ * A snapshot is begun where there is room for it beside the log, and given up where the log comes to
+ * need that. Compaction works as long as no segment can be made: also before the log has begun.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import type { InTurn } from '../base/in-turn.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { Cut } from './backup.ts';
+import { Compaction } from './compaction.ts';
+import type { ManifestFile } from './manifest.ts';
+import { Reserve } from './reserve.ts';
+import { LOG, parseSegmentName, type SegmentId, SNAPSHOT } from './segment.ts';
+import type { SegmentSupply } from './segment-supply.ts';
+import { Snapshot } from './snapshot.ts';
+import type { Storage } from './storage.ts';
+import type { WriteAheadLog } from './write-ahead-log.ts';
+
+/** Until what could not be done is tried again, in ms. */
+const RETRY_MS = 5000;
+/** The same, for compaction: while the disk is full, removals make room that nobody tells of. */
+const COMPACTION_RETRY_MS = 1000;
+/** Segments that a snapshot leaves room for: two to be made ready, and what is written meanwhile. */
+const FREE_SEGMENTS_MIN = 4;
+
+export interface HousekeepingOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly engine: StoredEngine;
+  readonly log: WriteAheadLog;
+  readonly supply: SegmentSupply;
+  readonly manifest: ManifestFile;
+  readonly space: InTurn;
+  readonly segmentBytes: number;
+  readonly snapshotBytesMin: number;
+  /** Of the next snapshot. */
+  readonly nextNumber: number;
+  /** Of the log, of what has come before the start. */
+  readonly logBytes: number;
+  /** The segment in which the log of the process before has ended. */
+  readonly endSegment: number;
+  readonly observer: HousekeepingObserver;
+}
+
+export interface HousekeepingObserver {
+  onSnapshot(bytes: number): void;
+  /** Bytes that were won back on a full disk. */
+  onCompacted(bytes: number): void;
+  /** No snapshot could be written; it will be tried again. */
+  onSnapshotFailed(error: Error): void;
+  /** Nothing could be won back; it will be tried again. */
+  onCompactionFailed(error: Error): void;
+}
+
+export class Housekeeping {
+  readonly #options: HousekeepingOptions;
+  readonly #reserve: Reserve;
+  #nextNumber: number;
+  #snapshot: Snapshot | undefined;
+  /** `writtenBytes` of the log at the beginning of the last snapshot, less what came before the start. */
+  #snapshotAtBytes: number;
+  #snapshotNotBeforeMs = Number.NEGATIVE_INFINITY;
+  /** What the last snapshot that was given up had taken, at least. */
+  #snapshotNeedsBytes = 0;
+  /** The pass under way; its steps go on in later work. */
+  #compaction: Compaction | undefined;
+  #passFromMs = 0;
+  #passFromBytes = -1;
+  #passHasWon = false;
+  #passNotBeforeMs = Number.NEGATIVE_INFINITY;
+  /** Snapshot or compaction under way. */
+  #working: Promise<void> | undefined;
+  /** Whether that may rewrite segments. */
+  #isKeepingSpace = false;
+  #again: Timer | undefined;
+  /** What is being copied. */
+  #held: Cut | undefined;
+  #isHoldWanted = false;
+  /** Whether there are files that have only been kept for that. */
+  #owesRemoval = false;
+  #isClosing = false;
+
+  constructor(options: HousekeepingOptions) {
+    this.#options = options;
+    this.#reserve = new Reserve(options.storage, options.segmentBytes);
+    this.#nextNumber = options.nextNumber;
+    this.#snapshotAtBytes = -options.logBytes;
+  }
+
+  /** Resolves when no segment is being rewritten; none is until `hold` or `release`. */
+  async pause(): Promise<void> {
+    this.#isHoldWanted = true;
+    while (this.#isKeepingSpace) await this.#working;
+    this.#compaction = undefined;
+  }
+
+  /** Of what was stored then, nothing is removed or rewritten until release. */
+  hold(cut: Cut): void {
+    this.#held = cut;
+    this.#isHoldWanted = false;
+  }
+
+  release(): void {
+    this.#held = undefined;
+    this.#isHoldWanted = false;
+    this.#compaction = undefined;
+    this.#passFromBytes = -1;
+    this.#passNotBeforeMs = Number.NEGATIVE_INFINITY;
+    this.work();
+  }
+
+  /** Resolves when nothing is under way, and nothing is begun any more. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#snapshot?.cancel();
+    this.#again?.cancel();
+    await this.#working;
+  }
+
+  /** A segment could not be made, or can be again. */
+  onSupply(): void {
+    // What the snapshot has taken is what the log needs now.
+    if (this.#isFull) this.#snapshot?.cancel();
+    this.work();
+  }
+
+  /** Does what is to be done, if anything. */
+  work(): void {
+    if (this.#isClosing || this.#working !== undefined) return;
+    if (this.#options.log.failure !== undefined) return;
+    this.#again?.cancel();
+    this.#working = this.#nextWork().finally(() => {
+      this.#working = undefined;
+      this.#isKeepingSpace = false;
+      if (!this.#isFull || this.#isClosing) return;
+      this.#again = this.#options.clock.after(COMPACTION_RETRY_MS, () => this.work());
+    });
+  }
+
+  get #isFull(): boolean {
+    return this.#options.supply.fault !== undefined || !this.#options.log.isStarted;
+  }
+
+  async #nextWork(): Promise<void> {
+    const { observer, clock, log } = this.#options;
+    if (this.#owesRemoval && this.#held === undefined) {
+      return await this.#removeOlder().catch((error) => observer.onSnapshotFailed(error));
+    }
+    this.#isKeepingSpace = this.#isFull || !this.#isSnapshotDue;
+    if (this.#isKeepingSpace) {
+      await this.#keepSpace().catch((error: Error) => {
+        this.#compaction = undefined;
+        this.#passNotBeforeMs = clock.now() + RETRY_MS;
+        observer.onCompactionFailed(error);
+      });
+      this.#isKeepingSpace = false;
+    }
+    if (this.#isClosing || !log.isStarted || !this.#isSnapshotDue) return;
+    await this.#takeSnapshot().catch((error: Error) => {
+      this.#snapshotNotBeforeMs = clock.now() + RETRY_MS;
+      observer.onSnapshotFailed(error);
+    });
+  }
+
+  get #isSnapshotDue(): boolean {
+    const { clock, log, snapshotBytesMin, manifest } = this.#options;
+    if (!log.isStarted || clock.now() < this.#snapshotNotBeforeMs) return false;
+    const grown = log.writtenBytes - this.#snapshotAtBytes;
+    const last = manifest.content.snapshot?.bytes ?? 0;
+    return grown >= Math.max(snapshotBytesMin, last);
+  }
+
+  /** Keeps a reserve; on a full disk wins space back as long as it is full. */
+  async #keepSpace(): Promise<void> {
+    const { observer, space, supply } = this.#options;
+    const isWhole = await space.run(() => this.#reserve.fill());
+    let won = 0;
+    while (this.#isFull && !this.#isClosing && !this.#isHoldWanted) {
+      const bytes = await this.#compact();
+      if (bytes === undefined) break;
+      won += bytes;
+      if (bytes > 0) supply.retry();
+    }
+    if (won === 0) return;
+    if (!isWhole) await space.run(() => this.#reserve.fill());
+    observer.onCompacted(won);
+  }
+
+  /** Goes on with the pass, or begins one if that may win anything. Undefined at its end. */
+  async #compact(): Promise<number | undefined> {
+    const { clock, log } = this.#options;
+    if (this.#compaction === undefined) {
+      const hasChanged = this.#passHasWon || log.writtenBytes !== this.#passFromBytes;
+      if (!hasChanged || clock.now() < this.#passNotBeforeMs) return undefined;
+      this.#compaction = this.#beginPass();
+    }
+    const won = await this.#compaction?.step();
+    if (won === undefined) {
+      this.#compaction = undefined;
+      // A long pass is not repeated at once: it reads all there is.
+      this.#passNotBeforeMs = 2 * clock.now() - this.#passFromMs;
+    } else if (won > 0) this.#passHasWon = true;
+    return won;
+  }
+
+  #beginPass(): Compaction | undefined {
+    const { storage, engine, clock, segmentBytes, log, manifest, space, endSegment } =
+      this.#options;
+    this.#passFromMs = clock.now();
+    this.#passFromBytes = log.writtenBytes;
+    this.#passHasWon = false;
+    if (!manifest.isThere) return undefined;
+    const { firstSegment, snapshot } = manifest.content;
+    const { number = 0, parts = 0 } = this.#held === undefined ? (snapshot ?? {}) : {};
+    const ids = Array.from(
+      { length: parts },
+      (_, part): SegmentId => ({
+        kind: SNAPSHOT,
+        number,
+        part,
+      }),
+    );
+    const held = this.#held?.end.segment;
+    const options = { storage, engine, clock, segmentBytes, space, reserve: this.#reserve };
+    const syncLog = async () => (log.isStarted ? await log.sync() : undefined);
+    return new Compaction(
+      { ...options, syncLog },
+      {
+        parts: ids,
+        first: held ?? firstSegment,
+        isFirstKept: held !== undefined,
+        before: log.isStarted ? log.synced.segment : endSegment,
+      },
+    );
+  }
+
+  async #takeSnapshot(): Promise<void> {
+    const { storage, clock, engine, log, manifest, segmentBytes, supply, observer } = this.#options;
+    const hasRoom = async (bytes: number): Promise<boolean> => {
+      const { freeBytes } = await storage.space();
+      return freeBytes >= bytes + FREE_SEGMENTS_MIN * segmentBytes;
+    };
+    if (!(await hasRoom(this.#snapshotNeedsBytes))) return;
+    const { writtenBytes } = log;
+    const firstSegment = log.segment;
+    const number = this.#nextNumber++;
+    const snapshot = new Snapshot(storage, engine, clock, number, segmentBytes, async (bytes) => {
+      this.#snapshotNeedsBytes = bytes + segmentBytes;
+      return await hasRoom(segmentBytes);
+    });
+    this.#snapshot = snapshot;
+    const files = await snapshot.write().finally(() => {
+      this.#snapshot = undefined;
+    });
+    if (files === undefined) return;
+    this.#snapshotNeedsBytes = 0;
+    // What the visit has seen is in the log up to here: none of it may be lost if the rest is not.
+    await log.sync();
+    const { synced } = log;
+    await manifest.change({ firstSegment, synced, snapshot: files });
+    this.#compaction = undefined;
+    this.#snapshotAtBytes = writtenBytes;
+    await this.#removeOlder();
+    supply.retry();
+    observer.onSnapshot(files.bytes);
+  }
+
+  /** Removes what the manifest does not count any more, unless it is being copied. */
+  async #removeOlder(): Promise<void> {
+    this.#owesRemoval = this.#held !== undefined;
+    if (this.#owesRemoval) return;
+    const { storage, manifest } = this.#options;
+    const { firstSegment, snapshot } = manifest.content;
+    for (const name of await storage.list()) {
+      const id = parseSegmentName(name);
+      if (id === undefined) continue;
+      const first = id.kind === LOG ? firstSegment : (snapshot?.number ?? 0);
+      if (id.number < first) await storage.remove(name);
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * What earlier segments and the snapshot still hold although it is dead, by hashes: a removal of anything
+ * else ends nothing any more. Two with the same hash cost a removal that is kept without need. The
+ * count is bounded; beyond it every removal is kept.
+ */
+import { crc32 } from 'node:zlib';
+import { CLEAR, type Mutation, OFFER } from '../engine/mutation.ts';
+
+const COUNT_MAX = 100_000;
+
+export class LeftBehind {
+  readonly #things = new Set<number>();
+  readonly #names = new Set<number>();
+  /** Whether nothing is left behind but what is listed here. */
+  #isComplete: boolean;
+
+  constructor(isComplete: boolean) {
+    this.#isComplete = isComplete;
+  }
+
+  /** Things that are left, as hashes in pairs: of the name, and of the thing itself. */
+  add(hashes: readonly number[]): void {
+    for (let at = 0; at < hashes.length && this.#isComplete; at += 2) {
+      this.#names.add(hashes[at] as number);
+      this.#things.add(hashes[at + 1] as number);
+      if (this.#things.size > COUNT_MAX) this.giveUp();
+    }
+  }
+
+  /** More is left than can be listed. */
+  giveUp(): void {
+    this.#isComplete = false;
+    this.#things.clear();
+    this.#names.clear();
+  }
+
+  /** Whether the DELETE, EXPIRE, CLEAR or REMOVE may end something. */
+  mayEnd(removal: Mutation): boolean {
+    if (!this.#isComplete) return true;
+    if (removal.operation === CLEAR) return this.#names.has(hashOfName(removal));
+    return this.#things.has(hashOfThing(removal));
+  }
+}
+
+export function hashOfName({ operation, name }: Mutation): number {
+  return crc32(name.toBuffer(), operation >= OFFER ? 1 : 0);
+}
+
+/** Of an entry's key or an item's number, with the name. */
+export function hashOfThing(mutation: Mutation): number {
+  const { operation, key, item } = mutation;
+  const named = hashOfName(mutation);
+  return operation >= OFFER ? crc32(String(item), named) : crc32(key.toBuffer(), named);
+}
