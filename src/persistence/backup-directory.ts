@@ -1,44 +1,57 @@
 /**
  * Where a backup is written: `backup-<n>.tmp` below the directory for backups, which becomes
- * `backup-<n>` in one step when all of it is there. It is locked as long as somebody writes to it;
- * what is found unlocked was left by a process that ended, and is removed. So several members may
- * share a directory.
+ * `backup-<n>` in one step when all of it is there. Several members may share a directory, so a backup is
+ * locked from before it has that name until after it has lost it: it is made under a name of its own,
+ * `making-<id>`, locked, and renamed. What has `.tmp` and is not locked was left by a process that ended. It
+ * is renamed before it is removed, so that nothing of that name can be another's meanwhile.
  */
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { GridError } from '../base/errors.ts';
-import { DIRECTORY_MODE, FileStorage } from './file-storage.ts';
+import { DirectoryLock } from './directory-lock.ts';
+import { DIRECTORY_MODE, FileStorage, makeDirectories } from './file-storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAME = /^backup-(\d{1,15})(\.tmp)?$/;
+/** A directory that a backup begins in, or that is being removed. */
+const OWN_NAME = /^making-[0-9a-f]{16}$/;
+/** One of those that nobody has locked, and that is so old, was left over, in ms. */
+const LEFT_OVER_MS = 3_600_000;
 
 export class BackupDirectory {
   readonly storage: FileStorage;
   readonly #parent: string;
-  #number: number;
+  readonly #number: number;
+  readonly #lock: DirectoryLock;
 
-  private constructor(parent: string, number: number) {
+  private constructor(parent: string, number: number, lock: DirectoryLock) {
     this.#parent = parent;
     this.#number = number;
+    this.#lock = lock;
     this.storage = new FileStorage(this.#temporary);
   }
 
   /** Makes a new one below `parent`, which is made, too. Rejects with the system's error. */
   static async begin(parent: string): Promise<BackupDirectory> {
     const place = resolve(parent);
-    await mkdir(place, { recursive: true, mode: DIRECTORY_MODE });
-    const numbers = (await readdir(place)).map((name) => Number(NAME.exec(name)?.[1] ?? 0));
+    makeDirectories(place);
     await removeLeftOver(place);
-    for (let number = Math.max(0, ...numbers) + 1; ; number++) {
-      try {
-        await mkdir(join(place, nameOf(number) + TEMPORARY_SUFFIX), { mode: DIRECTORY_MODE });
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
-        throw error;
-      }
-      const directory = new BackupDirectory(place, number);
-      await directory.storage.lock();
-      return directory;
+    const own = join(place, ownName());
+    await mkdir(own, { mode: DIRECTORY_MODE });
+    const lock = new DirectoryLock(own);
+    try {
+      await lock.take();
+      const number = await renameToFree(
+        own,
+        place,
+        TEMPORARY_SUFFIX,
+        1 + (await lastNumber(place)),
+      );
+      return new BackupDirectory(place, number, lock);
+    } catch (error) {
+      await rm(own, { recursive: true, force: true });
+      await lock.release();
+      throw error;
     }
   }
 
@@ -48,45 +61,75 @@ export class BackupDirectory {
 
   /** What is in it is a backup from now on. Resolves with its path. */
   async keep(): Promise<string> {
-    const from = this.#temporary;
-    await this.storage.close();
-    await this.storage.remove('lock');
-    await this.storage.syncDirectory();
-    for (;;) {
-      const to = join(this.#parent, nameOf(this.#number));
-      try {
-        await rename(from, to);
-      } catch (error) {
-        // Another member had the same number.
-        const { code } = error as NodeJS.ErrnoException;
-        if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
-        this.#number++;
-        continue;
-      }
-      await syncDirectory(this.#parent);
-      return to;
-    }
+    const number = await renameToFree(this.#temporary, this.#parent, '', this.#number);
+    const path = join(this.#parent, nameOf(number));
+    await this.#lock.release();
+    await rm(join(path, 'lock'), { force: true });
+    await syncDirectory(path);
+    await syncDirectory(this.#parent);
+    return path;
   }
 
   async discard(): Promise<void> {
-    await this.storage.close();
-    await rm(this.#temporary, { recursive: true, force: true });
+    await removeAll(this.#temporary, this.#parent);
+    await this.#lock.release();
   }
+}
+
+/** Gives the directory the name of the first number, from that one on, which is free. */
+async function renameToFree(
+  from: string,
+  parent: string,
+  suffix: string,
+  first: number,
+): Promise<number> {
+  for (let number = first; ; number++) {
+    try {
+      await rename(from, join(parent, nameOf(number) + suffix));
+      return number;
+    } catch (error) {
+      // Another member has that number.
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+async function lastNumber(parent: string): Promise<number> {
+  const names = await readdir(parent);
+  return Math.max(0, ...names.map((name) => Number(NAME.exec(name)?.[1] ?? 0)));
 }
 
 async function removeLeftOver(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
-    if (NAME.exec(name)?.[2] === undefined) continue;
     const path = join(parent, name);
-    const storage = new FileStorage(path);
-    try {
-      await storage.lock();
-      await storage.close();
-      await rm(path, { recursive: true, force: true });
-    } catch (error) {
-      if (!(error instanceof GridError)) throw error;
-    }
+    if (NAME.exec(name)?.[2] === undefined && !(await isOldOwn(path, name))) continue;
+    const lock = new DirectoryLock(path);
+    // One that is locked is somebody's, and one that has gone is no more.
+    if ((await lock.isTaken()) || !(await takes(lock))) continue;
+    await removeAll(path, parent).catch(ignored);
+    await lock.release();
   }
+}
+
+async function isOldOwn(path: string, name: string): Promise<boolean> {
+  if (!OWN_NAME.test(name)) return false;
+  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+  return Date.now() - mtimeMs > LEFT_OVER_MS;
+}
+
+function takes(lock: DirectoryLock): Promise<boolean> {
+  return lock.take().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Removes a directory that is locked here. */
+async function removeAll(path: string, parent: string): Promise<void> {
+  const own = join(parent, ownName());
+  await rename(path, own);
+  await rm(own, { recursive: true, force: true });
 }
 
 async function syncDirectory(path: string): Promise<void> {
@@ -101,3 +144,10 @@ async function syncDirectory(path: string): Promise<void> {
 function nameOf(number: number): string {
   return `backup-${number}`;
 }
+
+function ownName(): string {
+  return `making-${randomBytes(8).toString('hex')}`;
+}
+
+/** What could not be removed now is by the next backup. */
+function ignored(): void {}

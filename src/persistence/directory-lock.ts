@@ -46,6 +46,23 @@ export class DirectoryLock {
     }
   }
 
+  /** Whether somebody holds it, here or elsewhere; changes nothing. */
+  async isTaken(): Promise<boolean> {
+    const path = join(this.#directory, NAME);
+    if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return await isAnswered(path);
+    let descriptor: number;
+    try {
+      descriptor = openSync(this.#directory, 'r');
+    } catch {
+      return false;
+    }
+    try {
+      return await isAnswered(`/proc/self/fd/${descriptor}/${NAME}`);
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
   async release(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;

@@ -152,6 +152,8 @@ export class Housekeeping {
     if (this.#isKeepingSpace) {
       await this.#keepSpace().catch((error: Error) => {
         this.#compaction = undefined;
+        this.#passHasWon = false;
+        this.#passFromBytes = -1;
         this.#passNotBeforeMs = clock.now() + RETRY_MS;
         observer.onCompactionFailed(error);
       });
@@ -179,7 +181,9 @@ export class Housekeeping {
     let won = 0;
     while (this.#isFull && !this.#isClosing && !this.#isHoldWanted) {
       const bytes = await this.#compact();
-      if (bytes === undefined) break;
+      // What has died during a pass that has won something is worth another one at once.
+      if (bytes === undefined && !this.#passHasWon) break;
+      if (bytes === undefined) continue;
       won += bytes;
       if (bytes > 0) supply.retry();
     }
@@ -199,8 +203,8 @@ export class Housekeeping {
     const won = await this.#compaction?.step();
     if (won === undefined) {
       this.#compaction = undefined;
-      // A long pass is not repeated at once: it reads all there is.
-      this.#passNotBeforeMs = 2 * clock.now() - this.#passFromMs;
+      // A long pass that has won nothing is not repeated at once: it reads all there is.
+      if (!this.#passHasWon) this.#passNotBeforeMs = 2 * clock.now() - this.#passFromMs;
     } else if (won > 0) this.#passHasWon = true;
     return won;
   }

@@ -1,0 +1,51 @@
+/** Members that share a directory for backups: none touches what another one writes. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { BackupDirectory } from '../../src/persistence/backup-directory.ts';
+
+const MEMBERS = 3;
+const BACKUPS = 20;
+
+const parent = mkdtempSync(join(tmpdir(), 'gridnode-backups-'));
+after(() => rmSync(parent, { recursive: true, force: true }));
+
+async function backUp(content: string, isKept: boolean): Promise<string | undefined> {
+  const directory = await BackupDirectory.begin(parent);
+  const file = await directory.storage.create('file');
+  await file.write(Buffer.from(content), 0, content.length, 0);
+  await file.close();
+  if (isKept) return await directory.keep();
+  await directory.discard();
+  return undefined;
+}
+
+describe('BackupDirectory', () => {
+  it('is its own, whoever else begins, keeps and discards others beside it', async () => {
+    const kept = new Map<string, string>();
+    const members = Array.from({ length: MEMBERS }, async (_, member) => {
+      for (let count = 0; count < BACKUPS; count++) {
+        const content = `backup ${count} of member ${member}`;
+        const path = await backUp(content, count % 5 !== 0);
+        if (path !== undefined) kept.set(path, content);
+      }
+    });
+    await Promise.all(members);
+    assert.equal(kept.size, MEMBERS * BACKUPS * 0.8);
+    for (const [path, content] of kept) {
+      assert.equal(readFileSync(join(path, 'file'), 'latin1'), content);
+      assert.deepEqual(readdirSync(path), ['file']);
+    }
+    assert.equal(readdirSync(parent).length, kept.size, 'nothing else is left');
+  });
+
+  it('removes what a process that has ended left under way', async () => {
+    const left = join(parent, 'backup-9999.tmp');
+    mkdirSync(left);
+    writeFileSync(join(left, 'manifest'), '?');
+    await backUp('the next', true);
+    assert.ok(!readdirSync(parent).includes('backup-9999.tmp'));
+  });
+});

@@ -1,0 +1,59 @@
+/** A small file system of its own for a test: ext4 on a loop device, or tmpfs. Needs root. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type FileSystem = 'ext4' | 'tmpfs';
+
+export class MountedDisk {
+  readonly folder = mkdtempSync(join(tmpdir(), 'gridnode-disk-'));
+  readonly path = join(this.folder, 'mounted');
+  /** What can be written to it while it is empty. */
+  readonly usableBytes: number;
+  readonly #usedBytes: number;
+
+  /** Throws where that is not permitted, or not possible here. */
+  constructor(system: FileSystem, megabytes: number) {
+    mkdirSync(this.path);
+    try {
+      if (system === 'tmpfs') {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', this.path]);
+      } else this.#mountExt4(megabytes);
+    } catch (error) {
+      rmSync(this.folder, { recursive: true, force: true });
+      throw error;
+    }
+    this.usableBytes = this.freeBytes;
+    this.#usedBytes = this.#used;
+  }
+
+  get freeBytes(): number {
+    const { bavail, bsize } = statfsSync(this.path);
+    return bavail * bsize;
+  }
+
+  /** What is taken on it, and belongs to no file that has a name, in bytes. */
+  get unnamedBytes(): number {
+    execFileSync('sync', ['-f', this.path]);
+    const [named = '0'] = execFileSync('du', ['-s', '-B1', this.path]).toString().split('\t');
+    return this.#used - this.#usedBytes - Number(named);
+  }
+
+  drop(): void {
+    execFileSync('umount', ['-l', this.path]);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  get #used(): number {
+    const { blocks, bfree, bsize } = statfsSync(this.path);
+    return (blocks - bfree) * bsize;
+  }
+
+  #mountExt4(megabytes: number): void {
+    const image = join(this.folder, 'image');
+    execFileSync('truncate', ['-s', `${megabytes}M`, image]);
+    execFileSync('mkfs.ext4', ['-q', '-F', image]);
+    execFileSync('mount', ['-o', 'loop', image, this.path], { stdio: 'pipe' });
+  }
+}

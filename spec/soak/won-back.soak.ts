@@ -1,0 +1,307 @@
+/**
+ * Rounds of a member on a disk of 48 to 200 MiB, ext4 or tmpfs, in one of the sync modes: filled with
+ * overwrites until writes are refused, killed or not, freed by deletes, clears, polls and smaller
+ * values. Within 5 s of there being room writes are taken; nothing that was answered is lost; in the
+ * end no handle is on a removed file, and no block belongs to none. Seeded: SOAK_SEED, and SOAK_ROUNDS of them.
+ * Needs to mount file systems; says so and is skipped where that can't be.
+ */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../bench/harness.ts';
+import { start } from '../cli/gridnode-process.ts';
+import { RawClient } from '../integration/client.ts';
+import { type FileSystem, MountedDisk } from './mounted-disk.ts';
+import { portOf } from './port-of.ts';
+
+const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
+const ROUNDS = Number(process.env.SOAK_ROUNDS ?? Math.ceil(SIZE / 50));
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const MODES = ['always', 'interval', 'never'] as const;
+const CLIENTS = 6;
+const MAPS = 3;
+/** Of what is usable, live values of this share leave room. */
+const LIVE_SHARE = 0.7;
+const CYCLES = 3;
+const PATIENCE_MS = 5000;
+/** What a record takes beside key and value, at most, in bytes. */
+const RECORD_BYTES = 96;
+/** What a file system's own structures may take more of than before, in bytes. */
+const STRUCTURE_BYTES = 1_048_576;
+
+/** A value by its key, its number and its length; undefined for none. */
+type Stored = { readonly number: number; readonly length: number } | undefined;
+
+class Round {
+  readonly #random: Random;
+  readonly #mode: string;
+  readonly #disk: MountedDisk;
+  readonly #keys: number;
+  readonly #lengthMax: number;
+  /** By map and key; two where an answer has not come. */
+  readonly #stored = new Map<string, Stored[]>();
+  /** Items asked to be offered and not delivered, by their numbers; bytes of each. */
+  readonly #items = new Map<number, number>();
+  /** How many are in the queue, and how many more or less may be. */
+  #itemCount = 0;
+  #unsureOffers = 0;
+  #unsurePolls = 0;
+  #number = 0;
+  #child!: ChildProcess;
+  #port = 0;
+  slowestMs = 0;
+  refusedRemovals = 0;
+
+  constructor(random: Random, mode: string, disk: MountedDisk) {
+    this.#random = random;
+    this.#mode = mode;
+    this.#disk = disk;
+    this.#lengthMax = [2000, 20_000, 60_000][random.below(3)] ?? 2000;
+    // Live values alone may fill what there is, and a half more.
+    this.#keys = Math.floor((disk.usableBytes * (0.5 + random.below(100) / 100)) / this.#lengthMax);
+  }
+
+  async run(): Promise<void> {
+    await this.#start();
+    for (let cycle = 0; cycle < CYCLES; cycle++) {
+      await this.#fill();
+      if (this.#random.below(2) === 0) await this.#restart('SIGKILL');
+      await this.#free();
+      await this.#awaitRoom();
+      if (this.#random.below(3) === 0) await this.#restart('SIGTERM');
+    }
+    await this.#restart('SIGTERM');
+    await sleep(1500);
+    const folder = `/proc/${this.#child.pid}/fd`;
+    const removed = readdirSync(folder)
+      .map((name) => readLink(join(folder, name)))
+      .filter((target) => target.endsWith('(deleted)') && target.startsWith(this.#disk.path));
+    assert.deepEqual(removed, [], 'a removed file is open');
+    this.#child.kill('SIGTERM');
+    await once(this.#child, 'exit');
+    assert.ok(
+      this.#disk.unnamedBytes < STRUCTURE_BYTES,
+      `${this.#disk.unnamedBytes} bytes are nobody's`,
+    );
+  }
+
+  async #start(): Promise<void> {
+    const directory = join(this.#disk.path, 'data');
+    const flags = ['--port', '0', '--enable-group', 'DATA', '--data-dir', directory];
+    this.#child = start(['serve', ...flags], { GRID_PERSISTENCE_SYNC: this.#mode });
+    this.#port = await portOf(this.#child);
+    await this.#check();
+  }
+
+  async #restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const exited = once(this.#child, 'exit');
+    // What is under way is all there after that, or not at all.
+    const under = signal === 'SIGKILL' ? this.#work(40) : Promise.resolve();
+    if (signal === 'SIGKILL') await sleep(this.#random.below(60));
+    this.#child.kill(signal);
+    await Promise.all([exited, under]);
+    if (signal === 'SIGTERM') assert.equal((await exited)[0], 0);
+    await this.#start();
+  }
+
+  /** Sets and offers until all that is asked for is refused, or the disk was filled twice over. */
+  async #fill(): Promise<void> {
+    await this.#work((4 * this.#disk.usableBytes) / this.#lengthMax / CLIENTS);
+  }
+
+  async #work(countMax: number): Promise<void> {
+    await Promise.all(
+      Array.from({ length: CLIENTS }, async (_, index) => {
+        const client = new RawClient(this.#port);
+        try {
+          for (let count = 0, refused = 0; refused < 5 && count < countMax; count++) {
+            const isOffer = this.#random.below(10) === 0;
+            const length = this.#random.below(this.#lengthMax);
+            const key = index + CLIENTS * this.#random.below(Math.ceil(this.#keys / CLIENTS));
+            const taken = isOffer
+              ? await this.#offer(client, length)
+              : await this.#change(client, `m${key % MAPS}/k${key}`, length);
+            refused = taken ? 0 : refused + 1;
+            if (!taken) await sleep(20);
+          }
+        } catch (error) {
+          // Otherwise it was killed.
+          if (error instanceof assert.AssertionError) throw error;
+        } finally {
+          client.destroy();
+        }
+      }),
+    );
+  }
+
+  /** Until what is live leaves room: each kind of removal by chance. */
+  async #free(): Promise<void> {
+    const client = new RawClient(this.#port);
+    const room = this.#disk.usableBytes * (LIVE_SHARE - 0.02);
+    const kind = this.#random.below(3);
+    if (kind === 0) {
+      const map = `m${this.#random.below(MAPS)}`;
+      await this.#insist(() => this.#clear(client, map));
+    }
+    if (kind === 1)
+      for (let more = this.#itemCount; more > 0; more--) {
+        await this.#insist(() => this.#poll(client));
+      }
+    for (const [key, [stored]] of this.#stored) {
+      if (this.#liveBytes <= room) break;
+      if (stored !== undefined) await this.#insist(() => this.#change(client, key, undefined));
+    }
+    client.destroy();
+  }
+
+  /** A removal is taken as long as there is room for a record. */
+  async #insist(remove: () => Promise<boolean>): Promise<void> {
+    const fromMs = performance.now();
+    while (!(await remove())) {
+      this.refusedRemovals++;
+      assert.ok(performance.now() - fromMs < PATIENCE_MS, 'removals are still refused');
+      await sleep(20);
+    }
+  }
+
+  async #awaitRoom(): Promise<void> {
+    const client = new RawClient(this.#port);
+    const fromMs = performance.now();
+    while (!(await this.#change(client, 'm0/probe', 100))) {
+      const live = `${this.#liveBytes} of ${this.#disk.usableBytes}, ${this.#disk.freeBytes} free`;
+      assert.ok(performance.now() - fromMs < PATIENCE_MS, `writes are still refused: ${live}`);
+      await sleep(20);
+    }
+    this.slowestMs = Math.max(this.slowestMs, performance.now() - fromMs);
+    // Smaller values make room, too.
+    for (const [key, [stored]] of [...this.#stored].slice(0, 200)) {
+      if (stored !== undefined) await this.#change(client, key, stored.length >> 2);
+    }
+    client.destroy();
+  }
+
+  get #liveBytes(): number {
+    let bytes = 0;
+    for (const [key, [stored]] of this.#stored) {
+      if (stored !== undefined) bytes += key.length + stored.length + RECORD_BYTES;
+    }
+    const lengths = [...this.#items.values()].reduce((sum, length) => sum + length, 0);
+    return bytes + lengths + this.#items.size * RECORD_BYTES;
+  }
+
+  async #change(client: RawClient, key: string, length: number | undefined): Promise<boolean> {
+    const number = ++this.#number;
+    const next = length === undefined ? undefined : { number, length };
+    const [before] = this.#stored.get(key) ?? [];
+    this.#stored.set(key, [before, next]);
+    const body = next && contentOf(key, next);
+    const method = next === undefined ? 'DELETE' : 'POST';
+    const { status, body: told } = await client.request(method, `maps/${key}`, body);
+    this.#stored.set(key, [status === 200 ? next : before]);
+    return isTaken(status, told);
+  }
+
+  async #clear(client: RawClient, map: string): Promise<boolean> {
+    const { status, body } = await client.request('DELETE', `maps/${map}`);
+    if (status === 200) {
+      for (const key of this.#stored.keys())
+        if (key.startsWith(map)) this.#stored.set(key, [undefined]);
+    }
+    return isTaken(status, body);
+  }
+
+  async #offer(client: RawClient, length: number): Promise<boolean> {
+    const number = ++this.#number;
+    const content = Buffer.alloc(length + 10, `${number} `);
+    this.#items.set(number, content.length);
+    this.#unsureOffers++;
+    const { status, body } = await client.request('POST', 'queues/q', content);
+    this.#unsureOffers--;
+    if (status === 200) this.#itemCount++;
+    else this.#items.delete(number);
+    return isTaken(status, body);
+  }
+
+  async #poll(client: RawClient): Promise<boolean> {
+    this.#unsurePolls++;
+    const { status, body } = await client.request('DELETE', 'queues/q/0');
+    this.#unsurePolls--;
+    if (status === 503) return false;
+    if (status === 204) return true;
+    const number = Number(/^\d+/.exec(body.toString('latin1', 0, 12))?.[0]);
+    const length = this.#items.get(number);
+    assert.ok(length !== undefined && body.equals(Buffer.alloc(length, `${number} `)), 'an item');
+    this.#items.delete(number);
+    this.#itemCount--;
+    return true;
+  }
+
+  /** All that was answered is there. */
+  async #check(): Promise<void> {
+    const client = new RawClient(this.#port);
+    for (const [key, possible] of this.#stored) {
+      const { status, body } = await client.request('GET', `maps/${key}`);
+      const found = possible.find((each) =>
+        each === undefined ? status === 204 : status === 200 && body.equals(contentOf(key, each)),
+      );
+      const isThere = found !== undefined || (status === 204 && possible.includes(undefined));
+      assert.ok(isThere, `${key}: ${status}, ${body.toString('latin1', 0, 40)}`);
+      this.#stored.set(key, [found]);
+    }
+    const size = Number((await client.request('GET', 'queues/q/size')).body.toString());
+    const more = size - this.#itemCount;
+    const isRight = more <= this.#unsureOffers && -more <= this.#unsurePolls;
+    assert.ok(isRight, `${size} items, not ${this.#itemCount}`);
+    this.#itemCount = size;
+    this.#unsureOffers = 0;
+    this.#unsurePolls = 0;
+    client.destroy();
+  }
+}
+
+function isTaken(status: number, body: Buffer): boolean {
+  if (status !== 200) assert.match(body.toString(), /the disk is full/);
+  return status === 200;
+}
+
+function contentOf(key: string, { number, length }: NonNullable<Stored>): Buffer {
+  return Buffer.alloc(length, `${key} ${number} `);
+}
+
+function readLink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
+
+for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
+  const random = new Random(seed);
+  const system: FileSystem = random.below(2) === 0 ? 'ext4' : 'tmpfs';
+  const megabytes = 48 + random.below(153);
+  const mode = MODES[random.below(MODES.length)] ?? 'always';
+  test(`${system} of ${megabytes} MiB with sync ${mode} is won back (seed ${seed})`, async (context) => {
+    let disk: MountedDisk;
+    try {
+      disk = new MountedDisk(system, megabytes);
+    } catch (error) {
+      context.skip(`cannot mount a file system here: ${(error as Error).message}`);
+      return;
+    }
+    try {
+      const round = new Round(random, mode, disk);
+      await round.run();
+      const { slowestMs, refusedRemovals } = round;
+      console.log(
+        `${seed}: written after ${Math.round(slowestMs)} ms, ${refusedRemovals} removals had to wait`,
+      );
+    } finally {
+      disk.drop();
+    }
+  });
+}
