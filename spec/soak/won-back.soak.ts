@@ -281,7 +281,8 @@ function readLink(path: string): string {
 }
 
 for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
-  const random = new Random(seed);
+  // Neighbouring seeds begin alike.
+  const random = new Random(seed * 2654435761);
   const system: FileSystem = random.below(2) === 0 ? 'ext4' : 'tmpfs';
   const megabytes = 48 + random.below(153);
   const mode = MODES[random.below(MODES.length)] ?? 'always';

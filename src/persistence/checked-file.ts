@@ -6,7 +6,8 @@
  *     8  CRC-32C of all that follows
  *    12  version of the format, 1
  *    16  length of the content in bytes
- *    20  content: JSON, filled up to a multiple of 4 bytes with blanks
+ *    20  content: JSON, filled up to a multiple of 4 bytes with blanks; its field `file` is the file's name, so
+ *        that one in the place of another is not taken for that (an earlier version wrote none)
  */
 import { GridError } from '../base/errors.ts';
 import { checksum } from './checksum.ts';
@@ -24,7 +25,7 @@ export async function writeCheckedFile(
   name: string,
   content: object,
 ): Promise<void> {
-  const bytes = checkedBytes(content);
+  const bytes = checkedBytes({ ...content, file: name });
   await writeWhole(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
@@ -62,7 +63,9 @@ export async function readCheckedFile(storage: Storage, name: string): Promise<u
   if (version > FORMAT_VERSION) {
     throw new GridError('DATA_FORMAT_NEWER', { file: name, version, FORMAT_VERSION });
   }
-  return JSON.parse(json.toString());
+  const { file: ownName = name, ...content } = JSON.parse(json.toString()) as { file?: string };
+  if (ownName !== name) throw new DamagedData(storage, name, 0, `has the content of "${ownName}"`);
+  return content;
 }
 
 /** Of what is behind the checksum; a file's length that is no multiple of 4 is wrong anyhow. */

@@ -34,7 +34,7 @@ export class Reserve {
         const bytes = Math.min(PIECE_BYTES, this.#bytes - at);
         await file.write(BLANK, 0, bytes, at);
       }
-      await file.sync();
+      // Not synced: it is the space that counts, and what is written into it is synced then.
       return true;
     } catch (error) {
       if (isFullDisk(error)) return false;

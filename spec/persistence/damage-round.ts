@@ -1,0 +1,91 @@
+/**
+ * One seeded damage of a data directory in memory, of a member that has stopped or was killed: a file is
+ * cut, zeroed, flipped in a bit, swapped, duplicated or removed. A start must refuse it, or have all that
+ * was answered: after a kill all that was answered 100 ms before, or in another run of the machine all that was synced.
+ */
+import assert from 'node:assert/strict';
+import { Random } from '../../bench/harness.ts';
+import { GridError } from '../../src/base/errors.ts';
+import type { Mutation } from '../../src/engine/mutation.ts';
+import { RecordingSink } from '../engine/sinks.ts';
+import { type Files, filesOf, flipped } from './damaged-directory.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { changeAtRandom } from './random-changes.ts';
+import { contentOf, countThatLeaves } from './stored-model.ts';
+import { openPersistent, until } from './subject.ts';
+
+const DAMAGES = ['cut', 'zeroed', 'flipped', 'swapped', 'duplicated', 'removed'] as const;
+/** Before a kill, what was answered so long ago is promised, in ms. */
+const PROMISED_MS = 100;
+
+/** What became of it: refused, or started with all. */
+export async function damageRound(seed: number): Promise<'refused' | 'started'> {
+  const random = new Random(seed * 2654435761);
+  const storage = new MemoryStorage(random, 'boot');
+  const isStopped = random.below(2) === 0;
+  const written = await writeAtRandom(storage, random, isStopped);
+  const isSameRun = random.below(2) === 0;
+  const promised = isStopped ? written.history.length : isSameRun ? written.told : written.synced;
+  const files = await filesOf(storage);
+  const { what, damaged } = damageOf(files, random);
+  const next = new MemoryStorage(random, isSameRun ? 'boot' : 'other');
+  for (const [name, bytes] of damaged) next.put(name, bytes);
+  const how = `seed ${seed}: ${what}, ${isStopped ? 'stopped' : 'killed'}, ${next.bootId}`;
+  try {
+    const { engine, persistence } = await openPersistent(next, { segmentBytes: 1024 });
+    const count = countThatLeaves(written.history, contentOf(engine));
+    assert.ok(count >= promised, `${how}: ${count} are there, ${promised} were promised`);
+    assert.equal(persistence.member.record.clusterState, 'FROZEN', how);
+    return 'started';
+  } catch (error) {
+    if (error instanceof GridError && error.code.startsWith('DATA_')) return 'refused';
+    throw error;
+  }
+}
+
+/** How many of the changes were made, were answered long enough ago, and were synced. */
+async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: boolean) {
+  const history: Mutation[] = [];
+  const sinks = [new RecordingSink((mutation) => history.push(mutation))];
+  const snapshotBytesMin = random.below(2) === 0 ? 8192 : Number.POSITIVE_INFINITY;
+  const options = { segmentBytes: 1024, snapshotBytesMin, sinks };
+  const { ask, clock, persistence, quiet } = await openPersistent(storage, options);
+  await until(persistence.member.save({ clusterState: 'FROZEN' }), quiet);
+  let [told, synced] = [0, 0];
+  for (let count = 1 + random.below(150); count > 0; count--) {
+    changeAtRandom(ask, random);
+    await quiet();
+    if (random.below(5) === 0) {
+      told = history.length;
+      clock.advance(PROMISED_MS);
+      await quiet();
+    }
+    if (random.below(20) > 0) continue;
+    await until(persistence.log.sync(), quiet);
+    await quiet();
+    synced = history.length;
+  }
+  if (isStopped) await until(persistence.close(), quiet);
+  else storage.afterKill();
+  return { history, told, synced };
+}
+
+function damageOf(files: Files, random: Random): { what: string; damaged: Files } {
+  const names = [...files.keys()].filter((name) => name !== 'reserve').sort();
+  const [name, other] = [pick(names, random), pick(names, random)];
+  const bytes = files.get(name) ?? Buffer.alloc(0);
+  const at = random.below(bytes.length);
+  const damage = pick(DAMAGES, random);
+  const damaged = new Map(files);
+  if (damage === 'cut') damaged.set(name, bytes.subarray(0, at));
+  else if (damage === 'zeroed') damaged.set(name, Buffer.from(bytes).fill(0, at));
+  else if (damage === 'flipped') damaged.set(name, flipped(bytes, at * 8 + random.below(8)));
+  else if (damage === 'removed') damaged.delete(name);
+  else damaged.set(other, bytes);
+  if (damage === 'swapped') damaged.set(name, files.get(other) ?? bytes);
+  return { what: `${name} ${damage} at ${at}, ${other}`, damaged };
+}
+
+function pick<Value>(values: readonly Value[], random: Random): Value {
+  return values[random.below(values.length)] as Value;
+}

@@ -1,0 +1,153 @@
+/** A log that was cut off is told from one that ended there; so is a member's file that is gone. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import type { Finding } from '../../src/persistence/findings.ts';
+import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
+import { repair } from '../../src/persistence/repair.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { changed, type Files, filesOf, recordsOf } from './damaged-directory.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+
+const LOG = 'log-0000000001';
+const KEYS = 10;
+
+interface Written {
+  readonly files: Files;
+  readonly content: readonly string[];
+  readonly clock: FakeClock;
+}
+
+/** Ten keys, of a member that has stopped, or was killed `ms` after the last. */
+async function written(end: 'stop' | number): Promise<Written> {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const clock = new FakeClock();
+  const options = { clock, sync: end === 'stop' ? 'always' : 'never' } as const;
+  const { ask, engine, persistence, quiet } = await openPersistent(storage, options);
+  await until(persistence.member.save({ clusterState: 'PASSIVE' }), quiet);
+  for (let key = 0; key < KEYS; key++) ask.set('m', `key ${key}`, Buffer.from('a value'));
+  await quiet();
+  if (end === 'stop') await until(persistence.close(), quiet);
+  else {
+    clock.advance(end);
+    storage.afterKill();
+  }
+  return { files: await filesOf(storage), content: contentOf(engine), clock };
+}
+
+async function start(files: Files, bootId = 'boot') {
+  const storage = new MemoryStorage(new Random(1), bootId);
+  for (const [name, bytes] of files) storage.put(name, bytes);
+  return { storage, ...(await openPersistent(storage)) };
+}
+
+/** Up to its fourth record, and where that ends. */
+function cut(files: Files, isZeroed: boolean): { readonly damaged: Files; readonly at: number } {
+  const bytes = files.get(LOG) ?? Buffer.alloc(0);
+  const at = recordsOf(files, LOG)[4]?.at ?? 0;
+  const left = isZeroed ? Buffer.from(bytes).fill(0, at) : bytes.subarray(0, at);
+  return { damaged: changed(files, LOG, left), at };
+}
+
+async function isDamage(files: Files, offset: number, bootId?: string): Promise<void> {
+  await assert.rejects(start(files, bootId), { code: 'DATA_DAMAGED', offset });
+}
+
+describe('the log of a member that has stopped', () => {
+  for (const isZeroed of [false, true]) {
+    it(`is damaged where its last segment is ${isZeroed ? 'zeroed' : 'cut'} from a record on`, async () => {
+      const { files } = await written('stop');
+      const { damaged, at } = cut(files, isZeroed);
+      for (const bootId of ['boot', 'other']) await isDamage(damaged, at, bootId);
+      const source = new MemoryStorage(new Random(1), 'other');
+      for (const [name, bytes] of damaged) source.put(name, bytes);
+      const findings: Finding[] = [];
+      const options = { source, partitionCount: PARTITION_COUNT, now: () => 0 };
+      const work = repair({
+        ...options,
+        breathe: () => Promise.resolve(),
+        onFinding: (finding) => findings.push(finding),
+      });
+      const { damages } = await until(work, async () => source.pump());
+      assert.deepEqual([damages, findings[0]?.file, findings[0]?.offset], [1, LOG, at]);
+    });
+  }
+
+  it('is whole, again and again, with what each start adds', async () => {
+    let { files, content } = await written('stop');
+    for (let count = 0; count < 3; count++) {
+      const { engine, ask, persistence, quiet, storage, recovered } = await start(
+        files,
+        `${count}`,
+      );
+      assert.deepEqual(contentOf(engine), content);
+      assert.equal(recovered.tornBytes, 0);
+      if (count > 0) ask.set('m', `more ${count}`, Buffer.from('v'));
+      await quiet();
+      await until(persistence.close(), quiet);
+      [files, content] = [await filesOf(storage), contentOf(engine)];
+    }
+  });
+});
+
+describe('the log of a member that was killed', () => {
+  it('is damaged, in the same run of the machine, where it ends before what was written 100 ms ago', async () => {
+    const { files } = await written(100);
+    const { damaged, at } = cut(files, true);
+    await isDamage(damaged, at);
+    const { engine } = await start(damaged, 'other');
+    assert.equal(contentOf(engine).length, 4, 'nothing of it was synced');
+  });
+
+  it('is damaged in any run where its last segment is shorter than it was made', async () => {
+    const { files } = await written(0);
+    const { damaged, at } = cut(files, false);
+    for (const bootId of ['boot', 'other']) await isDamage(damaged, at, bootId);
+  });
+
+  it('has no record of its end where nothing was written, and no timer', async () => {
+    const { clock, content, files } = await written(100);
+    assert.equal(clock.timerCount, 0);
+    assert.deepEqual(contentOf((await start(files)).engine), content);
+  });
+
+  it('is damaged where this run of the machine has a record of its end that cannot be read', async () => {
+    const { files } = await written(100);
+    await assert.rejects(start(changed(files, 'log-end', undefined)), { code: 'DATA_DAMAGED' });
+    await assert.rejects(start(changed(files, 'log-end', Buffer.alloc(72))), {
+      code: 'DATA_DAMAGED',
+    });
+    await start(changed(files, 'log-end', undefined), 'other');
+  });
+});
+
+describe('a file of the member that is missing', () => {
+  for (const [name, work] of [
+    ['forceStart', startEmpty],
+    ['partialStart', startPartial],
+  ] as const) {
+    it(`is damage, and ${name} makes one with the defaults and says what is lost`, async () => {
+      const { files, content } = await written('stop');
+      const damaged = changed(files, 'member', undefined);
+      await assert.rejects(start(damaged), { code: 'DATA_DAMAGED', file: 'member', offset: 0 });
+      const storage = new MemoryStorage(new Random(1), 'boot');
+      for (const [each, bytes] of damaged) storage.put(each, bytes);
+      const findings: string[] = [];
+      const forced = work({
+        ...{ storage, partitionCount: PARTITION_COUNT, now: () => 0 },
+        breathe: () => Promise.resolve(),
+        onFinding: ({ file, what }) => findings.push(`${file} ${what}`),
+      });
+      await until(forced, async () => {
+        storage.pump();
+        await new Promise((resolve) => setImmediate(resolve));
+      });
+      assert.match(findings.join('\n'), /^member is .*the license and what was added .* are lost/);
+      const { engine, persistence } = await openPersistent(storage);
+      assert.deepEqual(persistence.member.record, {});
+      assert.deepEqual(contentOf(engine), name === 'forceStart' ? [] : content);
+    });
+  }
+});
