@@ -20,9 +20,16 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const fail = (code: string, isLasting: boolean, passed = 0): void => {
     disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };
   };
-  return { ...member, health, fail };
+  /** Likewise, but of those that make a file. */
+  const failToCreate = (code: string, isLasting: boolean): void => {
+    disk.failure = { at: disk.callCount + 1, code, isLasting, isOfCreate: true };
+  };
+  return { ...member, health, fail, failToCreate };
 }
 
+/** Of the calls that write a file whole, those before the last. */
+const BEFORE_LAST = 5;
+const STATE = post('management/cluster/changeState', 'dev&&passive');
 const LICENSE = post('license', 'dev&&key');
 
 describe('a disk that fails', () => {
@@ -105,6 +112,38 @@ describe('a full disk', () => {
         'info: the disk has space again: writes are taken',
       ],
     );
+  });
+
+  it('says that the outcome is unknown of what a crash may undo, and may not', async () => {
+    const { ask, fail } = await open('interval');
+    for (const request of [LICENSE, STATE]) {
+      fail('EIO', false, BEFORE_LAST);
+      const answer = await ask(request);
+      assert.equal(answer.status, 503);
+      assert.equal(answer.fields.get('grid-outcome'), 'unknown', request);
+    }
+    fail('EIO', false, BEFORE_LAST - 1);
+    const answer = await ask(LICENSE);
+    assert.deepEqual([answer.status, answer.fields.get('grid-outcome')], [503, undefined]);
+  });
+
+  it('tells and logs an error that is not for want of space while a segment is made', async () => {
+    const { ask, failToCreate, lines, quiet, clock, status, persistence } = await open('interval');
+    failToCreate('EIO', true);
+    const value = 'v'.repeat(900);
+    let count = 0;
+    while ((await status(post(`maps/m/${count}`, value))) === 200) count++;
+    const refused = await ask(post('maps/m/more', value));
+    assert.equal(refused.status, 503);
+    assert.match(refused.body.toString(), /making room on the disk failed, the log says why/);
+    await quiet();
+    const told = lines.find(({ msg }) => msg.startsWith('no segment of the log can be made'));
+    assert.equal(told?.level, 'error');
+    assert.match(JSON.stringify(told), /EIO/);
+    failToCreate('EIO', false);
+    clock.advance(1000);
+    await quiet();
+    assert.equal(persistence.sink.refusesWrites, false);
   });
 
   it('keeps no license that would be gone after a restart', async () => {

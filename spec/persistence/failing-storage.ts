@@ -6,6 +6,8 @@ export interface Failure {
   readonly at: number;
   readonly code: string;
   readonly isLasting: boolean;
+  /** Whether only calls that make a file fail. */
+  readonly isOfCreate?: boolean;
 }
 
 export class FailingStorage implements Storage {
@@ -42,19 +44,20 @@ export class FailingStorage implements Storage {
   }
 
   async create(name: string): Promise<StoredFile> {
-    this.check();
+    this.check(true);
     return new FailingFile(await this.#storage.create(name), this);
   }
 
   createNow(name: string): StoredFile {
-    this.check();
+    this.check(true);
     return new FailingFile(this.#storage.createNow(name), this);
   }
 
   /** Counts a call, and throws where it is to fail. */
-  check(): void {
+  check(isCreate = false): void {
     const { failure } = this;
     this.callCount++;
+    if (failure?.isOfCreate && !isCreate) return;
     if (failure === undefined || this.callCount < failure.at) return;
     if (this.callCount === failure.at || failure.isLasting) throw systemError(failure.code);
   }

@@ -1,0 +1,64 @@
+/** A file that is written whole, whichever call to the storage fails. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { OutcomeUnknown } from '../../src/base/errors.ts';
+import { FileStorage } from '../../src/persistence/file-storage.ts';
+import { writeWhole } from '../../src/persistence/whole-file.ts';
+import { FailingStorage } from './failing-storage.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { until } from './subject.ts';
+
+/** create, write, sync, close, rename, sync of the directory. */
+const CALLS = 6;
+
+async function write(failAt: number) {
+  const memory = new MemoryStorage(new Random(1));
+  memory.put('file', Buffer.from('old'));
+  const storage = new FailingStorage(memory);
+  storage.failure = { at: failAt, code: 'EIO', isLasting: false };
+  const writing = writeWhole(storage, 'file', (file) => file.write(Buffer.from('new'), 0, 3, 0));
+  const error = await until(writing, async () => memory.pump()).then(
+    () => undefined,
+    (failure: Error) => failure,
+  );
+  return { memory, error };
+}
+
+describe('writeWhole', () => {
+  it('leaves the old file, no other, and no handle, where any call before the last fails', async () => {
+    for (let at = 1; at < CALLS; at++) {
+      const { memory, error } = await write(at);
+      assert.equal((error as NodeJS.ErrnoException).code, 'EIO', `call ${at}`);
+      assert.ok(!(error instanceof OutcomeUnknown));
+      // The call that removes what is left follows the failed one, and does not fail.
+      assert.equal(memory.bytes('file').toString(), 'old');
+      assert.throws(() => memory.bytes('file.tmp'), { code: 'ENOENT' });
+      assert.deepEqual(memory.openNames, [], `call ${at}`);
+    }
+  });
+
+  it('says that the outcome is unknown where only the last one fails', async () => {
+    const { memory, error } = await write(CALLS);
+    assert.ok(error instanceof OutcomeUnknown && error.code === 'EIO');
+    assert.equal(memory.bytes('file').toString(), 'new');
+    assert.deepEqual(memory.openNames, []);
+    const { error: none } = await write(CALLS + 1);
+    assert.equal(none, undefined);
+  });
+});
+
+describe('FileStorage', () => {
+  it('makes the directories above its own', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-made-'));
+    try {
+      const { place } = new FileStorage(join(folder, 'a', 'b', 'c'));
+      assert.ok(statSync(place).isDirectory());
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
