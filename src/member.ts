@@ -113,12 +113,14 @@ export async function startMember(
   /** Takes over what may change while the member runs; rejects before anything is changed. */
   const apply = async (changed: Config): Promise<void> => {
     const files = tlsFilesOf(changed);
+    let identity: TlsIdentity | undefined;
     if (tlsFiles !== undefined && files !== undefined) {
       // Whether clients must show a certificate is not changed by this: only whose they may be.
       const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
-      server.renewTls(await readTls({ ...files, clientCa }));
+      identity = await readTls({ ...files, clientCa });
     }
-    security.replace(changed.security);
+    await security.replace(changed.security);
+    if (identity !== undefined) server.renewTls(identity);
     groups.set(changed.restEnabled, changed.endpointGroups);
     logLevel.configure(changed.logLevel);
   };

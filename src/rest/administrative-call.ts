@@ -19,8 +19,15 @@ const CREDENTIAL_BYTES_MAX = 4096;
 /** Does the work of a request whose parameters have been read and whose credentials are right. */
 export type Work = (call: AdministrativeCall) => void;
 
-/** An action that takes `count` parameters, of which the first two are the credentials. */
-export function withParameters(count: number, work: Work): Action {
+/**
+ * An action that takes `count` parameters, of which the first two are the credentials; each of the
+ * others has `bytesMax` at most.
+ */
+export function withParameters(
+  count: number,
+  work: Work,
+  bytesMax = Number.POSITIVE_INFINITY,
+): Action {
   return (handler) => {
     const { exchange, services } = handler;
     const parts = splitParameters(exchange.request.body.toBuffer(), count);
@@ -35,14 +42,15 @@ export function withParameters(count: number, work: Work): Action {
       password: call.parameter(1),
       isCountedByUser: false,
     });
-    if (verdict instanceof Promise) call.await(verdict, (later) => decide(call, later, work));
-    else decide(call, verdict, work);
+    const goOn = (found: Verdict): void => decide(call, found, work, bytesMax);
+    if (verdict instanceof Promise) call.await(verdict, goOn);
+    else goOn(verdict);
   };
 }
 
-function decide(call: AdministrativeCall, verdict: Verdict, work: Work): void {
+function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax: number): void {
   if (verdict.isRight) {
-    if (call.decode(2)) work(call);
+    if (call.decode(2, undefined, bytesMax)) work(call);
     return;
   }
   if (verdict.retryAfterMs === 0) return call.fail(403, 'unauthenticated');
@@ -92,9 +100,11 @@ export class AdministrativeCall {
   ): boolean {
     for (let index = start; index < end; index++) {
       const part = this.parameter(index);
-      const isTooLong = part.length > bytesMax;
-      const value = isTooLong ? undefined : readFormValue(part);
-      if (value === undefined) {
+      // A byte may be written as three; what is longer in any case is not decoded.
+      const isLongAnyhow = part.length > (index < 2 ? bytesMax : 3 * bytesMax);
+      const value = isLongAnyhow ? undefined : readFormValue(part);
+      const isTooLong = isLongAnyhow || (value !== undefined && value.length > bytesMax);
+      if (value === undefined || isTooLong) {
         // The part is not repeated: it may be a password.
         const reason = isTooLong ? `longer than ${bytesMax} bytes` : 'a bad escape';
         this.fail(400, `Cannot read parameter ${index + 1}: ${reason}`);
@@ -117,6 +127,13 @@ export class AdministrativeCall {
   /** Answers 200 with what was done. */
   succeed(told: object = {}, fieldLines = ''): void {
     this.#answer(200, { status: 'success', ...told }, fieldLines);
+  }
+
+  /** Answers 200 with what was done, as JSON. */
+  succeedWith(json: string): void {
+    this.#record(200);
+    const { exchange } = this.handler;
+    if (!this.handler.isAbandoned) exchange.respondText(200, 'application/json', json);
   }
 
   /** Answers with a message that names the thing and the value. */

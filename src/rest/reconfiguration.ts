@@ -2,6 +2,8 @@
  * Changes of the configuration while the member runs (group CLUSTER_WRITE): reading it again, adding
  * to it, and the list of members. What is wrong changes nothing.
  */
+import { Slices } from '../base/slices.ts';
+import type { NamedConfig } from '../config/update.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
@@ -19,21 +21,40 @@ export function reload(call: AdministrativeCall): void {
   });
 }
 
-/** The argument is a configuration in YAML, XML or JSON. */
+/** Of a configuration that is added, in bytes. */
+export const ADDED_TEXT_BYTES_MAX = 1_048_576;
+
+/** The argument is a configuration in YAML, XML or JSON, of ADDED_TEXT_BYTES_MAX at most. */
 export function update(call: AdministrativeCall): void {
   const { handler } = call;
   const text = call.argument.toString();
-  call.await(handler.services.reconfiguration.add(text), (outcome) => {
-    if ('faults' in outcome) {
-      const { faults, refusal } = outcome;
-      if (refusal !== undefined) return call.refuse(refusal, refusal.status);
-      return call.fail(handler.services.dialect.badValueStatus, faults.join('; '));
-    }
-    call.succeed({
-      message: 'Configuration Update successfully finished.',
-      result: { addedConfigs: outcome.added, ignoredConfigs: outcome.ignored },
-    });
+  call.await(handler.services.reconfiguration.add(text).then(answered), (outcome) => {
+    if (typeof outcome === 'string') return call.succeedWith(outcome);
+    const { faults, refusal } = outcome;
+    if (refusal !== undefined) return call.refuse(refusal, refusal.status);
+    call.fail(handler.services.dialect.badValueStatus, faults.join('; '));
   });
+}
+
+/** The answer to what was added; of many things, it is written in slices. */
+async function answered<Failed extends object>(outcome: Added | Failed): Promise<string | Failed> {
+  if (!('added' in outcome)) return outcome;
+  const [added, ignored] = [await written(outcome.added), await written(outcome.ignored)];
+  return (
+    '{"status":"success","message":"Configuration Update successfully finished.",' +
+    `"result":{"addedConfigs":[${added}],"ignoredConfigs":[${ignored}]}}`
+  );
+}
+
+async function written(things: readonly NamedConfig[]): Promise<string> {
+  const slices = new Slices();
+  let text = '';
+  for (const thing of things) {
+    text += (text === '' ? '' : ',') + JSON.stringify(thing);
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+  }
+  return text;
 }
 
 export function memberList(handler: RestHandler): void {
@@ -60,6 +81,11 @@ export function changeMemberList(call: AdministrativeCall): void {
     message: 'The member list of TCP-IP join config is updated at run time. ',
     'member-list': members,
   });
+}
+
+interface Added {
+  readonly added: readonly NamedConfig[];
+  readonly ignored: readonly NamedConfig[];
 }
 
 const NO_TCP_IP = 'TCP-IP join mechanism is not enabled in the cluster.';

@@ -98,7 +98,7 @@ export const ROUTES: readonly Route[] = [
     'rest/management/cluster/memberShutdown': [2, administration.shutDown],
     'rest/log-level/reset': [2, administration.resetLogLevel],
     'rest/config/reload': [2, reconfiguration.reload],
-    'rest/config/update': [3, reconfiguration.update],
+    'rest/config/update': [3, reconfiguration.update, reconfiguration.ADDED_TEXT_BYTES_MAX],
   }),
   {
     path: 'rest/management/cluster/forceStart',
@@ -181,14 +181,14 @@ export const PREFIXES: readonly Prefix[] = [
   ),
 ].sort((a, b) => b.prefix.length - a.prefix.length);
 
-/** Rows of paths that are posted to: how many parameters they take, and their work. */
+/** Rows of paths that are posted to: how many parameters they take, their work, and their bytes. */
 function inGroup(
   group: EndpointGroup,
-  works: Readonly<Record<string, readonly [count: number, work: Work]>>,
+  works: Readonly<Record<string, readonly [count: number, work: Work, bytesMax?: number]>>,
 ): Route[] {
-  return Object.entries(works).map(([path, [count, work]]) => ({
+  return Object.entries(works).map(([path, [count, work, bytesMax]]) => ({
     path,
     group,
-    POST: withParameters(count, work),
+    POST: withParameters(count, work, bytesMax),
   }));
 }

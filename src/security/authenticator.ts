@@ -10,6 +10,7 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
+import { Slices } from '../base/slices.ts';
 import {
   type HashedPassword,
   isHashed,
@@ -36,8 +37,9 @@ export class Authenticator implements Credentials {
   readonly #byUser = new FailureThrottle();
   readonly #key = randomBytes(32);
   #passwords: ReadonlyMap<string, StoredPassword> = new Map();
-  /** Compared with in place of unknown users' passwords; at least one. */
-  #decoys: readonly StoredPassword[] = [];
+  /** Compared with in place of unknown users' passwords, made when first needed; at least one place. */
+  #decoys: (StoredPassword | undefined)[] = [];
+  #decoyModels: readonly StoredPassword[] = [];
   /** Digests of credentials that proved right: at most one for each user. */
   #remembered = new Set<string>();
   /** By digest. */
@@ -54,11 +56,16 @@ export class Authenticator implements Credentials {
 
   /** As the constructor; then nothing is remembered of the users before. */
   replaceUsers(users: readonly UserAccount[]): void {
-    this.#passwords = new Map(
-      users.map(({ name, password }) => [exactly(Buffer.from(name)), parsePassword(password)]),
-    );
-    const decoys = [...this.#passwords.values()].map(decoyOf);
-    this.#decoys = decoys.length > 0 ? decoys : [unmatchedPlain()];
+    const passwords = new Map<string, StoredPassword>();
+    for (const user of users) addPassword(passwords, user);
+    this.replacePasswords(passwords);
+  }
+
+  /** The same with passwords that readPasswords has read. */
+  replacePasswords(passwords: ReadonlyMap<string, StoredPassword>): void {
+    this.#passwords = passwords;
+    this.#decoyModels = [...passwords.values()];
+    this.#decoys = Array(Math.max(1, passwords.size)).fill(undefined);
     this.#remembered = new Set();
     this.#comparisons = new Map();
   }
@@ -108,7 +115,11 @@ export class Authenticator implements Credentials {
   /** By the name alone, so that asking again tells nothing more. */
   #decoyFor(user: Buffer): StoredPassword {
     const number = createHmac('sha256', this.#key).update(user).digest().readUInt32LE();
-    return this.#decoys[number % this.#decoys.length] as StoredPassword;
+    const index = number % this.#decoys.length;
+    const model = this.#decoyModels[index];
+    const decoy = this.#decoys[index] ?? (model === undefined ? unmatchedPlain() : decoyOf(model));
+    this.#decoys[index] = decoy;
+    return decoy;
   }
 
   #throttleOf(attempt: Attempt, nowMs: number): FailureThrottle {
@@ -152,6 +163,27 @@ export class Authenticator implements Credentials {
       .update(password)
       .digest('base64');
   }
+}
+
+/** Passwords by name, read in slices. Rejects with RangeError for a password hash that is none. */
+export async function readPasswords(
+  users: readonly UserAccount[],
+): Promise<ReadonlyMap<string, StoredPassword>> {
+  const passwords = new Map<string, StoredPassword>();
+  const slices = new Slices();
+  for (const user of users) {
+    addPassword(passwords, user);
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+  }
+  return passwords;
+}
+
+function addPassword(
+  passwords: Map<string, StoredPassword>,
+  { name, password }: UserAccount,
+): void {
+  passwords.set(exactly(Buffer.from(name)), parsePassword(password));
 }
 
 function decoyOf(password: StoredPassword): StoredPassword {

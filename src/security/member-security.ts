@@ -4,11 +4,12 @@
  * does not, while the member runs.
  */
 import type { Clock } from '../base/clock.ts';
+import { Slices } from '../base/slices.ts';
 import type { PermissionConfig } from '../config/permission-reader.ts';
 import type { SecurityConfig, UserConfig } from '../config/security.ts';
 import type { Authentication } from '../config/settings.ts';
 import { AccessControl, type AccessRules } from './access-control.ts';
-import { Authenticator } from './authenticator.ts';
+import { Authenticator, readPasswords } from './authenticator.ts';
 import { ClusterNameCredentials, type Credentials } from './credentials.ts';
 import type { Permission, Principal } from './permissions.ts';
 
@@ -27,6 +28,8 @@ export class MemberSecurity {
   /** Undefined where nobody is asked to log in. */
   readonly access: AccessControl | undefined;
   readonly #options: MemberSecurityOptions;
+  /** What was taken over last. */
+  #security: SecurityConfig;
   readonly #members: Authenticator | undefined;
   readonly #clients: Authenticator | undefined;
 
@@ -34,6 +37,7 @@ export class MemberSecurity {
   constructor(options: MemberSecurityOptions) {
     const { security, authentication, clusterName, clock } = options;
     this.#options = options;
+    this.#security = security;
     this.#members = security.isEnabled
       ? new Authenticator(memberUsersOf(security), clock)
       : undefined;
@@ -43,24 +47,49 @@ export class MemberSecurity {
     this.access = new AccessControl(this.#rulesOf(this.#clients, security));
   }
 
-  /** Takes over users and permissions; throws as the constructor, and changes nothing then. */
-  replace(security: SecurityConfig): void {
-    const [members, clients] = [memberUsersOf(security), clientUsersOf(security)];
-    new Authenticator([...members, ...clients], this.#options.clock);
-    this.#members?.replaceUsers(members);
-    if (this.#clients === undefined) return;
-    this.#clients.replaceUsers(clients);
-    this.access?.replaceRules(this.#rulesOf(this.#clients, security));
+  /**
+   * Takes over users and permissions, in slices until all is ready and then at once. Rejects as the
+   * constructor throws, and changes nothing then. One replacement is done after the other.
+   */
+  async replace(security: SecurityConfig): Promise<void> {
+    if (security === this.#security) return;
+    const memberUsers = memberUsersOf(security);
+    const clientUsers = clientUsersOf(security);
+    const members = await readPasswords(memberUsers);
+    const clients = clientUsers === memberUsers ? members : await readPasswords(clientUsers);
+    const rules = this.#clients && (await this.#rulesInSlices(this.#clients, security));
+    this.#security = security;
+    this.#members?.replacePasswords(members);
+    this.#clients?.replacePasswords(clients);
+    if (rules !== undefined) this.access?.replaceRules(rules);
   }
 
   #rulesOf(authenticator: Authenticator, security: SecurityConfig): AccessRules {
     return {
-      authenticator,
+      ...this.#bareRulesOf(authenticator, security),
       users: new Map(clientUsersOf(security).map((user) => [user.name, principalOf(user)])),
       permissions: security.permissions?.map((permission) => this.#permissionOf(permission)),
-      prefersGrant: security.prefersGrant,
-      coversHealth: this.#options.authentication === 'basic-all',
     };
+  }
+
+  async #rulesInSlices(
+    authenticator: Authenticator,
+    security: SecurityConfig,
+  ): Promise<AccessRules> {
+    const slices = new Slices();
+    const users = new Map<string, Principal>();
+    for (const user of clientUsersOf(security)) {
+      users.set(user.name, principalOf(user));
+      const pause = slices.pause();
+      if (pause !== undefined) await pause;
+    }
+    const permissions = security.permissions?.map((permission) => this.#permissionOf(permission));
+    return { ...this.#bareRulesOf(authenticator, security), users, permissions };
+  }
+
+  #bareRulesOf(authenticator: Authenticator, { prefersGrant }: SecurityConfig) {
+    const coversHealth = this.#options.authentication === 'basic-all';
+    return { authenticator, prefersGrant, coversHealth };
   }
 
   #permissionOf({ endpoints, ...permission }: PermissionConfig): Permission {

@@ -1,0 +1,156 @@
+/**
+ * How long a member's event loop is held while a client adds a configuration text (config/update) and
+ * while the file is read again (as at SIGHUP), with texts that are dear to read: for each the longest
+ * turn, in time of a processor, beside that of the same member at rest. The client is a thread of its own.
+ */
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { resolveConfig } from '../src/config/config.ts';
+import type { ConfigRequest } from '../src/config/load.ts';
+import { loadInThread } from '../src/config/reading-thread.ts';
+import { startMember } from '../src/member.ts';
+import { createLog } from '../src/telemetry/log.ts';
+import { type Bench, type Harness, time } from './harness.ts';
+
+const LENGTH_FULL = 1_000_000;
+const LENGTH_SMALL = 4000;
+const IDLE_MS = 300;
+/** Time on a processor first, in nanoseconds; the thread that started has the number of the process. */
+const SCHEDULER_FILE = `/proc/self/task/${process.pid}/schedstat`;
+
+/** So many pieces as the text has room for. */
+function many(length: number, piece: (index: number) => string): string {
+  const pieces: string[] = [];
+  for (let index = 0, left = length; left > 0; index++) {
+    const text = piece(index);
+    pieces.push(text);
+    left -= text.length;
+  }
+  return pieces.join('');
+}
+
+/** Names of four letters and digits. */
+const nameOf = (index: number): string => (36 ** 3 + index).toString(36);
+
+export const TEXTS: Readonly<Record<string, (length: number) => string>> = {
+  queues: (length) => `grid: {queue: {${many(length, (at) => `${nameOf(at)}, `)}}}`,
+  maps: (length) => `grid: {map: {${many(length, (at) => `q${nameOf(at)}, `)}}}`,
+  'the same queues again': (length) =>
+    `grid: {queue: {${many(length, (at) => `${nameOf(at)}, `)}}}`,
+  users: (length) => {
+    const users = many(length, (at) => `{username: ${nameOf(at)}, password: p}, `);
+    return `grid: {security: {realms: [{name: r, authentication: {simple: {users: [${users}]}}}]}}`;
+  },
+  permissions: (length) => {
+    const permissions = many(Math.min(length, 100_000), () => '{name: a}, ');
+    return `grid: {security: {client-permissions: {map: [${permissions}]}}}`;
+  },
+  'unknown names': (length) => `grid: {${many(length, (at) => `nam${nameOf(at)}, `)}}`,
+  aliases: (length) => {
+    const lines = many(length, (at) => `\n    ${nameOf(at)}: *a`);
+    return `grid:\n  queue:\n    a: &a {max-size: 1}${lines}\n`;
+  },
+  'aliases of aliases': () => {
+    const lines = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(
+      (at) => `  x${at + 1}: &x${at + 1} [*x${at}, *x${at}]`,
+    );
+    return `grid:\n  x0: &x0 [a, a]\n${lines.join('\n')}\n`;
+  },
+  'nested lists': (length) => `grid: ${'['.repeat(length)}`,
+  'list items': (length) =>
+    `grid: {network: {interfaces: {interfaces: [${'a,'.repeat(length / 2)}]}}}`,
+  elements: (length) => `<grid>${many(length, (at) => `<queue name="${nameOf(at)}"/>`)}</grid>`,
+  attributes: (length) => `<grid ${many(length, (at) => `${`a${nameOf(at)}`}="" `)}/>`,
+};
+
+const CLIENT = `
+const { parentPort, workerData } = require('node:worker_threads');
+const { request } = require('node:http');
+parentPort.on('message', (text) => {
+  const path = '/grid/rest/config/update';
+  const options = { port: workerData, method: 'POST', path };
+  const asking = request(options, (response) => {
+    response.resume().on('end', () => parentPort.postMessage(response.statusCode));
+  });
+  asking.end('dev&&' + encodeURIComponent(text));
+});
+`;
+
+async function run(harness: Harness): Promise<void> {
+  const length = harness.size === 'full' ? LENGTH_FULL : LENGTH_SMALL;
+  const folder = mkdtempSync(join(tmpdir(), 'gridnode-bench-'));
+  const file = join(folder, 'grid.conf');
+  const source = { kind: 'flag', name: '--bench' } as const;
+  const flags = [
+    { key: 'port', text: '0', source },
+    { key: 'restEnabled', text: 'true', source },
+    { key: 'endpointGroups', name: 'CLUSTER_WRITE', text: 'true', source },
+  ] as const;
+  const config = resolveConfig(flags);
+  const request: ConfigRequest = { file, environment: {}, flags };
+  const log = createLog('OFF', { write: () => {} });
+  const member = await startMember(config, log, () => loadInThread(request));
+  const client = new Worker(CLIENT, { eval: true, execArgv: [], workerData: member.port });
+  try {
+    harness.print(`at rest ${time((await longestTurn(() => wait(IDLE_MS))).longestUs)}`);
+    for (const [name, textOf] of Object.entries(TEXTS)) {
+      const text = textOf(length);
+      const adding = await longestTurn(async () => {
+        client.postMessage(text);
+        const [status] = await once(client, 'message');
+        return status;
+      });
+      writeFileSync(file, text);
+      const reloading = await longestTurn(() => member.reload());
+      harness.print(
+        `${name.padEnd(22)} config/update: longest turn ${time(adding.longestUs)} of ` +
+          `${time(adding.lastedUs)}, status ${adding.value}; reload: ${time(reloading.longestUs)} ` +
+          `of ${time(reloading.lastedUs)}`,
+      );
+    }
+  } finally {
+    await client.terminate();
+    await member.drain();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Does the work and watches the event loop meanwhile: how long a turn took of a processor, at most. */
+async function longestTurn<Value>(
+  work: () => Promise<Value>,
+): Promise<{ value: Value; longestUs: number; lastedUs: number }> {
+  let [longestUs, last] = [0, threadUs()];
+  let isDone = false;
+  const watch = (): void => {
+    const now = threadUs();
+    longestUs = Math.max(longestUs, now - last);
+    last = now;
+    if (!isDone) setImmediate(watch);
+  };
+  watch();
+  const start = performance.now();
+  const value = await work();
+  const lastedUs = (performance.now() - start) * 1000;
+  await wait(2);
+  isDone = true;
+  return { value, longestUs, lastedUs };
+}
+
+/** Processor time of the thread that serves: what others do with the processors is not in it. */
+function threadUs(): number {
+  try {
+    return Number(readFileSync(SCHEDULER_FILE, 'latin1').split(' ', 1)[0]) / 1000;
+  } catch {
+    return performance.now() * 1000; // Elsewhere than on Linux it is in it.
+  }
+}
+
+export const bench: Bench = {
+  name: 'reconfiguration',
+  about: 'the longest turn of a member while configurations are read',
+  run,
+};
