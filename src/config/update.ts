@@ -97,7 +97,7 @@ type Groups = Pick<Config, 'endpointGroups' | 'sources'>;
 
 function addedGroups(config: Config, said: Config, update: Update): Groups {
   const endpointGroups = new Map(config.endpointGroups);
-  const sources = new Map<string, Source>();
+  const sources = new Map(config.sources);
   for (const [group, isEnabled] of said.endpointGroups) {
     const path = `network.rest-api.endpoint-groups.${group}.enabled`;
     if (said.sources.get(path)?.kind !== 'file') continue;
@@ -106,8 +106,7 @@ function addedGroups(config: Config, said: Config, update: Update): Groups {
     endpointGroups.set(group, isEnabled);
     sources.set(path, ADDED);
   }
-  if (sources.size === 0) return config;
-  return { endpointGroups, sources: new Map([...config.sources, ...sources]) };
+  return { endpointGroups, sources };
 }
 
 /** Undefined where there is nobody new. */

@@ -1,0 +1,162 @@
+/** How much a configuration may ask for: problems, aliases, depth, patterns, permissions. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PATTERNS_MAX } from '../../src/config/by-name.ts';
+import { ConfigFault, type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+import { slippedNames } from '../../src/config/nearest-name.ts';
+import { loadInThread } from '../../src/config/reading-thread.ts';
+
+function read(text: string): Promise<LoadedConfig> {
+  return loadConfig({ file: { text }, environment: {}, flags: [] });
+}
+
+async function problemsOf(text: string): Promise<readonly string[]> {
+  const fault = await read(text).then(
+    () => assert.fail(text.slice(0, 100)),
+    (error) => error,
+  );
+  assert.ok(fault instanceof ConfigFault, String(fault));
+  return fault.problems;
+}
+
+function many(count: number, piece: (index: number) => string): string {
+  return Array.from({ length: count }, (_, index) => piece(index)).join('');
+}
+
+test('Of problems, 100 are told, the first ones, and how many more there are', async () => {
+  const unknown = (count: number) => `grid:\n${many(count, (at) => `  nam${at}: 1\n`)}`;
+  const hundred = await problemsOf(unknown(100));
+  assert.equal(hundred.length, 100);
+  assert.match(hundred[99] ?? '', /:101:3: Cannot use "nam99"/);
+  for (const [count, left] of [
+    [101, 1],
+    [3000, 2900],
+  ] as const) {
+    const told = await problemsOf(unknown(count));
+    assert.equal(told.length, 101);
+    assert.deepEqual(told.slice(0, 100), hundred);
+    assert.equal(told[100], `${left} more problems are not told`);
+  }
+  const wrong = many(2000, (at) => `q${at}: {max-size: x}, `);
+  const types = await problemsOf(`grid: {queue: {${wrong}}, nam: 1, cluster-name: ""}`);
+  assert.equal(types.at(-1), '1902 more problems are not told');
+  const [long = ''] = await problemsOf(`grid: {map: {m: {${'n'.repeat(100_000)}: 1}}}`);
+  assert.ok(long.length < 3000, `${long.length}`);
+});
+
+test('Of reasons to refuse, 100 are told, and of names without meaning', async () => {
+  const classes = `security-interceptors: [${'a, '.repeat(500)}]`;
+  const { refused } = await read(`grid: {security: {enabled: true, ${classes}}}`);
+  assert.equal(refused.length, 102);
+  assert.match(refused[100]?.reason ?? '', /one of 400 more/);
+  const properties = many(500, (at) => `some-${at}: x, `);
+  const { warnings } = await read(`grid: {properties: {${properties}}}`);
+  assert.match(warnings.join('\n'), / some-99, 400 more names are not told/);
+});
+
+test('Aliases repeat 10,000 nodes at most, and cost no more than they repeat', async () => {
+  // Each line repeats a mapping and the value in it.
+  const lines = (count: number) =>
+    `grid:\n  queue:\n    a: &a {max-size: 3}\n${many(count, (at) => `    k${at}: *a\n`)}`;
+  const { config } = await read(lines(5000));
+  assert.equal(config.queueMaxSizes.size, 5001);
+  assert.equal(config.queueMaxSizes.get('k4999'), 3);
+  assert.deepEqual(await problemsOf(lines(5001)), [
+    'configuration:3:11: Cannot read YAML: more than 10000 nodes repeated by aliases',
+  ]);
+  const bomb = many(9, (at) => `  x${at + 1}: &x${at + 1} [*x${at}, *x${at}, *x${at}]\n`);
+  const told = await problemsOf(`grid:\n  x0: &x0 [1, 1, 1, 1, 1, 1, 1]\n${bomb}`);
+  assert.match(told.join('\n'), /more than 10000 nodes/);
+  // An anchor that is given again counts from there on.
+  const again = await read(
+    'grid: {queue: {a: &a {max-size: 1}, b: *a, c: &a {max-size: 2}, d: *a}}',
+  );
+  assert.deepEqual([...again.config.queueMaxSizes.values()], [1, 1, 2, 2]);
+});
+
+test('Collections are 100 deep at most, through aliases, too', async () => {
+  const lists = (depth: number) =>
+    `grid: {properties: {a: ${'['.repeat(depth)}${']'.repeat(depth)}}}`;
+  await read(lists(97));
+  for (const depth of [98, 100_000]) {
+    assert.match((await problemsOf(lists(depth)))[0] ?? '', /more than 100 collections deep/);
+  }
+  const chain = many(120, (at) => `, x${at + 1}: &x${at + 1} [*x${at}]`);
+  const told = await problemsOf(`grid: {properties: {x0: &x0 [a]${chain}}}`);
+  assert.match(told[0] ?? '', /more than 100 deep/);
+});
+
+test('Names with "*" are 10,000 of a kind at most, permissions, too', async () => {
+  const queues = (count: number) => `grid: {queue: {${many(count, (at) => `"q${at}*", `)}}}`;
+  assert.equal((await read(queues(PATTERNS_MAX))).config.queueMaxSizes.size, PATTERNS_MAX);
+  assert.match((await problemsOf(queues(PATTERNS_MAX + 1)))[0] ?? '', /more than 10000 names with/);
+  const permissions = (count: number) =>
+    `grid: {security: {client-permissions: {map: [${'{name: m}, '.repeat(count)}]}}}`;
+  assert.equal((await read(permissions(10_000))).config.security.permissions?.length, 10_000);
+  assert.match((await problemsOf(permissions(10_001)))[0] ?? '', /more than 10000 permissions/);
+});
+
+test('A list takes as many items as it has, and tells the one that is wrong', async () => {
+  const list = (items: string) => `grid: {network: {interfaces: {interfaces: [${items}]}}}`;
+  const { config } = await read(list('10.0.0.1, '.repeat(20_000)));
+  assert.equal(config.interfaces.length, 20_000);
+  const [told = '', ...more] = await problemsOf(list('10.0.0.1, "/", 10.0.0.2'));
+  assert.match(told, /:1:54: Cannot use network\.interfaces\.interfaces\[1\] "\/"/);
+  assert.deepEqual(more, []);
+});
+
+test('Names that stand twice are told, however many names there are', async () => {
+  const names = many(20_000, (at) => `q${at}, `);
+  const told = await problemsOf(`grid: {queue: {${names} q7}}`);
+  assert.equal(told.length, 1);
+  assert.match(told[0] ?? '', /"q7" is there twice; names in a mapping must be unique/);
+});
+
+test('slippedNames finds two letters wrong in six, one in fewer', () => {
+  const names = ['map', 'enabled', 'properties'];
+  assert.deepEqual(
+    ['mpa', 'amps', 'enabeld', 'enabledxx', 'enabledxxx', 'propretis'].map((name) =>
+      slippedNames(name, names).join(),
+    ),
+    ['map', '', 'enabled', 'enabled', '', 'properties'],
+  );
+});
+
+test('loadInThread gives what loadConfig gives, in as many pieces as it takes', async () => {
+  const queues = many(2500, (at) => `q${at}: {max-size: ${at}}, `);
+  const users = many(1500, (at) => `{username: u${at}, password: p}, `);
+  const text = `grid:
+  queue: {${queues}}
+  network: {interfaces: {interfaces: [${'10.0.0.1, '.repeat(1200)}]}}
+  security:
+    realms: [{name: r, authentication: {simple: {users: [${users}]}}}, {name: none}]
+    client-permissions: {map: [${'{name: m, actions: [read]}, '.repeat(1100)}]}
+  license-key: x
+`;
+  const request = { file: { text }, environment: {}, flags: [] };
+  const [here, there] = [await loadConfig(request), await loadInThread(request)];
+  const { structured, config, ...rest } = here;
+  const { sources, ...values } = config;
+  const { structured: none, config: read, ...readRest } = there;
+  const { sources: readSources, ...readValues } = read;
+  assert.deepEqual([readValues, readRest, none], [values, rest, []]);
+  assert.ok(structured.length > 0);
+  const needed = [...sources].filter(([path]) => !path.startsWith('queue.'));
+  assert.deepEqual([...readSources], needed);
+  const empty = {
+    file: { text: 'grid: {security: {client-permissions: }}' },
+    environment: {},
+    flags: [],
+  };
+  assert.deepEqual((await loadInThread(empty)).config.security.permissions, []);
+});
+
+test('loadInThread rejects as loadConfig does', async () => {
+  const request = { file: { text: 'grid: {mpa: {}}' }, environment: {}, flags: [] };
+  const wanted = await problemsOf(request.file.text);
+  await assert.rejects(loadInThread(request), (error) => {
+    assert.ok(error instanceof ConfigFault);
+    assert.deepEqual(error.problems, wanted);
+    return true;
+  });
+});

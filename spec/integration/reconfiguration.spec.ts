@@ -1,0 +1,103 @@
+/** config/update with texts that are dear to read, and others that are served meanwhile. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { RawClient, ReceivedResponse } from './client.ts';
+import { memberOn } from './member-on.ts';
+
+const BYTES_MAX = 1_048_576;
+
+describe('config/update', () => {
+  let folder = '';
+  let member: ReturnType<typeof memberOn>;
+  let client: RawClient;
+  let other: RawClient;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'reconfiguration-'));
+    member = memberOn(folder);
+    client = await member.listening();
+    other = await member.listening();
+  });
+
+  after(async () => {
+    client.destroy();
+    other.destroy();
+    await member.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** Adds the text; also returns how many requests of another client were answered before. */
+  async function add(text: string): Promise<{ response: ReceivedResponse; served: number }> {
+    let response: ReceivedResponse | undefined;
+    const adding = client
+      .request('POST', 'config/update', Buffer.from(`dev&&${encodeURIComponent(text)}`))
+      .then((received) => {
+        response = received;
+      });
+    let served = 0;
+    while (response === undefined) {
+      assert.equal((await other.request('GET', 'maps/m/k')).status, 204);
+      served += 1;
+    }
+    await adding;
+    return { response, served };
+  }
+
+  for (const [name, text, status] of [
+    [
+      'aliases of aliases',
+      `grid:\n  x0: &x0 [1, 1]\n${Array.from({ length: 12 }, (_, at) => `  x${at + 1}: &x${at + 1} [*x${at}, *x${at}, *x${at}]\n`).join('')}`,
+      400,
+    ],
+    [
+      '5,000 aliases',
+      `grid:\n  queue:\n    a: &a {max-size: 1}\n${Array.from({ length: 5000 }, (_, at) => `    k${at}: *a\n`).join('')}`,
+      200,
+    ],
+    [
+      '3,000 unknown names',
+      `grid:\n${Array.from({ length: 3000 }, (_, at) => `  nam${at}: 1\n`).join('')}`,
+      400,
+    ],
+    ['300,000 nested lists', `grid: ${'['.repeat(300_000)}`, 400],
+  ] as const) {
+    it(`answers ${name}, and others meanwhile`, async () => {
+      const { response, served } = await add(text);
+      assert.equal(response.status, status, response.body.toString().slice(0, 500));
+      assert.ok(served >= 3, `${served}`);
+      assert.ok(response.body.length < 1_000_000, `${response.body.length}`);
+    });
+  }
+
+  it(`takes ${BYTES_MAX} bytes of text, and no more`, async () => {
+    const text = (bytes: number) => `grid: {queue: {last: {max-size: 1}}} #`.padEnd(bytes, '#');
+    const beyond = await add(text(BYTES_MAX + 1));
+    assert.equal(beyond.response.status, 400);
+    assert.match(beyond.response.body.toString(), /parameter 3: longer than 1048576 bytes/);
+    const whole = await add(text(BYTES_MAX));
+    assert.equal(whole.response.status, 200);
+    assert.match(whole.response.body.toString(), /"configName":"last"/);
+    // Written as three bytes each, they are as many.
+    const escaped = `dev&&${'%23'.repeat(BYTES_MAX + 1)}`;
+    const response = await client.request('POST', 'config/update', Buffer.from(escaped));
+    assert.match(response.body.toString(), /longer than 1048576 bytes/);
+  });
+
+  it('lists all that it added, and what was there', async () => {
+    const names = Array.from({ length: 3000 }, (_, at) => `m${at}`);
+    const first = await add(`grid: {map: {${names.join(', ')}}}`);
+    const second = await add(`grid: {map: {${names.join(', ')}}, license-key: x}`);
+    const listed = names.map((configName) => ({ sectionName: 'map', configName }));
+    assert.deepEqual(JSON.parse(first.response.body.toString()), {
+      status: 'success',
+      message: 'Configuration Update successfully finished.',
+      result: { addedConfigs: listed, ignoredConfigs: [] },
+    });
+    const { result } = JSON.parse(second.response.body.toString());
+    assert.deepEqual(result.addedConfigs, []);
+    assert.deepEqual(result.ignoredConfigs, [...listed, { sectionName: 'license-key' }]);
+  });
+});
