@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { NODE_FLAGS } from '../../bench/load/program.ts';
 
@@ -39,4 +40,38 @@ test('a Node that is too old is told so in one line, and ends with 2', (t) => {
   });
   const line = 'Cannot run on Node v18.20.8: gridnode needs Node 20.20 or newer\n';
   assert.deepEqual({ status, stdout, stderr }, { status: 2, stdout: '', stderr: line });
+});
+
+test('the built program reads its file again on a thread', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grid-reload-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'grid.yaml');
+  const text = (level: string) => `grid: {network: {port: 0}, log-level: ${level}}`;
+  writeFileSync(file, text('INFO'));
+  const child = spawn(join(DIST, 'bin/gridnode.js'), ['serve', '--config', file]);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  assert.match((await lines.next()).value ?? '', /"listening"/);
+  writeFileSync(file, text('FINE'));
+  child.kill('SIGHUP');
+  assert.match((await lines.next()).value ?? '', /"changed":\["log-level"\]/);
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
+test('the built library adds a configuration that it reads on a thread', () => {
+  const program = `
+    import { createLog, resolveConfig, startMember } from ${JSON.stringify(join(DIST, 'src/index.js'))};
+    const source = { kind: 'flag', name: 'test' };
+    const config = resolveConfig([
+      { key: 'port', text: '0', source },
+      { key: 'endpointGroups', name: 'CLUSTER_WRITE', text: 'true', source },
+    ]);
+    const member = await startMember(config, createLog('OFF', { write() {} }));
+    const url = 'http://127.0.0.1:' + member.port + '/grid/rest/config/update';
+    const answer = await fetch(url, { method: 'POST', body: 'dev&&grid: {queue: {q: {max-size: 1}}}' });
+    console.log(await answer.text());
+    process.exit();`;
+  const words = ['--input-type=module', '--eval', program];
+  const output = execFileSync(process.execPath, words, { encoding: 'utf8' });
+  assert.match(output, /"addedConfigs":\[\{"sectionName":"queue","configName":"q"\}\]/);
 });

@@ -21,6 +21,8 @@ const PROGRAM = join(import.meta.dirname, `reading-thread-program.${isSource ? '
 
 /** As loadConfig, of whose result `structured` and the sources of maps and queues are left out. */
 export async function loadInThread(request: ConfigRequest): Promise<LoadedConfig> {
+  // The turn in which a long text was decoded has done enough.
+  await new Promise(setImmediate);
   const thread = new Worker(isSource ? sourceProgram() : PROGRAM, {
     workerData: { ...request, environment: { ...request.environment } },
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB },
