@@ -149,6 +149,14 @@ for (const [what, text, message] of faults) {
   });
 }
 
+test('Permissions that nobody is asked for are a warning', async () => {
+  const warnings = async (text: string) => (await load('asked.yaml', text)).warnings.join('\n');
+  const basic = `${yaml('')}  network: {rest-api: {authentication: basic}}\n`;
+  assert.match(await warnings(yaml('')), /restricts nobody: network\.rest-api\.authentication is/);
+  assert.match(await warnings(yaml('').replace('true', 'false')), /security\.enabled is not true/);
+  assert.equal(await warnings(basic), '');
+});
+
 test('A file that imports others has the permissions of all of them, one for all of one only', async () => {
   writeConfig('granting.yaml', 'grid: {security: {client-permissions: {all: {principal: ann}}}}');
   const importing = (permissions: string) => `${yaml(permissions)}  import: [granting.yaml]\n`;

@@ -1,4 +1,7 @@
-/** Warns of what strangers could reach: groups that change something, without credentials. */
+/**
+ * Warns of what strangers could reach: groups that change something, without credentials, and
+ * permissions that nobody is asked for.
+ */
 import { isLoopback } from '../base/loopback.ts';
 import type { Config } from './config.ts';
 import type { EndpointGroup } from './endpoint-group.ts';
@@ -20,6 +23,14 @@ export function exposureWarnings(config: Config): string[] {
       'network.interfaces or --host narrows the address; security.enabled and ' +
       'network.rest-api.authentication ask who it is',
   ];
+}
+
+export function permissionWarnings({ security, authentication }: Config): string[] {
+  if (security.permissions === undefined) return [];
+  const missing = !security.isEnabled
+    ? 'security.enabled is not true'
+    : authentication === 'none' && 'network.rest-api.authentication is none';
+  return missing ? [`security.client-permissions restricts nobody: ${missing}`] : [];
 }
 
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

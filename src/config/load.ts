@@ -9,7 +9,7 @@ import { type Assignment, type Config, MASK, rowOf, type Source, weighConfig } f
 import type { FileContent } from './config-file.ts';
 import type { Effective } from './effective.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
-import { exposureWarnings } from './exposure.ts';
+import { exposureWarnings, permissionWarnings } from './exposure.ts';
 import {
   interpret,
   isSecretName,
@@ -117,6 +117,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       ...reading.warnings,
       ...unsetWarnings(file),
       ...exposureWarnings(config),
+      ...permissionWarnings(config),
       ...(file?.rootName === 'hazelcast' && config.compatibility !== 'hazelcast'
         ? [ROOT_HINT]
         : []),
