@@ -27,6 +27,7 @@ export interface PersistentOptions extends Partial<PersistenceOptions> {
   readonly clock?: FakeClock;
   /** Further ones. */
   readonly sinks?: readonly MutationSink[];
+  readonly memoryBytesMax?: number;
 }
 
 /** What a storage needs to complete its calls. */
@@ -36,8 +37,9 @@ interface Pumped {
 
 export async function openPersistent(
   storage: Storage & Partial<Pumped>,
-  { clock = new FakeClock(), sinks = [], ...options }: PersistentOptions = {},
+  { clock = new FakeClock(), sinks = [], memoryBytesMax, ...options }: PersistentOptions = {},
 ): Promise<PersistentSubject> {
+  const { partitionCount = PARTITION_COUNT } = options;
   const told: string[] = [];
   const progress: RecoveryProgress[] = [];
   const persistence = new Persistence(
@@ -45,7 +47,7 @@ export async function openPersistent(
       ...{
         storage,
         clock,
-        partitionCount: PARTITION_COUNT,
+        partitionCount,
         sync: 'interval',
         syncIntervalMs: 1000,
       },
@@ -62,8 +64,9 @@ export async function openPersistent(
     },
   );
   const engine = new EmbeddedEngine({
-    partitionCount: PARTITION_COUNT,
+    partitionCount,
     clock,
+    ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }),
     queueCapacity: () => Number.POSITIVE_INFINITY,
     sinks: [persistence.log, ...sinks],
   });

@@ -15,6 +15,8 @@ export interface Manifest {
   readonly firstSegment: number;
   /** A place in the log that was durable when this was written. */
   readonly synced: LogPlace;
+  /** The memory for data that the last member had; what it took fits into as much. */
+  readonly memoryBytesMax?: number;
   /** The run of the machine in which this was written, where that is known. */
   readonly bootId?: string;
   /** What the log goes on from. */

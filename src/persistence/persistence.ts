@@ -18,12 +18,13 @@ import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { TEMPORARY_SUFFIX } from './checked-file.ts';
 import { Compaction, RESERVE } from './compaction.ts';
+import { recoverEngine } from './engine-recovery.ts';
 import { checkFilled } from './filling.ts';
 import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
 import { sealEnd, syncRecovered } from './log-end.ts';
 import { type Manifest, writeManifest } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
-import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
+import type { Recovered, RecoveryProgress } from './recovery.ts';
 import { HEADER_BYTES, LOG, parseSegmentName } from './segment.ts';
 import { type LogSegment, SegmentSupply, segmentBytesFor, UNNAMED } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
@@ -39,7 +40,6 @@ const SNAPSHOT_SHARE_MIN = 1 / 8;
 const RETRY_MS = 5000;
 /** The same, for a segment to begin with. */
 const SPACE_RETRY_MS = 1000;
-const PROGRESS_MS = 1000;
 
 export interface PersistenceOptions {
   readonly storage: Storage;
@@ -49,6 +49,8 @@ export interface PersistenceOptions {
   readonly syncIntervalMs: number;
   /** Segments that do not count any more are set aside by a start, not removed. */
   readonly keepsStaleData?: boolean;
+  /** What recovery may read at a time, which segments are no longer than; any unless given. */
+  readonly readBytesMax?: number;
   /** For tests; otherwise by the size of the disk. */
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
@@ -157,9 +159,10 @@ export class Persistence {
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
   async open(engine: StoredEngine): Promise<Recovered> {
     const { storage, clock, segmentBytes, snapshotBytesMin, keepsStaleData } = this.#options;
+    const { readBytesMax } = this.#options;
     this.#engine = engine;
     const { totalBytes } = await storage.space();
-    this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes);
+    this.#segmentBytes = segmentBytes ?? segmentBytesFor(totalBytes, readBytesMax);
     this.#snapshotBytesMin =
       snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN);
     const supply = new SegmentSupply(storage, clock, this.#segmentBytes, () => {
@@ -167,10 +170,17 @@ export class Persistence {
       this.log.onSupply();
       this.#work();
     });
-    const recovered = await this.#recover().catch(async (error) => {
+    const recovering = recoverEngine(this.#options, engine, (progress) =>
+      this.#observer.onProgress(progress),
+    );
+    const recovered = await recovering.catch(async (error) => {
       await supply.close();
       throw error;
     });
+    if (this.#isClosing) {
+      await supply.close();
+      throw new GridError('STOPPED_RECOVERING', {});
+    }
     await syncRecovered(storage, recovered);
     // Before anything is made, as it makes room where the disk is full.
     const { leftOver } = recovered;
@@ -221,13 +231,15 @@ export class Persistence {
   }
 
   async #goOnIn(segment: LogSegment, recovered: Recovered): Promise<void> {
-    const { manifest, misnamed } = recovered;
+    const { misnamed } = recovered;
+    const manifest: Partial<Manifest> = recovered.manifest ?? {};
     const { storage } = this.#options;
     if (recovered.end !== undefined) await sealEnd(storage, recovered.end, segment.number);
     await this.#writeManifest({
       ...manifest,
       partitionCount: this.#options.partitionCount,
-      firstSegment: manifest?.firstSegment ?? segment.number,
+      memoryBytesMax: Math.min(this.#engine.memoryBytesMax, Number.MAX_SAFE_INTEGER),
+      firstSegment: manifest.firstSegment ?? segment.number,
       synced: { segment: segment.number, offset: HEADER_BYTES },
     });
     if (misnamed !== undefined) await storage.remove(misnamed);
@@ -244,26 +256,6 @@ export class Persistence {
     } finally {
       await this.#options.storage.close();
     }
-  }
-
-  async #recover(): Promise<Recovered> {
-    const { storage, clock, partitionCount } = this.#options;
-    let toldMs = clock.now();
-    const recovery = new Recovery({
-      storage,
-      engine: this.#engine,
-      partitionCount,
-      now: () => clock.now(),
-      breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
-      onProgress: (progress) => {
-        if (clock.now() - toldMs < PROGRESS_MS) return;
-        toldMs = clock.now();
-        this.#observer.onProgress(progress);
-      },
-    });
-    const recovered = await recovery.run();
-    if (this.#isClosing) throw new GridError('STOPPED_RECOVERING', {});
-    return recovered;
   }
 
   async #writeManifest(manifest: Omit<Manifest, 'bootId'>): Promise<void> {

@@ -32,7 +32,13 @@ import {
 } from '../engine.ts';
 import { type Mutation, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
-import type { Replay, StoredEngine, StoredVisitor, VisitCursor } from '../stored-engine.ts';
+import type {
+  KnownOfReplay,
+  Replay,
+  StoredEngine,
+  StoredVisitor,
+  VisitCursor,
+} from '../stored-engine.ts';
 import { Parts } from './parts.ts';
 import { NO_ITEM } from './queue-order.ts';
 import type { RecordStoreOptions } from './record-store.ts';
@@ -61,6 +67,11 @@ export class EmbeddedEngine implements StoredEngine {
     this.#options = options;
     this.#parts = new Parts(options);
     this.#sequences = this.#parts.store.sequences;
+  }
+
+  /** Bytes of memory for what is stored; may be Infinity. */
+  get memoryBytesMax(): number {
+    return this.#parts.store.meter.bytesMax;
   }
 
   /** Bytes of memory that what is stored has been given. */
@@ -232,8 +243,8 @@ export class EmbeddedEngine implements StoredEngine {
     return mutation.operation === SET ? maps.isStored(mutation) : queues.isStored(mutation);
   }
 
-  replay(): Replay {
-    return new Refill(this.#parts);
+  replay(known: KnownOfReplay = {}): Replay {
+    return new Refill(this.#parts, known);
   }
 
   reset(): void {

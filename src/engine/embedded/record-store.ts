@@ -46,7 +46,8 @@ export class RecordStore {
     }
     this.partitionCount = partitionCount;
     this.clock = clock;
-    this.meter = new MemoryMeter(memoryBytesMax, SEGMENT_BYTES);
+    const marginBytes = MemoryMeter.marginBytes(memoryBytesMax);
+    this.meter = new MemoryMeter(memoryBytesMax, SEGMENT_BYTES, marginBytes);
     this.pool = new SegmentPool(this.meter, clock, Math.min(reservedBytes, memoryBytesMax));
     this.versions = new HybridClock(clock);
     this.sequences = new Float64Array(partitionCount);
