@@ -179,7 +179,7 @@ export class EmbeddedEngine implements StoredEngine {
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     if (this.#refused(receiver)) return ANSWERED;
     const { queues, waiters, answers, store } = this.#parts;
-    const id = timeoutMs > 0 ? queues.open(queue) : queues.find(queue);
+    const id = timeoutMs > 0 ? queues.open(queue, true) : queues.find(queue);
     const { partition } = queues;
     const owed = id === 0 ? 0 : waiters.count(id);
     const item = id === 0 ? NO_ITEM : queues.choose(id, owed);

@@ -78,6 +78,11 @@ export class MemoryMeter {
     if (this.#overdraft === USED && bytes >= this.#spareBytes) this.#overdraft = ALLOWED;
   }
 
+  /** Until it is called with 0, so many bytes beyond the limit may be taken. */
+  lend(bytes: number): void {
+    this.#limit = bytes === 0 ? this.#writeLimit : this.#spareLimit + bytes;
+  }
+
   /** From now on all of `bytesMax` may be taken, and `more` than there is now in any case. */
   fill(more = 0): void {
     this.#limit = Math.max(this.bytesMax, this.#bytes + more);
