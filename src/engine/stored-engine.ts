@@ -55,6 +55,8 @@ export interface Replay {
 export interface KnownOfReplay {
   /** It had its place in as much memory: so nothing is MEMORY_FULL, even if it takes more for a while. */
   readonly mayExceed?: boolean;
+  /** No entry was read after this, in ms since 1970: its max idle begins here, and otherwise now. */
+  readonly lastReadMs?: number | undefined;
 }
 
 export interface StoredEngine extends Engine {

@@ -17,6 +17,8 @@ export interface Manifest {
   readonly synced: LogPlace;
   /** The memory for data that the last member had; what it took fits into as much. */
   readonly memoryBytesMax?: number;
+  /** When the last member stopped, in ms since 1970, where it did and was not cut off. */
+  readonly stoppedMs?: number;
   /** The run of the machine in which this was written, where that is known. */
   readonly bootId?: string;
   /** What the log goes on from. */

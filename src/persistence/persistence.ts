@@ -232,7 +232,7 @@ export class Persistence {
 
   async #goOnIn(segment: LogSegment, recovered: Recovered): Promise<void> {
     const { misnamed } = recovered;
-    const manifest: Partial<Manifest> = recovered.manifest ?? {};
+    const { stoppedMs: _, ...manifest }: Partial<Manifest> = recovered.manifest ?? {};
     const { storage } = this.#options;
     if (recovered.end !== undefined) await sealEnd(storage, recovered.end, segment.number);
     await this.#writeManifest({
@@ -253,6 +253,9 @@ export class Persistence {
     await this.#working;
     try {
       await this.log.close();
+      // Without it, the next start counts as the last read of every entry.
+      const stoppedMs = this.#options.clock.wall();
+      if (this.#isOpen) await this.#writeManifest({ ...this.#manifest, stoppedMs }).catch(ignored);
     } finally {
       await this.#options.storage.close();
     }
@@ -374,6 +377,8 @@ export class Persistence {
     );
   }
 }
+
+function ignored(): void {}
 
 function isFull(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;

@@ -136,10 +136,10 @@ export class Recovery {
     const manifest = await readManifest(this.#storage);
     this.#checkPartitionCount(manifest.partitionCount);
     const { engine } = this.#options;
-    const { memoryBytesMax = Number.POSITIVE_INFINITY } = manifest;
+    const { memoryBytesMax = Number.POSITIVE_INFINITY, stoppedMs } = manifest;
     const mayExceed = memoryBytesMax <= engine.memoryBytesMax;
     this.#manifest = manifest;
-    this.#replay = engine.replay({ mayExceed });
+    this.#replay = engine.replay({ mayExceed, lastReadMs: stoppedMs });
     const used = new Set<string>();
     await this.#readSnapshot(manifest, used);
     this.#replay.beginLog();

@@ -36,9 +36,10 @@ export class Refill implements Replay {
   /** Whether maps without entries may be forgotten. */
   #isInOrder = false;
 
-  constructor(parts: Parts, { mayExceed = false }: KnownOfReplay) {
+  constructor(parts: Parts, { mayExceed = false, lastReadMs }: KnownOfReplay) {
     this.#parts = parts;
     this.#mayExceed = mayExceed;
+    parts.store.lastReadMs = lastReadMs;
     this.#lookahead = new Lookahead(parts.store);
     parts.store.pool.isFilling = true;
   }
@@ -95,6 +96,7 @@ export class Refill implements Replay {
     this.#forget();
     if (meter.isOver) this.#condense();
     store.pool.isFilling = false;
+    store.lastReadMs = undefined;
     return this.#fits;
   }
 
