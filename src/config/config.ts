@@ -3,6 +3,8 @@
  * the order of rising weight, each as a list of assignments; the last word on a setting counts.
  * Every assignment is checked, also one that a later one outweighs.
  */
+import type { MachineMemory } from '../base/machine-memory.ts';
+import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import type { NamedSetting, Setting } from './setting.ts';
 import { SETTINGS, type SettingKey, type Settings } from './settings.ts';
@@ -12,6 +14,8 @@ export interface Source {
   readonly kind: 'default' | 'file' | 'environment' | 'flag';
   /** `--port`, `conf.yaml:3:7`, `GRID_CLUSTERNAME`; empty for a default. */
   readonly name: string;
+  /** What a default was made of: `70 % of 256 MiB, container`. */
+  readonly from?: string;
 }
 
 /** What a source says about a setting. */
@@ -56,8 +60,8 @@ const DEFAULT: Source = { kind: 'default', name: '' };
  * Throws TypeError for a value not of its setting's type and RangeError for one out of range; the
  * message names the source and the value seen.
  */
-export function resolveConfig(assignments: readonly Assignment[]): Config {
-  const { config, faults } = weighConfig(assignments);
+export function resolveConfig(assignments: readonly Assignment[], memory?: MachineMemory): Config {
+  const { config, faults } = weighConfig(assignments, NO_SECURITY, memory);
   for (const fault of faults) throw fault;
   return config;
 }
@@ -66,6 +70,7 @@ export function resolveConfig(assignments: readonly Assignment[]): Config {
 export function weighConfig(
   assignments: readonly Assignment[],
   security: SecurityConfig = NO_SECURITY,
+  memory?: MachineMemory,
 ): {
   readonly config: Config;
   readonly faults: readonly Error[];
@@ -93,8 +98,26 @@ export function weighConfig(
     else values[assignment.key] = parsed.value;
     sources.set(placeOf(row, name), assignment.source);
   }
+  setMemoryDefaults(values, sources, memory);
   const config = { ...values, sources, security } as unknown as Config;
   return { config, faults: faults.length > 0 ? faults : contradictions(config) };
+}
+
+/** Where nothing is said, the memory that there is decides. */
+function setMemoryDefaults(
+  values: Record<string, unknown>,
+  sources: Map<string, Source>,
+  memory: MachineMemory | undefined,
+): void {
+  const isDefault = (key: MemoryKey): boolean => sources.get(placeOf(rowOf(key), '')) === DEFAULT;
+  const open = MEMORY_KEYS.filter(isDefault);
+  const given = MEMORY_KEYS.filter((key) => !open.includes(key)).map((key) => [key, values[key]]);
+  const defaults = memoryDefaults(Object.fromEntries(given), memory);
+  for (const key of open) {
+    const { value, from } = defaults[key];
+    values[key] = value;
+    if (from !== '') sources.set(placeOf(rowOf(key), ''), { ...DEFAULT, from });
+  }
 }
 
 function contradictions(config: Config): Error[] {
