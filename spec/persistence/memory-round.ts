@@ -24,8 +24,8 @@ const NAMES = 200;
 /** A snapshot replaces so much of the log, and visits overlap with what is written. */
 const SNAPSHOT_SHARE = 1 / 2;
 const SEGMENT_BYTES = 262_144;
-/** From one start to the next. */
-const OPERATIONS_MAX = 60_000;
+/** How many times the memory is written from one start to the next, at most. */
+const WRITTEN_MAX = 2;
 
 export interface MemoryReport {
   operations: number;
@@ -35,13 +35,13 @@ export interface MemoryReport {
   most: number;
 }
 
-/** `written`: how many times the memory is written from one start to the next. */
+/** `operationsMax`: from one start to the next. */
 export async function memoryRound(
   seed: number,
   bytesMax: number,
-  written: number,
+  operationsMax: number,
 ): Promise<MemoryReport> {
-  const life = new Life(seed, bytesMax, written);
+  const life = new Life(seed, bytesMax, operationsMax);
   await life.run();
   return life.report;
 }
@@ -50,15 +50,15 @@ class Life {
   readonly report: MemoryReport = { operations: 0, refusals: 0, snapshots: 0, most: 0 };
   readonly #random: Random;
   readonly #bytesMax: number;
-  readonly #written: number;
+  readonly #operationsMax: number;
   readonly #partitionCount: number;
   #storage: MemoryStorage;
   #names = 0;
 
-  constructor(seed: number, bytesMax: number, written: number) {
+  constructor(seed: number, bytesMax: number, operationsMax: number) {
     this.#random = new Random(seed * 2654435761);
     this.#bytesMax = bytesMax;
-    this.#written = written;
+    this.#operationsMax = operationsMax;
     this.#partitionCount = PARTITIONS[this.#random.below(PARTITIONS.length)] ?? 1;
     this.#storage = new MemoryStorage(this.#random, 'boot');
   }
@@ -98,12 +98,12 @@ class Life {
 
   async #work({ ask, clock, persistence }: PersistentSubject): Promise<void> {
     const random = this.#random;
-    const end = persistence.log.writtenBytes + this.#bytesMax * this.#written;
+    const end = persistence.log.writtenBytes + this.#bytesMax * WRITTEN_MAX;
     const valueBytesMax = VALUE_BYTES[random.below(VALUE_BYTES.length)] ?? 1;
     const value = (): Buffer => random.bytes(random.below(valueBytesMax + 1));
     const keys = Math.ceil((this.#bytesMax / valueBytesMax) * (1 + random.below(3)));
     // A refusal writes nothing.
-    const operations = Math.min(keys * 4, OPERATIONS_MAX);
+    const operations = Math.min(keys * 4, this.#operationsMax);
     for (let rest = operations; rest > 0 && persistence.log.writtenBytes < end; rest -= TURN) {
       for (let step = 0; step < TURN; step++) this.#operate(ask, keys, value);
       clock.endTurn();

@@ -14,6 +14,7 @@ import { openPersistent, until } from './subject.ts';
 const MIB = 1_048_576;
 const SEED = Number(process.env.SEED ?? 1);
 const LIVES = 4;
+const OPERATIONS = 8000;
 
 function open(storage: MemoryStorage, memoryBytesMax: number) {
   const clock = new FakeClock();
@@ -36,7 +37,7 @@ describe('a member with little memory', () => {
   it(`starts again with all that it took (${LIVES} lives from seed ${SEED})`, async () => {
     let refusals = 0;
     for (let seed = SEED; seed < SEED + LIVES; seed++) {
-      const report = await memoryRound(seed, (1 + (seed % 3)) * MIB, 2).catch((error: unknown) => {
+      const report = await memoryRound(seed, MIB, OPERATIONS).catch((error: unknown) => {
         throw new Error(`Life ${seed} went wrong`, { cause: error });
       });
       assert.ok(report.most <= 1, `${report.most} of the memory after a start`);

@@ -1,8 +1,9 @@
 /**
- * Members whose memory is used up: SOAK_SIZE / 50 rounds. A life is a member of a random max-memory
- * that is filled up with values of random lengths again and again, in maps that are cleared, queues and
- * maps of one entry; it ends by SIGTERM or kill -9 and must start with the same flags and have exactly
- * what was answered. Of what was under way at a kill, each change is made as a whole or not at all.
+ * Members whose memory is used up: SOAK_SIZE / 50 lives on a storage in memory, and as many rounds of
+ * real ones. A life is a member of a random max-memory that is filled up with values of random lengths
+ * again and again, in maps that are cleared, queues and maps of one entry; it ends by SIGTERM or kill -9
+ * and must start with the same flags and have exactly what was answered. Of what was under way at a
+ * kill, each change is made as a whole or not at all.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -14,11 +15,15 @@ import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { programWords } from '../../bench/load/program.ts';
 import { RawClient } from '../integration/client.ts';
+import { type MemoryReport, memoryRound } from '../persistence/memory-round.ts';
 import { portOf } from './port-of.ts';
 
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const ROUNDS_PER_LIFE = 4;
+/** On a storage in memory, and their operations from one start to the next. */
+const LIVES = ROUNDS;
+const OPERATIONS = 60_000;
 const MIB = 1_048_576;
 const CLIENTS = 8;
 const SYNC_MODES = ['always', 'interval', 'never'];
@@ -250,6 +255,22 @@ async function live(seed: number): Promise<string> {
   const told = `${sum((each) => each.operations)} operations, ${sum((each) => each.refusals)} refused`;
   return `${bytesMax / MIB} MiB, values up to ${lengthMax} bytes, ${sync}: ${told}`;
 }
+
+test(`${LIVES} lives in little memory on a storage in memory (seed ${SEED})`, async () => {
+  const all: MemoryReport = { operations: 0, refusals: 0, snapshots: 0, most: 0 };
+  for (let seed = SEED; seed < SEED + LIVES; seed++) {
+    const bytesMax = (1 + (seed % 8)) * MIB;
+    const report = await memoryRound(seed, bytesMax, OPERATIONS).catch((error: unknown) => {
+      throw new Error(`Life ${seed} went wrong`, { cause: error });
+    });
+    all.operations += report.operations;
+    all.refusals += report.refusals;
+    all.snapshots += report.snapshots;
+    all.most = Math.max(all.most, report.most);
+  }
+  assert.ok(all.most <= 1);
+  console.log(`${LIVES} lives: ${JSON.stringify(all)}`);
+});
 
 test(`members of little memory, ended and started ${ROUNDS} times (seed ${SEED})`, async () => {
   for (let seed = SEED; seed < SEED + Math.ceil(ROUNDS / ROUNDS_PER_LIFE); seed++) {
