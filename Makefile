@@ -35,7 +35,7 @@ test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 test-peers: dist/bench/.built ## Tests beside other programs (Debian packages: .ci/run has their list)
 	$(test) $(peers)
 
-soak: install ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest; root mounts a disk to fill)
+soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest; root mounts a disk to fill, and limits memory)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) $(test) $(soaks)
 
 bench: dist/bench/.built ## Measures: all benches, or NAME="record-store http-load"

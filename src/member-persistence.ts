@@ -4,10 +4,12 @@
  */
 import type { Clock, Timer } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
+import { machineMemory } from './base/machine-memory.ts';
 import type { ClusterRecord, SettledState } from './cluster/cluster.ts';
 import type { License } from './cluster/license.ts';
 import type { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
+import { segmentBytesMax } from './config/memory-defaults.ts';
 import { EVERY_PARTITION, NO_PARTITION } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { ResponseHold } from './http/application.ts';
@@ -62,6 +64,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
       {
         ...{ storage, clock, partitionCount, sync, syncIntervalMs },
         keepsStaleData: !config.autoRemoveStaleData,
+        readBytesMax: segmentBytesMax(machineMemory()),
       },
       this,
     );

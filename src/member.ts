@@ -4,15 +4,14 @@
  */
 import { SystemClock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
-import { machineMemoryBytes } from './base/machine-memory.ts';
 import { publicAddress } from './cluster/address.ts';
 import { License } from './cluster/license.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 import { ConfigFault, type LoadedConfig } from './config/load.ts';
+import { memoryWarning } from './config/memory-defaults.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
-import { MEMORY_SHARE } from './config/settings.ts';
 import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/engine.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
@@ -74,6 +73,8 @@ export async function startMember(
   load: () => Promise<LoadedConfig> = readNothing,
   stopped: Promise<unknown> = NEVER,
 ): Promise<Member> {
+  const warning = memoryWarning(config);
+  if (warning !== undefined) log.warn(warning);
   const tlsFiles = tlsFilesOf(config);
   const tls = tlsFiles && (await readTls(tlsFiles));
   const clock = new SystemClock();
@@ -90,7 +91,7 @@ export async function startMember(
     partitionCount: config.partitionCount,
     clock,
     queueCapacity: (queue) => capacityOf(queue),
-    memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
+    memoryBytesMax: config.maxMemory,
     reservedBytes: RESERVED_BYTES,
   });
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);

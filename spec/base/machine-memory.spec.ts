@@ -1,12 +1,101 @@
 import assert from 'node:assert/strict';
-import { totalmem } from 'node:os';
-import { test } from 'node:test';
-import { machineMemoryBytes } from '../../src/base/machine-memory.ts';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { machineMemory } from '../../src/base/machine-memory.ts';
 
-test('machineMemoryBytes is the limit of the container, or else what the machine has', () => {
-  assert.equal(machineMemoryBytes(500, 1000), 500);
-  assert.equal(machineMemoryBytes(undefined, 1000), 1000);
-  assert.equal(machineMemoryBytes(0, 1000), 1000);
-  assert.equal(machineMemoryBytes(2 ** 63, 1000), 1000);
-  assert.ok(machineMemoryBytes() > 0 && machineMemoryBytes() <= totalmem());
+const MIB = 1_048_576;
+const TOTAL = 1024 * MIB;
+const V2 = '25 21 0:22 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n';
+const V1 = '30 21 0:26 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n';
+const OTHERS =
+  '21 1 8:1 / / rw - ext4 /dev/sda1 rw\n' +
+  '29 21 0:25 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n';
+const UNLIMITED = '9223372036854771712\n';
+const folders: string[] = [];
+
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+/** What is told of a system of such files. */
+function told(files: Readonly<Record<string, string>>) {
+  const root = mkdtempSync(join(tmpdir(), 'gridnode-machine-'));
+  folders.push(root);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return machineMemory(root, TOTAL);
+}
+
+const ALL = { bytes: TOTAL, isContainer: false };
+
+function limited(mib: number) {
+  return { bytes: mib * MIB, isContainer: true };
+}
+
+test('machineMemory is what the machine has, without control groups or limits', () => {
+  assert.deepEqual(told({}), ALL);
+  const cgroup = '0::/user.slice\n';
+  assert.deepEqual(told({ 'proc/self/cgroup': cgroup }), ALL);
+  const files = { 'proc/self/cgroup': cgroup, 'proc/self/mountinfo': OTHERS + V2 };
+  assert.deepEqual(told(files), ALL);
+  assert.deepEqual(told({ ...files, 'sys/fs/cgroup/user.slice/memory.max': 'max\n' }), ALL);
+  const more = `${4096 * MIB}\n`;
+  assert.deepEqual(told({ ...files, 'sys/fs/cgroup/user.slice/memory.max': more }), ALL);
+  const { bytes } = machineMemory();
+  assert.ok(bytes > 0 && bytes <= totalmem());
+});
+
+test('machineMemory is the least limit along the path in version 2', () => {
+  const files = {
+    'proc/self/cgroup': '0::/a/b/c\n',
+    'proc/self/mountinfo': OTHERS + V2,
+    'sys/fs/cgroup/a/b/c/memory.max': 'max\n',
+    'sys/fs/cgroup/a/b/memory.max': `${256 * MIB}\n`,
+    'sys/fs/cgroup/a/memory.max': `${512 * MIB}\n`,
+  };
+  assert.deepEqual(told(files), limited(256));
+  const own = { 'sys/fs/cgroup/a/b/c/memory.max': `${128 * MIB}\n` };
+  assert.deepEqual(told({ ...files, ...own }), limited(128));
+  const upper = { 'sys/fs/cgroup/a/memory.max': `${64 * MIB}\n` };
+  assert.deepEqual(told({ ...files, ...upper }), limited(64));
+});
+
+test('machineMemory is the least limit along the path in version 1', () => {
+  const files = {
+    'proc/self/cgroup': '12:cpu,cpuacct:/x\n4:memory:/a/b\n0::/\n',
+    'proc/self/mountinfo': OTHERS + V1,
+    'sys/fs/cgroup/memory/memory.limit_in_bytes': UNLIMITED,
+    'sys/fs/cgroup/memory/a/memory.limit_in_bytes': `${256 * MIB}\n`,
+    'sys/fs/cgroup/memory/a/b/memory.limit_in_bytes': UNLIMITED,
+  };
+  assert.deepEqual(told(files), limited(256));
+  const own = { 'sys/fs/cgroup/memory/a/b/memory.limit_in_bytes': `${128 * MIB}\n` };
+  assert.deepEqual(told({ ...files, ...own }), limited(128));
+  // Memory is of version 1, the rest of version 2, where there is no limit of it.
+  const both = `${OTHERS}${V1}31 21 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n`;
+  assert.deepEqual(told({ ...files, 'proc/self/mountinfo': both }), limited(256));
+});
+
+test('machineMemory finds the limit where a container sees its own groups alone', () => {
+  const path = '/docker/0123';
+  // The mount begins at the container's group,
+  const first = {
+    'proc/self/cgroup': `4:memory:${path}\n`,
+    'proc/self/mountinfo': V1.replace(' / ', ` ${path} `),
+    'sys/fs/cgroup/memory/memory.limit_in_bytes': `${256 * MIB}\n`,
+  };
+  assert.deepEqual(told(first), limited(256));
+  // or at one that is not on the path,
+  assert.deepEqual(told({ ...first, 'proc/self/cgroup': '4:memory:/elsewhere\n' }), limited(256));
+  // or the path is told from a root that is not to be seen.
+  const third = {
+    'proc/self/cgroup': '0::/../outside\n',
+    'proc/self/mountinfo': V2,
+    'sys/fs/cgroup/memory.max': `${128 * MIB}\n`,
+  };
+  assert.deepEqual(told(third), limited(128));
 });

@@ -5,6 +5,9 @@ import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import type { NamedSetting, Setting } from '../../src/config/setting.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 
+/** Larger than the defaults of any setting ask for. */
+const MACHINE = { bytes: 2 ** 34, isContainer: false };
+
 /** The configuration that `--flag text --flag text` makes. */
 function configOf(...words: string[]): Config {
   const assignments = [];
@@ -13,7 +16,7 @@ function configOf(...words: string[]): Config {
     assert.ok(flag, `no flag ${words[at]}`);
     assignments.push(...assignmentsOf(flag, words[at + 1] ?? ''));
   }
-  return resolveConfig(assignments);
+  return resolveConfig(assignments, MACHINE);
 }
 
 function enabledGroups(config: Config): string[] {
@@ -103,7 +106,6 @@ test('resolveConfig reads max-memory in bytes, or with k, m or g', () => {
     2 ** 20,
     20 * 2 ** 30,
   ]);
-  assert.equal(resolveConfig([]).maxMemory, undefined);
 });
 
 const refused: readonly (readonly [string, string, typeof TypeError, string])[] = [
@@ -151,12 +153,14 @@ test('resolveConfig refuses a body that could never come in', () => {
       'Cannot use network.http.body-bytes-max "16777216": more than --in-flight-bytes-max, ' +
       'which is 16777215',
   });
-  assert.throws(() => configOf('--body-bytes-max', '268435457'), {
+  const both = ['--body-bytes-max', '268435457', '--in-flight-bytes-max', '268435456'];
+  assert.throws(() => configOf(...both), {
     name: 'RangeError',
     message:
-      'Cannot use --body-bytes-max "268435457": more than network.http.in-flight-bytes-max, ' +
+      'Cannot use --body-bytes-max "268435457": more than --in-flight-bytes-max, ' +
       'which is 268435456',
   });
+  assert.equal(configOf('--body-bytes-max', '268435457').inFlightBytesMax, 268_435_457);
 });
 
 test('SETTINGS has no path, flag or about twice, and each fallback passes its own check', () => {
@@ -180,7 +184,9 @@ test('SETTING_FLAGS tells range, unit and default in its help', () => {
     help('--port'),
     'Port to listen on; 0 takes a free one (an integer from 0 to 65535; default 5701)',
   );
-  assert.match(help('--body-bytes-max') ?? '', /, in bytes; default 16777216\)$/);
+  assert.match(help('--header-bytes-max') ?? '', /, in bytes; default 32768\)$/);
+  const body = /, in bytes; default 16777216, or 1\/8 of the memory where that is less\)$/;
+  assert.match(help('--body-bytes-max') ?? '', body);
   assert.match(help('--instance-name') ?? '', /default gridnode-<port>\)$/);
 });
 

@@ -29,6 +29,7 @@ export interface PersistentOptions extends Partial<PersistenceOptions> {
   readonly clock?: FakeClock;
   /** Further ones. */
   readonly sinks?: readonly MutationSink[];
+  readonly memoryBytesMax?: number;
 }
 
 /** What a storage needs to complete its calls, and what it tells of its handles. */
@@ -40,8 +41,9 @@ interface Pumped {
 
 export async function openPersistent(
   storage: Storage & Partial<Pumped>,
-  { clock = new FakeClock(), sinks = [], ...options }: PersistentOptions = {},
+  { clock = new FakeClock(), sinks = [], memoryBytesMax, ...options }: PersistentOptions = {},
 ): Promise<PersistentSubject> {
+  const { partitionCount = PARTITION_COUNT } = options;
   const told: string[] = [];
   const progress: RecoveryProgress[] = [];
   const persistence = new Persistence(
@@ -49,7 +51,7 @@ export async function openPersistent(
       ...{
         storage,
         clock,
-        partitionCount: PARTITION_COUNT,
+        partitionCount,
         sync: 'interval',
         syncIntervalMs: 1000,
       },
@@ -67,8 +69,9 @@ export async function openPersistent(
     },
   );
   const engine = new EmbeddedEngine({
-    partitionCount: PARTITION_COUNT,
+    partitionCount,
     clock,
+    ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }),
     queueCapacity: () => Number.POSITIVE_INFINITY,
     sinks: [persistence.log, ...sinks],
   });

@@ -80,7 +80,9 @@ const ERRORS = {
   },
   DATA_NEEDS_MEMORY: {
     status: 500,
-    message: 'Cannot recover: what "{directory}" holds needs more memory than there is for data',
+    message:
+      'Cannot recover: what "{directory}" holds needs more memory than max-memory, {bytes} bytes; ' +
+      'max-memory {sufficient} suffices',
   },
   BACKUP_NOWHERE: {
     status: 409,

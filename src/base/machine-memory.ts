@@ -1,13 +1,77 @@
-/** How much memory this process has to do with. */
-import { totalmem } from 'node:os';
-
 /**
- * Bytes of the container's limit (cgroup v1 or v2), or of the machine without one. `constrained` is
- * the system's limit, 0 or undefined or more than `total` for none.
+ * How much memory this process may use: the machine's, or the least limit of the control groups (cgroups
+ * v1 and v2) that it is in, from its own up to the root. Where the groups are mounted, and which part of
+ * their tree, is told by `mountinfo`; within a container the upper groups are often not to be seen.
  */
-export function machineMemoryBytes(
-  constrained: number | undefined = process.constrainedMemory(),
-  total: number = totalmem(),
-): number {
-  return constrained === undefined || constrained <= 0 ? total : Math.min(constrained, total);
+import { readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+
+export interface MachineMemory {
+  readonly bytes: number;
+  /** Whether a control group has less than the machine. */
+  readonly isContainer: boolean;
+}
+
+/** `root`: where `proc` and what `mountinfo` names are found. */
+export function machineMemory(root = '/', total: number = totalmem()): MachineMemory {
+  const groups = read(join(root, 'proc/self/cgroup')).split('\n');
+  const mounts = read(join(root, 'proc/self/mountinfo')).split('\n');
+  let bytes = total;
+  for (const mount of mounts) {
+    const tree = treeOf(mount);
+    const group = groups.find((line) => tree?.names(line));
+    if (tree === undefined || group === undefined) continue;
+    const path = group.slice(group.indexOf(':', group.indexOf(':') + 1) + 1);
+    for (const within of upwards(tree.below(path))) {
+      bytes = Math.min(bytes, limit(read(join(root, tree.place, within, tree.file))));
+    }
+  }
+  return { bytes, isContainer: bytes < total };
+}
+
+/** A mounted tree of groups that limit memory. */
+interface Tree {
+  readonly place: string;
+  /** In each group, where there is a limit. */
+  readonly file: string;
+  /** Whether a line of `proc/self/cgroup` is of this tree. */
+  names(line: string): boolean;
+  /** The group's path from the mount on. */
+  below(path: string): string;
+}
+
+/** A line is `id parent device root place options ... - type source options`; see proc(5). */
+function treeOf(line: string): Tree | undefined {
+  const [before = '', after = ''] = line.split(' - ');
+  const [, , , top = '/', place = ''] = before.split(' ');
+  const [type, , options = ''] = after.split(' ');
+  const below = (path: string): string =>
+    top === '/' || path.startsWith(`${top}/`) ? path.slice(top === '/' ? 0 : top.length) : '/';
+  if (type === 'cgroup2') {
+    return { place, file: 'memory.max', names: (each) => each.startsWith('0::'), below };
+  }
+  if (type !== 'cgroup' || !options.split(',').includes('memory')) return undefined;
+  const names = (each: string): boolean => (each.split(':')[1] ?? '').split(',').includes('memory');
+  return { place, file: 'memory.limit_in_bytes', names, below };
+}
+
+/** The path and all above it. */
+function upwards(path: string): string[] {
+  const steps = path.split('/').filter((step) => step !== '' && step !== '..');
+  return [...steps.map((_, index) => steps.slice(0, steps.length - index).join('/')), '/'];
+}
+
+/** The number in the file; Infinity for "max" and for what is not there. */
+function limit(text: string): number {
+  return /^\d+$/.test(text.trim()) ? Number(text) : Number.POSITIVE_INFINITY;
+}
+
+/** Empty where there is no such file: not on Linux, or not for us to see. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }

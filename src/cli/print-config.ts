@@ -2,6 +2,7 @@
 import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { type ConfigRequest, loadConfig } from '../config/load.ts';
+import { memoryWarning } from '../config/memory-defaults.ts';
 import type { Streams } from './client-io.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 
@@ -22,6 +23,7 @@ export async function printConfig(
   }
   const loaded = await loadConfig(request);
   stdout.write(printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
-  for (const warning of loaded.warnings) stderr.write(`${warning}\n`);
+  const memory = memoryWarning(loaded.config) ?? [];
+  for (const warning of loaded.warnings.concat(memory)) stderr.write(`${warning}\n`);
   return EXIT_CLEAN;
 }

@@ -5,6 +5,7 @@
  */
 import { GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
+import { explainMemory } from '../config/explain.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { Member } from '../member.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -63,7 +64,7 @@ async function run(
   if ('error' in started) return reportNotStarted(started.error, config, log);
   const { member } = started;
   const { address, port, healthPort } = member;
-  log.info({ address, port, healthPort }, 'listening');
+  log.info({ address, port, healthPort, ...explainMemory(config) }, 'listening');
   events.onReload = () => member.reload();
   events.onIgnored = (signal) => log.info({ signal }, 'signal ignored');
   const stoppedBy = await Promise.race([events.first, member.stopRequested]);

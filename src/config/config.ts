@@ -3,6 +3,9 @@
  * the order of rising weight, each as a list of assignments; the last word on a setting counts.
  * Every assignment is checked, also one that a later one outweighs.
  */
+
+import type { MachineMemory } from '../base/machine-memory.ts';
+import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.ts';
 import { PROBLEMS_MAX, quoted } from './problems.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import type { NamedSetting, Setting } from './setting.ts';
@@ -13,6 +16,8 @@ export interface Source {
   readonly kind: 'default' | 'file' | 'environment' | 'flag';
   /** `--port`, `conf.yaml:3:7`, `GRID_CLUSTERNAME`; empty for a default. */
   readonly name: string;
+  /** What a default was made of: `70 % of 256 MiB, container`. */
+  readonly from?: string;
 }
 
 /** What a source says about a setting. */
@@ -57,8 +62,8 @@ const DEFAULT: Source = { kind: 'default', name: '' };
  * Throws TypeError for a value not of its setting's type and RangeError for one out of range; the
  * message names the source and the value seen.
  */
-export function resolveConfig(assignments: readonly Assignment[]): Config {
-  const { config, faults } = weighConfig(assignments);
+export function resolveConfig(assignments: readonly Assignment[], memory?: MachineMemory): Config {
+  const { config, faults } = weighConfig(assignments, NO_SECURITY, memory);
   for (const fault of faults) throw fault;
   return config;
 }
@@ -67,6 +72,7 @@ export function resolveConfig(assignments: readonly Assignment[]): Config {
 export function weighConfig(
   assignments: readonly Assignment[],
   security: SecurityConfig = NO_SECURITY,
+  memory?: MachineMemory,
 ): {
   readonly config: Config;
   /** The first of them. */
@@ -99,10 +105,28 @@ export function weighConfig(
     else values[assignment.key] = parsed.value;
     sources.set(placeOf(row, name), assignment.source);
   }
+  setMemoryDefaults(values, sources, memory);
   const config = { ...values, sources, security } as unknown as Config;
   if (faultCount > 0) return { config, faults, faultCount };
   const contrary = contradictions(config);
   return { config, faults: contrary, faultCount: contrary.length };
+}
+
+/** Where nothing is said, the memory that there is decides. */
+function setMemoryDefaults(
+  values: Record<string, unknown>,
+  sources: Map<string, Source>,
+  memory: MachineMemory | undefined,
+): void {
+  const isDefault = (key: MemoryKey): boolean => sources.get(placeOf(rowOf(key), '')) === DEFAULT;
+  const open = MEMORY_KEYS.filter(isDefault);
+  const given = MEMORY_KEYS.filter((key) => !open.includes(key)).map((key) => [key, values[key]]);
+  const defaults = memoryDefaults(Object.fromEntries(given), memory);
+  for (const key of open) {
+    const { value, from } = defaults[key];
+    values[key] = value;
+    if (from !== '') sources.set(placeOf(rowOf(key), ''), { ...DEFAULT, from });
+  }
 }
 
 function contradictions(config: Config): Error[] {

@@ -4,6 +4,7 @@
  */
 import { type Config, isNamed, MASK, placeOf, rowOf, type Source } from './config.ts';
 import { type LoadedConfig, refusalText } from './load.ts';
+import { MEMORY_KEYS, type MemoryKey } from './memory-defaults.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 import { pathOf } from './statements.ts';
 
@@ -27,6 +28,15 @@ export function explainAsJson(loaded: LoadedConfig): string {
     ({ path, source, reason }) => [path, { source: sourceText(source), refused: reason }] as const,
   );
   return `${JSON.stringify(Object.fromEntries([...entries, ...refusals]), undefined, 2)}\n`;
+}
+
+/** The settings that share the memory there is: how much each has, and where that came from. */
+export function explainMemory(config: Config): Readonly<Record<MemoryKey, object>> {
+  const told = MEMORY_KEYS.map((key) => {
+    const { value, source } = explain(config, key, '', config[key]);
+    return [key, { bytes: value, source: sourceText(source) }];
+  });
+  return Object.fromEntries(told);
 }
 
 /** YAML with the source of each value as a comment. */
@@ -106,7 +116,9 @@ function explain(config: Config, key: SettingKey, name: string, value: unknown):
 
 const DEFAULT: Source = { kind: 'default', name: '' };
 
-function sourceText({ kind, name }: Source): string {
+/** `flag --port`, `default`, or a default and what it was made of. */
+function sourceText({ kind, name, from }: Source): string {
+  if (from !== undefined) return `${kind}: ${from}`;
   return name === '' ? kind : `${kind} ${name}`;
 }
 

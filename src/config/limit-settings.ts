@@ -1,12 +1,13 @@
 /** The settings `network.http.*`: what a network can take of a member at most. */
+import { BODY_BYTES_MAX, IN_FLIGHT_BYTES_MAX } from './memory-defaults.ts';
 import { integerSetting, type Setting } from './setting.ts';
 
 /** The parser keeps an unfinished header section in memory, once for each connection. */
 const HEADER_BYTES_MAX = 1_048_576;
 const TARGET_BYTES_MAX = 65536;
 /** A value is held in one piece. */
-const BODY_BYTES_MAX = 1_073_741_824;
-const IN_FLIGHT_BYTES_MAX = 1_099_511_627_776;
+const BODY_BYTES_LIMIT = 1_073_741_824;
+const IN_FLIGHT_BYTES_LIMIT = 1_099_511_627_776;
 const COUNT_MAX = 1_000_000;
 const DAY_SECONDS = 86_400;
 
@@ -34,9 +35,10 @@ export const LIMIT_SETTINGS = {
     flag: { name: '--body-bytes-max', argument: 'BYTES' },
     about: 'Body of a request; beyond it 413',
     unit: 'bytes',
-    fallback: 16_777_216,
+    fallback: BODY_BYTES_MAX,
+    fallbackText: `${BODY_BYTES_MAX}, or 1/8 of the memory where that is less`,
     minimum: 1,
-    maximum: BODY_BYTES_MAX,
+    maximum: BODY_BYTES_LIMIT,
   }),
   connectionsMax: integerSetting({
     path: 'network.http.connections-max',
@@ -81,9 +83,10 @@ export const LIMIT_SETTINGS = {
     flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
     about: 'Bodies under way and responses not yet taken, of all connections; beyond it 503',
     unit: 'bytes',
-    fallback: 268_435_456,
+    fallback: IN_FLIGHT_BYTES_MAX,
+    fallbackText: `${IN_FLIGHT_BYTES_MAX}, or 1/8 of the memory where that is less; at least body-bytes-max`,
     minimum: 1,
-    maximum: IN_FLIGHT_BYTES_MAX,
+    maximum: IN_FLIGHT_BYTES_LIMIT,
   }),
 } as const satisfies Readonly<Record<string, Setting<number>>>;
 

@@ -12,6 +12,7 @@ import {
 } from './endpoint-group.ts';
 import { isInterfacePattern } from './interface-pattern.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
+import { MEMORY_SHARE } from './memory-defaults.ts';
 import { PERSISTENCE_SETTINGS } from './persistence-settings.ts';
 import {
   booleanRule,
@@ -35,8 +36,6 @@ const PORT_MAX = 65535;
 const PARTITION_COUNT_MAX = 32768;
 /** Less is used up by a few partitions, each of which takes 64 KiB. */
 const MEMORY_BYTES_MIN = 1_048_576;
-/** Of the machine's memory, for stored data, unless told; the rest is for requests and the system. */
-export const MEMORY_SHARE = 0.7;
 /** What takes a member out of a load balancer takes seconds. */
 const SHUTDOWN_DELAY_SECONDS_MAX = 3600;
 /** A 32-bit integer in other members' configuration. */
@@ -209,12 +208,14 @@ export const SETTINGS = {
     parseName: (text) => (text === '' ? undefined : text),
     ...integerRule(0, QUEUE_SIZE_MAX),
   } satisfies NamedSetting<string, number> as NamedSetting<string, number>,
-  maxMemory: wordSetting<number | undefined>({
+  maxMemory: wordSetting<number>({
     path: 'max-memory',
     flag: { name: '--max-memory', argument: 'BYTES' },
     about: 'Memory for stored data, in bytes or with k, m, g; writes beyond it get 503',
-    fallback: undefined,
-    fallbackText: `${MEMORY_SHARE * 100} % of the memory of the machine or container`,
+    fallback: MEMORY_BYTES_MIN,
+    fallbackText:
+      `${MEMORY_SHARE * 100} % of the memory of the machine or container, or less where the process ` +
+      'and in-flight-bytes-max need more than the rest',
     example: '4g',
     expects: 'a number of bytes from 1m on, or one with k, m or g',
     read: parseBytes,

@@ -37,10 +37,26 @@ export interface Replay {
    * than that where one was not.
    */
   applyAll(mutations: readonly Mutation[], count: number): number;
+  /**
+   * What visits have given is all applied: from now on messages of all partitions come in the order in
+   * which they were recorded.
+   */
+  beginLog(): void;
   /** The partition's sequence is at least this: that at which a visit began. */
   restoreSequence(partition: number, sequence: number): void;
-  /** Forgets what is known of maps that have no entries. Nothing may be applied any more. */
-  end(): void;
+  /**
+   * Forgets what is known of maps that have no entries. Nothing may be applied any more. False where
+   * what is stored does not fit into the memory for it, which is never so with `mayExceed`.
+   */
+  end(): boolean;
+}
+
+/** What is known of all that a refilling brings. */
+export interface KnownOfReplay {
+  /** It had its place in as much memory: so nothing is MEMORY_FULL, even if it takes more for a while. */
+  readonly mayExceed?: boolean;
+  /** No entry was read after this, in ms since 1970: its max idle begins here, and otherwise now. */
+  readonly lastReadMs?: number | undefined;
 }
 
 export interface StoredEngine extends Engine {
@@ -62,8 +78,11 @@ export interface StoredEngine extends Engine {
    */
   isStored(mutation: Mutation): boolean;
 
+  /** Bytes of memory for what is stored; may be Infinity. */
+  readonly memoryBytesMax: number;
+
   /** Begins a refilling; the engine is empty, or holds what an earlier one has left. */
-  replay(): Replay;
+  replay(known?: KnownOfReplay): Replay;
 
   /** Lets go of what refillings have left. Before anybody else has called the engine. */
   reset(): void;

@@ -89,8 +89,9 @@ export class Backup {
     await this.#copySnapshot();
     await this.#copyLog();
     await writeCheckedFile(this.#target, MEMBER, member);
-    const { partitionCount, firstSegment, snapshot } = manifest;
-    const kept = { partitionCount, firstSegment, synced: end };
+    const { partitionCount, memoryBytesMax, firstSegment, snapshot } = manifest;
+    const memory = memoryBytesMax === undefined ? {} : { memoryBytesMax };
+    const kept = { partitionCount, ...memory, firstSegment, synced: end };
     await writeManifest(this.#target, snapshot === undefined ? kept : { ...kept, snapshot });
     for (const name of [MEMBER, MANIFEST]) this.#files.push(await this.#sum(name));
     await this.#verify();

@@ -16,6 +16,10 @@ export interface Manifest {
   readonly firstSegment: number;
   /** A place in the log that was durable when this was written. */
   readonly synced: LogPlace;
+  /** The memory for data that the last member had; what it took fits into as much. */
+  readonly memoryBytesMax?: number;
+  /** When the last member stopped, in ms since 1970; counts with `isStopped`. */
+  readonly stoppedMs?: number;
   /** The run of the machine in which this was written, where that is known. */
   readonly bootId?: string;
   /** Whether the log ends just at `synced`: its process has stopped, and none has begun since. */

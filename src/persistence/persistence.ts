@@ -18,13 +18,14 @@ import { InTurn } from '../base/in-turn.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { EndRecord } from './end-record.ts';
+import { recoverEngine } from './engine-recovery.ts';
 import { checkFilled } from './filling.ts';
 import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { cutTail, leadOn, syncRecovered } from './log-end.ts';
 import { ManifestFile } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
-import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
+import type { Recovered, RecoveryProgress } from './recovery.ts';
 import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentSupply, segmentBytesFor, UNNAMED } from './segment-supply.ts';
 import { setStaleAside } from './stale-data.ts';
@@ -38,7 +39,6 @@ const SNAPSHOT_BYTES_MIN = 268_435_456;
 const SNAPSHOT_SHARE_MIN = 1 / 8;
 /** Until a segment to begin with is tried again, in ms. */
 const SPACE_RETRY_MS = 1000;
-const PROGRESS_MS = 1000;
 
 export interface PersistenceOptions {
   readonly storage: Storage;
@@ -48,6 +48,8 @@ export interface PersistenceOptions {
   readonly syncIntervalMs: number;
   /** Segments that do not count any more are set aside by a start, not removed. */
   readonly keepsStaleData?: boolean;
+  /** What recovery may read at a time, which segments are no longer than; any unless given. */
+  readonly readBytesMax?: number;
   /** For tests; otherwise by the size of the disk. */
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
@@ -147,10 +149,10 @@ export class Persistence {
 
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
   async open(engine: StoredEngine): Promise<Recovered> {
-    const { storage, clock, keepsStaleData } = this.#options;
+    const { storage, clock, keepsStaleData, readBytesMax } = this.#options;
     this.#engine = engine;
     const { totalBytes } = await storage.space();
-    const { segmentBytes = segmentBytesFor(totalBytes) } = this.#options;
+    const { segmentBytes = segmentBytesFor(totalBytes, readBytesMax) } = this.#options;
     const space = this.#space;
     const onFault = (): void => {
       if (this.#isOpen) this.log.onSupply();
@@ -247,6 +249,7 @@ export class Persistence {
     this.#endRecord ??= await EndRecord.open(storage, clock, begin);
     await this.#manifest.change({
       partitionCount,
+      memoryBytesMax: Math.min(this.#engine.memoryBytesMax, Number.MAX_SAFE_INTEGER),
       firstSegment: manifest?.firstSegment ?? segment.number,
       synced: begin,
       isStopped: false,
@@ -268,9 +271,11 @@ export class Persistence {
     await this.#housekeeping?.close();
     try {
       const end = await this.log.close();
+      const stopped = { isStopped: true, stoppedMs: this.#options.clock.wall() };
       // Where there is no space for that, the log's last record and that of its end tell it, too.
-      if (end !== undefined)
-        await this.#manifest.change({ synced: end, isStopped: true }).catch(notFull);
+      if (end !== undefined) {
+        await this.#manifest.change({ synced: end, ...stopped }).catch(notFull);
+      }
     } finally {
       if (!this.log.isStarted) {
         await this.#firstSegment?.file.close();
@@ -282,21 +287,9 @@ export class Persistence {
   }
 
   async #recover(): Promise<Recovered> {
-    const { storage, clock, partitionCount } = this.#options;
-    let toldMs = clock.now();
-    const recovery = new Recovery({
-      storage,
-      engine: this.#engine,
-      partitionCount,
-      now: () => clock.now(),
-      breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
-      onProgress: (progress) => {
-        if (clock.now() - toldMs < PROGRESS_MS) return;
-        toldMs = clock.now();
-        this.#observer.onProgress(progress);
-      },
-    });
-    const recovered = await recovery.run();
+    const recovered = await recoverEngine(this.#options, this.#engine, (progress) =>
+      this.#observer.onProgress(progress),
+    );
     if (this.#closing !== undefined) throw new GridError('STOPPED_RECOVERING', {});
     return recovered;
   }

@@ -20,6 +20,7 @@ import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { DamagedData } from './damage.ts';
 import { isBefore, provenEnd } from './end-record.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
+import { memoryNeeded } from './memory-need.ts';
 import {
   checkRecord,
   highAt,
@@ -57,6 +58,8 @@ export interface RecoveryOptions {
   readonly storage: Storage;
   readonly engine: StoredEngine;
   readonly partitionCount: number;
+  /** Of a segment that is read while another one is applied; any unless given. */
+  readonly aheadBytesMax?: number;
   /** Milliseconds of a clock that never goes back. */
   now(): number;
   /** Resolves once the event loop has had its turn. */
@@ -100,6 +103,7 @@ export class Recovery {
   /** The sequence that the snapshot has of each partition. */
   readonly #base: Float64Array;
   #replay!: Replay;
+  #manifest!: Manifest;
   #records = 0;
   #bytes = 0;
   #segmentsLeft = 0;
@@ -108,7 +112,7 @@ export class Recovery {
   constructor(options: RecoveryOptions) {
     this.#options = options;
     this.#storage = options.storage;
-    this.#reader = new SegmentReader(options.storage, true);
+    this.#reader = new SegmentReader(options.storage, true, options.aheadBytesMax);
     this.#base = new Float64Array(options.partitionCount);
   }
 
@@ -136,11 +140,16 @@ export class Recovery {
     }
     const manifest = await readManifest(this.#storage);
     this.#checkPartitionCount(manifest.partitionCount);
-    this.#replay = this.#options.engine.replay();
+    const { engine } = this.#options;
+    const { memoryBytesMax = Number.POSITIVE_INFINITY, isStopped, stoppedMs } = manifest;
+    const mayExceed = memoryBytesMax <= engine.memoryBytesMax;
+    this.#manifest = manifest;
+    this.#replay = engine.replay({ mayExceed, lastReadMs: isStopped ? stoppedMs : undefined });
     const used = new Set<string>();
     await this.#readSnapshot(manifest, used);
+    this.#replay.beginLog();
     const { end, isSealed, tornBytes, misnamed } = await this.#readLog(manifest, found, used);
-    this.#replay.end();
+    if (!this.#replay.end()) throw await this.#needsMemory();
     const isLeftOver = (name: string): boolean => !used.has(name) && name !== misnamed;
     const leftOver = found.map(segmentName).filter(isLeftOver);
     const [records, bytes] = [this.#records, this.#bytes];
@@ -247,11 +256,11 @@ export class Recovery {
       at += taken;
       this.#bytes += taken;
       if (count % RECORDS_PER_LOOK === 0) {
-        this.#applyWaiting();
+        if (!this.#applyWaiting()) throw await this.#needsMemory();
         if (this.#options.now() >= this.#sliceEndMs) await this.#breathe();
       }
     }
-    this.#applyWaiting();
+    if (!this.#applyWaiting()) throw await this.#needsMemory();
     return at;
   }
 
@@ -270,11 +279,15 @@ export class Recovery {
     if (!isKnown) this.#waiting++;
   }
 
-  #applyWaiting(): void {
+  /** False where there is no memory. */
+  #applyWaiting(): boolean {
     const count = this.#waiting;
     this.#waiting = 0;
-    if (this.#replay.applyAll(this.#mutations, count) === count) return;
-    throw new GridError('DATA_NEEDS_MEMORY', { directory: this.#storage.place });
+    return this.#replay.applyAll(this.#mutations, count) === count;
+  }
+
+  async #needsMemory(): Promise<GridError> {
+    return await memoryNeeded(this.#storage, this.#options.engine, this.#manifest);
   }
 
   async #breathe(): Promise<void> {

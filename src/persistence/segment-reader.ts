@@ -1,7 +1,8 @@
 /**
- * Reads segments, each whole, the next one already while the one before is worked on. The pages of
- * two are used in turn: what was read stays until the one after the next is asked for.
+ * Reads segments, each whole, the next one already while the one before is worked on, unless it is too
+ * long for that. The pages of two are used in turn: what was read stays until the next is asked for.
  */
+import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { SummedMemory } from './checksum.ts';
 import { RecordChecker } from './record-checker.ts';
@@ -14,8 +15,11 @@ import {
   segmentName,
   segmentSeed,
 } from './segment.ts';
+import { SEGMENT_BYTES } from './segment-supply.ts';
 import type { Storage } from './storage.ts';
 
+/** Where less may be read ahead, there is no memory for a thread, either. */
+const THREAD_BYTES_MIN = 16_777_216;
 /** In a shorter one there is nothing that a thread would be worth. */
 const CHECKED_BYTES_MIN = 4_194_304;
 
@@ -36,17 +40,23 @@ export interface ReadSegment {
 export class SegmentReader {
   readonly #storage: Storage;
   readonly #checksAhead: boolean;
+  readonly #aheadBytesMax: number;
   readonly #pages: Page[] = [];
   /** Which of the pages was given last. */
   #turn = 0;
   /** From the first long segment on that is read ahead. */
   #checker: RecordChecker | undefined;
-  #ahead: { readonly name: string; readonly segment: Promise<ReadSegment> } | undefined;
+  #ahead: { readonly name: string; readonly segment: Promise<ReadSegment | undefined> } | undefined;
 
-  /** `checksAhead`: the records of the next one are checked, too; then close has to be called. */
-  constructor(storage: Storage, checksAhead = false) {
+  /**
+   * `checksAhead`: the records of the next one are checked, too; then close has to be called.
+   * `aheadBytesMax`: longer ones are read when they are asked for, into the page of the one before.
+   */
+  constructor(storage: Storage, checksAhead = false, aheadBytesMax = Number.POSITIVE_INFINITY) {
     this.#storage = storage;
-    this.#checksAhead = checksAhead && availableParallelism() > 1;
+    this.#aheadBytesMax = aheadBytesMax;
+    const mayHaveThread = availableParallelism() > 1 && aheadBytesMax >= THREAD_BYTES_MIN;
+    this.#checksAhead = checksAhead && mayHaveThread;
   }
 
   async read(id: SegmentId, next: SegmentId | undefined): Promise<ReadSegment> {
@@ -58,7 +68,7 @@ export class SegmentReader {
     const segment =
       read !== undefined && ahead?.name === name ? read : await this.readFile(name, id);
     if (next !== undefined) {
-      const reading = this.#checked(this.readFile(segmentName(next), next));
+      const reading = this.#readAhead(next);
       // Whoever asks for it reads again, and gets the error then.
       reading.catch(() => {});
       this.#ahead = { name: segmentName(next), segment: reading };
@@ -74,8 +84,15 @@ export class SegmentReader {
 
   /** Reads a file of any name as that segment. */
   async readFile(name: string, id: SegmentId): Promise<ReadSegment> {
+    const segment = await this.#readFile(name, id, false);
+    assert(segment !== undefined);
+    return segment;
+  }
+
+  async #readFile(name: string, id: SegmentId, isAhead: boolean): Promise<ReadSegment | undefined> {
     const file = await this.#storage.open(name);
     try {
+      if (isAhead && file.length > this.#aheadBytesMax) return undefined;
       const page = this.#page(file.length);
       const length = await file.read(page.bytes, 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
@@ -87,8 +104,9 @@ export class SegmentReader {
     }
   }
 
-  async #checked(reading: Promise<ReadSegment>): Promise<ReadSegment> {
-    const segment = await reading;
+  async #readAhead(id: SegmentId): Promise<ReadSegment | undefined> {
+    const segment = await this.#readFile(segmentName(id), id, true);
+    if (segment === undefined) return undefined;
     const { page, length, seed, fault } = segment;
     const isLong = length >= CHECKED_BYTES_MIN;
     if (!this.#checksAhead || !isLong || fault !== undefined) return segment;
@@ -98,12 +116,18 @@ export class SegmentReader {
   }
 
   #page(bytes: number): Page {
-    this.#turn ^= 1;
+    // One page alone is as long as the longest segment.
+    this.#turn = bytes <= this.#aheadBytesMax ? this.#turn ^ 1 : 0;
     const page = this.#pages[this.#turn];
     // Zeros behind the last byte, up to a whole record, count as the file's.
     const needed = (bytes + 15) & ~7;
     if (page !== undefined && page.bytes.length >= needed) return page;
-    const longer = new Page(needed, new SummedMemory(needed, true));
+    // A page that is outgrown stays resident until V8 collects it: so it has the usual length at once.
+    const isUsual = bytes >= CHECKED_BYTES_MIN / 4 && bytes <= this.#aheadBytesMax;
+    const length = isUsual
+      ? Math.max(needed, Math.min(this.#aheadBytesMax, SEGMENT_BYTES) + 16)
+      : needed;
+    const longer = new Page(length, new SummedMemory(length, true));
     this.#pages[this.#turn] = longer;
     return longer;
   }

@@ -15,7 +15,8 @@ import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './se
 import { isFullDisk, type Storage, type StoredFile } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
-const SEGMENT_BYTES = 33_554_432;
+/** On a large disk, and where there is memory. */
+export const SEGMENT_BYTES = 33_554_432;
 const SEGMENT_BYTES_MIN = 1_048_576;
 /** A small disk has this many segments at least. */
 const SEGMENTS_MIN = 32;
@@ -261,9 +262,10 @@ export class SegmentSupply {
   }
 }
 
-/** How long segments are on a disk of that size. */
-export function segmentBytesFor(totalBytes: number): number {
-  const share = Math.floor(totalBytes / SEGMENTS_MIN / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
+/** How long segments are on a disk of that size, where recovery may read so many bytes at a time. */
+export function segmentBytesFor(totalBytes: number, readBytesMax = SEGMENT_BYTES): number {
+  const most = Math.min(totalBytes / SEGMENTS_MIN, readBytesMax);
+  const share = Math.floor(most / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
   return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
 }
 

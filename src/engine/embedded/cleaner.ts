@@ -66,6 +66,17 @@ export class Cleaner {
     while (debtors.length > 0) this.#clean(debtors.pop()!);
   }
 
+  /** Moves the partition's records together until that wins no segment any more. */
+  condense(partition: Partition): void {
+    const { log } = partition;
+    // Each segment is emptied once at most: what they hold may not go into fewer.
+    for (let rest = log.sealedCount; rest > 0 && log.isLoose; rest--) {
+      if (log.victim === 0 && !log.chooseEmptiest()) return;
+      while (log.victim !== 0) if (this.#next(partition) === 0) return;
+    }
+    log.owed = 0;
+  }
+
   #clean(partition: Partition): void {
     const { log } = partition;
     partition.evacuate();

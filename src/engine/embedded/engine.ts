@@ -32,7 +32,13 @@ import {
 } from '../engine.ts';
 import { type Mutation, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
-import type { Replay, StoredEngine, StoredVisitor, VisitCursor } from '../stored-engine.ts';
+import type {
+  KnownOfReplay,
+  Replay,
+  StoredEngine,
+  StoredVisitor,
+  VisitCursor,
+} from '../stored-engine.ts';
 import { Parts } from './parts.ts';
 import { NO_ITEM } from './queue-order.ts';
 import type { RecordStoreOptions } from './record-store.ts';
@@ -61,6 +67,11 @@ export class EmbeddedEngine implements StoredEngine {
     this.#options = options;
     this.#parts = new Parts(options);
     this.#sequences = this.#parts.store.sequences;
+  }
+
+  /** Bytes of memory for what is stored; may be Infinity. */
+  get memoryBytesMax(): number {
+    return this.#parts.store.meter.bytesMax;
   }
 
   /** Bytes of memory that what is stored has been given. */
@@ -168,7 +179,7 @@ export class EmbeddedEngine implements StoredEngine {
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     if (this.#refused(receiver)) return ANSWERED;
     const { queues, waiters, answers, store } = this.#parts;
-    const id = timeoutMs > 0 ? queues.open(queue) : queues.find(queue);
+    const id = timeoutMs > 0 ? queues.open(queue, true) : queues.find(queue);
     const { partition } = queues;
     const owed = id === 0 ? 0 : waiters.count(id);
     const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
@@ -232,8 +243,8 @@ export class EmbeddedEngine implements StoredEngine {
     return mutation.operation === SET ? maps.isStored(mutation) : queues.isStored(mutation);
   }
 
-  replay(): Replay {
-    return new Refill(this.#parts);
+  replay(known: KnownOfReplay = {}): Replay {
+    return new Refill(this.#parts, known);
   }
 
   reset(): void {

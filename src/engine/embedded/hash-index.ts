@@ -60,6 +60,13 @@ export class HashIndex {
     return bits;
   }
 
+  /** The smallest size that fits what is there. */
+  get bitsToFit(): number {
+    let bits = this.#bits;
+    while (bits > BITS_MIN && this.count * 4 <= 3 << (bits - 1)) bits--;
+    return bits;
+  }
+
   /** The words of the table, to be read ahead and not used. */
   get words(): Int32Array {
     return this.#table;

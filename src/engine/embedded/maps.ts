@@ -295,7 +295,7 @@ export class Maps {
     writeHead(words, at, flags, id, type, this.#key, value.length);
     writeVersion(words, at, draft.version.low, draft.version.high);
     if ((flags & EXPIRES) !== 0) {
-      writeFields(words, at, draft.expiryMs, draft.maxIdleSeconds, store.clock.wall());
+      writeFields(words, at, draft.expiryMs, draft.maxIdleSeconds, store.readMs);
       this.#expiry.add(partition, address);
     }
     writeValue(words, pool.bytes(address), at, value);

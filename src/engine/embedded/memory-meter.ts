@@ -1,16 +1,43 @@
 /**
- * Counts the bytes that the engine has handed out, and says when there are no more. A little is kept
- * back for moving records together, so that space can still be won when everything else is full.
+ * Counts the bytes that the engine has handed out, and says when there are no more. What clients write
+ * stops short of the limit: a little is kept back for moving records together, so that space can still
+ * be won when everything else is full, and a margin for the next start. The same records, written
+ * again in another order, fill segments and indexes otherwise and may take more of them.
+ *
+ * While an engine is filled (refill.ts), all of the limit may be used, and Refill may go beyond it.
  */
-export class MemoryMeter {
-  readonly #bytesMax: number;
-  readonly #spareBytes: number;
-  #bytes = 0;
 
-  /** `spareBytes` of `bytesMax` (may be Infinity) are for takeSpare alone. */
-  constructor(bytesMax: number, spareBytes: number) {
-    this.#bytesMax = bytesMax;
+/** Of the limit, for the next start. Rounds at random needed a quarter of that (soak: memory). */
+const MARGIN_SHARE = 1 / 64;
+const MARGIN_BYTES_MAX = 67_108_864;
+
+const NONE = 0;
+const ALLOWED = 1;
+const USED = 2;
+
+export class MemoryMeter {
+  /** May be Infinity. */
+  readonly bytesMax: number;
+  readonly #spareBytes: number;
+  readonly #writeLimit: number;
+  #bytes = 0;
+  #limit: number;
+  /** The limit for takeSpare. */
+  #spareLimit: number;
+  #overdraft = NONE;
+
+  /** Of `bytesMax`, `spareBytes` are for takeSpare alone, and `marginBytes` for the next start. */
+  constructor(bytesMax: number, spareBytes: number, marginBytes = 0) {
+    this.bytesMax = bytesMax;
     this.#spareBytes = spareBytes;
+    this.#writeLimit = bytesMax - marginBytes - spareBytes;
+    this.#limit = this.#writeLimit;
+    this.#spareLimit = bytesMax - marginBytes;
+  }
+
+  /** The margin that a member keeps. */
+  static marginBytes(bytesMax: number): number {
+    return Math.min(bytesMax * MARGIN_SHARE, MARGIN_BYTES_MAX);
   }
 
   /** Bytes handed out. */
@@ -18,16 +45,24 @@ export class MemoryMeter {
     return this.#bytes;
   }
 
+  /** Whether more is handed out than what clients write may take. */
+  get isOver(): boolean {
+    return this.#bytes > this.#writeLimit;
+  }
+
   /** False, and nothing is taken, when they would be too many. */
   take(bytes: number): boolean {
-    if (this.#bytes + bytes > this.#bytesMax - this.#spareBytes) return false;
+    if (this.#bytes + bytes > this.#limit) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  /** Takes of what is kept back, too. */
+  /** Takes of what is kept back, too; where little things have used that up, once beyond the limit. */
   takeSpare(bytes: number): boolean {
-    if (this.#bytes + bytes > this.#bytesMax) return false;
+    if (this.#bytes + bytes > this.#spareLimit) {
+      if (this.#overdraft !== ALLOWED) return false;
+      this.#overdraft = USED;
+    }
     this.#bytes += bytes;
     return true;
   }
@@ -35,9 +70,28 @@ export class MemoryMeter {
   /** Takes them in any case: little things without which nothing goes on. */
   charge(bytes: number): void {
     this.#bytes += bytes;
+    if (this.#overdraft === NONE && this.#bytes > this.#writeLimit) this.#overdraft = ALLOWED;
   }
 
   give(bytes: number): void {
     this.#bytes -= bytes;
+    if (this.#overdraft === USED && bytes >= this.#spareBytes) this.#overdraft = ALLOWED;
+  }
+
+  /** Until it is called with 0, so many bytes beyond the limit may be taken. */
+  lend(bytes: number): void {
+    this.#limit = bytes === 0 ? this.#writeLimit : this.#spareLimit + bytes;
+  }
+
+  /** From now on all of `bytesMax` may be taken, and `more` than there is now in any case. */
+  fill(more = 0): void {
+    this.#limit = Math.max(this.bytesMax, this.#bytes + more);
+    this.#spareLimit = Number.POSITIVE_INFINITY;
+  }
+
+  /** The filling is over. Where more is there than may be, records can still be moved together. */
+  serve(): void {
+    this.#limit = this.#writeLimit;
+    this.#spareLimit = Math.max(this.#writeLimit, this.#bytes) + this.#spareBytes;
   }
 }

@@ -11,6 +11,7 @@ import type { Span } from '../../base/span.ts';
 import { IdColumns } from './id-columns.ts';
 import { KeyWords } from './key-words.ts';
 import type { PagedIntegers } from './paged-array.ts';
+import type { Partition } from './partition.ts';
 import {
   KEY_BYTES_MAX,
   KIND_NAME,
@@ -76,8 +77,11 @@ export class NameTable {
     return id;
   }
 
-  /** The name's id, a new one without uses if need be; 0 when there is no memory. */
-  open(name: Span): number {
+  /**
+   * The name's id, a new one without uses if need be; 0 when there is no memory, and `lentBytes` beyond
+   * the limit are not enough either.
+   */
+  open(name: Span, lentBytes = 0): number {
     const found = this.find(name);
     if (found !== 0) return found;
     const store = this.#store;
@@ -85,7 +89,8 @@ export class NameTable {
     if (asked.length > KEY_BYTES_MAX) return 0;
     const partition = store.openPartition(this.partition);
     const length = recordBytes(KIND_NAME, asked.length, 0);
-    const address = partition.makeRoom() ? partition.log.allocate(length, false) : 0;
+    let address = partition.makeRoom() ? partition.log.allocate(length, false) : 0;
+    if (address === 0 && lentBytes > 0) address = this.#borrow(partition, length, lentBytes);
     if (address === 0) {
       partition.shrink();
       return 0;
@@ -101,6 +106,15 @@ export class NameTable {
     store.debtors.push(partition);
     this.#remember(id);
     return id;
+  }
+
+  /** Memory of its own for a name, of which a segment would be too much to lend. */
+  #borrow(partition: Partition, length: number, lentBytes: number): number {
+    const { meter, pool } = this.#store;
+    meter.lend(lentBytes);
+    const address = partition.makeRoom() ? pool.takeLong(length) : 0;
+    meter.lend(0);
+    return address;
   }
 
   /** Uses of the name. */

@@ -93,11 +93,13 @@ export class Partition {
   /** Gives back what the index has too much of, after removals. */
   shrink(): void {
     const index = this.#index;
-    if (index === undefined) return;
-    const bits = index.bitsToShrink;
-    if (bits === index.bits) return;
-    this.#meter.give(index.bytes - HashIndex.bytes(bits));
-    this.#resize(index, bits);
+    if (index !== undefined) this.#shrinkTo(index, index.bitsToShrink);
+  }
+
+  /** Gives back all that the index could do without. */
+  fit(): void {
+    const index = this.#index;
+    if (index !== undefined) this.#shrinkTo(index, index.bitsToFit);
   }
 
   /** Moves the index out of a slab that is to be emptied. */
@@ -111,6 +113,12 @@ export class Partition {
   /** See HashIndex.walk. */
   walk(from: number, places: number, visitor: Visitor): number {
     return this.#index === undefined ? WALK_END : this.#index.walk(from, places, visitor);
+  }
+
+  #shrinkTo(index: HashIndex, bits: number): void {
+    if (bits === index.bits) return;
+    this.#meter.give(index.bytes - HashIndex.bytes(bits));
+    this.#resize(index, bits);
   }
 
   #resize(index: HashIndex, bits: number): void {

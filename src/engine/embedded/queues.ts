@@ -45,6 +45,9 @@ import type { RingBuffers } from './ring-buffer.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Waiters } from './waiters.ts';
 
+/** What queues that are opened to wait for an item may take beyond the memory there is. */
+const WAITING_BYTES_MAX = 1_048_576;
+
 export class Queues {
   readonly #store: RecordStore;
   readonly #names: NameTable;
@@ -103,9 +106,12 @@ export class Queues {
     return id;
   }
 
-  /** The queue's id, that of a new queue if need be; 0 when there is no memory. */
-  open(queue: Span): number {
-    const id = this.#names.open(queue);
+  /**
+   * The queue's id, that of a new queue if need be; 0 when there is no memory. To wait for an item, a
+   * little more may be taken than there is.
+   */
+  open(queue: Span, isToWait = false): number {
+    const id = this.#names.open(queue, isToWait ? WAITING_BYTES_MAX : 0);
     this.partition = this.#names.partition;
     if (id === 0 || this.#names.uses(id) > 0) return id;
     this.#names.use(id);

@@ -24,6 +24,7 @@ export class RecordLog {
   #sealed = 0;
   #sealedUsed = 0;
   #sealedLive = 0;
+  #sealedCount = 0;
   /** The segment being emptied, 0 for none, and how far that is, in bytes. */
   victim = 0;
   victimDone = 0;
@@ -105,6 +106,28 @@ export class RecordLog {
     if (live === 0) this.#dropSealed(segment);
   }
 
+  /** Sealed segments. */
+  get sealedCount(): number {
+    return this.#sealedCount;
+  }
+
+  /** Whether what is live would have room in fewer segments, if it were packed without a gap. */
+  get isLoose(): boolean {
+    const count = this.#sealedCount + (this.#head === 0 ? 0 : 1);
+    return this.liveBytes <= (count - 1) * SEGMENT_BYTES;
+  }
+
+  /** The same as chooseVictim, of a log that is loose: the segment with the fewest live bytes. */
+  chooseEmptiest(): boolean {
+    const { live, next } = this.#pool;
+    this.victimDone = 0;
+    this.victim = this.#sealed;
+    for (let segment = this.#sealed; segment !== 0; segment = next[segment]!) {
+      if (live[segment]! < live[this.victim]!) this.victim = segment;
+    }
+    return this.victim !== 0;
+  }
+
   /** Chooses the segment to be emptied next; false if there is none. */
   chooseVictim(): boolean {
     this.victimDone = 0;
@@ -159,6 +182,7 @@ export class RecordLog {
     previous[segment] = 0;
     if (this.#sealed !== 0) previous[this.#sealed] = segment;
     this.#sealed = segment;
+    this.#sealedCount++;
     this.#sealedUsed += this.#headUsed;
     this.#sealedLive += live[segment]!;
   }
@@ -176,6 +200,7 @@ export class RecordLog {
     if (after !== 0) previous[after] = before;
     if (before !== 0) next[before] = after;
     else this.#sealed = after;
+    this.#sealedCount--;
     this.#sealedUsed -= used[segment]!;
     if (segment === this.victim) this.victim = 0;
     this.#pool.freeSegment(segment);

@@ -30,6 +30,8 @@ export class RecordStore {
   readonly meter: MemoryMeter;
   readonly pool: SegmentPool;
   readonly versions: HybridClock;
+  /** While an engine is filled: when entries were read last, in ms since 1970; undefined for now. */
+  lastReadMs: number | undefined;
   /** The last sequence of each partition. */
   readonly sequences: Float64Array;
   /** Partitions to which names were written, for which the cleaner is still to be paid. */
@@ -46,7 +48,8 @@ export class RecordStore {
     }
     this.partitionCount = partitionCount;
     this.clock = clock;
-    this.meter = new MemoryMeter(memoryBytesMax, SEGMENT_BYTES);
+    const marginBytes = MemoryMeter.marginBytes(memoryBytesMax);
+    this.meter = new MemoryMeter(memoryBytesMax, SEGMENT_BYTES, marginBytes);
     this.pool = new SegmentPool(this.meter, clock, Math.min(reservedBytes, memoryBytesMax));
     this.versions = new HybridClock(clock);
     this.sequences = new Float64Array(partitionCount);
@@ -54,6 +57,12 @@ export class RecordStore {
     const seed = options.hashSeed ?? randomBytes(8);
     this.#key0 = seed.readInt32LE(0);
     this.#key1 = seed.readInt32LE(4);
+  }
+
+  /** When an entry that is written now counts as read, in ms since 1970. */
+  get readMs(): number {
+    const nowMs = this.clock.wall();
+    return this.lastReadMs === undefined ? nowMs : Math.min(this.lastReadMs, nowMs);
   }
 
   /** The number of the partition that a key, or a queue's name, is in. */

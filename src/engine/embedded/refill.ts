@@ -2,17 +2,27 @@
  * Fills an engine from messages (see Replay in ../stored-engine.ts). What decides is in the message
  * and in what is stored: the version of an entry, the number of an item, the life of a map. As the
  * life of a map that has become empty must still be known when another partition's messages tell of
- * an earlier one, every map that is named stays until the end.
+ * an earlier one, every map that is named stays: to the end, or, once messages come in the order
+ * recorded, until memory is short.
+ *
+ * When memory is used up, all records are moved together, and what is over is forgotten. That takes
+ * long, so it is done again only after a sixteenth of the memory has been taken since, which may be
+ * beyond the limit for as long. What a member once took fits into the same memory again, but on the way
+ * here it may be arranged worse: with `mayExceed` there is memory for each message.
  */
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER } from '../mutation.ts';
-import type { Replay } from '../stored-engine.ts';
+import type { KnownOfReplay, Replay } from '../stored-engine.ts';
 import { Version } from '../version.ts';
 import { AHEAD_MAX, Lookahead } from './lookahead.ts';
 import type { Parts } from './parts.ts';
 
 /** What `#open` says of a map whose life, as the message has it, is over. */
 const OVER = -1;
+/** What may be taken from one moving together to the next, and beyond the limit, of all memory. */
+const PACE_SHARE = 1 / 16;
+/** A message that has no room in as much as this finds no addresses. */
+const EXCESS_BYTES_MAX = 2 ** 31;
 
 export class Refill implements Replay {
   readonly #parts: Parts;
@@ -22,9 +32,14 @@ export class Refill implements Replay {
   readonly #life = new Version();
   #last = 0;
   readonly #lookahead: Lookahead;
+  readonly #mayExceed: boolean;
+  /** Whether maps without entries may be forgotten. */
+  #isInOrder = false;
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, { mayExceed = false, lastReadMs }: KnownOfReplay) {
     this.#parts = parts;
+    this.#mayExceed = mayExceed;
+    parts.store.lastReadMs = lastReadMs;
     this.#lookahead = new Lookahead(parts.store);
     parts.store.pool.isFilling = true;
   }
@@ -58,7 +73,8 @@ export class Refill implements Replay {
   /** `ahead`: what the lookahead knows it by. */
   #make(mutation: Mutation, ahead: number): Outcome {
     const { store } = this.#parts;
-    const outcome = this.#apply(mutation, ahead);
+    let outcome = this.#apply(mutation, ahead);
+    if (outcome === MEMORY_FULL) outcome = this.#applyInFull(mutation, ahead);
     if (outcome !== APPLIED) return outcome;
     store.versions.restore(mutation.version);
     if (mutation.operation === CLEAR) store.raiseAll(mutation.sequence);
@@ -70,11 +86,61 @@ export class Refill implements Replay {
     this.#parts.store.raise(partition, sequence);
   }
 
-  end(): void {
-    for (const id of this.#kept) this.#parts.mapNames.release(id);
-    this.#parts.cleaner.payForNames();
+  beginLog(): void {
+    this.#isInOrder = true;
+  }
+
+  end(): boolean {
+    const { store } = this.#parts;
+    const { meter } = store;
+    this.#forget();
+    if (meter.isOver) this.#condense();
+    store.pool.isFilling = false;
+    store.lastReadMs = undefined;
+    return this.#fits;
+  }
+
+  /** Whether what there is may stay. */
+  get #fits(): boolean {
+    const { bytes, bytesMax } = this.#parts.store.meter;
+    return this.#mayExceed || bytes <= bytesMax * (1 + PACE_SHARE);
+  }
+
+  /** Applies a message for which there was no memory. */
+  #applyInFull(mutation: Mutation, ahead: number): Outcome {
+    const { meter } = this.#parts.store;
+    if (this.#isInOrder) this.#forget();
+    this.#condense();
+    if (!this.#fits) return MEMORY_FULL;
+    const pace = Math.min(meter.bytesMax * PACE_SHARE, EXCESS_BYTES_MAX);
+    const most = this.#mayExceed ? EXCESS_BYTES_MAX : pace;
+    for (let more = pace; more <= most; more *= 2) {
+      meter.fill(more);
+      const outcome = this.#apply(mutation, ahead);
+      if (outcome !== MEMORY_FULL) return outcome;
+    }
+    return MEMORY_FULL;
+  }
+
+  /** Forgets the maps that have no entries; those that have keep their lives by themselves. */
+  #forget(): void {
+    const { mapNames, cleaner } = this.#parts;
+    for (const id of this.#kept) mapNames.release(id);
+    cleaner.payForNames();
     this.#kept.clear();
-    this.#parts.store.pool.isFilling = false;
+    this.#last = 0;
+  }
+
+  /** Moves everything together. */
+  #condense(): void {
+    const { store, sweeper, cleaner } = this.#parts;
+    sweeper.finish();
+    for (let number = 0; number < store.partitionCount; number++) {
+      const partition = store.partition(number);
+      if (partition === undefined) continue;
+      partition.fit();
+      cleaner.condense(partition);
+    }
   }
 
   #apply(mutation: Mutation, ahead: number): Outcome {

@@ -79,6 +79,8 @@ export class SegmentPool {
   /** Whether an engine is being filled. */
   set isFilling(isFilling: boolean) {
     this.#slabs.isFilling = isFilling;
+    if (isFilling) this.meter.fill();
+    else this.meter.serve();
   }
 
   /** Whether memory that is handed out now has been written to before. */

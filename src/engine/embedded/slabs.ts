@@ -32,6 +32,8 @@ const FREE_MIN = SEGMENTS_PER_SLAB * 1.125;
 const DROPPED_BYTES_MIN = 4096;
 const DROPPED_BYTES_MAX = 4_194_304;
 const DROPPED_COUNT_MAX = 64;
+/** With a reserve of fewer, memory is too short for a slab whose pages are touched and not used. */
+const TOUCHING_COUNT_MIN = 16;
 const NONE = Number.POSITIVE_INFINITY;
 
 export class Slabs {
@@ -39,6 +41,7 @@ export class Slabs {
   readonly #countMax: number;
   readonly #handback = new Handback();
   readonly #reserve: SlabReserve;
+  readonly #mayTouch: boolean;
   /** Of each slab; of one that has gone back no words and no bytes. */
   readonly words: Int32Array<ArrayBuffer>[] = [];
   readonly bytes: Buffer[] = [];
@@ -62,6 +65,7 @@ export class Slabs {
   constructor(clock: Clock, countMax: number, reserveCount: number) {
     this.#clock = clock;
     this.#countMax = countMax;
+    this.#mayTouch = reserveCount >= TOUCHING_COUNT_MIN;
     this.#reserve = new SlabReserve(clock, SLAB_BYTES, reserveCount, (slab) => {
       this.#handback.free([slab]);
     });
@@ -71,7 +75,7 @@ export class Slabs {
 
   /** Whether an engine is being filled. */
   set isFilling(isFilling: boolean) {
-    this.#reserve.isFilling = isFilling;
+    this.#reserve.isFilling = isFilling && this.#mayTouch;
   }
 
   /** Whether the pages of the slab that was added last were there before. */

@@ -86,6 +86,13 @@ export class Sweeper implements Visitor {
     return true;
   }
 
+  /** Removes what is left of every cleared map, at once. */
+  finish(): void {
+    for (let partition = this.#first(); partition !== undefined; partition = this.#first()) {
+      this.#sweep(partition, Number.POSITIVE_INFINITY);
+    }
+  }
+
   close(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -146,6 +153,11 @@ export class Sweeper implements Visitor {
       this.#sweep(partition, PLACES_PER_LOOK);
     } while (this.#clock.now() < until);
     if (this.busy) this.#timer ??= this.#clock.after(PAUSE_MS, this.#step);
+  }
+
+  /** The first partition that is to be passed, of this pass or the next. */
+  #first(): Partition | undefined {
+    return this.busy ? this.#lowestLeft() : undefined;
   }
 
   #lowestLeft(): Partition | undefined {

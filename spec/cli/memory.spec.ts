@@ -1,0 +1,42 @@
+/** What a member tells of the memory that it has. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { machineMemory } from '../../src/base/machine-memory.ts';
+import { MEMORY_KEYS, memoryDefaults } from '../../src/config/memory-defaults.ts';
+import { run, start } from './gridnode-process.ts';
+
+const WARNING =
+  /^max-memory \(921600 MiB\), network\.http\.in-flight-bytes-max \([\d.]+ MiB\) and the process \([\d.]+ MiB\) are more than the (machine|container) has, [\d.]+ MiB$/m;
+
+test('gridnode config prints effective memory, what it is a share of, and what does not fit', async () => {
+  const { maxMemory, inFlightBytesMax } = memoryDefaults({}, machineMemory());
+  const { output, errors } = await run(['config', '--json']);
+  const settings = JSON.parse(output);
+  assert.deepEqual(settings['max-memory'], {
+    value: maxMemory.value,
+    source: `default: ${maxMemory.from}`,
+  });
+  assert.equal(settings['network.http.in-flight-bytes-max'].value, inFlightBytesMax.value);
+  assert.doesNotMatch(errors, /max-memory/);
+  const tooMuch = await run(['config', '--max-memory', '900g']);
+  assert.equal(tooMuch.code, 0);
+  assert.match(tooMuch.output, /max-memory: 966367641600 {2}# flag --max-memory/);
+  assert.match(tooMuch.errors, WARNING);
+});
+
+test('a member tells its memory when it listens, and warns where it does not fit', async () => {
+  const child = start(['serve', '--port', '0', '--max-memory', '900g']);
+  let output = '';
+  for await (const chunk of child.stdout ?? []) {
+    output += chunk;
+    if (output.includes('"listening"')) child.kill('SIGTERM');
+  }
+  const lines = output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.ok(lines.some(({ level, msg }) => level === 'warn' && WARNING.test(msg)));
+  const listening = lines.find(({ msg }) => msg === 'listening');
+  for (const key of MEMORY_KEYS) assert.ok(listening[key].bytes > 0, key);
+  assert.deepEqual(listening.maxMemory, { bytes: 966_367_641_600, source: 'flag --max-memory' });
+});

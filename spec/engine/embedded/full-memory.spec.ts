@@ -1,0 +1,66 @@
+/** An engine whose memory is used up: what still goes on, and what may go beyond the limit. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { Asker } from '../answers.ts';
+import { AtOnce } from './at-once.ts';
+
+const BYTES_MAX = 4_194_304;
+/** What waiting takes go beyond that, together. */
+const WAITING_BYTES_MAX = 1_048_576;
+
+function fullEngine() {
+  const clock = new FakeClock();
+  const engine = new EmbeddedEngine({
+    partitionCount: 271,
+    clock,
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+    memoryBytesMax: BYTES_MAX,
+  });
+  const ask = new AtOnce(engine);
+  // Also the segments that are open are filled up.
+  for (let length = 8192; length >= 8; length >>= 1) {
+    for (let key = 0, misses = 0; misses < 600; key++) {
+      const isFull = ask.set('m', `${length} ${key}`, Buffer.alloc(length)).outcome === MEMORY_FULL;
+      misses = isFull ? misses + 1 : 0;
+    }
+  }
+  return { engine, ask, clock };
+}
+
+test('a take waits on queues that are not there, when memory is used up', async () => {
+  const { engine, ask, clock } = fullEngine();
+  const asker = new Asker(engine);
+  const full = engine.memoryBytes;
+  const waiting = Array.from({ length: 1000 }, (_, index) => asker.wait(`queue ${index}`, 1000));
+  assert.ok(waiting.every(({ keeper }) => keeper.seen === undefined));
+  assert.ok(engine.memoryBytes < full + WAITING_BYTES_MAX);
+  // One for which there is room gets its item.
+  ask.clear('m');
+  clock.advance(500);
+  assert.equal(ask.offer('queue 7', Buffer.from('an item')).outcome, APPLIED);
+  clock.settle();
+  assert.equal(waiting[7]?.keeper.seen?.outcome, FOUND);
+  clock.advance(1000);
+  assert.ok(waiting.every(({ keeper }) => keeper.seen !== undefined));
+  assert.ok(engine.memoryBytes < full);
+});
+
+test('takes that wait go 1 MiB beyond the memory there is, and no further', async () => {
+  const { engine } = fullEngine();
+  const asker = new Asker(engine);
+  const name = 'n'.repeat(4000);
+  let count = 0;
+  for (;;) {
+    const { keeper } = asker.wait(`${name}${count}`, 1000);
+    if (keeper.seen !== undefined) {
+      assert.equal(keeper.seen.outcome, MEMORY_FULL);
+      break;
+    }
+    count++;
+  }
+  assert.ok(count > 200 && count < 270, `${count} takes`);
+  assert.ok(engine.memoryBytes <= BYTES_MAX + WAITING_BYTES_MAX);
+});

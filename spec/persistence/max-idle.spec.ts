@@ -1,0 +1,59 @@
+/** Entries with a max idle, through a stop, and through an end of the process. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { ABSENT, FOUND } from '../../src/engine/engine.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { openPersistent, until } from './subject.ts';
+
+const START_MS = 1_700_000_000_000;
+const VALUE = Buffer.from('value');
+
+/** A member, stopped at START_MS + 50 s, whose entries were written 50 s and read 20 s before. */
+async function ended(isStopped: boolean): Promise<MemoryStorage> {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const clock = new FakeClock(0, START_MS);
+  const { ask, persistence, quiet } = await openPersistent(storage, { clock });
+  ask.set('m', 'idle', VALUE, '', { timeToLiveMs: 0, maxIdleSeconds: 60 });
+  ask.set('m', 'both', VALUE, '', { timeToLiveMs: 90_000, maxIdleSeconds: 60 });
+  clock.advance(30_000);
+  assert.equal(ask.get('m', 'idle').outcome, FOUND);
+  assert.equal(ask.get('m', 'both').outcome, FOUND);
+  clock.advance(20_000);
+  await quiet();
+  if (!isStopped) return storage.afterKill();
+  await until(persistence.close(), quiet);
+  return storage;
+}
+
+/** The outcomes of the entries after a start so long after the end. */
+async function found(storage: MemoryStorage, laterMs: number): Promise<readonly number[]> {
+  const clock = new FakeClock(0, START_MS + 50_000 + laterMs);
+  const { ask } = await openPersistent(storage, { clock });
+  return [ask.get('m', 'idle').outcome, ask.get('m', 'both').outcome];
+}
+
+test('a max idle goes on while a member is stopped', async () => {
+  assert.deepEqual(await found(await ended(true), 30_000), [FOUND, FOUND]);
+  assert.deepEqual(await found(await ended(true), 59_000), [FOUND, ABSENT]);
+  assert.deepEqual(await found(await ended(true), 62_000), [ABSENT, ABSENT]);
+});
+
+test('a max idle begins anew at the start after a crash', async () => {
+  assert.deepEqual(await found(await ended(false), 30_000), [FOUND, FOUND]);
+  assert.deepEqual(await found(await ended(false), 3_600_000), [FOUND, ABSENT]);
+});
+
+test('the time of a stop counts for the next start alone', async () => {
+  const storage = await ended(true);
+  const clock = new FakeClock(0, START_MS + 60_000);
+  const second = await openPersistent(storage, { clock });
+  clock.advance(30_000);
+  assert.equal(second.ask.get('m', 'idle').outcome, FOUND);
+  assert.deepEqual(await found(storage.afterKill(), 100_000), [FOUND, ABSENT]);
+});
+
+test('a max idle is as long as it was where the clock was set back while the member was stopped', async () => {
+  assert.deepEqual(await found(await ended(true), -40_000), [FOUND, FOUND]);
+});

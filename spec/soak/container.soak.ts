@@ -1,0 +1,205 @@
+/**
+ * Members with the defaults in containers of 128, 256 and 512 MiB, SOAK_SECONDS each: uploads of 15 MiB
+ * that nobody asked for, some of which never end, values of all lengths written until there is no
+ * memory, deletes, and reads, some of which nobody takes. With a data directory the same, then a start
+ * after a clean stop and one after kill -9. The system kills none, and all that was answered is there.
+ * Needs root, and control groups.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../bench/harness.ts';
+import { NODE_FLAGS } from '../../bench/load/program.ts';
+import { RawClient } from '../integration/client.ts';
+import { ControlGroup } from './control-group.ts';
+import { portOf } from './port-of.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
+const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const MIB = 1_048_576;
+const SIZES_MIB = (process.env.SOAK_SIZES_MIB ?? '128,256,512').split(',').map(Number);
+const UPLOADERS = 16;
+const UPLOAD_BYTES = 15 * MIB;
+const UPLOAD_PIECE = Buffer.alloc(262_144, 'u');
+const WRITERS = 8;
+const READERS = 4;
+const IDLE_READERS = 8;
+const LENGTHS = [200, 4000, 20_000, 60_000, 400_000];
+const REFUSALS = 20;
+
+class Work {
+  readonly values = new Map<string, Buffer>();
+  refusals = 0;
+  uploads = 0;
+  readonly #port: number;
+  readonly #random: Random;
+  readonly #endMs = Date.now() + SECONDS * 1000;
+
+  constructor(port: number, random: Random) {
+    this.#port = port;
+    this.#random = random;
+  }
+
+  async run(): Promise<void> {
+    const all = [
+      ...Array.from({ length: UPLOADERS }, (_, index) => this.#upload(index)),
+      ...Array.from({ length: WRITERS }, (_, index) => this.#write(index)),
+      ...Array.from({ length: READERS }, () => this.#read()),
+      ...Array.from({ length: IDLE_READERS }, () => this.#askAndLeave()),
+    ];
+    await Promise.all(all);
+  }
+
+  /** Everything that was answered is there. */
+  async check(port: number): Promise<void> {
+    const client = new RawClient(port);
+    for (const [path, value] of this.values) {
+      const { status, body } = await client.request('GET', path);
+      assert.ok(status === 200 && body.equals(value), `${path}: ${status}`);
+    }
+    client.destroy();
+  }
+
+  get #isOver(): boolean {
+    return Date.now() >= this.#endMs;
+  }
+
+  /** Sends contents of 15 MiB, one after the other; of every third one not all of it. */
+  async #upload(index: number): Promise<void> {
+    for (let count = 0; !this.#isOver; count++) {
+      const path = `maps/uploads/${index}`;
+      const socket = connect(this.#port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(
+        `POST /grid/rest/${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`,
+      );
+      const sent = (index + count) % 3 === 0 ? UPLOAD_BYTES / 2 : UPLOAD_BYTES;
+      const answered = Promise.race([once(socket, 'data'), once(socket, 'close')]).catch(() => {});
+      for (let at = 0; at < sent && socket.writable; at += UPLOAD_PIECE.length) {
+        const drained = socket.write(UPLOAD_PIECE) || once(socket, 'drain').catch(() => {});
+        await Promise.race([drained, sleep(1000)]);
+      }
+      await Promise.race([answered, sleep(6000, undefined, { ref: false })]);
+      socket.destroy();
+      this.uploads++;
+      await sleep(this.#random.below(200));
+    }
+  }
+
+  /** Fills memory with values of one range of lengths after the other, and frees some. */
+  async #write(index: number): Promise<void> {
+    const client = new RawClient(this.#port);
+    for (let round = 0; !this.#isOver; round++) {
+      const lengthMax = LENGTHS[this.#random.below(LENGTHS.length)] ?? 1;
+      for (let refused = 0; refused < REFUSALS && !this.#isOver; ) {
+        const path = `maps/m${index}/${this.#random.below(100_000)}`;
+        const value = Buffer.alloc(this.#random.below(lengthMax), `${index}.${round}.${refused} `);
+        const { status } = await client.request('POST', path, value);
+        if (status === 200) this.values.set(path, value);
+        else {
+          assert.equal(status, 503);
+          refused++;
+          this.refusals++;
+        }
+      }
+      await this.#free(client, `maps/m${index}/`);
+    }
+    client.destroy();
+  }
+
+  async #free(client: RawClient, map: string): Promise<void> {
+    const share = 1 + this.#random.below(4);
+    for (const path of [...this.values.keys()]) {
+      if (!path.startsWith(map) || this.#random.below(share) > 0 || this.#isOver) continue;
+      assert.equal((await client.request('DELETE', path)).status, 200);
+      this.values.delete(path);
+    }
+    await client.request('DELETE', `maps/uploads/${this.#random.below(UPLOADERS)}`);
+  }
+
+  async #read(): Promise<void> {
+    const client = new RawClient(this.#port);
+    while (!this.#isOver) {
+      const paths = [...this.values.keys()].slice(-1000);
+      const path = paths[this.#random.below(Math.max(paths.length, 1))] ?? 'maps/m0/0';
+      const { status } = await client.request('GET', path);
+      assert.ok(status === 200 || status === 204);
+    }
+    client.destroy();
+  }
+
+  /** Asks for large values again and again and takes nothing. */
+  async #askAndLeave(): Promise<void> {
+    while (!this.#isOver) {
+      const socket = connect(this.#port, '127.0.0.1');
+      socket.on('error', () => {}).pause();
+      for (let index = 0; index < UPLOADERS; index++) {
+        socket.write(`GET /grid/rest/maps/uploads/${index} HTTP/1.1\r\nHost: h\r\n\r\n`);
+      }
+      await sleep(500 + this.#random.below(2000));
+      socket.destroy();
+    }
+  }
+}
+
+async function start(group: ControlGroup, flags: readonly string[]) {
+  const all = ['serve', '--port', '0', '--enable-group', 'DATA', ...flags];
+  const words = [...group.words, process.execPath, ...NODE_FLAGS, PROGRAM, ...all];
+  const child = spawn('/bin/sh', words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return [child, await portOf(child)] as const;
+}
+
+async function stop(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  const [code] = await exited;
+  if (signal === 'SIGTERM') assert.equal(code, 0);
+}
+
+function residentMib({ pid }: ChildProcess): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+}
+
+for (const mib of SIZES_MIB) {
+  for (const isKept of [false, true]) {
+    const kind = isKept ? ', with data on the disk' : '';
+    test(`a member in a container of ${mib} MiB${kind} (seed ${SEED})`, async () => {
+      const directory = mkdtempSync(join(tmpdir(), 'gridnode-container-'));
+      const group = new ControlGroup(`gridnode-${process.pid}-${mib}-${isKept}`, mib * MIB);
+      const flags = isKept ? ['--data-dir', join(directory, 'data')] : [];
+      let child: ChildProcess | undefined;
+      try {
+        let port: number;
+        [child, port] = await start(group, flags);
+        const work = new Work(port, new Random(SEED));
+        await work.run();
+        await work.check(port);
+        const resident = [residentMib(child)];
+        for (const signal of isKept ? (['SIGTERM', 'SIGKILL'] as const) : []) {
+          await stop(child, signal);
+          [child, port] = await start(group, flags);
+          resident.push(residentMib(child));
+          await work.check(port);
+        }
+        await stop(child, 'SIGTERM');
+        assert.equal(group.killed, 0);
+        const { refusals, uploads, values } = work;
+        const told = `${values.size} values, ${refusals} refused, ${uploads} uploads`;
+        console.log(`${mib} MiB${kind}: ${told}; resident ${resident.join(', ')} MiB`);
+      } finally {
+        child?.kill('SIGKILL');
+        await sleep(200);
+        group.remove();
+        rmSync(directory, { recursive: true, force: true });
+      }
+    });
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * Members whose memory is used up: SOAK_SIZE / 50 lives on a storage in memory, and as many rounds of
+ * real ones. A life is a member of a random max-memory that is filled up with values of random lengths
+ * again and again, in maps that are cleared, queues and maps of one entry; it ends by SIGTERM or kill -9
+ * and must start with the same flags and have exactly what was answered. Of what was under way at a
+ * kill, each change is made as a whole or not at all.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { programWords } from '../../bench/load/program.ts';
+import { RawClient } from '../integration/client.ts';
+import { type MemoryReport, memoryRound } from '../persistence/memory-round.ts';
+import { portOf } from './port-of.ts';
+
+const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const ROUNDS_PER_LIFE = 4;
+/** On a storage in memory, and their operations from one start to the next. */
+const LIVES = ROUNDS;
+const OPERATIONS = 60_000;
+const MIB = 1_048_576;
+const CLIENTS = 8;
+const SYNC_MODES = ['always', 'interval', 'never'];
+/** Of lengths up to the second, with less memory than the first alone: small values take long. */
+const LENGTHS: readonly (readonly [number, number])[] = [
+  [16 * MIB, 1000],
+  [64 * MIB, 6000],
+  [256 * MIB, 20_000],
+  [256 * MIB, 60_000],
+];
+/** Refusals until something is freed, and how often that is done in a round. */
+const REFUSALS = 20;
+const REFILLS = 3;
+
+/** What a place holds, and what a change without an answer would have made of it. */
+interface Slot {
+  sure: Buffer | undefined;
+  perhaps: { readonly value: Buffer | undefined } | undefined;
+}
+
+/** One client's own maps and its own queue, and all that it knows of them. */
+class Owner {
+  refusals = 0;
+  operations = 0;
+  readonly #number: number;
+  readonly #random: Random;
+  readonly #keys: number;
+  readonly #lengthMax: number;
+  readonly #slots = new Map<string, Slot>();
+  #queue: Buffer[] = [];
+  #offered: Buffer | undefined;
+  #isPolling = false;
+  #names = 0;
+
+  constructor(number: number, random: Random, keys: number, lengthMax: number) {
+    this.#number = number;
+    this.#random = random;
+    this.#keys = keys;
+    this.#lengthMax = lengthMax;
+  }
+
+  /** Works until memory has been full and freed a few times, or the member is gone. */
+  async work(port: number): Promise<void> {
+    const client = new RawClient(port);
+    try {
+      for (let refill = 0; refill <= REFILLS; refill++) {
+        const enough = this.refusals + REFUSALS;
+        const most = this.operations + this.#keys * 3;
+        while (this.refusals < enough && this.operations < most) await this.#operate(client);
+        if (refill < REFILLS) await this.#free(client);
+      }
+    } catch (error) {
+      if (error instanceof assert.AssertionError) throw error;
+    } finally {
+      client.destroy();
+    }
+  }
+
+  /** Finds what must be there, and takes that for sure. */
+  async check(port: number): Promise<void> {
+    const client = new RawClient(port);
+    for (const [path, slot] of this.#slots) {
+      const { status, body } = await client.request('GET', path);
+      const found = status === 200 ? body : undefined;
+      const isRight = equal(found, slot.sure) || (slot.perhaps && equal(found, slot.perhaps.value));
+      assert.ok(isRight, `${path}: ${status}, ${found?.length} bytes, not ${slot.sure?.length}`);
+      slot.sure = found;
+      slot.perhaps = undefined;
+      if (found === undefined) this.#slots.delete(path);
+    }
+    await this.#checkQueue(client);
+    client.destroy();
+  }
+
+  async #checkQueue(client: RawClient): Promise<void> {
+    const found: Buffer[] = [];
+    for (;;) {
+      const { status, body } = await client.request('DELETE', `queues/q${this.#number}/0`);
+      if (status !== 200) break;
+      found.push(body);
+    }
+    const wanted = [...this.#queue];
+    // The poll that was under way may have taken the first one.
+    if (this.#isPolling && !equal(found[0], wanted[0])) wanted.shift();
+    if (this.#offered !== undefined && found.length > wanted.length) wanted.push(this.#offered);
+    assert.equal(found.length, wanted.length, `items of queue ${this.#number}`);
+    assert.ok(found.every((item, index) => equal(item, wanted[index])));
+    this.#queue = [];
+    this.#offered = undefined;
+    this.#isPolling = false;
+  }
+
+  async #operate(client: RawClient): Promise<void> {
+    const choice = this.#random.below(1000);
+    this.operations++;
+    if (choice < 700) await this.#change(client, this.#place(), this.#value());
+    else if (choice < 780) await this.#change(client, this.#place(), undefined);
+    else if (choice < 860) await this.#offer(client);
+    else if (choice < 920) await this.#poll(client);
+    else await this.#name(client);
+  }
+
+  async #free(client: RawClient): Promise<void> {
+    const choice = this.#random.below(3);
+    if (choice === 0) await this.#clear(client, `maps/m${this.#number}-${this.#random.below(2)}`);
+    else if (choice === 1) while (this.#queue.length > 0) await this.#poll(client);
+    else
+      for (let step = this.#keys >> 1; step > 0; step--) await this.#change(client, this.#place());
+  }
+
+  async #change(client: RawClient, path: string, value?: Buffer): Promise<void> {
+    const slot = this.#slots.get(path) ?? { sure: undefined, perhaps: undefined };
+    this.#slots.set(path, slot);
+    slot.perhaps = { value };
+    const method = value === undefined ? 'DELETE' : 'POST';
+    const { status } = await client.request(method, path, value);
+    slot.perhaps = undefined;
+    if (this.#isMade(status, value === undefined)) slot.sure = value;
+    if (slot.sure === undefined) this.#slots.delete(path);
+  }
+
+  async #clear(client: RawClient, map: string): Promise<void> {
+    const all = [...this.#slots].filter(([path]) => path.startsWith(`${map}/`));
+    for (const [, slot] of all) slot.perhaps = { value: undefined };
+    const { status } = await client.request('DELETE', map);
+    assert.ok(this.#isMade(status, true));
+    for (const [path] of all) this.#slots.delete(path);
+  }
+
+  /** A map of one entry comes, and another one goes. */
+  async #name(client: RawClient): Promise<void> {
+    const number = this.#names++;
+    const path = (each: number): string => `maps/n${this.#number}-${each}/k`;
+    await this.#change(client, path(number), Buffer.from(`${number}`));
+    await this.#change(client, path(number - 20));
+  }
+
+  async #offer(client: RawClient): Promise<void> {
+    const item = this.#value();
+    this.#offered = item;
+    const { status } = await client.request('POST', `queues/q${this.#number}`, item);
+    this.#offered = undefined;
+    if (this.#isMade(status, false)) this.#queue.push(item);
+  }
+
+  async #poll(client: RawClient): Promise<void> {
+    this.#isPolling = true;
+    const { status, body } = await client.request('DELETE', `queues/q${this.#number}/0`);
+    this.#isPolling = false;
+    const item = this.#queue.shift();
+    assert.equal(status, item === undefined ? 204 : 200);
+    assert.ok(status === 204 || equal(body, item));
+  }
+
+  /** Whether the change was made; only what needs memory may be refused. */
+  #isMade(status: number, isRemoval: boolean): boolean {
+    if (status === 503 && !isRemoval) this.refusals++;
+    else assert.equal(status, 200);
+    return status === 200;
+  }
+
+  #place(): string {
+    const map = `m${this.#number}-${this.#random.below(2)}`;
+    return `maps/${map}/k${this.#random.below(this.#keys)}`;
+  }
+
+  #value(): Buffer {
+    const length = this.#random.below(this.#lengthMax + 1);
+    return Buffer.alloc(length, `${this.#number}.${this.operations} `);
+  }
+}
+
+function equal(one: Buffer | undefined, other: Buffer | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.equals(other);
+}
+
+async function start(directory: string, flags: readonly string[], sync: string) {
+  const all = ['serve', '--port', '0', '--enable-group', 'DATA', '--data-dir', directory, ...flags];
+  const env = { ...process.env, GRID_PERSISTENCE_SYNC: sync };
+  const words = [...programWords('bin/gridnode'), ...all];
+  const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  return [child, await portOf(child)] as const;
+}
+
+/** Ends it while its clients work, or when they are done. */
+async function end(child: ChildProcess, working: Promise<unknown>, random: Random): Promise<void> {
+  const exited = once(child, 'exit');
+  if (random.below(3) === 0) await Promise.race([working, sleep(random.below(5000))]);
+  else await working;
+  child.kill(random.below(2) === 0 ? 'SIGTERM' : 'SIGKILL');
+  await Promise.all([working, exited]);
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}
+
+async function live(seed: number): Promise<string> {
+  const random = new Random(seed * 2654435761);
+  const directory = mkdtempSync(join(tmpdir(), 'gridnode-memory-'));
+  const bytesMax = (8 + random.below(249)) * MIB;
+  const lengths = LENGTHS.filter(([most]) => bytesMax <= most);
+  const lengthMax = lengths[random.below(lengths.length)]?.[1] ?? 1;
+  const keys = Math.ceil(((bytesMax / lengthMax) * (2 + random.below(3))) / CLIENTS);
+  const sync = SYNC_MODES[random.below(SYNC_MODES.length)] ?? '';
+  const flags = ['--max-memory', `${bytesMax}`];
+  const owners = Array.from(
+    { length: CLIENTS },
+    (_, number) => new Owner(number, new Random(random.next()), keys, lengthMax),
+  );
+  try {
+    for (let round = 0; round <= ROUNDS_PER_LIFE; round++) {
+      const [child, port] = await start(directory, flags, sync);
+      try {
+        await Promise.all(owners.map((owner) => owner.check(port)));
+        if (round < ROUNDS_PER_LIFE) {
+          await end(child, Promise.all(owners.map((owner) => owner.work(port))), random);
+        }
+      } finally {
+        child.kill('SIGKILL');
+      }
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  const sum = (of: (owner: Owner) => number): number =>
+    owners.reduce((all, each) => all + of(each), 0);
+  const told = `${sum((each) => each.operations)} operations, ${sum((each) => each.refusals)} refused`;
+  return `${bytesMax / MIB} MiB, values up to ${lengthMax} bytes, ${sync}: ${told}`;
+}
+
+test(`${LIVES} lives in little memory on a storage in memory (seed ${SEED})`, async () => {
+  const all: MemoryReport = { operations: 0, refusals: 0, snapshots: 0, most: 0 };
+  for (let seed = SEED; seed < SEED + LIVES; seed++) {
+    const bytesMax = (1 + (seed % 8)) * MIB;
+    const report = await memoryRound(seed, bytesMax, OPERATIONS).catch((error: unknown) => {
+      throw new Error(`Life ${seed} went wrong`, { cause: error });
+    });
+    all.operations += report.operations;
+    all.refusals += report.refusals;
+    all.snapshots += report.snapshots;
+    all.most = Math.max(all.most, report.most);
+  }
+  assert.ok(all.most <= 1);
+  console.log(`${LIVES} lives: ${JSON.stringify(all)}`);
+});
+
+test(`members of little memory, ended and started ${ROUNDS} times (seed ${SEED})`, async () => {
+  for (let seed = SEED; seed < SEED + Math.ceil(ROUNDS / ROUNDS_PER_LIFE); seed++) {
+    const told = await live(seed).catch((error: unknown) => {
+      throw new Error(`Life ${seed} went wrong`, { cause: error });
+    });
+    console.log(`${seed}: ${told}`);
+  }
+});

@@ -1,0 +1,42 @@
+/** Recovery of an engine at a member's pace: with turns for the event loop, and a word each second. */
+import type { Clock } from '../base/clock.ts';
+import { collectGarbage } from '../base/garbage.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
+import type { Storage } from './storage.ts';
+
+const PROGRESS_MS = 1000;
+/** After reading more than this, the memory that it was read into is given back at once. */
+const GARBAGE_BYTES_MIN = 4_194_304;
+
+export interface EngineRecoveryOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly partitionCount: number;
+  readonly readBytesMax?: number;
+}
+
+/** Rejects as Recovery.run does. */
+export async function recoverEngine(
+  { storage, clock, partitionCount, readBytesMax }: EngineRecoveryOptions,
+  engine: StoredEngine,
+  onProgress: (progress: RecoveryProgress) => void,
+): Promise<Recovered> {
+  let toldMs = clock.now();
+  const recovery = new Recovery({
+    storage,
+    engine,
+    partitionCount,
+    ...(readBytesMax === undefined ? {} : { aheadBytesMax: readBytesMax }),
+    now: () => clock.now(),
+    breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
+    onProgress: (progress) => {
+      if (clock.now() - toldMs < PROGRESS_MS) return;
+      toldMs = clock.now();
+      onProgress(progress);
+    },
+  });
+  const recovered = await recovery.run();
+  if (recovered.bytes > GARBAGE_BYTES_MIN) collectGarbage();
+  return recovered;
+}
