@@ -37,10 +37,12 @@ export interface LifeReport {
   compactions: number;
   lost: number;
   returns: number;
+  /** Lives that ended with a stop. */
+  stops: number;
 }
 
 export function noLife(): LifeReport {
-  const none = { snapshots: 0, compactions: 0, lost: 0, returns: 0 };
+  const none = { snapshots: 0, compactions: 0, lost: 0, returns: 0, stops: 0 };
   return { starts: 0, mutations: 0, tornBytes: 0, ...none };
 }
 
@@ -62,9 +64,12 @@ class Life {
   /** The same, as long as the machine runs on. */
   #promisedToday = 0;
   #boot = 0;
+  /** Decides which lives stop; apart, so that the seeds of the others stay what they were. */
+  readonly #stops: Random;
 
   constructor(seed: number, mode: SyncMode) {
     this.#random = new Random(seed * 2654435761);
+    this.#stops = new Random(seed * 40503 + 1);
     this.#mode = mode;
     const bytesMax = this.#random.below(3) === 0 ? DISK_BYTES : Number.POSITIVE_INFINITY;
     this.#storage = new MemoryStorage(this.#random, 'boot 0', bytesMax);
@@ -119,7 +124,10 @@ class Life {
   }
 
   async #work(member: Member): Promise<void> {
-    while (!this.#storage.hasCrashed) {
+    const stopsAfter =
+      this.#stops.below(3) === 0 ? this.#stops.below(20) : Number.POSITIVE_INFINITY;
+    for (let turns = 0; !this.#storage.hasCrashed; turns++) {
+      if (turns >= stopsAfter) return await this.#stop(member);
       const count = 1 + this.#random.below(5);
       for (let each = 0; each < count && !this.#storage.hasCrashed; each++) this.#operate(member);
       if (this.#storage.hasCrashed) break;
@@ -132,6 +140,15 @@ class Life {
       this.#promised = Math.max(this.#promised, member.promised(this.#mode));
     }
     this.#promised = Math.max(this.#promised, member.promised(this.#mode));
+  }
+
+  /** Cut off, too, perhaps; else all is there, whatever becomes of the machine. */
+  async #stop(member: Member): Promise<void> {
+    const count = this.#history.length;
+    const closing = member.persistence.close().then(() => true);
+    const hasStopped = await this.#drive(closing).catch(() => false);
+    if (hasStopped) this.report.stops++;
+    this.#promised = Math.max(this.#promised, hasStopped ? count : member.promised(this.#mode));
   }
 
   async #sync(member: Member): Promise<void> {

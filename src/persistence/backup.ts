@@ -91,7 +91,7 @@ export class Backup {
     await writeCheckedFile(this.#target, MEMBER, member);
     const { partitionCount, memoryBytesMax, firstSegment, snapshot } = manifest;
     const memory = memoryBytesMax === undefined ? {} : { memoryBytesMax };
-    const kept = { partitionCount, ...memory, firstSegment, synced: end };
+    const kept = { partitionCount, ...memory, firstSegment, synced: end, hasMember: true };
     await writeManifest(this.#target, snapshot === undefined ? kept : { ...kept, snapshot });
     for (const name of [MEMBER, MANIFEST]) this.#files.push(await this.#sum(name));
     await this.#verify();

@@ -1,0 +1,79 @@
+/**
+ * Three members with one directory for backups, SOAK_BACKUPS of each, all at the same time: each is
+ * made, or refused as one is under way, and each can be restored to what its member held.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { FileStorage } from '../../src/persistence/file-storage.ts';
+import { restore } from '../../src/persistence/restore.ts';
+import { start } from '../cli/gridnode-process.ts';
+import { RawClient } from '../integration/client.ts';
+import { contentOf } from '../persistence/stored-model.ts';
+import { openPersistent, until } from '../persistence/subject.ts';
+import { portOf } from './port-of.ts';
+
+const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
+const BACKUPS = Number(process.env.SOAK_BACKUPS ?? Math.ceil((SIZE * 120) / 10_000));
+const MEMBERS = 3;
+const PARTITIONS = 5;
+
+test(`${MEMBERS} members make ${BACKUPS} backups each in one directory`, async () => {
+  const root = mkdtempSync(join(tmpdir(), 'gridnode-shared-'));
+  const backups = join(root, 'backups');
+  try {
+    const made = await Promise.all(
+      Array.from({ length: MEMBERS }, (_, member) => backUpAgainAndAgain(root, member)),
+    );
+    const total = made.reduce((sum, count) => sum + count, 0);
+    const names = readdirSync(backups);
+    assert.equal(names.length, total, names.filter((name) => !/^backup-\d+$/.test(name)).join());
+    for (const name of names) await checkRestored(join(backups, name), join(root, name));
+    console.log(`${total} backups, each restored`);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+});
+
+/** Every second request comes while the one before is under way. How many backups were made. */
+async function backUpAgainAndAgain(root: string, member: number): Promise<number> {
+  const flags = ['--port', '0', '--enable-group', 'all', '--partition-count', String(PARTITIONS)];
+  const data = ['--data-dir', join(root, `data-${member}`), '--backup-dir', join(root, 'backups')];
+  const child = start(['serve', ...flags, ...data]);
+  const port = await portOf(child);
+  const [client, other] = [new RawClient(port), new RawClient(port)];
+  let made = 0;
+  for (let count = 0; count < BACKUPS; count++) {
+    const set = await client.request('POST', `maps/member ${member}/${count}`.replace(' ', '%20'));
+    assert.equal(set.status, 200);
+    const asked = [client, ...(count % 2 === 0 ? [other] : [])].map((each) =>
+      each.request('POST', 'management/cluster/backup', Buffer.from('dev&')),
+    );
+    for (const { status, body } of await Promise.all(asked)) {
+      if (status === 200) made++;
+      else {
+        assert.equal(status, 409, body.toString());
+        assert.match(body.toString(), /a backup is under way/);
+      }
+    }
+  }
+  client.destroy();
+  other.destroy();
+  child.kill('SIGTERM');
+  assert.equal((await once(child, 'exit'))[0], 0);
+  return made;
+}
+
+async function checkRestored(backup: string, target: string): Promise<void> {
+  const storage = new FileStorage(target);
+  await restore(new FileStorage(backup, true), storage);
+  const { engine, persistence, quiet } = await openPersistent(storage);
+  const content = contentOf(engine);
+  const members = new Set(content.map((each) => each.slice(0, 'm member 0'.length)));
+  assert.equal(members.size, 1, [...members].join());
+  await until(persistence.close(), quiet);
+  rmSync(target, { recursive: true });
+}
