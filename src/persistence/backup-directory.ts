@@ -35,18 +35,15 @@ export class BackupDirectory {
   static async begin(parent: string): Promise<BackupDirectory> {
     const place = resolve(parent);
     makeDirectories(place);
+    // With what is removed: no two ever have the same number.
+    const first = 1 + (await lastNumber(place));
     await removeLeftOver(place);
     const own = join(place, ownName());
     await mkdir(own, { mode: DIRECTORY_MODE });
     const lock = new DirectoryLock(own);
     try {
       await lock.take();
-      const number = await renameToFree(
-        own,
-        place,
-        TEMPORARY_SUFFIX,
-        1 + (await lastNumber(place)),
-      );
+      const number = await renameToFree(own, place, TEMPORARY_SUFFIX, first);
       return new BackupDirectory(place, number, lock);
     } catch (error) {
       await rm(own, { recursive: true, force: true });

@@ -2,13 +2,14 @@
  * Starts on a data directory that is damaged, because somebody said so: empty, or with what can be
  * read. What was there is moved aside into a directory `damaged-<n>` within it, and stays as it is.
  *
- *     copies of manifest and member aside → new segments, with higher numbers than all there are, as
+ *     copies of manifest, member and log-end aside → new segments, with higher numbers than all there are, as
  *     `.new` → the manifest names those, and where the others go → the others move, `.new` goes
  *
  * The manifest is replaced in one step: before it the old files are whole, after it the new ones, and
  * what has not moved by then does at the next start.
  */
 import { writeCheckedFile } from './checked-file.ts';
+import { END_RECORD } from './end-record.ts';
 import type { Finding } from './findings.ts';
 import { type Aside, MANIFEST, type Manifest, readManifest, writeManifest } from './manifest.ts';
 import { LOST_MEMBER, MEMBER, readMember } from './member-file.ts';
@@ -84,7 +85,7 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   const numbers = names.map((name) => parseSegmentName(name)?.number ?? 0);
   const before = Math.max(0, ...numbers) + 1;
   const directory = await makeNumberedDirectory(storage, 'damaged');
-  const small = [MANIFEST, MEMBER].filter((name) => names.includes(name));
+  const small = [MANIFEST, MEMBER, END_RECORD].filter((name) => names.includes(name));
   try {
     for (const name of small) await copy(storage, name, `${directory}/${name}`);
     await storage.syncDirectory();
