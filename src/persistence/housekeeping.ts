@@ -42,6 +42,8 @@ export interface HousekeepingOptions {
   /** The segment in which the log of the process before has ended. */
   readonly endSegment: number;
   readonly observer: HousekeepingObserver;
+  /** Compaction has won something: the log may begin, where it could not. */
+  readonly onRoom: () => void;
 }
 
 export interface HousekeepingObserver {
@@ -190,6 +192,7 @@ export class Housekeeping {
     if (won === 0) return;
     if (!isWhole) await space.run(() => this.#reserve.fill());
     observer.onCompacted(won);
+    this.#options.onRoom();
   }
 
   /** Goes on with the pass, or begins one if that may win anything. Undefined at its end. */

@@ -196,18 +196,27 @@ export class Persistence {
       nextNumber: recovered.nextNumber,
       logBytes: recovered.bytes - (recovered.manifest?.snapshot?.bytes ?? 0),
       endSegment: recovered.end?.segment ?? 0,
+      onRoom: () => this.#goOnNow(recovered, supply),
     });
   }
 
   /** The log goes on, in a new segment. False where there is no space for that. */
   async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
-      this.#firstSegment ??= await this.#makeFirst(recovered, supply);
-      await this.#goOnIn(this.#firstSegment, recovered);
+      let segment = await this.#makeFirst(recovered, supply);
+      this.#firstSegment = segment;
+      while (!(await this.#namesFirst(segment, recovered))) {
+        this.#firstSegment = undefined;
+        const shorter = await supply.shorter(segment);
+        if (shorter === undefined) return false;
+        segment = shorter;
+        this.#firstSegment = segment;
+      }
     } catch (error) {
       if (!isFullDisk(error)) throw error;
       return false;
     }
+    supply.retry();
     this.log.start(supply, this.#firstSegment, this.#endRecord);
     this.#firstSegment = undefined;
     this.#isOpen = true;
@@ -232,13 +241,32 @@ export class Persistence {
   /** Tries again until there is space; a disk that fails otherwise leaves it at that. */
   #goOnLater(recovered: Recovered, supply: SegmentSupply): void {
     this.#again = this.#options.clock.after(SPACE_RETRY_MS, () => {
-      this.#beginning = this.#goOn(recovered, supply)
-        .then((hasBegun) => {
-          if (hasBegun) this.#housekeeping?.work();
-          else if (this.#closing === undefined) this.#goOnLater(recovered, supply);
-        })
-        .catch((error: unknown) => this.#observer.onFailed(error as Error));
+      this.#goOnNow(recovered, supply);
     });
+  }
+
+  /** Tries again, if that is what is waited for. */
+  #goOnNow(recovered: Recovered, supply: SegmentSupply): void {
+    if (this.#again === undefined || this.#closing !== undefined) return;
+    this.#again.cancel();
+    this.#again = undefined;
+    this.#beginning = this.#goOn(recovered, supply)
+      .then((hasBegun) => {
+        if (hasBegun) this.#housekeeping?.work();
+        else if (this.#closing === undefined) this.#goOnLater(recovered, supply);
+      })
+      .catch((error: unknown) => this.#observer.onFailed(error as Error));
+  }
+
+  /** False where there is no space for it. */
+  async #namesFirst(segment: LogSegment, recovered: Recovered): Promise<boolean> {
+    try {
+      await this.#goOnIn(segment, recovered);
+      return true;
+    } catch (error) {
+      if (isFullDisk(error)) return false;
+      throw error;
+    }
   }
 
   async #goOnIn(segment: LogSegment, recovered: Recovered): Promise<void> {

@@ -94,8 +94,19 @@ export class SegmentSupply {
     this.#first = NONE;
     const segment = await this.#space.run(() => this.#makeFirst(filled, isShort));
     this.#lastNumber = segment.number;
-    this.#refill();
     return segment;
+  }
+
+  /**
+   * Resolves with one half as long in the place of a first one that has left no room for what names it;
+   * undefined where that would be too short. Rejects where it cannot be made.
+   */
+  async shorter(first: LogSegment): Promise<LogSegment | undefined> {
+    await this.#discard(first);
+    const bytes = filled64(first.bytes / 2);
+    if (bytes < this.#shortBytes || bytes >= first.bytes) return undefined;
+    this.#nextNumber = first.number;
+    return await this.#space.run(() => this.#make(bytes));
   }
 
   async #makeFirst(filled: StoredFile | undefined, isShort: boolean): Promise<LogSegment> {
