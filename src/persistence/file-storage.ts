@@ -167,12 +167,27 @@ class DiskFile implements StoredFile {
   }
 }
 
-/** Makes the directory, and those above it that are missing, durable. Throws the system's error. */
+/**
+ * Makes the directory, and those above it that are missing, durable; `path` is absolute. Throws the
+ * system's error. One by one: Node's own way never ends where no directory can be made, as in /proc.
+ */
 export function makeDirectories(path: string): void {
-  const first = fs.mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
-  if (first === undefined) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) {
-    syncDirectoryAt(dirname(made));
+  const above = dirname(path);
+  let fault = faultOfMaking(path);
+  if (fault?.code === 'ENOENT' && above !== path) {
+    makeDirectories(above);
+    fault = faultOfMaking(path);
+  }
+  if (fault === undefined) syncDirectoryAt(above);
+  else if (fault.code !== 'EEXIST' || !fs.statSync(path).isDirectory()) throw fault;
+}
+
+function faultOfMaking(path: string): NodeJS.ErrnoException | undefined {
+  try {
+    fs.mkdirSync(path, DIRECTORY_MODE);
+    return undefined;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
   }
 }
 

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { makeDirectories } from '../../src/persistence/file-storage.ts';
+
+function codeOf(run: () => void): string | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code;
+  }
+}
+
+describe('makeDirectories', () => {
+  it('makes all that are missing, for the own user alone, and leaves those that are there', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'a', 'b', 'c');
+    makeDirectories(path);
+    makeDirectories(path);
+    assert.equal(statSync(path).mode & 0o777, 0o700);
+    symlinkSync(path, join(folder, 'link'));
+    makeDirectories(join(folder, 'link', 'd'));
+    assert(statSync(join(path, 'd')).isDirectory());
+  });
+
+  it('ends with the error of the system where one cannot be made', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'file'), '');
+    assert.equal(
+      codeOf(() => makeDirectories(join(folder, 'file'))),
+      'EEXIST',
+    );
+    assert.equal(
+      codeOf(() => makeDirectories(join(folder, 'file', 'below'))),
+      'ENOTDIR',
+    );
+    for (const path of ['/proc/x', '/proc/x/y']) {
+      assert.equal(
+        codeOf(() => makeDirectories(path)),
+        'ENOENT',
+        path,
+      );
+    }
+  });
+});
