@@ -51,13 +51,7 @@ export class RequestAtHand {
 
   /** It is complete: it runs, unless it has been refused. */
   run(): void {
-    const { body } = this.#parser;
-    if (this.isBodyPending) {
-      this.isBodyPending = false;
-      body.complete();
-      if (this.#exchange.isAnswered) return;
-      if (body.isDropped) return this.#refuseContent();
-    } else if (!this.#admit()) return;
+    if (this.isBodyPending ? !this.#takeContent() : !this.#admit()) return;
     try {
       this.#handler.run();
     } catch (error) {
@@ -98,15 +92,11 @@ export class RequestAtHand {
 
   /** `hasUnread`: whether bytes have come behind it. Where nothing more is to be read, it is the last. */
   decideLast(hasUnread: boolean): boolean {
+    const server = this.#server;
     const { request } = this.#parser;
-    const { isDraining, isDrainOver } = this.#server;
-    this.isLast =
-      this.isLast ||
-      !request.keepAlive ||
-      request.method === CONNECT ||
-      (this.isBodyPending &&
-        (request.contentLength > DROPPED_BYTES_MAX || (request.expectsContinue && !hasUnread))) ||
-      (isDraining && (!hasUnread || isDrainOver));
+    if (!request.keepAlive || request.method === CONNECT) this.isLast = true;
+    else if (this.isBodyPending && this.#isContentTooMuch(hasUnread)) this.isLast = true;
+    else if (server.isDraining && (!hasUnread || server.isDrainOver)) this.isLast = true;
     return this.isLast;
   }
 
@@ -116,6 +106,17 @@ export class RequestAtHand {
     this.#server.observe?.(status, refusal === 0 ? request : undefined);
     if (this.isBodyPending) body.drop();
     else if (request.hasBody) body.end();
+  }
+
+  /** Its content has come: whether it is to be run with that; otherwise it has been answered. */
+  #takeContent(): boolean {
+    const { body } = this.#parser;
+    this.isBodyPending = false;
+    body.complete();
+    if (this.#exchange.isAnswered) return false;
+    if (!body.isDropped) return true;
+    this.#refuseContent();
+    return false;
   }
 
   /** Whether it is to be run; otherwise it has been answered. */
@@ -130,6 +131,12 @@ export class RequestAtHand {
       return false;
     }
     return passesDoors(exchange, this.#server.limits);
+  }
+
+  /** Whether the connection rather ends than drops what is still to come. */
+  #isContentTooMuch(hasUnread: boolean): boolean {
+    const { contentLength, expectsContinue } = this.#parser.request;
+    return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);
   }
 
   #refuseContent(): void {
