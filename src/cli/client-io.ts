@@ -71,9 +71,23 @@ export async function askUnseen(streams: Streams, prompt: string): Promise<strin
   }
 }
 
-/** Resolves once the bytes are out, so that the process may end. */
+/** Standard output does not take what a command prints. */
+export class OutputError extends Error {
+  override readonly name = 'OutputError';
+  /** Whether its reader has ended, as `head` does when it has enough. */
+  readonly isClosedPipe: boolean;
+
+  constructor(cause: NodeJS.ErrnoException) {
+    super(`Cannot write to standard output: ${cause.message}`, { cause });
+    this.isClosedPipe = cause.code === 'EPIPE';
+  }
+}
+
+/** Resolves once the bytes are out, so that the process may end. Rejects with OutputError. */
 export function print({ stdout }: Streams, bytes: Buffer | string): Promise<void> {
-  return new Promise((resolve) => stdout.write(bytes, () => resolve()));
+  return new Promise((resolve, reject) => {
+    stdout.write(bytes, (error) => (error ? reject(new OutputError(error)) : resolve()));
+  });
 }
 
 export function printLine(streams: Streams, text: string): Promise<void> {

@@ -11,8 +11,16 @@ import { SETTINGS } from '../config/settings.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
-import type { Streams } from './client-io.ts';
-import { EXIT_CLEAN, EXIT_USAGE, type ExitCode } from './exit-code.ts';
+import { OutputError, print, type Streams } from './client-io.ts';
+import { hasColours } from './colours.ts';
+import {
+  EXIT_CLEAN,
+  EXIT_CLOSED_PIPE,
+  EXIT_FAILED,
+  EXIT_NOT_PRINTED,
+  EXIT_USAGE,
+  type ExitCode,
+} from './exit-code.ts';
 import type { Repairing } from './repair.ts';
 import type { Restoring } from './restore.ts';
 import { serve } from './serve.ts';
@@ -23,31 +31,61 @@ export async function runCli(
   words: readonly string[],
   streams: Streams = process,
 ): Promise<ExitCode> {
+  // Errors of standard output come to who prints; there is nobody to tell of those of standard error.
+  for (const stream of [streams.stdout, streams.stderr]) stream.on('error', ignored);
   try {
-    return (await readCommandLine(words, streams)?.()) ?? EXIT_CLEAN;
+    return await runWords(words, streams);
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CLEAN : EXIT_USAGE;
+    if (error instanceof OutputError) return reportOutput(error, words, streams);
     if (!FAULTS.some((kind) => error instanceof kind)) throw error;
     streams.stderr.write(`${(error as Error).message}\n`);
     return EXIT_USAGE;
+  } finally {
+    for (const stream of [streams.stdout, streams.stderr]) stream.off('error', ignored);
   }
 }
+
+async function runWords(words: readonly string[], streams: Streams): Promise<ExitCode> {
+  const help: string[] = [];
+  try {
+    return (await readCommandLine(words, streams, help)?.()) ?? EXIT_CLEAN;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (help.length > 0) await print(streams, help.join(''));
+    return error.exitCode === 0 ? EXIT_CLEAN : EXIT_USAGE;
+  }
+}
+
+function reportOutput(error: OutputError, words: readonly string[], streams: Streams): ExitCode {
+  if (error.isClosedPipe) return EXIT_CLOSED_PIPE;
+  streams.stderr.write(`${error.message}\n`);
+  return OF_OWN_FILES.has(words[0] ?? '') ? EXIT_FAILED : EXIT_NOT_PRINTED;
+}
+
+/** Commands whose exit codes are those of a member, not those of its clients. */
+const OF_OWN_FILES: ReadonlySet<string> = new Set(['config', 'repair', 'restore']);
+
+function ignored(): void {}
 
 /** What the user did wrong, told as it is. */
 const FAULTS = [TypeError, RangeError, ConfigFault];
 
 /**
- * Undefined where the words were answered already, as help is. Throws CommanderError, which has been
- * printed, or TypeError or RangeError, which has not.
+ * What the words ask for. Throws CommanderError, with `help` for standard output where that was asked
+ * for and else printed, or TypeError or RangeError, which has not been.
  */
-function readCommandLine(words: readonly string[], streams: Streams): Work | undefined {
+function readCommandLine(
+  words: readonly string[],
+  streams: Streams,
+  help: string[],
+): Work | undefined {
   let order: Work | undefined;
   const program = new Command('gridnode')
     .description('A data-grid member reached over plain HTTP')
     .version(VERSION)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => streams.stdout.write(text),
+      writeOut: (text) => help.push(text),
       writeErr: (text) => streams.stderr.write(text),
     });
   const serving = program
@@ -56,7 +94,7 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
   const requestToServe = addFlags(serving);
   serving.action(() => {
     const request = requestToServe();
-    order = () => runServe(request);
+    order = () => runServe(request, streams);
   });
   // A start does not wait for the flags of the other commands.
   if (words[0] !== 'serve') {
@@ -127,11 +165,13 @@ function addFlags(command: Command): () => ConfigRequest {
   };
 }
 
-async function runServe(request: ConfigRequest): Promise<ExitCode> {
+async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
   const { config, warnings, refused } = await loadConfig(request);
   if (refused.length > 0) throw new ConfigFault(refused.map(refusalText));
   const events = new StopEvents(process);
-  const log = await openLog(config.logLevel);
+  const log = await openLog(config.logLevel, hasColours(process.env), (error) => {
+    stderr.write(`Cannot write the log to standard output: ${error.message}\n`);
+  });
   for (const warning of warnings) log.warn(warning);
   return await serve(config, log, startMember, events, () => loadConfig(request));
 }

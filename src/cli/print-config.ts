@@ -2,7 +2,7 @@
 import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { type ConfigRequest, loadConfig } from '../config/load.ts';
-import type { Streams } from './client-io.ts';
+import { print, type Streams } from './client-io.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 
 export interface Printing {
@@ -10,18 +10,18 @@ export interface Printing {
   readonly example?: true;
 }
 
-/** What `serve` would refuse is printed with its reason. Throws ConfigFault. */
+/** What `serve` would refuse is printed with its reason. Rejects with ConfigFault or OutputError. */
 export async function printConfig(
   request: ConfigRequest,
   printing: Printing,
-  { stdout, stderr }: Streams,
+  streams: Streams,
 ): Promise<ExitCode> {
   if (printing.example) {
-    stdout.write(exampleFile());
+    await print(streams, exampleFile());
     return EXIT_CLEAN;
   }
   const loaded = await loadConfig(request);
-  stdout.write(printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
-  for (const warning of loaded.warnings) stderr.write(`${warning}\n`);
+  await print(streams, printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
+  for (const warning of loaded.warnings) streams.stderr.write(`${warning}\n`);
   return EXIT_CLEAN;
 }

@@ -38,9 +38,9 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
       );
       return damages === 0 || to !== undefined ? EXIT_CLEAN : EXIT_FAILED;
     } finally {
-      for (const line of lines) await printLine(streams, line);
       await source.close();
       await target?.close();
+      for (const line of lines) await printLine(streams, line);
     }
   });
 }
