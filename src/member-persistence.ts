@@ -22,7 +22,7 @@ import { Persistence } from './persistence/persistence.ts';
 import type { RecoveryProgress } from './persistence/recovery.ts';
 import type { Finding } from './persistence/salvage.ts';
 import type { Storage } from './persistence/storage.ts';
-import type { Upkeep } from './persistence/upkeep.ts';
+import type { BackupMade, Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
@@ -123,13 +123,16 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.#start.end();
   }
 
-  async backUp(): Promise<void> {
+  async backUp(): Promise<BackupMade> {
     this.#log.info('backing up');
+    const beginMs = performance.now();
     const report = await this.#backups.start().catch((error: unknown) => {
       this.#log.warn({ err: error }, 'no backup');
       throw error;
     });
     this.#log.info(report, 'backed up');
+    const seconds = Math.round(performance.now() - beginMs) / 1000;
+    return { path: report.directory, bytes: report.bytes, seconds };
   }
 
   async interruptBackup(): Promise<void> {

@@ -7,7 +7,7 @@ import { type Readable, Writable } from 'node:stream';
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable;
-  readonly stderr: Writable;
+  readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
 /** Where the password of `--user` stands; a flag would show it to every user of the machine. */

@@ -7,12 +7,12 @@ import { VERSION } from '../base/version.ts';
 import type { Assignment } from '../config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { ConfigFault, type ConfigRequest, loadConfig, refusalText } from '../config/load.ts';
-import { SETTINGS } from '../config/settings.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
 import { OutputError, print, type Streams } from './client-io.ts';
 import { hasColours } from './colours.ts';
+import { addDataCommands } from './data-commands.ts';
 import {
   EXIT_CLEAN,
   EXIT_CLOSED_PIPE,
@@ -21,8 +21,6 @@ import {
   EXIT_USAGE,
   type ExitCode,
 } from './exit-code.ts';
-import type { Repairing } from './repair.ts';
-import type { Restoring } from './restore.ts';
 import { serve } from './serve.ts';
 import { StopEvents } from './stop-events.ts';
 
@@ -118,27 +116,7 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
     const request = requestToShow();
     order(async () => (await import('./print-config.ts')).printConfig(request, options, streams));
   });
-  program
-    .command('restore')
-    .description('Make a data directory of a backup; nothing may be in it')
-    .requiredOption('--from <DIR>', 'The backup')
-    .requiredOption('--data-dir <DIR>', 'The data directory; made where it is not there')
-    .action((options: Restoring) => {
-      order(async () => (await import('./restore.ts')).restoreBackup(options, streams));
-    });
-  program
-    .command('repair')
-    .description('Tell what is damaged in a data directory, which is left as it is')
-    .requiredOption('--data-dir <DIR>', 'The data directory')
-    .option('--to <DIR>', 'Save what can be read into this one, which a member then starts on')
-    .option(
-      '--partition-count <N>',
-      'Where no file tells',
-      String(SETTINGS.partitionCount.fallback),
-    )
-    .action((options: Repairing) => {
-      order(async () => (await import('./repair.ts')).repairData(options, streams));
-    });
+  addDataCommands(program, streams, order);
   program
     .command('hash-password')
     .description('Read a password and print what a configuration keeps in its place')
