@@ -15,6 +15,7 @@ import type { HttpServer } from './http/server.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
+import { directoryFault } from './persistence/directory-fault.ts';
 import { FileStorage } from './persistence/file-storage.ts';
 import type { ForcedStart } from './persistence/forced-start.ts';
 import type { AddedConfig, MemberRecord } from './persistence/member-file.ts';
@@ -296,7 +297,7 @@ function openStorage(directory: string): FileStorage {
   try {
     return new FileStorage(directory);
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = directoryFault(error);
     throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }
 }

@@ -51,6 +51,8 @@ export interface Member {
   readonly port: number;
   /** Port of the health listener, where there is one. */
   readonly healthPort: number | undefined;
+  /** Memory for stored data, in bytes. */
+  readonly memoryBytesMax: number;
   /** Reads the configuration again and takes over what may change; the log says what came of it. */
   reload(): Promise<void>;
   /** Resolves with what a client has asked for that ends the member. */
@@ -85,12 +87,13 @@ export async function startMember(
     ? new (await import('./member-persistence.ts')).MemberPersistence(config, clock, cluster, log)
     : undefined;
   let capacityOf = queueCapacity(config.queueMaxSizes);
+  const memoryBytesMax = config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE);
   const engine = new EmbeddedEngine({
     sinks: persistence === undefined ? [] : [persistence.sink],
     partitionCount: config.partitionCount,
     clock,
     queueCapacity: (queue) => capacityOf(queue),
-    memoryBytesMax: config.maxMemory ?? Math.floor(machineMemoryBytes() * MEMORY_SHARE),
+    memoryBytesMax,
     reservedBytes: RESERVED_BYTES,
   });
   const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
@@ -198,6 +201,7 @@ export async function startMember(
     address: bound.address,
     port: bound.port,
     healthPort: healthBound?.port,
+    memoryBytesMax,
     async reload() {
       await reloader.reload();
     },

@@ -23,6 +23,7 @@ import {
 } from './exit-code.ts';
 import { serve } from './serve.ts';
 import { StopEvents } from './stop-events.ts';
+import { areSameTerminal } from './terminals.ts';
 
 /** Does what the words after the program's name say; returns the exit code to end with. */
 export async function runCli(
@@ -151,5 +152,9 @@ async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<Ex
     stderr.write(`Cannot write the log to standard output: ${error.message}\n`);
   });
   for (const warning of warnings) log.warn(warning);
-  return await serve(config, log, startMember, events, () => loadConfig(request));
+  const tellFatal = (message: string) => {
+    if (!areSameTerminal()) stderr.write(`${message}\n`);
+  };
+  const screen = { isLogForPeople: process.stdout.isTTY === true, tellFatal };
+  return await serve(config, log, startMember, events, () => loadConfig(request), screen);
 }

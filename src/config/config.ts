@@ -3,6 +3,7 @@
  * the order of rising weight, each as a list of assignments; the last word on a setting counts.
  * Every assignment is checked, also one that a later one outweighs.
  */
+import { hintOf, nearestNames } from './nearest-name.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import type { NamedSetting, Setting } from './setting.ts';
 import { SETTINGS, type SettingKey, type Settings } from './settings.ts';
@@ -85,7 +86,9 @@ export function weighConfig(
     const parsed = name === undefined ? ({ fault: 'range' } as const) : row.parse(assignment.text);
     if (name === undefined || 'fault' in parsed) {
       const isOutOfRange = 'fault' in parsed && parsed.fault === 'range';
-      const message = refusal(assignment, row.expects, row.isSecret === true);
+      const said = refusal(assignment, row.expects, row.isSecret === true);
+      const isNoName = name === undefined && isNamed(row);
+      const message = isNoName ? said + nameHint(assignment, row) : said;
       faults.push(isOutOfRange ? new RangeError(message) : new TypeError(message));
       continue;
     }
@@ -155,6 +158,11 @@ function refusal(assignment: Assignment, expects: string, isSecret: boolean): st
   const wanted = assignment.expects ?? expects;
   if (subject === undefined) return `Cannot use ${source.name} ${seen}: not ${wanted}`;
   return `${source.name}: Cannot use ${subject} ${seen}: not ${wanted}`;
+}
+
+/** The nearest of the names that there are, as a file has it. */
+function nameHint({ name = '' }: Assignment, row: NamedSetting<string, unknown>): string {
+  return hintOf(nearestNames(name, row.fallback.keys()));
 }
 
 /** Stands for a secret. */

@@ -21,6 +21,7 @@ import {
   integerSetting,
   listSetting,
   type NamedSetting,
+  parseBytes,
   type Setting,
   textSetting,
   wordSetting,
@@ -217,7 +218,7 @@ export const SETTINGS = {
     fallbackText: `${MEMORY_SHARE * 100} % of the memory of the machine or container`,
     example: '4g',
     expects: 'a number of bytes from 1m on, or one with k, m or g',
-    read: parseBytes,
+    read: readMemory,
   }),
   mapTimeToLiveSeconds: secondsByMap(
     'time-to-live-seconds',
@@ -297,11 +298,8 @@ function groupFlag(name: string, enabled: boolean): Flag {
   };
 }
 
-/** A number of bytes, with k, m or g of 2^10, 2^20 or 2^30. */
-function parseBytes(text: string): number | undefined {
-  const [, digits, unit = ''] = /^(\d{1,15})([kmg]?)$/i.exec(text) ?? [];
-  if (digits === undefined) return undefined;
-  const bytes = Number(digits) * 1024 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
+function readMemory(text: string): number | undefined {
+  const bytes = parseBytes(text) ?? 0;
   return bytes >= MEMORY_BYTES_MIN && bytes <= Number.MAX_SAFE_INTEGER ? bytes : undefined;
 }
 
