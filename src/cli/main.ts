@@ -2,17 +2,20 @@
  * The command line: which commands there are, their flags, and what is wrong with what was typed.
  * Wrong flags and a wrong configuration end with exit code 2 before anything is started.
  */
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/version.ts';
 import type { Assignment } from '../config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { ConfigFault, type ConfigRequest, loadConfig, refusalText } from '../config/load.ts';
+import { SETTINGS, type SettingKey } from '../config/settings.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
 import { OutputError, print, type Streams } from './client-io.ts';
 import { hasColours } from './colours.ts';
+import type { Shell } from './completion.ts';
 import { addDataCommands } from './data-commands.ts';
+import { addExamples } from './examples.ts';
 import {
   EXIT_CLEAN,
   EXIT_CLOSED_PIPE,
@@ -101,6 +104,7 @@ function readCommandLine(
       order = work;
     });
   }
+  addExamples(program);
   program.parse(words, { from: 'user' });
   return order;
 }
@@ -125,6 +129,17 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
       order(async () => (await import('./hash-password.ts')).printPasswordHash(streams));
     });
   addClientCommands(program, streams, order);
+  program
+    .command('completion')
+    .description('Print a script that completes commands and flags: source it in the shell’s own')
+    .addArgument(new Argument('<shell>', 'Which shell').choices(['bash', 'zsh', 'fish']))
+    .action((shell: Shell) => {
+      order(async () => {
+        const { completionScript } = await import('./completion.ts');
+        await print(streams, completionScript(shell, program));
+        return EXIT_CLEAN;
+      });
+    });
 }
 
 /** The flags of every setting; returns what says afterwards which were given. */
@@ -132,8 +147,9 @@ function addFlags(command: Command): () => ConfigRequest {
   const flags: Assignment[] = [];
   command.option('--config <FILE>', 'Read this configuration, YAML or XML');
   for (const settingFlag of SETTING_FLAGS) {
-    const { flag, help } = settingFlag;
+    const { key, flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
+    option.helpGroup(flagGroup(key));
     // Collected in the order given: --enable-group all --disable-group DATA is not the reverse.
     option.argParser((text) => flags.push(...assignmentsOf(settingFlag, text)));
     command.addOption(option);
@@ -142,6 +158,17 @@ function addFlags(command: Command): () => ConfigRequest {
     const { config } = command.opts<{ config?: string }>();
     return { file: config, environment: process.env, flags };
   };
+}
+
+/** Under which title the help has a setting's flag. */
+function flagGroup(key: SettingKey): string {
+  const { path = '' } = SETTINGS[key];
+  if (path.startsWith('network.http.')) return 'Limits:';
+  if (path.startsWith('persistence.')) return 'Data on the disk:';
+  if (path.startsWith('network.ssl.')) return 'TLS:';
+  if (/rest-api|^compatibility/.test(path)) return 'What is served:';
+  if (path === '' || path.startsWith('network.')) return 'Address:';
+  return 'Member:';
 }
 
 async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
