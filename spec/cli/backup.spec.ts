@@ -13,10 +13,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, test } from 'node:test';
-import { crc32 } from 'node:zlib';
 import { runCli } from '../../src/cli/main.ts';
-import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { DirectoryLock } from '../../src/persistence/directory-lock.ts';
+import { makeBackup } from './made-backup.ts';
 
 let backups = '';
 
@@ -26,18 +25,8 @@ beforeEach(() => {
 
 afterEach(() => rmSync(backups, { recursive: true, force: true }));
 
-/** A whole one, as far as its checksums tell. */
 function make(name: string, uuid: string, of: string): number {
-  const directory = join(backups, name);
-  mkdirSync(directory);
-  const contents = { member: { uuid }, manifest: { partitionCount: 271 } };
-  const files = Object.entries(contents).map(([file, content]) => {
-    const bytes = checkedBytes(content);
-    writeFileSync(join(directory, file), bytes);
-    return { name: file, bytes: bytes.length, crc32: crc32(bytes) };
-  });
-  writeFileSync(join(directory, 'backup'), checkedBytes({ of, files }));
-  return files.reduce((sum, { bytes }) => sum + bytes, 0);
+  return makeBackup(join(backups, name), uuid, of);
 }
 
 async function run(...words: string[]) {

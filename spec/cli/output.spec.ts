@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { programWords } from '../../bench/load/program.ts';
 import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { start } from './gridnode-process.ts';
+import { makeBackup } from './made-backup.ts';
 
 let folder = '';
 /** Answers each request with what every command takes for a success that has something to print. */
@@ -25,6 +26,8 @@ let address = '';
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'output-'));
+  mkdirSync(join(folder, 'data'));
+  makeBackup(join(folder, 'backup-1'), 'ann', '2026-01-01T00:00:00.000Z');
   member.listen(0, '127.0.0.1');
   await once(member, 'listening');
   address = `127.0.0.1:${(member.address() as { port: number }).port}`;
@@ -61,6 +64,7 @@ const faults: readonly (readonly [code: string, exit: number, ofOwnFiles: number
 ];
 for (const [code, ofClient, ofOwnFiles, message] of faults) {
   test(`every command ends with its code where a write fails with ${code}`, async () => {
+    const [data, backup] = [join(folder, 'data'), join(folder, 'backup-1')];
     const own = (words: readonly string[]) => [words, ofOwnFiles] as const;
     const commands = [
       ...CLIENT_COMMANDS.map((words) => [[...words, '--address', address], ofClient] as const),
@@ -69,7 +73,13 @@ for (const [code, ofClient, ofOwnFiles, message] of faults) {
       own(['config']),
       own(['config', '--json']),
       own(['config', '--example']),
-      own(['repair', '--data-dir', folder]),
+      own(['repair', '--data-dir', data]),
+      own(['restore', '--from', backup, '--data-dir', join(folder, `restored-${code}`)]),
+      [['completion', 'bash'], ofClient] as const,
+      ...['list', 'verify'].map((word) => {
+        return [['backup', word, '--backup-dir', folder], ofClient] as const;
+      }),
+      [['backup', 'prune', '--backup-dir', folder, '--keep', '9', '--json'], ofClient] as const,
     ];
     for (const [words, exit] of commands) {
       const stderr = new PassThrough();
