@@ -262,3 +262,16 @@ test('update-config sends a file or standard input, and tells what became of eac
   assert.deepEqual([updated.code, updated.errors], [0, '']);
   assert.equal(updated.output, 'Done.\nadded    queue a&b\nignored  network\n');
 });
+
+test('what is typed at a prompt does not show, from before the prompt', async () => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const seen: string[] = [];
+  stderr.on('data', (chunk) => {
+    seen.push(String(chunk).trim());
+    if (/: $/.test(String(chunk))) setImmediate(() => stdin.write('secret\r'));
+  });
+  const setRawMode = (isRaw: boolean) => seen.push(isRaw ? 'raw' : 'as before');
+  const streams = { stdin: Object.assign(stdin, { isTTY: true, setRawMode }), stdout, stderr };
+  assert.equal(await runCli(['hash-password'], streams), 0);
+  assert.deepEqual(seen.slice(0, 2), ['raw', 'Password:']);
+});

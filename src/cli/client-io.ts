@@ -75,9 +75,10 @@ export async function readPassword(streams: Streams, prompt: string): Promise<st
 /** Asks on the terminal; what is typed does not show. */
 export async function askUnseen(streams: Streams, prompt: string): Promise<string> {
   const { stdin, stderr } = streams;
-  stderr.write(prompt);
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // Raw from before the prompt shows: what is typed at once does not show either.
   const lines = createInterface({ input: stdin, output: unseen, terminal: true });
+  stderr.write(prompt);
   try {
     return await new Promise((resolve, reject) => {
       lines.once('line', resolve);
