@@ -17,6 +17,7 @@ import type { HttpServer } from './http/server.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
+import { directoryFault } from './persistence/directory-fault.ts';
 import { FileStorage } from './persistence/file-storage.ts';
 import type { Finding } from './persistence/findings.ts';
 import type { ForcedStart } from './persistence/forced-start.ts';
@@ -24,7 +25,7 @@ import type { AddedConfig, MemberRecord } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
 import type { RecoveryProgress } from './persistence/recovery.ts';
 import { isFullDisk, type Storage } from './persistence/storage.ts';
-import type { Upkeep } from './persistence/upkeep.ts';
+import type { BackupMade, Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
@@ -126,13 +127,16 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.#start.end();
   }
 
-  async backUp(): Promise<void> {
+  async backUp(): Promise<BackupMade> {
     this.#log.info('backing up');
+    const beginMs = performance.now();
     const report = await this.#backups.start().catch((error: unknown) => {
       this.#log.warn({ err: error }, 'no backup');
       throw error;
     });
     this.#log.info(report, 'backed up');
+    const seconds = Math.round(performance.now() - beginMs) / 1000;
+    return { path: report.directory, bytes: report.bytes, seconds };
   }
 
   async interruptBackup(): Promise<void> {
@@ -304,7 +308,7 @@ function openStorage(directory: string): FileStorage {
   try {
     return new FileStorage(directory);
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = directoryFault(error);
     throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }
 }

@@ -50,6 +50,8 @@ export interface Member {
   readonly port: number;
   /** Port of the health listener, where there is one. */
   readonly healthPort: number | undefined;
+  /** Memory for stored data, in bytes. */
+  readonly memoryBytesMax: number;
   /** Reads the configuration again and takes over what may change; the log says what came of it. */
   reload(): Promise<void>;
   /** Resolves with what a client has asked for that ends the member. */
@@ -201,6 +203,7 @@ export async function startMember(
     address: bound.address,
     port: bound.port,
     healthPort: healthBound?.port,
+    memoryBytesMax: config.maxMemory,
     async reload() {
       await reloader.reload();
     },

@@ -215,7 +215,11 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['queue', 'offer', 'q', 'v'],
   ...['poll', 'size'].map((word) => ['queue', word, 'q']),
   ['health'],
-  ...CLUSTER_CALLS.map(({ words }) => ['cluster', ...words.replace(/<.*>/, 'x').split(' ')]),
+  ...CLUSTER_CALLS.map(({ words }) => {
+    // A file would have to be there.
+    const typed = words.replace(/<.*>/, 'x').replace(' [file]', '');
+    return ['cluster', ...typed.split(' ')];
+  }),
 ];
 
 test('every command is code 3 where nobody answers, and code 2 with a word too many', async () => {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { mock, test } from 'node:test';
+import { GridError } from '../../src/base/errors.ts';
+import { listeningLine } from '../../src/cli/listening-line.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import type { LoadedConfig } from '../../src/config/load.ts';
+import type { SettingKey } from '../../src/config/settings.ts';
 import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
@@ -17,6 +20,7 @@ const MEMBER: Member = {
   address: '127.0.0.1',
   port: 5701,
   healthPort: undefined,
+  memoryBytesMax: 1_073_741_824,
   stopRequested: new Promise<never>(() => {}),
   reload: () => Promise.resolve(),
   withdraw: () => {},
@@ -37,6 +41,7 @@ function served(
   start?: () => Promise<Member>,
   reloaded?: () => Promise<LoadedConfig>,
   delaySeconds = 0,
+  isLogForPeople = false,
 ) {
   const member: Member = { ...MEMBER, ...parts };
   const source = new EventEmitter();
@@ -56,8 +61,11 @@ function served(
     reloaded ??
     (() => Promise.resolve({ config, structured: [], sections: [], warnings: [], refused: [] }));
   const time = { nowMs: 0 };
-  const exit = serve(config, log, startMember, new StopEvents(source, () => time.nowMs), load);
-  return { exit, source, lines, firstLine, time };
+  const told: string[] = [];
+  const screen = { isLogForPeople, tellFatal: (message: string) => told.push(message) };
+  const events = new StopEvents(source, () => time.nowMs);
+  const exit = serve(config, log, startMember, events, load, screen);
+  return { exit, source, lines, firstLine, time, told };
 }
 
 function systemError(code: string, syscall: string): Error {
@@ -306,4 +314,44 @@ test('serve reads the configuration again at SIGHUP, also at one that came while
   assert.equal(reloads, 2);
   source.emit('SIGTERM');
   assert.equal(await exit, 0);
+});
+
+test('a member that does not start says so beside the log, in one line', async () => {
+  const data = new GridError('DATA_DIRECTORY_LOCKED', { directory: 'd' });
+  const { exit, lines, told } = served({}, () => Promise.reject(data));
+  assert.equal(await exit, 3);
+  assert.deepEqual(told, ['Cannot use data directory "d": another process does']);
+  assert.equal(lines.at(-1)?.msg, told[0]);
+  const other = served({}, () => Promise.reject(new Error('no luck')));
+  assert.equal(await other.exit, 1);
+  assert.deepEqual(other.told, ['Cannot start: no luck']);
+});
+
+test('on a terminal one line says where, what, in how much memory and for how long', async () => {
+  const { exit, source, lines, firstLine } = served({}, undefined, undefined, 0, true);
+  await firstLine;
+  const { msg, ...fields } = lines[0] as Line;
+  assert.equal(
+    msg,
+    'listening on http://127.0.0.1:5701/grid; groups CLUSTER_READ, HEALTH_CHECK; ' +
+      '1024 MiB for data; data is not kept: it ends with this process',
+  );
+  assert.deepEqual(Object.keys(fields), ['level', 'time', 'pid']);
+  source.emit('SIGTERM');
+  assert.equal(await exit, 0);
+});
+
+test('the line of a member on all interfaces, with TLS, health and data of its own', () => {
+  const flag = { kind: 'flag', name: '--test' } as const;
+  const texts = { tlsEnabled: 'true', persistenceEnabled: 'true', compatibility: 'hazelcast' };
+  const config = resolveConfig([
+    ...Object.entries(texts).map(([key, text]) => ({ key: key as SettingKey, text, source: flag })),
+    { key: 'dataDirectory', text: 'data', source: flag },
+    { key: 'endpointGroups', name: 'DATA', text: 'true', source: flag },
+  ]);
+  assert.equal(
+    listeningLine({ ...MEMBER, address: '::', healthPort: 8080 }, config),
+    'listening on https://localhost:5701/hazelcast on all interfaces, health on port 8080; ' +
+      'groups CLUSTER_READ, HEALTH_CHECK, DATA; 1024 MiB for data; data is kept in "data"',
+  );
 });

@@ -216,3 +216,33 @@ test('resolveConfig knows no health port unless it is told one', () => {
     message: 'Cannot use --health-port "65536": not an integer from 0 to 65535',
   });
 });
+
+test('every setting in bytes takes k, m and g of 1,024, in either case', () => {
+  for (const flag of ['--body-bytes-max', '--in-flight-bytes-max', '--max-memory']) {
+    const key = { '--body-bytes-max': 'bodyBytesMax', '--in-flight-bytes-max': 'inFlightBytesMax' };
+    const name = key[flag as keyof typeof key] ?? 'maxMemory';
+    for (const [text, bytes] of [
+      ['16m', 16_777_216],
+      ['16384K', 16_777_216],
+    ] as const) {
+      assert.equal(configOf(flag, text)[name as 'maxMemory'], bytes);
+    }
+  }
+  assert.equal(configOf('--header-bytes-max', '8k').headerBytesMax, 8192);
+  assert.equal(configOf('--target-bytes-max', '64K').targetBytesMax, 65536);
+  assert.equal(configOf('--in-flight-bytes-max', '1G').inFlightBytesMax, 1_073_741_824);
+  for (const text of ['65k', '0', '-1', '1kb', '1.5k', 'k', '1t']) {
+    assert.throws(() => configOf('--target-bytes-max', text), {
+      message: `Cannot use --target-bytes-max "${text}": not an integer from 1 to 65536, or one with k, m or g`,
+    });
+  }
+});
+
+test('a group that is none has the nearest name', () => {
+  assert.throws(() => configOf('--enable-group', 'DATE'), {
+    message:
+      'Cannot use --enable-group "DATE": not one of CLUSTER_READ, CLUSTER_WRITE, HEALTH_CHECK, PERSISTENCE, ' +
+      'WAN, DATA, CP, all; did you mean "DATA"?',
+  });
+  assert.throws(() => configOf('--disable-group', 'nothing-like-it'), { message: /, CP, all$/ });
+});

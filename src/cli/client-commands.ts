@@ -2,10 +2,11 @@
  * The client commands as the command line has them: `map`, `queue`, `cluster` and `health`. What does
  * them is loaded only when one was typed.
  */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';
 import type { Streams } from './client-io.ts';
 import { CLUSTER_CALLS } from './cluster-calls.ts';
+import type { KeyOptions } from './entry-key.ts';
 import type { ExitCode } from './exit-code.ts';
 
 /** Does a command and returns the exit code. */
@@ -17,70 +18,118 @@ export function addClientCommands(
   streams: Streams,
   order: (work: Work) => void,
 ): void {
-  const place = (options: ClientOptions, work: (client: Client) => Promise<ExitCode>) => {
-    order(async () => (await import('./client.ts')).runClient(streams, options, work));
+  const place = (command: Command, work: (client: Client) => Promise<ExitCode>) => {
+    const options = command.opts<ClientOptions>();
+    const nameOf = (flag: string) => nameOfFlag(command, flag);
+    order(async () => (await import('./client.ts')).runClient(streams, options, nameOf, work));
   };
 
   const map = program.command('map').description('Read and write entries of a member’s maps');
-  add(map, 'get <map> <key>', 'Print the value; exit code 1 where there is none').action(
-    (name: string, key: string, options: ClientOptions) =>
-      place(options, (client) => client.getEntry(name, key)),
+  addWithKey(map, 'get <map> [key]', 'Print the value; exit code 1 where there is none').action(
+    (name: string, key: string | undefined, options: KeyOptions, command: Command) =>
+      place(command, (client) => client.getEntry(name, keyWords(command, key), options)),
   );
-  addWithValue(map, 'set <map> <key> [value]', 'Set the value').action(
-    (name: string, key: string, value: string | undefined, options: ClientOptions & ValueOptions) =>
-      place(options, (client) => client.setEntry(name, key, value, options)),
+  addValueFlags(addWithKey(map, 'set <map> [key] [value]', 'Set the value')).action(
+    (
+      name: string,
+      key: string | undefined,
+      value: string | undefined,
+      options: KeyOptions & ValueOptions,
+      command: Command,
+    ) => place(command, (client) => client.setEntry(name, keyWords(command, key, value), options)),
   );
-  add(map, 'delete <map> <key>', 'Delete the entry').action(
-    (name: string, key: string, options: ClientOptions) =>
-      place(options, (client) => client.deleteEntry(name, key)),
+  addWithKey(map, 'delete <map> [key]', 'Delete the entry').action(
+    (name: string, key: string | undefined, options: KeyOptions, command: Command) =>
+      place(command, (client) => client.deleteEntry(name, keyWords(command, key), options)),
   );
-  add(map, 'clear <map>', 'Delete all entries').action((name: string, options: ClientOptions) =>
-    place(options, (client) => client.clearMap(name)),
+  add(map, 'clear <map>', 'Delete all entries').action(
+    (name: string, _: unknown, command: Command) =>
+      place(command, (client) => client.clearMap(name)),
   );
 
   const queue = program.command('queue').description('Offer and poll items of a member’s queues');
-  addWithValue(queue, 'offer <queue> [value]', 'Add an item; exit code 1 where it is full').action(
-    (name: string, value: string | undefined, options: ClientOptions & ValueOptions) =>
-      place(options, (client) => client.offer(name, value, options)),
+  addValueFlags(
+    add(queue, 'offer <queue> [value]', 'Add an item; exit code 1 where it is full'),
+  ).action((name: string, value: string | undefined, options: ValueOptions, command: Command) =>
+    place(command, (client) => client.offer(name, value, options)),
   );
   add(queue, 'poll <queue>', 'Take an item and print it; exit code 1 where there is none')
     .option('--timeout <seconds>', 'How long to wait for one', '0')
-    .action((name: string, options: ClientOptions & { readonly timeout: string }) =>
-      place(options, (client) => client.poll(name, options.timeout)),
+    .action((name: string, { timeout }: { readonly timeout: string }, command: Command) =>
+      place(command, (client) => client.poll(name, timeout)),
     );
   add(queue, 'size <queue>', 'Print how many items it has').action(
-    (name: string, options: ClientOptions) => place(options, (client) => client.queueSize(name)),
+    (name: string, _: unknown, command: Command) =>
+      place(command, (client) => client.queueSize(name)),
   );
 
   const cluster = program.command('cluster').description('Ask and administer a member’s cluster');
   for (const call of CLUSTER_CALLS) {
     add(cluster, call.words, call.about).action((...given: unknown[]) => {
       // commander's last two are the options and the command itself.
-      const texts = given.slice(0, -2) as string[];
-      place(given.at(-2) as ClientOptions, (client) => client.askCluster(call, texts));
+      const texts = given.slice(0, -2).filter((each) => each !== undefined) as string[];
+      place(given.at(-1) as Command, (client) => client.askCluster(call, texts));
     });
   }
 
   add(program, 'health [part]', 'Print the health, or that part of it; exit code 1 for no').action(
-    (part: string | undefined, options: ClientOptions) =>
-      place(options, (client) => client.health(part)),
+    (part: string | undefined, _: unknown, command: Command) =>
+      place(command, (client) => client.health(part)),
   );
 }
 
+/** Flags that a variable of the environment stands in for. */
 function add(parent: Command, words: string, about: string): Command {
+  const address = new Option('--address <address>', 'Host and port, or an http or https URL');
   return parent
     .command(words)
     .description(about)
-    .option('--address <address>', 'Host and port, or an http or https URL', '127.0.0.1:5701')
-    .option('--path-segment <segment>', 'First part of every path', 'grid')
-    .option('--user <name>', 'Log in; the password is GRID_PASSWORD, or asked for')
+    .optionsGroup('Member:')
+    .addOption(address.default('127.0.0.1:5701').env('GRID_ADDRESS'))
+    .addOption(
+      new Option('--path-segment <segment>', 'First part of every path')
+        .default('grid')
+        .env('GRID_PATH_SEGMENT'),
+    )
+    .optionsGroup('Login and TLS:')
+    .addOption(
+      new Option('--user <name>', 'Log in; the password is GRID_PASSWORD, or asked for').env(
+        'GRID_USER',
+      ),
+    )
     .option('--cluster-name <name>', 'What authenticates where security is off', 'dev')
-    .option('--ca <file>', 'Certificates to trust, PEM')
+    .addOption(new Option('--ca <file>', 'Certificates to trust, PEM').env('GRID_CA'))
+    .option('--tls-certificate <file>', 'Certificate to show the member, PEM')
+    .option('--tls-key <file>', 'Its private key, PEM')
+    .optionsGroup('Options:')
     .option('--json', 'Print JSON');
 }
 
-function addWithValue(parent: Command, words: string, about: string): Command {
+/** What messages name: the flag, or the variable that stands in for it. */
+function nameOfFlag(command: Command, key: string): string {
+  const option = command.options.find((each) => each.attributeName() === key);
+  const isVariable = command.getOptionValueSource(key) === 'env';
+  return (isVariable ? option?.envVar : option?.long) ?? key;
+}
+
+function addWithKey(parent: Command, words: string, about: string): Command {
   return add(parent, words, about)
+    .option('--key-base64 <text>', 'Take these bytes as the key')
+    .option('--key-file <file>', 'Take the bytes of a file as the key');
+}
+
+/** The words behind the map's name. Without a flag for the key one is required. */
+function keyWords(command: Command, ...words: readonly (string | undefined)[]): readonly string[] {
+  const { keyBase64, keyFile } = command.opts<KeyOptions>();
+  const given = words.filter((word) => word !== undefined);
+  if (given.length === 0 && keyBase64 === undefined && keyFile === undefined) {
+    command.error("error: missing required argument 'key'");
+  }
+  return given;
+}
+
+function addValueFlags(command: Command): Command {
+  return command
     .option('--file <file>', 'Take the value from a file; without it and a value, standard input')
     .option('--content-type <type>', 'Content type to keep with the value');
 }

@@ -7,16 +7,23 @@ import { type Readable, Writable } from 'node:stream';
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable;
-  readonly stderr: Writable;
+  readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
 /** Where the password of `--user` stands; a flag would show it to every user of the machine. */
-export const PASSWORD_VARIABLE = 'GRID_PASSWORD';
+const PASSWORD_VARIABLE = 'GRID_PASSWORD';
 
 export async function readStandardInput({ stdin }: Streams): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
+}
+
+/** Of a file, else of standard input. Throws TypeError. */
+export async function readText(streams: Streams, file: string | undefined): Promise<Buffer> {
+  if (file !== undefined) return await readInput('', file);
+  tellWaiting(streams, 'text');
+  return await readStandardInput(streams);
 }
 
 /** The value of a command: its argument, else the file's bytes, else standard input to its end. */
@@ -29,22 +36,33 @@ export async function readValue(
     throw new TypeError(`Cannot use a value and --file ${JSON.stringify(file)} at once`);
   }
   if (argument !== undefined) return Buffer.from(argument);
-  return file === undefined ? await readStandardInput(streams) : await readInput('--file', file);
+  if (file !== undefined) return await readInput('--file', file);
+  tellWaiting(streams, 'value');
+  return await readStandardInput(streams);
 }
 
-/** Throws TypeError that names the flag. */
+/** Else a command that waits for somebody to type looks as if it hung. */
+function tellWaiting({ stdin, stderr }: Streams, what: string): void {
+  if (stdin.isTTY) stderr.write(`Waiting for the ${what}; Ctrl-D at the start of a line ends it\n`);
+}
+
+/** Throws TypeError that names the flag, where there is one. */
 export async function readInput(flag: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new TypeError(`Cannot use ${flag} ${JSON.stringify(file)}: ${reason}`);
+    throw new TypeError(`Cannot use ${flag && `${flag} `}${JSON.stringify(file)}: ${reason}`);
   }
+}
+
+export function passwordOfEnvironment(): string | undefined {
+  return process.env[PASSWORD_VARIABLE];
 }
 
 /** From the environment, or typed on the terminal unseen. Throws TypeError where there is neither. */
 export async function readPassword(streams: Streams, prompt: string): Promise<string> {
-  const given = process.env[PASSWORD_VARIABLE];
+  const given = passwordOfEnvironment();
   if (given !== undefined) return given;
   if (!streams.stdin.isTTY) {
     throw new TypeError(
@@ -57,9 +75,10 @@ export async function readPassword(streams: Streams, prompt: string): Promise<st
 /** Asks on the terminal; what is typed does not show. */
 export async function askUnseen(streams: Streams, prompt: string): Promise<string> {
   const { stdin, stderr } = streams;
-  stderr.write(prompt);
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // Raw from before the prompt shows: what is typed at once does not show either.
   const lines = createInterface({ input: stdin, output: unseen, terminal: true });
+  stderr.write(prompt);
   try {
     return await new Promise((resolve, reject) => {
       lines.once('line', resolve);
@@ -71,9 +90,23 @@ export async function askUnseen(streams: Streams, prompt: string): Promise<strin
   }
 }
 
-/** Resolves once the bytes are out, so that the process may end. */
+/** Standard output does not take what a command prints. */
+export class OutputError extends Error {
+  override readonly name = 'OutputError';
+  /** Whether its reader has ended, as `head` does when it has enough. */
+  readonly isClosedPipe: boolean;
+
+  constructor(cause: NodeJS.ErrnoException) {
+    super(`Cannot write to standard output: ${cause.message}`, { cause });
+    this.isClosedPipe = cause.code === 'EPIPE';
+  }
+}
+
+/** Resolves once the bytes are out, so that the process may end. Rejects with OutputError. */
 export function print({ stdout }: Streams, bytes: Buffer | string): Promise<void> {
-  return new Promise((resolve) => stdout.write(bytes, () => resolve()));
+  return new Promise((resolve, reject) => {
+    stdout.write(bytes, (error) => (error ? reject(new OutputError(error)) : resolve()));
+  });
 }
 
 export function printLine(streams: Streams, text: string): Promise<void> {

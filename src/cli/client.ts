@@ -6,13 +6,21 @@
 import {
   type Call,
   callMember,
-  type Login,
   type MemberAnswer,
   type MemberLocation,
   UnreachableError,
 } from '../client/member-client.ts';
-import { print, printLine, readInput, readPassword, readValue, type Streams } from './client-io.ts';
+import {
+  passwordOfEnvironment,
+  print,
+  printLine,
+  readPassword,
+  readText,
+  readValue,
+  type Streams,
+} from './client-io.ts';
 import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
+import { type KeyOptions, readKey, refuseReplaced } from './entry-key.ts';
 import {
   EXIT_ABSENT,
   EXIT_CLEAN,
@@ -20,18 +28,20 @@ import {
   EXIT_UNREACHABLE,
   type ExitCode,
 } from './exit-code.ts';
-
-const DEFAULT_PORT = ':5701';
+import { type AddressOptions, locateMember } from './member-address.ts';
+import { percentEncoded } from './percent-encoded.ts';
+import { refusalReason } from './refusal-text.ts';
 
 /** Flags of every client command. */
-export interface ClientOptions {
-  readonly address: string;
+export interface ClientOptions extends AddressOptions {
   readonly pathSegment: string;
   readonly user?: string;
   readonly clusterName: string;
-  readonly ca?: string;
   readonly json?: true;
 }
+
+/** What names a flag in messages: itself, or the variable that its value is from. */
+export type NameOfFlag = (flag: keyof ClientOptions) => string;
 
 /** Where a value comes from, and what is kept with it. */
 export interface ValueOptions {
@@ -43,10 +53,11 @@ export interface ValueOptions {
 export async function runClient(
   streams: Streams,
   options: ClientOptions,
+  nameOf: NameOfFlag,
   work: (client: Client) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   try {
-    return await work(new Client(streams, options));
+    return await work(new Client(streams, options, nameOf));
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error;
     streams.stderr.write(`${error.message}\n`);
@@ -61,35 +72,48 @@ export async function runClient(
 export class Client {
   readonly #streams: Streams;
   readonly #options: ClientOptions;
+  readonly #nameOf: NameOfFlag;
+  #location: MemberLocation | undefined;
 
-  constructor(streams: Streams, options: ClientOptions) {
+  constructor(streams: Streams, options: ClientOptions, nameOf: NameOfFlag) {
     this.#streams = streams;
     this.#options = options;
+    this.#nameOf = nameOf;
+    if (!/^[A-Za-z0-9\-_.~]+$/.test(options.pathSegment)) {
+      const seen = `${nameOf('pathSegment')} ${JSON.stringify(options.pathSegment)}`;
+      throw new TypeError(`Cannot use ${seen}: not letters, digits, "-", "_", "." and "~"`);
+    }
   }
 
-  async getEntry(map: string, key: string): Promise<ExitCode> {
-    return await this.#printValue({ method: 'GET', path: entryPath(map, key) });
+  /** `words`: the key, where no flag has it. */
+  async getEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
+    const { path } = await entryOf(map, words, options, 0);
+    return await this.#printValue({ method: 'GET', path: this.#path(`rest/${path}`) });
   }
 
+  /** `words`: the key, where no flag has it, and the value, where it is no other. */
   async setEntry(
     map: string,
-    key: string,
-    value: string | undefined,
-    options: ValueOptions,
+    words: readonly string[],
+    options: KeyOptions & ValueOptions,
   ): Promise<ExitCode> {
-    return await this.#send(entryPath(map, key), value, options);
+    const { path, value } = await entryOf(map, words, options, 1);
+    return await this.#send(`rest/${path}`, value, options, false);
   }
 
-  async deleteEntry(map: string, key: string): Promise<ExitCode> {
-    return await this.#do({ method: 'DELETE', path: entryPath(map, key) });
+  async deleteEntry(map: string, words: readonly string[], options: KeyOptions): Promise<ExitCode> {
+    const { path } = await entryOf(map, words, options, 0);
+    return await this.#do({ method: 'DELETE', path: this.#path(`rest/${path}`) });
   }
 
   async clearMap(map: string): Promise<ExitCode> {
-    return await this.#do({ method: 'DELETE', path: namePath('maps', map) });
+    const path = this.#path(`rest/${namePath('maps', map)}`);
+    return await this.#do({ method: 'DELETE', path });
   }
 
   async offer(queue: string, value: string | undefined, options: ValueOptions): Promise<ExitCode> {
-    return await this.#send(namePath('queues', queue), value, options);
+    refuseReplaced('value', value);
+    return await this.#send(`rest/${namePath('queues', queue)}`, value, options, true);
   }
 
   /** `timeout` in seconds. */
@@ -99,42 +123,53 @@ export class Client {
       const seen = JSON.stringify(timeout);
       throw new RangeError(`Cannot use --timeout ${seen}: not an integer up to 2^31-1`);
     }
-    const path = `${namePath('queues', queue)}/${waitSeconds}`;
+    const path = this.#path(`rest/${namePath('queues', queue)}/${waitSeconds}`);
     return await this.#printValue({ method: 'DELETE', path, waitSeconds });
   }
 
   async queueSize(queue: string): Promise<ExitCode> {
-    const answer = await this.#ask({ method: 'GET', path: `${namePath('queues', queue)}/size` });
-    if (answer.status !== 200) return await this.#refuse(answer);
+    const path = this.#path(`rest/${namePath('queues', queue)}/size`);
+    const call = { method: 'GET', path } as const;
+    const answer = await this.#ask(call);
+    if (answer.status !== 200) return await this.#refuse(answer, call);
     const text = answer.body.toString();
     await this.#tell(text, { size: Number(text) });
     return EXIT_CLEAN;
   }
 
   async askCluster(call: ClusterCall, given: readonly string[]): Promise<ExitCode> {
-    const login = await this.#login();
-    const credentials = [login?.user ?? this.#options.clusterName, login?.password ?? ''];
-    const parameters = [...credentials, ...given].map(encodeURIComponent).join('&');
-    const answer = await callMember(await this.#locate(), {
-      method: call.isRead ? 'GET' : 'POST',
-      path: `/${this.#options.pathSegment}/rest/${call.path}`,
-      ...(call.isRead ? {} : { body: Buffer.from(parameters) }),
-      ...(call.isRead && login !== undefined ? { login } : {}),
-    });
-    if (answer.status !== 200) return await this.#refuse(answer);
+    const path = this.#path(`rest/${call.path}`);
+    const request: Call = call.isRead
+      ? { method: 'GET', path }
+      : { method: 'POST', path, body: await this.#parameters(call, given) };
+    const answer = await (call.isRead ? this.#ask(request) : this.#call(request));
+    if (answer.status !== 200) return await this.#refuse(answer, request);
     const told = answer.json() as ClusterAnswer;
     // Members with --compatibility tell some failures with 200.
-    if (told.status === 'fail') return await this.#refuse(answer);
+    if (told.status === 'fail') return await this.#refuse(answer, request);
     await this.#tell(call.show(told), told);
     return EXIT_CLEAN;
   }
 
+  /** Credentials and arguments stand in the content. */
+  async #parameters(call: ClusterCall, given: readonly string[]): Promise<Buffer> {
+    for (const text of given) refuseReplaced('parameter', text);
+    const { user, clusterName } = this.#options;
+    const texts: (string | Buffer)[] = [
+      user ?? clusterName,
+      user === undefined ? '' : await readPassword(this.#streams, `Password of ${user}: `),
+    ];
+    texts.push(...(call.takesFile ? [await readText(this.#streams, given[0])] : given));
+    return Buffer.from(texts.map(percentEncoded).join('&'));
+  }
+
   /** Parts that are yes or no have no content. */
   async health(part: string | undefined): Promise<ExitCode> {
-    const path = part === undefined ? 'health' : `health/${encodeURIComponent(part)}`;
-    const answer = await this.#askAt(path, { method: 'GET', path });
+    const path = part === undefined ? 'health' : `health/${percentEncoded(part)}`;
+    const call = { method: 'GET', path: this.#path(path) } as const;
+    const answer = await this.#ask(call);
     const isNo = isBare503(answer);
-    if (answer.status !== 200 && !isNo) return await this.#refuse(answer);
+    if (answer.status !== 200 && !isNo) return await this.#refuse(answer, call);
     const told = answer.body.length > 0 ? answer.json() : !isNo;
     await this.#tell(inWords(told), told);
     return isNo ? EXIT_ABSENT : EXIT_CLEAN;
@@ -142,7 +177,7 @@ export class Client {
 
   async #printValue(call: Call): Promise<ExitCode> {
     const answer = await this.#ask(call);
-    if (answer.status !== 200 && answer.status !== 204) return await this.#refuse(answer);
+    if (answer.status !== 200 && answer.status !== 204) return await this.#refuse(answer, call);
     const isFound = answer.status === 200;
     if (this.#options.json) {
       const { contentType = null, body } = answer;
@@ -154,27 +189,36 @@ export class Client {
     return isFound ? EXIT_CLEAN : EXIT_ABSENT;
   }
 
-  async #send(path: string, value: string | undefined, options: ValueOptions): Promise<ExitCode> {
-    const { contentType } = options;
-    const body = await readValue(this.#streams, value, options.file);
+  async #send(
+    path: string,
+    value: string | undefined,
+    { file, contentType }: ValueOptions,
+    canBeFull: boolean,
+  ): Promise<ExitCode> {
+    if (contentType !== undefined && !/^[\t -~]*$/.test(contentType)) {
+      const seen = JSON.stringify(contentType);
+      throw new TypeError(`Cannot use --content-type ${seen}: not printable ASCII`);
+    }
+    const body = await readValue(this.#streams, value, file);
     const type = contentType === undefined ? {} : { contentType };
-    return await this.#do({ method: 'POST', path, body, ...type });
+    const call = { method: 'POST', path: this.#path(path), body, ...type } as const;
+    return await this.#do(call, canBeFull);
   }
 
   /** A call whose answer has no content. A full queue is 503 without a message. */
-  async #do(call: Call): Promise<ExitCode> {
+  async #do(call: Call, canBeFull = false): Promise<ExitCode> {
     const answer = await this.#ask(call);
-    const isFull = isBare503(answer);
-    if (answer.status !== 200 && !isFull) return await this.#refuse(answer);
+    const isFull = canBeFull && isBare503(answer);
+    if (answer.status !== 200 && !isFull) return await this.#refuse(answer, call);
     const { json } = this.#options;
     if (json) await this.#tell('', isFull ? { full: true } : { done: true });
     else if (isFull) this.#streams.stderr.write('The queue is full\n');
     return isFull ? EXIT_ABSENT : EXIT_CLEAN;
   }
 
-  async #refuse(answer: MemberAnswer): Promise<ExitCode> {
+  async #refuse(answer: MemberAnswer, call: Call): Promise<ExitCode> {
     const { status } = answer;
-    const message = messageOf(answer);
+    const message = refusalReason(answer, call);
     if (this.#options.json) await this.#tell('', { status, message });
     else this.#streams.stderr.write(`Refused with ${status}${message && `: ${message}`}\n`);
     return EXIT_REFUSED;
@@ -185,49 +229,31 @@ export class Client {
     await printLine(this.#streams, this.#options.json ? JSON.stringify(told) : words);
   }
 
-  /** A call below maps or queues. */
+  #path(behind: string): string {
+    return `/${this.#options.pathSegment}/${behind}`;
+  }
+
+  /** Logs in by HTTP Basic as the given user: at once where the password is at hand, else once asked to. */
   async #ask(call: Call): Promise<MemberAnswer> {
-    return await this.#askAt(`rest/${call.path}`, call);
-  }
-
-  /** Behind the path segment; logged in by HTTP Basic where a user is given. */
-  async #askAt(path: string, call: Call): Promise<MemberAnswer> {
-    const login = await this.#login();
-    return await callMember(await this.#locate(), {
-      ...call,
-      path: `/${this.#options.pathSegment}/${path}`,
-      ...(login === undefined ? {} : { login }),
-    });
-  }
-
-  async #login(): Promise<Login | undefined> {
     const { user } = this.#options;
-    if (user === undefined) return undefined;
-    return { user, password: await readPassword(this.#streams, `Password of ${user}: `) };
+    if (user === undefined) return await this.#call(call);
+    const atHand = passwordOfEnvironment();
+    if (atHand !== undefined)
+      return await this.#call({ ...call, login: { user, password: atHand } });
+    const answer = await this.#call(call);
+    if (answer.status !== 401) return answer;
+    const password = await readPassword(this.#streams, `Password of ${user}: `);
+    return await this.#call({ ...call, login: { user, password } });
   }
 
-  async #locate(): Promise<MemberLocation> {
-    const { address, ca } = this.#options;
-    const isUrl = /^https?:\/\//.test(address);
-    const port = /:\d+$/.test(address) ? '' : DEFAULT_PORT;
-    const text = isUrl ? address : `http://${address}${port}`;
-    const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (url === undefined || url.pathname !== '/') {
-      throw new TypeError(`Cannot use --address ${JSON.stringify(address)}: not a host and port`);
-    }
-    return { url, certificates: ca === undefined ? undefined : await readInput('--ca', ca) };
+  async #call(call: Call): Promise<MemberAnswer> {
+    this.#location ??= await locateMember(this.#options, this.#nameOf);
+    return await callMember(this.#location, call);
   }
 }
 
 function isBare503({ status, body }: MemberAnswer): boolean {
   return status === 503 && body.length === 0;
-}
-
-/** What the member says of the failure; empty where it says nothing. */
-function messageOf(answer: MemberAnswer): string {
-  if (answer.contentType !== 'application/json') return '';
-  const { message, state } = answer.json() as ClusterAnswer;
-  return message ?? (state === undefined ? '' : `the state is ${state}`);
 }
 
 function inWords(told: unknown): string {
@@ -238,12 +264,26 @@ function inWords(told: unknown): string {
     .join('\n');
 }
 
-function entryPath(map: string, key: string): string {
-  if (key === '') throw new RangeError('Cannot use "" as a key: it is empty');
-  return `${namePath('maps', map)}/${encodeURIComponent(key)}`;
+/** The path of an entry, and the word for its value. */
+async function entryOf(
+  map: string,
+  words: readonly string[],
+  options: KeyOptions,
+  valuesMax: number,
+): Promise<{ readonly path: string; readonly value: string | undefined }> {
+  const name = namePath('maps', map);
+  const { key, rest } = await readKey(words, options);
+  const [value, tooMany] = valuesMax === 0 ? [undefined, rest[0]] : rest;
+  if (tooMany !== undefined) {
+    const flag = options.keyFile === undefined ? '--key-base64' : '--key-file';
+    throw new TypeError(`Cannot use ${JSON.stringify(words[0])} as a key: ${flag} has it`);
+  }
+  refuseReplaced('value', value);
+  return { path: `${name}/${percentEncoded(key)}`, value };
 }
 
 function namePath(kind: 'maps' | 'queues', name: string): string {
   if (name === '') throw new RangeError(`Cannot use "" as a name below ${kind}: it is empty`);
-  return `${kind}/${encodeURIComponent(name)}`;
+  refuseReplaced('name', name);
+  return `${kind}/${percentEncoded(name)}`;
 }

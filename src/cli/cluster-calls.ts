@@ -8,6 +8,8 @@ export interface ClusterCall {
   readonly path: string;
   /** A GET; without it a POST whose content is user, password and the arguments. */
   readonly isRead?: true;
+  /** Its argument is a file with the text; without it standard input has that. */
+  readonly takesFile?: true;
   /** The answer for people. */
   show(answer: ClusterAnswer): string;
 }
@@ -30,6 +32,18 @@ export interface ClusterAnswer {
     readonly localMember: boolean;
   }[];
   readonly 'member-list'?: readonly string[];
+  readonly result?: {
+    readonly addedConfigs: readonly NamedSection[];
+    readonly ignoredConfigs: readonly NamedSection[];
+  };
+  readonly path?: string;
+  readonly bytes?: number;
+  readonly seconds?: number;
+}
+
+interface NamedSection {
+  readonly sectionName: string;
+  readonly configName?: string;
 }
 
 const MANAGEMENT = 'management/cluster';
@@ -91,7 +105,13 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
   call('shutdown-member', 'Stop the member that is asked', `${MANAGEMENT}/memberShutdown`),
   call('force-start', 'Start empty, stored data set aside', `${MANAGEMENT}/forceStart`),
   call('partial-start', 'Start with what is readable', `${MANAGEMENT}/partialStart`),
-  call('backup', 'Back up the stored data', `${MANAGEMENT}/backup`),
+  {
+    words: 'backup',
+    about: 'Back up the stored data; prints where, its bytes and the seconds it took',
+    path: `${MANAGEMENT}/backup`,
+    show: ({ path, bytes, seconds, status = 'done' }) =>
+      path === undefined ? status : `${path}  ${bytes} bytes  ${seconds} s`,
+  },
   call('interrupt-backup', 'End a backup that is under way', `${MANAGEMENT}/backupInterrupt`),
   {
     words: 'log-level',
@@ -111,6 +131,13 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
   },
   call('set-license <key>', 'Keep a license key', 'license'),
   call('reload', 'Read the configuration again', 'config/reload'),
+  {
+    words: 'update-config [file]',
+    about: 'Add maps, queues, users and groups of a text: of the file, else of standard input',
+    path: 'config/update',
+    takesFile: true,
+    show: showUpdate,
+  },
   {
     words: 'member-list',
     about: 'Print the TCP-IP join list',
@@ -132,4 +159,17 @@ function stateOf({ state }: ClusterAnswer): string {
 
 function versionOf({ version }: ClusterAnswer): string {
   return version ?? '';
+}
+
+/** A line for each block: what became of it, its section and name. */
+function showUpdate({ message = 'done', result }: ClusterAnswer): string {
+  const lines = (word: string, sections: readonly NamedSection[] = []) =>
+    sections.map(({ sectionName, configName }) =>
+      [word.padEnd(8), sectionName, ...(configName === undefined ? [] : [configName])].join(' '),
+    );
+  const told = [
+    ...lines('added', result?.addedConfigs),
+    ...lines('ignored', result?.ignoredConfigs),
+  ];
+  return [message.trim(), ...told].join('\n');
 }

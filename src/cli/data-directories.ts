@@ -1,5 +1,6 @@
 /** Data directories as commands are given them, and what is wrong with them. */
 import { GridError } from '../base/errors.ts';
+import { directoryFault } from '../persistence/directory-fault.ts';
 import { FileStorage } from '../persistence/file-storage.ts';
 import type { Streams } from './client-io.ts';
 import { EXIT_FAILED, EXIT_NOT_USABLE, type ExitCode } from './exit-code.ts';
@@ -9,7 +10,9 @@ export function openToRead(flag: string, directory: string): FileStorage {
   try {
     return new FileStorage(directory, true);
   } catch (error) {
-    throw new TypeError(`Cannot use ${flag} ${JSON.stringify(directory)}: ${reasonOf(error)}`);
+    throw new TypeError(
+      `Cannot use ${flag} ${JSON.stringify(directory)}: ${directoryFault(error)}`,
+    );
   }
 }
 
@@ -21,7 +24,7 @@ export async function openToWrite(directory: string): Promise<FileStorage> {
     return storage;
   } catch (error) {
     if (error instanceof GridError) throw error;
-    throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason: reasonOf(error) });
+    throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason: directoryFault(error) });
   }
 }
 
@@ -45,7 +48,3 @@ const NOT_USABLE: ReadonlySet<string> = new Set([
   ...['DATA_DIRECTORY_LOCKED', 'DATA_DIRECTORY_UNUSABLE', 'DATA_DIRECTORY_NOT_EMPTY'],
   ...['DATA_FORMAT_NEWER', 'PARTITION_COUNT_CHANGED'],
 ]);
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

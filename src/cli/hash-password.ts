@@ -3,15 +3,22 @@ import { hashPassword } from '../security/password.ts';
 import { askUnseen, printLine, readStandardInput, type Streams } from './client-io.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 
-/** Throws TypeError for an empty password. One line end behind it is not part of it. */
+/** Throws TypeError for an empty password, or two that differ. One line end behind it is not part of it. */
 export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
-  const typed = streams.stdin.isTTY
-    ? Buffer.from(await askUnseen(streams, 'Password: '))
-    : await readStandardInput(streams);
+  const typed = streams.stdin.isTTY ? await askTwice(streams) : await readStandardInput(streams);
   const password = withoutLineEnd(typed);
   if (password.length === 0) throw new TypeError('Cannot hash a password: it is empty');
   await printLine(streams, await hashPassword(password));
   return EXIT_CLEAN;
+}
+
+/** Nobody sees what is typed, so a slip shows only so. */
+async function askTwice(streams: Streams): Promise<Buffer> {
+  const typed = await askUnseen(streams, 'Password: ');
+  if (typed !== '' && typed !== (await askUnseen(streams, 'Again: '))) {
+    throw new TypeError('Cannot hash a password: what was typed the second time differs');
+  }
+  return Buffer.from(typed);
 }
 
 function withoutLineEnd(bytes: Buffer): Buffer {

@@ -2,52 +2,92 @@
  * The command line: which commands there are, their flags, and what is wrong with what was typed.
  * Wrong flags and a wrong configuration end with exit code 2 before anything is started.
  */
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/version.ts';
 import type { Assignment } from '../config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { ConfigFault, type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
-import { SETTINGS } from '../config/settings.ts';
+import { SETTINGS, type SettingKey } from '../config/settings.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
-import type { Streams } from './client-io.ts';
-import { EXIT_CLEAN, EXIT_USAGE, type ExitCode } from './exit-code.ts';
-import type { Repairing } from './repair.ts';
-import type { Restoring } from './restore.ts';
+import { OutputError, print, type Streams } from './client-io.ts';
+import { hasColours } from './colours.ts';
+import type { Shell } from './completion.ts';
+import { addDataCommands } from './data-commands.ts';
+import { addExamples } from './examples.ts';
+import {
+  EXIT_CLEAN,
+  EXIT_CLOSED_PIPE,
+  EXIT_FAILED,
+  EXIT_NOT_PRINTED,
+  EXIT_USAGE,
+  type ExitCode,
+} from './exit-code.ts';
 import { serve } from './serve.ts';
 import { StopEvents } from './stop-events.ts';
+import { areSameTerminal } from './terminals.ts';
 
 /** Does what the words after the program's name say; returns the exit code to end with. */
 export async function runCli(
   words: readonly string[],
   streams: Streams = process,
 ): Promise<ExitCode> {
+  // Errors of standard output come to who prints; there is nobody to tell of those of standard error.
+  for (const stream of [streams.stdout, streams.stderr]) stream.on('error', ignored);
   try {
-    return (await readCommandLine(words, streams)?.()) ?? EXIT_CLEAN;
+    return await runWords(words, streams);
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CLEAN : EXIT_USAGE;
+    if (error instanceof OutputError) return reportOutput(error, words, streams);
     if (!FAULTS.some((kind) => error instanceof kind)) throw error;
     streams.stderr.write(`${(error as Error).message}\n`);
     return EXIT_USAGE;
+  } finally {
+    for (const stream of [streams.stdout, streams.stderr]) stream.off('error', ignored);
   }
 }
+
+async function runWords(words: readonly string[], streams: Streams): Promise<ExitCode> {
+  const help: string[] = [];
+  try {
+    return (await readCommandLine(words, streams, help)?.()) ?? EXIT_CLEAN;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (help.length > 0) await print(streams, help.join(''));
+    return error.exitCode === 0 ? EXIT_CLEAN : EXIT_USAGE;
+  }
+}
+
+function reportOutput(error: OutputError, words: readonly string[], streams: Streams): ExitCode {
+  if (error.isClosedPipe) return EXIT_CLOSED_PIPE;
+  streams.stderr.write(`${error.message}\n`);
+  return OF_OWN_FILES.has(words[0] ?? '') ? EXIT_FAILED : EXIT_NOT_PRINTED;
+}
+
+/** Commands whose exit codes are those of a member, not those of its clients. */
+const OF_OWN_FILES: ReadonlySet<string> = new Set(['config', 'repair', 'restore']);
+
+function ignored(): void {}
 
 /** What the user did wrong, told as it is. */
 const FAULTS = [TypeError, RangeError, ConfigFault];
 
 /**
- * Undefined where the words were answered already, as help is. Throws CommanderError, which has been
- * printed, or TypeError or RangeError, which has not.
+ * What the words ask for. Throws CommanderError, with `help` for standard output where that was asked
+ * for and else printed, or TypeError or RangeError, which has not been.
  */
-function readCommandLine(words: readonly string[], streams: Streams): Work | undefined {
+function readCommandLine(
+  words: readonly string[],
+  streams: Streams,
+  help: string[],
+): Work | undefined {
   let order: Work | undefined;
   const program = new Command('gridnode')
     .description('A data-grid member reached over plain HTTP')
     .version(VERSION)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => streams.stdout.write(text),
+      writeOut: (text) => help.push(text),
       writeErr: (text) => streams.stderr.write(text),
     });
   const serving = program
@@ -56,7 +96,7 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
   const requestToServe = addFlags(serving);
   serving.action(() => {
     const request = requestToServe();
-    order = () => runServe(request);
+    order = () => runServe(request, streams);
   });
   // A start does not wait for the flags of the other commands.
   if (words[0] !== 'serve') {
@@ -64,6 +104,7 @@ function readCommandLine(words: readonly string[], streams: Streams): Work | und
       order = work;
     });
   }
+  addExamples(program);
   program.parse(words, { from: 'user' });
   return order;
 }
@@ -80,27 +121,7 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
     const request = requestToShow();
     order(async () => (await import('./print-config.ts')).printConfig(request, options, streams));
   });
-  program
-    .command('restore')
-    .description('Make a data directory of a backup; nothing may be in it')
-    .requiredOption('--from <DIR>', 'The backup')
-    .requiredOption('--data-dir <DIR>', 'The data directory; made where it is not there')
-    .action((options: Restoring) => {
-      order(async () => (await import('./restore.ts')).restoreBackup(options, streams));
-    });
-  program
-    .command('repair')
-    .description('Tell what is damaged in a data directory, which is left as it is')
-    .requiredOption('--data-dir <DIR>', 'The data directory')
-    .option('--to <DIR>', 'Save what can be read into this one, which a member then starts on')
-    .option(
-      '--partition-count <N>',
-      'Where no file tells',
-      String(SETTINGS.partitionCount.fallback),
-    )
-    .action((options: Repairing) => {
-      order(async () => (await import('./repair.ts')).repairData(options, streams));
-    });
+  addDataCommands(program, streams, order);
   program
     .command('hash-password')
     .description('Read a password and print what a configuration keeps in its place')
@@ -108,6 +129,17 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
       order(async () => (await import('./hash-password.ts')).printPasswordHash(streams));
     });
   addClientCommands(program, streams, order);
+  program
+    .command('completion')
+    .description('Print a script that completes commands and flags: source it in the shell’s own')
+    .addArgument(new Argument('<shell>', 'Which shell').choices(['bash', 'zsh', 'fish']))
+    .action((shell: Shell) => {
+      order(async () => {
+        const { completionScript } = await import('./completion.ts');
+        await print(streams, completionScript(shell, program));
+        return EXIT_CLEAN;
+      });
+    });
 }
 
 /** The flags of every setting; returns what says afterwards which were given. */
@@ -115,8 +147,9 @@ function addFlags(command: Command): () => ConfigRequest {
   const flags: Assignment[] = [];
   command.option('--config <FILE>', 'Read this configuration, YAML or XML');
   for (const settingFlag of SETTING_FLAGS) {
-    const { flag, help } = settingFlag;
+    const { key, flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
+    option.helpGroup(flagGroup(key));
     // Collected in the order given: --enable-group all --disable-group DATA is not the reverse.
     option.argParser((text) => flags.push(...assignmentsOf(settingFlag, text)));
     command.addOption(option);
@@ -127,14 +160,30 @@ function addFlags(command: Command): () => ConfigRequest {
   };
 }
 
-async function runServe(request: ConfigRequest): Promise<ExitCode> {
+/** Under which title the help has a setting's flag. */
+function flagGroup(key: SettingKey): string {
+  const { path = '' } = SETTINGS[key];
+  if (path.startsWith('network.http.')) return 'Limits:';
+  if (path.startsWith('persistence.')) return 'Data on the disk:';
+  if (path.startsWith('network.ssl.')) return 'TLS:';
+  if (/rest-api|^compatibility/.test(path)) return 'What is served:';
+  if (path === '' || path.startsWith('network.')) return 'Address:';
+  return 'Member:';
+}
+
+async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
   const { config, warnings, refused } = await loadConfig(request);
   const fault = refusalFault(refused);
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
-  const log = await openLog(config.logLevel);
+  const log = await openLog(config.logLevel, hasColours(process.env), (error) => {
+    stderr.write(`Cannot write the log to standard output: ${error.message}\n`);
+  });
   for (const warning of warnings) log.warn(warning);
-  return await serve(config, log, startMember, events, async () =>
-    (await import('../config/reading-thread.ts')).loadInThread(request),
-  );
+  const tellFatal = (message: string) => {
+    if (!areSameTerminal()) stderr.write(`${message}\n`);
+  };
+  const screen = { isLogForPeople: process.stdout.isTTY === true, tellFatal };
+  const load = async () => (await import('../config/reading-thread.ts')).loadInThread(request);
+  return await serve(config, log, startMember, events, load, screen);
 }

@@ -3,7 +3,7 @@ import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { type ConfigRequest, loadConfig } from '../config/load.ts';
 import { memoryWarning } from '../config/memory-defaults.ts';
-import type { Streams } from './client-io.ts';
+import { print, type Streams } from './client-io.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 
 export interface Printing {
@@ -11,19 +11,19 @@ export interface Printing {
   readonly example?: true;
 }
 
-/** What `serve` would refuse is printed with its reason. Throws ConfigFault. */
+/** What `serve` would refuse is printed with its reason. Rejects with ConfigFault or OutputError. */
 export async function printConfig(
   request: ConfigRequest,
   printing: Printing,
-  { stdout, stderr }: Streams,
+  streams: Streams,
 ): Promise<ExitCode> {
   if (printing.example) {
-    stdout.write(exampleFile());
+    await print(streams, exampleFile());
     return EXIT_CLEAN;
   }
   const loaded = await loadConfig(request);
-  stdout.write(printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
+  await print(streams, printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
   const memory = memoryWarning(loaded.config) ?? [];
-  for (const warning of loaded.warnings.concat(memory)) stderr.write(`${warning}\n`);
+  for (const warning of loaded.warnings.concat(memory)) streams.stderr.write(`${warning}\n`);
   return EXIT_CLEAN;
 }

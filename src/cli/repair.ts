@@ -3,14 +3,17 @@ import { resolve } from 'node:path';
 import { SETTINGS } from '../config/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
 import { repair } from '../persistence/repair.ts';
+import type { Salvaged } from '../persistence/salvage.ts';
 import { printLine, type Streams } from './client-io.ts';
 import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
+import { Progress } from './progress.ts';
 
 export interface Repairing {
   readonly dataDir: string;
   readonly to?: string;
   readonly partitionCount: string;
+  readonly json?: true;
 }
 
 /** Damage that nothing was saved from is a failure. */
@@ -24,25 +27,48 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
     const source = openToRead('--data-dir', dataDir);
     await lockWherePossible(source);
     const target = to === undefined ? undefined : await openToWrite(to);
-    const lines: string[] = [];
+    const findings: Finding[] = [];
+    const progress = new Progress(streams, 'repairing');
+    const beginMs = performance.now();
+    let saved: Salvaged | undefined;
     try {
-      const breathe = () => new Promise<void>((next) => setImmediate(next));
-      const onFinding = (finding: Finding) => lines.push(describe(finding));
+      const breathe = () => {
+        const seconds = Math.floor((performance.now() - beginMs) / 1000);
+        progress.tell(`${seconds} s, ${findings.length} findings`);
+        return new Promise<void>((next) => setImmediate(next));
+      };
+      const onFinding = (finding: Finding) => findings.push(finding);
       const now = () => performance.now();
-      const work = repair({ source, partitionCount, onFinding, now, breathe }, target);
-      const { records, bytes, damages } = await work;
-      const damaged = damages === 1 ? '1 damage' : `${damages} damages`;
-      const whole = `${records} records of ${bytes} bytes are whole`;
-      lines.push(
-        to === undefined ? `${damaged}; ${whole}` : `${damaged}; ${whole}, and in "${to}"`,
-      );
+      saved = await repair({ source, partitionCount, onFinding, now, breathe }, target);
+      const { damages } = saved;
       return damages === 0 || to !== undefined ? EXIT_CLEAN : EXIT_FAILED;
     } finally {
-      for (const line of lines) await printLine(streams, line);
+      progress.end();
       await source.close();
       await target?.close();
+      await printFindings(streams, given, findings, saved);
     }
   });
+}
+
+/** Without `saved` the work has failed, and standard error has that. */
+async function printFindings(
+  streams: Streams,
+  { to, json }: Repairing,
+  findings: readonly Finding[],
+  saved: Salvaged | undefined,
+): Promise<void> {
+  if (json) {
+    const { records = 0, bytes = 0, damages = 0 } = saved ?? {};
+    const told = { isDone: saved !== undefined, findings, damages, records, bytes };
+    return await printLine(streams, JSON.stringify(told));
+  }
+  for (const finding of findings) await printLine(streams, describe(finding));
+  if (saved === undefined) return;
+  const { records, bytes, damages } = saved;
+  const damaged = damages === 1 ? '1 damage' : `${damages} damages`;
+  const whole = `${damaged}; ${records} records of ${bytes} bytes are whole`;
+  await printLine(streams, to === undefined ? whole : `${whole}, and in "${to}"`);
 }
 
 /** A member that runs must not be read beside; on a disk that is only read none does. */

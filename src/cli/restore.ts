@@ -3,26 +3,29 @@ import { restore } from '../persistence/restore.ts';
 import { printLine, type Streams } from './client-io.ts';
 import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
+import { Progress } from './progress.ts';
 
 export interface Restoring {
   readonly from: string;
   readonly dataDir: string;
+  readonly json?: true;
 }
 
 export async function restoreBackup(
-  { from, dataDir }: Restoring,
+  { from, dataDir, json }: Restoring,
   streams: Streams,
 ): Promise<ExitCode> {
   return await reportingDataFaults(streams, async () => {
     const source = openToRead('--from', from);
     const target = await openToWrite(dataDir);
-    try {
-      const { of, files } = await restore(source, target);
-      const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-      await printLine(streams, `${files.length} files of ${bytes} bytes: what was stored at ${of}`);
-      return EXIT_CLEAN;
-    } finally {
+    const progress = new Progress(streams, 'restoring');
+    const { of, files } = await restore(source, target, progress.add).finally(async () => {
+      progress.end();
       await target.close();
-    }
+    });
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+    const told = `${files.length} files of ${bytes} bytes: what was stored at ${of}`;
+    await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : told);
+    return EXIT_CLEAN;
   });
 }

@@ -17,6 +17,7 @@ import {
   type ExitCode,
 } from './exit-code.ts';
 import { listenError } from './listen-error.ts';
+import { listeningLine } from './listening-line.ts';
 import type { StopEvents } from './stop-events.ts';
 
 /** Whoever stops a member waits this long before killing it, or longer. */
@@ -31,18 +32,29 @@ export type StartMember = (
   stopped: Promise<string>,
 ) => Promise<Member>;
 
+/** Where people look, beside what reads the log. */
+export interface Screen {
+  /** Whether the log is on a terminal. */
+  readonly isLogForPeople: boolean;
+  /** Says why the member does not start where the log is not seen. */
+  tellFatal(message: string): void;
+}
+
+const NO_SCREEN: Screen = { isLogForPeople: false, tellFatal: () => {} };
+
 export async function serve(
   config: Config,
   log: Log,
   start: StartMember,
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
+  screen: Screen = NO_SCREEN,
 ): Promise<ExitCode> {
   const failed = events.failure.then((error): ExitCode => {
     log.fatal({ err: error }, 'failed');
     return EXIT_FAILED;
   });
-  return await Promise.race([failed, run(config, log, start, events, load)]);
+  return await Promise.race([failed, run(config, log, start, events, load, screen)]);
 }
 
 async function run(
@@ -51,6 +63,7 @@ async function run(
   start: StartMember,
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
+  screen: Screen = NO_SCREEN,
 ): Promise<ExitCode> {
   const starting = start(config, log, load, events.first).then(
     (member) => ({ member }),
@@ -61,36 +74,49 @@ async function run(
     log.error({ signal: started }, 'stopped while starting');
     return EXIT_FAILED;
   }
-  if ('error' in started) return reportNotStarted(started.error, config, log);
+  if ('error' in started) {
+    const fatal = (message: string, fields: object, logged = message) => {
+      log.fatal(fields, logged);
+      screen.tellFatal(message);
+    };
+    return reportNotStarted(started.error, config, log, fatal);
+  }
   const { member } = started;
   const { address, port, healthPort } = member;
-  log.info({ address, port, healthPort, ...explainMemory(config) }, 'listening');
+  if (screen.isLogForPeople) log.info(listeningLine(member, config));
+  else log.info({ address, port, healthPort, ...explainMemory(config) }, 'listening');
   events.onReload = () => member.reload();
   events.onIgnored = (signal) => log.info({ signal }, 'signal ignored');
   const stoppedBy = await Promise.race([events.first, member.stopRequested]);
   return await stop(member, stoppedBy, config.shutdownDelaySeconds, events.second, log);
 }
 
-function reportNotStarted(error: unknown, config: Config, log: Log): ExitCode {
+function reportNotStarted(
+  error: unknown,
+  config: Config,
+  log: Log,
+  fatal: (message: string, fields: object, logged?: string) => void,
+): ExitCode {
   if (error instanceof GridError && error.code === 'STOPPED_RECOVERING') {
     log.info('stopped while recovering');
     return EXIT_CLEAN;
   }
   if (error instanceof GridError && error.code === 'TLS_FILE_UNUSABLE') {
-    log.fatal({ code: error.code }, error.message);
+    fatal(error.message, { code: error.code });
     return EXIT_USAGE;
   }
   if (error instanceof GridError && isAboutData(error)) {
     const help = error.code === 'DATA_DAMAGED' ? REPAIR_HELP : '';
-    log.fatal({ code: error.code }, error.message + help);
+    fatal(error.message + help, { code: error.code });
     return EXIT_NOT_USABLE;
   }
   const refused = listenError(error, config.host, config.port);
   if (refused === undefined) {
-    log.fatal({ err: error }, 'cannot start');
+    const reason = error instanceof Error ? error.message : String(error);
+    fatal(`Cannot start: ${reason}`, { err: error }, 'cannot start');
     return EXIT_FAILED;
   }
-  log.fatal({ code: refused.code }, refused.message);
+  fatal(refused.message, { code: refused.code });
   return EXIT_NOT_USABLE;
 }
 

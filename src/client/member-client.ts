@@ -14,6 +14,9 @@ export interface MemberLocation {
   readonly url: URL;
   /** Certificates to trust, in PEM; without them Node's own. */
   readonly certificates: Buffer | undefined;
+  /** What the member is shown, and its private key, in PEM. */
+  readonly ownCertificate: Buffer | undefined;
+  readonly ownKey: Buffer | undefined;
 }
 
 export interface Login {
@@ -48,7 +51,7 @@ export class UnreachableError extends Error {
 
 /** Rejects with UnreachableError. */
 export function callMember(location: MemberLocation, call: Call): Promise<MemberAnswer> {
-  const { url, certificates } = location;
+  const { url, certificates, ownCertificate, ownKey } = location;
   return new Promise((resolve, reject) => {
     const fail = (reason: string) => {
       reject(new UnreachableError(`Cannot reach ${url.host}: ${reason}`));
@@ -62,6 +65,7 @@ export function callMember(location: MemberLocation, call: Call): Promise<Member
         headers: fieldsOf(call),
         agent: false,
         ...(certificates === undefined ? {} : { ca: certificates }),
+        ...(ownCertificate === undefined ? {} : { cert: ownCertificate, key: ownKey }),
       },
       (response) => {
         const chunks: Buffer[] = [];
@@ -82,7 +86,7 @@ export function callMember(location: MemberLocation, call: Call): Promise<Member
     request.setTimeout(Math.min(waitMs, TIMER_MS_MAX), () => {
       request.destroy(new Error(`no answer for ${Math.round(waitMs / 1000)} seconds`));
     });
-    request.on('error', (error) => fail(reasonOf(error)));
+    request.on('error', (error) => fail(reasonOf(error) + hintOf(error, url)));
     request.end(call.body);
   });
 }
@@ -106,9 +110,27 @@ function fieldsOf({ method, body, contentType, login }: Call): Record<string, st
   return fields;
 }
 
+/** What may help, for what is most often wrong. */
+function hintOf(error: NodeJS.ErrnoException, url: URL): string {
+  const codes: readonly unknown[] =
+    error instanceof AggregateError ? error.errors.map(({ code }) => code) : [error.code];
+  if (codes.includes('ECONNREFUSED')) return '; does a member run there?';
+  if (url.protocol === 'https:') {
+    return isWithoutTls(error) ? `; try --address http://${url.host}` : '';
+  }
+  const isCutOff = codes.some((code) => code === 'ECONNRESET' || code === 'HPE_INVALID_CONSTANT');
+  return isCutOff ? `; if it speaks TLS there: --address https://${url.host}` : '';
+}
+
+/** What was answered to the handshake is none, to OpenSSL one of another version. */
+function isWithoutTls({ message }: Error): boolean {
+  return /wrong version number|packet length too long/i.test(message);
+}
+
 /** The error's words; several addresses that were tried have none of their own. */
 function reasonOf(error: Error): string {
-  if (error.message !== '') return error.message;
+  if (isWithoutTls(error)) return 'it does not speak TLS there';
+  if (error.message !== '') return error.message.trim();
   return error instanceof AggregateError
     ? error.errors.map((each: Error) => each.message).join('; ')
     : error.name;

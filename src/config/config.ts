@@ -6,6 +6,7 @@
 
 import type { MachineMemory } from '../base/machine-memory.ts';
 import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.ts';
+import { hintOf, nearestNames } from './nearest-name.ts';
 import { PROBLEMS_MAX, quoted } from './problems.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import type { NamedSetting, Setting } from './setting.ts';
@@ -97,7 +98,9 @@ export function weighConfig(
       faultCount += 1;
       if (faultCount > PROBLEMS_MAX) continue;
       const isOutOfRange = 'fault' in parsed && parsed.fault === 'range';
-      const message = refusal(assignment, row.expects, row.isSecret === true);
+      const said = refusal(assignment, row.expects, row.isSecret === true);
+      const isNoName = name === undefined && isNamed(row);
+      const message = isNoName ? said + nameHint(assignment, row) : said;
       faults.push(isOutOfRange ? new RangeError(message) : new TypeError(message));
       continue;
     }
@@ -187,6 +190,11 @@ function refusal(assignment: Assignment, expects: string, isSecret: boolean): st
   const wanted = assignment.expects ?? expects;
   if (subject === undefined) return `Cannot use ${source.name} ${seen}: not ${wanted}`;
   return `${source.name}: Cannot use ${subject} ${seen}: not ${wanted}`;
+}
+
+/** The nearest of the names that there are, as a file has it. */
+function nameHint({ name = '' }: Assignment, row: NamedSetting<string, unknown>): string {
+  return hintOf(nearestNames(name, row.fallback.keys()));
 }
 
 /** Stands for a secret. */

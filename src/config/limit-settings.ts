@@ -1,6 +1,6 @@
 /** The settings `network.http.*`: what a network can take of a member at most. */
 import { BODY_BYTES_MAX, IN_FLIGHT_BYTES_MAX } from './memory-defaults.ts';
-import { integerSetting, type Setting } from './setting.ts';
+import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
 /** The parser keeps an unfinished header section in memory, once for each connection. */
 const HEADER_BYTES_MAX = 1_048_576;
@@ -12,7 +12,7 @@ const COUNT_MAX = 1_000_000;
 const DAY_SECONDS = 86_400;
 
 export const LIMIT_SETTINGS = {
-  headerBytesMax: integerSetting({
+  headerBytesMax: bytesSetting({
     path: 'network.http.header-bytes-max',
     flag: { name: '--header-bytes-max', argument: 'BYTES' },
     about: 'All header fields of a request with their line ends; beyond it 431',
@@ -21,7 +21,7 @@ export const LIMIT_SETTINGS = {
     minimum: 1,
     maximum: HEADER_BYTES_MAX,
   }),
-  targetBytesMax: integerSetting({
+  targetBytesMax: bytesSetting({
     path: 'network.http.target-bytes-max',
     flag: { name: '--target-bytes-max', argument: 'BYTES' },
     about: 'Request target; beyond it 414',
@@ -30,7 +30,7 @@ export const LIMIT_SETTINGS = {
     minimum: 1,
     maximum: TARGET_BYTES_MAX,
   }),
-  bodyBytesMax: integerSetting({
+  bodyBytesMax: bytesSetting({
     path: 'network.http.body-bytes-max',
     flag: { name: '--body-bytes-max', argument: 'BYTES' },
     about: 'Body of a request; beyond it 413',
@@ -78,7 +78,7 @@ export const LIMIT_SETTINGS = {
     75,
     'Without a request; then the connection is closed',
   ),
-  inFlightBytesMax: integerSetting({
+  inFlightBytesMax: bytesSetting({
     path: 'network.http.in-flight-bytes-max',
     flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
     about: 'Bodies under way and responses not yet taken, of all connections; beyond it 503',

@@ -75,6 +75,30 @@ export function integerSetting(
   return { ...rest, flags: flagsOf(flag), ...integerRule(minimum, maximum) };
 }
 
+/** A number of bytes from `minimum` to `maximum`, both included; k, m and g stand for powers of 1,024. */
+export function bytesSetting(
+  row: Row<number> & { readonly minimum: number; readonly maximum: number },
+): Setting<number> {
+  const { flag, minimum, maximum, ...rest } = row;
+  return {
+    ...rest,
+    flags: flagsOf(flag),
+    expects: `an integer from ${minimum} to ${maximum}, or one with k, m or g`,
+    parse(text) {
+      const value = parseBytes(text);
+      if (value === undefined) return { fault: 'type' };
+      return value < minimum || value > maximum ? { fault: 'range' } : { value };
+    },
+  };
+}
+
+/** A number of bytes, with k, m or g of 2^10, 2^20 or 2^30; undefined where it is none. */
+export function parseBytes(text: string): number | undefined {
+  const [, digits, unit = ''] = /^([+-]?\d{1,15})([kmg]?)$/i.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  return Number(digits) * 1024 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
+}
+
 /** A text that `allows` accepts; `expects` says which those are. */
 export function textSetting<Fallback extends string | undefined>(
   row: Omit<Row<string | Fallback>, 'fallback'> & {

@@ -22,6 +22,7 @@ import {
   integerSetting,
   listSetting,
   type NamedSetting,
+  parseBytes,
   type Setting,
   textSetting,
   wordSetting,
@@ -218,7 +219,7 @@ export const SETTINGS = {
       'and in-flight-bytes-max need more than the rest',
     example: '4g',
     expects: 'a number of bytes from 1m on, or one with k, m or g',
-    read: parseBytes,
+    read: readMemory,
   }),
   mapTimeToLiveSeconds: secondsByMap(
     'time-to-live-seconds',
@@ -298,11 +299,8 @@ function groupFlag(name: string, enabled: boolean): Flag {
   };
 }
 
-/** A number of bytes, with k, m or g of 2^10, 2^20 or 2^30. */
-function parseBytes(text: string): number | undefined {
-  const [, digits, unit = ''] = /^(\d{1,15})([kmg]?)$/i.exec(text) ?? [];
-  if (digits === undefined) return undefined;
-  const bytes = Number(digits) * 1024 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
+function readMemory(text: string): number | undefined {
+  const bytes = parseBytes(text) ?? 0;
   return bytes >= MEMORY_BYTES_MIN && bytes <= Number.MAX_SAFE_INTEGER ? bytes : undefined;
 }
 

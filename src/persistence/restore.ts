@@ -12,26 +12,43 @@ import { writeWhole } from './whole-file.ts';
 
 const PIECE_BYTES = 1_048_576;
 
+/** Told of so many more bytes read or copied, a file at a time. */
+export type OnBytes = (bytes: number) => void;
+
 /**
  * Rejects with GridError BACKUP_NOT_WHOLE or DATA_DIRECTORY_NOT_EMPTY, or with the system's error;
  * then the target is as it was.
  */
-export async function restore(source: Storage, target: Storage): Promise<BackupList> {
-  const list = await readList(source);
+export async function restore(
+  source: Storage,
+  target: Storage,
+  onBytes: OnBytes = () => {},
+): Promise<BackupList> {
+  const list = await verifyBackup(source, onBytes);
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
-  await verify(source, list, piece);
   await fill(target, async () => {
     // The manifest last: what it names is there then.
     const files = [...list.files].sort(
       (a, b) => Number(a.name === MANIFEST) - Number(b.name === MANIFEST),
     );
-    for (const { name } of files) await copy(source, target, name, piece);
-    await verify(target, list, piece);
+    for (const { name, bytes } of files) {
+      await copy(source, target, name, piece);
+      onBytes(bytes);
+    }
+    await verify(target, list, piece, onBytes);
   });
   return list;
 }
 
-async function readList(source: Storage): Promise<BackupList> {
+/** Reads all of a backup. Rejects with GridError BACKUP_NOT_WHOLE, or with the system's error. */
+export async function verifyBackup(source: Storage, onBytes: OnBytes): Promise<BackupList> {
+  const list = await readBackupList(source);
+  await verify(source, list, Buffer.allocUnsafeSlow(PIECE_BYTES), onBytes);
+  return list;
+}
+
+/** Which files a backup has. Rejects with GridError BACKUP_NOT_WHOLE, or with the system's error. */
+export async function readBackupList(source: Storage): Promise<BackupList> {
   const isThere = (await source.list()).includes(BACKUP);
   if (!isThere) throw notWhole(source, BACKUP, 'is missing: that is no backup, or not a whole one');
   const list = await readCheckedFile(source, BACKUP).catch((error: unknown) => {
@@ -41,12 +58,18 @@ async function readList(source: Storage): Promise<BackupList> {
   return list as BackupList;
 }
 
-async function verify(storage: Storage, list: BackupList, piece: Buffer): Promise<void> {
+async function verify(
+  storage: Storage,
+  list: BackupList,
+  piece: Buffer,
+  onBytes: OnBytes,
+): Promise<void> {
   const names = await storage.list();
   for (const { name, bytes, crc32 } of list.files) {
     if (!isOurs(name)) throw notWhole(storage, name, 'is no file of a data directory');
     if (!names.includes(name)) throw notWhole(storage, name, 'is missing');
     const found = await sumFile(storage, name, piece);
+    onBytes(bytes);
     if (found.bytes === bytes && found.crc32 === crc32) continue;
     throw notWhole(storage, name, 'is damaged');
   }

@@ -23,6 +23,8 @@ export interface Dialect {
   readonly badValueStatus: 400 | 500;
   /** Status of a change of data, or a poll that waits, in a PASSIVE cluster. */
   readonly passiveStatus: 500 | 503;
+  /** Whether the success of a backup says where it is, its bytes and the seconds it took. */
+  readonly tellsBackups: boolean;
   /** Status of what the cluster refuses. */
   statusOf(refusal: GridError): number;
   /** How a member's address is told; `address` as in MemberInfo. */
@@ -43,6 +45,7 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     takesSizeInAnyCase: false,
     badValueStatus: 400,
     passiveStatus: 503,
+    tellsBackups: true,
     statusOf: ({ status }) => status,
     tellAddress: (address) => address,
   },
@@ -53,6 +56,7 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     takesSizeInAnyCase: true,
     badValueStatus: 500,
     passiveStatus: 500,
+    tellsBackups: false,
     statusOf: ({ code }) => (TOLD_WITH_200.has(code) ? 200 : 500),
     tellAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
   },

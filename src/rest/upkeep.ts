@@ -3,26 +3,23 @@
  * Each is answered when it is done.
  */
 import { GridError } from '../base/errors.ts';
-import type { Upkeep } from '../persistence/upkeep.ts';
+import type { BackupMade, Upkeep } from '../persistence/upkeep.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 
 export const backUp = upkeepWork((upkeep) => upkeep.backUp());
-export const interruptBackup = upkeepWork((upkeep) => upkeep.interruptBackup());
-export const forceStart = upkeepWork((upkeep) => upkeep.forceStart());
-export const partialStart = upkeepWork((upkeep) => upkeep.partialStart());
+export const interruptBackup = upkeepWork((upkeep) => upkeep.interruptBackup().then(nothing));
+export const forceStart = upkeepWork((upkeep) => upkeep.forceStart().then(nothing));
+export const partialStart = upkeepWork((upkeep) => upkeep.partialStart().then(nothing));
 
-/** `fieldLines`: header fields of a success. */
-function upkeepWork(run: (upkeep: Upkeep) => Promise<void>) {
+/** A backup resolves with what is told of it. `fieldLines`: header fields of a success. */
+function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
   return (call: AdministrativeCall, fieldLines = ''): void => {
     const { upkeep, dialect } = call.handler.services;
     if (upkeep === undefined) return needsPersistence(call);
-    call.await(
-      run(upkeep).then(() => undefined, refusalOf),
-      (refusal) => {
-        if (refusal === undefined) call.succeed({}, fieldLines);
-        else call.fail(dialect.statusOf(refusal), refusal.message);
-      },
-    );
+    call.await(run(upkeep).catch(refusalOf), (outcome) => {
+      if (outcome instanceof GridError) call.fail(dialect.statusOf(outcome), outcome.message);
+      else call.succeed((dialect.tellsBackups && outcome) || {}, fieldLines);
+    });
   };
 }
 
@@ -35,3 +32,5 @@ function refusalOf(error: unknown): GridError {
   if (error instanceof GridError) return error;
   throw error;
 }
+
+function nothing(): undefined {}

@@ -7,16 +7,32 @@ import { type DestinationStream, destination, type Logger, pino, stdTimeFunction
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 
 const STANDARD_OUTPUT = 1;
+/** What could not be written and is kept until it can be, in bytes; lines beyond it are lost. */
+const UNWRITTEN_BYTES_MAX = 65_536;
 
 export type Log = Logger;
 
-/** The log to standard output. What prints for people is loaded only where they look. */
-export async function openLog(level: LogLevel): Promise<Log> {
-  if (!process.stdout.isTTY) {
-    return createLog(level, destination({ fd: STANDARD_OUTPUT, sync: true }));
+/**
+ * The log to standard output. What prints for people is loaded only where they look. Where lines can't
+ * be written, `onError` is called once and the member goes on.
+ */
+export async function openLog(
+  level: LogLevel,
+  hasColours = true,
+  onError: (error: Error) => void = () => {},
+): Promise<Log> {
+  if (process.stdout.isTTY) {
+    const { default: pretty } = await import('pino-pretty');
+    const options = { destination: STANDARD_OUTPUT, sync: true, colorize: hasColours };
+    return createLog(level, pretty(options));
   }
-  const { default: pretty } = await import('pino-pretty');
-  return createLog(level, pretty({ destination: STANDARD_OUTPUT, sync: true, colorize: true }));
+  const stream = destination({ fd: STANDARD_OUTPUT, sync: true, maxLength: UNWRITTEN_BYTES_MAX });
+  let isTold = false;
+  stream.on('error', (error: Error) => {
+    if (!isTold) onError(error);
+    isTold = true;
+  });
+  return createLog(level, stream);
 }
 
 /** A log into any stream. */

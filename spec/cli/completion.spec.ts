@@ -1,0 +1,62 @@
+/** What `gridnode completion` prints knows every command and flag; spec/peers has the shells' own word. */
+import assert from 'node:assert/strict';
+import { PassThrough, Readable } from 'node:stream';
+import { test } from 'node:test';
+import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
+import { SHELLS } from '../../src/cli/completion.ts';
+import { runCli } from '../../src/cli/main.ts';
+import { SETTING_FLAGS } from '../../src/config/flags.ts';
+
+async function run(...words: string[]) {
+  const stdout = new PassThrough({ highWaterMark: 1_048_576 });
+  const stderr = new PassThrough();
+  const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
+  return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
+}
+
+for (const shell of SHELLS) {
+  test(`gridnode completion ${shell} has every command and flag`, async () => {
+    const { code, output, errors } = await run('completion', shell);
+    assert.deepEqual([code, errors], [0, '']);
+    const commands = ['serve', 'config', 'restore', 'repair', 'hash-password', 'completion'];
+    const below = ['map', 'get', 'queue', 'offer', 'backup', 'list', 'verify', 'prune'];
+    const calls = CLUSTER_CALLS.map(({ words }) => words.replace(/ .*/, ''));
+    for (const word of [...commands, ...below, ...calls]) {
+      assert.match(output, new RegExp(`[' ]${word}[': ]`), word);
+    }
+    const flags = [...SETTING_FLAGS.map(({ flag }) => flag.name), '--key-base64', '--keep', '--to'];
+    for (const flag of flags) {
+      const seen = shell === 'fish' ? `-l ${flag.slice(2)} ` : flag;
+      assert.ok(output.includes(seen), flag);
+    }
+  });
+}
+
+test('every command has help with an example, and those of a member have groups of flags', async () => {
+  const commands = [
+    ...['serve', 'config', 'restore', 'repair', 'hash-password', 'completion', 'health'],
+    ...['map get', 'map set', 'map delete', 'map clear', 'queue offer', 'queue poll', 'queue size'],
+    ...['backup list', 'backup verify', 'backup prune'],
+    ...CLUSTER_CALLS.map(({ words }) => `cluster ${words.replace(/ .*/, '')}`),
+  ];
+  for (const command of commands) {
+    const { code, output } = await run(...command.split(' '), '--help');
+    assert.equal(code, 0, command);
+    assert.match(output, new RegExp(`\nExample:\n  gridnode ${command}\\b.*\n$`), command);
+  }
+  const { output: serving } = await run('serve', '--help');
+  for (const title of [
+    'Address',
+    'Member',
+    'What is served',
+    'TLS',
+    'Data on the disk',
+    'Limits',
+  ]) {
+    assert.match(serving, new RegExp(`\n${title}:\n`));
+  }
+  const { output: getting } = await run('map', 'get', '--help');
+  for (const title of ['Member', 'Login and TLS', 'Options']) {
+    assert.match(getting, new RegExp(`\n${title}:\n`));
+  }
+});

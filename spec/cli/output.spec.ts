@@ -1,0 +1,146 @@
+/** Every command where standard output does not take what is printed: closed, full, a closed pipe. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { after, before, test } from 'node:test';
+import { programWords } from '../../bench/load/program.ts';
+import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
+import { runCli } from '../../src/cli/main.ts';
+import { start } from './gridnode-process.ts';
+import { makeBackup } from './made-backup.ts';
+
+let folder = '';
+/** Answers each request with what every command takes for a success that has something to print. */
+const member = createServer((socket) => {
+  socket.resume();
+  socket.once('data', () => {
+    socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}');
+  });
+});
+let address = '';
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'output-'));
+  mkdirSync(join(folder, 'data'));
+  makeBackup(join(folder, 'backup-1'), 'ann', '2026-01-01T00:00:00.000Z');
+  member.listen(0, '127.0.0.1');
+  await once(member, 'listening');
+  address = `127.0.0.1:${(member.address() as { port: number }).port}`;
+});
+
+after(() => {
+  member.close();
+  rmSync(folder, { recursive: true });
+});
+
+const CLIENT_COMMANDS: readonly (readonly string[])[] = [
+  ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
+  ['map', 'set', 'm', 'k', 'v'],
+  ['map', 'clear', 'm'],
+  ['queue', 'offer', 'q', 'v'],
+  ...['poll', 'size'].map((word) => ['queue', word, 'q']),
+  ['health'],
+  ...CLUSTER_CALLS.map(({ words }) => {
+    return [
+      'cluster',
+      ...words
+        .replace(/\[.*\]/, '')
+        .replace(/<.*>/, 'x')
+        .trim()
+        .split(' '),
+    ];
+  }),
+].map((words) => [...words, '--json']);
+
+const faults: readonly (readonly [code: string, exit: number, ofOwnFiles: number, RegExp])[] = [
+  ['ENOSPC', 5, 1, /^Cannot write to standard output: ENOSPC\n$/],
+  ['EPIPE', 141, 141, /^$/],
+  ['EIO', 5, 1, /^Cannot write to standard output: EIO\n$/],
+];
+for (const [code, ofClient, ofOwnFiles, message] of faults) {
+  test(`every command ends with its code where a write fails with ${code}`, async () => {
+    const [data, backup] = [join(folder, 'data'), join(folder, 'backup-1')];
+    const own = (words: readonly string[]) => [words, ofOwnFiles] as const;
+    const commands = [
+      ...CLIENT_COMMANDS.map((words) => [[...words, '--address', address], ofClient] as const),
+      ...[['--help'], ['--version'], ['map', '--help']].map((words) => [words, ofClient] as const),
+      [['hash-password'], ofClient] as const,
+      own(['config']),
+      own(['config', '--json']),
+      own(['config', '--example']),
+      own(['repair', '--data-dir', data]),
+      own(['restore', '--from', backup, '--data-dir', join(folder, `restored-${code}`)]),
+      [['completion', 'bash'], ofClient] as const,
+      ...['list', 'verify'].map((word) => {
+        return [['backup', word, '--backup-dir', folder], ofClient] as const;
+      }),
+      [['backup', 'prune', '--backup-dir', folder, '--keep', '9', '--json'], ofClient] as const,
+    ];
+    for (const [words, exit] of commands) {
+      const stderr = new PassThrough();
+      const write: Writable['_write'] = (_chunk, _encoding, done) =>
+        done(Object.assign(new Error(code), { code }));
+      const stdout = new Writable({ write });
+      const stdin = Readable.from([Buffer.from('password')]);
+      assert.equal(await runCli(words, { stdin, stdout, stderr }), exit, words.join(' '));
+      assert.match(String(stderr.read() ?? ''), message, words.join(' '));
+    }
+  });
+}
+
+/** The exit code and standard error of a process whose standard output is this. */
+async function ended(words: readonly string[], stdout: number | 'pipe') {
+  const stdio = ['ignore', stdout, 'pipe'] as const;
+  const program = programWords('bin/gridnode');
+  const child = spawn(process.execPath, [...program, ...words], { stdio: [...stdio] });
+  child.stdout?.destroy();
+  let errors = '';
+  child.stderr?.on('data', (chunk) => {
+    errors += chunk;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, errors };
+}
+
+test('processes with a full and a closed standard output, no stack trace', async () => {
+  const full = openSync('/dev/full', 'w');
+  const space = 'Cannot write to standard output: ENOSPC: no space left on device, write\n';
+  const get = ['map', 'get', 'm', 'k', '--address', address];
+  try {
+    const all = [
+      ended(get, full),
+      ended(['config'], full),
+      ended(get, 'pipe'),
+      ended(['config'], 'pipe'),
+    ];
+    assert.deepEqual(await Promise.all(all), [
+      { code: 5, errors: space },
+      { code: 1, errors: space },
+      { code: 141, errors: '' },
+      { code: 141, errors: '' },
+    ]);
+  } finally {
+    closeSync(full);
+  }
+  // A shell's >&- : Node puts the null device in its place, and that takes everything.
+  const words = [process.execPath, ...programWords('bin/gridnode'), ...get];
+  const closed = spawn('sh', ['-c', 'exec "$@" >&-', 'sh', ...words], { stdio: 'ignore' });
+  assert.deepEqual(await once(closed, 'close'), [0, null]);
+});
+
+test('a member whose log nobody takes says so once, serves on and stops at a signal', async () => {
+  const child = start(['serve', '--port', '0', '--log-level', 'FINE']);
+  child.stdout?.destroy();
+  const [told] = (await once(child.stderr as Readable, 'data')) as [Buffer];
+  assert.equal(
+    String(told),
+    'Cannot write the log to standard output: EPIPE: broken pipe, write\n',
+  );
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'close'), [0, null]);
+});

@@ -1,0 +1,51 @@
+/** The completion scripts in the shells themselves. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { after, test } from 'node:test';
+import { runCli } from '../../src/cli/main.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'completion-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** Prints what completes the words, the last of which has been begun; `$1` is the script. */
+const ASKING = {
+  bash: `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gridnode
+    printf '%s\\n' "\${COMPREPLY[@]}"`,
+  // Stands for zsh's own, which only draws.
+  zsh: `compdef() { : }; source "$1"; shift
+    _describe() { print -l -- \${(M)\${(@)\${(P)2}%%:*}:#$words[CURRENT]*} }
+    words=("$@"); CURRENT=$#; _gridnode`,
+  fish: 'source $argv[1]; complete -C "$argv[2..]" | string split -f1 \\t',
+} as const;
+
+const completed: readonly (readonly [words: string, found: readonly string[]])[] = [
+  ['que', ['queue']],
+  ['map s', ['set']],
+  ['cluster change-s', ['change-state']],
+  ['map get --key-', ['--key-base64', '--key-file']],
+  ['backup prune --ke', ['--keep']],
+  ['serve --header-b', ['--header-bytes-max']],
+];
+
+for (const shell of ['bash', 'zsh', 'fish'] as const) {
+  test(`${shell} completes commands and flags`, async () => {
+    const [stdout, stderr] = [new PassThrough({ highWaterMark: 1_048_576 }), new PassThrough()];
+    const streams = { stdin: Readable.from([]), stdout, stderr };
+    assert.equal(await runCli(['completion', shell], streams), 0);
+    const script = join(folder, shell);
+    writeFileSync(script, stdout.read() as Buffer);
+    for (const [words, found] of completed) {
+      const typed = ['gridnode', ...words.split(' ')];
+      const plain = { bash: ['--norc'], zsh: ['-f'], fish: ['--no-config'] }[shell];
+      const behind = shell === 'fish' ? [] : [shell];
+      const asked = spawnSync(shell, [...plain, '-c', ASKING[shell], ...behind, script, ...typed]);
+      assert.equal(asked.error, undefined, `Cannot run ${shell}: apt-get install ${shell}`);
+      assert.equal(String(asked.stderr), '');
+      assert.deepEqual(String(asked.stdout).trim().split('\n').sort(), found, words);
+    }
+  });
+}

@@ -1,0 +1,101 @@
+/** `gridnode backup list`, `verify` and `prune`: the backups in a directory, without a member. */
+import { join } from 'node:path';
+import { GridError } from '../base/errors.ts';
+import {
+  backupsBeyond,
+  type KeptBackups,
+  listBackups,
+  removeBackup,
+} from '../persistence/kept-backups.ts';
+import { verifyBackup } from '../persistence/restore.ts';
+import { printLine, type Streams } from './client-io.ts';
+import { openToRead } from './data-directories.ts';
+import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
+import { Progress } from './progress.ts';
+
+export interface BackupOptions {
+  readonly backupDir: string;
+  readonly json?: true;
+}
+
+/** What is named as a backup and is none is told on standard error. Throws TypeError. */
+export async function printBackups(options: BackupOptions, streams: Streams): Promise<ExitCode> {
+  const backups = await read(options);
+  const { whole, unreadable } = backups;
+  if (options.json) await printLine(streams, JSON.stringify(backups));
+  else {
+    for (const { name, of, member = '-', bytes } of whole) {
+      await printLine(streams, `${name}  ${of}  ${member}  ${bytes} bytes`);
+    }
+    for (const { name, reason } of unreadable) streams.stderr.write(`${name}: ${reason}\n`);
+  }
+  return EXIT_CLEAN;
+}
+
+/** All of them, or the named one. EXIT_FAILED: one is damaged or not whole. */
+export async function verifyBackups(
+  name: string | undefined,
+  options: BackupOptions,
+  streams: Streams,
+): Promise<ExitCode> {
+  const { whole, unreadable } = await read(options);
+  const all = [...whole, ...unreadable].map((each) => each.name);
+  if (name !== undefined && !all.includes(name)) {
+    const place = JSON.stringify(options.backupDir);
+    throw new TypeError(
+      `Cannot verify ${JSON.stringify(name)}: no backup of that name is in ${place}`,
+    );
+  }
+  const results: { name: string; fault: string | null }[] = [];
+  for (const each of name === undefined ? all : [name]) {
+    const fault = await faultOf(join(options.backupDir, each), each, streams);
+    results.push({ name: each, fault: fault ?? null });
+    if (options.json) continue;
+    await printLine(streams, fault === undefined ? `${each}  whole` : `${each}  damaged: ${fault}`);
+  }
+  if (options.json) await printLine(streams, JSON.stringify(results));
+  return results.every(({ fault }) => fault === null) ? EXIT_CLEAN : EXIT_FAILED;
+}
+
+/** Keeps each member's newest. */
+export async function pruneBackups(
+  options: BackupOptions & { readonly keep: string },
+  streams: Streams,
+): Promise<ExitCode> {
+  const count = Number(options.keep);
+  if (!/^\d+$/.test(options.keep) || count < 1 || !Number.isSafeInteger(count)) {
+    throw new RangeError(
+      `Cannot use --keep ${JSON.stringify(options.keep)}: not an integer from 1 up`,
+    );
+  }
+  const { whole } = await read(options);
+  const [removed, inUse]: [string[], string[]] = [[], []];
+  for (const { name } of backupsBeyond(whole, count)) {
+    const isRemoved = await removeBackup(options.backupDir, name);
+    (isRemoved ? removed : inUse).push(name);
+    if (options.json) continue;
+    if (isRemoved) await printLine(streams, `removed ${name}`);
+    else streams.stderr.write(`${name}: a process uses it\n`);
+  }
+  if (options.json) await printLine(streams, JSON.stringify({ removed, inUse }));
+  return EXIT_CLEAN;
+}
+
+async function read({ backupDir }: BackupOptions): Promise<KeptBackups> {
+  openToRead('--backup-dir', backupDir);
+  return await listBackups(backupDir);
+}
+
+async function faultOf(path: string, name: string, streams: Streams): Promise<string | undefined> {
+  const progress = new Progress(streams, `verifying ${name}`);
+  try {
+    await verifyBackup(openToRead('--backup-dir', path), progress.add);
+    return undefined;
+  } catch (error) {
+    const isOfSystem = error instanceof Error && 'syscall' in error;
+    if (!isOfSystem && !(error instanceof GridError)) throw error;
+    return error.message.replace(/^Cannot restore: /, '');
+  } finally {
+    progress.end();
+  }
+}

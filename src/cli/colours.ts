@@ -1,0 +1,9 @@
+/** Whether what is printed on a terminal has colours. */
+
+/** NO_COLOR counts first, then FORCE_COLOR, then TERM; without any of them there are colours. */
+export function hasColours(environment: NodeJS.ProcessEnv): boolean {
+  const { NO_COLOR = '', FORCE_COLOR = '', TERM } = environment;
+  if (NO_COLOR !== '') return false;
+  if (FORCE_COLOR !== '') return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
+  return TERM !== 'dumb';
+}

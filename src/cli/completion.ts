@@ -1,0 +1,121 @@
+/**
+ * `gridnode completion bash|zsh|fish`: a script that completes commands and flags, written from the
+ * commands themselves, so that it knows what this version knows. Each shell gets a table of the words
+ * that may follow each command; files are completed where no such word fits.
+ */
+import type { Command } from 'commander';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** A command by its words, behind the program's, and what may follow. */
+interface Completed {
+  readonly words: readonly string[];
+  readonly commands: readonly Described[];
+  readonly flags: readonly Described[];
+}
+
+interface Described {
+  readonly word: string;
+  readonly about: string;
+}
+
+/** The script for that shell; `program` has all its commands. */
+export function completionScript(shell: Shell, program: Command): string {
+  return WRITERS[shell](completedOf(program, []));
+}
+
+const WRITERS: Readonly<Record<Shell, (all: readonly Completed[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+function completedOf(command: Command, words: readonly string[]): readonly Completed[] {
+  const own: Completed = {
+    words,
+    commands: command.commands.map((each) => ({ word: each.name(), about: each.description() })),
+    flags: [
+      ...command.options.map(({ long, description }) => ({ word: long ?? '', about: description })),
+      { word: '--help', about: 'Help' },
+    ],
+  };
+  const below = command.commands.flatMap((each) => completedOf(each, [...words, each.name()]));
+  return [own, ...below];
+}
+
+/** The words typed so far that are no flags are looked up; what a flag takes may be among them. */
+function bashScript(all: readonly Completed[]): string {
+  const rows = all.map(
+    ({ words, commands, flags }) =>
+      `    ${quoted(words.join(' '))}) words=${quoted([...commands, ...flags].map(({ word }) => word).join(' '))} ;;`,
+  );
+  return `_gridnode() {
+  local command='' word words
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "\${command:+$command }$word" in
+      ${patterns(all)}) command="\${command:+$command }$word" ;;
+    esac
+  done
+  case "$command" in
+${rows.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _gridnode gridnode
+`;
+}
+
+function zshScript(all: readonly Completed[]): string {
+  const rows = all.map(({ words, commands, flags }) => {
+    const items = [...commands, ...flags].map(({ word, about }) =>
+      quoted(`${word.replaceAll(':', '\\:')}:${about}`),
+    );
+    return `    ${quoted(words.join(' '))}) items=(${items.join(' ')}) ;;`;
+  });
+  return `#compdef gridnode
+_gridnode() {
+  local command='' word
+  local -a items
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "\${command:+$command }$word" in
+      ${patterns(all)}) command="\${command:+$command }$word" ;;
+    esac
+  done
+  case "$command" in
+${rows.join('\n')}
+  esac
+  _describe gridnode items || _files
+}
+compdef _gridnode gridnode
+`;
+}
+
+function fishScript(all: readonly Completed[]): string {
+  const lines = all.flatMap(({ words, commands, flags }) => {
+    const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`);
+    const none =
+      commands.length === 0
+        ? []
+        : [`not __fish_seen_subcommand_from ${commands.map(({ word }) => word).join(' ')}`];
+    const where = [...seen, ...none].join('; and ');
+    return [
+      ...commands.map(({ word, about }) => `-f -n ${quoted(where)} -a ${word} -d ${quoted(about)}`),
+      ...flags.map(
+        ({ word, about }) => `-n ${quoted(where)} -l ${word.slice(2)} -d ${quoted(about)}`,
+      ),
+    ];
+  });
+  return `${lines.map((line) => `complete -c gridnode ${line}`).join('\n')}\n`;
+}
+
+/** All commands' words, as a case has them. */
+function patterns(all: readonly Completed[]): string {
+  const paths = all.map(({ words }) => words.join(' ')).filter((path) => path !== '');
+  return paths.map(quoted).join('|');
+}
+
+/** For all three shells: nothing within means anything but a quote, for which stands another mark. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", '’').replaceAll('\n', ' ')}'`;
+}

@@ -1,0 +1,52 @@
+/**
+ * The words behind a map's name, and the key among them. A key of any bytes stands in a flag instead of
+ * its word. Node reads words as UTF-8 and puts U+FFFD in the place of what is none, so that such a word
+ * would name something else: it is refused.
+ */
+import { readInput } from './client-io.ts';
+
+const REPLACEMENT = '\u{fffd}';
+
+export interface KeyOptions {
+  readonly keyBase64?: string;
+  readonly keyFile?: string;
+}
+
+/** The key's bytes, and the words behind it. Throws TypeError or RangeError. */
+export async function readKey(
+  words: readonly string[],
+  { keyBase64, keyFile }: KeyOptions,
+): Promise<{ readonly key: Buffer; readonly rest: readonly string[] }> {
+  if (keyBase64 !== undefined && keyFile !== undefined) {
+    throw new TypeError('Cannot use --key-base64 and --key-file at once');
+  }
+  const [word, ...behind] = words;
+  const isFlag = keyBase64 !== undefined || keyFile !== undefined;
+  if (!isFlag) refuseReplaced('key', word);
+  const key = isFlag ? await readKeyFlag(keyBase64, keyFile) : Buffer.from(word ?? '');
+  if (key.length === 0) throw new RangeError('Cannot use "" as a key: it is empty');
+  return { key, rest: isFlag ? words : behind };
+}
+
+/** Throws TypeError where the word cannot have been typed so. `what` it is: a key, a value, a name. */
+export function refuseReplaced(what: string, text: string | undefined): void {
+  if (!text?.includes(REPLACEMENT)) return;
+  const seen = `Cannot use ${JSON.stringify(text)} as a ${what}`;
+  throw new TypeError(
+    `${seen}: U+FFFD is what text that is no UTF-8 becomes${INSTEAD[what] ?? ''}`,
+  );
+}
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  key: '; --key-base64 and --key-file take any bytes',
+  value: '; --file and standard input take any bytes',
+};
+
+async function readKeyFlag(base64: string | undefined, file: string | undefined): Promise<Buffer> {
+  if (file !== undefined) return await readInput('--key-file', file);
+  const text = (base64 ?? '').replace(/=+$/, '');
+  if (!/^[A-Za-z0-9+/_-]*$/.test(text) || text.length % 4 === 1) {
+    throw new TypeError(`Cannot use --key-base64 ${JSON.stringify(base64)}: not Base64`);
+  }
+  return Buffer.from(text, 'base64');
+}

@@ -1,0 +1,40 @@
+/** An example of each command, at the end of its help. */
+import type { Command } from 'commander';
+
+/** By the command's words; a command without a row gets what its usage says. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  serve: 'serve --enable-group DATA --data-dir /var/lib/gridnode',
+  config: 'config --config member.yaml --json',
+  restore: 'restore --from /backups/backup-3 --data-dir /var/lib/gridnode',
+  repair: 'repair --data-dir /var/lib/gridnode --to /var/lib/gridnode-saved',
+  'hash-password': 'hash-password < password.txt',
+  completion: 'completion bash > /etc/bash_completion.d/gridnode',
+  health: 'health ready --address 10.0.0.5:5701',
+  'map get': 'map get people ada',
+  'map set': 'map set people ada "Ada Lovelace" --content-type text/plain',
+  'map delete': 'map delete people --key-base64 /wAvYQ==',
+  'map clear': 'map clear people',
+  'queue offer': 'queue offer jobs --file job.json --content-type application/json',
+  'queue poll': 'queue poll jobs --timeout 30',
+  'queue size': 'queue size jobs --json',
+  'backup list': 'backup list --backup-dir /backups',
+  'backup verify': 'backup verify backup-3 --backup-dir /backups',
+  'backup prune': 'backup prune --keep 7 --backup-dir /backups',
+  'cluster change-state': 'cluster change-state passive --user ann',
+  'cluster change-version': 'cluster change-version 0.1',
+  'cluster change-log-level': 'cluster change-log-level FINE',
+  'cluster change-member-list': 'cluster change-member-list 10.0.0.5,10.0.0.6',
+  'cluster set-license': 'cluster set-license KEY',
+  'cluster update-config': 'cluster update-config queues.yaml',
+};
+
+/** To all commands that do something; `program` has them all. */
+export function addExamples(program: Command): void {
+  const add = (command: Command, path: string) => {
+    for (const each of command.commands)
+      add(each, path === '' ? each.name() : `${path} ${each.name()}`);
+    if (command.commands.length > 0) return;
+    command.addHelpText('after', `\nExample:\n  gridnode ${EXAMPLES[path] ?? path}`);
+  };
+  add(program, '');
+}

@@ -1,0 +1,50 @@
+/** Where client commands find the member, and what proves both sides to each other over TLS. */
+import type { MemberLocation } from '../client/member-client.ts';
+import { readInput } from './client-io.ts';
+
+const DEFAULT_PORT = ':5701';
+
+export interface AddressOptions {
+  readonly address: string;
+  readonly ca?: string;
+  readonly tlsCertificate?: string;
+  readonly tlsKey?: string;
+}
+
+/** Throws TypeError, as `nameOf` names the flag: that, or the variable in its place. */
+export async function locateMember(
+  options: AddressOptions,
+  nameOf: (flag: keyof AddressOptions) => string,
+): Promise<MemberLocation> {
+  const { address, ca, tlsCertificate, tlsKey } = options;
+  const isUrl = /^https?:\/\//.test(address);
+  const port = /:\d+$/.test(address) ? '' : DEFAULT_PORT;
+  const text = isUrl ? address : `http://${address}${port}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const seen = `Cannot use ${nameOf('address')} ${JSON.stringify(address)}`;
+  if (url === undefined || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+    throw new TypeError(`${seen}: not a host and port`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new TypeError(`Cannot use ${nameOf('address')}: --user logs in, not the address`);
+  }
+  for (const [given, flag, other] of [
+    [tlsCertificate, '--tls-certificate', tlsKey === undefined ? '--tls-key' : undefined],
+    [tlsKey, '--tls-key', tlsCertificate === undefined ? '--tls-certificate' : undefined],
+  ]) {
+    if (given === undefined) continue;
+    const use = `Cannot use ${flag} ${JSON.stringify(given)}`;
+    if (other !== undefined) throw new TypeError(`${use}: ${other} is not given`);
+    if (url.protocol === 'http:') {
+      throw new TypeError(`${use}: ${nameOf('address')} does not begin with https://`);
+    }
+  }
+  const read = (flag: keyof AddressOptions, file: string | undefined) =>
+    file === undefined ? undefined : readInput(nameOf(flag), file);
+  return {
+    url,
+    certificates: await read('ca', ca),
+    ownCertificate: await read('tlsCertificate', tlsCertificate),
+    ownKey: await read('tlsKey', tlsKey),
+  };
+}

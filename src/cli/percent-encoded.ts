@@ -1,0 +1,14 @@
+/** Texts and bytes as a part of a path or a form has them. */
+
+/** What stands for itself everywhere (RFC 3986 2.3). */
+const UNRESERVED = /^[A-Za-z0-9\-_.~]$/;
+
+/** Of a text its UTF-8. */
+export function percentEncoded(part: Buffer | string): string {
+  if (typeof part === 'string') return encodeURIComponent(part);
+  return Array.from(part, (byte) => {
+    const character = String.fromCharCode(byte);
+    if (UNRESERVED.test(character)) return character;
+    return `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }).join('');
+}

@@ -1,0 +1,40 @@
+/** Why a request was refused: what the member says, or else what its status means for that request. */
+import type { Call, MemberAnswer } from '../client/member-client.ts';
+import type { ClusterAnswer } from './cluster-calls.ts';
+
+export function refusalReason(answer: MemberAnswer, call: Call): string {
+  return messageOf(answer) || reasonOf(answer.status, call);
+}
+
+/** What the member says; empty where it says nothing. */
+function messageOf(answer: MemberAnswer): string {
+  if (answer.contentType !== 'application/json') return '';
+  const { message, state } = answer.json() as ClusterAnswer;
+  return message ?? (state === undefined ? '' : `the state is ${state}`);
+}
+
+/** These answers have no content (RFC 9110 names none), so the client knows best. */
+function reasonOf(status: number, { path, body }: Call): string {
+  const [, segment = '', ...rest] = path.split('/');
+  switch (status) {
+    case 400:
+      if (rest[0] === 'health' && rest.length > 1) return `"${rest[1]}" is no part of health`;
+      return `${path} names no map, key or queue`;
+    case 404:
+      return `nothing is at ${path}; is --path-segment ${JSON.stringify(segment)} that of the member?`;
+    case 408:
+      return 'the member waited too long for the value';
+    case 413:
+      return `the value of ${body?.length ?? 0} bytes is over the member's body-bytes-max`;
+    case 414:
+      return `the path of ${path.length} bytes is over the member's target-bytes-max`;
+    case 431:
+      return "the header is over the member's header-bytes-max";
+    case 501:
+      return `the member does not serve ${path}`;
+    case 503:
+      return 'the member takes no more connections or is not ready';
+    default:
+      return '';
+  }
+}

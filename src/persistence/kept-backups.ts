@@ -1,0 +1,110 @@
+/**
+ * The backups that a directory keeps, of one member or of several: which there are, and the removal of
+ * the old ones. Only a directory named `backup-<n>` whose list of files can be read and fits the files is
+ * one. All others are somebody else's, under way, or damaged, and stay.
+ *
+ * A backup is locked while it is removed, so that none goes that a member serves from or still makes.
+ * It loses its name first: what has that name is whole at every moment.
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GridError } from '../base/errors.ts';
+import { readCheckedFile } from './checked-file.ts';
+import { DirectoryLock } from './directory-lock.ts';
+import { FileStorage } from './file-storage.ts';
+import { MEMBER, type MemberRecord } from './member-file.ts';
+import { readBackupList } from './restore.ts';
+
+const NAME = /^backup-(\d{1,15})$/;
+
+export interface KeptBackup {
+  readonly name: string;
+  /** What it is of, in ISO 8601. */
+  readonly of: string;
+  /** The member's uuid; undefined where it had none. */
+  readonly member: string | undefined;
+  readonly bytes: number;
+}
+
+/** Something named as a backup that is none, or none any more. */
+export interface UnreadableBackup {
+  readonly name: string;
+  readonly reason: string;
+}
+
+export interface KeptBackups {
+  /** The oldest first. */
+  readonly whole: readonly KeptBackup[];
+  readonly unreadable: readonly UnreadableBackup[];
+}
+
+/** Reads no more than the lists and the files' lengths. Rejects with the system's error. */
+export async function listBackups(directory: string): Promise<KeptBackups> {
+  const whole: KeptBackup[] = [];
+  const unreadable: UnreadableBackup[] = [];
+  const names = (await readdir(directory)).filter((name) => NAME.test(name));
+  for (const name of names.sort((a, b) => numberOf(a) - numberOf(b))) {
+    try {
+      whole.push(await readBackup(directory, name));
+    } catch (error) {
+      unreadable.push({ name, reason: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  // Sorting is stable: of the same moment, the lower number is the older.
+  whole.sort((a, b) => Date.parse(a.of) - Date.parse(b.of));
+  return { whole, unreadable };
+}
+
+/** Of each member, those beyond its newest `count`, the oldest first. */
+export function backupsBeyond(backups: readonly KeptBackup[], count: number): KeptBackup[] {
+  const newer = new Map<string | undefined, number>();
+  const beyond = [...backups].reverse().filter(({ member }) => {
+    const seen = newer.get(member) ?? 0;
+    newer.set(member, seen + 1);
+    return seen >= count;
+  });
+  return beyond.reverse();
+}
+
+/** False: a process has it locked, and it stays. Rejects with the system's error. */
+export async function removeBackup(directory: string, name: string): Promise<boolean> {
+  const path = join(directory, name);
+  const lock = new DirectoryLock(path);
+  try {
+    await lock.take();
+  } catch (error) {
+    if (error instanceof GridError) return false;
+    throw error;
+  }
+  try {
+    // The name that a backup has which begins or is removed.
+    const aside = join(directory, `making-${randomBytes(8).toString('hex')}`);
+    await rename(path, aside);
+    await rm(aside, { recursive: true, force: true });
+  } finally {
+    await lock.release();
+  }
+  return true;
+}
+
+async function readBackup(directory: string, name: string): Promise<KeptBackup> {
+  const storage = new FileStorage(join(directory, name), true);
+  const { of, files } = await readBackupList(storage);
+  if (Number.isNaN(Date.parse(of))) throw new Error(`its list tells no time but "${of}"`);
+  let bytes = 0;
+  for (const file of files) {
+    const path = join(directory, name, file.name);
+    if (!existsSync(path)) throw new Error(`"${file.name}" is missing`);
+    const { size } = await stat(path);
+    if (size !== file.bytes) throw new Error(`"${file.name}" has ${size} bytes, not ${file.bytes}`);
+    bytes += size;
+  }
+  const { uuid } = (await readCheckedFile(storage, MEMBER)) as MemberRecord;
+  return { name, of, member: uuid, bytes };
+}
+
+function numberOf(name: string): number {
+  return Number(NAME.exec(name)?.[1] ?? 0);
+}
