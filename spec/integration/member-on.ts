@@ -39,6 +39,7 @@ export function memberOn(
     assignments.push({ key: key as SettingKey, text, source: { kind: 'flag', name: key } });
   }
   const lines: Line[] = [];
+  const clients: RawClient[] = [];
   const source = new EventEmitter();
   const logged = new EventEmitter();
   const write = (text: string) => {
@@ -72,9 +73,13 @@ export function memberOn(
     line,
     async listening(): Promise<RawClient> {
       const { port = 0 } = await line(({ msg }) => msg === 'listening');
-      return new RawClient(port);
+      const client = new RawClient(port);
+      clients.push(client);
+      return client;
     },
+    /** Its clients send nothing any more, so that nobody waits for what they might. */
     stop(): Promise<number> {
+      for (const { socket } of clients) socket.end();
       source.emit('SIGTERM');
       return exit;
     },

@@ -16,7 +16,7 @@ const VALUE_BYTES_MAX = 300;
 const RECORD_BYTES = 72;
 const LIVE_SHARE = 0.7;
 const PATIENCE_MS = 5000;
-const ROUNDS = 6;
+const ROUNDS = 4;
 
 class Filled {
   readonly lengths = new Map<string, number>();

@@ -23,7 +23,7 @@ import { client, get, LIVE, poll } from '../http/test-client.ts';
 import { createTestServer, type TestServer } from '../http/test-server.ts';
 
 const HASHES = Buffer.alloc(INPUT_BYTES_MAX, '#');
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const;
+const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const { routes } = DIALECTS.none;
 
@@ -122,9 +122,9 @@ function chosen({ path }: Route, isEscaped: boolean): string {
   return isEscaped ? filled.replace(/s(?=\/|$)/, '%73') : filled;
 }
 
-function bodiesOf(path: string): readonly string[] {
+function bodyOf(path: string): string {
   const third = { 'rest/log-level': 'FINE', 'rest/config/update': 'grid: {}' }[path] ?? 'passive';
-  return [`dev&&${third}&d&e`, 'short', 'wrong&&a&b&c'];
+  return `dev&&${third}&d&e`;
 }
 
 describe('A request that is answered in a later turn', () => {
@@ -133,24 +133,23 @@ describe('A request that is answered in a later turn', () => {
       let compared = 0;
       for (const route of routes) {
         for (const method of METHODS) {
-          const action = method === 'PUT' ? 'POST' : method === 'HEAD' ? 'GET' : method;
+          const action = method === 'HEAD' ? 'GET' : method;
           if (route[action] === undefined && route.HEAD === undefined) continue;
-          for (const body of method === 'POST' || method === 'PUT' ? bodiesOf(route.path) : ['']) {
-            const path = chosen(route, isEscaped);
-            const seen = [];
-            for (const isLate of [false, true]) {
-              const server = subject(isLate);
-              await ask(server, 'POST', 'rest/maps/nAme/k/%2541', 'escaped', 'text/e');
-              await ask(server, 'POST', 'rest/maps/nAme/b', 'plain', 'text/p');
-              await ask(server, 'POST', 'rest/queues/nAme', 'item', 'text/i');
-              seen.push([told(await ask(server, method, path, body)), await look(server)]);
-            }
-            assert.deepEqual(seen[1], seen[0], `${method} ${path} ${body}`);
-            compared++;
+          const body = method === 'POST' ? bodyOf(route.path) : '';
+          const path = chosen(route, isEscaped);
+          const seen = [];
+          for (const isLate of [false, true]) {
+            const server = subject(isLate);
+            await ask(server, 'POST', 'rest/maps/nAme/k/%2541', 'escaped', 'text/e');
+            await ask(server, 'POST', 'rest/maps/nAme/b', 'plain', 'text/p');
+            await ask(server, 'POST', 'rest/queues/nAme', 'item', 'text/i');
+            seen.push([told(await ask(server, method, path, body)), await look(server)]);
           }
+          assert.deepEqual(seen[1], seen[0], `${method} ${path} ${body}`);
+          compared++;
         }
       }
-      assert(compared > 100, `${compared} compared`);
+      assert(compared > 75, `${compared} compared`);
     });
   }
 });
