@@ -8,5 +8,5 @@
 import { setFlagsFromString } from 'node:v8';
 
 setFlagsFromString('--max-inlined-bytecode-size=1500');
-setFlagsFromString('--max-inlined-bytecode-size-cumulative=3000');
+setFlagsFromString('--max-inlined-bytecode-size-cumulative=4500');
 setFlagsFromString('--semi-space-growth-factor=1');
