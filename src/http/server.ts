@@ -153,15 +153,14 @@ export class HttpServer implements OutboxHost, TimeSource {
    * Stops accepting, answers what has been received, ends every connection. Resolves when the last
    * one is closed. What is in the sockets' buffers when it begins still counts as received, and what
    * the kernel has taken by then is accepted: a connection a turn, up to the first turn that brings
-   * none. These are opened only then: a client that waits does not connect again meanwhile.
+   * none. These are opened only then, and until then no answer is a connection's last: a client that
+   * waits does not connect again meanwhile.
    */
   drain(): Promise<void> {
-    this.isDraining = true;
     this.tick();
-    this.drainedMs = this.nowMs;
+    const untilMs = this.nowMs + LAST_REQUEST_MS;
     this.#latecomers = [];
-    this.clock.endOfTurn(() => this.#acceptRest(-1));
-    this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
+    this.clock.endOfTurn(() => this.#acceptRest(-1, untilMs));
     return new Promise<void>((resolve) => {
       this.#onAllClosed = resolve;
     });
@@ -195,15 +194,19 @@ export class HttpServer implements OutboxHost, TimeSource {
   }
 
   /** `seen`: how many had come when the turn began that ends now. */
-  #acceptRest(seen: number): void {
+  #acceptRest(seen: number, untilMs: number): void {
     if (this.#latecomers === undefined) return;
     this.tick();
     const { length } = this.#latecomers;
-    if (length !== seen && !this.isDrainOver) {
-      this.clock.endOfTurn(() => this.#acceptRest(length));
+    if (length !== seen && this.nowMs < untilMs) {
+      this.clock.endOfTurn(() => this.#acceptRest(length, untilMs));
       return;
     }
-    for (const socket of this.#stopAccepting()) this.#admit(socket);
+    const latecomers = this.#stopAccepting();
+    this.isDraining = true;
+    this.drainedMs = this.nowMs;
+    this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
+    for (const socket of latecomers) this.#admit(socket);
     for (const connection of this.#connections) connection.drain();
     this.#tellIfAllClosed();
   }
