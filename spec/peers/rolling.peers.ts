@@ -14,7 +14,7 @@ import { test } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
 import { RestartedMember, sending } from '../integration/rolling.ts';
 
-const STOPS = Number(process.env.SOAK_STOPS ?? 4);
+const STOPS = Number(process.env.SOAK_STOPS ?? 2);
 const CLIENTS = 16;
 
 interface Balancer {
