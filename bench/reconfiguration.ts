@@ -1,7 +1,8 @@
 /**
  * How long a member's event loop is held while a client adds a configuration text (config/update) and
  * while the file is read again (as at SIGHUP), with texts that are dear to read: for each the longest
- * turn, in time of a processor, beside that of the same member at rest. The client is a thread of its own.
+ * turn, in time of a processor, beside that of the same member at rest. Each has a member of its own,
+ * which keeps on disk what was added to it; the client is a thread of its own.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -41,8 +42,6 @@ const nameOf = (index: number): string => (36 ** 3 + index).toString(36);
 export const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   queues: (length) => `grid: {queue: {${many(length, (at) => `${nameOf(at)}, `)}}}`,
   maps: (length) => `grid: {map: {${many(length, (at) => `q${nameOf(at)}, `)}}}`,
-  'the same queues again': (length) =>
-    `grid: {queue: {${many(length, (at) => `${nameOf(at)}, `)}}}`,
   users: (length) => {
     const users = many(length, (at) => `{username: ${nameOf(at)}, password: p}, `);
     return `grid: {security: {realms: [{name: r, authentication: {simple: {users: [${users}]}}}]}}`;
@@ -84,42 +83,68 @@ parentPort.on('message', (text) => {
 
 async function run(harness: Harness): Promise<void> {
   const length = harness.size === 'full' ? LENGTH_FULL : LENGTH_SMALL;
-  const folder = mkdtempSync(join(tmpdir(), 'gridnode-bench-'));
+  for (const [name, textOf] of Object.entries(TEXTS).slice(
+    0,
+    harness.pick(TEXTS_SMALL, Infinity),
+  )) {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-bench-'));
+    try {
+      await changeOne(harness, name, textOf(length), folder);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+}
+
+/** The text is added, then another of as many queues as are allowed beside it, then the first is read as a file. */
+async function changeOne(
+  harness: Harness,
+  name: string,
+  text: string,
+  folder: string,
+): Promise<void> {
   const file = join(folder, 'grid.conf');
   const source = { kind: 'flag', name: '--bench' } as const;
   const flags = [
     { key: 'port', text: '0', source },
     { key: 'restEnabled', text: 'true', source },
     { key: 'endpointGroups', name: 'CLUSTER_WRITE', text: 'true', source },
+    { key: 'persistenceEnabled', text: 'true', source },
+    { key: 'dataDirectory', text: join(folder, 'data'), source },
   ] as const;
   const config = resolveConfig(flags);
   const request: ConfigRequest = { file, environment: {}, flags };
   const log = createLog('OFF', { write: () => {} });
   const member = await startMember(config, log, () => loadInThread(request));
   const client = new Worker(CLIENT, { eval: true, execArgv: [], workerData: member.port });
+  const add = (added: string) =>
+    longestTurn(async () => {
+      client.postMessage(added);
+      const [status] = await once(client, 'message');
+      return status;
+    });
   try {
-    harness.print(`at rest ${time((await longestTurn(() => wait(IDLE_MS))).longestUs)}`);
-    const texts = Object.entries(TEXTS).slice(0, harness.pick(TEXTS_SMALL, Infinity));
-    for (const [name, textOf] of texts) {
-      const text = textOf(length);
-      const adding = await longestTurn(async () => {
-        client.postMessage(text);
-        const [status] = await once(client, 'message');
-        return status;
-      });
-      writeFileSync(file, text);
-      const reloading = await longestTurn(() => member.reload());
-      harness.print(
-        `${name.padEnd(22)} config/update: longest turn ${time(adding.longestUs)} of ` +
-          `${time(adding.lastedUs)}, status ${adding.value}; reload: ${time(reloading.longestUs)} ` +
-          `of ${time(reloading.lastedUs)}`,
-      );
-    }
+    const resting = await longestTurn(() => wait(IDLE_MS));
+    const adding = await add(text);
+    const addingMore = await add(moreQueues(text.length));
+    writeFileSync(file, text);
+    const reloading = await longestTurn(() => member.reload());
+    harness.print(
+      `${name.padEnd(19)} at rest ${time(resting.longestUs)}, config/update ${told(adding)}, ` +
+        `another ${told(addingMore)}, reload ${time(reloading.longestUs)}`,
+    );
   } finally {
     await client.terminate();
     await member.drain();
-    rmSync(folder, { recursive: true });
   }
+}
+
+function told({ longestUs, value }: { longestUs: number; value: unknown }): string {
+  return `${time(longestUs)} (${value})`;
+}
+
+function moreQueues(length: number): string {
+  return `grid: {queue: {${many(length, (at) => `more${nameOf(at)}, `)}}}`;
 }
 
 /** Does the work and watches the event loop meanwhile: how long a turn took of a processor, at most. */

@@ -175,8 +175,11 @@ export class Reloader {
   }
 }
 
-/** Texts that are kept, in characters: they are written again with each one that is added. */
-const ADDED_LENGTH_MAX = 8 * 1024 * 1024;
+/**
+ * Texts that are kept, in characters: they are written again with each one that is added, and the
+ * names of all are in one table, which doubles in a single step.
+ */
+const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
 const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 

@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Span } from '../../src/base/span.ts';
-import { hasOnlyWholeEscapes, PercentDecoder } from '../../src/rest/percent.ts';
+import {
+  decodeFormValue,
+  decodeLongFormValue,
+  hasOnlyWholeEscapes,
+  PercentDecoder,
+} from '../../src/rest/percent.ts';
 
 function isWhole(text: string): boolean {
   return hasOnlyWholeEscapes(Buffer.from(text), 0, text.length);
@@ -50,3 +55,26 @@ function encode(byte: number): string {
   if (byte > 0x2f && byte < 0x7f && byte % 2 === 0) return String.fromCharCode(byte);
   return `%${byte.toString(16).padStart(2, '0')}`;
 }
+
+describe('decodeLongFormValue', () => {
+  it('reads what decodeFormValue reads, with an escape at any place of a cut', async () => {
+    for (let before = 16_370; before < 16_390; before++) {
+      const value = Buffer.from(`${'x'.repeat(before)}+%25%2b%00y${'z'.repeat(20_000)}`);
+      const decoded = await decodeLongFormValue(value);
+      assert.equal(decoded?.compare(decodeFormValue(value) as Buffer), 0, `${before} before`);
+      assert.equal(decoded?.toString('latin1', before, before + 5), ' %+\0y');
+    }
+  });
+
+  it('refuses a bad escape at any place', async () => {
+    for (let before = 16_376; before < 16_390; before++) {
+      for (const bad of ['%', '%4', '%zz', '%4g']) {
+        const value = Buffer.from(`${'x'.repeat(before)}${bad}`);
+        assert.equal(await decodeLongFormValue(value), undefined, `${before} before ${bad}`);
+        const longer = Buffer.concat([value, Buffer.from('-'.repeat(20_000))]);
+        assert.equal(await decodeLongFormValue(longer), undefined, `${before} before ${bad}-`);
+      }
+    }
+    assert.equal((await decodeLongFormValue(Buffer.alloc(0)))?.length, 0);
+  });
+});

@@ -10,6 +10,7 @@
  *        that one in the place of another is not taken for that (an earlier version wrote none)
  */
 import { GridError } from '../base/errors.ts';
+import { Slices } from '../base/slices.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { Page } from './record-codec.ts';
@@ -19,25 +20,55 @@ import { writeWhole } from './whole-file.ts';
 const MAGIC = 'gridfile';
 const FORMAT_VERSION = 1;
 const HEADER_BYTES = 20;
-/** Rejects as writeWhole does. */
+
+/** Others are served while what may be long is put into words. Rejects as writeWhole does. */
 export async function writeCheckedFile(
   storage: Storage,
   name: string,
   content: object,
 ): Promise<void> {
-  const bytes = checkedBytes({ ...content, file: name });
+  const slices = new Slices();
+  const pieces: Buffer[] = [];
+  for (const text of jsonPieces({ ...content, file: name })) {
+    pieces.push(Buffer.from(text));
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+  }
+  const bytes = assembled(pieces);
   await writeWhole(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
 /** What such a file holds. */
 export function checkedBytes(content: object, version = FORMAT_VERSION): Buffer {
-  const text = JSON.stringify(content);
-  const json = Buffer.from(text + ' '.repeat(-Buffer.byteLength(text) & 3));
-  const bytes = Buffer.alloc(HEADER_BYTES + json.length);
+  return assembled([Buffer.from(JSON.stringify(content))], version);
+}
+
+/** As JSON.stringify writes the content, the items of its arrays one by one. */
+function* jsonPieces(content: object): Generator<string> {
+  let before = '{';
+  for (const [key, value] of Object.entries(content)) {
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(key)}:`;
+    before = ',';
+    if (!Array.isArray(value)) {
+      yield JSON.stringify(value);
+      continue;
+    }
+    yield '[';
+    for (const [at, item] of value.entries()) yield (at > 0 ? ',' : '') + JSON.stringify(item);
+    yield ']';
+  }
+  yield before === '{' ? '{}' : '}';
+}
+
+function assembled(json: readonly Buffer[], version = FORMAT_VERSION): Buffer {
+  const length = json.reduce((sum, piece) => sum + piece.length, 0);
+  const bytes = Buffer.alloc(HEADER_BYTES + length + (-length & 3), ' ');
   bytes.write(MAGIC, 'latin1');
   bytes.writeUInt32LE(version, 12);
-  bytes.writeUInt32LE(json.length, 16);
-  json.copy(bytes, HEADER_BYTES);
+  bytes.writeUInt32LE(bytes.length - HEADER_BYTES, 16);
+  let at = HEADER_BYTES;
+  for (const piece of json) at += piece.copy(bytes, at);
   bytes.writeInt32LE(contentSum(bytes), 8);
   return bytes;
 }

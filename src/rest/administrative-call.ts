@@ -5,11 +5,12 @@
  * is answered or would be, had its client not gone.
  */
 import type { GridError } from '../base/errors.ts';
+import { Span } from '../base/span.ts';
 import { INDEPENDENT } from '../http/application.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
-import { hasOnlyWholeEscapes, PercentDecoder } from './percent.ts';
+import { decodeFormValue, decodeLongFormValue } from './percent.ts';
 import type { RestHandler } from './rest-handler.ts';
 import type { Action } from './routes.ts';
 
@@ -35,7 +36,7 @@ export function withParameters(
     if (parts.length < count) {
       return call.fail(400, `This endpoint expects at least ${count} parameters`);
     }
-    if (!call.decode(0, 2, CREDENTIAL_BYTES_MAX)) return;
+    if (!call.decodeCredentials()) return;
     const verdict = services.credentials.check({
       address: exchange.peerAddress,
       user: call.parameter(0),
@@ -50,7 +51,12 @@ export function withParameters(
 
 function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax: number): void {
   if (verdict.isRight) {
-    if (call.decode(2, undefined, bytesMax)) work(call);
+    const goOn = (isDecoded: boolean): void => {
+      if (isDecoded) work(call);
+    };
+    const decoding = call.decodeRest(bytesMax);
+    if (decoding instanceof Promise) call.await(decoding, goOn);
+    else goOn(decoding);
     return;
   }
   if (verdict.retryAfterMs === 0) return call.fail(403, 'unauthenticated');
@@ -73,7 +79,7 @@ export class AdministrativeCall {
     this.#parameters = parts;
     this.#address = handler.exchange.peerAddress;
     const [name] = parts;
-    const user = name && name.length <= CREDENTIAL_BYTES_MAX ? readFormValue(name) : undefined;
+    const user = name && name.length <= CREDENTIAL_BYTES_MAX ? decodeFormValue(name) : undefined;
     this.#user = user && auditedUser(user);
     this.action = handler.describeRequest();
   }
@@ -92,27 +98,42 @@ export class AdministrativeCall {
     return this.#parameters[index] ?? EMPTY;
   }
 
-  /** Decodes the parameters from `start` to `end`. False: one can't be, and the call has failed. */
-  decode(
-    start: number,
-    end = this.#parameters.length,
-    bytesMax = Number.POSITIVE_INFINITY,
-  ): boolean {
-    for (let index = start; index < end; index++) {
+  /** False: one can't be, and the call has failed. */
+  decodeCredentials(): boolean {
+    return [0, 1].every((index) => {
       const part = this.parameter(index);
+      const value = part.length > CREDENTIAL_BYTES_MAX ? part : decodeFormValue(part);
+      return this.#decoded(index, value, CREDENTIAL_BYTES_MAX);
+    });
+  }
+
+  /** The same for the parameters behind them; what is long is decoded in slices. */
+  decodeRest(bytesMax: number): boolean | Promise<boolean> {
+    const rest = this.#parameters.slice(2);
+    if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX))
+      return this.#decodeLong(rest, bytesMax);
+    return rest.every((part, at) => this.#decoded(2 + at, decodeFormValue(part), bytesMax));
+  }
+
+  async #decodeLong(rest: readonly Buffer[], bytesMax: number): Promise<boolean> {
+    for (const [at, part] of rest.entries()) {
       // A byte may be written as three; what is longer in any case is not decoded.
-      const isLongAnyhow = part.length > (index < 2 ? bytesMax : 3 * bytesMax);
-      const value = isLongAnyhow ? undefined : readFormValue(part);
-      const isTooLong = isLongAnyhow || (value !== undefined && value.length > bytesMax);
-      if (value === undefined || isTooLong) {
-        // The part is not repeated: it may be a password.
-        const reason = isTooLong ? `longer than ${bytesMax} bytes` : 'a bad escape';
-        this.fail(400, `Cannot read parameter ${index + 1}: ${reason}`);
-        return false;
-      }
-      this.#parameters[index] = value;
+      const value = part.length > 3 * bytesMax ? part : await decodeLongFormValue(part);
+      if (!this.#decoded(2 + at, value, bytesMax)) return false;
     }
     return true;
+  }
+
+  /** Takes what a parameter says, or fails. */
+  #decoded(index: number, value: Buffer | undefined, bytesMax: number): boolean {
+    if (value !== undefined && value.length <= bytesMax) {
+      this.#parameters[index] = value;
+      return true;
+    }
+    // The part is not repeated: it may be a password.
+    const reason = value === undefined ? 'a bad escape' : `longer than ${bytesMax} bytes`;
+    this.fail(400, `Cannot read parameter ${index + 1}: ${reason}`);
+    return false;
   }
 
   /** Goes on when the promise is settled, also where the client has gone by then. */
@@ -129,11 +150,14 @@ export class AdministrativeCall {
     this.#answer(200, { status: 'success', ...told }, fieldLines);
   }
 
-  /** Answers 200 with what was done, as JSON. */
-  succeedWith(json: string): void {
+  /** Answers 200 with what was done, as JSON that is sent from where it lies. */
+  succeedWith(json: Buffer): void {
     this.#record(200);
     const { exchange } = this.handler;
-    if (!this.handler.isAbandoned) exchange.respondText(200, 'application/json', json);
+    if (this.handler.isAbandoned) return;
+    const type = new Span().set(JSON_TYPE, 0, JSON_TYPE.length);
+    const body = new Span().set(json, 0, json.length);
+    exchange.respondPinned(type, body, { release() {} }, INDEPENDENT, 0);
   }
 
   /** Answers with a message that names the thing and the value. */
@@ -183,17 +207,10 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
   return parts;
 }
 
-/** The bytes that a form value stands for; undefined for a bad escape. */
-function readFormValue(part: Buffer): Buffer | undefined {
-  if (!hasOnlyWholeEscapes(part, 0, part.length)) return undefined;
-  const spaced = Buffer.from(part);
-  for (let at = 0; at < spaced.length; at++) if (spaced[at] === PLUS) spaced[at] = SPACE;
-  return PercentDecoder.decode(spaced);
-}
-
+/** No more of a parameter is decoded in one go. */
+const AT_ONCE_BYTES_MAX = 16_384;
 const OUTCOME_UNKNOWN = 'Grid-Outcome: unknown\r\n';
 const WORD_BYTES_MAX = 128;
 const EMPTY = Buffer.alloc(0);
+const JSON_TYPE = Buffer.from('application/json');
 const AMPERSAND = 0x26;
-const PLUS = 0x2b;
-const SPACE = 0x20;

@@ -1,8 +1,10 @@
 /**
  * Percent-encoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 not required, `+` is
- * a plus. Parts of one request are decoded into one buffer, which the next request uses again.
+ * a plus. Parts of one request are decoded into one buffer, which the next request uses again. And
+ * that of form values, of which one has a buffer of its own.
  */
-import { Span } from '../base/span.ts';
+import { Slices } from '../base/slices.ts';
+import type { Span } from '../base/span.ts';
 
 /** Whether each `%` from `start` to `end` has two hexadecimal digits behind it. */
 export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): boolean {
@@ -21,13 +23,6 @@ export class PercentDecoder {
   /** `bytesMax`: the longest target. */
   constructor(bytesMax: number) {
     this.#buffer = Buffer.allocUnsafeSlow(bytesMax);
-  }
-
-  /** What the bytes mean, in a buffer of their own. Their escapes must be whole. */
-  static decode(bytes: Buffer): Buffer {
-    const decoded = new Span();
-    new PercentDecoder(bytes.length).decode(bytes, 0, bytes.length, decoded);
-    return decoded.toBuffer();
   }
 
   /** What was decoded before is not needed any more. */
@@ -51,6 +46,43 @@ export class PercentDecoder {
     decoded.set(buffer, from, used);
   }
 }
+
+/** The bytes that a form value stands for, in which `+` is a space; undefined for a bad escape. */
+export function decodeFormValue(value: Buffer): Buffer | undefined {
+  const decoded = Buffer.allocUnsafeSlow(value.length);
+  let used = 0;
+  for (let at = 0; at < value.length; at++) {
+    let byte = value[at] as number;
+    if (byte === 0x25) {
+      byte = at + 2 < value.length ? hexadecimal(value, at + 1) : -1;
+      if (byte < 0) return undefined;
+      at += 2;
+    } else if (byte === 0x2b) byte = 0x20;
+    decoded[used++] = byte;
+  }
+  return decoded.subarray(0, used);
+}
+
+/** The same in slices, for one that may have megabytes. */
+export async function decodeLongFormValue(value: Buffer): Promise<Buffer | undefined> {
+  const slices = new Slices();
+  const pieces: Buffer[] = [];
+  for (let start = 0; start < value.length; ) {
+    let end = Math.min(start + PIECE_BYTES, value.length);
+    // An escape is not cut: where one begins in the last two bytes, the piece ends before it.
+    const percent = end < value.length ? value.lastIndexOf(0x25, end - 1) : -1;
+    if (percent >= end - 2) end = percent;
+    const decoded = decodeFormValue(value.subarray(start, end));
+    if (decoded === undefined) return undefined;
+    pieces.push(decoded);
+    start = end;
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+  }
+  return Buffer.concat(pieces);
+}
+
+const PIECE_BYTES = 16_384;
 
 /** The value of two hexadecimal digits; negative when they are none. */
 function hexadecimal(bytes: Buffer, at: number): number {

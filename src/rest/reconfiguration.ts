@@ -29,7 +29,7 @@ export function update(call: AdministrativeCall): void {
   const { handler } = call;
   const text = call.argument.toString();
   call.await(handler.services.reconfiguration.add(text).then(answered), (outcome) => {
-    if (typeof outcome === 'string') return call.succeedWith(outcome);
+    if (!('faults' in outcome)) return call.succeedWith(outcome);
     const { faults, refusal } = outcome;
     if (refusal !== undefined) return call.refuse(refusal, refusal.status);
     call.fail(handler.services.dialect.badValueStatus, faults.join('; '));
@@ -37,24 +37,32 @@ export function update(call: AdministrativeCall): void {
 }
 
 /** The answer to what was added; of many things, it is written in slices. */
-async function answered<Failed extends object>(outcome: Added | Failed): Promise<string | Failed> {
+async function answered<Failed extends object>(outcome: Added | Failed): Promise<Buffer | Failed> {
   if (!('added' in outcome)) return outcome;
-  const [added, ignored] = [await written(outcome.added), await written(outcome.ignored)];
-  return (
-    '{"status":"success","message":"Configuration Update successfully finished.",' +
-    `"result":{"addedConfigs":[${added}],"ignoredConfigs":[${ignored}]}}`
-  );
+  return Buffer.concat([
+    Buffer.from('{"status":"success","message":"Configuration Update successfully finished.",'),
+    ...[Buffer.from('"result":{"addedConfigs":['), ...(await written(outcome.added))],
+    ...[
+      Buffer.from('],"ignoredConfigs":['),
+      ...(await written(outcome.ignored)),
+      Buffer.from(']}}'),
+    ],
+  ]);
 }
 
-async function written(things: readonly NamedConfig[]): Promise<string> {
+async function written(things: readonly NamedConfig[]): Promise<Buffer[]> {
   const slices = new Slices();
+  const pieces: Buffer[] = [];
   let text = '';
-  for (const thing of things) {
-    text += (text === '' ? '' : ',') + JSON.stringify(thing);
+  for (const [at, thing] of things.entries()) {
+    text += (at === 0 ? '' : ',') + JSON.stringify(thing);
     const pause = slices.pause();
-    if (pause !== undefined) await pause;
+    if (pause === undefined) continue;
+    pieces.push(Buffer.from(text));
+    text = '';
+    await pause;
   }
-  return text;
+  return [...pieces, Buffer.from(text)];
 }
 
 export function memberList(handler: RestHandler): void {
