@@ -92,7 +92,7 @@ grid:
     client-permissions: {map: [{name: '*', principal: '*', actions: [${actions}]}]}
 `;
     const path = writeConfig('users.yaml', text('{username: ann, password: one}', 'all'));
-    const { child, next, stop, base } = await serve(['--config', path]);
+    const { child, next, stop, base, port } = await serve(['--config', path]);
     const status = async (login: string, method = 'GET'): Promise<number> => {
       const headers = { Authorization: `Basic ${Buffer.from(login).toString('base64')}` };
       return (await fetch(`${base}/rest/maps/m/k`, { method, headers })).status;
@@ -116,6 +116,28 @@ grid:
         [401, 200, 200],
       );
       assert.equal(await status('ann:two', 'PUT'), 403);
+      const open = new RawClient(port);
+      const login = `Authorization: Basic ${Buffer.from('ann:two').toString('base64')}`;
+      const read = async () => {
+        open.send(Buffer.from(`GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: h\r\n${login}\r\n\r\n`));
+        return (await open.response())?.status;
+      };
+      assert.equal(await read(), 200);
+      const nobody = text('{username: ann, password: two}', 'read');
+      for (const granted of ['', 'map: []', 'topic: [{name: t, actions: [all]}]']) {
+        writeFileSync(
+          path,
+          nobody.replace(/client-permissions: .*/, `client-permissions: {${granted}}`),
+        );
+        child.kill('SIGHUP');
+        await next('reloaded');
+        assert.equal(await read(), 403, `client-permissions: {${granted}}`);
+        writeFileSync(path, nobody);
+        child.kill('SIGHUP');
+        await next('reloaded');
+        assert.equal(await read(), 200);
+      }
+      open.destroy();
       writeFileSync(path, 'grid: {network: {port: 0, rest-api: {enabled: true}}}');
       child.kill('SIGHUP');
       const { settings } = await next('not changed: needs a restart');

@@ -160,3 +160,17 @@ test('loadInThread rejects as loadConfig does', async () => {
     return true;
   });
 });
+
+test('loadInThread ends a reading that takes too long or too much memory', async () => {
+  const text = `grid: {queue: {${many(60_000, (at) => `q${at}: {max-size: ${at}}, `)}}}`;
+  const request = { file: { text }, environment: {}, flags: [] };
+  const wanted = (reason: string) => (error: unknown) => {
+    assert.ok(error instanceof ConfigFault);
+    assert.deepEqual(error.problems, [`Cannot read the configuration: ${reason}`]);
+    return true;
+  };
+  const slow = loadInThread(request, { timeMs: 5, memoryMb: 1024 });
+  await assert.rejects(slow, wanted('it takes more than 0.005 s'));
+  const large = loadInThread(request, { timeMs: 60_000, memoryMb: 24 });
+  await assert.rejects(large, wanted('it takes more than 24 MiB of memory'));
+});

@@ -11,21 +11,23 @@ import { ConfigFault, type ConfigRequest, type LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
 import type { Told } from './reading-thread-program.ts';
 
-/** The dearest text of a mebibyte that is known needs a fifth of it. */
-const TIME_MAX_MS = 60_000;
-const MEMORY_MAX_MB = 1024;
+/** What a reading may take; the dearest text of a mebibyte that is known needs a fifth of it. */
+const BOUNDS = { timeMs: 60_000, memoryMb: 1024 };
 
 /** The thread's program lies beside this file, or beside the bundle that this file is in. */
 const isSource = import.meta.url.endsWith('.ts');
 const PROGRAM = join(import.meta.dirname, `reading-thread-program.${isSource ? 'ts' : 'js'}`);
 
 /** As loadConfig, of whose result `structured` and the sources of maps and queues are left out. */
-export async function loadInThread(request: ConfigRequest): Promise<LoadedConfig> {
+export async function loadInThread(
+  request: ConfigRequest,
+  { timeMs, memoryMb } = BOUNDS,
+): Promise<LoadedConfig> {
   // The turn in which a long text was decoded has done enough.
   await new Promise(setImmediate);
   const thread = new Worker(isSource ? sourceProgram() : PROGRAM, {
     workerData: { ...request, environment: { ...request.environment } },
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB },
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb },
     execArgv: [],
     eval: isSource,
   });
@@ -35,7 +37,7 @@ export async function loadInThread(request: ConfigRequest): Promise<LoadedConfig
       const fail = (reason: string): void => {
         reject(new ConfigFault([`Cannot read the configuration: ${reason}`]));
       };
-      timer = setTimeout(fail, TIME_MAX_MS, `it takes more than ${TIME_MAX_MS / 1000} s`);
+      timer = setTimeout(fail, timeMs, `it takes more than ${timeMs / 1000} s`);
       const pieces = new LoadedPieces();
       thread.on('message', (told: Told) => {
         if ('problems' in told) return reject(new ConfigFault(told.problems));
@@ -46,7 +48,7 @@ export async function loadInThread(request: ConfigRequest): Promise<LoadedConfig
       });
       thread.on('error', (error: NodeJS.ErrnoException) => {
         if (error.code !== 'ERR_WORKER_OUT_OF_MEMORY') reject(error);
-        else fail(`it takes more than ${MEMORY_MAX_MB} MiB of memory`);
+        else fail(`it takes more than ${memoryMb} MiB of memory`);
       });
       thread.on('exit', () => fail('its thread has ended'));
       thread.postMessage('next');
