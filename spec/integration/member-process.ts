@@ -1,8 +1,10 @@
 /** A member as a process of its own, and what it logs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 
 const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
 
@@ -49,5 +51,19 @@ export async function serve(...flags: string[]) {
   for (let index = 0; ; index++) {
     const { msg, port = 0, healthPort = 0 } = await started.line(index);
     if (msg === 'listening') return { ...started, port, healthPort };
+  }
+}
+
+/** Waits until nobody accepts connections there any more. */
+export async function refusal(port: number): Promise<void> {
+  for (;;) {
+    const socket = connect({ host: '127.0.0.1', port });
+    const error = await once(socket, 'connect').then(
+      () => undefined,
+      (error) => error,
+    );
+    socket.destroy();
+    if (error?.code === 'ECONNREFUSED') return;
+    await setTimeout(10);
   }
 }
