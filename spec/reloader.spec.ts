@@ -1,7 +1,7 @@
 /** Reading the configuration again while a member runs, and adding to it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GridError } from '../src/base/errors.ts';
+import { GridError, OutcomeUnknown } from '../src/base/errors.ts';
 import { type Config, resolveConfig } from '../src/config/config.ts';
 import { ConfigFault, type LoadedConfig } from '../src/config/load.ts';
 import { Reloader } from '../src/reloader.ts';
@@ -166,3 +166,20 @@ for (const [name, text, fault] of [
     assert.deepEqual(taken, []);
   });
 }
+
+test('Reloader adds nothing that cannot be kept, and hands on that it may have been', async () => {
+  const taken: Config[] = [];
+  const refusal = new GridError(
+    'CONFIG_NOT_KEPT',
+    { reason: 'EIO' },
+    { cause: new OutcomeUnknown(new Error('EIO')) },
+  );
+  const apply = async (config: Config) => void taken.push(config);
+  const log = createLog('OFF', { write: () => {} });
+  const keep = () => Promise.reject(refusal);
+  const it = new Reloader(resolveConfig([]), apply, log, () => assert.fail(), keep);
+  const outcome = await it.add(TEXT, () => assert.fail());
+  assert.deepEqual(outcome, { faults: ['Cannot add to the configuration: EIO'], refusal });
+  assert.ok(refusal.isOutcomeUnknown);
+  assert.deepEqual(taken, []);
+});

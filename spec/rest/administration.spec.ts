@@ -1,6 +1,9 @@
 /** Cluster administration over the wire: what each call answers, changes and leaves in the audit log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';
+import { License } from '../../src/cluster/license.ts';
+import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import type { RestServices } from '../../src/rest/services.ts';
@@ -264,6 +267,50 @@ test('config/update hands the text on and tells what was added and ignored', asy
     audited.map(({ status }) => status),
     [200, 400],
   );
+});
+
+test('what could not be kept is 503, and says where a crash decides', async () => {
+  const told = async (cause: Error) => {
+    const refusal = new GridError('CONFIG_NOT_KEPT', { reason: cause.message }, { cause });
+    const cannot = () => Promise.reject(cause);
+    const cluster = new StandaloneCluster('1.2.3', { saveState: cannot });
+    cluster.start('127.0.0.1:5701');
+    const { open } = member({
+      cluster,
+      license: new License(() => Promise.reject(refusal)),
+      reconfiguration: {
+        tcpIpMembers: undefined,
+        reload: () => assert.fail(),
+        add: async () => ({ faults: ['no'], refusal }),
+      },
+    });
+    const sockets = [
+      [`${MANAGEMENT}/changeState`, 'dev&&frozen'],
+      ['rest/license', 'dev&&key'],
+      ['rest/config/update', 'dev&&text'],
+    ].map(([path, body = '']) => {
+      const head = `POST /grid/${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}`;
+      return open(`${head}\r\n\r\n${body}`);
+    });
+    await turn();
+    return sockets.map(({ text }) => {
+      const [response] = readResponses(text);
+      const { message } = JSON.parse(response?.body ?? '');
+      return [response?.status, response?.fields.get('grid-outcome'), message];
+    });
+  };
+  const messages = [
+    'Cannot change to FROZEN: EIO',
+    'Cannot add to the configuration: EIO',
+    'Cannot add to the configuration: EIO',
+  ];
+  for (const [cause, outcome] of [
+    [new Error('EIO'), undefined],
+    [new OutcomeUnknown(new Error('EIO')), 'unknown'],
+  ] as const) {
+    const expected = messages.map((message) => [503, outcome, message]);
+    assert.deepEqual(await told(cause), expected);
+  }
 });
 
 test('the member list is told and changed while TCP-IP join is enabled', async () => {
