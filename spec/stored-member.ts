@@ -69,7 +69,7 @@ export function storedMember(
   /** What a start does: resolves once the member serves. */
   const start = async (): Promise<void> => {
     await persistence.begin(license);
-    await persistence.open(engine, server.server);
+    await persistence.open(engine, [server.server]);
     cluster.start('127.0.0.1:5701');
   };
   /** The answer to one request on a connection of its own, once nothing is under way. */

@@ -17,7 +17,9 @@ const SOURCE_LINES_MAX = 400;
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli'],
-  index: ['member', 'config', 'telemetry', 'base'],
+  index: ['embedding', 'local', 'config', 'base'],
+  embedding: ['member', 'local', 'config', 'telemetry', 'base'],
+  local: ['types of http', 'src/http/piece.ts', 'types of cluster', 'engine', 'base'],
   cli: ['member', 'client', 'persistence', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
   reloader: ['config', 'types of persistence', 'telemetry', 'base'],

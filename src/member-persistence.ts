@@ -12,8 +12,7 @@ import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
 import { EVERY_PARTITION, NO_PARTITION } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { ResponseHold } from './http/application.ts';
-import type { HttpServer } from './http/server.ts';
+import type { AnswerSender, ResponseHold } from './http/application.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
@@ -44,7 +43,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   readonly #cluster: StandaloneCluster;
   readonly #log: Log;
   #engine!: StoredEngine;
-  #server!: HttpServer;
+  #senders: readonly AnswerSender[] = [];
 
   /** Throws GridError DATA_DIRECTORY_UNUSABLE. */
   constructor(
@@ -110,10 +109,10 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     await this.#restoreMember(license);
   }
 
-  /** Recovers the engine, then lets the server's answers depend on the disk. */
-  async open(engine: StoredEngine, server: HttpServer): Promise<void> {
+  /** Recovers the engine, then lets the answers of the senders depend on the disk; more may be added. */
+  async open(engine: StoredEngine, senders: readonly AnswerSender[]): Promise<void> {
     this.#engine = engine;
-    this.#server = server;
+    this.#senders = senders;
     const recovered = await this.#attempt(() => {
       engine.reset();
       return this.#persistence.open(engine);
@@ -123,7 +122,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     if (tornBytes > 0) {
       this.#log.warn({ bytes: tornBytes, ...recovered.end }, 'cut off the torn end of the log');
     }
-    server.hold = this;
+    for (const sender of senders) sender.hold = this;
     this.#start.end();
   }
 
@@ -265,7 +264,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   onReleased(): void {
-    this.#server.release();
+    for (const sender of this.#senders) sender.release();
   }
 
   onRefusing(isRefusing: boolean, fault: Error | undefined): void {
@@ -280,7 +279,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   onFailed(error: Error): void {
     this.#cluster.isSafe = false;
     this.#log.fatal({ err: error }, 'the disk has failed: this member must be restarted');
-    this.#server.disownHeld();
+    for (const sender of this.#senders) sender.disownHeld();
   }
 
   onProgress(progress: RecoveryProgress): void {

@@ -5,6 +5,7 @@
 import { SystemClock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import { publicAddress } from './cluster/address.ts';
+import type { Cluster, Waiter } from './cluster/cluster.ts';
 import { License } from './cluster/license.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
@@ -13,6 +14,8 @@ import { ConfigFault, type LoadedConfig } from './config/load.ts';
 import { memoryWarning } from './config/memory-defaults.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/engine.ts';
+import type { Engine } from './engine/engine.ts';
+import type { AnswerSender, ResponseHold } from './http/application.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
@@ -27,11 +30,10 @@ import { HealthRouter } from './rest/health-router.ts';
 import { MapLifetimes } from './rest/map-lifetimes.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
-import type { RestHandler } from './rest/rest-handler.ts';
 import { Router } from './rest/router.ts';
 import type { Reconfiguration, RestServices } from './rest/services.ts';
 import { MemberSecurity } from './security/member-security.ts';
-import { openAudit } from './telemetry/audit.ts';
+import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 import { LogLevelControl } from './telemetry/log-level-control.ts';
 
@@ -60,8 +62,25 @@ export interface Member {
   withdraw(): void;
   /** Stops accepting, answers what was received and ends; resolves when every connection is closed. */
   drain(): Promise<void>;
+  /** What the program in whose process the member runs asks without HTTP. */
+  readonly inProcess: InProcess;
   /** Cuts off what is left; returns what that was, or undefined if there was nothing. */
   abort(): string | undefined;
+}
+
+/** The parts of a member that answer in process. */
+export interface InProcess {
+  readonly engine: Engine;
+  readonly cluster: Pick<Cluster, 'takesWrites'>;
+  readonly lifetimes: Pick<MapLifetimes, 'of'>;
+  /** Who holds answers back until they may leave, if anybody. */
+  readonly hold: ResponseHold | undefined;
+  /** Told when more answers may leave. */
+  readonly senders: AnswerSender[];
+  /** Polls that wait. */
+  readonly waiting: Set<Waiter>;
+  /** Whether what was recorded up to there may be lost. */
+  isDoubtful(partition: number, sequence: number): boolean;
 }
 
 /**
@@ -74,6 +93,7 @@ export async function startMember(
   log: Log,
   load: () => Promise<LoadedConfig> = readNothing,
   stopped: Promise<unknown> = NEVER,
+  audit: Audit = openAudit(),
 ): Promise<Member> {
   const warning = memoryWarning(config);
   if (warning !== undefined) log.warn(warning);
@@ -102,9 +122,9 @@ export async function startMember(
     clock,
     matchesAddress: (patterns, address) => matchingAddress(patterns, [address]) !== undefined,
   });
-  const waiting = new Set<RestHandler>();
+  const waiting = new Set<Waiter>();
   cluster.onPassive = () => {
-    for (const handler of waiting) handler.endWait();
+    for (const waiter of waiting) waiter.endWait();
   };
   const logLevel = new LogLevelControl(log, config.logLevel);
   const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
@@ -140,6 +160,8 @@ export async function startMember(
     reload: () => reloader.reload(),
     add: (text) => reloader.add(text, extend),
   };
+  const isDoubtful = (partition: number, sequence: number) =>
+    persistence?.isDoubtful(partition, sequence) ?? false;
   let instanceName = config.instanceName ?? '';
   const router = new Router(config.pathSegment ?? dialect.pathSegment, dialect);
   const services: RestServices = {
@@ -151,7 +173,7 @@ export async function startMember(
     decoder: new PercentDecoder(config.targetBytesMax),
     access: security.access,
     credentials: security.credentials,
-    audit: openAudit(),
+    audit,
     logLevel,
     license,
     waiting,
@@ -159,7 +181,7 @@ export async function startMember(
     reconfiguration,
     upkeep: persistence,
     hasPersistence: persistence !== undefined,
-    isDoubtful: (partition, sequence) => persistence?.isDoubtful(partition, sequence) ?? false,
+    isDoubtful,
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
     stop: requestStop,
@@ -168,6 +190,7 @@ export async function startMember(
   const common = { clock, onFailure };
   const application = new RestApplication(services);
   const server = new HttpServer({ ...common, application, limits: config, tls });
+  const senders: AnswerSender[] = [server];
   const health = healthServer(config, services, common);
   logLevel.onChange = () => observe(server, log);
   logLevel.onChange();
@@ -181,7 +204,7 @@ export async function startMember(
   const recover = async (kept: MemberPersistence): Promise<void> => {
     await kept.begin(license);
     await reloader.restore(kept.addedConfigs, extend);
-    await kept.open(engine, server);
+    await kept.open(engine, senders);
   };
   if (persistence !== undefined) {
     const { address, port } = bound;
@@ -208,6 +231,7 @@ export async function startMember(
       await reloader.reload();
     },
     stopRequested,
+    inProcess: { engine, cluster, lifetimes, hold: persistence, senders, waiting, isDoubtful },
     withdraw: () => cluster.stop(),
     async drain() {
       cluster.stop();

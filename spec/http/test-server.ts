@@ -1,4 +1,5 @@
 /** A whole server in memory: REST over the embedded engine, without a port; time stands still. */
+import type { Waiter } from '../../src/cluster/cluster.ts';
 import { License } from '../../src/cluster/license.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
@@ -14,7 +15,6 @@ import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
-import type { RestHandler } from '../../src/rest/rest-handler.ts';
 import { Router } from '../../src/rest/router.ts';
 import type { RestServices } from '../../src/rest/services.ts';
 import { ClusterNameCredentials } from '../../src/security/credentials.ts';
@@ -69,9 +69,9 @@ export function createTestServer(
   const stops: string[] = [];
   const cluster = new StandaloneCluster(dialect.memberVersion);
   const onFailure = (error: unknown) => failures.push(error);
-  const waiting = new Set<RestHandler>();
+  const waiting = new Set<Waiter>();
   cluster.onPassive = () => {
-    for (const handler of waiting) handler.endWait();
+    for (const waiter of waiting) waiter.endWait();
   };
   const engine = new EmbeddedEngine({
     partitionCount: 7,

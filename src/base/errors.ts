@@ -29,6 +29,14 @@ const ERRORS = {
     status: 503,
     message: 'Cannot write to {name}: replication has as much waiting as it may have',
   },
+  OUTCOME_UNKNOWN: {
+    status: 503,
+    message: 'Cannot tell what is stored: the disk has failed, the member must be restarted',
+  },
+  CLUSTER_PASSIVE: {
+    status: 503,
+    message: 'Cannot {action}: the cluster is PASSIVE and takes no changes',
+  },
   ENGINE_CLOSED: { status: 503, message: 'Cannot serve {name}: the engine is closed' },
   STATE_UNCHANGED: {
     status: 409,

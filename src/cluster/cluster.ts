@@ -50,3 +50,9 @@ export interface ClusterRecord {
   /** Resolves once the state would be there after a crash. */
   saveState(state: SettledState): Promise<void>;
 }
+
+/** Waits for an item of a queue, which a cluster that takes no changes does not give. */
+export interface Waiter {
+  /** The cluster takes no changes any more. */
+  endWait(): void;
+}

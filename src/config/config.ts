@@ -164,9 +164,20 @@ function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
   const place = placeOf(rowOf(key), '');
   const { kind, name } = config.sources.get(place) ?? DEFAULT;
-  const missing = kind === 'flag' ? rowOf(other).flags[0]?.name : rowOf(other).path;
+  const { flags, path } = rowOf(other);
+  const isOption = kind === 'flag' && !name.startsWith('--');
+  const missing = isOption
+    ? optionName(flags[0]?.name ?? '')
+    : kind === 'flag'
+      ? flags[0]?.name
+      : path;
   const subject = kind === 'flag' ? `Cannot use ${name}` : `${name}: Cannot use ${place}`;
   return [new TypeError(`${subject} "${config[key]}": ${missing} is not given`)];
+}
+
+/** A flag's name as that of an option of a program: `--tls-key` is `tlsKey`. */
+export function optionName(flag: string): string {
+  return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 type Row = Setting<unknown> | NamedSetting<string, unknown>;

@@ -54,3 +54,13 @@ export interface ResponseHold {
   /** The present sequence of every partition, copied. */
   sequences(): Float64Array;
 }
+
+/** Sends answers that may depend on stored data: an HTTP server, or what asks the engine in process. */
+export interface AnswerSender {
+  /** Who holds answers back, if anybody. */
+  hold: ResponseHold | undefined;
+  /** More answers may leave: sends those that no longer depend on anything. */
+  release(): void;
+  /** What is held back must never be shown: who waits is told that nobody knows what came of it. */
+  disownHeld(): void;
+}

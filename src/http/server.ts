@@ -4,7 +4,7 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
-import type { Application, ResponseHold } from './application.ts';
+import type { AnswerSender, Application, ResponseHold } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
 import { Deadlines } from './deadlines.ts';
@@ -29,7 +29,7 @@ export interface HttpServerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-export class HttpServer implements OutboxHost, TimeSource {
+export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
   readonly application: Application;
   readonly limits: HttpLimits;
   readonly clock: Clock;

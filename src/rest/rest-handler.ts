@@ -14,20 +14,12 @@ import {
   COUNTED,
   type Engine,
   FOUND,
-  MEMORY_FULL,
   type Pin,
   QUEUE_FULL,
-  REFUSED,
   type Receiver,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
-import {
-  DISK_ERROR,
-  DISK_FAILED,
-  DISK_FULL,
-  REPLICATION_FULL,
-  type Refusal,
-} from '../engine/mutation-sink.ts';
+import { refusalCode } from '../engine/refusal-code.ts';
 import { type Handover, INDEPENDENT, type RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '../http/methods.ts';
@@ -286,13 +278,13 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
 
   #respondUnavailable(answer: Answer): void {
     const name = JSON.stringify(this.name.toBuffer().toString());
-    const message = errorMessage(codeOf(answer), { name });
+    const message = errorMessage(refusalCode(answer), { name });
     this.exchange.respondFailure(503, message, `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`);
   }
 
   /** What is stored may be gone after a restart, so it is not shown. */
   #respondUnknown(): void {
-    const message = 'Cannot tell what is stored: the disk has failed, the member must be restarted';
+    const message = errorMessage('OUTCOME_UNKNOWN', {});
     this.exchange.respondFailure(503, message, 'Grid-Outcome: unknown\r\n');
   }
 
@@ -308,7 +300,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   #refuseChange(what: string): void {
-    const message = `Cannot ${what}: the cluster is PASSIVE and takes no changes`;
+    const message = errorMessage('CLUSTER_PASSIVE', { action: what });
     this.exchange.respondFailure(this.services.dialect.passiveStatus, message);
   }
 
@@ -349,22 +341,10 @@ class Delivery implements Handover {
   }
 }
 
-/** Why an operation was not done. */
-function codeOf(answer: Answer) {
-  if (answer.outcome === MEMORY_FULL) return 'MEMORY_FULL';
-  return answer.outcome === REFUSED ? REFUSALS[answer.refusal as Refusal] : 'ENGINE_CLOSED';
-}
-
 /** Keeps a long value in place while it is sent; short ones are copied. */
 function pinOf(answer: Answer): Pin | undefined {
   return answer.value.length > VALUE_COPY_BYTES_MAX ? answer.pin() : undefined;
 }
 
-const REFUSALS = {
-  [DISK_FULL]: 'DISK_FULL',
-  [DISK_FAILED]: 'DISK_FAILED',
-  [DISK_ERROR]: 'DISK_ERROR',
-  [REPLICATION_FULL]: 'REPLICATION_FULL',
-} as const;
 const ASTERISK = 0x2a;
 const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

@@ -1,7 +1,7 @@
 /** What the REST interface stands on; one object for all connections. */
 
 import type { GridError } from '../base/errors.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { Cluster, Waiter } from '../cluster/cluster.ts';
 import type { License } from '../cluster/license.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -14,7 +14,6 @@ import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { MapLifetimes } from './map-lifetimes.ts';
 import type { PercentDecoder } from './percent.ts';
-import type { RestHandler } from './rest-handler.ts';
 import type { RouteFinder } from './router.ts';
 
 /** Changes of the configuration while the member runs. */
@@ -52,7 +51,7 @@ export interface RestServices {
   readonly license: License;
   readonly reconfiguration: Reconfiguration;
   /** Handlers whose polls wait. */
-  readonly waiting: Set<RestHandler>;
+  readonly waiting: Set<Waiter>;
   /** How long entries of a map stay. */
   readonly lifetimes: MapLifetimes;
   /** Whether what an answer tells of may be lost: the disk has failed since. */

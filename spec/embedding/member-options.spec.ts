@@ -1,0 +1,117 @@
+/** What a program says about its member: names, values, and what is wrong with them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SETTING_FLAGS } from '../../src/config/flags.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import {
+  configRequestOf,
+  type MemberOptions,
+  OPTION_NAMES,
+} from '../../src/embedding/member-options.ts';
+
+const load = async (options: MemberOptions) => (await loadConfig(configRequestOf(options))).config;
+
+/** One of each option; the compiler says where one is missing or has another type. */
+const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
+  host: '127.0.0.2',
+  port: 0,
+  healthPort: 0,
+  groups: ['DATA'],
+  disabledGroups: ['CLUSTER_READ'],
+  queues: { jobs: 7, 'a=b': 3 },
+  clusterName: 'c',
+  instanceName: 'i',
+  logLevel: 'FINE',
+  pathSegment: 's',
+  compatibility: 'hazelcast',
+  dataDir: '/d',
+  backupDir: '/b',
+  maxMemory: '64m',
+  partitionCount: 7,
+  shutdownDelaySeconds: 1,
+  tlsCertificate: 'cert',
+  tlsKey: 'key',
+  tlsClientCa: 'ca',
+  headerBytesMax: 1000,
+  targetBytesMax: '2k',
+  bodyBytesMax: 3000,
+  connectionsMax: 4,
+  pipelineMax: 5,
+  headerTimeoutSeconds: 6,
+  bodyProgressTimeoutSeconds: 7,
+  writeProgressTimeoutSeconds: 8,
+  keepAliveTimeoutSeconds: 9,
+  inFlightBytesMax: 10_000,
+};
+
+test('an option is there for each flag, and means what that does', async () => {
+  assert.deepEqual(
+    new Set(OPTION_NAMES),
+    new Set([...Object.keys(ALL), 'config', 'environment', 'log']),
+  );
+  assert.equal(OPTION_NAMES.length, new Set(SETTING_FLAGS.map(({ flag }) => flag.name)).size + 3);
+  const config = await load(ALL);
+  assert.deepEqual(
+    [...config.queueMaxSizes],
+    [
+      ['jobs', 7],
+      ['a=b', 3],
+    ],
+  );
+  const { host, maxMemory, targetBytesMax, persistenceEnabled, tlsEnabled } = config;
+  assert.deepEqual(
+    { host, maxMemory, targetBytesMax, persistenceEnabled, tlsEnabled },
+    {
+      host: '127.0.0.2',
+      maxMemory: 67_108_864,
+      targetBytesMax: 2048,
+      persistenceEnabled: true,
+      tlsEnabled: true,
+    },
+  );
+  assert.equal(config.endpointGroups.get('DATA'), true);
+  assert.equal(config.endpointGroups.get('CLUSTER_READ'), false);
+});
+
+test('without options a member is as `serve` without a file, and no variable of the process counts', async () => {
+  process.env.GRID_CLUSTERNAME = 'of-the-process';
+  try {
+    const { clusterName, host, port, restEnabled } = await load({});
+    assert.deepEqual([clusterName, host, port, restEnabled], ['dev', '127.0.0.1', 5701, true]);
+  } finally {
+    delete process.env.GRID_CLUSTERNAME;
+  }
+  const { clusterName } = await load({ environment: { GRID_CLUSTERNAME: 'x' } });
+  assert.equal(clusterName, 'x');
+});
+
+test('config is what a file would hold, below the options', async () => {
+  const config = { grid: { 'cluster-name': 'c', network: { port: { port: 1 } }, map: { m: {} } } };
+  const { clusterName, port, host } = await load({ config, port: 2 });
+  assert.deepEqual([clusterName, port, host], ['c', 2, '0.0.0.0']);
+});
+
+for (const [options, fault] of [
+  [{ prot: 1 }, /^Cannot use option "prot": there is none; did you mean "port"\?/],
+  [{ port: 65536 }, /^Cannot use port "65536": not an integer from 0 to 65535/],
+  [{ port: 'x' }, /^Cannot use port "x": not an integer/],
+  [{ port: {} }, /^Cannot use port \{\}: not text or a number/],
+  [{ port: null }, /^Cannot use port null: not text or a number/],
+  [{ groups: ['DATE'] }, /^Cannot use groups "DATE": .*did you mean "?DATA/],
+  [{ groups: 'DATA' }, /^Cannot use groups "DATA": not an array of names/],
+  [{ queues: { q: -1 } }, /^Cannot use queues "q=-1"/],
+  [{ queues: 3 }, /^Cannot use queues "3"/],
+  [{ config: 3 }, /^Cannot use config 3: not a path or an object/],
+  [{ config: '/no/such' }, /^Cannot read configuration file "\/no\/such"/],
+  [{ config: { grid: { mpa: {} } } }, /"mpa" at the root/],
+  [{ config: { map: {} } }, /grid/],
+  [{ tlsKey: 'k' }, /^Cannot use tlsKey "k": tlsCertificate is not given/],
+] as const) {
+  test(`${JSON.stringify(options)} is refused by name`, async () => {
+    const loading = async () => await load(options as unknown as MemberOptions);
+    await assert.rejects(loading, (error: Error) => {
+      assert.match(error.message, fault);
+      return true;
+    });
+  });
+}

@@ -1,0 +1,114 @@
+/** A member in the process of another program: `startMember`, and what that returns. */
+import { setTimeout as passed } from 'node:timers/promises';
+import type { Span } from '../base/span.ts';
+import { loadConfig, refusalFault } from '../config/load.ts';
+import { GridMap } from '../local/grid-map.ts';
+import { GridQueue } from '../local/grid-queue.ts';
+import { LocalAnswers } from '../local/local-answers.ts';
+import { LocalData } from '../local/local-data.ts';
+import { type BytesOrText, KEY_BYTES_MAX, PlainBytes } from '../local/plain-bytes.ts';
+import { type Member, startMember as start } from '../member.ts';
+import { configRequestOf, type MemberOptions } from './member-options.ts';
+import { memberAudit, memberLog } from './program-log.ts';
+
+/**
+ * A member that serves HTTP, and its maps and queues in process. It touches no signal and never ends
+ * the process; permissions are asked of HTTP clients alone.
+ */
+export class EmbeddedMember {
+  readonly #member: Member;
+  readonly #data: LocalData;
+  readonly #names = new PlainBytes('name', KEY_BYTES_MAX);
+  readonly #delaySeconds: number;
+  #drained: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(member: Member, shutdownDelaySeconds: number) {
+    const { inProcess } = member;
+    const answers = new LocalAnswers(inProcess.hold);
+    inProcess.senders.push(answers);
+    this.#member = member;
+    this.#data = new LocalData({ ...inProcess, answers });
+    this.#delaySeconds = shutdownDelaySeconds;
+  }
+
+  /** The host that is bound. */
+  get address(): string {
+    return this.#member.address;
+  }
+
+  /** The port that is bound. */
+  get port(): number {
+    return this.#member.port;
+  }
+
+  /** The port of the health listener, where there is one. */
+  get healthPort(): number | undefined {
+    return this.#member.healthPort;
+  }
+
+  /** Resolves with the path of the call when an HTTP client asks for the member's end: drain it then. */
+  get stopRequested(): Promise<string> {
+    return this.#member.stopRequested;
+  }
+
+  /** The map of that name, 1 to 65,536 bytes; there when something is in it. */
+  map(name: BytesOrText): GridMap {
+    return new GridMap(this.#data, this.#nameOf(name));
+  }
+
+  /** The queue of that name, 1 to 65,536 bytes; there when something is in it. */
+  queue(name: BytesOrText): GridQueue {
+    return new GridQueue(this.#data, this.#nameOf(name));
+  }
+
+  /** Reads `config` again and takes over what may change; the log says what came of it. */
+  reload(): Promise<void> {
+    return this.#member.reload();
+  }
+
+  /**
+   * Ends the member: after the shutdown delay, waiting polls resolve undefined, other operations in
+   * process reject with ENGINE_CLOSED, HTTP requests that were received are answered. Resolves when
+   * every connection is closed and what is kept on the disk is there.
+   */
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  /** Cuts off the connections that a `drain` waits for. */
+  abort(): void {
+    this.#member.abort();
+  }
+
+  #nameOf(name: BytesOrText): Span {
+    const span = this.#names.of(name);
+    if (span.length === 0) throw new TypeError('Cannot use a name of no bytes');
+    return span;
+  }
+
+  async #drain(): Promise<void> {
+    this.#member.withdraw();
+    if (this.#delaySeconds > 0) await passed(this.#delaySeconds * 1000);
+    this.#data.close();
+    await this.#member.drain();
+  }
+}
+
+/**
+ * Starts a member; resolves once it serves, its data recovered. Rejects with TypeError, RangeError or
+ * ConfigFault for options or a configuration that cannot be used, GridError where an address, a file
+ * or data cannot be, or the system's error.
+ */
+export async function startMember(options: MemberOptions = {}): Promise<EmbeddedMember> {
+  const request = configRequestOf(options);
+  const { config, warnings, refused } = await loadConfig(request);
+  const fault = refusalFault(refused);
+  if (fault !== undefined) throw fault;
+  const log = memberLog(options.log, config.logLevel);
+  for (const warning of warnings) log.warn(warning);
+  const load = async () => (await import('../config/reading-thread.ts')).loadInThread(request);
+  const member = await start(config, log, load, undefined, memberAudit(options.log));
+  return new EmbeddedMember(member, config.shutdownDelaySeconds);
+}

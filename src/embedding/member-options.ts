@@ -1,0 +1,168 @@
+/**
+ * What a program says about the member that it starts: the flags of `gridnode serve` as an object,
+ * and a configuration file or what one would hold.
+ */
+import type { LogLevel } from '../base/log-level.ts';
+import type { Compatibility } from '../config/compatibility.ts';
+import { type Assignment, optionName } from '../config/config.ts';
+import type { EndpointGroup } from '../config/endpoint-group.ts';
+import { assignmentsOf, SETTING_FLAGS, type SettingFlag } from '../config/flags.ts';
+import type { ConfigRequest } from '../config/load.ts';
+import { hintOf, nearestNames } from '../config/nearest-name.ts';
+import type { ProgramLog } from './program-log.ts';
+
+/** A number of bytes, or text as `256m`: k, m and g stand for powers of 1,024. */
+export type Bytes = number | string;
+/** Endpoint groups in any case; `all` is every one. */
+export type GroupName = EndpointGroup | 'all';
+
+/**
+ * The flags of `gridnode serve` in camel case, with the same ranges and defaults. What is said here
+ * stands above `config`, and that above `environment`'s variables only where those are not set.
+ */
+export interface MemberOptions {
+  /** The path of a configuration file, YAML or XML, or the object that one would hold, root and all. */
+  readonly config?: string | object;
+  /** Variables: settings (`GRID_…`) and what `${…}` in a file stands for; none unless given. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Where the member logs, such as a pino logger; nowhere unless given. */
+  readonly log?: ProgramLog;
+  /** Address or host name to listen on; 127.0.0.1 without a file, all interfaces with one. */
+  readonly host?: string;
+  /** Port to listen on, 0 to 65535; 0 takes a free one; 5701 unless given. */
+  readonly port?: number;
+  /** A second port, which serves health alone; 0 takes a free one; none unless given. */
+  readonly healthPort?: number;
+  /** Endpoint groups that are served besides the default ones. */
+  readonly groups?: readonly GroupName[];
+  /** Endpoint groups that are not served, after `groups`. */
+  readonly disabledGroups?: readonly GroupName[];
+  /** The most items of each queue, by name or by pattern with `*`; 0 is no limit. */
+  readonly queues?: Readonly<Record<string, number>>;
+  /** Name of the cluster; `dev` unless given. */
+  readonly clusterName?: string;
+  /** Name of this member; `gridnode-<port>` unless given. */
+  readonly instanceName?: string;
+  /** What is logged; INFO unless given. */
+  readonly logLevel?: LogLevel;
+  /** The first part of every path; `grid` unless given. */
+  readonly pathSegment?: string;
+  /** Whose clients are answered as they expect; `none` unless given. */
+  readonly compatibility?: Compatibility;
+  /** Directory in which data is kept; data is kept in memory alone unless given. */
+  readonly dataDir?: string;
+  /** Directory in which backups are made; none are unless given. */
+  readonly backupDir?: string;
+  /** Memory for stored data. */
+  readonly maxMemory?: Bytes;
+  /** Number of partitions; 271 unless given. */
+  readonly partitionCount?: number;
+  /** How long `drain` serves on with `ready` 503 before it drains, in seconds; 0 unless given. */
+  readonly shutdownDelaySeconds?: number;
+  /** Certificate in PEM; serves over TLS, with `tlsKey`. */
+  readonly tlsCertificate?: string;
+  /** Its key in PEM. */
+  readonly tlsKey?: string;
+  /** Whose certificates clients have to show, in PEM. */
+  readonly tlsClientCa?: string;
+  /** All header fields of a request with their line ends, in bytes. */
+  readonly headerBytesMax?: Bytes;
+  /** Request target, in bytes. */
+  readonly targetBytesMax?: Bytes;
+  /** Body of a request, in bytes. */
+  readonly bodyBytesMax?: Bytes;
+  /** Open connections. */
+  readonly connectionsMax?: number;
+  /** Requests that wait on one connection. */
+  readonly pipelineMax?: number;
+  /** From the first byte of a request to the end of its header. */
+  readonly headerTimeoutSeconds?: number;
+  /** Without a byte of a body. */
+  readonly bodyProgressTimeoutSeconds?: number;
+  /** Without a piece of a response taken. */
+  readonly writeProgressTimeoutSeconds?: number;
+  /** Without a request. */
+  readonly keepAliveTimeoutSeconds?: number;
+  /** Bodies under way and responses not yet taken, of all connections, in bytes. */
+  readonly inFlightBytesMax?: Bytes;
+}
+
+/** Flags that are given several times; an option holds all of them. */
+const PLURALS: ReadonlyMap<string, string> = new Map([
+  ['enableGroup', 'groups'],
+  ['disableGroup', 'disabledGroups'],
+  ['queue', 'queues'],
+]);
+
+/** Options that are no flag of a setting. */
+const OTHERS: readonly string[] = ['config', 'environment', 'log'];
+
+const FLAGS: ReadonlyMap<string, SettingFlag> = new Map(
+  SETTING_FLAGS.map((settingFlag) => {
+    const name = optionOf(settingFlag.flag.name);
+    return [name, { ...settingFlag, flag: { ...settingFlag.flag, name } }];
+  }),
+);
+
+/** Every name of an option. */
+export const OPTION_NAMES: readonly string[] = [...OTHERS, ...FLAGS.keys()];
+
+/**
+ * What the options ask for. Throws TypeError for a name that is no option, with the nearest one, and
+ * for a value of the wrong type; what else is wrong with values is told when they are loaded.
+ */
+export function configRequestOf(options: MemberOptions): ConfigRequest {
+  const { config, environment = {} } = options;
+  const flags = Object.entries(options).flatMap(([name, value]) => {
+    if (value === undefined || OTHERS.includes(name)) return [];
+    const flag = FLAGS.get(name);
+    if (flag === undefined) {
+      const hint = hintOf(nearestNames(name, OPTION_NAMES));
+      throw new TypeError(`Cannot use option ${JSON.stringify(name)}: there is none${hint}`);
+    }
+    return textsOf(name, value).flatMap((text) => assignmentsOf(flag, text));
+  });
+  return { file: fileOf(config), environment: { ...environment }, flags: inOrder(flags) };
+}
+
+/** Groups are disabled after others were enabled, in whichever order the object has them. */
+function inOrder(flags: readonly Assignment[]): readonly Assignment[] {
+  const isLast = ({ source }: Assignment): boolean => source.name === 'disabledGroups';
+  return [...flags.filter((each) => !isLast(each)), ...flags.filter(isLast)];
+}
+
+function optionOf(flag: string): string {
+  const name = optionName(flag);
+  return PLURALS.get(name) ?? name;
+}
+
+function fileOf(config: string | object | undefined): ConfigRequest['file'] {
+  if (config === undefined || typeof config === 'string') return config;
+  if (config === null || typeof config !== 'object') {
+    throw new TypeError(`Cannot use config ${String(config)}: not a path or an object`);
+  }
+  // JSON is YAML.
+  return { text: JSON.stringify(config, null, 2) };
+}
+
+/** As the flag would be given, once or several times. */
+function textsOf(name: string, value: unknown): readonly string[] {
+  if (name === 'queues' && isPlainObject(value)) {
+    return Object.entries(value).map(([queue, most]) => `${queue}=${textOf(name, most)}`);
+  }
+  if (name === 'groups' || name === 'disabledGroups') {
+    if (Array.isArray(value)) return value.map((group) => textOf(name, group));
+    throw new TypeError(`Cannot use ${name} ${JSON.stringify(value)}: not an array of names`);
+  }
+  return [textOf(name, value)];
+}
+
+function textOf(name: string, value: unknown): string {
+  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  const seen = typeof value === 'bigint' ? `${value}n` : JSON.stringify(value);
+  throw new TypeError(`Cannot use ${name} ${seen ?? typeof value}: not text or a number`);
+}
+
+function isPlainObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

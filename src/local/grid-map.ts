@@ -1,0 +1,188 @@
+/** A map of the member, for the program in whose process that runs. */
+import assert from 'node:assert';
+import type { GridError } from '../base/errors.ts';
+import { Span } from '../base/span.ts';
+import type { Answer, Lifetime, Receiver } from '../engine/engine.ts';
+import type { LocalData, StoredValue } from './local-data.ts';
+import type { BytesOrText } from './plain-bytes.ts';
+
+/** What goes along with a value. */
+export interface SetOptions {
+  /** Told to HTTP clients; none unless given. At most 8,192 characters of Latin-1. */
+  readonly contentType?: string;
+  /**
+   * Seconds from now after which the entry is gone; 0 for ever. Up to 2^31-1; where it is not given,
+   * as the map is configured.
+   */
+  readonly timeToLiveSeconds?: number;
+  /** Seconds without being read or written after which it is gone; as `timeToLiveSeconds`. */
+  readonly maxIdleSeconds?: number;
+}
+
+/**
+ * Names, keys and values are bytes or text, which stands for its UTF-8: up to 65,536 bytes of a key,
+ * 1 GiB of a value. Promises resolve once an HTTP client would have been answered, so with
+ * `persistence.sync: always` when a change is on the disk, and reject with GridError: MEMORY_FULL,
+ * DISK_FULL, DISK_ERROR, DISK_FAILED, OUTCOME_UNKNOWN, CLUSTER_PASSIVE, ENGINE_CLOSED; with TypeError
+ * or RangeError for what is no key or value. Operations take effect in the order of the calls.
+ */
+export class GridMap {
+  readonly name: string;
+  readonly #name: Span;
+  /** As messages have it. */
+  readonly #shown: string;
+  readonly #data: LocalData;
+  readonly #sync = new SyncReceiver();
+
+  /** @internal */
+  constructor(data: LocalData, name: Span) {
+    const bytes = name.toBuffer();
+    this.#data = data;
+    this.#name = new Span().set(bytes, 0, bytes.length);
+    this.name = bytes.toString();
+    this.#shown = JSON.stringify(this.name);
+  }
+
+  /** The entry, or undefined. */
+  get(key: BytesOrText): Promise<StoredValue | undefined> {
+    const data = this.#data;
+    return data.ask(
+      this.#shown,
+      undefined,
+      (receiver) => data.engine.get(this.#name, data.keys.of(key), receiver),
+      (answer) => data.found(answer),
+    );
+  }
+
+  /**
+   * The entry, or undefined, at once. Unlike `get` it waits for no disk: what it tells may be gone
+   * after a crash. Throws as the promises reject.
+   */
+  getSync(key: BytesOrText): StoredValue | undefined {
+    const data = this.#data;
+    data.check(this.#shown);
+    const receiver = this.#sync.begin(data, this.#shown);
+    data.engine.get(this.#name, data.keys.of(key), receiver);
+    return receiver.end();
+  }
+
+  /** Sets the entry, in place of what it was. */
+  set(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): Promise<void> {
+    return this.#data.ask(
+      this.#shown,
+      'set in',
+      (receiver) => this.#set(key, value, options, receiver),
+      nothing,
+    );
+  }
+
+  /**
+   * Sets the entry at once. Unlike `set` it waits for no disk: it returns when `get` finds the value,
+   * and a crash before the next sync may undo it. Throws as the promises reject.
+   */
+  setSync(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): void {
+    const data = this.#data;
+    data.check(this.#shown, 'set in');
+    const receiver = this.#sync.begin(data, this.#shown);
+    this.#set(key, value, options, receiver);
+    receiver.end();
+  }
+
+  /** Removes the entry, where there is one. */
+  delete(key: BytesOrText): Promise<void> {
+    const data = this.#data;
+    return data.ask(
+      this.#shown,
+      'delete from',
+      (receiver) => data.engine.delete(this.#name, data.keys.of(key), receiver),
+      nothing,
+    );
+  }
+
+  /** Removes every entry. */
+  clear(): Promise<void> {
+    const { engine } = this.#data;
+    return this.#data.ask(
+      this.#shown,
+      'clear',
+      (receiver) => engine.clear(this.#name, receiver),
+      nothing,
+    );
+  }
+
+  /** How many entries there are. */
+  size(): Promise<number> {
+    const { engine } = this.#data;
+    return this.#data.ask(
+      this.#shown,
+      undefined,
+      (receiver) => engine.size(this.#name, receiver),
+      ({ count }) => count,
+    );
+  }
+
+  #set(key: BytesOrText, value: BytesOrText, options: SetOptions, receiver: Receiver): void {
+    const { engine, keys, values, contentTypes, lifetimes } = this.#data;
+    const { contentType = '' } = options;
+    const lifetime = lifetimeOf(options, lifetimes.of(this.#name));
+    const type = contentTypes.bytesOf(contentType);
+    engine.set(this.#name, keys.of(key), values.of(value), type, lifetime, receiver);
+  }
+}
+
+/** Of an operation that the engine answers during the call; used again for each. */
+class SyncReceiver implements Receiver {
+  #data: LocalData | undefined;
+  #name = '';
+  #isAnswered = false;
+  #found: StoredValue | undefined;
+  #fault: GridError | undefined;
+
+  begin(data: LocalData, name: string): this {
+    this.#data = data;
+    this.#name = name;
+    this.#isAnswered = false;
+    return this;
+  }
+
+  onAnswer(answer: Answer): void {
+    const data = this.#data as LocalData;
+    this.#isAnswered = true;
+    this.#fault = data.faultOf(answer, this.#name);
+    this.#found = this.#fault === undefined ? data.found(answer) : undefined;
+  }
+
+  end(): StoredValue | undefined {
+    assert(this.#isAnswered, 'the engine answers during the call');
+    const found = this.#found;
+    this.#found = undefined;
+    if (this.#fault !== undefined) throw this.#fault;
+    return found;
+  }
+}
+
+const NO_OPTIONS: SetOptions = {};
+const SECONDS_MAX = 2 ** 31 - 1;
+
+function lifetimeOf(options: SetOptions, configured: Lifetime): Lifetime {
+  const { timeToLiveSeconds, maxIdleSeconds } = options;
+  if (timeToLiveSeconds === undefined && maxIdleSeconds === undefined) return configured;
+  checkSeconds('timeToLiveSeconds', timeToLiveSeconds);
+  checkSeconds('maxIdleSeconds', maxIdleSeconds);
+  return {
+    timeToLiveMs:
+      timeToLiveSeconds === undefined ? configured.timeToLiveMs : timeToLiveSeconds * 1000,
+    maxIdleSeconds: maxIdleSeconds ?? configured.maxIdleSeconds,
+  };
+}
+
+function checkSeconds(option: string, seconds: number | undefined): void {
+  if (
+    seconds === undefined ||
+    (Number.isInteger(seconds) && seconds >= 0 && seconds <= SECONDS_MAX)
+  )
+    return;
+  throw new RangeError(`Cannot use ${option} ${seconds}: not an integer from 0 to ${SECONDS_MAX}`);
+}
+
+function nothing(): void {}

@@ -1,0 +1,198 @@
+/** A queue of the member, for the program in whose process that runs. */
+import { GridError } from '../base/errors.ts';
+import { Span } from '../base/span.ts';
+import { ANSWERED, type Answer, APPLIED, QUEUE_FULL } from '../engine/engine.ts';
+import type { LocalData, LocalWait, StoredValue } from './local-data.ts';
+import type { BytesOrText } from './plain-bytes.ts';
+
+/** What goes along with an item. */
+export interface OfferOptions {
+  /** Told to HTTP clients; none unless given. At most 8,192 characters of Latin-1. */
+  readonly contentType?: string;
+}
+
+/** As an AbortSignal: tells once that nobody waits any more. */
+export interface GivingUp {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+export interface PollOptions {
+  /** Gives the poll up: it rejects with the signal's reason, and takes nothing. */
+  readonly signal?: GivingUp;
+}
+
+/** The longest that a poll may wait, in seconds. */
+const POLL_SECONDS_MAX = 2 ** 31 - 1;
+
+/**
+ * Items come out in the order in which they were offered, each once, to this program or to an HTTP
+ * client. Items and names are as those of a map (see GridMap), and so are promises: an item is gone
+ * for good, and a poll resolves, once an HTTP client would have been sent it.
+ */
+export class GridQueue {
+  readonly name: string;
+  readonly #name: Span;
+  /** As messages have it. */
+  readonly #shown: string;
+  readonly #data: LocalData;
+
+  /** @internal */
+  constructor(data: LocalData, name: Span) {
+    const bytes = name.toBuffer();
+    this.#data = data;
+    this.#name = new Span().set(bytes, 0, bytes.length);
+    this.name = bytes.toString();
+    this.#shown = JSON.stringify(this.name);
+  }
+
+  /** Adds an item at the end. False: the queue is full, and nothing was added. */
+  offer(value: BytesOrText, { contentType = '' }: OfferOptions = {}): Promise<boolean> {
+    const data = this.#data;
+    return data.ask(
+      this.#shown,
+      'offer to',
+      (receiver) => {
+        const type = data.contentTypes.bytesOf(contentType);
+        data.engine.offer(this.#name, data.values.of(value), type, receiver);
+      },
+      ({ outcome }) => outcome !== QUEUE_FULL,
+    );
+  }
+
+  /**
+   * The first item, which is the caller's from then on; undefined where none comes within so many
+   * seconds (0 to 2^31-1, also parts of one), or the member ends.
+   */
+  poll(seconds = 0, { signal }: PollOptions = {}): Promise<StoredValue | undefined> {
+    return new Promise((resolve, reject) => {
+      if (!(seconds >= 0 && seconds <= POLL_SECONDS_MAX)) {
+        throw new RangeError(`Cannot poll for ${seconds} seconds: not 0 to ${POLL_SECONDS_MAX}`);
+      }
+      if (signal?.aborted === true) throw signal.reason;
+      this.#data.check(this.#shown, 'poll');
+      const poll = new Poll(this.#data, this.#shown, resolve, reject, signal);
+      poll.begin(this.#name, seconds * 1000);
+    });
+  }
+
+  /** How many items there are. */
+  size(): Promise<number> {
+    const { engine } = this.#data;
+    return this.#data.ask(
+      this.#shown,
+      undefined,
+      (receiver) => engine.queueSize(this.#name, receiver),
+      ({ count }) => count,
+    );
+  }
+}
+
+/** One poll: waits for an item, takes it, and hands it over once that may be told. */
+class Poll implements LocalWait {
+  readonly #data: LocalData;
+  readonly #name: string;
+  readonly #resolve: (item: StoredValue | undefined) => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #signal: GivingUp | undefined;
+  readonly #onAbort = () => this.#abort();
+  #ticket = ANSWERED;
+  #isGivenUp = false;
+
+  constructor(
+    data: LocalData,
+    name: string,
+    resolve: (item: StoredValue | undefined) => void,
+    reject: (reason: unknown) => void,
+    signal: GivingUp | undefined,
+  ) {
+    this.#data = data;
+    this.#name = name;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#onAbort);
+  }
+
+  begin(queue: Span, timeoutMs: number): void {
+    const receiver = { onAnswer: (answer: Answer) => this.#onTaken(answer) };
+    this.#ticket = this.#data.engine.take(queue, timeoutMs, receiver);
+    if (this.#ticket !== ANSWERED) this.#data.enter(this);
+  }
+
+  endWait(): void {
+    this.#cancel();
+    this.#fail(new GridError('CLUSTER_PASSIVE', { action: `poll ${this.#name}` }));
+  }
+
+  hurry(): void {
+    this.#cancel();
+    this.#end(undefined);
+  }
+
+  /** The item, if there is one, is held: it is the caller's once that is recorded. */
+  #onTaken(answer: Answer): void {
+    const data = this.#data;
+    this.#leave();
+    const item = data.found(answer);
+    if (item !== undefined) {
+      const receiver = { onAnswer: (settled: Answer) => this.#onSettled(settled, item) };
+      return data.engine.settle(answer.hold, true, receiver);
+    }
+    const fault = data.faultOf(answer, this.#name);
+    if (fault !== undefined) this.#fail(fault);
+    else data.answers.send(answer.partition, answer.sequence, (isKnown) => this.#tell(isKnown));
+  }
+
+  #onSettled(settled: Answer, item: StoredValue): void {
+    const data = this.#data;
+    const { partition, sequence, hold } = settled;
+    const fault = data.faultOf(settled, this.#name);
+    if (fault !== undefined) {
+      if (settled.outcome === APPLIED && hold !== 0) data.engine.conclude(hold, false);
+      return this.#fail(fault);
+    }
+    // Without a hold the item cannot come back, so it is too late to give up.
+    if (hold === 0) this.#signal?.removeEventListener('abort', this.#onAbort);
+    data.answers.send(partition, sequence, (isKnown) => {
+      if (hold !== 0) data.engine.conclude(hold, isKnown && !this.#isGivenUp);
+      this.#tell(isKnown, item);
+    });
+  }
+
+  #tell(isKnown: boolean, item?: StoredValue): void {
+    if (isKnown) this.#end(item);
+    else this.#fail(new GridError('OUTCOME_UNKNOWN', {}));
+  }
+
+  /** While the item's record is under way it can still come back. */
+  #abort(): void {
+    this.#cancel();
+    this.#isGivenUp = true;
+    this.#fail(this.#signal?.reason);
+  }
+
+  #cancel(): void {
+    if (this.#ticket === ANSWERED) return;
+    this.#data.engine.cancel(this.#ticket);
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (this.#ticket === ANSWERED) return;
+    this.#ticket = ANSWERED;
+    this.#data.leave(this);
+  }
+
+  #end(item: StoredValue | undefined): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#resolve(item);
+  }
+
+  #fail(reason: unknown): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#reject(reason);
+  }
+}

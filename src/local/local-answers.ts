@@ -1,0 +1,49 @@
+/**
+ * Answers to the program in whose process the member runs. One that depends on the disk waits, as an
+ * answer over HTTP does, until what it tells would be there after a crash.
+ */
+import type { AnswerSender, ResponseHold } from '../http/application.ts';
+import { type Dependence, dependence, isHeld } from '../http/piece.ts';
+
+/** Called once; `isKnown` is false where the disk has failed before the answer could leave. */
+export type Leave = (isKnown: boolean) => void;
+
+export class LocalAnswers implements AnswerSender {
+  hold: ResponseHold | undefined;
+  #held: { readonly waitsFor: Dependence | undefined; readonly leave: Leave }[] = [];
+
+  constructor(hold: ResponseHold | undefined) {
+    this.hold = hold;
+  }
+
+  /** Answers that wait. */
+  get heldCount(): number {
+    return this.#held.length;
+  }
+
+  /** Lets the answer leave, at once where nothing holds it; `partition` and `sequence` as an Answer's. */
+  send(partition: number, sequence: number, leave: Leave): void {
+    const { hold } = this;
+    if (hold === undefined) return leave(true);
+    const waitsFor = dependence(hold, partition, sequence);
+    if (waitsFor === undefined && !hold.holdsAll) return leave(true);
+    this.#held.push({ waitsFor, leave });
+  }
+
+  release(): void {
+    const { hold } = this;
+    if (hold === undefined || hold.holdsAll) return;
+    const held = this.#held;
+    this.#held = [];
+    for (const each of held) {
+      if (each.waitsFor !== undefined && isHeld(hold, each.waitsFor)) this.#held.push(each);
+      else each.leave(true);
+    }
+  }
+
+  disownHeld(): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const { leave } of held) leave(false);
+  }
+}

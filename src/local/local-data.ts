@@ -1,0 +1,141 @@
+/**
+ * Maps and queues for the program in whose process the member runs: the engine without HTTP. What an
+ * operation comes to is what an HTTP client would be told, and no earlier.
+ */
+import { type ErrorCode, GridError } from '../base/errors.ts';
+import type { Span } from '../base/span.ts';
+import type { Cluster, Waiter } from '../cluster/cluster.ts';
+import {
+  type Answer,
+  type Engine,
+  FOUND,
+  type Lifetime,
+  MEMORY_FULL,
+  REFUSED,
+  type Receiver,
+  UNAVAILABLE,
+} from '../engine/engine.ts';
+import { refusalCode } from '../engine/refusal-code.ts';
+import type { LocalAnswers } from './local-answers.ts';
+import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
+
+/** A value of a map, or an item of a queue. */
+export interface StoredValue {
+  /** A copy of the bytes stored: a Buffer. */
+  readonly value: Uint8Array;
+  /** As stored with it; undefined where none was. */
+  readonly contentType: string | undefined;
+}
+
+/** What answers, and what is asked first. */
+export interface LocalParts {
+  readonly engine: Engine;
+  readonly cluster: Pick<Cluster, 'takesWrites'>;
+  /** How long entries of a map stay where the program does not say. */
+  readonly lifetimes: { of(map: Span): Lifetime };
+  readonly answers: LocalAnswers;
+  /** Polls that wait. */
+  readonly waiting: Set<Waiter>;
+  /** Whether what was recorded up to there may be lost. */
+  isDoubtful(partition: number, sequence: number): boolean;
+}
+
+/** What a map or a queue asks of its member; shared by all of them. */
+export class LocalData {
+  readonly engine: Engine;
+  readonly lifetimes: LocalParts['lifetimes'];
+  readonly answers: LocalAnswers;
+  readonly keys = new PlainBytes('key', KEY_BYTES_MAX);
+  readonly values = new PlainBytes('value', VALUE_BYTES_MAX);
+  readonly contentTypes = new ContentTypes();
+  readonly #parts: LocalParts;
+  readonly #polls = new Set<LocalWait>();
+  #isClosed = false;
+
+  constructor(parts: LocalParts) {
+    this.engine = parts.engine;
+    this.lifetimes = parts.lifetimes;
+    this.answers = parts.answers;
+    this.#parts = parts;
+  }
+
+  /** Ends waiting polls as one without an item; from now on nothing is served. */
+  close(): void {
+    this.#isClosed = true;
+    for (const poll of this.#polls) poll.hurry();
+  }
+
+  /** Throws GridError where the member serves no longer, or `action` would change what is PASSIVE. */
+  check(name: string, action?: string): void {
+    if (this.#isClosed) throw new GridError('ENGINE_CLOSED', { name });
+    if (action !== undefined && !this.#parts.cluster.takesWrites) {
+      throw new GridError('CLUSTER_PASSIVE', { action: `${action} ${name}` });
+    }
+  }
+
+  /** Waits with the poll until it leaves; both ends of the member end it. */
+  enter(poll: LocalWait): void {
+    this.#polls.add(poll);
+    this.#parts.waiting.add(poll);
+  }
+
+  leave(poll: LocalWait): void {
+    this.#polls.delete(poll);
+    this.#parts.waiting.delete(poll);
+  }
+
+  /** Why the answer is none, if it is not; `name` is that of the map or queue in messages. */
+  faultOf(answer: Answer, name: string): GridError | undefined {
+    const { outcome } = answer;
+    if (outcome === REFUSED || outcome === MEMORY_FULL || outcome === UNAVAILABLE) {
+      return new GridError(refusalCode(answer) as ErrorCode & 'MEMORY_FULL', { name });
+    }
+    if (!this.isDoubtful(answer)) return undefined;
+    return new GridError('OUTCOME_UNKNOWN', {});
+  }
+
+  isDoubtful({ partition, sequence }: Answer): boolean {
+    return this.answers.hold !== undefined && this.#parts.isDoubtful(partition, sequence);
+  }
+
+  /** What FOUND names, copied; undefined of any other outcome. */
+  found({ outcome, value, contentType }: Answer): StoredValue | undefined {
+    if (outcome !== FOUND) return undefined;
+    const { bytes, start, end } = value;
+    const copy = Buffer.allocUnsafe(end - start);
+    bytes.copy(copy, 0, start, end);
+    return { value: copy, contentType: this.contentTypes.textOf(contentType) };
+  }
+
+  /**
+   * Asks the engine; resolves with what `read` makes of the answer during onAnswer, once that may be
+   * told. Rejects with GridError; `action` names what changes data.
+   */
+  ask<Result>(
+    name: string,
+    action: string | undefined,
+    begin: (receiver: Receiver) => void,
+    read: (answer: Answer) => Result,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.check(name, action);
+      begin({
+        onAnswer: (answer) => {
+          const fault = this.faultOf(answer, name);
+          if (fault !== undefined) return reject(fault);
+          const result = read(answer);
+          this.answers.send(answer.partition, answer.sequence, (isKnown) => {
+            if (isKnown) resolve(result);
+            else reject(new GridError('OUTCOME_UNKNOWN', {}));
+          });
+        },
+      });
+    });
+  }
+}
+
+/** A poll that waits. */
+export interface LocalWait extends Waiter {
+  /** The member ends: no item comes any more. */
+  hurry(): void;
+}

@@ -1,0 +1,129 @@
+/** Names, keys, values and content types of a program, as the bytes that the engine takes. */
+import { Span } from '../base/span.ts';
+
+/** Bytes, or text, which stands for its UTF-8. */
+export type BytesOrText = Uint8Array | string;
+
+/** The longest name or key, in bytes: what a request target may hold at most. */
+export const KEY_BYTES_MAX = 65_536;
+/** The longest value, in bytes. */
+export const VALUE_BYTES_MAX = 1_073_741_824;
+/** The longest content type, in characters. */
+const CONTENT_TYPE_LENGTH_MAX = 8192;
+/** Text up to this long is looked at letter by letter, which is faster than a call. */
+const SHORT_TEXT_LENGTH = 64;
+
+/** Names bytes again and again without making anything, for text and for a Buffer. */
+export class PlainBytes {
+  readonly span = new Span();
+  readonly #what: string;
+  readonly #bytesMax: number;
+  readonly #room = Buffer.alloc(SHORT_TEXT_LENGTH);
+
+  /** `what` the messages call it, and how many bytes it may have. */
+  constructor(what: string, bytesMax: number) {
+    this.#what = what;
+    this.#bytesMax = bytesMax;
+  }
+
+  /**
+   * The bytes, until the next call. Throws TypeError for what is neither bytes nor text, or for text
+   * that has no UTF-8 (half of a surrogate pair), RangeError for too many.
+   */
+  of(given: BytesOrText): Span {
+    if (typeof given === 'string') return this.#ofText(given);
+    if (!(given instanceof Uint8Array)) {
+      throw new TypeError(`Cannot use ${typeName(given)} as ${this.#what}: not bytes or text`);
+    }
+    const bytes = asBuffer(given);
+    this.#check(bytes.length);
+    return this.span.set(bytes, 0, bytes.length);
+  }
+
+  #ofText(text: string): Span {
+    const { length } = text;
+    const room = this.#room;
+    if (length <= SHORT_TEXT_LENGTH) {
+      let at = 0;
+      for (; at < length; at++) {
+        const code = text.charCodeAt(at);
+        if (code > 0x7f) break;
+        room[at] = code;
+      }
+      if (at === length) return this.span.set(room, 0, length);
+    }
+    if (!isWellFormed(text)) {
+      throw new TypeError(`Cannot use ${JSON.stringify(text)} as ${this.#what}: no Unicode text`);
+    }
+    const bytes = Buffer.from(text);
+    this.#check(bytes.length);
+    return this.span.set(bytes, 0, bytes.length);
+  }
+
+  #check(length: number): void {
+    if (length <= this.#bytesMax) return;
+    throw new RangeError(
+      `Cannot use ${length} bytes as ${this.#what}: more than ${this.#bytesMax}`,
+    );
+  }
+}
+
+/** Content types as text: what an HTTP field may hold, a byte a character. */
+export class ContentTypes {
+  readonly span = new Span();
+  #lastText = '';
+  #lastBytes: Buffer = Buffer.alloc(0);
+
+  /** The bytes, until the next call. Throws TypeError for what no field may hold. */
+  bytesOf(text: string): Span {
+    if (text !== this.#lastText) {
+      if (typeof text !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
+        throw new TypeError(
+          `Cannot use ${JSON.stringify(text)} as content type: not a field value`,
+        );
+      }
+      if (text.length > CONTENT_TYPE_LENGTH_MAX) {
+        const most = CONTENT_TYPE_LENGTH_MAX;
+        throw new RangeError(
+          `Cannot use ${text.length} characters as content type: more than ${most}`,
+        );
+      }
+      this.#remember(text, Buffer.from(text, 'latin1'));
+    }
+    return this.span.set(this.#lastBytes, 0, this.#lastBytes.length);
+  }
+
+  /** The text of stored bytes; undefined of none. */
+  textOf(stored: Span): string | undefined {
+    const { bytes, start, end, length } = stored;
+    if (length === 0) return undefined;
+    const last = this.#lastBytes;
+    let at = length === last.length ? 0 : length;
+    while (at < length && bytes[start + at] === last[at]) at++;
+    if (length !== last.length || at < length) {
+      const copy = Buffer.from(bytes.subarray(start, end));
+      this.#remember(copy.toString('latin1'), copy);
+    }
+    return this.#lastText;
+  }
+
+  #remember(text: string, bytes: Buffer): void {
+    this.#lastText = text;
+    this.#lastBytes = bytes;
+  }
+}
+
+/** The same memory. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  if (Buffer.isBuffer(bytes)) return bytes;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function typeName(given: unknown): string {
+  return given === null ? 'null' : Array.isArray(given) ? 'an array' : typeof given;
+}
+
+/** Whether every surrogate has its other half. */
+function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}
