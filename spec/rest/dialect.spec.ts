@@ -308,6 +308,38 @@ for (const name of ['none', 'hazelcast'] as const) {
       ]);
     });
 
+    it('tells a POST what its URL does not name where it says so', async () => {
+      const { ask, askWhole } = member(name);
+      const noMap = '400 {"status":"fail","message":"Missing map name"}';
+      const noQueue = '400 {"status":"fail","message":"Missing queue name"}';
+      for (const method of ['POST', 'PUT']) {
+        for (const path of ['', 'm', 'm/', 'm//', '/k', '/', 'm?k', '%6d/']) {
+          const answer = await ask(`${method} rest/maps/${path} v`);
+          assert.equal(answer, name === 'none' ? '400' : noMap, `${method} ${path}`);
+        }
+        for (const path of ['', '/', '/item']) {
+          const answer = await ask(`${method} rest/queues/${path} v`);
+          assert.equal(answer, name === 'none' ? '400' : noQueue, `${method} ${path}`);
+        }
+      }
+      await follow(ask, name, [
+        ['GET rest/maps/m', '400'],
+        ['GET rest/maps/m/', '400'],
+        ['GET rest/maps/', '400'],
+        ['GET rest/queues/', '400'],
+        ['POST rest/maps/ v', '400', noMap],
+        ['POST rest/maps', '404'],
+        ['POST rest/queues', '404'],
+      ]);
+      for (const path of ['m', 'm/']) {
+        assert.equal((await askWhole(`GET rest/maps/${path}`))?.body, '', path);
+      }
+      const told = await askWhole('OPTIONS rest/maps/m');
+      assert.doesNotMatch(told?.fields.get('allow') ?? '', /POST|PUT/);
+      const off = member(name, ['CLUSTER_READ']);
+      assert.match(await off.ask('POST rest/maps/m v'), /^403 .*DATA/);
+    });
+
     it('refuses in PASSIVE what changes data, and reads on', async () => {
       const { ask, open } = member(name);
       const refused = name === 'none' ? '503' : '500';

@@ -14,9 +14,16 @@ import * as upkeep from './upkeep.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
+const NO_MAP = { missing: 'Missing map name' };
+const NO_QUEUE = { missing: 'Missing queue name' };
+
 const CHANGED: Readonly<Record<string, Partial<Route>>> = {
-  // The map without a name, in which nothing can be.
-  'rest/maps/': { DELETE: maps.clear },
+  // DELETE: the map without a name, in which nothing can be.
+  'rest/maps/': { DELETE: maps.clear, ...NO_MAP },
+  // A missing key, too, is told as a missing name.
+  'rest/maps/{map}': NO_MAP,
+  'rest/maps/{map}/': NO_MAP,
+  'rest/queues/': NO_QUEUE,
   'rest/queues/{queue}/size': { POST: queues.offerFromPath },
   'rest/queues/{queue}/{seconds}': { GET: queues.poll, POST: queues.offerFromPath },
   health: { HEAD: health.reportInFields },

@@ -22,7 +22,15 @@ import {
 import { refusalCode } from '../engine/refusal-code.ts';
 import { type Handover, INDEPENDENT, type RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { allowedMethods, isServedMethod, methodBit, methodName, OPTIONS } from '../http/methods.ts';
+import {
+  allowedMethods,
+  isServedMethod,
+  methodBit,
+  methodName,
+  OPTIONS,
+  POST,
+  PUT,
+} from '../http/methods.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { Login } from './login.ts';
@@ -314,6 +322,10 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   /** The path has no action for the method. */
   #refuseMethod(match: Match): false {
     const { method } = this.exchange.request;
+    if (match.missing !== '' && (method === POST || method === PUT)) {
+      this.exchange.respondFailure(400, match.missing);
+      return false;
+    }
     if (match.unknown !== 0) return this.#refuse(match.unknown);
     if (method === OPTIONS) {
       this.exchange.respondText(204, '', '', `Allow: ${match.allow}\r\n`);

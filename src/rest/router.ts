@@ -33,6 +33,8 @@ export interface Match {
   readonly access: RouteAccess;
   /** One bit for each method whose request names too little here. */
   readonly incomplete: number;
+  /** What a POST that names too little here is told; empty for nothing. */
+  readonly missing: string;
   /** Value of the Allow field. */
   readonly allow: string;
   /** Whether it answers before the member has started. */
@@ -266,8 +268,8 @@ function compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[])
   const allow = allowedMethods(methods);
   const groupBits = bitsOf(group, ...others);
   const access = accessOf(route, actions);
-  const { isServedWhileStarting = isHealth(group), unknown = 0 } = route;
-  const told = { group, groupBits, access, incomplete, allow, unknown };
+  const { isServedWhileStarting = isHealth(group), unknown = 0, missing = '' } = route;
+  const told = { group, groupBits, access, incomplete, missing, allow, unknown };
   return { ...told, actions, isServedWhileStarting };
 }
 
@@ -279,7 +281,7 @@ const METHOD_BITS = {
 
 function unknownMatch(unknown: number, group: EndpointGroup, ...others: EndpointGroup[]): Match {
   const groupBits = bitsOf(group, ...others);
-  const told = { group, groupBits, access: OPEN, incomplete: 0, allow: '', unknown };
+  const told = { group, groupBits, access: OPEN, incomplete: 0, missing: '', allow: '', unknown };
   return { ...told, actions: [], isServedWhileStarting: isHealth(group) };
 }
 

@@ -33,6 +33,8 @@ export interface Route {
   readonly DELETE?: Action;
   /** Methods whose request would need a further part: 400, a URL that names too little. */
   readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
+  /** What a POST to a URL that names too little is told; without it such an answer has no content. */
+  readonly missing?: string;
   /** Whether it answers before the member has started. */
   readonly isServedWhileStarting?: true;
   /** For a path that names no resource: its status to all methods without an action. */
