@@ -28,7 +28,7 @@ function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
 
 function loaded(parts: Partial<LoadedConfig>): LoadedConfig {
   const config = resolveConfig([]);
-  return { config, structured: [], sections: [], warnings: [], refused: [], ...parts };
+  return { config, structured: [], sections: [], warnings: [], notes: [], refused: [], ...parts };
 }
 
 test('Reloader takes over what may change, and names what may not', async () => {
@@ -93,6 +93,15 @@ grid:
         authentication: {simple: {users: [{username: ann, password: x}]}}
   license-key: k
 `;
+
+test("Reloader stays with its clients' expectations where a text has the original's root", async () => {
+  const { it, taken } = reloader(() => assert.fail());
+  const outcome = await it.add(TEXT.replace('grid:', 'hazelcast:'), () => {});
+  assert.ok('added' in outcome, JSON.stringify(outcome));
+  assert.deepEqual([outcome.added.length, outcome.ignored.length], [4, 1]);
+  assert.equal(outcome.config.compatibility, 'none');
+  assert.equal(taken[0]?.compatibility, 'none');
+});
 
 test('Reloader adds maps, queues, groups and users, and ignores what is there already', async () => {
   const { it, taken } = reloader(() => assert.fail());

@@ -6,11 +6,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { writeConfig } from '../config/documents.ts';
 import { tlsFile } from '../tls/identity.ts';
-import { run, serve } from './gridnode-process.ts';
+import { type LogLine, run, serve, start } from './gridnode-process.ts';
 
 type Explained = Record<string, { value?: unknown; source: string; refused?: string }>;
 
@@ -87,6 +89,30 @@ describe('gridnode serve with a file', () => {
     const { settings } = await explained(['--config', writeConfig('whole.yaml', whole)]);
     assert.equal(settings['cluster-name']?.value, 'own');
     assert.equal(settings['instance-name']?.value, 'imported');
+  });
+
+  it("answers the original's clients where its file has their root, and says so once", async () => {
+    const network = '{port: {port: 0}, rest-api: {enabled: true}}';
+    const file = writeConfig('original.yaml', `hazelcast: {network: ${network}}`);
+    const variables = { GRID_CONFIG: file, GRID_HOST: '127.0.0.1', GRID_PATH_SEGMENT: 'other' };
+    const child = start(['serve'], variables);
+    try {
+      const lines: LogLine[] = [];
+      for await (const line of createInterface({ input: child.stdout as Readable })) {
+        lines.push(JSON.parse(line));
+        if (lines.at(-1)?.msg === 'listening') break;
+      }
+      const [note, listening] = lines;
+      assert.equal(lines.length, 2);
+      assert.equal(note?.level, 'info');
+      assert.match(note.msg, /original.yaml:1:1: The root is hazelcast, so --compatibility /);
+      assert.equal(listening?.address, '127.0.0.1');
+      const base = `http://127.0.0.1:${listening.port}/hazelcast`;
+      assert.equal((await fetch(`${base}/health`)).status, 200);
+    } finally {
+      child.kill('SIGTERM');
+      await once(child, 'close');
+    }
   });
 
   it('passes over a port that is taken, but not one that was typed', async () => {

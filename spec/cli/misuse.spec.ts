@@ -37,6 +37,18 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   ['serve --port 65536', 2, /^Cannot use --port "65536": not an integer from 0 to 65535\n$/],
   ['serve extra', 2, /^error: too many arguments/],
   [
+    'serve -Dhazelcast.config=h.xml',
+    2,
+    /^error: unknown option '-Dhazelcast.config=h.xml'\n\(There is no JVM here: --config or GRID_CONFIG names/,
+  ],
+  [
+    '-Dhz.a.b=c serve',
+    2,
+    /unknown option '-Dhz.a.b=c'\n\(There is no JVM here: settings are flags,/,
+  ],
+  ['config -Xmx1g', 2, /unknown option '-Xmx1g'\n\(There is no JVM here: --max-memory /],
+  ['serve -Dother', 2, /^error: unknown option '-Dother'\n$/],
+  [
     'serve --enable-group DATE',
     2,
     /^Cannot use --enable-group "DATE": .*; did you mean "DATA"\?\n$/,

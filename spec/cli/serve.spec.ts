@@ -59,7 +59,15 @@ function served(
   const config = { ...resolveConfig([]), shutdownDelaySeconds: delaySeconds };
   const load =
     reloaded ??
-    (() => Promise.resolve({ config, structured: [], sections: [], warnings: [], refused: [] }));
+    (() =>
+      Promise.resolve({
+        config,
+        structured: [],
+        sections: [],
+        warnings: [],
+        notes: [],
+        refused: [],
+      }));
   const time = { nowMs: 0 };
   const told: string[] = [];
   const screen = { isLogForPeople, tellFatal: (message: string) => told.push(message) };

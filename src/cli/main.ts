@@ -6,6 +6,7 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/version.ts';
 import type { Assignment } from '../config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
+import { insteadOfJavaOption } from '../config/java-options.ts';
 import { ConfigFault, type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
 import { SETTINGS, type SettingKey } from '../config/settings.ts';
 import { startMember } from '../member.ts';
@@ -89,6 +90,7 @@ function readCommandLine(
     .configureOutput({
       writeOut: (text) => help.push(text),
       writeErr: (text) => streams.stderr.write(text),
+      outputError: (text, write) => write(text + javaHint(text)),
     });
   const serving = program
     .command('serve')
@@ -142,10 +144,20 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
     });
 }
 
+/** For an option that was typed to the JVM of the original, a line with what stands for it here. */
+function javaHint(text: string): string {
+  const [, option = ''] = /^error: unknown option '(-[DX][^']*)'/.exec(text) ?? [];
+  const instead = insteadOfJavaOption(option);
+  return instead === undefined ? '' : `(There is no JVM here: ${instead})\n`;
+}
+
 /** The flags of every setting; returns what says afterwards which were given. */
 function addFlags(command: Command): () => ConfigRequest {
   const flags: Assignment[] = [];
-  command.option('--config <FILE>', 'Read this configuration, YAML or XML');
+  command.option(
+    '--config <FILE>',
+    'Read this configuration, YAML or XML; without it, the one that GRID_CONFIG names',
+  );
   for (const settingFlag of SETTING_FLAGS) {
     const { key, flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
@@ -172,13 +184,14 @@ function flagGroup(key: SettingKey): string {
 }
 
 async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
-  const { config, warnings, refused } = await loadConfig(request);
+  const { config, warnings, notes, refused } = await loadConfig(request);
   const fault = refusalFault(refused);
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
   const log = await openLog(config.logLevel, hasColours(process.env), (error) => {
     stderr.write(`Cannot write the log to standard output: ${error.message}\n`);
   });
+  for (const note of notes) log.info(note);
   for (const warning of warnings) log.warn(warning);
   const tellFatal = (message: string) => {
     if (!areSameTerminal()) stderr.write(`${message}\n`);

@@ -1,27 +1,32 @@
 /**
  * `advanced-network` instead of `network`: where it is enabled, its REST endpoint stands for what
- * `network` says of port, address, groups and encryption, and REST is on exactly if there is one.
+ * `network` says of port, address, groups and encryption, and REST is on exactly if there is one; its
+ * `join.tcp-ip` stands for that of `network`.
  */
 import { bounded } from './problems.ts';
 import { isOn } from './refusals.ts';
 import { pathText, type Statement } from './statements.ts';
 
-const ENDPOINT = ['advanced-network', 'rest-server-socket-endpoint-config'];
-/** What the endpoint has a word on, and what that is in `network`. */
-const IN_NETWORK: Readonly<Record<string, readonly string[]>> = {
-  port: ['network', 'port'],
-  'public-address': ['network', 'public-address'],
-  interfaces: ['network', 'interfaces'],
-  ssl: ['network', 'ssl'],
-  'endpoint-groups': ['network', 'rest-api', 'endpoint-groups'],
-};
+const SECTION = 'advanced-network';
+const ENDPOINT = 'rest-server-socket-endpoint-config';
+/** What counts of `advanced-network`, by its path there, and what that is in `network`. */
+const IN_NETWORK: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ...['port', 'public-address', 'interfaces', 'ssl'].map(
+    (name) => [`${ENDPOINT}.${name}`, ['network', name]] as const,
+  ),
+  [`${ENDPOINT}.endpoint-groups`, ['network', 'rest-api', 'endpoint-groups']],
+  ...['enabled', 'member', 'members', 'member-list'].map(
+    (name) => [`join.tcp-ip.${name}`, ['network', 'join', 'tcp-ip', name]] as const,
+  ),
+]);
+const PLACES = [...IN_NETWORK.values()];
 
 export interface Translated {
   readonly statements: readonly Statement[];
   readonly warnings: readonly string[];
 }
 
-/** The statements with those of an enabled REST endpoint in the place of network's. */
+/** The statements with those of an enabled `advanced-network` in the place of network's. */
 export function translateAdvancedNetwork(statements: readonly Statement[]): Translated {
   const enabled = statements.findLast(({ pattern }) => pattern === 'advanced-network.enabled');
   if (enabled === undefined || !isOn(enabled)) return { statements, warnings: [] };
@@ -29,11 +34,10 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
   const outweighed: Statement[] = [];
   let hasEndpoint = false;
   for (const statement of statements) {
-    const [first, second, third = ''] = statement.path;
-    const isEndpoint = first === ENDPOINT[0] && second === ENDPOINT[1];
-    const place = isEndpoint ? IN_NETWORK[third] : undefined;
-    hasEndpoint ||= isEndpoint;
-    if (place !== undefined) kept.push(movedTo(place, statement));
+    const [first, second] = statement.path;
+    hasEndpoint ||= first === SECTION && second === ENDPOINT;
+    const moved = first === SECTION ? inNetwork(statement) : undefined;
+    if (moved !== undefined) kept.push(moved);
     else if (isOutweighed(statement)) outweighed.push(statement);
     else kept.push(statement);
   }
@@ -47,15 +51,19 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
   return { statements: kept, warnings: [warning] };
 }
 
-function movedTo(place: readonly string[], statement: Statement): Statement {
-  const path = [...place, ...statement.path.slice(3)];
-  const pattern = [...place, ...statement.pattern.split('.').slice(3)].join('.');
-  return { ...statement, path, pattern };
+/** The statement as it would be made in `network`; undefined where it does not count there. */
+function inNetwork(statement: Statement): Statement | undefined {
+  for (const depth of [3, 4]) {
+    const place = IN_NETWORK.get(statement.path.slice(1, depth).join('.'));
+    if (place === undefined) continue;
+    const path = [...place, ...statement.path.slice(depth)];
+    const pattern = [...place, ...statement.pattern.split('.').slice(depth)].join('.');
+    return { ...statement, path, pattern };
+  }
+  return undefined;
 }
 
 function isOutweighed({ path, pattern }: Statement): boolean {
   if (pattern === 'network.rest-api.enabled') return true;
-  return Object.values(IN_NETWORK).some((place) =>
-    place.every((step, index) => path[index] === step),
-  );
+  return PLACES.some((place) => place.every((step, index) => path[index] === step));
 }

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import { type Form, type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
+import type { Root } from './original-root.ts';
 import type { Place } from './place.ts';
 import { replacePlaceholders } from './placeholders.ts';
 import { Problems, quoted } from './problems.ts';
@@ -37,8 +38,8 @@ export interface FileContent {
   readonly written: readonly WrittenSection[];
   readonly problems: Problems;
   readonly unset: readonly UnsetPlaceholder[];
-  /** The first file's root. */
-  readonly rootName: string;
+  /** The first file's root, where it can be used. */
+  readonly root: Root | undefined;
 }
 
 export interface FileReading {
@@ -72,13 +73,13 @@ function contentOf(reader: FileReader, reading: FileReading): FileContent {
     for (const name of replaced.unset) unset.push({ name, statement });
     return { ...statement, text: replaced.text };
   });
-  const { blocks, written, problems, rootName } = reader;
-  return { statements, blocks, written, problems, unset, rootName };
+  const { blocks, written, problems, root } = reader;
+  return { statements, blocks, written, problems, unset, root };
 }
 
 class FileReader {
   readonly problems = new Problems();
-  rootName = '';
+  root: Root | undefined;
   readonly #reading: FileReading;
   readonly #reader = new StatementReader();
   readonly #known = new Map<Form, KnownContent>();
@@ -115,7 +116,7 @@ class FileReader {
     const { root, problems } = await parse(form, text, file);
     this.problems.addAll(problems);
     if (root === undefined || !this.#checkRoot(root)) return;
-    if (within.length === 1) this.rootName = root.name;
+    if (within.length === 1) this.root = { name: root.name, at: root.at };
     const entries: DocumentEntry[] = [];
     for (const entry of root.node.entries) {
       if (entry.name !== 'import') {

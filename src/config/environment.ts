@@ -2,17 +2,31 @@
  * Settings in the environment: the path in upper case, joined by `_`, dashes left away, behind
  * `GRID_`, or `HZ_` as the original has it (`GRID_NETWORK_RESTAPI_ENABLED`); for paths without free
  * names, and for the endpoint groups. A setting that is a flag only is named as its flag
- * (`GRID_HOST`). Where both prefixes name a setting, `GRID_` stands above.
+ * (`GRID_HOST`). Where both prefixes name a setting, `GRID_` stands above. Variables that only the
+ * original reads are named in a warning with what stands for them here.
  */
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
+import { insteadOfJavaOptions } from './java-options.ts';
 import { type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 
 const PREFIXES = ['HZ_', 'GRID_'] as const;
-/** Variables of other programs of ours. */
-const OTHERS = new Set(['GRID_PASSWORD']);
+/** Variables that are no settings: what names the file, and those of the command line client. */
+const OTHERS: ReadonlySet<string> = new Set([
+  'GRID_CONFIG',
+  ...['GRID_ADDRESS', 'GRID_USER', 'GRID_PASSWORD', 'GRID_CA', 'GRID_PATH_SEGMENT'],
+]);
+
+const NAMES_FILE = 'GRID_CONFIG or --config names the configuration file';
+/** Variables that the original reads and nothing here does; what stands for each. */
+const OF_ORIGINAL: Readonly<Record<string, (text: string) => readonly string[]>> = {
+  HAZELCAST_CONFIG: () => [NAMES_FILE],
+  HZ_CONFIG: () => [NAMES_FILE],
+  JAVA_OPTS: (text) => ['there is no JVM', ...insteadOfJavaOptions(text)],
+  LOGGING_LEVEL: () => ['GRID_LOGLEVEL or --log-level chooses how much is logged'],
+};
 
 export interface EnvironmentContent {
   readonly statements: readonly Statement[];
@@ -26,14 +40,15 @@ export function readEnvironment(
   ownPaths: readonly string[],
 ): EnvironmentContent {
   const statements: Statement[] = [];
-  const warnings: string[] = [];
-  const names = Object.keys(environment).filter((name) => /^(GRID|HZ)_/.test(name));
+  const warnings = originalWarnings(environment);
+  const names = Object.keys(environment)
+    .filter((name) => /^(GRID|HZ)_/.test(name) && !OTHERS.has(name) && !(name in OF_ORIGINAL))
+    .sort();
   if (names.length === 0) return { statements, warnings };
-  const targets = targetsByName(ownPaths);
+  const known = knownSettings('yaml', ownPaths);
+  const targets = targetsByName(known);
   for (const prefix of PREFIXES) {
-    for (const name of names
-      .filter((each) => each.startsWith(prefix) && !OTHERS.has(each))
-      .sort()) {
+    for (const name of names.filter((each) => each.startsWith(prefix))) {
       const bare = name.slice(prefix.length);
       const target = targets.get(bare);
       if (target !== undefined) {
@@ -41,19 +56,52 @@ export function readEnvironment(
         statements.push({ ...target, text: environment[name] ?? '', at });
         continue;
       }
-      const nearest = slippedNames(bare, targets.keys());
+      const message = `Environment variable ${name} names no setting`;
+      const nearest = nearestVariables(bare, prefix, targets);
+      const section = sectionOf(bare, known);
+      if (nearest.length > 0) warnings.push(message + hintOf(nearest));
+      else if (section !== undefined)
+        warnings.push(`${message} here${freeNamesHint(section, known)}`);
       // Other programs have variables that begin with HZ_, too.
-      if (prefix === 'HZ_' && nearest.length === 0) continue;
-      const hint = hintOf(nearest.map((each) => prefix + each));
-      warnings.push(`Environment variable ${name} names no setting${hint}`);
+      else if (prefix === 'GRID_') warnings.push(message);
     }
   }
   return { statements, warnings };
 }
 
-function targetsByName(ownPaths: readonly string[]): ReadonlyMap<string, Target> {
+/** An empty variable says nothing. */
+function originalWarnings(environment: NodeJS.ProcessEnv): string[] {
+  return Object.entries(OF_ORIGINAL).flatMap(([name, insteadOf]) => {
+    const text = environment[name] ?? '';
+    if (text === '') return [];
+    return [`Environment variable ${name} means nothing here: ${insteadOf(text).join('; ')}`];
+  });
+}
+
+function nearestVariables(
+  bare: string,
+  prefix: string,
+  targets: ReadonlyMap<string, Target>,
+): readonly string[] {
+  const others = [...OTHERS].filter((name) => name.startsWith(prefix));
+  const names = [...targets.keys(), ...others.map((name) => name.slice(prefix.length))];
+  return slippedNames(bare, names).map((each) => prefix + each);
+}
+
+/** The section that the name begins with, as it is written. */
+function sectionOf(bare: string, { children }: KnownContent): string | undefined {
+  return [...children.keys()].find((name) => bare.startsWith(`${inCapitals(name)}_`));
+}
+
+/** Where names are free, a variable cannot tell where one ends. */
+function freeNamesHint(section: string, { children }: KnownContent): string {
+  const isFree = children.get(section)?.content.named !== undefined;
+  return isFree ? `: names in ${section} are free; write it in a file` : '';
+}
+
+function targetsByName(known: KnownContent): ReadonlyMap<string, Target> {
   const targets = new Map<string, Target>();
-  addTargets(targets, knownSettings('yaml', ownPaths), []);
+  addTargets(targets, known, []);
   for (const around of [
     ['network', 'rest-api'],
     ['advanced-network', 'rest-server-socket-endpoint-config'],

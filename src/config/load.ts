@@ -19,6 +19,7 @@ import {
   sourceOf,
 } from './interpretation.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
+import { assignmentsOfRoot, notesOfRoot } from './original-root.ts';
 import { formatPlace } from './place.ts';
 import { bounded, formatProblem, PROBLEMS_MAX, Problems, quoted } from './problems.ts';
 import { realmProblems } from './realms.ts';
@@ -26,10 +27,11 @@ import { isOn } from './refusals.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 import { type NamedBlock, pathText, type Statement } from './statements.ts';
+import { tcpIpWarnings } from './tcp-ip-join.ts';
 import { NO_CERTIFICATE } from './tls.ts';
 
 export interface ConfigRequest {
-  /** The configuration file, if one was named; or a text in the place of one. */
+  /** The configuration file, if one was typed, else GRID_CONFIG names it; or a text instead of one. */
   readonly file: string | { readonly text: string } | undefined;
   readonly environment: NodeJS.ProcessEnv;
   readonly flags: readonly Assignment[];
@@ -50,6 +52,8 @@ export interface LoadedConfig {
   /** Names at the root of the file, in their order. */
   readonly sections: readonly string[];
   readonly warnings: readonly string[];
+  /** What the log says at start, and nothing is wrong with. */
+  readonly notes: readonly string[];
   readonly refused: readonly RefusedSetting[];
 }
 
@@ -76,20 +80,22 @@ export function refusalFault(refused: readonly RefusedSetting[]): ConfigFault | 
 
 /** Throws ConfigFault. */
 export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> {
-  const file = await readFile(request);
+  const named = request.file ?? request.environment.GRID_CONFIG;
+  const file = await readFile(named, request);
   const fromEnvironment = await readVariables(request.environment);
   const stated = [...(file?.statements ?? []), ...fromEnvironment.statements];
   const { statements, warnings } = translateAdvancedNetwork(stated);
   const secured = readSecurity(statements, file?.written ?? []);
   const reading = interpret([...statements, ...emptyBlocks(file)], secured.used);
   const blocks = file === undefined ? [] : assignmentsOfBlocks(file.blocks);
+  const said = [...blocks, ...reading.deprecated, ...reading.assignments, ...request.flags];
+  // A text from elsewhere is added to what a file has said.
+  const root = typeof named === 'string' ? file?.root : undefined;
   const { config, faults, faultCount } = weighConfig(
     [
       ...(file === undefined ? [] : FILE_DEFAULTS),
-      ...blocks,
-      ...reading.deprecated,
-      ...reading.assignments,
-      ...request.flags,
+      ...(root === undefined ? [] : assignmentsOfRoot(root, said)),
+      ...said,
     ],
     secured.security,
   );
@@ -118,10 +124,9 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       ...unsetWarnings(file),
       ...exposureWarnings(config),
       ...permissionWarnings(config),
-      ...(file?.rootName === 'hazelcast' && config.compatibility !== 'hazelcast'
-        ? [ROOT_HINT]
-        : []),
+      ...tcpIpWarnings(config),
     ],
+    notes: root === undefined ? [] : notesOfRoot(root, config),
     refused: [
       ...reading.refused,
       ...secured.refusals.map(refusedSetting),
@@ -152,8 +157,10 @@ const OWN_PATHS: readonly string[] = Object.values(SETTINGS).flatMap(({ path, is
   path === undefined || path.includes('.properties.') ? [] : [isList ? `${path}.[]` : path],
 );
 
-async function readFile(request: ConfigRequest): Promise<FileContent | undefined> {
-  const { file, environment } = request;
+async function readFile(
+  file: ConfigRequest['file'],
+  { file: typed, environment }: ConfigRequest,
+): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
   const { fileFault, readConfigFile, readConfigText } = await import('./config-file.ts');
   const reading = { environment, ownPaths: OWN_PATHS };
@@ -161,12 +168,17 @@ async function readFile(request: ConfigRequest): Promise<FileContent | undefined
   try {
     return await readConfigFile(file, reading);
   } catch (error) {
-    throw new ConfigFault([`Cannot read configuration file "${file}": ${fileFault(error)}`]);
+    const origin = typed === undefined ? ' of GRID_CONFIG' : '';
+    const message = `Cannot read configuration file "${file}"${origin}: ${fileFault(error)}`;
+    throw new ConfigFault([message]);
   }
 }
 
+/** Variables that are read, or that only the original reads. */
+const VARIABLES = /^(GRID|HZ)_|^(HAZELCAST_CONFIG|JAVA_OPTS|LOGGING_LEVEL)$/;
+
 async function readVariables(environment: NodeJS.ProcessEnv) {
-  if (!Object.keys(environment).some((name) => /^(GRID|HZ)_/.test(name))) {
+  if (!Object.keys(environment).some((name) => VARIABLES.test(name))) {
     return { statements: [], warnings: [] };
   }
   return (await import('./environment.ts')).readEnvironment(environment, OWN_PATHS);
@@ -289,9 +301,6 @@ function unsetRefusals(file: FileContent | undefined, effective: Effective): Ref
     });
   return refusedSettings(refusals);
 }
-
-const ROOT_HINT =
-  "The file's root is hazelcast; --compatibility hazelcast answers as the original's clients expect";
 
 /** By file, line and column, where a line begins with these. */
 function byPlace(a: string, b: string): number {

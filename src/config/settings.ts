@@ -178,6 +178,7 @@ export const SETTINGS = {
     flag: { name: '--compatibility', argument: 'NAME' },
     about: "Answer as that system's clients expect where they differ from ours",
     fallback: 'none',
+    fallbackText: 'none; hazelcast with a file whose root is hazelcast',
     expects: `one of ${COMPATIBILITIES.join(', ')}`,
     read: parseCompatibility,
   }),

@@ -1,0 +1,48 @@
+/**
+ * What the root of a configuration file says: a file of the original, whose root is `hazelcast`, is
+ * for a member whose clients are the original's, so it turns `--compatibility hazelcast` on. Whatever
+ * is written of `compatibility` itself stands above that, and so does a path segment of another name.
+ */
+import { type Assignment, type Config, placeOf, type Source } from './config.ts';
+import { formatPlace, type Place } from './place.ts';
+import { quoted } from './problems.ts';
+import { SETTINGS } from './settings.ts';
+
+/** Of a file. */
+export interface Root {
+  readonly name: string;
+  readonly at: Place;
+}
+
+/** The original's root, and by it the dialect and its path segment. */
+const ORIGINAL = 'hazelcast';
+
+/** What the root sets, below all that is said; `others`: that, in the order of rising weight. */
+export function assignmentsOfRoot(root: Root, others: readonly Assignment[]): Assignment[] {
+  const segment = others.findLast(({ key }) => key === 'pathSegment')?.text ?? ORIGINAL;
+  if (root.name !== ORIGINAL || segment !== ORIGINAL) return [];
+  return [{ key: 'compatibility', text: ORIGINAL, source: sourceOfRoot(root) }];
+}
+
+/** What the log says of it, where nobody chose: a line, or none. */
+export function notesOfRoot(root: Root, { compatibility, pathSegment, sources }: Config): string[] {
+  if (root.name !== ORIGINAL) return [];
+  const place = sourceOfRoot(root).name;
+  const source = sources.get(placeOf(SETTINGS.compatibility, ''));
+  const said = `${place}: The root is ${ORIGINAL}, `;
+  if (compatibility === ORIGINAL && source?.name === place) {
+    return [
+      `${said}so --compatibility ${ORIGINAL} is on and paths begin with /${ORIGINAL}; ` +
+        '--compatibility none turns it off',
+    ];
+  }
+  if (source?.kind !== 'default') return [];
+  const segment = quoted(pathSegment ?? '');
+  return [
+    `${said}but path segment ${segment} is written, so --compatibility ${ORIGINAL} is off; the flag turns it on`,
+  ];
+}
+
+function sourceOfRoot({ at }: Root): Source {
+  return { kind: 'file', name: formatPlace(at) };
+}
