@@ -22,7 +22,7 @@ describe('a start', () => {
       if (limit === 'dataLoadTimeoutSeconds') await until(persistence.begin(license), go);
       const starting =
         limit === 'dataLoadTimeoutSeconds'
-          ? persistence.open(engine, server.server)
+          ? persistence.open(engine, [server.server])
           : persistence.begin(license);
       const refused = assert.rejects(starting, (error: Error & { readonly code: string }) => {
         assert.equal(error.code, 'DATA_TIMEOUT');

@@ -3,12 +3,12 @@ import { EventEmitter } from 'node:events';
 import { mock, test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
 import { listeningLine } from '../../src/cli/listening-line.ts';
+import type { ServedMember } from '../../src/cli/serve.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import type { LoadedConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
-import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const NEVER = new Promise<never>(() => {});
@@ -16,7 +16,7 @@ const NEVER = new Promise<never>(() => {});
 /** After what is under way in this turn. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-const MEMBER: Member = {
+const MEMBER: ServedMember = {
   address: '127.0.0.1',
   port: 5701,
   healthPort: undefined,
@@ -37,13 +37,13 @@ interface Line {
 
 /** A run of serve with a member of our own making, and what it logged. */
 function served(
-  parts: Partial<Member> = {},
-  start?: () => Promise<Member>,
+  parts: Partial<ServedMember> = {},
+  start?: () => Promise<ServedMember>,
   reloaded?: () => Promise<LoadedConfig>,
   delaySeconds = 0,
   isLogForPeople = false,
 ) {
-  const member: Member = { ...MEMBER, ...parts };
+  const member: ServedMember = { ...MEMBER, ...parts };
   const source = new EventEmitter();
   const lines: Line[] = [];
   let logged = (): void => {};
@@ -245,8 +245,8 @@ test('serve logs and ignores SIGUSR1 and SIGUSR2', async () => {
 });
 
 test('serve drains at once where the signal came while the member started', async () => {
-  let started = (_: Member): void => {};
-  const starting = new Promise<Member>((resolve) => {
+  let started = (_: ServedMember): void => {};
+  const starting = new Promise<ServedMember>((resolve) => {
     started = resolve;
   });
   const { exit, source } = served({}, () => starting);
@@ -303,8 +303,8 @@ test('serve ends with 1 when draining fails', async () => {
 });
 
 test('serve reads the configuration again at SIGHUP, also at one that came while the member started', async () => {
-  let started = (_: Member): void => {};
-  const starting = new Promise<Member>((resolve) => {
+  let started = (_: ServedMember): void => {};
+  const starting = new Promise<ServedMember>((resolve) => {
     started = resolve;
   });
   let reloads = 0;

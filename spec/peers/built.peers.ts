@@ -60,13 +60,8 @@ test('the built program reads its file again on a thread', async (t) => {
 
 test('the built library adds a configuration that it reads on a thread', () => {
   const program = `
-    import { createLog, resolveConfig, startMember } from ${JSON.stringify(join(DIST, 'src/index.js'))};
-    const source = { kind: 'flag', name: 'test' };
-    const config = resolveConfig([
-      { key: 'port', text: '0', source },
-      { key: 'endpointGroups', name: 'CLUSTER_WRITE', text: 'true', source },
-    ]);
-    const member = await startMember(config, createLog('OFF', { write() {} }));
+    import { startMember } from ${JSON.stringify(join(DIST, 'src/index.js'))};
+    const member = await startMember({ port: 0, groups: ['CLUSTER_WRITE'] });
     const url = 'http://127.0.0.1:' + member.port + '/grid/rest/config/update';
     const answer = await fetch(url, { method: 'POST', body: 'dev&&grid: {queue: {q: {max-size: 1}}}' });
     console.log(await answer.text());

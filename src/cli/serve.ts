@@ -25,12 +25,15 @@ const DRAIN_TIMEOUT_MS = 10_000;
 /** What is left to do once every connection is cut off, such as ending the log, takes less. */
 const END_TIMEOUT_MS = 1000;
 
+/** Nobody asks the member of a process of its own in process. */
+export type ServedMember = Omit<Member, 'inProcess'>;
+
 export type StartMember = (
   config: Config,
   log: Log,
   load: () => Promise<LoadedConfig>,
   stopped: Promise<string>,
-) => Promise<Member>;
+) => Promise<ServedMember>;
 
 /** Where people look, beside what reads the log. */
 export interface Screen {
@@ -128,7 +131,7 @@ function isAboutData({ code }: GridError): boolean {
 }
 
 async function stop(
-  member: Member,
+  member: ServedMember,
   stoppedBy: string,
   delaySeconds: number,
   second: Promise<string>,

@@ -164,15 +164,15 @@ function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
   const place = placeOf(rowOf(key), '');
   const { kind, name } = config.sources.get(place) ?? DEFAULT;
-  const { flags, path } = rowOf(other);
-  const isOption = kind === 'flag' && !name.startsWith('--');
-  const missing = isOption
-    ? optionName(flags[0]?.name ?? '')
-    : kind === 'flag'
-      ? flags[0]?.name
-      : path;
+  const missing = kind === 'flag' ? flagLike(name, rowOf(other)) : rowOf(other).path;
   const subject = kind === 'flag' ? `Cannot use ${name}` : `${name}: Cannot use ${place}`;
   return [new TypeError(`${subject} "${config[key]}": ${missing} is not given`)];
+}
+
+/** The row's flag, named as the one that was given: by a program as an option. */
+function flagLike(given: string, { flags }: Row): string {
+  const flag = flags[0]?.name ?? '';
+  return given.startsWith('--') ? flag : optionName(flag);
 }
 
 /** A flag's name as that of an option of a program: `--tls-key` is `tlsKey`. */

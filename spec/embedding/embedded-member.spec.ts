@@ -1,0 +1,262 @@
+/** A member in the process of another program: maps, queues, their errors, and its end. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, test } from 'node:test';
+import {
+  type EmbeddedMember,
+  type MemberOptions,
+  type StoredValue,
+  startMember,
+} from '../../src/index.ts';
+import { RawClient } from '../integration/client.ts';
+import { comeAndGone } from './come-and-gone.ts';
+
+const members: EmbeddedMember[] = [];
+const directories: string[] = [];
+
+afterEach(async () => {
+  for (const member of members.splice(0)) await member.drain();
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
+});
+
+async function started(options: MemberOptions = {}): Promise<EmbeddedMember> {
+  const member = await startMember({ port: 0, groups: ['all'], ...options });
+  members.push(member);
+  return member;
+}
+
+function newDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'grid-embedded-'));
+  directories.push(directory);
+  return directory;
+}
+
+/** What HTTP answers, and the connection's end. */
+async function asked(member: EmbeddedMember, method: string, path: string, body = '') {
+  const client = new RawClient(member.port);
+  const response = await client.request(method, path, Buffer.from(body));
+  client.destroy();
+  return `${response.status} ${response.fields.get('content-type') ?? ''} ${response.body}`.trim();
+}
+
+const code = (expected: string) => (error: { readonly code?: string }) => {
+  assert.equal(error.code, expected);
+  return true;
+};
+
+test('a map of the program and of HTTP clients is the same', async () => {
+  const member = await started();
+  const people = member.map('people');
+  assert.equal(await people.get('ann'), undefined);
+  await people.set('ann', '{"age":7}', { contentType: 'application/json' });
+  people.setSync(Buffer.from('bob'), Uint8Array.of(1, 2, 3));
+  assert.equal(await asked(member, 'GET', 'maps/people/ann'), '200 application/json {"age":7}');
+  assert.deepEqual(await people.get('ann'), {
+    value: Buffer.from('{"age":7}'),
+    contentType: 'application/json',
+  });
+  assert.deepEqual(people.getSync('bob'), { value: Buffer.of(1, 2, 3), contentType: undefined });
+  assert.equal(await people.size(), 2);
+  await asked(member, 'DELETE', 'maps/people/ann');
+  assert.equal(people.getSync('ann'), undefined);
+  await people.delete('bob');
+  await people.delete('nobody');
+  assert.equal(await people.size(), 0);
+  people.setSync('é', 'ü');
+  assert.equal(await asked(member, 'GET', 'maps/people/%C3%A9'), '200  ü');
+  await people.clear();
+  assert.equal(await member.map(Buffer.from('people')).size(), 0);
+});
+
+test('entries stay as long as is said, or as their map is configured', async () => {
+  const config = { grid: { map: { short: { 'time-to-live-seconds': 1 } } } };
+  const member = await started({ config });
+  const [short, other] = [member.map('short'), member.map('other')];
+  short.setSync('k', 'v');
+  short.setSync('longer', 'v', { timeToLiveSeconds: 1000 });
+  other.setSync('k', 'v', { timeToLiveSeconds: 1 });
+  other.setSync('idle', 'v', { maxIdleSeconds: 1000 });
+  const gone = async () => (await short.size()) === 1 && (await other.size()) === 1;
+  while (!(await gone())) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.ok(short.getSync('longer'));
+  assert.ok(other.getSync('idle'));
+});
+
+test('a queue of the program and of HTTP clients is the same', async () => {
+  const member = await started({ queues: { jobs: 2 } });
+  const jobs = member.queue('jobs');
+  assert.equal(await jobs.poll(), undefined);
+  assert.equal(await jobs.offer('one', { contentType: 'text/plain' }), true);
+  assert.equal(await jobs.offer('two'), true);
+  assert.equal(await jobs.offer('three'), false);
+  assert.equal(await jobs.size(), 2);
+  assert.equal(await asked(member, 'DELETE', 'queues/jobs/0'), '200 text/plain one');
+  assert.deepEqual(await jobs.poll(), { value: Buffer.from('two'), contentType: undefined });
+  const waiting = [jobs.poll(60), jobs.poll(60)];
+  assert.equal(await asked(member, 'POST', 'queues/jobs', 'three'), '200');
+  await jobs.offer('four');
+  const items = await Promise.all(waiting);
+  assert.deepEqual(
+    items.map((item) => String(item?.value)),
+    ['three', 'four'],
+  );
+  assert.equal(await jobs.poll(0.02), undefined);
+});
+
+test('a poll that is given up takes nothing', async () => {
+  const jobs = (await started()).queue('jobs');
+  const [before, during] = [new AbortController(), new AbortController()];
+  before.abort(new Error('before'));
+  await assert.rejects(jobs.poll(60, before), /before/);
+  const poll = jobs.poll(60, during);
+  during.abort(new Error('during'));
+  await assert.rejects(poll, /during/);
+  await jobs.offer('item');
+  assert.equal(await jobs.size(), 1);
+  const late = new AbortController();
+  const item = jobs.poll(60, late);
+  late.abort();
+  assert.equal(String((await item)?.value), 'item');
+});
+
+test('what is no name, key, value or time is refused', async () => {
+  const member = await started();
+  const map = member.map('m');
+  assert.throws(() => member.map(''), /^TypeError: Cannot use a name of no bytes/);
+  assert.throws(
+    () => member.queue('q'.repeat(65_537)),
+    /Cannot use 65537 bytes as name: more than/,
+  );
+  assert.throws(() => map.getSync('\ud800'), /^TypeError: Cannot use "\\ud800" as key: no Unicode/);
+  await assert.rejects(map.get(7 as never), /^TypeError: Cannot use number as key: not bytes/);
+  await assert.rejects(map.set('k', null as never), /^TypeError: Cannot use null as value/);
+  await assert.rejects(
+    map.set('k', 'v', { contentType: 'a\r\nb' }),
+    /as content type: not a field/,
+  );
+  await assert.rejects(
+    map.set('k', 'v', { timeToLiveSeconds: -1 }),
+    /timeToLiveSeconds -1: not an/,
+  );
+  await assert.rejects(member.queue('q').poll(Number.NaN), /Cannot poll for NaN seconds: not 0 to/);
+  assert.equal(await map.size(), 0);
+});
+
+test('an operation rejects with the code of what stands in its way', async () => {
+  const member = await started({ maxMemory: '1m', partitionCount: 1 });
+  const [map, jobs] = [member.map('m'), member.queue('q')];
+  await assert.rejects(async () => {
+    for (let number = 0; ; number++) await map.set(String(number), Buffer.alloc(10_000));
+  }, code('MEMORY_FULL'));
+  assert.throws(() => map.setSync('k', Buffer.alloc(600_000)), code('MEMORY_FULL'));
+  const waiting = assert.rejects(jobs.poll(60), code('CLUSTER_PASSIVE'));
+  const passive = await asked(member, 'POST', 'management/cluster/changeState', 'dev&&passive');
+  assert.match(passive, /^200/);
+  await waiting;
+  assert.throws(
+    () => map.setSync('k', 'v'),
+    /^GridError: Cannot set in "m": the cluster is PASSIVE/,
+  );
+  for (const refused of [
+    map.set('k', 'v'),
+    map.delete('k'),
+    map.clear(),
+    jobs.offer('i'),
+    jobs.poll(),
+  ])
+    await assert.rejects(refused, code('CLUSTER_PASSIVE'));
+  assert.ok(await map.get('0'));
+  assert.equal(await jobs.size(), 0);
+});
+
+test('a member that drains ends what waits, and serves no longer', async () => {
+  const member = await started();
+  const [map, jobs] = [member.map('m'), member.queue('q')];
+  const waiting = jobs.poll(60);
+  const drained = member.drain();
+  assert.equal(member.drain(), drained);
+  assert.equal(await waiting, undefined);
+  await drained;
+  await assert.rejects(map.get('k'), code('ENGINE_CLOSED'));
+  assert.throws(() => map.getSync('k'), code('ENGINE_CLOSED'));
+  await assert.rejects(jobs.poll(60), code('ENGINE_CLOSED'));
+});
+
+for (const sync of ['always', 'interval']) {
+  test(`what was set, offered and polled is there after the next start, with sync ${sync}`, async () => {
+    const options = {
+      dataDir: newDirectory(),
+      environment: { GRID_PERSISTENCE_SYNC: sync },
+      maxMemory: '64m',
+    };
+    const member = await started(options);
+    await assert.rejects(startMember({ ...options, port: 0 }), code('DATA_DIRECTORY_LOCKED'));
+    const [map, jobs] = [member.map('m'), member.queue('q')];
+    const done = [
+      map.set('a', '1'),
+      jobs.offer('one'),
+      jobs.offer('two'),
+      jobs.poll(),
+      map.get('a'),
+    ];
+    map.setSync('b', '2');
+    const item = (await Promise.all(done))[3] as StoredValue;
+    assert.equal(String(item.value), 'one');
+    const [left, gone] = [new AbortController(), jobs.poll(60)];
+    assert.equal(String((await gone)?.value), 'two');
+    const giving = jobs.poll(60, left);
+    const offered = jobs.offer('three');
+    left.abort(new Error('given up'));
+    await assert.rejects(giving, /given up/);
+    assert.equal(await offered, true);
+    await member.drain();
+    const again = await started(options);
+    assert.equal(String(again.map('m').getSync('b')?.value), '2');
+    assert.equal(String((await again.map('m').get('a'))?.value), '1');
+    assert.equal(String((await again.queue('q').poll())?.value), 'three');
+    assert.equal(await again.queue('q').poll(), undefined);
+  });
+}
+
+test('members beside each other have nothing in common', async () => {
+  const [one, other] = [await started(), await started()];
+  one.map('m').setSync('k', 'v');
+  assert.equal(other.map('m').getSync('k'), undefined);
+  assert.notEqual(one.port, other.port);
+  assert.equal(one.address, '127.0.0.1');
+});
+
+test('a member logs to a child of the log of the program, and writes nowhere without one', async () => {
+  const lines: unknown[] = [];
+  const child = (_: object, { level = '' } = {}) => {
+    const line = (name: string) => (fields: object | string, message?: string) => {
+      lines.push([name, typeof fields === 'string' ? fields : message]);
+    };
+    const [debug, info, warn, error, fatal] = ['debug', 'info', 'warn', 'error', 'fatal'].map(line);
+    return { level, isLevelEnabled: () => false, debug, info, warn, error, fatal };
+  };
+  const member = await started({ log: { child } as never, dataDir: newDirectory() });
+  await asked(member, 'POST', 'management/cluster/changeState', 'dev&&frozen');
+  assert.ok(
+    lines.some((line) => String(line) === 'info,recovered'),
+    JSON.stringify(lines),
+  );
+  assert.ok(
+    lines.some((line) => String(line) === 'info,audit'),
+    JSON.stringify(lines),
+  );
+});
+
+test('a client that asks for the end is told to the program, which decides', async () => {
+  const member = await started();
+  await asked(member, 'POST', 'management/cluster/memberShutdown', 'dev&');
+  assert.match(await member.stopRequested, /memberShutdown/);
+  assert.equal(await member.map('m').size(), 0);
+});
+
+test('members that come and go leave nothing behind', async () => {
+  const { handles } = await comeAndGone(50);
+  assert.deepEqual(handles, []);
+});

@@ -1,0 +1,99 @@
+/** Answers in process that depend on the disk: when they leave, and what they are when it fails. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
+import { GridMap } from '../../src/local/grid-map.ts';
+import { GridQueue } from '../../src/local/grid-queue.ts';
+import { LocalAnswers } from '../../src/local/local-answers.ts';
+import { LocalData } from '../../src/local/local-data.ts';
+import { PlainBytes } from '../../src/local/plain-bytes.ts';
+import { FakeClock } from '../fake-clock.ts';
+
+/** Maps and queues over an engine whose disk syncs when it is told to. */
+function onDisk() {
+  let isDurable = false;
+  const sink: MutationSink = {
+    admit: () => ADMITTED,
+    abandon() {},
+    record() {
+      isDurable = false;
+    },
+    durable: () => (isDurable ? Number.POSITIVE_INFINITY : 0),
+  };
+  const engine = new EmbeddedEngine({
+    ...{ partitionCount: 3, clock: new FakeClock(), sinks: [sink] },
+    queueCapacity: () => 10,
+  });
+  const hold = {
+    holdsAll: false,
+    holds: (partition: number, sequence: number) => engine.holds(partition, sequence),
+    sequences: () => engine.sequences(),
+  };
+  const answers = new LocalAnswers(hold);
+  const data = new LocalData({
+    ...{ engine, answers, cluster: { takesWrites: true }, waiting: new Set() },
+    lifetimes: { of: () => ({ timeToLiveMs: 0, maxIdleSeconds: 0 }) },
+    isDoubtful: () => false,
+  });
+  const name = new PlainBytes('name', 10).of('n');
+  const sync = () => {
+    isDurable = true;
+    answers.release();
+  };
+  return { answers, hold, sync, map: new GridMap(data, name), queue: new GridQueue(data, name) };
+}
+
+/** What has become of promises by now: `held`, or what they settled with. */
+async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const told = promises.map((promise) =>
+    promise.then(
+      (value) => (value as { value?: Buffer })?.value?.toString() ?? value,
+      (error) => error.code ?? error.message,
+    ),
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  return Promise.all(told.map((each) => Promise.race([each, Promise.resolve('held')])));
+}
+
+test('an answer leaves when what it tells is on the disk', async () => {
+  const { answers, sync, map } = onDisk();
+  const told = [map.set('k', 'v'), map.get('k'), map.clear(), map.size()];
+  assert.equal(map.getSync('k'), undefined);
+  assert.deepEqual((await seen(...told)).slice(0, 3), ['held', 'held', 'held']);
+  sync();
+  assert.deepEqual(await seen(...told), [undefined, 'v', undefined, 0]);
+  assert.equal(answers.heldCount, 0);
+});
+
+test('no answer leaves while all are held', async () => {
+  const { hold, sync, map } = onDisk();
+  hold.holdsAll = true;
+  const read = map.get('absent');
+  sync();
+  assert.deepEqual(await seen(read), ['held']);
+  hold.holdsAll = false;
+  sync();
+  assert.equal(await read, undefined);
+});
+
+test('nobody is told what was held when the disk fails', async () => {
+  const { answers, sync, map, queue } = onDisk();
+  await Promise.all([queue.offer('item'), Promise.resolve().then(sync)]);
+  const told = [map.set('k', 'v'), queue.poll()];
+  answers.disownHeld();
+  assert.deepEqual(await seen(...told), ['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
+});
+
+test('an item whose poll is given up before the disk has it comes back', async () => {
+  const { sync, queue } = onDisk();
+  await Promise.all([queue.offer('item'), Promise.resolve().then(sync)]);
+  const giving = new AbortController();
+  const poll = queue.poll(0, giving);
+  giving.abort(new Error('given up'));
+  assert.deepEqual(await seen(poll), ['given up']);
+  sync();
+  const again = queue.poll();
+  sync();
+  assert.equal(String((await again)?.value), 'item');
+});
