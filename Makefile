@@ -2,7 +2,7 @@
 # only test-peers, bench-peers and soak need more.
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run test test-peers soak bench bench-peers lint format readme ok clean
+.PHONY: help install build run test test-peers soak bench bench-peers lint format readme known-tables ok clean
 
 PORT = 5701
 NAME =
@@ -54,6 +54,10 @@ format: install ## Formats and sorts imports
 
 readme: install ## Writes the table of settings into README.md
 	UPDATE_README=1 $(test) spec/config/describe.spec.ts
+
+known-tables: install ## Writes the tables of known settings from the original's jars in JARS=DIR (unzip)
+	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"
+	$(bin)/biome check --write src/config
 
 ok: test test-peers ## All that a change must pass
 

@@ -1,16 +1,29 @@
 /**
  * Every setting that a file may hold, in both forms: each is stated once with a value of its type,
  * and is used, named in a warning or refused; each is misspelt once, and the line and the right name
- * are told. Generated from the known settings themselves.
+ * are told: in an error, or in a warning where nothing around it counts here. Generated from the known
+ * settings themselves.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { knownSettings } from '../../src/config/known-settings.ts';
+import { sectionsWithMeaning } from '../../src/config/sections-with-meaning.ts';
 import { StatementReader } from '../../src/config/statements.ts';
 import { parseXml } from '../../src/config/xml-document.ts';
 import { parseYaml } from '../../src/config/yaml-document.ts';
 import { load } from './documents.ts';
 import { knownPaths, misspelt, stated } from './known-paths.ts';
+
+/** Sections in which every name counts, and some in which none does. */
+const COUNTS = new Set(['security']);
+const MEANS_NOTHING = new Set([
+  'jet',
+  'wan-replication',
+  'cache',
+  'serialization',
+  'metrics',
+  'rest',
+]);
 
 for (const form of ['yaml', 'xml'] as const) {
   const known = knownSettings(form, []);
@@ -35,15 +48,25 @@ for (const form of ['yaml', 'xml'] as const) {
       }
     });
 
-    it('are each an error where one letter is wrong, with line and right name', () => {
+    it('are each told where one letter is wrong, with line and right name', () => {
+      const sections = sectionsWithMeaning();
       for (const path of all) {
         const { name, text, line } = misspelt(form, path);
         const { root } = (form === 'yaml' ? parseYaml : parseXml)(text, 'wrong');
-        const reader = new StatementReader();
+        const reader = new StatementReader(sections);
         if (root !== undefined) reader.read(root.node, known);
-        const [{ at, message } = { at: undefined, message: '' }] = reader.problems.told;
+        const { problems, unknown } = reader;
+        const [{ at, message } = { at: undefined, message: '' }] = [
+          ...problems.told,
+          ...unknown.told,
+        ];
         assert.equal(at?.line, line, text);
         assert.match(message, new RegExp(`did you mean .*"(attribute )?${name}"`));
+        const section = path.steps[0]?.replace('{}', '') ?? '';
+        if (COUNTS.has(section)) assert.deepEqual([problems.count, unknown.count], [1, 0], text);
+        if (MEANS_NOTHING.has(section) && !message.includes('at the root')) {
+          assert.deepEqual([problems.count, unknown.count], [0, 1], text);
+        }
       }
     });
   });

@@ -63,6 +63,17 @@ function inNetwork(statement: Statement): Statement | undefined {
   return undefined;
 }
 
+/** Where `advanced-network` has what the patterns of settings say of `network`. */
+export function advancedPatterns(patterns: readonly string[]): string[] {
+  const moved = [...IN_NETWORK].flatMap(([own, place]) => {
+    const there = place.join('.');
+    return patterns
+      .filter((pattern) => `${pattern}.`.startsWith(`${there}.`))
+      .map((pattern) => `${SECTION}.${own}${pattern.slice(there.length)}`);
+  });
+  return [`${SECTION}.enabled`, ...moved];
+}
+
 function isOutweighed({ path, pattern }: Statement): boolean {
   if (pattern === 'network.rest-api.enabled') return true;
   return PLACES.some((place) => place.every((step, index) => path[index] === step));

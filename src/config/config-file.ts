@@ -37,6 +37,8 @@ export interface FileContent {
   /** What is written of security, also without content. */
   readonly written: readonly WrittenSection[];
   readonly problems: Problems;
+  /** Unknown names in sections without meaning here. */
+  readonly unknown: Problems;
   readonly unset: readonly UnsetPlaceholder[];
   /** The first file's root, where it can be used. */
   readonly root: Root | undefined;
@@ -46,6 +48,8 @@ export interface FileReading {
   readonly environment: NodeJS.ProcessEnv;
   /** Paths of our own settings. */
   readonly ownPaths: readonly string[];
+  /** The sections in which names count here, by their patterns. */
+  readonly sections: ReadonlySet<string>;
 }
 
 /** Throws the system's error when the file itself cannot be read. */
@@ -73,21 +77,22 @@ function contentOf(reader: FileReader, reading: FileReading): FileContent {
     for (const name of replaced.unset) unset.push({ name, statement });
     return { ...statement, text: replaced.text };
   });
-  const { blocks, written, problems, root } = reader;
-  return { statements, blocks, written, problems, unset, root };
+  const { blocks, written, problems, unknown, root } = reader;
+  return { statements, blocks, written, problems, unknown, unset, root };
 }
 
 class FileReader {
   readonly problems = new Problems();
   root: Root | undefined;
   readonly #reading: FileReading;
-  readonly #reader = new StatementReader();
+  readonly #reader: StatementReader;
   readonly #known = new Map<Form, KnownContent>();
   #count = 0;
   #mayImport = true;
 
   constructor(reading: FileReading) {
     this.#reading = reading;
+    this.#reader = new StatementReader(reading.sections);
   }
 
   get statements(): readonly Statement[] {
@@ -96,6 +101,10 @@ class FileReader {
 
   get blocks(): readonly NamedBlock[] {
     return this.#reader.blocks;
+  }
+
+  get unknown(): Problems {
+    return this.#reader.unknown;
   }
 
   get written(): readonly WrittenSection[] {
@@ -131,7 +140,7 @@ class FileReader {
 
   /** Whether the names in an entry that is read here are known ones. */
   #check(entry: DocumentEntry, form: Form): boolean {
-    const reader = new StatementReader();
+    const reader = new StatementReader(this.#reading.sections);
     reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form));
     this.problems.addAll(reader.problems);
     return reader.problems.count === 0;

@@ -12,6 +12,7 @@
 import { KNOWN_XML } from './known-xml.ts';
 import { KNOWN_XML_SHAPES } from './known-xml-shapes.ts';
 import { KNOWN_YAML } from './known-yaml.ts';
+import { KNOWN_YAML_SHAPES } from './known-yaml-shapes.ts';
 import { readValueType, type ValueType } from './value-type.ts';
 
 /** What a setting may hold. */
@@ -37,7 +38,7 @@ export type Form = 'yaml' | 'xml';
 
 /** What a file of the form may hold below its root. */
 export function knownSettings(form: Form, ownPaths: readonly string[]): KnownContent {
-  const notation = form === 'yaml' ? KNOWN_YAML : KNOWN_XML_SHAPES + KNOWN_XML;
+  const notation = form === 'yaml' ? KNOWN_YAML_SHAPES + KNOWN_YAML : KNOWN_XML_SHAPES + KNOWN_XML;
   const root = new NotationReader(form, notation).read();
   for (const path of ownPaths) addOwn(root, path, form);
   return root;

@@ -1,97 +1,11 @@
 /**
  * Every setting that a member file of the original takes in YAML, in the notation that
- * known-settings.ts reads. Names and types only: what becomes of a setting is decided in settings.ts
- * (used) and refusals.ts (refused); all others have no meaning here and are named in a warning.
+ * known-settings.ts reads. Names and types only: what becomes of a setting is decided in
+ * settings.ts (used) and refusals.ts (refused); all others have no meaning here.
+ * Written by `make known-tables`: see spec/config/original.
  */
 export const KNOWN_YAML = `
-%queue-full-behavior=DISCARD_AFTER_MUTATION|THROW_EXCEPTION
- + |THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE
-%group-type=HOST_AWARE|NODE_AWARE|CUSTOM|PER_MEMBER|ZONE_AWARE|PLACEMENT_AWARE|SPI
-%in-memory-format=BINARY|OBJECT|NATIVE
-%eviction-policy=LRU|LFU|NONE|RANDOM
-%max-size-policy=PER_NODE|PER_PARTITION|USED_HEAP_PERCENTAGE|USED_HEAP_SIZE|FREE_HEAP_PERCENTAGE
- + |FREE_HEAP_SIZE|ENTRY_COUNT|USED_NATIVE_MEMORY_SIZE|USED_NATIVE_MEMORY_PERCENTAGE
- + |FREE_NATIVE_MEMORY_SIZE|FREE_NATIVE_MEMORY_PERCENTAGE
-%unit=BYTES|KILOBYTES|MEGABYTES|GIGABYTES
-%time-unit=NANOSECONDS|MICROSECONDS|MILLISECONDS|SECONDS|MINUTES|HOURS|DAYS
-%actions=all|create|destroy|modify|read|remove|lock|listen|release|acquire|put|add|index|intercept
- + |publish|aggregate|projection|deploy|use|optimize|submit|cancel|restart|export-snapshot
- + |add-resources|write|instance|member|migration|view-mapping|create-view|drop-view|create-type
- + |drop-type|view-dataconnection|create-dataconnection|drop-dataconnection
-%cluster-data-recovery-policy=FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT
- + |PARTIAL_RECOVERY_MOST_COMPLETE
-&discovery-strategies:
- node-filter: class=s ...
- discovery-strategies[]: &other-discovery-strategies
-&other-discovery-strategies: enabled=b class=s properties=o
-&join:
- multicast: &multicast
- auto-detection: enabled=b
- tcp-ip: &tcp-ip
- aws: enabled=b ...
- gcp: enabled=b ...
- azure: enabled=b ...
- kubernetes: enabled=b ...
- eureka: enabled=b ...
- discovery-strategies: &discovery-strategies
-&multicast: enabled=b loopback-mode-enabled=b loopbackModeEnabled=b multicast-group=s
- + multicast-port=i multicast-time-to-live=i0..255 multicast-timeout-seconds=i
- + trusted-interfaces[]=s
-&tcp-ip: enabled=b connection-timeout-seconds=i0.. required-member=s member=s members=s
- + member-list[]=s interface=s
-&class-with-properties: enabled=b class-name=s properties=o
-&failure-detector:
- icmp: &icmp
-&icmp: enabled=b timeout-milliseconds=i1.. fail-fast-on-startup=b interval-milliseconds=i1000..
- + max-attempts=i0.. parallel-mode=b ttl=i0..
-&interfaces: enabled=b interfaces[]=s
-&ssl: enabled=b factory-class-name=s properties=o
-&tpc-socket: port-range=s receive-buffer-size-kb=i send-buffer-size-kb=i ...
-&eviction: eviction-policy=%eviction-policy max-size-policy=%max-size-policy size=i0..
- + comparator-class-name=s
-&indexes: type=SORTED|BITMAP|HASH name=s attributes[]=s
- bitmap-index-options: unique-key=s unique-key-transformation=OBJECT|LONG|RAW
- btree-index: &btree-index
-&btree-index:
- page-size: &page-size
- memory-tier: &memory-tier
-&page-size: unit=%unit value=n1.. ...
-&memory-tier:
- capacity: &page-size
-&entry-listeners: class-name=s include-value=b local=b
-&java-serialization-filter: defaults-disabled=b
- whitelist: &whitelist
- blacklist: &whitelist
-&whitelist: class[]=s package[]=s prefix[]=s
-&permission: name=s principal=s endpoints[]=s deny=b ...
- actions: []=%actions {}=%actions
-&permission-here: name=s principal=s endpoints[]=s deny=b
- actions: []=%actions {}=%actions
-&encryption-at-rest: enabled=b algorithm=s salt=s key-size=i ...
- secure-store: &secure-store
-&secure-store:
- keystore: &key-store
- vault: &vault
-&key-store: path=s type=s password=s current-key-alias=s polling-interval=i0..
-&vault: address=s secret-path=s token=s polling-interval=i
- ssl: &ssl
-&endpoint: name=s public-address=s reuse-address=b ...
- outbound-ports: []=i0..65536,s {}=i0..65536,s
- interfaces: &interfaces
- ssl: &ssl
- socket-interceptor: &class-with-properties
- symmetric-encryption: &symmetric-encryption
- socket-options: &socket-options
- tpc-socket: &tpc-socket
- port=i: &port
-&symmetric-encryption: enabled=b algorithm=s salt=s password=s iteration-count=i0..
-&socket-options: buffer-direct=b tcp-no-delay=b keep-alive=b connect-timeout-seconds=i0..
- + send-buffer-size-kb=i0.. receive-buffer-size-kb=i linger-seconds=i keep-idle-seconds=i
- + keep-interval-seconds=i keep-count=i
-&port: port=i port-count=i auto-increment=b
-&namespace: id=s resource-type=JAR|JARS_IN_ZIP|CLASS url=s
-*: import[]=s cluster-name=s license-key=s instance-name=s properties=o
- + durable-executor-service{}=a scheduled-executor-service{}=a listeners[]=s
+*: import[]=s cluster-name=s license-key=s instance-name=s properties=o listeners[]=s
 config-replacers: fail-if-value-missing=b ...
  replacers[]: class-name=s properties=o ...
 management-center: scripting-enabled=b console-enabled=b data-access-enabled=b
@@ -101,8 +15,10 @@ wan-replication{}:
   + response-timeout-millis=i acknowledge-type=ACK_ON_RECEIPT|ACK_ON_OPERATION_COMPLETE
   + initial-publisher-state=REPLICATING|PAUSED|STOPPED snapshot-enabled=b idle-max-park-ns=i
   + idle-min-park-ns=i max-concurrent-invocations=i discovery-period-seconds=i
-  + use-endpoint-private-address=b queue-full-behavior=%queue-full-behavior properties=o
-  + max-target-endpoints=i queue-capacity=i target-endpoints=s endpoint=s
+  + use-endpoint-private-address=b
+  + queue-full-behavior=DISCARD_AFTER_MUTATION|THROW_EXCEPTION
+  + |THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE
+  + properties=o max-target-endpoints=i queue-capacity=i target-endpoints=s endpoint=s
   sync: consistency-check-strategy=NONE|MERKLE_TREES
   aws: enabled=b ...
   gcp: enabled=b ...
@@ -114,23 +30,30 @@ wan-replication{}:
  consumer: class-name=s properties=o persist-wan-replicated-data=b
 network: public-address=s reuse-address=b
  port=i0..65536: port=i0..65536 port-count=i1.. auto-increment=b
- outbound-ports: []=i0..65536,s {}=i0..65536,s
+ outbound-ports: []=s {}=s
  join: &join
- member-address-provider: &class-with-properties
+ member-address-provider: &member-address-provider
  failure-detector: &failure-detector
- interfaces: &interfaces
+ interfaces: enabled=b interfaces[]=s
  memcache-protocol: enabled=b
  ssl: &ssl
  rest-api: enabled=b
   endpoint-groups{}=a: enabled=b
  symmetric-encryption: enabled=b algorithm=s password=s salt=s iteration-count=i
- socket-interceptor: &class-with-properties
+ socket-interceptor: &member-address-provider
  tpc-socket: &tpc-socket
-partition-group: enabled=b group-type=%group-type member-group[][]=s
+partition-group: enabled=b
+ + group-type=HOST_AWARE|NODE_AWARE|CUSTOM|PER_MEMBER|ZONE_AWARE|PLACEMENT_AWARE|SPI
+ + member-group[][]=s
 executor-service{}: statistics-enabled=b pool-size=i1.. queue-capacity=i0..
  + split-brain-protection-ref=s user-code-namespace=s ...
+durable-executor-service{}: statistics-enabled=b pool-size=i1.. split-brain-protection-ref=s
+ + user-code-namespace=s durability=i1.. capacity=i0.. ...
+scheduled-executor-service{}: statistics-enabled=b pool-size=i1.. split-brain-protection-ref=s
+ + user-code-namespace=s durability=i1.. capacity=i0.. capacity-policy=PER_NODE|PER_PARTITION ...
+ merge-policy: batch-size=i0.. class-name=s
 cardinality-estimator{}: backup-count=i0..6 async-backup-count=i0..6 split-brain-protection-ref=s
- merge-policy=a: batch-size=i0.. batch-site=i class-name=s
+ merge-policy: batch-size=i0.. class-name=s
 queue{}: statistics-enabled=b max-size=i0.. backup-count=i0..6 async-backup-count=i0..6
  + empty-queue-ttl=i split-brain-protection-ref=s priority-comparator-class-name=s
  + user-code-namespace=s
@@ -138,7 +61,7 @@ queue{}: statistics-enabled=b max-size=i0.. backup-count=i0..6 async-backup-coun
  queue-store: enabled=b class-name=s factory-class-name=s
   properties: binary=b memory-limit=i bulk-load=i ...
  merge-policy: batch-size=i0.. class-name=s
-map{}: in-memory-format=%in-memory-format metadata-policy=CREATE_ON_UPDATE|OFF
+map{}: in-memory-format=BINARY|OBJECT|NATIVE metadata-policy=CREATE_ON_UPDATE|OFF
  + statistics-enabled=b per-entry-stats-enabled=b
  + cache-deserialized-values=INDEX_ONLY|INDEX-ONLY|NEVER|ALWAYS backup-count=i0..6
  + async-backup-count=i0..6 time-to-live-seconds=i0.. max-idle-seconds=i0.. read-backup-data=b
@@ -153,14 +76,14 @@ map{}: in-memory-format=%in-memory-format metadata-policy=CREATE_ON_UPDATE|OFF
  map-store: enabled=b initial-mode=LAZY|EAGER offload=b write-delay-seconds=i0..
   + write-batch-size=i1.. write-coalescing=b class-name=s factory-class-name=s properties=o
  near-cache: name=s time-to-live-seconds=i0.. max-idle-seconds=i0.. invalidate-on-change=b
-  + in-memory-format=%in-memory-format cache-local-entries=b
+  + in-memory-format=BINARY|OBJECT|NATIVE cache-local-entries=b
   + local-update-policy=INVALIDATE|CACHE_ON_UPDATE serialize-keys=b
   eviction: &eviction
  wan-replication-ref{}: merge-policy-class-name=s republishing-enabled=b filters[]=s
  indexes[]: &indexes
  attributes{}: extractor-class-name=s
  entry-listeners[]: &entry-listeners
- query-caches{}: map-name=s include-value=b in-memory-format=%in-memory-format populate=b
+ query-caches{}: map-name=s include-value=b in-memory-format=BINARY|OBJECT|NATIVE populate=b
   + coalesce=b serialize-keys=b delay-seconds=i0.. batch-size=i1.. buffer-size=i1..
   predicate=a: class-name=s sql=s
   entry-listeners[]: &entry-listeners
@@ -174,21 +97,21 @@ multimap{}: backup-count=i0..6 async-backup-count=i0..6 value-collection-type=SE
  + split-brain-protection-ref=s statistics-enabled=b user-code-namespace=s
  entry-listeners[]: &entry-listeners
  merge-policy: batch-size=i0.. class-name=s
-replicatedmap{}: in-memory-format=%in-memory-format async-fillup=b statistics-enabled=b
+replicatedmap{}: in-memory-format=BINARY|OBJECT|NATIVE async-fillup=b statistics-enabled=b
  + split-brain-protection-ref=s user-code-namespace=s
  entry-listeners[]: &entry-listeners
  merge-policy: batch-size=i0.. class-name=s
 cache{}: statistics-enabled=b management-enabled=b read-through=b write-through=b cache-loader=s
- + cache-writer=s in-memory-format=%in-memory-format backup-count=i0..6 async-backup-count=i0..6
- + split-brain-protection-ref=s partition-lost-listeners[]=s
- + disable-per-entry-invalidation-events=b user-code-namespace=s
+ + cache-writer=s in-memory-format=BINARY|OBJECT|NATIVE backup-count=i0..6 async-backup-count=i0..6
+ + split-brain-protection-ref=s partition-lost-listeners[]=s disable-per-entry-invalidation-events=b
+ + user-code-namespace=s
  key-type: class-name=s
  value-type: class-name=s
  cache-loader-factory: class-name=s
  cache-writer-factory: class-name=s
  expiry-policy-factory: class-name=s
   timed-expiry-policy-factory: expiry-policy-type=CREATED|MODIFIED|ACCESSED|TOUCHED|ETERNAL
-   + duration-amount=i0.. time-unit=%time-unit
+   + duration-amount=i0.. time-unit=NANOSECONDS|MICROSECONDS|MILLISECONDS|SECONDS|MINUTES|HOURS|DAYS
  cache-entry-listeners[]: old-value-required=b synchronous=b
   cache-entry-listener-factory: class-name=s
   cache-entry-event-filter-factory: class-name=s
@@ -228,28 +151,29 @@ serialization: portable-version=i use-native-byte-order=b byte-order=BIG_ENDIAN|
  global-serializer: class-name=s override-java-serialization=b
  serializers[]: type-class=s class-name=s
  java-serialization-filter: &java-serialization-filter
- compact-serialization:
+ compact-serialization: enabled=b
   serializers[]: serializer=s
   classes[]: class=s
   zero-config-filter: &java-serialization-filter
-native-memory: enabled=b allocator-type=STANDARD|POOLED min-block-size=i1.. page-size=i1..
- + metadata-space-percentage=n1.. persistent-memory-directory=s ...
+  registered-classes[]: class=s serializer=s type-name=s
+native-memory: enabled=b allocator-type=STANDARD|POOLED
+ + min-block-size=1|2|4|6|8|16|32|64|128|256|512|1024|2048|4096|8192|16384|32768|65536
+ + page-size=i1.. metadata-space-percentage=n1.. persistent-memory-directory=s ...
  size: &page-size
  capacity: &page-size
 security: enabled=b security-interceptors[]=s client-block-unmapped-actions=b
  realms[]: name=s
-  authentication: ...
+  authentication: kerberos=a ...
    jaas[]: class-name=s usage=REQUIRED|REQUISITE|SUFFICIENT|OPTIONAL properties=o
    tls: roleAttribute=s
    ldap: url=s socket-factory-class-name=s parse-dn=b role-context=s role-filter=s
     + role-mapping-attribute=s role-mapping-mode=attribute|reverse|direct role-name-attribute=s
-    + role-recursion-max-depth=i0.. role-search-scope=object|one-level|subtree
-    + user-name-attribute=s system-user-dn=s system-user-password=s password-attribute=s
-    + user-context=s user-filter=s user-search-scope=object|one-level|subtree
-    + system-authentication=s security-realm=s
+    + role-recursion-max-depth=i0.. role-search-scope=object|one-level|subtree user-name-attribute=s
+    + system-user-dn=s system-user-password=s password-attribute=s user-context=s user-filter=s
+    + user-search-scope=object|one-level|subtree system-authentication=s security-realm=s
    simple: role-separator=s ...
     users[]: username=s password=s roles[]=s
-  identity: ...
+  identity: kerberos=a ...
    username-password: username=s password=s
    token: encoding=none|base64 value=s
    credentials-factory: class-name=s properties=o
@@ -258,39 +182,39 @@ security: enabled=b security-interceptors[]=s client-block-unmapped-actions=b
  client-authentication: realm=s
  client-permission-policy: class-name=s properties=o
  client-permissions: on-join-operation=RECEIVE|SEND|NONE priority-grant=b
-  all: &permission-here
-  map[]: &permission-here
-  queue[]: &permission-here
-  config: &permission
-  transaction: &permission
-  multimap[]: &permission
-  topic[]: &permission
-  list[]: &permission
-  set[]: &permission
-  lock[]: &permission
-  atomic-long[]: &permission
-  atomic-reference[]: &permission
-  countdown-latch[]: &permission
-  semaphore[]: &permission
-  cpmap[]: &permission
-  flake-id-generator[]: &permission
-  executor-service[]: &permission
-  durable-executor-service[]: &permission
-  cardinality-estimator[]: &permission
-  scheduled-executor[]: &permission
-  pn-counter[]: &permission
-  cache[]: &permission
-  user-code-deployment[]: &permission
-  ring-buffer[]: &permission
-  reliable-topic[]: &permission
-  replicatedmap[]: &permission
-  management[]: &permission
-  job[]: &permission
-  connector[]: &permission
-  sql[]: &permission
-  user-code-namespace[]: &permission
-  vector-collection[]: &permission
-  {}[]: &permission
+  all: &all
+  config: &config
+  transaction: &config
+  map[]: &all
+  queue[]: &all
+  topic[]: &config
+  multimap[]: &config
+  list[]: &config
+  set[]: &config
+  flake-id-generator[]: &config
+  lock[]: &config
+  atomic-long[]: &config
+  countdown-latch[]: &config
+  semaphore[]: &config
+  executor-service[]: &config
+  durable-executor-service[]: &config
+  cardinality-estimator[]: &config
+  scheduled-executor[]: &config
+  cache[]: &config
+  user-code-deployment[]: &config
+  pn-counter[]: &config
+  atomic-reference[]: &config
+  ring-buffer[]: &config
+  reliable-topic[]: &config
+  replicatedmap[]: &config
+  management[]: &config
+  job[]: &config
+  connector[]: &config
+  sql[]: &config
+  cpmap[]: &config
+  user-code-namespace[]: &config
+  vector-collection[]: &config
+  {}[]: &config
 member-attributes{}: type=s value=a ...
 split-brain-protection{}: enabled=b minimum-cluster-size=i2.. protect-on=READ|WRITE|READ_WRITE
  + function-class-name=s listeners[]=s member-count-split-brain-protection=a
@@ -298,8 +222,8 @@ split-brain-protection{}: enabled=b minimum-cluster-size=i2.. protect-on=READ|WR
  probabilistic-split-brain-protection: acceptable-heartbeat-pause-millis=i suspicion-threshold=n
   + max-sample-size=i min-std-deviation-millis=i heartbeat-interval-millis=i
 lite-member: enabled=b
-hot-restart-persistence: enabled=b auto-remove-stale-data=b base-dir=s backup-dir=s
- + parallelism=i1.. validation-timeout-seconds=i1.. data-load-timeout-seconds=i1..
+hot-restart-persistence: enabled=b auto-remove-stale-data=b base-dir=s backup-dir=s parallelism=i1..
+ + validation-timeout-seconds=i1.. data-load-timeout-seconds=i1..
  + cluster-data-recovery-policy=%cluster-data-recovery-policy
  encryption-at-rest: &encryption-at-rest
 persistence: enabled=b auto-remove-stale-data=b base-dir=s backup-dir=s parallelism=i1..
@@ -313,26 +237,26 @@ crdt-replication: max-concurrent-replication-targets=i1.. replication-period-mil
 pn-counter{}: replica-count=i1..2147483647 split-brain-protection-ref=s statistics-enabled=b
 advanced-network: enabled=b
  join: &join
- member-address-provider: &class-with-properties
+ member-address-provider: &member-address-provider
  failure-detector: &failure-detector
- interfaces: &interfaces
- memcache-server-socket-endpoint-config: &endpoint
- wan-server-socket-endpoint-config: &endpoint
- client-server-socket-endpoint-config: &endpoint
- member-server-socket-endpoint-config: &endpoint
+ interfaces: enabled=b interfaces[]=s
+ memcache-server-socket-endpoint-config: &memcache-server-socket-endpoint-config
+ wan-server-socket-endpoint-config: &memcache-server-socket-endpoint-config
+ client-server-socket-endpoint-config: &memcache-server-socket-endpoint-config
+ member-server-socket-endpoint-config: &memcache-server-socket-endpoint-config
  wan-endpoint-config{}: name=s ...
-  outbound-ports: []=i0..65536,s {}=i0..65536,s
-  interfaces: &interfaces
+  outbound-ports: []=s {}=s
+  interfaces: enabled=b interfaces[]=s
   ssl: &ssl
-  socket-interceptor: &class-with-properties
+  socket-interceptor: &member-address-provider
   symmetric-encryption: &symmetric-encryption
   socket-options: &socket-options
   tpc-socket: &tpc-socket
  rest-server-socket-endpoint-config: name=s public-address=s reuse-address=b ...
-  outbound-ports: []=i0..65536,s {}=i0..65536,s
-  interfaces: &interfaces
+  outbound-ports: []=s {}=s
+  interfaces: enabled=b interfaces[]=s
   ssl: &ssl
-  socket-interceptor: &class-with-properties
+  socket-interceptor: &member-address-provider
   symmetric-encryption: &symmetric-encryption
   socket-options: &socket-options
   tpc-socket: &tpc-socket
@@ -370,17 +294,18 @@ data-connection{}: name=s type=s shared=b properties=o
 tpc: enabled=b eventloop-count=i ...
 user-code-namespaces: enabled=b
  class-filter: &java-serialization-filter
- name-spaces{}[][]: &namespace
- {}[][]: &namespace
+ name-spaces{}[]: &name-spaces
+ {}[]: &name-spaces
 rest: enabled=b port=i security-realm=s token-validity-seconds=i lockout-duration-seconds=i
  + max-login-attempts=i
  ssl: enabled=b client-auth=s ciphers=s enabled-protocols=s key-alias=s key-password=s key-store=s
-  + key-store-password=s key-store-type=s key-store-provider=s trust-store=s
-  + trust-store-password=s trust-store-type=s trust-store-provider=s protocol=s certificate=s
-  + certificate-key=s trust-certificate=s trust-certificate-key=s
+  + key-store-password=s key-store-type=s key-store-provider=s trust-store=s trust-store-password=s
+  + trust-store-type=s trust-store-provider=s protocol=s certificate=s certificate-key=s
+  + trust-certificate=s trust-certificate-key=s
 vector-collection{}: backup-count=i0..6 async-backup-count=i0..6 split-brain-protection-ref=s
  + user-code-namespace=s
- indexes[]: name=s dimension=i1.. metric=EUCLIDEAN|COSINE|DOT max-degree=i1.. ef-construction=i1..
+ indexes[]: name=s dimension=i metric=EUCLIDEAN|COSINE|DOT max-degree=i ef-construction=i
   + use-deduplication=b
  merge-policy: batch-size=i0.. class-name=s
+external-data-store{}: name=s class-name=s shared=b properties=o
 `;

@@ -121,6 +121,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       ...fromEnvironment.warnings,
       ...warnings,
       ...reading.warnings,
+      ...unknownWarnings(file),
       ...unsetWarnings(file),
       ...exposureWarnings(config),
       ...permissionWarnings(config),
@@ -163,7 +164,8 @@ async function readFile(
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
   const { fileFault, readConfigFile, readConfigText } = await import('./config-file.ts');
-  const reading = { environment, ownPaths: OWN_PATHS };
+  const { sectionsWithMeaning } = await import('./sections-with-meaning.ts');
+  const reading = { environment, ownPaths: OWN_PATHS, sections: sectionsWithMeaning() };
   if (typeof file !== 'string') return await readConfigText('configuration', file.text, reading);
   try {
     return await readConfigFile(file, reading);
@@ -274,6 +276,12 @@ function unsetProblems({ unset }: FileContent): Problems {
     );
   }
   return problems;
+}
+
+function unknownWarnings(file: FileContent | undefined): string[] {
+  if (file === undefined) return [];
+  const { told, count } = file.unknown;
+  return bounded(told.map(formatProblem), count, 'unknown names');
 }
 
 function unsetWarnings(file: FileContent | undefined): string[] {

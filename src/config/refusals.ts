@@ -58,7 +58,14 @@ const SKIPS: ReadonlySet<string | undefined> = new Set([
 
 /** A replacer of this class does what is done here anyway. */
 const PROPERTY_REPLACER = 'com.hazelcast.config.replacer.PropertyReplacer';
+const REPLACERS: ReadonlySet<string> = new Set([
+  'config-replacers.replacers.[].class-name',
+  'config-replacers.replacer.class-name',
+]);
 const REALM_KIND = /^security\.realms\.\[\]\.(authentication)\.([a-zA-Z-]+|\{name\})(\.|$)/;
+
+/** What may be refused, besides what is said of security and certificates. */
+export const REFUSED_PATTERNS: readonly string[] = [...Object.keys(SWITCHES), ...REPLACERS];
 
 export function refusalsOf(effective: Effective): Refusal[] {
   const refusals: Refusal[] = [];
@@ -84,11 +91,7 @@ export function refusalsOf(effective: Effective): Refusal[] {
       const reason = 'name, address and roles of a user always count here; set this to false';
       if (readBoolean(text) !== false) refusals.push({ statement, reason });
     }
-    const isReplacer = pattern === 'config-replacers.replacers.[].class-name';
-    if (
-      (isReplacer || pattern === 'config-replacers.replacer.class-name') &&
-      text !== PROPERTY_REPLACER
-    ) {
+    if (REPLACERS.has(pattern) && text !== PROPERTY_REPLACER) {
       refusals.push({
         statement,
         reason:

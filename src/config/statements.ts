@@ -1,7 +1,8 @@
 /**
  * What a document states: each value with its path as it is in YAML, whatever the document's form.
  * What is not known there, or not in the shape that it must have, is a problem; a name that only
- * looks like a known one is a problem even where other names are allowed.
+ * looks like a known one is a problem even where other names are allowed. In a section of which
+ * nothing counts here, an unknown name is noted apart.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { type KnownContent, type KnownNode, nameInForm, PROPERTY_NAMES } from './known-settings.ts';
@@ -12,6 +13,8 @@ import type { ValueType } from './value-type.ts';
 
 /** Known names that a message lists beside the nearest one. */
 const NAMES_LISTED_MAX = 12;
+/** How a message begins of what this member has no use for. */
+const NO_MEANING = 'Without meaning here';
 
 export interface Statement {
   /** Steps from the root; an item of a list is `[n]`, counted over all files. */
@@ -46,11 +49,19 @@ export class StatementReader {
   readonly statements: Statement[] = [];
   readonly blocks: NamedBlock[] = [];
   readonly problems = new Problems();
+  /** Unknown names in sections without meaning here: what these hold is not read. */
+  readonly unknown = new Problems();
   readonly written: WrittenSection[] = [];
   /** Items that each list has so far: by the path of what it is in, and the steps from there. */
   readonly #itemCounts = new Map<string, Map<string, number>>();
   /** The same by that path itself, as long as it is read: it may be long, and have many items. */
   readonly #itemCountsBelow = new WeakMap<readonly string[], Map<string, number>>();
+  /** The sections in which names count here, by their patterns. */
+  readonly #sections: ReadonlySet<string>;
+
+  constructor(sections: ReadonlySet<string>) {
+    this.#sections = sections;
+  }
 
   /** Reads what stands below the root of a document. */
   read(root: DocumentNode, known: KnownContent): void {
@@ -59,6 +70,16 @@ export class StatementReader {
 
   #complain(at: Place, message: () => string): void {
     this.problems.add(at, message);
+  }
+
+  /** An error where names count, and else a warning. All that is said of security counts. */
+  #noteUnknown(section: readonly string[], at: Place, told: () => string): void {
+    if (this.#hasMeaning(section)) this.#complain(at, () => `Cannot use ${told()}`);
+    else this.unknown.add(at, () => `${NO_MEANING}: ${told()}`);
+  }
+
+  #hasMeaning(section: readonly string[]): boolean {
+    return section[0] === 'security' || this.#sections.has(section.join('.'));
   }
 
   #readNode(node: DocumentNode, known: KnownNode, path: string[], pattern: string[]): void {
@@ -114,7 +135,11 @@ export class StatementReader {
       if (step === '{}') {
         const name = node.entries.find((each) => each.name === '@name');
         if (name?.node.text === undefined || name.node.text === '') {
-          return this.#complainOfNoName(entry, child.content);
+          if (this.#hasMeaning(patternSteps)) {
+            return this.#complainOfNoName(entry, child.content);
+          }
+          node = this.#withoutSlip(entry, child.content);
+          continue;
         }
         node = { ...node, entries: node.entries.filter((each) => each !== name) };
         if (!this.#checkProperty(pattern, name.node.text, name.at)) return;
@@ -135,16 +160,20 @@ export class StatementReader {
   }
 
   /** An element that its attribute `name` should name. */
-  #complainOfNoName({ name, at, node }: DocumentEntry, known: KnownContent): void {
-    const attributes = node.entries.filter((each) => !known.children.has(each.name));
-    const slip = attributes.find((each) => slippedNames(each.name, ['@name']).length > 0);
-    const element = quoted(name);
-    if (slip === undefined) {
-      return this.#complain(at, () => `Cannot use ${element}: no attribute name`);
+  #complainOfNoName(entry: DocumentEntry, known: KnownContent): void {
+    const slip = slippedName(entry, known);
+    if (slip !== undefined) {
+      return this.#complain(slip.at, () => `Cannot use ${unknownNaming(slip, entry)}`);
     }
-    const seen = quoted(nameInForm(slip.name));
-    const hint = 'did you mean "attribute name"?';
-    this.#complain(slip.at, () => `Cannot use ${seen} in ${element}: unknown; ${hint}`);
+    this.#complain(entry.at, () => `Cannot use ${quoted(entry.name)}: no attribute name`);
+  }
+
+  /** The content of one that need not be named, where nothing of it counts. */
+  #withoutSlip(entry: DocumentEntry, known: KnownContent): DocumentNode {
+    const slip = slippedName(entry, known);
+    if (slip === undefined) return entry.node;
+    this.unknown.add(slip.at, () => `${NO_MEANING}: ${unknownNaming(slip, entry)}`);
+    return { ...entry.node, entries: entry.node.entries.filter((each) => each !== slip) };
   }
 
   /** A name that is not among the known ones. */
@@ -152,7 +181,7 @@ export class StatementReader {
     const { name, at, node } = entry;
     const isFree = known.named !== undefined || known.isOpen;
     if (!isFree || slippedNames(name, known.children.keys()).length > 0) {
-      return this.#complain(at, () => unknownName(name, known, path));
+      return this.#noteUnknown(pattern, at, () => unknownName(name, known, path));
     }
     if (known.named !== undefined) {
       const [steps, patternSteps] = [[...path], [...pattern]];
@@ -251,7 +280,18 @@ function unknownName(name: string, known: KnownContent, path: readonly string[])
   const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;
   const list = isLong || isFree ? '' : ` (known: ${names.map(nameInForm).sort().join(', ')})`;
   const hint = hintOf(nearest.map(nameInForm));
-  return `Cannot use ${quoted(nameInForm(name))} ${section}: unknown${hint}${list}`;
+  return `${quoted(nameInForm(name))} ${section}: unknown${hint}${list}`;
+}
+
+/** An attribute that is nearly `name`. */
+function slippedName({ node }: DocumentEntry, known: KnownContent): DocumentEntry | undefined {
+  const others = node.entries.filter((each) => !known.children.has(each.name));
+  return others.find((each) => slippedNames(each.name, ['@name']).length > 0);
+}
+
+function unknownNaming(slip: DocumentEntry, { name }: DocumentEntry): string {
+  const seen = quoted(nameInForm(slip.name));
+  return `${seen} in ${quoted(name)}: unknown; did you mean "attribute name"?`;
 }
 
 function isLeaf({ children, named, item }: KnownContent): boolean {

@@ -1,0 +1,172 @@
+/**
+ * What the schemas of the original leave out or get wrong, as its own readers of files have it, and
+ * where settings of XML stand in YAML. Nothing of this is about what a setting means here.
+ */
+import { emptyTree, type KnownTree, leafTree, merged } from './known-tree.ts';
+import type { SchemaTrees } from './schemas.ts';
+
+export function adjusted({ yaml, xml }: SchemaTrees): SchemaTrees {
+  return { yaml: changedAll(yaml, YAML_CHANGES), xml: withSteps(changedAll(xml, XML_CHANGES), '') };
+}
+
+const RECOVERY = 'FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT|PARTIAL_RECOVERY_MOST_COMPLETE';
+
+type Change = (tree: KnownTree) => KnownTree;
+
+/** A path of names, `{}` and `[]`, and what becomes of the setting there. */
+const YAML_CHANGES: readonly (readonly [string, Change])[] = [
+  // A port alone may stand in the place of the section.
+  ['network.port', alsoOf('i0..65536')],
+  ['advanced-network.rest-server-socket-endpoint-config.port', alsoOf('i')],
+  ...['memcache', 'wan', 'client', 'member'].map(
+    (kind) => [`advanced-network.${kind}-server-socket-endpoint-config.port`, alsoOf('i')] as const,
+  ),
+  // Endpoint groups are names that were chosen, as they may be written in any case.
+  ['network.rest-api.endpoint-groups', withoutNames],
+  ['network.rest-api.endpoint-groups.{}', alsoOf('a')],
+  ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups', withoutNames],
+  ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{}', alsoOf('a')],
+  // In the schema their settings stand where none has a meaning.
+  ['durable-executor-service', () => named(executor({ durability: 'i1..', capacity: 'i0..' }))],
+  [
+    'scheduled-executor-service',
+    () =>
+      named(
+        executor({
+          durability: 'i1..',
+          capacity: 'i0..',
+          'capacity-policy': 'PER_NODE|PER_PARTITION',
+          'merge-policy': { 'batch-size': 'i0..', 'class-name': 's' },
+        }),
+      ),
+  ],
+  // Resources are a list of a namespace, not a list of lists.
+  ['user-code-namespaces.name-spaces.{}', withoutInnerList],
+  ['user-code-namespaces.{}', withoutInnerList],
+  // What is not a section in the schema is one.
+  ['map.{}.query-caches.{}.predicate', alsoOf('a')],
+  // `deny` stands within the endpoints there. Of the kinds that count here all names are known.
+  ['security.client-permissions', withDenials],
+];
+
+const XML_CHANGES: typeof YAML_CHANGES = [
+  // The words are in its description.
+  ...['persistence', 'hot-restart-persistence'].map(
+    (section) => [`${section}.cluster-data-recovery-policy`, () => leafTree(RECOVERY)] as const,
+  ),
+];
+
+/** In XML: where an element stands in YAML, by its name and that of the element around it. */
+const STEPS: Readonly<Record<string, string>> = {
+  property: '{}',
+  'trusted-interfaces/interface': '[]',
+  'interfaces/interface': 'interfaces[]',
+  'member-list/member': '[]',
+  'endpoints/endpoint': '[]',
+  'actions/action': '[]',
+  'rest-api/endpoint-group': 'endpoint-groups{}',
+  'endpoint-groups/endpoint-group': '{}',
+  'client-permissions/all-permissions': 'all[]',
+  'client-permissions/map-permission': 'map[]',
+  'client-permissions/queue-permission': 'queue[]',
+  'realms/realm': '[]',
+  'jaas/login-module': '[]',
+  'simple/user': 'users[]',
+  'user/role': 'roles[]',
+};
+
+/** Elements with a name that need none: there may be several without. */
+const UNNAMED =
+  /-permission$|^(index|wan-replication-ref|near-cache)$|^(member|client|rest|memcache)-server-socket/;
+/** There is one of each name, though the schema has only one at all. */
+const NAMED = new Set(['split-brain-protection']);
+
+function changedAll(tree: KnownTree, changes: typeof YAML_CHANGES): KnownTree {
+  return changes.reduce((all, [path, change]) => changed(all, path.split('.'), change), tree);
+}
+
+/** A tree with another setting at the path; other parts stay as they are, also those that were the same. */
+function changed(tree: KnownTree, [step, ...more]: readonly string[], change: Change): KnownTree {
+  if (step === undefined) return change(tree);
+  const below = step === '{}' ? tree.named : tree.children.get(step);
+  if (below === undefined) throw new Error(`Cannot adjust ${step}: the schemas have no such name`);
+  const after = changed(below, more, change);
+  if (step === '{}') return { ...tree, named: after };
+  return { ...tree, children: new Map(tree.children).set(step, after) };
+}
+
+function alsoOf(type: string): Change {
+  return (tree) => ({ ...tree, types: new Set([...tree.types, type]) });
+}
+
+function withoutNames(tree: KnownTree): KnownTree {
+  return { ...tree, children: new Map(), isOpen: false };
+}
+
+function withoutInnerList(tree: KnownTree): KnownTree {
+  return tree.item?.item === undefined ? tree : { ...tree, item: tree.item.item };
+}
+
+/** Types of values, or of those of a section. */
+interface Types {
+  readonly [name: string]: string | Types;
+}
+
+function section(types: Types): KnownTree {
+  const children = Object.entries(types).map(
+    ([name, type]) => [name, typeof type === 'string' ? leafTree(type) : section(type)] as const,
+  );
+  return { ...emptyTree(), children: new Map(children) };
+}
+
+function named(tree: KnownTree): KnownTree {
+  return { ...emptyTree(), named: tree };
+}
+
+function executor(more: Types): KnownTree {
+  const common = {
+    ...{ 'statistics-enabled': 'b', 'pool-size': 'i1..' },
+    ...{ 'split-brain-protection-ref': 's', 'user-code-namespace': 's' },
+  };
+  return { ...section({ ...common, ...more }), isOpen: true };
+}
+
+function withDenials(permissions: KnownTree): KnownTree {
+  const withDenial = (tree: KnownTree, isOpen: boolean): KnownTree => ({
+    ...merged(tree, section({ deny: 'b' })),
+    isOpen,
+  });
+  const children = new Map(permissions.children);
+  for (const [name, child] of children) {
+    if (child.types.size > 0) continue;
+    const isOpen = !['all', 'map', 'queue'].includes(name);
+    const item = child.item && withDenial(child.item, isOpen);
+    children.set(name, item ? { ...child, item } : withDenial(child, isOpen));
+  }
+  const { item } = permissions.named ?? {};
+  const others = item && { ...emptyTree(), item: withDenial(item, true) };
+  return { ...permissions, children, named: others };
+}
+
+/** The tree with the steps that lead from each element to what it sets. */
+function withSteps(tree: KnownTree, around: string): KnownTree {
+  const children = [...tree.children].map(([name, child]) => {
+    const steps = STEPS[`${around}/${name}`] ?? STEPS[name] ?? stepsOfName(name, child);
+    const below = withSteps(child, name);
+    if (steps === undefined) return [name, below] as const;
+    if (steps.endsWith('{}')) below.children.delete('@name');
+    return [name, { ...below, steps }] as const;
+  });
+  const all = new Map(children);
+  // Where any element may stand, one that is called as an attribute is no slip.
+  for (const [name, child] of tree.isOpen ? tree.children : []) {
+    if (name.startsWith('@')) all.set(name.slice(1), child);
+  }
+  return { ...tree, children: all };
+}
+
+/** Of elements that are told apart by their names. */
+function stepsOfName(name: string, tree: KnownTree): string | undefined {
+  const isNamed = tree.children.has('@name') && (tree.repeats || NAMED.has(name));
+  return isNamed && !UNNAMED.test(name) ? `${name}{}` : undefined;
+}

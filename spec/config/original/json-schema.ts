@@ -1,0 +1,138 @@
+/**
+ * Reads a JSON schema (draft 6) as a tree of known names. Of several alternatives the tree takes all;
+ * what only forbids combinations is left out.
+ */
+import { emptyTree, type KnownTree, leafTree, merged, rangeType, UNSAID } from './known-tree.ts';
+
+/** The keywords that say which names and types there are. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema | boolean>>;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly patternProperties?: Readonly<Record<string, JsonSchema | boolean>>;
+  readonly propertyNames?: { readonly enum?: readonly string[] };
+  readonly items?: JsonSchema;
+  readonly enum?: readonly (string | number | boolean)[];
+  readonly const?: string | number | boolean;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly allOf?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly [keyword: string]: unknown;
+}
+
+/** What stands below the root of that name. */
+export function treeOfJsonSchema(document: JsonSchema, root: string): KnownTree {
+  return new JsonSchemaReader(document).read({ $ref: `#/properties/${root}` });
+}
+
+class JsonSchemaReader {
+  readonly #document: JsonSchema;
+  /** By what refers to them; undefined while they are being read. */
+  readonly #referred = new Map<string, KnownTree | undefined>();
+
+  constructor(document: JsonSchema) {
+    this.#document = document;
+  }
+
+  read(schema: JsonSchema | boolean): KnownTree {
+    if (typeof schema === 'boolean' || !saysType(schema)) return leafTree('a');
+    if (schema.$ref !== undefined) return this.#refer(schema.$ref);
+    let tree = this.#readOwn(schema);
+    for (const part of alternativesOf(schema)) tree = merged(tree, this.read(part));
+    return tree;
+  }
+
+  #refer(reference: string): KnownTree {
+    const known = this.#referred.get(reference);
+    if (known !== undefined) return known;
+    if (this.#referred.has(reference)) throw new Error(`Cannot read ${reference}: it holds itself`);
+    this.#referred.set(reference, undefined);
+    let target: unknown = this.#document;
+    for (const step of reference.replace(/^#\//, '').split('/')) {
+      target = (target as Readonly<Record<string, unknown>> | undefined)?.[step];
+    }
+    if (target === undefined) throw new Error(`Cannot read ${reference}: there is no such thing`);
+    const tree = this.read(target as JsonSchema);
+    this.#referred.set(reference, tree);
+    return tree;
+  }
+
+  #readOwn(schema: JsonSchema): KnownTree {
+    const tree = emptyTree();
+    const type = valueType(schema);
+    if (type !== undefined) tree.types.add(type);
+    if (schema.items !== undefined) tree.item = this.read(schema.items);
+    this.#readNames(schema, tree);
+    return tree;
+  }
+
+  #readNames(schema: JsonSchema, tree: KnownTree): void {
+    const { properties, patternProperties = {}, additionalProperties } = schema;
+    for (const [name, property] of Object.entries(properties ?? {})) {
+      tree.children.set(name, this.read(property));
+    }
+    const others = Object.values(patternProperties).filter(saysType);
+    if (typeof additionalProperties === 'object' && saysType(additionalProperties)) {
+      others.push(additionalProperties);
+    }
+    for (const other of others) {
+      const named = this.read(other);
+      tree.named = tree.named === undefined ? named : merged(tree.named, named);
+    }
+    if (properties === undefined && tree.named === undefined && tree.item === undefined) {
+      if (schema.type === 'object' && alternativesOf(schema).length === 0) tree.types.add('o');
+      return;
+    }
+    // Names that may stand here, of which this part says nothing else.
+    for (const name of schema.propertyNames?.enum ?? []) {
+      if (!tree.children.has(name)) tree.children.set(name, tree.named ?? UNSAID);
+    }
+    const isClosed = additionalProperties === false || tree.named !== undefined;
+    if (properties !== undefined && !isClosed) tree.isOpen = true;
+  }
+}
+
+/** Parts that say something of names or types. */
+function alternativesOf({ allOf = [], anyOf = [], oneOf = [] }: JsonSchema): JsonSchema[] {
+  return [...allOf, ...anyOf, ...oneOf].filter(
+    (part) => part.$ref !== undefined || saysType(part) || saysNames(part),
+  );
+}
+
+function saysType(schema: JsonSchema | boolean): boolean {
+  if (typeof schema === 'boolean') return schema;
+  const { type, items } = schema;
+  if (schema.$ref !== undefined || schema.enum !== undefined || schema.const !== undefined)
+    return true;
+  return (
+    type !== undefined ||
+    items !== undefined ||
+    saysNames(schema) ||
+    alternativesOf(schema).length > 0
+  );
+}
+
+function saysNames({ properties, additionalProperties }: JsonSchema): boolean {
+  if (properties !== undefined) return true;
+  return typeof additionalProperties === 'object' && saysType(additionalProperties);
+}
+
+function valueType({ type, enum: words, const: only, minimum, maximum }: JsonSchema) {
+  if (typeof only === 'number') return rangeType('i', only, only);
+  if (words !== undefined) return words.join('|');
+  switch (type) {
+    case 'string':
+      return 's';
+    case 'boolean':
+      return 'b';
+    case 'integer':
+      return rangeType('i', minimum, maximum);
+    case 'number':
+      return rangeType('n', minimum, maximum);
+    default:
+      return undefined;
+  }
+}

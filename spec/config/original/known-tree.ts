@@ -1,0 +1,95 @@
+/** What may stand in a member file of the original, as its schemas say: a tree of names and types. */
+
+/** A setting or section. Trees may share parts. */
+export interface KnownTree {
+  /** Types of a value here, in the notation of value-type.ts; none: no value may stand here. */
+  readonly types: Set<string>;
+  readonly children: Map<string, KnownTree>;
+  /** What any other name holds. */
+  named?: KnownTree | undefined;
+  item?: KnownTree | undefined;
+  /** Whether names that are not known may stand here, too. */
+  isOpen: boolean;
+  /** In XML: whether the element may stand there more than once. */
+  repeats: boolean;
+  /** In XML: the steps of the path in YAML, where they are not the element's name. */
+  steps?: string;
+}
+
+export function emptyTree(): KnownTree {
+  return { types: new Set(), children: new Map(), isOpen: false, repeats: false };
+}
+
+/** A setting of that type, in which anything may stand where it is `a` or `o`. */
+export function leafTree(type: string): KnownTree {
+  return { ...emptyTree(), types: new Set([type]) };
+}
+
+/** A setting of which only its name is said. */
+export const UNSAID = leafTree('a');
+
+/** What either of two schemas takes. */
+export function merged(one: KnownTree, other: KnownTree): KnownTree {
+  if (one === UNSAID || other === UNSAID) return one === UNSAID ? other : one;
+  const tree: KnownTree = {
+    types: mergedTypes([...one.types, ...other.types]),
+    children: new Map(one.children),
+    named: mergedIfBoth(one.named, other.named),
+    item: mergedIfBoth(one.item, other.item),
+    isOpen: one.isOpen || other.isOpen,
+    repeats: one.repeats || other.repeats,
+  };
+  for (const [name, child] of other.children) {
+    const known = tree.children.get(name);
+    tree.children.set(name, known === undefined ? child : merged(known, child));
+  }
+  return tree;
+}
+
+function mergedIfBoth(
+  one: KnownTree | undefined,
+  other: KnownTree | undefined,
+): KnownTree | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : merged(one, other);
+}
+
+/** Any text takes in all others; words are put together; of ranges the one that has another stays. */
+function mergedTypes(types: readonly string[]): Set<string> {
+  if (types.includes('a')) return new Set(['a']);
+  if (types.includes('s')) return new Set(types.filter((type) => type === 's' || type === 'o'));
+  const words = new Set(types.filter(isWords).flatMap((type) => type.split('|')));
+  const others = [...new Set(types.filter((type) => !isWords(type)))];
+  const kept = others.filter(
+    (type, index) =>
+      !others.some((wider, at) => at !== index && isWithin(type, wider) && !isSame(type, wider)),
+  );
+  return new Set(words.size > 0 ? [...kept, [...words].join('|')] : kept);
+}
+
+/** Whether the notation is of words: `READ|WRITE`, or a single one in capitals. */
+function isWords(type: string): boolean {
+  return type.includes('|') || /^[A-Z]/.test(type);
+}
+
+function isSame(one: string, other: string): boolean {
+  return isWithin(one, other) && isWithin(other, one) && one < other;
+}
+
+function isWithin(type: string, wider: string): boolean {
+  const [inner, outer] = [rangeOf(type), rangeOf(wider)];
+  if (inner === undefined || outer === undefined || inner.kind !== outer.kind) return false;
+  return outer.minimum <= inner.minimum && inner.maximum <= outer.maximum;
+}
+
+function rangeOf(type: string) {
+  const match = /^([in])(?:(-?\d+)?\.\.(\d+)?)?$/.exec(type);
+  if (match === null) return undefined;
+  const [, kind, from = -Infinity, to = Infinity] = match;
+  return { kind, minimum: Number(from), maximum: Number(to) };
+}
+
+/** `i`, `i1..`, `i0..6`; `n` for what need be no integer. */
+export function rangeType(kind: 'i' | 'n', minimum?: number, maximum?: number): string {
+  if (minimum === undefined && maximum === undefined) return kind;
+  return `${kind}${minimum ?? ''}..${maximum ?? ''}`;
+}

@@ -1,0 +1,52 @@
+/**
+ * Writes the tables of known settings, src/config/known-*.ts, from the schemas in the original's
+ * jars: `make known-tables JARS=DIR`, where DIR has its jars of all versions that count, 5.0 to 5.7.
+ * What the schemas get wrong is in adjustments.ts. The next run with the same jars changes nothing.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Form } from '../../../src/config/known-settings.ts';
+import { adjusted } from './adjustments.ts';
+import { type Notation, notationOf } from './notation.ts';
+import { treesOfJars } from './schemas.ts';
+
+const CONFIG = join(import.meta.dirname, '../../../src/config');
+const WRITTEN = 'Written by `make known-tables`: see spec/config/original.';
+
+const [folder] = process.argv.slice(2);
+if (folder === undefined || folder === '') {
+  console.error('Cannot make tables: name the folder of the jars, as make known-tables JARS=DIR');
+  process.exitCode = 2;
+} else {
+  const trees = adjusted(treesOfJars(folder));
+  write('yaml', notationOf(trees.yaml, 'yaml'));
+  write('xml', notationOf(trees.xml, 'xml'));
+}
+
+function write(form: Form, { shapes, settings }: Notation): void {
+  const name = `KNOWN_${form.toUpperCase()}`;
+  const inForm = form.toUpperCase();
+  writeFileSync(
+    join(CONFIG, `known-${form}-shapes.ts`),
+    sourceText(
+      `Words and shapes that several settings share in ${inForm}.\n * ${WRITTEN}`,
+      `${name}_SHAPES`,
+      shapes,
+    ),
+  );
+  writeFileSync(
+    join(CONFIG, `known-${form}.ts`),
+    sourceText(
+      `Every setting that a member file of the original takes in ${inForm}, in the notation that\n` +
+        ' * known-settings.ts reads. Names and types only: what becomes of a setting is decided in\n' +
+        ' * settings.ts (used) and refusals.ts (refused); all others have no meaning here.\n' +
+        ` * ${WRITTEN}`,
+      name,
+      settings,
+    ),
+  );
+}
+
+function sourceText(comment: string, name: string, notation: string): string {
+  return `/**\n * ${comment}\n */\nexport const ${name} = \`\n${notation}\n\`;\n`;
+}

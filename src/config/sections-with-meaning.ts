@@ -1,0 +1,34 @@
+/**
+ * Sections in which names are used or refused here. Elsewhere an unknown name changes nothing of what
+ * this member does, so that it is a warning; in these it may be a misspelt one of those that count.
+ */
+import { advancedPatterns } from './advanced-network.ts';
+import { rowOf } from './config.ts';
+import { PROPERTY_NAMES } from './known-settings.ts';
+import { REFUSED_PATTERNS } from './refusals.ts';
+import { SETTINGS, type SettingKey } from './settings.ts';
+
+/** By the pattern of each section's path, as a statement has it; the root is ''. */
+export function sectionsWithMeaning(): ReadonlySet<string> {
+  const patterns = [
+    ...settingPatterns(),
+    ...REFUSED_PATTERNS,
+    ...['import.resource', 'auditlog.enabled'],
+    ...Object.keys(PROPERTY_NAMES).map((section) => `${section}.{name}`),
+  ];
+  const sections = new Set<string>();
+  for (const pattern of [...patterns, ...advancedPatterns(patterns)]) {
+    const steps = pattern.split('.');
+    for (let length = 0; length < steps.length; length++) {
+      sections.add(steps.slice(0, length).join('.'));
+    }
+  }
+  return sections;
+}
+
+function settingPatterns(): string[] {
+  return (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
+    const { path, aliases = [] } = rowOf(key);
+    return [...(path === undefined ? [] : [path]), ...aliases];
+  });
+}
