@@ -83,7 +83,7 @@ export const KNOWN_XML_SHAPES = `
  + security-realm=s password-attribute=s user-context=s user-filter=s
  + user-search-scope=object|one-level|subtree skip-authentication=b
 &encryption-at-rest: algorithm=s salt=s key-size=i @enabled=b
- secure-store:
+ secure-store: secure-store-substitution-group=s
   keystore: path=s type=s password=s current-key-alias=s polling-interval=i
   vault: address=s secret-path=s token=s polling-interval=i
    ssl: &ssl

@@ -237,6 +237,7 @@ security: client-block-unmapped-actions=b @enabled=b
 member-attributes: attribute{}=s
 split-brain-protection{}: minimum-cluster-size=i0.. protect-on=READ|WRITE|READ_WRITE
  + function-class-name=s member-count-split-brain-protection @enabled=b
+ + choice-of-split-brain-protection-function=s
  listeners: listener=s
  probabilistic-split-brain-protection: @acceptable-heartbeat-pause-millis=i0..
   + @suspicion-threshold=n @max-sample-size=i0.. @min-std-deviation-millis=i0..

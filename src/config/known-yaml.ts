@@ -47,13 +47,13 @@ partition-group: enabled=b
  + member-group[][]=s
 executor-service{}: statistics-enabled=b pool-size=i1.. queue-capacity=i0..
  + split-brain-protection-ref=s user-code-namespace=s ...
-durable-executor-service{}: statistics-enabled=b pool-size=i1.. split-brain-protection-ref=s
+durable-executor-service{}=a: statistics-enabled=b pool-size=i1.. split-brain-protection-ref=s
  + user-code-namespace=s durability=i1.. capacity=i0.. ...
-scheduled-executor-service{}: statistics-enabled=b pool-size=i1.. split-brain-protection-ref=s
+scheduled-executor-service{}=a: statistics-enabled=b pool-size=i1.. split-brain-protection-ref=s
  + user-code-namespace=s durability=i1.. capacity=i0.. capacity-policy=PER_NODE|PER_PARTITION ...
  merge-policy: batch-size=i0.. class-name=s
 cardinality-estimator{}: backup-count=i0..6 async-backup-count=i0..6 split-brain-protection-ref=s
- merge-policy: batch-size=i0.. class-name=s
+ merge-policy=a: batch-size=i0.. class-name=s
 queue{}: statistics-enabled=b max-size=i0.. backup-count=i0..6 async-backup-count=i0..6
  + empty-queue-ttl=i split-brain-protection-ref=s priority-comparator-class-name=s
  + user-code-namespace=s

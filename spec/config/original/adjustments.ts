@@ -27,24 +27,30 @@ const YAML_CHANGES: readonly (readonly [string, Change])[] = [
   ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups', withoutNames],
   ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{}', alsoOf('a')],
   // In the schema their settings stand where none has a meaning.
-  ['durable-executor-service', () => named(executor({ durability: 'i1..', capacity: 'i0..' }))],
+  [
+    'durable-executor-service',
+    () => named(alsoOf('a')(executor({ durability: 'i1..', capacity: 'i0..' }))),
+  ],
   [
     'scheduled-executor-service',
     () =>
       named(
-        executor({
-          durability: 'i1..',
-          capacity: 'i0..',
-          'capacity-policy': 'PER_NODE|PER_PARTITION',
-          'merge-policy': { 'batch-size': 'i0..', 'class-name': 's' },
-        }),
+        alsoOf('a')(
+          executor({
+            durability: 'i1..',
+            capacity: 'i0..',
+            'capacity-policy': 'PER_NODE|PER_PARTITION',
+            'merge-policy': { 'batch-size': 'i0..', 'class-name': 's' },
+          }),
+        ),
       ),
   ],
   // Resources are a list of a namespace, not a list of lists.
   ['user-code-namespaces.name-spaces.{}', withoutInnerList],
   ['user-code-namespaces.{}', withoutInnerList],
-  // What is not a section in the schema is one.
+  // A text in the place of the section is told by no schema, and refused by none.
   ['map.{}.query-caches.{}.predicate', alsoOf('a')],
+  ['cardinality-estimator.{}.merge-policy', alsoOf('a')],
   // `deny` stands within the endpoints there. Of the kinds that count here all names are known.
   ['security.client-permissions', withDenials],
 ];
@@ -53,6 +59,15 @@ const XML_CHANGES: typeof YAML_CHANGES = [
   // The words are in its description.
   ...['persistence', 'hot-restart-persistence'].map(
     (section) => [`${section}.cluster-data-recovery-policy`, () => leafTree(RECOVERY)] as const,
+  ),
+  // Names that stand in the schema for others, which a file has in their place.
+  ['split-brain-protection', alsoHolding('choice-of-split-brain-protection-function')],
+  ...['persistence', 'hot-restart-persistence'].map(
+    (section) =>
+      [
+        `${section}.encryption-at-rest.secure-store`,
+        alsoHolding('secure-store-substitution-group'),
+      ] as const,
   ),
 ];
 
@@ -97,6 +112,10 @@ function changed(tree: KnownTree, [step, ...more]: readonly string[], change: Ch
 
 function alsoOf(type: string): Change {
   return (tree) => ({ ...tree, types: new Set([...tree.types, type]) });
+}
+
+function alsoHolding(name: string): Change {
+  return (tree) => ({ ...tree, children: new Map(tree.children).set(name, leafTree('s')) });
 }
 
 function withoutNames(tree: KnownTree): KnownTree {
