@@ -39,9 +39,14 @@ export type Form = 'yaml' | 'xml';
 /** What a file of the form may hold below its root. */
 export function knownSettings(form: Form, ownPaths: readonly string[]): KnownContent {
   const notation = form === 'yaml' ? KNOWN_YAML_SHAPES + KNOWN_YAML : KNOWN_XML_SHAPES + KNOWN_XML;
-  const root = new NotationReader(form, notation).read();
+  const root = readNotation(notation, form);
   for (const path of ownPaths) addOwn(root, path, form);
   return root;
+}
+
+/** What a text in the notation says. */
+export function readNotation(notation: string, form: Form): KnownContent {
+  return new NotationReader(form, notation).read();
 }
 
 /** Names that mean something among properties, by the path of these. */

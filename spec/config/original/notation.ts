@@ -75,7 +75,8 @@ class NotationWriter {
       if (block.length === 1 && !block[0]?.includes(':')) leaves.push(block[0] ?? '');
       else lines.push(...block);
     }
-    return [...wrapped(`*: ${leaves.join(' ')}`, ''), ...lines].join('\n');
+    const first = leaves.length === 0 ? [] : wrapped(`*: ${leaves.join(' ')}`, '');
+    return [...first, ...lines].join('\n');
   }
 
   /** Those shapes and words that are used more than once. */

@@ -1,0 +1,274 @@
+/**
+ * Pieces of files as the original's own examples and documentation have them: each loads. And what is
+ * said of a name that is unknown in a section of which nothing counts here.
+ */
+import assert from 'node:assert/strict';
+import { describe, it, test } from 'node:test';
+import { ConfigFault } from '../../src/config/load.ts';
+import { load } from './documents.ts';
+
+/** What the piece is about, and what stands below the root. */
+type Piece = readonly [about: string, text: string];
+
+const XML_PIECES: readonly Piece[] = [
+  [
+    'a map store by its class',
+    '<map name="m"><map-store enabled="true"><class-name>a.Store</class-name></map-store></map>',
+  ],
+  [
+    'a map store by its factory',
+    '<map name="m"><map-store><factory-class-name>a.F</factory-class-name></map-store></map>',
+  ],
+  [
+    'a queue store with properties',
+    `<queue name="q"><queue-store enabled="true"><class-name>a.Store</class-name><properties>
+      <property name="binary">false</property><property name="bulk-load">500</property></properties>
+    </queue-store></queue>`,
+  ],
+  [
+    'a ring buffer store',
+    '<ringbuffer name="r"><ringbuffer-store><class-name>a.S</class-name></ringbuffer-store></ringbuffer>',
+  ],
+  [
+    'indexes without a name',
+    `<map name="m"><indexes><index type="HASH"><attributes><attribute>age</attribute></attributes></index>
+      <index><attributes><attribute>name</attribute></attributes></index></indexes></map>`,
+  ],
+  [
+    'indexes of a query cache, with a tree',
+    `<map name="m"><query-caches><query-cache name="c"><indexes><index><btree-index>
+      <page-size value="16" unit="KILOBYTES"/></btree-index></index></indexes>
+      <predicate type="sql">a > 1</predicate></query-cache></query-caches></map>`,
+  ],
+  [
+    'discovery with the settings of each cloud',
+    `<network><join><aws enabled="false"><connection-timeout-seconds>5</connection-timeout-seconds>
+      <access-key>k</access-key><region>us-west-1</region><tag-key>t</tag-key></aws>
+      <gcp enabled="false"><zones>us-east1-b</zones></gcp>
+      <azure enabled="false"><tenant-id>T</tenant-id><scale-set>S</scale-set></azure>
+      <kubernetes enabled="false"><namespace>n</namespace><service-name>s</service-name></kubernetes>
+      <eureka enabled="false"><self-registration>true</self-registration></eureka>
+      <auto-detection enabled="false"/></join></network>`,
+  ],
+  [
+    'namespaces of classes',
+    `<user-code-namespaces enabled="false"><namespace name="ns"><jar id="j"><url>file:///a.jar</url></jar>
+      <class id="c"><url>file:///A.class</url></class></namespace></user-code-namespaces>`,
+  ],
+  ['a list that has no name', '<list><max-size>5</max-size></list>'],
+  ['a topic of no name and no content', '<topic/>'],
+  [
+    'what tells split brains',
+    `<split-brain-protection name="s" enabled="true"><minimum-cluster-size>3</minimum-cluster-size>
+      <recently-active-split-brain-protection heartbeat-tolerance-millis="60000"/></split-brain-protection>`,
+  ],
+  [
+    'a key store for encryption that is off',
+    `<persistence enabled="false"><encryption-at-rest enabled="false"><secure-store><keystore>
+      <path>k</path><password>p</password></keystore></secure-store></encryption-at-rest></persistence>`,
+  ],
+  [
+    'classes of version 5.0',
+    `<serialization><compact-serialization enabled="true"><registered-classes>
+      <class type-name="a" serializer="b">c</class></registered-classes></compact-serialization></serialization>`,
+  ],
+  [
+    'external data of version 5.2',
+    '<external-data-store name="e"><shared>true</shared></external-data-store>',
+  ],
+];
+
+const YAML_PIECES: readonly Piece[] = [
+  ['a map store by its class', 'map: {m: {map-store: {enabled: true, class-name: a.Store}}}'],
+  ['a queue store by its factory', 'queue: {q: {queue-store: {factory-class-name: a.F}}}'],
+  [
+    'discovery with the settings of a cloud',
+    'network: {join: {aws: {enabled: false, access-key: k, host-header: h, hz-port: 5701-5703}}}',
+  ],
+  [
+    'namespaces of classes',
+    'user-code-namespaces: {enabled: false, name-spaces: {ns: [{id: j, resource-type: JAR, url: u}]}}',
+  ],
+  [
+    'namespaces beside the switch',
+    'user-code-namespaces: {enabled: false, ns: [{id: c, resource-type: CLASS, url: u}]}',
+  ],
+  [
+    'executors',
+    'durable-executor-service: {d: {pool-size: 26, durability: 1, capacity: 100}}\n' +
+      '  scheduled-executor-service: {s: {capacity-policy: PER_NODE, merge-policy: {batch-size: 1}}}',
+  ],
+  ['an index of no name', 'map: {m: {indexes: [{type: HASH, attributes: [age]}]}}'],
+  [
+    'permissions of other kinds',
+    'security: {client-permissions: {sql: [{name: x, principal: p, actions: [create]}],\n' +
+      '    job: [{principal: p, actions: [submit]}], management: [{principal: p}], set: [{name: s}],\n' +
+      '    cpmap: [{name: c}], vector-collection: [{name: v}], newer-kind: [{name: n}]}}',
+  ],
+  ['external data of version 5.2', 'external-data-store: {e: {class-name: a.B, shared: true}}'],
+];
+
+for (const [about, text] of XML_PIECES) {
+  test(`A file in XML loads with ${about}`, async () => {
+    const { warnings } = await load('piece.xml', `<hazelcast>${text}</hazelcast>`);
+    assert.doesNotMatch(warnings.join('\n'), /unknown/);
+  });
+}
+
+for (const [about, text] of YAML_PIECES) {
+  test(`A file in YAML loads with ${about}`, async () => {
+    const { warnings } = await load('piece.yaml', `hazelcast:\n  ${text}\n`);
+    assert.doesNotMatch(warnings.join('\n'), /unknown/);
+  });
+}
+
+/** Name, file, and what the warning has. */
+const unknownNames: readonly (readonly [string, string, string])[] = [
+  [
+    'in.yaml',
+    'grid: {jet: {cooperative-thread-cuont: 2}}\n',
+    '1:14: Without meaning here: "cooperative-thread-cuont" in jet: unknown; ' +
+      'did you mean "cooperative-thread-count"?',
+  ],
+  [
+    'of-a-map.yaml',
+    'grid: {map: {m: {map-store: {class-nmae: a}}}}\n',
+    '1:30: Without meaning here: "class-nmae" in map.m.map-store: unknown; did you mean "class-name"?',
+  ],
+  [
+    'where-others-are-allowed.yaml',
+    'grid: {network: {join: {aws: {enabeld: false}}}}\n',
+    '1:31: Without meaning here: "enabeld" in network.join.aws: unknown; did you mean "enabled"?',
+  ],
+  [
+    'of-no-known-name.yaml',
+    'grid: {tpc: {}, lite-member: {something: {else: 1}}}\n',
+    '1:31: Without meaning here: "something" in lite-member: unknown (known: enabled)',
+  ],
+  [
+    'attribute.xml',
+    '<grid><jet enabeld="true"/></grid>\n',
+    '1:12: Without meaning here: "attribute enabeld" in jet: unknown; did you mean "attribute enabled"?',
+  ],
+  [
+    'element.xml',
+    '<grid><metrics><jmxx enabled="true"/></metrics></grid>\n',
+    '1:16: Without meaning here: "jmxx" in metrics: unknown; did you mean "jmx"?',
+  ],
+  [
+    'name.xml',
+    '<grid><list nmae="l"><max-size>5</max-size></list></grid>\n',
+    '1:13: Without meaning here: "attribute nmae" in "list": unknown; did you mean "attribute name"?',
+  ],
+];
+
+describe('An unknown name where nothing counts', () => {
+  for (const [name, text, warning] of unknownNames) {
+    it(`is a warning with the nearest one (${name})`, async () => {
+      const { warnings } = await load(name, text);
+      const told = warnings.filter((each) => each.includes(`${name}:${warning}`));
+      assert.equal(told.length, 1, warnings.join('\n'));
+    });
+  }
+
+  it('is told a hundred times, and then how often more', async () => {
+    const names = Array.from({ length: 150 }, (_, index) => `unknown-${index}: 1`);
+    const { warnings } = await load('many.yaml', `grid: {jet: {${names.join(', ')}}}\n`);
+    assert.equal(
+      warnings.filter((each) => each.includes('Without meaning here: "unknown-')).length,
+      100,
+    );
+    assert.ok(warnings.includes('50 more unknown names are not told'));
+  });
+});
+
+/** Name, file, and what the error has. */
+const errors: readonly (readonly [string, string, RegExp])[] = [
+  ['at the root.yaml', 'grid: {jett: {}}\n', /1:8: Cannot use "jett" at the root.*"jet"/],
+  [
+    'of a map.yaml',
+    'grid: {map: {m: {max-idle-second: 1}}}\n',
+    /"max-idle-second" in map\.m.*"max-idle-seconds"/,
+  ],
+  ['of the network.yaml', 'grid: {network: {joyn: {}}}\n', /"joyn" in network: unknown/],
+  [
+    'among joins.yaml',
+    'grid: {network: {join: {tcpip: {}}}}\n',
+    /"tcpip" in network\.join.*"tcp-ip"/,
+  ],
+  [
+    'of an endpoint.yaml',
+    'grid: {advanced-network: {rest-server-socket-endpoint-config: {prt: 1}}}\n',
+    /"prt".*"port"/,
+  ],
+  [
+    'of encryption.yaml',
+    'grid: {persistence: {encryption-at-rest: {enabld: true}}}\n',
+    /"enabld".*"enabled"/,
+  ],
+  [
+    'of an interceptor.yaml',
+    'grid: {network: {socket-interceptor: {enable: true}}}\n',
+    /"enable".*"enabled"/,
+  ],
+  [
+    'of a replacer.yaml',
+    'grid: {config-replacers: {replacers: [{class-nam: a}]}}\n',
+    /"class-nam".*"class-name"/,
+  ],
+  [
+    'of a certificate.yaml',
+    'grid: {network: {ssl: {properties: {keyFiel: a}}}}\n',
+    /"keyFiel".*"keyFile"/,
+  ],
+  [
+    'of the audit log.yaml',
+    'grid: {auditlog: {enable: true}}\n',
+    /"enable" in auditlog.*"enabled"/,
+  ],
+  [
+    'of security.yaml',
+    'grid: {security: {realms: [{identity: {token: {valeu: a}}}]}}\n',
+    /"valeu".*"value"/,
+  ],
+  [
+    'of a permission.yaml',
+    'grid: {security: {client-permissions: {sql: [{prinicpal: a}]}}}\n',
+    /"prinicpal".*"principal"/,
+  ],
+  [
+    'a kind of permission.yaml',
+    'grid: {security: {client-permissions: {mapp: [{name: a}]}}}\n',
+    /"mapp".*"map"/,
+  ],
+  [
+    'a map of no name.xml',
+    '<grid><map><time-to-live-seconds>1</time-to-live-seconds></map></grid>',
+    /"map": no attribute name/,
+  ],
+  [
+    'a queue of no name.xml',
+    '<grid><queue><max-size>1</max-size></queue></grid>',
+    /"queue": no attribute name/,
+  ],
+  [
+    'a property of security.xml',
+    '<grid><security><client-permission-policy class-name="a"><properties><property>x</property></properties></client-permission-policy></security></grid>',
+    /"property": no attribute name/,
+  ],
+  ['a type.yaml', 'grid: {jet: {enabled: maybe}}\n', /jet\.enabled "maybe": not true or false/],
+  ['a list.yaml', 'grid: {map: {m: {map-store: [a]}}}\n', /map-store: a list, not a section/],
+  ['a client.yaml', 'hazelcast-client: {}\n', /root "hazelcast-client"/],
+];
+
+describe('What counts stays an error', () => {
+  for (const [name, text, message] of errors) {
+    it(name, async () => {
+      await assert.rejects(load(name.replaceAll(' ', '-'), text), (error: ConfigFault) => {
+        assert.ok(error instanceof ConfigFault);
+        assert.match(error.problems.join('\n'), message);
+        return true;
+      });
+    });
+  }
+});
