@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Config, resolveConfig } from '../../src/config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import type { NamedSetting, Setting } from '../../src/config/setting.ts';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 
 /** Larger than the defaults of any setting ask for. */
 const MACHINE = { bytes: 2 ** 34, isContainer: false };
@@ -150,8 +150,8 @@ test('resolveConfig refuses a body that could never come in', () => {
   assert.throws(() => configOf('--in-flight-bytes-max', '16777215'), {
     name: 'RangeError',
     message:
-      'Cannot use network.http.body-bytes-max "16777216": more than --in-flight-bytes-max, ' +
-      'which is 16777215',
+      'Cannot use --in-flight-bytes-max "16777215": less than network.http.body-bytes-max, ' +
+      'which is 16777216',
   });
   const both = ['--body-bytes-max', '268435457', '--in-flight-bytes-max', '268435456'];
   assert.throws(() => configOf(...both), {
@@ -161,6 +161,15 @@ test('resolveConfig refuses a body that could never come in', () => {
       'which is 268435456',
   });
   assert.equal(configOf('--body-bytes-max', '268435457').inFlightBytesMax, 268_435_457);
+  const inFile = (key: SettingKey, text: string, name: string) => {
+    return { key, text, source: { kind: 'file', name } } as const;
+  };
+  const ofFile = [inFile('bodyBytesMax', '3', 'f:1:2'), inFile('inFlightBytesMax', '2', 'f:3:4')];
+  assert.throws(() => resolveConfig(ofFile), {
+    message:
+      'f:1:2: Cannot use network.http.body-bytes-max "3": more than ' +
+      'network.http.in-flight-bytes-max at f:3:4, which is 2',
+  });
 });
 
 test('SETTINGS has no path, flag or about twice, and each fallback passes its own check', () => {

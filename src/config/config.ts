@@ -133,40 +133,58 @@ function setMemoryDefaults(
 }
 
 function contradictions(config: Config): Error[] {
-  const { bodyBytesMax, inFlightBytesMax, sources } = config;
-  const faults = [
+  return [
     ...lonely(config, 'tlsCertificate', 'tlsKey'),
     ...lonely(config, 'tlsKey', 'tlsCertificate'),
     ...(config.tlsKeyStore === undefined ? lonely(config, 'tlsClientCa', 'tlsCertificate') : []),
     ...authenticationFaults(config),
+    ...bodyFaults(config),
   ];
-  if (bodyBytesMax > inFlightBytesMax) {
-    const said = ({ path = '' }: Row): string => sources.get(path)?.name || path;
-    const message =
-      `Cannot use ${said(SETTINGS.bodyBytesMax)} "${bodyBytesMax}": more than ` +
-      `${said(SETTINGS.inFlightBytesMax)}, which is ${inFlightBytesMax}`;
-    faults.push(new RangeError(message));
-  }
-  return faults;
+}
+
+/** Content that would not fit in what may be under way at once; what was said of either is named first. */
+function bodyFaults(config: Config): Error[] {
+  const { bodyBytesMax, inFlightBytesMax } = config;
+  if (bodyBytesMax <= inFlightBytesMax) return [];
+  const isBodySaid = sourceOf(config, 'bodyBytesMax').kind !== 'default';
+  const message = isBodySaid
+    ? `${cannotUse(config, 'bodyBytesMax')}: more than ${said(config, 'inFlightBytesMax')}`
+    : `${cannotUse(config, 'inFlightBytesMax')}: less than ${said(config, 'bodyBytesMax')}`;
+  return [new RangeError(message)];
 }
 
 /** Nobody could log in. */
-function authenticationFaults({ authentication, security, sources }: Config): Error[] {
-  if (authentication === 'none' || security.isEnabled) return [];
-  const path = SETTINGS.authentication.path ?? '';
-  const { kind, name } = sources.get(path) ?? DEFAULT;
-  const subject = kind === 'file' ? `${name}: Cannot use ${path}` : `Cannot use ${name}`;
-  return [new TypeError(`${subject} "${authentication}": security.enabled is not true`)];
+function authenticationFaults(config: Config): Error[] {
+  if (config.authentication === 'none' || config.security.isEnabled) return [];
+  return [new TypeError(`${cannotUse(config, 'authentication')}: security.enabled is not true`)];
 }
 
 /** A setting that means nothing without another. */
 function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
-  const place = placeOf(rowOf(key), '');
-  const { kind, name } = config.sources.get(place) ?? DEFAULT;
+  const { kind, name } = sourceOf(config, key);
   const missing = kind === 'flag' ? flagLike(name, rowOf(other)) : rowOf(other).path;
-  const subject = kind === 'flag' ? `Cannot use ${name}` : `${name}: Cannot use ${place}`;
-  return [new TypeError(`${subject} "${config[key]}": ${missing} is not given`)];
+  return [new TypeError(`${cannotUse(config, key)}: ${missing} is not given`)];
+}
+
+/** How a message begins of a value that is right by itself. */
+function cannotUse(config: Config, key: SettingKey): string {
+  const { kind, name } = sourceOf(config, key);
+  const place = placeOf(rowOf(key), '');
+  const subject = kind === 'file' ? `${name}: Cannot use ${place}` : `Cannot use ${name || place}`;
+  return `${subject} "${config[key]}"`;
+}
+
+/** The other value of such a message, with where it was set, if anywhere. */
+function said(config: Config, key: SettingKey): string {
+  const { kind, name } = sourceOf(config, key);
+  const place = placeOf(rowOf(key), '');
+  const subject = kind === 'file' ? `${place} at ${name}` : name || place;
+  return `${subject}, which is ${config[key]}`;
+}
+
+function sourceOf({ sources }: Config, key: SettingKey): Source {
+  return sources.get(placeOf(rowOf(key), '')) ?? DEFAULT;
 }
 
 /** The row's flag, named as the one that was given: by a program as an option. */
