@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { writeConfig } from '../config/documents.ts';
@@ -56,6 +57,13 @@ describe('gridnode config', () => {
     assert.match(String(settings['cluster-name']?.value), /^\$\{GRIDNODE_TEST_NAME\}$/);
     assert.match(warnings, /placeholder.yaml:3:17: No environment variable GRIDNODE_TEST_NAME/);
     assert.match(warnings, /Without meaning here, in map: \{name\}\.backup-count/);
+  });
+
+  it('reads standard input, also where that is a socket', async () => {
+    const child = start(['config', '--config', '/dev/stdin']);
+    child.stdin?.end('grid: {cluster-name: of-input}');
+    const output = await text(child.stdout ?? process.stdin);
+    assert.match(output, /^ {2}cluster-name: of-input {2}# file \/dev\/stdin:1:22$/m);
   });
 
   it('warns of an unknown variable, with the nearest name', async () => {

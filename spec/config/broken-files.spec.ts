@@ -43,7 +43,16 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ['an unknown key.yaml', 'grid:\n  netwrok: {}\n', '2:3', /"netwrok" at the root.*"network"\?/],
   ['a bad indent.yaml', 'grid:\n  network:\n      port: 1\n    x: {}\n', '4:1', /same column/],
   ['a tab.yaml', 'grid:\n\tnetwork: {}\n', '2:1', /Tabs/],
-  ['a name twice.yaml', 'grid:\n  cluster-name: a\n  cluster-name: b\n', '3:3', /unique/],
+  [
+    'a name twice.yaml',
+    'grid:\n  cluster-name: a\n  cluster-name: b\n',
+    '3:3',
+    /"cluster-name" .*unique/,
+  ],
+  ['a name twice.json', '{"grid": {"map": {"m": {}, "m": {}}}}', '1:28', /"m" is there twice/],
+  ['a merged text.yaml', 'grid: {map: {m: {<<: some}}}', '1:22', /no mapping with names/],
+  ['no name of a queue.yaml', 'grid: {queue: {"": {max-size: 3}}}', '1:16', /"" as a name: it is/],
+  ['no name of a queue.xml', '<grid>\n<queue name=""/></grid>', '2:8', /"" as a name: it is/],
   ['an open quote.yaml', 'grid:\n  cluster-name: "a\n', '3:1', /Missing closing "quote/],
   ['an open brace.yaml', 'grid:\n  network: {port: 1\n', '3:1', /end with a }/],
   ['no such anchor.yaml', 'grid:\n  map: *nowhere\n', '2:8', /alias "nowhere"/],
@@ -69,7 +78,9 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ],
   ['a wrong word.yaml', 'grid: {map: {m: {in-memory-format: X}}}\n', '1:36', /one of BINARY, OBJ/],
   ['no boolean.yaml', 'grid: {network: {rest-api: {enabled: maybe}}}\n', '1:38', /true or false/],
-  ['a wrong root.yaml', 'gird: {}\n', '1:1', /root "gird".*"grid"\?/],
+  ['a wrong root.yaml', 'gird: {}\n', '1:1', /root "gird".*; did you mean "grid"\?\n$/],
+  ['a section as root.yaml', 'map: {}\n', '1:1', /root "map": not grid .*; put it below grid:\n$/],
+  ['a section as root.xml', '<map name="m"/>', '1:1', /root "map": .*; put it below <grid>\n$/],
   ['two roots.yaml', 'grid: {}\nother: {}\n', '2:1', /one root/],
   ['two documents.yaml', 'grid: {}\n---\ngrid: {}\n', '2:1', /more than one document/],
   ['nothing.yaml', '', '1:1', /nothing in the file/],
@@ -81,10 +92,33 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ],
   ['an import of nothing.yaml', 'grid:\n  import: [not-there.yaml]\n', '2:12', /no such file/],
   ['an import of itself.yaml', 'grid: {import: [an import of itself.yaml]}\n', '1:17', /itself/],
+  ['an import with a NUL.yaml', 'grid: {import: ["a\\0b"]}', '1:17', /no name of a file has a NUL/],
   ['an import from afar.yaml', 'grid: {import: ["http://x/y"]}\n', '1:17', /not a file/],
   ['no placeholder.yaml', STRICT_PLACEHOLDER, '4:17', /variable GRIDNODE_UNSET/],
-  ['not closed.xml', '<grid>\n  <network>\n</grid>\n', '3:7', /unexpected close tag/],
-  ['never closed.xml', '<grid>\n  <network>\n', '2:3', /<network> is not closed/],
+  [
+    'not closed.xml',
+    '<grid>\n  <network>\n</grid >\n',
+    '3:1',
+    /: <\/grid > in place of <\/network>: <network> of 2:3 is not closed\n$/,
+  ],
+  [
+    'never closed.xml',
+    '<grid>\n  <network>\n',
+    '2:3',
+    /: the end of the file in place of <\/network>: <network> is not closed\n$/,
+  ],
+  [
+    'closed without begin.xml',
+    '<grid>\n</netwrok></grid>',
+    '2:1',
+    /<\/netwrok> in place of <\/grid>/,
+  ],
+  [
+    'an encoding.xml',
+    '<?xml version="1.0" encoding="UTF-7"?><grid/>',
+    '1:31',
+    /"UTF-7": not UTF-8/,
+  ],
   ['an element.xml', '<grid>\n <network>\n  <prot>1</prot></network></grid>', '3:3', /"port"\?/],
   [
     'an attribute.xml',
@@ -119,7 +153,12 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     /duplicate attribute/,
   ],
   ['text.xml', '<grid>\n  <network>here</network>\n</grid>\n', '2:12', /"here": not a section/],
-  ['of a client.xml', '<hazelcast-client/>', '1:1', /root "hazelcast-client"/],
+  [
+    'of a client.xml',
+    '<hazelcast-client/>',
+    '1:1',
+    /root "hazelcast-client".*; the file is a client's/,
+  ],
   ['two roots.xml', '<grid/>\n<grid/>', '2:6', /only one root/],
   ['an ampersand.xml', '<grid>\n<cluster-name>a & b</cluster-name></grid>', '2:17', /write &amp;/],
   ['nothing.xml', '', '1:1', /root element/],
@@ -131,6 +170,7 @@ for (const [name, text, place, message] of broken) {
     const path = writeConfig(name, text);
     const { code, errors } = await serveWith(path);
     assert.equal(code, 2);
+    assert.equal(errors.split('\n').length, 2, errors);
     assert.ok(errors.startsWith(`${path}:${place}: Cannot `), errors);
     assert.match(errors, message);
   });

@@ -255,6 +255,25 @@ grid:
     assert.deepEqual((await load('inside.yaml', local)).warnings, []);
   });
 
+  it('takes names that every object has as any other', async () => {
+    const endpoint = 'rest-server-socket-endpoint-config: {constructor: x, toString: y}';
+    const text = `
+grid:
+  properties: {constructor: x, __proto__: y}
+  queue: {constructor: {max-size: 4}, __proto__: {max-size: 5}}
+  network: {ssl: {enabled: false, properties: {constructor: x, __proto__: y}}}
+  advanced-network: {enabled: true, ${endpoint}}
+`;
+    const loaded = await load('names.yaml', text);
+    assert.deepEqual([...loaded.config.queueMaxSizes.values()], [4, 5]);
+    assert.match(loaded.warnings.join('\n'), /in properties: constructor, __proto__\n/);
+    const values = valuesOf(loaded);
+    assert.deepEqual(
+      ['constructor', '__proto__'].map((name) => values[`queue.${name}.max-size`]),
+      [4, 5],
+    );
+  });
+
   it('says one line for each section without meaning here', async () => {
     const { warnings } = await load(
       'meaning.yaml',

@@ -184,7 +184,7 @@ function flagGroup(key: SettingKey): string {
 }
 
 async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
-  const { config, warnings, notes, refused } = await loadConfig(request);
+  const { config, warnings, notes, refused, piped } = await loadConfig(request);
   const fault = refusalFault(refused);
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
@@ -197,6 +197,7 @@ async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<Ex
     if (!areSameTerminal()) stderr.write(`${message}\n`);
   };
   const screen = { isLogForPeople: process.stdout.isTTY === true, tellFatal };
-  const load = async () => (await import('../config/reading-thread.ts')).loadInThread(request);
+  const again = piped === undefined ? request : { ...request, file: piped };
+  const load = async () => (await import('../config/reading-thread.ts')).loadInThread(again);
   return await serve(config, log, startMember, events, load, screen);
 }

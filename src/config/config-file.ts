@@ -3,14 +3,14 @@
  * what is imported, then what the importing file says itself, so that it has the last word. The
  * parsers are loaded only when there is a file to read.
  */
-import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
+import * as files from './file-bytes.ts';
+import { type FileText, fileText, formOf } from './file-text.ts';
 import { type Form, type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import type { Root } from './original-root.ts';
-import type { Place } from './place.ts';
 import { replacePlaceholders } from './placeholders.ts';
 import { Problems, quoted } from './problems.ts';
 import {
@@ -22,8 +22,8 @@ import {
 
 /** Roots of a file: ours, and the original's. */
 const ROOTS = ['grid', 'hazelcast'];
-/** A configuration is written by people. */
-const FILE_BYTES_MAX = 16_777_216;
+/** With this, those of the original's clients begin. */
+const CLIENT_ROOT = 'hazelcast-client';
 const FILES_MAX = 100;
 
 export interface UnsetPlaceholder {
@@ -42,6 +42,8 @@ export interface FileContent {
   readonly unset: readonly UnsetPlaceholder[];
   /** The first file's root, where it can be used. */
   readonly root: Root | undefined;
+  /** The first file, where it was a pipe and has just been read. */
+  readonly piped?: files.PipedFile;
 }
 
 export interface FileReading {
@@ -52,11 +54,36 @@ export interface FileReading {
   readonly sections: ReadonlySet<string>;
 }
 
-/** Throws the system's error when the file itself cannot be read. */
-export async function readConfigFile(file: string, reading: FileReading): Promise<FileContent> {
+/**
+ * `mayBePipe`: whether to wait for a pipe's writer. Throws FileFault or the system's error when the
+ * file itself cannot be read.
+ */
+export async function readConfigFile(
+  file: string,
+  mayBePipe: boolean,
+  reading: FileReading,
+): Promise<FileContent> {
+  const piped = mayBePipe ? files.readPipe(file) : undefined;
+  if (piped !== undefined) return { ...(await readPipedFile(piped, reading)), piped };
+  return await readBytes(file, files.readRegularFile(file), reading);
+}
+
+/** What was read of a pipe before. */
+export async function readPipedFile(
+  file: files.PipedFile,
+  reading: FileReading,
+): Promise<FileContent> {
+  return await readBytes(file.name, file, reading);
+}
+
+async function readBytes(
+  name: string,
+  file: files.FileBytes,
+  reading: FileReading,
+): Promise<FileContent> {
   const reader = new FileReader(reading);
-  await reader.readFirst(file, readText(file), realpathSync(file));
-  return contentOf(reader, reading);
+  await reader.readFile(name, file, []);
+  return reader.end();
 }
 
 /** A text from elsewhere, as if it were a file of this name; it imports nothing. */
@@ -66,66 +93,41 @@ export async function readConfigText(
   reading: FileReading,
 ): Promise<FileContent> {
   const reader = new FileReader(reading);
-  await reader.readFirst(name, text, undefined);
-  return contentOf(reader, reading);
-}
-
-function contentOf(reader: FileReader, reading: FileReading): FileContent {
-  const unset: UnsetPlaceholder[] = [];
-  const statements = reader.statements.map((statement) => {
-    const replaced = replacePlaceholders(statement.text, reading.environment);
-    for (const name of replaced.unset) unset.push({ name, statement });
-    return { ...statement, text: replaced.text };
-  });
-  const { blocks, written, problems, unknown, root } = reader;
-  return { statements, blocks, written, problems, unknown, unset, root };
+  await reader.readText(name, { form: formOf(name, text), text }, []);
+  return reader.end();
 }
 
 class FileReader {
-  readonly problems = new Problems();
-  root: Root | undefined;
+  readonly #problems = new Problems();
   readonly #reading: FileReading;
   readonly #reader: StatementReader;
   readonly #known = new Map<Form, KnownContent>();
+  #root: Root | undefined;
   #count = 0;
-  #mayImport = true;
 
   constructor(reading: FileReading) {
     this.#reading = reading;
     this.#reader = new StatementReader(reading.sections);
   }
 
-  get statements(): readonly Statement[] {
-    return this.#reader.statements;
+  /** `around`: the files that import this one, the first one first. */
+  async readFile(
+    name: string,
+    file: files.FileBytes,
+    around: readonly files.FilePlace[],
+  ): Promise<void> {
+    const text = fileText(name, file.bytes, this.#problems);
+    if (text !== undefined) await this.readText(name, text, [...around, file.place]);
   }
 
-  get blocks(): readonly NamedBlock[] {
-    return this.#reader.blocks;
-  }
-
-  get unknown(): Problems {
-    return this.#reader.unknown;
-  }
-
-  get written(): readonly WrittenSection[] {
-    return this.#reader.written;
-  }
-
-  /** `path`: where it lies; undefined where it must not import anything. */
-  async readFirst(name: string, text: string, path: string | undefined): Promise<void> {
-    this.#mayImport = path !== undefined;
-    await this.#read(name, text, [path ?? '']);
-    this.problems.addAll(this.#reader.problems);
-  }
-
-  /** `within`: the files that import this one, itself last, by their real paths. */
-  async #read(file: string, text: string, within: readonly string[]): Promise<void> {
+  /** `within`: the files that import this one, itself last; none where it is no file. */
+  async readText(file: string, text: FileText, within: readonly files.FilePlace[]): Promise<void> {
     this.#count += 1;
-    const form = formOf(file, text);
-    const { root, problems } = await parse(form, text, file);
-    this.problems.addAll(problems);
-    if (root === undefined || !this.#checkRoot(root)) return;
-    if (within.length === 1) this.root = { name: root.name, at: root.at };
+    const { form } = text;
+    const { root, problems } = await parse(text, file);
+    this.#problems.addAll(problems);
+    if (root === undefined || !this.#checkRoot(root, form)) return;
+    if (within.length <= 1) this.#root = { name: root.name, at: root.at };
     const entries: DocumentEntry[] = [];
     for (const entry of root.node.entries) {
       if (entry.name !== 'import') {
@@ -138,35 +140,57 @@ class FileReader {
     this.#reader.read({ ...root.node, entries }, this.#knownOf(form));
   }
 
+  end(): FileContent {
+    const { blocks, written, unknown } = this.#reader;
+    const problems = this.#problems;
+    problems.addAll(this.#reader.problems);
+    const unset: UnsetPlaceholder[] = [];
+    const statements = this.#reader.statements.map((statement) => {
+      const replaced = replacePlaceholders(statement.text, this.#reading.environment);
+      for (const name of replaced.unset) unset.push({ name, statement });
+      return { ...statement, text: replaced.text };
+    });
+    return { statements, blocks, written, problems, unknown, unset, root: this.#root };
+  }
+
   /** Whether the names in an entry that is read here are known ones. */
   #check(entry: DocumentEntry, form: Form): boolean {
     const reader = new StatementReader(this.#reading.sections);
     reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form));
-    this.problems.addAll(reader.problems);
+    this.#problems.addAll(reader.problems);
     return reader.problems.count === 0;
   }
 
-  #checkRoot({ name, at }: DocumentEntry): boolean {
+  #checkRoot({ name, at }: DocumentEntry, form: Form): boolean {
     if (ROOTS.includes(name)) return true;
-    const hint = hintOf(nearestNames(name, ROOTS));
-    const message = `Cannot use root ${quoted(name)}: not ${ROOTS.join(' or ')}${hint}`;
-    this.problems.add(at, () => message);
+    this.#problems.add(at, () => {
+      const root = `Cannot use root ${quoted(name)}: not ${ROOTS.join(' or ')}`;
+      if (name.startsWith(CLIENT_ROOT)) return `${root}; the file is a client's`;
+      const below = form === 'xml' ? '<grid>' : 'grid:';
+      return root + (hintOf(nearestNames(name, ROOTS)) || `; put it below ${below}`);
+    });
     return false;
   }
 
-  async #import({ at, text = '' }: DocumentNode, within: readonly string[]): Promise<void> {
+  async #import(
+    { at, text = '' }: DocumentNode,
+    within: readonly files.FilePlace[],
+  ): Promise<void> {
     const { text: resource } = replacePlaceholders(text, this.#reading.environment);
     const refuse = (reason: string): void => {
-      this.problems.add(at, () => `Cannot import ${quoted(resource)}: ${reason}`);
+      this.#problems.add(at, () => `Cannot import ${quoted(resource)}: ${reason}`);
     };
-    if (!this.#mayImport) return refuse('this text is no file');
+    const importing = within.at(-1);
+    if (importing === undefined) return refuse('this text is no file');
     if (/^(?!file:)[a-z]{2,}:/i.test(resource) || resource === '') return refuse('not a file');
     if (this.#count === FILES_MAX) return refuse(`more than ${FILES_MAX} files`);
     try {
-      const file = importedPath(resource, at);
-      const real = realpathSync(file);
-      if (within.includes(real)) return refuse('it is being read already, so it imports itself');
-      await this.#read(file, readText(file), [...within, real]);
+      const name = importedPath(resource, importing);
+      const file = files.readRegularFile(name);
+      if (within.some(({ identity }) => identity === file.place.identity)) {
+        return refuse('it is being read already, so it imports itself');
+      }
+      await this.readFile(name, file, within);
     } catch (error) {
       refuse(fileFault(error));
     }
@@ -182,27 +206,12 @@ class FileReader {
 /** Why a file cannot be read, in words. Throws what is no system error. */
 export function fileFault(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (error instanceof FileTooLarge) return message;
+  if (error instanceof files.FileFault) return message;
   if (code === undefined) throw error;
   return { ENOENT: 'no such file', EACCES: 'not permitted', EISDIR: 'a directory' }[code] ?? code;
 }
 
-class FileTooLarge extends Error {}
-
-function readText(file: string): string {
-  if (statSync(file).size > FILE_BYTES_MAX) {
-    throw new FileTooLarge(`more than ${FILE_BYTES_MAX} bytes`);
-  }
-  return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-}
-
-/** By the name, and where that does not tell, by how it begins. */
-function formOf(file: string, text: string): Form {
-  if (/\.(ya?ml|json)$/i.test(file)) return 'yaml';
-  return /\.xml$/i.test(file) || /^\s*</.test(text) ? 'xml' : 'yaml';
-}
-
-async function parse(form: Form, text: string, file: string): Promise<ParsedDocument> {
+async function parse({ form, text }: FileText, file: string): Promise<ParsedDocument> {
   if (form === 'xml') return (await import('./xml-document.ts')).parseXml(text, file);
   return (await import('./yaml-document.ts')).parseYaml(text, file);
 }
@@ -213,7 +222,18 @@ function importsOf(node: DocumentNode): readonly DocumentNode[] {
   return node.items ?? [resource?.node ?? node];
 }
 
-function importedPath(resource: string, { file }: Place): string {
-  if (resource.startsWith('file://')) return fileURLToPath(resource);
-  return resolve(dirname(file), resource.replace(/^file:/, ''));
+function importedPath(resource: string, { folder }: files.FilePlace): string {
+  const path = resource.startsWith('file://') ? pathOfUrl(resource) : undefined;
+  const name = path ?? resolve(folder, resource.replace(/^file:/, ''));
+  if (name.includes('\0')) throw new files.FileFault('no name of a file has a NUL');
+  return name;
+}
+
+/** Throws FileFault for what is no URL of a file on this machine. */
+function pathOfUrl(url: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch (error) {
+    throw new files.FileFault(`no URL of a file here: ${(error as Error).message}`);
+  }
 }

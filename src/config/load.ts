@@ -10,6 +10,7 @@ import type { FileContent } from './config-file.ts';
 import type { Effective } from './effective.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
 import { exposureWarnings, permissionWarnings } from './exposure.ts';
+import type { PipedFile } from './file-bytes.ts';
 import {
   interpret,
   isSecretName,
@@ -26,13 +27,16 @@ import { realmProblems } from './realms.ts';
 import { isOn } from './refusals.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
-import { type NamedBlock, pathText, type Statement } from './statements.ts';
+import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
 import { tcpIpWarnings } from './tcp-ip-join.ts';
 import { NO_CERTIFICATE } from './tls.ts';
 
 export interface ConfigRequest {
-  /** The configuration file, if one was typed, else GRID_CONFIG names it; or a text instead of one. */
-  readonly file: string | { readonly text: string } | undefined;
+  /**
+   * The configuration file, if one was typed, else GRID_CONFIG names it; a text in the place of one; or
+   * what a pipe gave.
+   */
+  readonly file: string | { readonly text: string } | PipedFile | undefined;
   readonly environment: NodeJS.ProcessEnv;
   readonly flags: readonly Assignment[];
 }
@@ -55,6 +59,8 @@ export interface LoadedConfig {
   /** What the log says at start, and nothing is wrong with. */
   readonly notes: readonly string[];
   readonly refused: readonly RefusedSetting[];
+  /** The file where it was a pipe, which gives it once: a later request has this in its place. */
+  readonly piped?: PipedFile | undefined;
 }
 
 /** The configuration cannot be used; each problem is a line for the operator. */
@@ -78,10 +84,10 @@ export function refusalFault(refused: readonly RefusedSetting[]): ConfigFault | 
   return new ConfigFault(refused.map(refusalText));
 }
 
-/** Throws ConfigFault. */
-export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> {
+/** `mayBePipe`: whether to wait for the writer of a file that is a pipe. Throws ConfigFault. */
+export async function loadConfig(request: ConfigRequest, mayBePipe = true): Promise<LoadedConfig> {
   const named = request.file ?? request.environment.GRID_CONFIG;
-  const file = await readFile(named, request);
+  const file = await readFile(named, request, mayBePipe);
   const fromEnvironment = await readVariables(request.environment);
   const stated = [...(file?.statements ?? []), ...fromEnvironment.statements];
   const { statements, warnings } = translateAdvancedNetwork(stated);
@@ -90,7 +96,8 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   const blocks = file === undefined ? [] : assignmentsOfBlocks(file.blocks);
   const said = [...blocks, ...reading.deprecated, ...reading.assignments, ...request.flags];
   // A text from elsewhere is added to what a file has said.
-  const root = typeof named === 'string' ? file?.root : undefined;
+  const isText = typeof named === 'object' && 'text' in named;
+  const root = isText ? undefined : file?.root;
   const { config, faults, faultCount } = weighConfig(
     [
       ...(file === undefined ? [] : FILE_DEFAULTS),
@@ -123,6 +130,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       ...reading.warnings,
       ...unknownWarnings(file),
       ...unsetWarnings(file),
+      ...pipeWarnings(request),
       ...exposureWarnings(config),
       ...permissionWarnings(config),
       ...tcpIpWarnings(config),
@@ -134,6 +142,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
       ...certificateRefusals(config, reading.effective),
       ...unsetRefusals(file, reading.effective),
     ],
+    piped: file?.piped,
   };
 }
 
@@ -161,14 +170,20 @@ const OWN_PATHS: readonly string[] = Object.values(SETTINGS).flatMap(({ path, is
 async function readFile(
   file: ConfigRequest['file'],
   { file: typed, environment }: ConfigRequest,
+  mayBePipe: boolean,
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
-  const { fileFault, readConfigFile, readConfigText } = await import('./config-file.ts');
+  const { fileFault, readConfigFile, readConfigText, readPipedFile } = await import(
+    './config-file.ts'
+  );
   const { sectionsWithMeaning } = await import('./sections-with-meaning.ts');
   const reading = { environment, ownPaths: OWN_PATHS, sections: sectionsWithMeaning() };
-  if (typeof file !== 'string') return await readConfigText('configuration', file.text, reading);
+  if (typeof file !== 'string') {
+    if ('bytes' in file) return await readPipedFile(file, reading);
+    return await readConfigText('configuration', file.text, reading);
+  }
   try {
-    return await readConfigFile(file, reading);
+    return await readConfigFile(file, mayBePipe, reading);
   } catch (error) {
     const origin = typed === undefined ? ' of GRID_CONFIG' : '';
     const message = `Cannot read configuration file "${file}"${origin}: ${fileFault(error)}`;
@@ -207,6 +222,8 @@ const USED_BLOCKS: ReadonlySet<string> = new Set([
 function assignmentsOfBlocks(blocks: readonly NamedBlock[]): Assignment[] {
   const keysByPattern = new Map<string, readonly SettingKey[]>();
   return blocks.flatMap(({ pattern, name }) => {
+    // Of what has no name that is told, not what it would have.
+    if (name === '') return [];
     const keys = keysByPattern.get(pattern) ?? keysBelow(pattern);
     keysByPattern.set(pattern, keys);
     return keys.map((key) => ({ key, name, text: '0', source: DEFAULT }));
@@ -229,7 +246,7 @@ function nameProblems(blocks: readonly NamedBlock[]): Problems {
       patternCounts.set(pattern, count);
       if (count === PATTERNS_MAX + 1) problems.add(at, () => tooManyPatterns(name));
     }
-    if (name === '') problems.add(at, () => 'Cannot use "" as a name: it is empty');
+    if (name === '') problems.add(at, () => EMPTY_NAME);
     else if (pattern.endsWith('endpoint-groups.{name}') && parseEndpointGroup(name) === undefined) {
       problems.add(at, () => {
         const hint = hintOf(nearestNames(name, ENDPOINT_GROUP_NAMES));
@@ -293,6 +310,11 @@ function unsetWarnings(file: FileContent | undefined): string[] {
         `${formatPlace(at)}: No environment variable ${name}: "\${${name}}" stays in ${pathText(path)}`,
     );
   return bounded(told, unset.length, 'placeholders without a variable');
+}
+
+function pipeWarnings({ file }: ConfigRequest): string[] {
+  if (typeof file !== 'object' || !('bytes' in file)) return [];
+  return [`${file.name} was a pipe: what it gave at the start counts, as it gives it once`];
 }
 
 /** A password that would be the name of a variable, or a permission of what such a name is. */

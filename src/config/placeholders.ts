@@ -15,10 +15,16 @@ export function replacePlaceholders(text: string, environment: NodeJS.ProcessEnv
   const replaced = text.replace(
     /\$\{([^{}:]+)(?::([^{}]*))?\}/g,
     (whole, name: string, fallback) => {
-      const value = environment[name] ?? environment[name.toUpperCase()] ?? fallback;
+      const value =
+        variable(environment, name) ?? variable(environment, name.toUpperCase()) ?? fallback;
       if (value === undefined) unset.push(name);
       return value ?? whole;
     },
   );
   return { text: replaced, unset };
+}
+
+/** What every object has is no variable. */
+function variable(environment: NodeJS.ProcessEnv, name: string): string | undefined {
+  return Object.hasOwn(environment, name) ? environment[name] : undefined;
 }

@@ -26,7 +26,7 @@ if (port !== null) {
 
 async function* handOver(request: ConfigRequest): AsyncGenerator<Told, Told> {
   try {
-    for (const piece of piecesOf(await loadConfig(request))) yield { piece };
+    for (const piece of piecesOf(await loadConfig(request, false))) yield { piece };
     return { failure: 'it has ended' };
   } catch (error) {
     return error instanceof ConfigFault ? { problems: error.problems } : { failure: error };

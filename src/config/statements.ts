@@ -11,6 +11,8 @@ import type { Place } from './place.ts';
 import { Problems, quoted, shortened } from './problems.ts';
 import type { ValueType } from './value-type.ts';
 
+/** Of a thing that has to have a name. */
+export const EMPTY_NAME = 'Cannot use "" as a name: it is empty';
 /** Known names that a message lists beside the nearest one. */
 const NAMES_LISTED_MAX = 12;
 /** How a message begins of what this member has no use for. */
@@ -136,6 +138,7 @@ export class StatementReader {
         const name = node.entries.find((each) => each.name === '@name');
         if (name?.node.text === undefined || name.node.text === '') {
           if (this.#hasMeaning(patternSteps)) {
+            if (name?.node.text === '') return this.#complain(name.at, () => EMPTY_NAME);
             return this.#complainOfNoName(entry, child.content);
           }
           node = this.#withoutSlip(entry, child.content);

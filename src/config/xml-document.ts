@@ -6,7 +6,7 @@
 import { SaxesParser } from 'saxes';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import type { Place } from './place.ts';
-import { Problems } from './problems.ts';
+import { Problems, shortened } from './problems.ts';
 
 /** Letters of an entity that is looked for. */
 const ENTITY_MAX = 40;
@@ -34,6 +34,7 @@ class XmlReader {
   /** Offset of the first character of each line. */
   readonly #lineStarts: number[] = [0];
   readonly #open: OpenElement[] = [];
+  #closedLast: OpenElement | undefined;
   #root: DocumentEntry | undefined;
   /** Offset behind the piece of a tag that was read last. */
   #tagOffset = 0;
@@ -68,10 +69,25 @@ class XmlReader {
     if (ampersand >= 0 && !/^&#?\w+;/.test(this.#text.slice(ampersand, ampersand + ENTITY_MAX))) {
       this.#complain(this.#placeOf(ampersand), 'an & that begins no entity; write &amp;');
     }
-    const unclosed = message.includes('unclosed tag') ? this.#open.at(-1) : undefined;
-    if (unclosed !== undefined) this.#complain(unclosed.at, `<${unclosed.name}> is not closed`);
+    const open = message.includes('unclosed tag') ? this.#open.at(-1) : undefined;
+    if (open !== undefined) this.#complainOfUnclosed(open);
+    // The parser closes the element before it finds that the tag is another's.
+    const closed = message.includes('unexpected close tag') ? this.#closedLast : undefined;
+    if (closed !== undefined) {
+      const start = this.#text.lastIndexOf('</', this.#parser.position - 1);
+      const found = this.#text.slice(start, this.#parser.position);
+      this.#complainOfUnclosed(closed, found, this.#placeOf(start));
+    }
     const reason = message.replace(/^.*?\d+:\d+: /, '').replace(/\.$/, '');
     this.#complain(this.#placeOf(this.#parser.position - 1), reason);
+  }
+
+  /** `found`: the end tag that stands in the place of the element's own, at `at`. */
+  #complainOfUnclosed({ name, at: start }: OpenElement, found?: string, at = start): never {
+    const element = shortened(name);
+    const place = found === undefined ? '' : ` of ${start.line}:${start.column}`;
+    const instead = shortened(found ?? 'the end of the file');
+    this.#complain(at, `${instead} in place of </${element}>: <${element}>${place} is not closed`);
   }
 
   #complain(at: Place, reason: string): never {
@@ -116,6 +132,7 @@ class XmlReader {
     this.#tagOffset = this.#parser.position;
     const element = this.#open.pop();
     if (element === undefined) return;
+    this.#closedLast = element;
     const { name, at, entries, textAt } = element;
     const text = element.text.trim();
     const isText = text !== '' || entries.every((entry) => entry.name.startsWith('@'));

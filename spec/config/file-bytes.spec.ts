@@ -1,0 +1,129 @@
+/** Which files are read: regular ones, and the first one from a pipe; each up to its limit. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { FILE_BYTES_MAX, readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
+import { ConfigFault, loadConfig } from '../../src/config/load.ts';
+import { loadInThread } from '../../src/config/reading-thread.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gridnode-files-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const inFolder = (name: string) => join(folder, name);
+
+function pipe(name: string): string {
+  execFileSync('mkfifo', [inFolder(name)]);
+  return inFolder(name);
+}
+
+/** A process that writes the file into the pipe; it waits until that is read. */
+function feed(path: string, text: string | Buffer): void {
+  const from = `${path}.text`;
+  writeFileSync(from, text);
+  spawn('sh', ['-c', 'cat "$0" > "$1"', from, path], { stdio: 'ignore' }).unref();
+}
+
+const request = (file: string) => ({ file, environment: {}, flags: [] });
+
+async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]> {
+  const fault = await loading.then(
+    () => assert.fail('it was loaded'),
+    (error) => error,
+  );
+  assert.ok(fault instanceof ConfigFault, String(fault));
+  return fault.problems;
+}
+
+test('An import of what is no regular file is refused before it is opened', async () => {
+  mkdirSync(inFolder('folder'));
+  pipe('import.pipe');
+  const server = createServer().listen(inFolder('socket'));
+  after(() => server.close());
+  await once(server, 'listening');
+  const refused = async (name: string): Promise<string | undefined> => {
+    writeFileSync(inFolder('importing.yaml'), `grid:\n  import: ["${name}"]\n`);
+    const [problem, ...more] = await problemsOf(loadConfig(request(inFolder('importing.yaml'))));
+    assert.deepEqual(more, []);
+    return problem?.replace(`${inFolder('importing.yaml')}:2:12: Cannot import "${name}": `, '');
+  };
+  assert.equal(await refused('folder'), 'a directory, not a file');
+  assert.equal(await refused('import.pipe'), 'a pipe, not a file');
+  assert.equal(await refused('socket'), 'a socket, not a file');
+  assert.equal(await refused('/dev/zero'), 'a device, not a file');
+  assert.equal(await refused('gone'), 'no such file');
+});
+
+test('An import by a URL that names no file here is a problem with its place', async () => {
+  const wrong = [
+    ['file:///x/%zz', 'URI malformed'],
+    ['file:///x%2fy', 'File URL path must not include encoded / characters'],
+    ['file://elsewhere/x', 'File URL host must be "localhost" or empty on linux'],
+  ];
+  const path = inFolder('urls.yaml');
+  const list = wrong.map(([url]) => `\n    - "${url}"`).join('');
+  writeFileSync(path, `grid:\n  import:${list}\n`);
+  assert.deepEqual(
+    await problemsOf(loadConfig(request(path))),
+    wrong.map(
+      ([url, why], at) =>
+        `${path}:${at + 3}:7: Cannot import "${url}": no URL of a file here: ${why}`,
+    ),
+  );
+});
+
+test('A file that imports itself by another name is told', async () => {
+  const path = inFolder('twice.yaml');
+  writeFileSync(path, 'grid: {import: [linked.yaml]}');
+  linkSync(path, inFolder('linked.yaml'));
+  const [problem = ''] = await problemsOf(loadConfig(request(path)));
+  assert.match(problem, /twice.yaml:1:17: Cannot import "linked.yaml": .*imports itself/);
+});
+
+test('The first file may be a pipe, which imports files beside it, at a start only', async () => {
+  writeFileSync(inFolder('part.yaml'), 'grid: {instance-name: imported}');
+  const path = pipe('first');
+  feed(path, 'grid: {cluster-name: piped, import: [part.yaml]}');
+  const { config, piped, warnings } = await loadConfig(request(path));
+  assert.deepEqual([config.clusterName, config.instanceName, warnings], ['piped', 'imported', []]);
+  assert.ok(piped);
+  writeFileSync(inFolder('part.yaml'), 'grid: {instance-name: again}');
+  const again = await loadInThread({ ...request(path), file: piped });
+  assert.deepEqual([again.config.clusterName, again.config.instanceName], ['piped', 'again']);
+  assert.deepEqual(again.warnings, [
+    `${path} was a pipe: what it gave at the start counts, as it gives it once`,
+  ]);
+  assert.deepEqual(await problemsOf(loadInThread(request(path))), [
+    `Cannot read configuration file "${path}": a pipe, not a file`,
+  ]);
+});
+
+test('What is neither a file nor a pipe is refused as the first file', async () => {
+  mkdirSync(inFolder('none'));
+  for (const [path, kind] of [
+    [inFolder('none'), 'a directory'],
+    ['/dev/zero', 'a device'],
+  ]) {
+    assert.deepEqual(await problemsOf(loadConfig(request(path ?? ''))), [
+      `Cannot read configuration file "${path}": ${kind}, not a file`,
+    ]);
+  }
+});
+
+test('readRegularFile and readPipe read FILE_BYTES_MAX bytes, and no more', () => {
+  const path = pipe('limit');
+  const most = Buffer.alloc(FILE_BYTES_MAX, 'x');
+  feed(path, most);
+  assert.ok(most.equals(readPipe(path)?.bytes ?? Buffer.alloc(0)));
+  assert.ok(most.equals(readRegularFile(`${path}.text`).bytes));
+  feed(path, Buffer.concat([most, Buffer.from('y')]));
+  const message = `more than ${FILE_BYTES_MAX} bytes`;
+  assert.throws(() => readPipe(path), { message });
+  assert.throws(() => readRegularFile(`${path}.text`), { message });
+  // Of this file the system tells no size.
+  assert.ok(readRegularFile('/proc/self/status').bytes.length > 0);
+});

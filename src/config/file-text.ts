@@ -1,0 +1,142 @@
+/**
+ * The text of a configuration file: its bytes in the encoding that it names. That is UTF-8 unless the
+ * declaration of an XML file says otherwise. A byte that is none of the encoding is a problem: read as
+ * something else it could be part of a name or password that nobody has written.
+ */
+import { isAscii, isUtf8 } from 'node:buffer';
+import type { Form } from './known-settings.ts';
+import type { Place } from './place.ts';
+import { type Problems, quoted } from './problems.ts';
+
+/** Bytes in which the first letters or an XML declaration lie. */
+const HEAD_BYTES = 4096;
+
+export interface FileText {
+  readonly form: Form;
+  readonly text: string;
+}
+
+/** Undefined where it cannot be read: `problems` is told why. */
+export function fileText(
+  file: string,
+  given: Uint8Array,
+  problems: Problems,
+): FileText | undefined {
+  const whole = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+  const foreign = FOREIGN.find(({ marks }) => marks.some((mark) => startsWith(whole, mark)));
+  if (foreign !== undefined) {
+    const message = `Cannot read text: it is ${foreign.name}; write it as UTF-8`;
+    problems.add({ file, line: 1, column: 1 }, () => message);
+    return undefined;
+  }
+  const isMarked = startsWith(whole, UTF_8_MARK);
+  const bytes = isMarked ? whole.subarray(UTF_8_MARK.length) : whole;
+  const head = bytes.toString('latin1', 0, HEAD_BYTES);
+  const form = formOf(file, head);
+  const declared = form === 'xml' ? DECLARATION.exec(head) : null;
+  const name = declared?.[2] ?? 'UTF-8';
+  const encoding = ENCODINGS.get(name.toUpperCase());
+  if (encoding === undefined || (isMarked && encoding.name !== 'UTF-8')) {
+    const wanted = isMarked ? `UTF-8, of which the file has the mark` : NAMES;
+    const at = placeOf(file, bytes, (declared?.[0].length ?? 0) - name.length - 1);
+    problems.add(at, () => `Cannot use encoding ${quoted(name)}: not ${wanted}`);
+    return undefined;
+  }
+  if (encoding.isWhole(bytes)) return { form, text: encoding.decode(bytes) };
+  const offset = firstFault(bytes, encoding.isWhole);
+  problems.add(placeOf(file, bytes, offset), () => {
+    const byte = (bytes[offset] as number).toString(16).toUpperCase();
+    const inFile = offset + whole.length - bytes.length;
+    const hint = form === 'xml' && declared === null ? HINT : '';
+    return `Cannot read text: byte 0x${byte} at offset ${inFile} is no ${encoding.name}${hint}`;
+  });
+  return undefined;
+}
+
+/** By the name, and where that does not tell, by how it begins. */
+export function formOf(file: string, head: string): Form {
+  if (/\.(ya?ml|json)$/i.test(file)) return 'yaml';
+  return /\.xml$/i.test(file) || /^\s*</.test(head) ? 'xml' : 'yaml';
+}
+
+interface Encoding {
+  readonly name: string;
+  isWhole(bytes: Uint8Array): boolean;
+  decode(bytes: Buffer): string;
+}
+
+const KNOWN: readonly Encoding[] = [
+  { name: 'UTF-8', isWhole: isUtf8, decode: (bytes) => bytes.toString('utf8') },
+  { name: 'ISO-8859-1', isWhole: () => true, decode: (bytes) => bytes.toString('latin1') },
+  { name: 'US-ASCII', isWhole: isAscii, decode: (bytes) => bytes.toString('latin1') },
+];
+const ENCODINGS: ReadonlyMap<string, Encoding> = new Map(KNOWN.map((each) => [each.name, each]));
+const NAMES = 'UTF-8, ISO-8859-1 or US-ASCII';
+const HINT = '; in XML, <?xml version="1.0" encoding="ISO-8859-1"?> names another encoding';
+
+/** Up to the encoding's closing quote (XML 1.0, 2.8 and 4.3.3). */
+const DECLARATION =
+  /^<\?xml\s+version\s*=\s*(?:"[^"]*"|'[^']*')\s+encoding\s*=\s*(["'])([A-Za-z][\w.-]*)\1/;
+
+const UTF_8_MARK = [0xef, 0xbb, 0xbf];
+
+/** What files begin with that are in other encodings: their marks, and `<`. */
+const FOREIGN: readonly { readonly name: string; readonly marks: readonly number[][] }[] = [
+  {
+    name: 'UTF-32',
+    marks: [
+      [0xff, 0xfe, 0, 0],
+      [0, 0, 0xfe, 0xff],
+    ],
+  },
+  {
+    name: 'UTF-16',
+    marks: [
+      [0xff, 0xfe],
+      [0xfe, 0xff],
+      [0x3c, 0],
+      [0, 0x3c],
+    ],
+  },
+];
+
+function startsWith(bytes: Buffer, mark: readonly number[]): boolean {
+  return mark.every((byte, index) => bytes[index] === byte);
+}
+
+/** Offset of the first byte that is none of the encoding; linear in the bytes. */
+function firstFault(bytes: Buffer, isWhole: (bytes: Uint8Array) => boolean): number {
+  // Up to `low` all is well, at a letter's end; before `high` there is a fault.
+  let [low, high] = [0, bytes.length];
+  for (;;) {
+    let middle = (low + high) >> 1;
+    while (middle > low && isWithinLetter(bytes[middle] as number)) middle--;
+    if (middle > low) {
+      if (isWhole(bytes.subarray(low, middle))) low = middle;
+      else high = middle;
+      continue;
+    }
+    const length = LETTER_LENGTHS.find(
+      (each) => low + each < high && isWhole(bytes.subarray(low, low + each)),
+    );
+    if (length === undefined) return low;
+    low += length;
+  }
+}
+
+/** Bytes of a letter in UTF-8. */
+const LETTER_LENGTHS = [1, 2, 3, 4];
+
+function isWithinLetter(byte: number): boolean {
+  return byte >= 0x80 && byte < 0xc0;
+}
+
+/** Of a byte before which all is well; columns count letters as elsewhere. */
+function placeOf(file: string, bytes: Buffer, offset: number): Place {
+  let [line, start] = [1, 0];
+  for (let at = bytes.indexOf(0x0a); at >= 0 && at < offset; at = bytes.indexOf(0x0a, start)) {
+    line += 1;
+    start = at + 1;
+  }
+  return { file, line, column: bytes.toString('utf8', start, offset).length + 1 };
+}
