@@ -262,10 +262,17 @@ test('config/update hands the text on and tells what was added and ignored', asy
   const body = `dev&&${encodeURIComponent('grid: {map: {m: {}}}')}`;
   assert.equal(await ask('POST', 'rest/config/update', body), `200 ${JSON.stringify(done)}`);
   assert.equal(await ask('POST', 'rest/config/update', 'dev&&a+b&c'), `400 ${fail('wrong')}`);
-  assert.deepEqual(texts, ['grid: {map: {m: {}}}', 'a b&c']);
+  assert.equal(
+    await ask('POST', 'rest/config/update', 'dev&&grid:%0A%20%FF'),
+    `400 ${fail('configuration:2:2: Cannot read text: byte 0xFF at offset 7 is no UTF-8')}`,
+  );
+  const latin = '<?xml version="1.0" encoding="ISO-8859-1"?>';
+  const wrong = `400 ${fail('wrong')}`;
+  assert.equal(await ask('POST', 'rest/config/update', `dev&&${latin}%E9`), wrong);
+  assert.deepEqual(texts, ['grid: {map: {m: {}}}', 'a b&c', `${latin}é`]);
   assert.deepEqual(
     audited.map(({ status }) => status),
-    [200, 400],
+    [200, 400, 400, 400],
   );
 });
 

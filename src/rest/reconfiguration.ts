@@ -3,6 +3,8 @@
  * to it, and the list of members. What is wrong changes nothing.
  */
 import { Slices } from '../base/slices.ts';
+import { fileText } from '../config/file-text.ts';
+import { formatProblem, Problems } from '../config/problems.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 import { respondJson } from './json.ts';
@@ -27,8 +29,13 @@ export const ADDED_TEXT_BYTES_MAX = 1_048_576;
 /** The argument is a configuration in YAML, XML or JSON, of ADDED_TEXT_BYTES_MAX at most. */
 export function update(call: AdministrativeCall): void {
   const { handler } = call;
-  const text = call.argument.toString();
-  call.await(handler.services.reconfiguration.add(text).then(answered), (outcome) => {
+  const problems = new Problems();
+  const read = fileText('configuration', call.argument, problems);
+  if (read === undefined) {
+    const told = problems.told.map(formatProblem).join('; ');
+    return call.fail(handler.services.dialect.badValueStatus, told);
+  }
+  call.await(handler.services.reconfiguration.add(read.text).then(answered), (outcome) => {
     if (!('faults' in outcome)) return call.succeedWith(outcome);
     const { faults, refusal } = outcome;
     if (refusal !== undefined) return call.refuse(refusal, refusal.status);
