@@ -303,7 +303,10 @@ function healthServer(
 /** Logs a line for each request, where the log's level asks for that. */
 function observe(server: HttpServer, log: Log): void {
   server.observe = log.isLevelEnabled('debug')
-    ? (status, request) => log.debug({ status, ...describe(request) }, 'answered')
+    ? (status, request, reason) => {
+        const why = reason === '' ? {} : { reason };
+        log.debug({ status, ...describe(request), ...why }, 'answered');
+      }
     : undefined;
 }
 

@@ -15,7 +15,7 @@ describe('gridnode serve at SIGHUP', () => {
       `grid:\n  ${rest}\n  network:\n    port: 0\n    rest-api:\n      ${groups}\n`;
     const on = 'enabled: true\n      endpoint-groups: {DATA: {enabled: true}}';
     const path = writeConfig('reload.yaml', text('enabled: true', 'log-level: INFO'));
-    const { child, next, stop, base } = await serve(['--config', path]);
+    const { child, next, stop, base, port } = await serve(['--config', path]);
     try {
       assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 403);
       writeFileSync(path, text(on, 'log-level: FINE\n  partition-count: 3'));
@@ -25,6 +25,11 @@ describe('gridnode serve at SIGHUP', () => {
       assert.deepEqual((await next('reloaded')).changed, ['log-level', GROUP]);
       assert.equal((await fetch(`${base}/rest/maps/m/k`)).status, 204);
       assert.equal((await next('answered')).path, '/grid/rest/maps/m/k');
+      const client = new RawClient(port);
+      client.send(Buffer.from('GET /x HTTP/1.1\r\n\r\n'));
+      const { status, path: none, reason } = await next('answered');
+      assert.deepEqual([status, none, reason], [400, undefined, 'Host: missing in HTTP/1.1']);
+      client.destroy();
       writeFileSync(path, text('enabeld: true', ''));
       child.kill('SIGHUP');
       const wrong = await next('not reloaded: the configuration is wrong');

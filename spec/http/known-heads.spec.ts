@@ -5,6 +5,7 @@ import { InFlightBudget } from '../../src/http/in-flight.ts';
 import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
 import { llhttp } from '../../src/http/llhttp.ts';
 import { AT_REFUSAL, AT_REQUEST, NEEDS_MORE, RequestParser } from '../../src/http/parser.ts';
+import { TARGET_TOO_LONG } from '../../src/http/refusals.ts';
 
 const GET = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x:1\r\nAuthorization: Basic YTpi\r\n\r\n';
 const POST =
@@ -134,6 +135,6 @@ describe('known heads', () => {
     const longest = lastOf([GET, GET, to(80)], limits);
     assert(longest.isRecognised);
     assert.equal(longest.seen.texts?.[0]?.length, 80);
-    assert.equal(lastOf([GET, GET, to(81)], limits).seen.refusal, 414);
+    assert.equal(lastOf([GET, GET, to(81)], limits).seen.refusal, TARGET_TOO_LONG);
   });
 });

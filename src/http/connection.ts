@@ -20,6 +20,7 @@ import { Exchange, type ExchangeOwner } from './exchange.ts';
 import { readInto } from './intake.ts';
 import { Outbox } from './outbox.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, RequestParser } from './parser.ts';
+import { CROWDED_OUT, CUT_OFF, type Verdict } from './refusals.ts';
 import { RequestAtHand } from './request-at-hand.ts';
 import type { HttpServer } from './server.ts';
 import * as time from './time-limits.ts';
@@ -146,7 +147,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   }
 
   onCrowdedOut(): void {
-    this.#onLate();
+    this.#onLate(CROWDED_OUT);
   }
 
   onDeadline(): void {
@@ -154,7 +155,7 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#tellLimits();
     if (!this.#limits.check()) return;
     if (this.#limits.isReaderLate || this.#state === LINGERING) this.destroy();
-    else this.#onLate();
+    else this.#onLate(this.#limits.lateness);
   }
 
   takeTurn(): void {
@@ -228,9 +229,9 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   }
 
   /** The client has not sent in time what it had begun, or is not to go on with it. */
-  #onLate(): void {
+  #onLate(lateness: Verdict): void {
     this.#isRunning = true;
-    if (this.#parser.isInRequest) this.#onRefusal(408);
+    if (this.#parser.isInRequest) this.#onRefusal(lateness);
     else this.#end();
     this.#proceed();
   }
@@ -331,14 +332,14 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     else this.#socket.resume();
   }
 
-  #onRefusal(status: number): void {
-    this.#current.refuse(status);
+  #onRefusal(verdict: Verdict): void {
+    this.#current.refuse(verdict);
     this.#end();
   }
 
   /** Everything that arrived whole has been run: the end, if nothing more is to come. */
   #endIfDone(): void {
-    if (this.hasInputEnded && this.#parser.isInRequest) this.#onRefusal(400);
+    if (this.hasInputEnded && this.#parser.isInRequest) this.#onRefusal(CUT_OFF);
     else if (this.hasInputEnded) this.#end();
   }
 

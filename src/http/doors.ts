@@ -11,14 +11,20 @@ import type { HttpLimits } from './limits.ts';
 export function passesDoors(exchange: Exchange, limits: HttpLimits): boolean {
   const { request } = exchange;
   if (request.unknownExpectation !== '') {
-    exchange.respondFailure(417, `Cannot meet Expect "${request.unknownExpectation}"`);
+    refuse(exchange, 417, `Cannot meet Expect "${request.unknownExpectation}"`);
   } else if (request.contentLength > limits.bodyBytesMax) {
-    exchange.respondEmpty(413, INDEPENDENT, 0);
+    refuseLength(exchange, limits);
   } else if (request.contentEncoding !== '') {
     const message = `Cannot take Content-Encoding "${request.contentEncoding}": send it as it is`;
-    exchange.respondFailure(415, message);
+    refuse(exchange, 415, message);
   }
   return !exchange.isAnswered;
+}
+
+/** Refuses content that is longer than it may be. */
+export function refuseLength(exchange: Exchange, { bodyBytesMax }: HttpLimits): void {
+  exchange.reason = `the content is longer than body-bytes-max, ${bodyBytesMax} bytes`;
+  exchange.respondEmpty(413, INDEPENDENT, 0);
 }
 
 /** Refuses content for which the budget has no room; another's may have to go. */
@@ -26,6 +32,11 @@ export function refuseForCrowd(exchange: Exchange, inFlight: InFlightBudget, now
   const message =
     `Cannot take the content of a request: all connections together may have ` +
     `${inFlight.bytesMax} bytes under way`;
-  exchange.respondFailure(503, message);
+  refuse(exchange, 503, message);
   inFlight.relieve(nowMs);
+}
+
+function refuse(exchange: Exchange, status: number, message: string): void {
+  exchange.reason = message;
+  exchange.respondFailure(status, message);
 }

@@ -32,6 +32,8 @@ export class Exchange {
   readonly request: Request;
   /** Whether the request has been answered. */
   isAnswered = true;
+  /** Why it is refused, for logs; set before it is answered so, and empty otherwise. */
+  reason = '';
   readonly #owner: ExchangeOwner;
   readonly #outbox: Outbox;
   readonly #arena: OutputArena;
@@ -152,5 +154,6 @@ export class Exchange {
   #answered(status: number): void {
     this.isAnswered = true;
     this.#owner.onAnswered(status);
+    if (status >= 400) this.reason = '';
   }
 }

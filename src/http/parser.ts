@@ -26,6 +26,7 @@ import {
   type ParserListener,
   REFUSED,
 } from './llhttp.ts';
+import * as refusals from './refusals.ts';
 import { Request, UNKNOWN_LENGTH } from './request.ts';
 
 /** The chunk is used up; the next one goes on where it ended. */
@@ -34,7 +35,7 @@ export const NEEDS_MORE = 0;
 export const AT_HEAD = 1;
 /** A request is complete. */
 export const AT_REQUEST = 2;
-/** The bytes are no request that can be served: `refusal` says with which status. Read no more. */
+/** The bytes are no request that can be served: `refusal` says what to answer. Read no more. */
 export const AT_REFUSAL = 3;
 
 export type Reached = 0 | 1 | 2 | 3;
@@ -49,8 +50,8 @@ const FRAMING_BYTES_PER_CHUNK = 24;
 export class RequestParser implements ParserListener {
   readonly request = new Request();
   readonly body: Body;
-  /** After AT_REFUSAL: the status to answer with; 0 for bytes behind a last request. */
-  refusal = 0;
+  /** After AT_REFUSAL: why. */
+  refusal: refusals.Verdict = 0;
 
   /** The bytes of the chunk that have not been read. */
   readonly rest = new Span();
@@ -116,7 +117,7 @@ export class RequestParser implements ParserListener {
         return this.#pause();
       } else if (result === PAUSED_UPGRADE) {
         rest.start = this.#loadedStart + this.#llhttp.resumeAfterUpgrade(this.#pointer);
-      } else return this.#refuse(this.refusal || this.#statusOf(result));
+      } else return this.#refuse(this.refusal || this.#verdictOf(result));
     }
     return this.#suspend();
   }
@@ -129,6 +130,11 @@ export class RequestParser implements ParserListener {
   /** Whether a request has begun and is not complete. */
   get isInRequest(): boolean {
     return this.#state !== BETWEEN;
+  }
+
+  /** What llhttp says of bytes that it did not take; it repeats nothing that was sent. */
+  get errorReason(): string {
+    return this.#llhttp.errorReason(this.#pointer);
   }
 
   /** Gives the parser back; nothing may be called afterwards. */
@@ -181,7 +187,7 @@ export class RequestParser implements ParserListener {
   onBody(address: number, length: number): number {
     if (this.request.contentLength === UNKNOWN_LENGTH) {
       const position = this.#positionBase + address;
-      if (this.#isFramingTooLong(position)) return this.#judge(431);
+      if (this.#isFramingTooLong(position)) return this.#judge(refusals.FRAMING_TOO_LONG);
       const framing = position - this.#framingPosition;
       this.#framingBytes += Math.max(0, framing - FRAMING_BYTES_PER_CHUNK);
       this.#framingPosition = position + length;
@@ -220,7 +226,8 @@ export class RequestParser implements ParserListener {
   #pause(): Reached {
     if (this.#reached === AT_REQUEST) {
       this.#state = BETWEEN;
-      if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start)) return this.#refuse(431);
+      if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start))
+        return this.#refuse(refusals.FRAMING_TOO_LONG);
       this.#knownHeads.learn(this.#inputEnd - this.rest.end + this.rest.start);
     }
     return this.#reached;
@@ -232,7 +239,8 @@ export class RequestParser implements ParserListener {
       const verdict = this.#head.suspend(this.#inputEnd);
       if (verdict !== 0) return this.#refuse(verdict);
     } else if (this.#state === IN_BODY) {
-      if (this.#isFramingTooLong(this.#positionBase + this.#inputEnd)) return this.#refuse(431);
+      if (this.#isFramingTooLong(this.#positionBase + this.#inputEnd))
+        return this.#refuse(refusals.FRAMING_TOO_LONG);
       this.body.announce(this.#llhttp.expectedBytes(this.#pointer));
     }
     return NEEDS_MORE;
@@ -244,24 +252,26 @@ export class RequestParser implements ParserListener {
     return this.#framingBytes + position - this.#framingPosition > this.#headerBytesMax;
   }
 
-  #judge(verdict: number): number {
+  #judge(verdict: refusals.Verdict): number {
     if (verdict === 0) return OK;
     this.refusal = verdict;
     return REFUSED;
   }
 
-  #refuse(status: number): Reached {
-    this.refusal = status;
+  #refuse(verdict: refusals.Verdict): Reached {
+    this.refusal = verdict;
     return AT_REFUSAL;
   }
 
-  /** 505 for a well-formed version that is not ours; 400 for what is no HTTP. */
-  #statusOf(error: number): number {
-    if (error === DATA_AFTER_CLOSE) return 0;
+  /** A well-formed version that is not ours is told from what is no HTTP. */
+  #verdictOf(error: number): refusals.Verdict {
+    if (error === DATA_AFTER_CLOSE) return refusals.BEHIND_LAST;
     const isVersion = error === INVALID_VERSION;
-    return isVersion && this.#llhttp.errorReason(this.#pointer) === UNKNOWN_VERSION ? 505 : 400;
+    return isVersion && this.errorReason === VERSION_REASON
+      ? refusals.UNKNOWN_VERSION
+      : refusals.NO_REQUEST;
   }
 }
 
 /** What llhttp says of a version of two digits that it does not know. */
-const UNKNOWN_VERSION = 'Invalid HTTP version';
+const VERSION_REASON = 'Invalid HTTP version';

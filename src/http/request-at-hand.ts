@@ -5,10 +5,11 @@
  */
 import { INDEPENDENT, type RequestHandler } from './application.ts';
 import type { BodyOwner } from './body.ts';
-import { passesDoors, refuseForCrowd } from './doors.ts';
+import { passesDoors, refuseForCrowd, refuseLength } from './doors.ts';
 import type { Exchange } from './exchange.ts';
 import { CONNECT } from './methods.ts';
 import type { RequestParser } from './parser.ts';
+import * as refusals from './refusals.ts';
 import type { HttpServer } from './server.ts';
 
 /** The most of an unwanted body that is read so that the connection can go on, in bytes. */
@@ -26,6 +27,8 @@ export class RequestAtHand {
   isInviting = false;
   /** Whether its answer ends the connection. */
   isLast = false;
+  /** Whether the bytes are no request, or not the whole head of one. */
+  #isUnreadable = false;
 
   constructor(
     server: HttpServer,
@@ -67,12 +70,14 @@ export class RequestAtHand {
     if (isKnown) this.#handler.onWait(shift);
   }
 
-  /** The bytes are no request: answered, unless the request they belong to has been, and the end. */
-  refuse(status: number): void {
+  /** Its bytes are not to be taken, or not waited for: answered, unless it has been, and the end. */
+  refuse(verdict: refusals.Verdict): void {
+    const status = refusals.statusOf(verdict);
     this.isLast = true;
     if (status === 0 || (this.isBodyPending && this.#exchange.isAnswered)) return;
-    if (!this.isBodyPending) this.#parser.refusal = status;
+    this.#isUnreadable = !this.isBodyPending || this.#parser.refusal !== 0;
     this.#exchange.isAnswered = false;
+    if (this.#server.observe !== undefined) this.#exchange.reason = this.#reasonOf(verdict);
     this.#exchange.respondEmpty(status, INDEPENDENT, 0);
   }
 
@@ -102,8 +107,9 @@ export class RequestAtHand {
 
   /** It has been answered: what came of its content is let go of. */
   onAnswered(status: number): void {
-    const { body, refusal, request } = this.#parser;
-    this.#server.observe?.(status, refusal === 0 ? request : undefined);
+    const { body, request } = this.#parser;
+    const known = this.#isUnreadable ? undefined : request;
+    this.#server.observe?.(status, known, this.#exchange.reason);
     if (this.isBodyPending) body.drop();
     else if (request.hasBody) body.end();
   }
@@ -117,6 +123,11 @@ export class RequestAtHand {
     if (!body.isDropped) return true;
     this.#refuseContent();
     return false;
+  }
+
+  #reasonOf(verdict: refusals.Verdict): string {
+    if (verdict === refusals.NO_REQUEST) return this.#parser.errorReason;
+    return refusals.reasonOf(verdict, this.#server.limits);
   }
 
   /** Whether it is to be run; otherwise it has been answered. */
@@ -141,7 +152,7 @@ export class RequestAtHand {
 
   #refuseContent(): void {
     const { inFlight, nowMs } = this.#server;
-    if (this.#parser.body.isTooLong) this.#exchange.respondEmpty(413, INDEPENDENT, 0);
+    if (this.#parser.body.isTooLong) refuseLength(this.#exchange, this.#server.limits);
     else refuseForCrowd(this.#exchange, inFlight, nowMs);
   }
 

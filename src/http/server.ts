@@ -29,6 +29,9 @@ export interface HttpServerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
+/** `request` is undefined where the bytes were none; `reason` says why it was refused, or is empty. */
+export type Observer = (status: number, request: Request | undefined, reason: string) => void;
+
 export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
   readonly application: Application;
   readonly limits: HttpLimits;
@@ -46,8 +49,8 @@ export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
   #secondEndMs = Number.NEGATIVE_INFINITY;
   /** What all connections read into. */
   readonly readBuffer = llhttp().readBuffer;
-  /** Told of each answer; its request is undefined where the bytes were none. For logs. */
-  observe: ((status: number, request: Request | undefined) => void) | undefined;
+  /** Told of each answer, for logs. */
+  observe: Observer | undefined;
   substitute: string | undefined;
   /** Who holds answers back, if anybody; set before the first connection. */
   hold: ResponseHold | undefined;

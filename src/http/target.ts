@@ -4,19 +4,23 @@
  */
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
+import * as refusals from './refusals.ts';
 import type { Request } from './request.ts';
 
-/** Narrows target to path and query and finds the path's end. False: not a valid target. */
-export function resolveTarget(request: Request): boolean {
+/** Narrows target to path and query and finds the path's end. */
+export function resolveTarget(request: Request): refusals.Verdict {
   const { target } = request;
   const bytes = target.bytes;
   const first = bytes[target.start];
   if (first !== 0x2f) {
     request.pathEnd = target.end;
     request.escaped = false;
-    if (request.method === CONNECT) return true;
-    if (first === 0x2a && target.length === 1) return request.method === OPTIONS;
-    if (!skipAuthority(request)) return false;
+    if (request.method === CONNECT) return 0;
+    if (first === 0x2a && target.length === 1) {
+      return request.method === OPTIONS ? 0 : refusals.BAD_TARGET;
+    }
+    const verdict = skipAuthority(request);
+    if (verdict !== 0) return verdict;
   }
   let pathEnd = target.end;
   let escaped = false;
@@ -26,15 +30,15 @@ export function resolveTarget(request: Request): boolean {
       if (at < pathEnd) escaped = true;
     } else if (byte === 0x3f) {
       if (at < pathEnd) pathEnd = at;
-    } else if (byte === 0x23) return false;
+    } else if (byte === 0x23) return refusals.FRAGMENT;
   }
   request.pathEnd = pathEnd;
   request.escaped = escaped;
-  return true;
+  return 0;
 }
 
 /** An absolute-form target loses its scheme and authority; one without a path means `/`. */
-function skipAuthority(request: Request): boolean {
+function skipAuthority(request: Request): refusals.Verdict {
   const { target } = request;
   const { bytes, start, end } = target;
   let at = start;
@@ -44,10 +48,11 @@ function skipAuthority(request: Request): boolean {
   }
   const authorityStart = at;
   while (at < end && bytes[at] !== 0x2f && bytes[at] !== 0x3f && bytes[at] !== 0x23) at++;
-  if (authorityStart === start || !isAuthority(bytes, authorityStart, at)) return false;
+  if (authorityStart === start) return refusals.BAD_TARGET;
+  if (!isAuthority(bytes, authorityStart, at)) return refusals.BAD_AUTHORITY;
   if (at === end) target.set(ROOT, 0, ROOT.length);
   else target.start = at;
-  return true;
+  return 0;
 }
 
 const SCHEMES: readonly Buffer[] = [Buffer.from('http://'), Buffer.from('https://')];

@@ -8,6 +8,7 @@
  */
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { HttpLimits } from './limits.ts';
+import { LATE_AT_END, LATE_CONTENT, LATE_HEAD, type Verdict } from './refusals.ts';
 
 /** How long a half-closed connection is read, in milliseconds. */
 const END_MS = 2000;
@@ -94,6 +95,13 @@ export class TimeLimits {
   /** Whether the client has not sent for too long what it is to send. */
   get isSenderLate(): boolean {
     return this.#senderDueMs <= this.#source.nowMs;
+  }
+
+  /** Which limit has passed of a request's rest. */
+  get lateness(): Verdict {
+    const ownDueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#source.limits);
+    if (this.#source.nowMs < ownDueMs) return LATE_AT_END;
+    return this.#awaited === HEAD ? LATE_HEAD : LATE_CONTENT;
   }
 
   /** The server drains. */

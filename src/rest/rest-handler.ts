@@ -81,7 +81,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     const { request } = exchange;
     const { target, method } = request;
     if (request.escaped && !hasOnlyWholeEscapes(target.bytes, target.start, request.pathEnd)) {
-      return this.#refuse(400);
+      return this.#refuse(400, 'a bad escape in the path');
     }
     if (!isServedMethod(method)) return this.#refuse(501);
     if (target.bytes[target.start] === ASTERISK) {
@@ -302,7 +302,9 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     return false;
   }
 
-  #refuse(status: number): false {
+  /** `reason` is for logs, where the status does not tell. */
+  #refuse(status: number, reason = ''): false {
+    this.exchange.reason = reason;
     this.exchange.respondEmpty(status, INDEPENDENT, 0);
     return false;
   }
@@ -331,7 +333,9 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
       this.exchange.respondText(204, '', '', `Allow: ${match.allow}\r\n`);
       return false;
     }
-    if ((match.incomplete & methodBit(method)) !== 0) return this.#refuse(400);
+    if ((match.incomplete & methodBit(method)) !== 0) {
+      return this.#refuse(400, 'the path names too little for the method');
+    }
     const message = `Cannot ${this.describeRequest()}: allowed are ${match.allow}`;
     this.exchange.respondFailure(405, message, `Allow: ${match.allow}\r\n`);
     return false;

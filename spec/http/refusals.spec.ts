@@ -1,0 +1,162 @@
+/** What the log is told of a refusal: the rule, the field, the limit, and nothing that was sent. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { methodName } from '../../src/http/methods.ts';
+import { FakeSocket } from './fake-socket.ts';
+import { client, get, LIVE, poll, postHead } from './test-client.ts';
+import { createTestServer, type TestServer } from './test-server.ts';
+
+/** Answers of a server as its log has them: status, method and path where known, reason. */
+function observed(server: TestServer): string[] {
+  const told: string[] = [];
+  server.server.observe = (status, request, reason) => {
+    const path = request?.target.bytes.toString('latin1', request.target.start, request.pathEnd);
+    const what = request === undefined ? '' : `${methodName(request.method)} ${path} `;
+    told.push(`${status} ${what}${reason}`);
+  };
+  return told;
+}
+
+const limits = { targetBytesMax: 100, headerBytesMax: 200, bodyBytesMax: 1000 };
+const head = (fields: string, line = 'GET /secret HTTP/1.1') => `${line}\r\n${fields}\r\n\r\n`;
+const host = (line: string) => head('Host: x', line);
+const chunked = head('Host: x\r\nTransfer-Encoding: chunked', 'POST /grid/rest/maps/m/k HTTP/1.1');
+const content = (length: number, more = '') =>
+  head(`Host: x\r\nContent-Length: ${length}${more}`, 'POST /grid/rest/maps/m/k HTTP/1.1');
+const POST = 'POST /grid/rest/maps/m/k';
+
+/** What is sent, and what is told of it. */
+const refused: readonly (readonly [string, string])[] = [
+  // What llhttp does not take, in its own words.
+  ['secret\r\n\r\n', '400 Invalid method encountered'],
+  [host('GET /a b HTTP/1.1'), '400 Expected HTTP/, RTSP/ or ICE/'],
+  [head('Host x'), '400 Invalid header token'],
+  [head('Host: x\r\nContent-Length: secret'), '400 Invalid character in Content-Length'],
+  [
+    head('Host: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked'),
+    "400 Transfer-Encoding can't be present with Content-Length",
+  ],
+  [`${chunked}secret`, '400 Invalid character in chunk size'],
+  // What it leaves open.
+  [host('GET /secret HTTP/2.0'), '505 the version is neither HTTP/1.0 nor HTTP/1.1'],
+  [host('GET /secret RTSP/1.0'), '400 the protocol is not HTTP'],
+  [head('A: b'), '400 Host: missing in HTTP/1.1'],
+  [head('Host: x\r\nHost: x'), '400 Host: there twice'],
+  [head('Host: secret/'), '400 Host: not a host and port'],
+  [head('Host: x\r\nContent-Type: a\r\nContent-Type: a'), '400 Content-Type: there twice'],
+  [head('Host: x\r\nAuthorization: a\r\nAuthorization: a'), '400 Authorization: there twice'],
+  [head('Host: x\r\nTransfer-Encoding: gzip, chunked'), '400 Transfer-Encoding: not chunked alone'],
+  [head('Transfer-Encoding: chunked', 'GET / HTTP/1.0'), '400 Transfer-Encoding: not in HTTP/1.0'],
+  [host('GET secret HTTP/1.1'), '400 Invalid characters in url'],
+  [host('GET ftp://secret/ HTTP/1.1'), '400 the target is no path, absolute URL or asterisk'],
+  [host('GET * HTTP/1.1'), '400 the target is no path, absolute URL or asterisk of OPTIONS'],
+  [
+    host('GET http://u:secret@h/ HTTP/1.1'),
+    '400 the authority of the target is not a host and port',
+  ],
+  [host('GET /#secret HTTP/1.1'), '400 the target has a fragment'],
+  // Limits.
+  [
+    host(`GET /${'s'.repeat(100)} HTTP/1.1`),
+    '414 the target is longer than target-bytes-max, 100 bytes',
+  ],
+  [
+    head(`Host: x\r\nA: ${'s'.repeat(200)}`),
+    '431 the fields are longer than header-bytes-max, 200 bytes',
+  ],
+  [
+    `GET / HTTP/1.1\r\nA: ${'s'.repeat(300)}`,
+    '431 the fields are longer than header-bytes-max, 200 bytes',
+  ],
+  [
+    `${chunked}1;${'s'.repeat(300)}\r\nx\r\n0\r\n\r\n`,
+    '431 chunk extensions and trailers are longer than header-bytes-max, 200 bytes',
+  ],
+  [content(1001), `413 ${POST} the content is longer than body-bytes-max, 1000 bytes`],
+  [
+    `${chunked}3e9\r\n${'s'.repeat(1001)}\r\n`,
+    `413 ${POST} the content is longer than body-bytes-max, 1000 bytes`,
+  ],
+  // Requests whose content is not wanted.
+  [
+    content(1, '\r\nContent-Encoding: gzip'),
+    `415 ${POST} Cannot take Content-Encoding "gzip": send it as it is`,
+  ],
+  [content(1, '\r\nExpect: more'), `417 ${POST} Cannot meet Expect "more"`],
+  [get('maps/m/%zz'), '400 GET /grid/rest/maps/m/%zz a bad escape in the path'],
+];
+
+for (const [sent, wanted] of refused) {
+  test(`a refusal is told as "${wanted}"`, () => {
+    const server = createTestServer(limits);
+    const told = observed(server);
+    const socket = new FakeSocket();
+    server.connect(socket);
+    socket.receive(`${LIVE}${sent}`);
+    assert.deepEqual([told.length, told[0]], [2, '200 GET /grid/health/live ']);
+    assert.ok(told[1]?.startsWith(wanted), told[1]);
+    assert.doesNotMatch(told[1] ?? '', /secret/);
+  });
+}
+
+test('a request that ends early, or comes too late, is told with what it lacks', () => {
+  const server = createTestServer();
+  const told = observed(server);
+  const cut = client(server);
+  cut.socket.receive('GET / HT');
+  cut.socket.receiveEnd();
+  const late = client(server);
+  late.socket.receive('GET / HT');
+  const slow = client(server);
+  slow.socket.receive(`${postHead('maps/m/k', 3)}x`);
+  server.clock.advance(10_000);
+  assert.deepEqual(told.sort(), [
+    '400 the input ended within the request',
+    `408 ${POST} no content came within body-progress-timeout-seconds, 10 s`,
+    '408 the head did not come within header-timeout-seconds, 10 s',
+  ]);
+});
+
+test('a request that a stop does not wait for is told so', () => {
+  const { server, clock, ...others } = createTestServer();
+  const told = observed({ server, clock, ...others });
+  const { socket, connection } = client({ server, clock, ...others });
+  socket.receive(`${postHead('maps/m/k', 3)}x`);
+  clock.advance(1000);
+  server.isDraining = true;
+  server.drainedMs = clock.now();
+  connection.drain();
+  clock.advance(5000);
+  assert.deepEqual(told, [`408 ${POST} the member stops, and the rest did not come in time`]);
+});
+
+test('content that is refused or ended for want of room is told so', () => {
+  const server = createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 1000 });
+  const told = observed(server);
+  client(server).socket.receive(`${postHead('maps/m/k', 1000)}x`);
+  server.clock.advance(5000);
+  client(server).socket.receive(`${postHead('maps/m/l', 1000)}x`);
+  assert.deepEqual(told, [
+    '503 POST /grid/rest/maps/m/l Cannot take the content of a request: ' +
+      'all connections together may have 1000 bytes under way',
+    `408 ${POST} others needed its room: in-flight-bytes-max, 1000 bytes`,
+  ]);
+});
+
+test('the reason of one request is not told of the next', () => {
+  const server = createTestServer(limits);
+  const socket = new FakeSocket();
+  server.connect(socket);
+  // Nobody is told of this one.
+  socket.receive(`${content(1, '\r\nContent-Encoding: gzip')}x`);
+  const told = observed(server);
+  socket.receive(`${get('nowhere')}${content(1, '\r\nExpect: more')}`);
+  socket.receive(`x${get('nowhere')}${LIVE}${poll('q', 0)}`);
+  assert.deepEqual(told, [
+    '404 GET /grid/rest/nowhere ',
+    `417 ${POST} Cannot meet Expect "more"`,
+    '404 GET /grid/rest/nowhere ',
+    '200 GET /grid/health/live ',
+    '204 DELETE /grid/rest/queues/q/0 ',
+  ]);
+});
