@@ -28,6 +28,10 @@ import type { BackupMade, Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
+/** Of foreign files in the data directory. */
+const FILES_TOLD_MAX = 10;
+const FOREIGN_FILES = 'files in the data directory are not of a member; they stay as they are';
+
 export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   /** The engine's sink. */
   readonly sink: WriteAheadLog;
@@ -117,10 +121,14 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
       engine.reset();
       return this.#persistence.open(engine);
     }, DATA_LOAD);
-    const { records, bytes, tornBytes } = recovered;
+    const { records, bytes, tornBytes, foreign } = recovered;
     this.#log.info({ records, bytes }, 'recovered');
     if (tornBytes > 0) {
       this.#log.warn({ bytes: tornBytes, ...recovered.end }, 'cut off the torn end of the log');
+    }
+    if (foreign.length > 0) {
+      const files = foreign.slice(0, FILES_TOLD_MAX);
+      this.#log.warn({ files, count: foreign.length }, FOREIGN_FILES);
     }
     for (const sender of senders) sender.hold = this;
     this.#start.end();

@@ -86,6 +86,11 @@ export class DirectoryLock {
   }
 }
 
+/** Whether a file of that name is a lock, or was made for one. */
+export function isOfLock(name: string): boolean {
+  return name === NAME || name.startsWith(`${NAME}.`);
+}
+
 /** Removes the socket; puts it back where somebody answers on it after all. */
 async function removeLeftOver(at: string, path: string): Promise<void> {
   const aside = join(at, `${NAME}.${randomBytes(8).toString('hex')}`);

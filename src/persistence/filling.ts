@@ -5,6 +5,7 @@
  */
 import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
+import { isOfLock } from './directory-lock.ts';
 import { MANIFEST } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
@@ -49,8 +50,4 @@ async function empty(storage: Storage): Promise<void> {
     const isOurs = [MANIFEST, MEMBER].includes(name) || name.endsWith('.tmp');
     if (isOurs || parseSegmentName(name) !== undefined) await storage.remove(name);
   }
-}
-
-function isOfLock(name: string): boolean {
-  return name === 'lock' || name.startsWith('lock.');
 }

@@ -21,6 +21,7 @@ import { EndRecord } from './end-record.ts';
 import { recoverEngine } from './engine-recovery.ts';
 import { checkFilled } from './filling.ts';
 import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
+import { foreignFiles } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { cutTail, leadOn, syncRecovered } from './log-end.ts';
 import { ManifestFile } from './manifest.ts';
@@ -65,6 +66,11 @@ export interface PersistenceObserver extends HousekeepingObserver {
   onFailed(error: Error): void;
   /** Every second while recovering. */
   onProgress(progress: RecoveryProgress): void;
+}
+
+export interface Opened extends Recovered {
+  /** Files in the directory that mean nothing to a member. */
+  readonly foreign: readonly string[];
 }
 
 export class Persistence {
@@ -148,7 +154,7 @@ export class Persistence {
   }
 
   /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
-  async open(engine: StoredEngine): Promise<Recovered> {
+  async open(engine: StoredEngine): Promise<Opened> {
     const { storage, clock, keepsStaleData, readBytesMax } = this.#options;
     this.#engine = engine;
     const { totalBytes } = await storage.space();
@@ -168,7 +174,8 @@ export class Persistence {
     // Before anything is made, as it makes room where the disk is full.
     const { leftOver } = recovered;
     const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
-    await this.#removeFiles([...stale, ...(await this.#temporaryFiles())]);
+    const names = await storage.list();
+    await this.#removeFiles([...stale, ...names.filter(isTemporary)]);
     await storage.syncDirectory();
     this.#manifest.hasRead(recovered.manifest);
     this.#end = recovered.end;
@@ -178,7 +185,7 @@ export class Persistence {
       this.#goOnLater(recovered, supply);
     }
     this.#housekeeping.work();
-    return recovered;
+    return { ...recovered, foreign: foreignFiles(names) };
   }
 
   #makeHousekeeping(
@@ -322,16 +329,13 @@ export class Persistence {
     return recovered;
   }
 
-  async #temporaryFiles(): Promise<readonly string[]> {
-    const names = await this.#options.storage.list();
-    return names.filter(
-      (name) => name !== UNNAMED && (name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX)),
-    );
-  }
-
   async #removeFiles(names: readonly string[]): Promise<void> {
     for (const name of names) await this.#options.storage.remove(name);
   }
+}
+
+function isTemporary(name: string): boolean {
+  return name !== UNNAMED && (name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX));
 }
 
 /** Another error is told. */

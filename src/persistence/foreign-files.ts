@@ -1,0 +1,23 @@
+/** Files in a data directory that are nobody's who keeps data there: told, and left alone. */
+import { BACKUP } from './backup.ts';
+import { isOfLock } from './directory-lock.ts';
+import { END_RECORD } from './end-record.ts';
+import { NEW_SUFFIX } from './forced-start.ts';
+import { MANIFEST } from './manifest.ts';
+import { MEMBER } from './member-file.ts';
+import { RESERVE } from './reserve.ts';
+import { parseSegmentName } from './segment.ts';
+import { TEMPORARY_SUFFIX } from './whole-file.ts';
+
+const NAMES: ReadonlySet<string> = new Set([MANIFEST, MEMBER, END_RECORD, RESERVE, BACKUP]);
+const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];
+
+/** Those of the names that mean nothing here, in order. */
+export function foreignFiles(names: readonly string[]): readonly string[] {
+  return names.filter((name) => !isKnown(name)).sort();
+}
+
+function isKnown(name: string): boolean {
+  if (NAMES.has(name) || isOfLock(name) || parseSegmentName(name) !== undefined) return true;
+  return SUFFIXES.some((suffix) => name.endsWith(suffix));
+}
