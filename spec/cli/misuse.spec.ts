@@ -14,6 +14,13 @@ const broken = join(folder, 'broken.yaml');
 writeFileSync(file, 'a file');
 writeFileSync(empty, '');
 writeFileSync(broken, 'grid: {networks: {}}');
+
+/** Writes a configuration that is wrong; returns its path. */
+function config(name: string, text: string | Buffer): string {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+
 after(() => rmSync(folder, { recursive: true }));
 
 const get = 'map get m';
@@ -83,6 +90,72 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   ['serve --config /nowhere/at/all', 2, /nowhere\/at\/all/],
   [`serve --config ${broken}`, 2, /broken\.yaml:1:8: .*networks.*did you mean "network"\?/],
   [`config --config ${broken}`, 2, /broken\.yaml:1:8: .*networks.*did you mean "network"\?/],
+  [
+    `serve --config ${folder}`,
+    2,
+    /^Cannot read configuration file ".*": a directory, not a file\n$/,
+  ],
+  ['serve --config /dev/zero', 2, /^Cannot read configuration file "\/dev\/zero": a device, not /],
+  [
+    `serve --config ${config('root.yaml', 'map: {}')}`,
+    2,
+    /:1:1: .* "map": .*; put it below grid:\n$/,
+  ],
+  [
+    `serve --config ${config('client.xml', '<hazelcast-client/>')}`,
+    2,
+    /:1:1: Cannot use root "hazelcast-client": .*; the file is a client's\n$/,
+  ],
+  [
+    `serve --config ${config('latin.yaml', Buffer.from('grid:\n  a: \xe9', 'latin1'))}`,
+    2,
+    /:2:6: Cannot read text: byte 0xE9 at offset 11 is no UTF-8\n$/,
+  ],
+  [
+    `serve --config ${config('utf7.xml', '<?xml version="1.0" encoding="UTF-7"?><grid/>')}`,
+    2,
+    /:1:31: Cannot use encoding "UTF-7": not UTF-8, ISO-8859-1 or US-ASCII\n$/,
+  ],
+  [
+    `serve --config ${config('utf16.xml', Buffer.from('\ufeff<grid/>', 'utf16le'))}`,
+    2,
+    /:1:1: Cannot read text: it is UTF-16; write it as UTF-8\n$/,
+  ],
+  [
+    `serve --config ${config('twice.yaml', 'grid: {map: {}, map: {}}')}`,
+    2,
+    /:1:17: Cannot read YAML: "map" is there twice; names in a mapping must be unique\n$/,
+  ],
+  [
+    `serve --config ${config('open.xml', '<grid><map name="m"></grid>')}`,
+    2,
+    /:1:21: .* <\/grid> in place of <\/map>: <map> of 1:7 is not closed\n$/,
+  ],
+  [
+    `serve --config ${config('unnamed.yaml', 'grid: {queue: {"": {max-size: 1}}}')}`,
+    2,
+    /^\S*:1:16: Cannot use "" as a name: it is empty\n$/,
+  ],
+  [
+    `serve --config ${config('url.yaml', 'grid: {import: ["file:///x/%zz"]}')}`,
+    2,
+    /:1:17: Cannot import "file:\/\/\/x\/%zz": no URL of a file here: URI malformed\n$/,
+  ],
+  [
+    `serve --config ${config('device.yaml', 'grid: {import: [/dev/zero]}')}`,
+    2,
+    /:1:17: Cannot import "\/dev\/zero": a device, not a file\n$/,
+  ],
+  [
+    'serve --in-flight-bytes-max 1k',
+    2,
+    /^Cannot use --in-flight-bytes-max "1024": less than network\.http\.body-bytes-max, which is \d+\n$/,
+  ],
+  [
+    'serve --body-bytes-max 2k --in-flight-bytes-max 1k',
+    2,
+    /^Cannot use --body-bytes-max "2048": more than --in-flight-bytes-max, which is 1024\n$/,
+  ],
   ['config --port -1', 2, /^Cannot use --port "-1": not an integer from 0 to 65535\n$/],
   ['config --jsn', 2, /^error: unknown option '--jsn'\n\(Did you mean --json\?\)/],
   ['restore', 2, /^error: required option '--from <DIR>' not specified/],

@@ -108,8 +108,7 @@ export class RequestAtHand {
   /** It has been answered: what came of its content is let go of. */
   onAnswered(status: number): void {
     const { body, request } = this.#parser;
-    const known = this.#isUnreadable ? undefined : request;
-    this.#server.observe?.(status, known, this.#exchange.reason);
+    this.#server.observe?.(status, this.#isUnreadable ? undefined : request, this.#exchange.reason);
     if (this.isBodyPending) body.drop();
     else if (request.hasBody) body.end();
   }
