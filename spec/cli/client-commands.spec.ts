@@ -15,6 +15,7 @@ import { resolveConfig } from '../../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { TEST_MEMORY } from '../integration/member-process.ts';
 
 const SOURCE = { kind: 'flag', name: '--test' } as const;
 
@@ -25,6 +26,7 @@ let folder = '';
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'client-'));
   const config = resolveConfig([
+    { key: 'maxMemory', text: TEST_MEMORY, source: SOURCE },
     { key: 'port', text: '0', source: SOURCE },
     { key: 'queueMaxSizes', name: 'small', text: '1', source: SOURCE },
     ...['DATA', 'CLUSTER_WRITE', 'PERSISTENCE'].map((name) => {

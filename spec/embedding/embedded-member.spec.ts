@@ -11,6 +11,7 @@ import {
   startMember,
 } from '../../src/index.ts';
 import { RawClient } from '../integration/client.ts';
+import { TEST_MEMORY } from '../integration/member-process.ts';
 import { comeAndGone } from './come-and-gone.ts';
 
 const members: EmbeddedMember[] = [];
@@ -22,7 +23,10 @@ afterEach(async () => {
 });
 
 async function started(options: MemberOptions = {}): Promise<EmbeddedMember> {
-  const member = await startMember({ port: 0, groups: ['all'], ...options });
+  const member = await startMember({
+    ...{ port: 0, groups: ['all'], maxMemory: TEST_MEMORY },
+    ...options,
+  });
   members.push(member);
   return member;
 }

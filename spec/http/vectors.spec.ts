@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { Span } from '../../src/base/span.ts';
+import { type Answer, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
@@ -23,10 +25,10 @@ for (const name of readdirSync(FOLDER).sort()) {
 function runSplit(vector: Vector): void {
   const { length } = vector.request;
   const shared = createTestServer();
-  // What is taken from a queue is gone; all else may be asked of one server again and again.
-  const takes = `${vector.request}${vector.before ?? ''}`.includes('queues/');
+  const queues = queuesOf(vector);
   const run = (vector: Vector, pieces: readonly Buffer[], how: string) => {
-    runOn(takes ? createTestServer() : shared, vector, pieces, how);
+    runOn(shared, vector, pieces, how);
+    for (const queue of queues) empty(shared, queue);
   };
   run(vector, [vector.request], 'in one piece');
   const step = Math.ceil(length / SPLITS_MAX);
@@ -36,6 +38,23 @@ function runSplit(vector: Vector): void {
   }
   const bytes = Array.from({ length }, (_, at) => vector.request.subarray(at, at + 1));
   run(vector, bytes, 'byte by byte');
+}
+
+/** Names of the queues that a vector asks for: what is taken from them is gone, what is offered stays. */
+function queuesOf({ before, request, after }: Vector): ReadonlySet<string> {
+  const text = `${before ?? ''}${request}${after ?? ''}`;
+  const names = [...text.matchAll(/queues\/([^/ ?]+)/g)];
+  return new Set(names.map(([, name = '']) => decodeURIComponent(name)));
+}
+
+function empty({ engine }: TestServer, queue: string): void {
+  const bytes = Buffer.from(queue);
+  const name = new Span().set(bytes, 0, bytes.length);
+  let outcome: Outcome = FOUND;
+  const onAnswer = (answer: Answer): void => {
+    outcome = answer.outcome;
+  };
+  while (outcome === FOUND) engine.poll(name, { onAnswer });
 }
 
 function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], how: string): void {
@@ -49,7 +68,9 @@ function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], ho
   if (vector.after) {
     const after = exchange(server, [vector.after]);
     check(after.text, vector.afterResponses, vector.after, `${how}, afterwards`);
+    after.destroy();
   }
+  socket.destroy();
 }
 
 function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {

@@ -9,6 +9,7 @@ import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { TEST_MEMORY } from './member-process.ts';
 
 const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
 const source = { kind: 'flag', name: 'test' } as const;
@@ -19,7 +20,10 @@ async function start(settings: Partial<Record<SettingKey, string>>): Promise<Mem
   const groups = ENDPOINT_GROUP_NAMES.map((name) => {
     return { key: 'endpointGroups', name, text: 'true', source } as const;
   });
-  const chosen = Object.entries({ port: '0', compatibility: 'hazelcast', ...settings });
+  const chosen = Object.entries({
+    ...{ port: '0', compatibility: 'hazelcast', maxMemory: TEST_MEMORY },
+    ...settings,
+  });
   const assignments = chosen.map(([key, text]) => ({ key: key as SettingKey, text, source }));
   const log = createLog('OFF', { write: () => {} });
   const member = await startMember(resolveConfig([...groups, ...assignments]), log);

@@ -7,6 +7,7 @@ import { resolveConfig } from '../../src/config/config.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { RawClient, requestBytes } from './client.ts';
+import { TEST_MEMORY } from './member-process.ts';
 
 const MEBIBYTE = 1048576;
 /** Enough turns for a loop that handles a thousand sockets a turn. */
@@ -18,6 +19,7 @@ before(async () => {
   const source = { kind: 'flag', name: 'test' } as const;
   const config = resolveConfig([
     { key: 'port', text: '0', source },
+    { key: 'maxMemory', text: TEST_MEMORY, source },
     { key: 'endpointGroups', name: 'DATA', text: 'true', source },
   ]);
   member = await startMember(config, createLog('OFF', process.stdout));

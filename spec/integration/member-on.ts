@@ -9,6 +9,7 @@ import type { SettingKey } from '../../src/config/settings.ts';
 import { startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { RawClient } from './client.ts';
+import { TEST_MEMORY } from './member-process.ts';
 
 export interface Line {
   readonly level: string;
@@ -26,6 +27,7 @@ export function memberOn(
 ) {
   const all = [
     ['--port', '0'],
+    ['--max-memory', TEST_MEMORY],
     ['--data-dir', directory],
     ['--enable-group', 'all'],
     ...flags,

@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 
+/** What a member reserves ahead takes time, and tests need little of it. */
+export const TEST_MEMORY = '64m';
+
 const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
 
 export interface LogLine {
@@ -19,7 +22,8 @@ export interface LogLine {
 
 /** Starts one on a free port with further flags; nothing is awaited. */
 export function start(...flags: string[]) {
-  const words = ['--import', 'tsx', EXECUTABLE, 'serve', '--port', '0', ...flags];
+  const serve = ['serve', '--port', '0', '--max-memory', TEST_MEMORY];
+  const words = ['--import', 'tsx', EXECUTABLE, ...serve, ...flags];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
   const lines: LogLine[] = [];
