@@ -2,7 +2,7 @@
 # only test-peers, bench-peers and soak need more.
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run test test-peers soak bench bench-peers lint format readme known-tables ok clean
+.PHONY: help install build run test test-peers soak bench bench-peers lint format docs known-tables ok clean
 
 PORT = 5701
 NAME =
@@ -52,8 +52,8 @@ lint: install ## Looks for faults and for what `make format` would change
 format: install ## Formats and sorts imports
 	$(bin)/biome check --write
 
-readme: install ## Writes the table of settings into README.md
-	UPDATE_README=1 $(test) spec/config/describe.spec.ts
+docs: install ## Writes the tables of settings into docs/settings.md
+	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts
 
 known-tables: install ## Writes the tables of known settings from the original's jars in JARS=DIR (unzip)
 	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { exampleFile, settingsTable } from '../../src/config/describe.ts';
+import { exampleFile, settingsTables } from '../../src/config/describe.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { load } from './documents.ts';
 
-const README = join(import.meta.dirname, '../../README.md');
-
-test('README has the table of settings; `make readme` writes it', () => {
-  const before = readFileSync(README, 'utf8');
-  const after = before.replace(
-    /(?<=<!-- settings -->\n)[\s\S]*(?=<!-- \/settings -->)/,
-    () => `${settingsTable()}\n`,
-  );
-  if (process.env.UPDATE_README === '1') writeFileSync(README, after);
-  else assert.equal(after, before);
+test('settingsTables has each setting once, below its section', () => {
+  const rows = settingsTables()
+    .split('\n')
+    .filter((line) => /^\| (`|no setting)/.test(line));
+  assert.equal(rows.length, Object.keys(SETTINGS).length);
+  assert.match(settingsTables(), /## Limits\n[^#]*network\.http\.body-bytes-max/);
 });
 
 test('exampleFile states nothing as it is', async () => {

@@ -8,7 +8,7 @@ import type { Assignment } from '../config/config.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
 import { ConfigFault, type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
-import { SETTINGS, type SettingKey } from '../config/settings.ts';
+import { sectionOf } from '../config/section.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
@@ -161,7 +161,7 @@ function addFlags(command: Command): () => ConfigRequest {
   for (const settingFlag of SETTING_FLAGS) {
     const { key, flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
-    option.helpGroup(flagGroup(key));
+    option.helpGroup(`${sectionOf(key)}:`);
     // Collected in the order given: --enable-group all --disable-group DATA is not the reverse.
     option.argParser((text) => flags.push(...assignmentsOf(settingFlag, text)));
     command.addOption(option);
@@ -170,17 +170,6 @@ function addFlags(command: Command): () => ConfigRequest {
     const { config } = command.opts<{ config?: string }>();
     return { file: config, environment: process.env, flags };
   };
-}
-
-/** Under which title the help has a setting's flag. */
-function flagGroup(key: SettingKey): string {
-  const { path = '' } = SETTINGS[key];
-  if (path.startsWith('network.http.')) return 'Limits:';
-  if (path.startsWith('persistence.')) return 'Data on the disk:';
-  if (path.startsWith('network.ssl.')) return 'TLS:';
-  if (/rest-api|^compatibility/.test(path)) return 'What is served:';
-  if (path === '' || path.startsWith('network.')) return 'Address:';
-  return 'Member:';
 }
 
 async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {

@@ -1,8 +1,9 @@
 /**
  * The settings for readers: a configuration file in which each is commented out with what it does,
- * and the table for the documentation.
+ * and the tables for the documentation.
  */
 import { isNamed, rowOf } from './config.ts';
+import { SECTIONS, type Section, sectionOf } from './section.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 
 const EXAMPLE_NAME = 'example';
@@ -27,17 +28,26 @@ export function exampleFile(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A Markdown table: setting, flag, default, what it does. */
-export function settingsTable(): string {
-  const rows = (Object.keys(SETTINGS) as SettingKey[]).map((key) => {
-    const row = rowOf(key);
-    const path = row.path === undefined ? '' : `\`${row.path}\``;
-    const flags = row.flags.map(({ name, argument }) => `\`${name} ${argument}\``).join(', ');
-    const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
-    const about = `${row.about} (${row.expects}${unit})`;
-    return `| ${path} | ${flags} | ${defaultText(key)} | ${about.replaceAll('|', '\\|')} |`;
-  });
-  return ['| Setting | Flag | Default | |', '|---|---|---|---|', ...rows].join('\n');
+/** In Markdown: a table for each section, of setting, flag, range, default and what it does. */
+export function settingsTables(): string {
+  const rows = new Map<Section, string[]>(SECTIONS.map((section) => [section, []]));
+  for (const key of Object.keys(SETTINGS) as SettingKey[]) {
+    rows.get(sectionOf(key))?.push(tableRow(key));
+  }
+  return [...rows]
+    .map(([section, lines]) => [`## ${section}`, '', ...TABLE_HEAD, ...lines].join('\n'))
+    .join('\n\n');
+}
+
+const TABLE_HEAD = ['| Setting | Flag | Range | Default | Meaning |', '|---|---|---|---|---|'];
+
+function tableRow(key: SettingKey): string {
+  const row = rowOf(key);
+  const path = row.path === undefined ? 'no setting' : `\`${row.path}\``;
+  const flags = row.flags.map(({ name, argument }) => `\`${name} ${argument}\``).join(', ');
+  const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
+  const cells = [path, flags, row.expects + unit, defaultText(key), row.about];
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
 interface ExampleLine {

@@ -51,6 +51,7 @@ export const SETTINGS = {
     flag: { name: '--host', argument: 'HOST' },
     about: 'Address or host name to listen on',
     fallback: '127.0.0.1',
+    fallbackText: '127.0.0.1, and all interfaces with a configuration file',
     expects: 'an address or host name',
     allows: (text) => /^[^\s/]+$/.test(text),
   }),

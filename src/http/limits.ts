@@ -22,7 +22,7 @@ export interface HttpLimits {
   readonly inFlightBytesMax: number;
 }
 
-/** Defaults: see the table of limits in README. */
+/** Defaults: see the limits in docs/settings.md. */
 export const DEFAULT_LIMITS: HttpLimits = {
   headerBytesMax: 32768,
   targetBytesMax: 32768,

@@ -1,0 +1,89 @@
+/**
+ * The `console` blocks that pages mark with `<!-- run -->`: their commands, behind `$ `, and what each
+ * prints. In that, `…` stands for any text within a line, and alone on a line for any lines. A block
+ * marked `<!-- file: NAME -->` is a file of that name for the commands of its page.
+ */
+import assert from 'node:assert/strict';
+import { PAGES } from './pages.ts';
+
+/** `NAME=value… gridnode …`, perhaps with ` &` behind it, and the two other words that need no shell. */
+const IN_PROCESS = /^(([A-Z_]+=\S* )*gridnode [^|&;<>$`]*( &)?|echo \$\?|kill %1)$/;
+
+export interface Step {
+  /** As typed, those of several lines in one. */
+  readonly command: string;
+  readonly printed: string;
+  /** As in `docs/faq.md:12: gridnode health`. */
+  readonly name: string;
+}
+
+/** What is run of a page, in order. */
+export interface Session {
+  readonly page: string;
+  readonly steps: readonly Step[];
+  readonly files: readonly { readonly name: string; readonly text: string }[];
+}
+
+/** Pages with marked blocks; `isInProcess`: those all of whose commands need no shell, or the others. */
+export function sessions(isInProcess: boolean): readonly Session[] {
+  return PAGES.flatMap(({ path, blocks }) => {
+    const steps = blocks
+      .filter(({ mark }) => mark === 'run')
+      .flatMap(({ text, number }) => stepsOf(text, `${path}:${number}`));
+    const files = blocks.flatMap(({ mark, text }) => {
+      const name = /^file: (\S+)$/.exec(mark)?.[1];
+      return name === undefined ? [] : [{ name, text }];
+    });
+    const isOwn = steps.every(({ command }) => IN_PROCESS.test(unquoted(command)));
+    return steps.length > 0 && isOwn === isInProcess ? [{ page: path, steps, files }] : [];
+  });
+}
+
+function unquoted(command: string): string {
+  return command.replace(/'[^']*'|"[^"$`]*"/g, '');
+}
+
+export function stepsOf(text: string, where: string): readonly Step[] {
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((step) => {
+      const lines = step.split('\n');
+      let count = 1;
+      while (lines[count - 1]?.endsWith('\\')) count++;
+      const command = lines
+        .slice(0, count)
+        .map((line) => line.replace(/\\$/, '').trim())
+        .join(' ');
+      const printed = lines.slice(count).join('\n');
+      return { command, printed, name: `${where}: ${command}` };
+    });
+}
+
+/** Fails unless that was printed, up to line ends. */
+export function assertPrinted(seen: string, { printed, name }: Step): void {
+  const pattern = lined(printed)
+    .map((line, index) => {
+      const end = index === 0 ? '' : '\n';
+      if (line === '…') return `(?:${end}[^]*?)?`;
+      return end + line.split('…').map(escaped).join('.*?');
+    })
+    .join('');
+  const text = lined(seen).join('\n');
+  if (!new RegExp(`^${pattern}$`).test(text)) assert.equal(text, lined(printed).join('\n'), name);
+}
+
+function lined(text: string): string[] {
+  return text.replaceAll('\r', '').replace(/\n+$/, '').split('\n');
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+/** The words of a command, quotes taken away. */
+export function wordsOf(command: string): string[] {
+  return [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
+    word.replace(/'([^']*)'|"([^"]*)"/g, (_, single = '', double = '') => single + double),
+  );
+}

@@ -1,0 +1,89 @@
+/** The names that pages may use of the program: settings, flags, commands, variables and paths. */
+import assert from 'node:assert/strict';
+import { PassThrough, Readable } from 'node:stream';
+import { runCli } from '../../src/cli/main.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
+import {
+  type KnownContent,
+  type KnownNode,
+  knownSettings,
+  PROPERTY_NAMES,
+} from '../../src/config/known-settings.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
+import { ROUTES } from '../../src/rest/routes.ts';
+
+const OWN_PATHS = Object.values(SETTINGS).flatMap((row) => {
+  const aliases = 'aliases' in row ? row.aliases : [];
+  return row.path === undefined ? [] : [row.path, ...aliases];
+});
+
+const TREE = knownSettings('yaml', OWN_PATHS);
+
+const PROPERTIES = new Set(Object.values(PROPERTY_NAMES).flat());
+
+/** Whether the path is one of a setting or of a section; `*`, `{name}` and `<name>` are any name. */
+export function isSettingPath(path: string): boolean {
+  if (PROPERTIES.has(path)) return true;
+  let content: KnownContent = TREE;
+  const steps = path.replace(/\.\*$/, '').split('.');
+  for (const [index, step] of steps.entries()) {
+    const rest = steps.slice(index).join('.');
+    if (index > 0 && (content.isOpen || PROPERTIES.has(rest))) return true;
+    const next: KnownNode | undefined = content.children.get(step) ?? content.named;
+    if (next === undefined) return false;
+    content = next.content.item?.content ?? next.content;
+  }
+  return true;
+}
+
+/** The first steps of all settings. */
+export const SECTION_NAMES: ReadonlySet<string> = new Set(TREE.children.keys());
+
+/** The names of settings and sections without those above them. */
+export const SETTING_STEPS: ReadonlySet<string> = new Set([
+  ...stepsBelow(TREE, new Set()),
+  ...OWN_PATHS.flatMap((path) => path.split('.')),
+]);
+
+/** What settings may be, where that is one of some words. */
+export const SETTING_WORDS: ReadonlySet<string> = new Set(
+  Object.values(SETTINGS).flatMap(({ expects }) =>
+    expects.replace(/^one of /, '').split(/, | or /),
+  ),
+);
+
+/** The parts of the paths that are served. */
+export const PATH_STEPS: ReadonlySet<string> = new Set(
+  ROUTES.flatMap(({ path }) => path.split('/')),
+);
+
+/** The flags of each command, by its words: `map get`, and `` for the program itself. */
+export async function commandFlags(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const code = await runCli(['completion', 'bash'], { stdin: Readable.from([]), stdout, stderr });
+  assert.equal(code, 0);
+  const script = String(stdout.read());
+  const commands = new Map<string, ReadonlySet<string>>();
+  for (const [, words = '', followers = ''] of script.matchAll(
+    /^ {4}'(.*?)'\) words='(.*?)' ;;$/gm,
+  )) {
+    commands.set(words, new Set(followers.split(' ')));
+  }
+  assert.ok(commands.size > 10, 'the completion script tells the commands');
+  return commands;
+}
+
+/** Whether a member takes a setting from that variable. */
+export function isVariable(name: string): boolean {
+  return readEnvironment({ [name]: '1' }, OWN_PATHS).warnings.length === 0;
+}
+
+function stepsBelow(content: KnownContent, seen: Set<KnownContent>): string[] {
+  if (seen.has(content)) return [];
+  seen.add(content);
+  const nodes = [...content.children.values(), content.named, content.item];
+  return [
+    ...content.children.keys(),
+    ...nodes.flatMap((node) => (node === undefined ? [] : stepsBelow(node.content, seen))),
+  ];
+}

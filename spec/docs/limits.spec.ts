@@ -1,0 +1,41 @@
+/** The figures of docs/limits-and-memory.md that the program computes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryDefaults } from '../../src/config/memory-defaults.ts';
+import { type Line, pageOf } from './pages.ts';
+
+const MIB = 1_048_576;
+/** Of an entry in the page's table, measured. */
+const ENTRY_BYTES = 151;
+/** What the next start keeps to itself is not for entries. */
+const SHARE = 63 / 64;
+
+const { lines } = pageOf('docs/limits-and-memory.md');
+
+test('the table of the default of max-memory is what the program computes', () => {
+  const rows = rowsOf(/^\| (\d+) MiB \| (\d+) MiB \|$/);
+  assert.ok(rows.length >= 4);
+  for (const [machine = 0, told] of rows) assert.equal(Math.round(defaultMib(machine)), told);
+});
+
+test('the table of entries says what fits by default', () => {
+  const rows = rowsOf(/^\| ([\d,]+) \| (\d+) MiB \| (\d+) MiB \|$/);
+  assert.ok(rows.length >= 3);
+  for (const [entries = 0, stored, machine = 0] of rows) {
+    const mib = (entries * ENTRY_BYTES) / SHARE / MIB;
+    assert.equal(Math.round(mib), stored);
+    assert.ok(defaultMib(machine) >= mib, `${entries} entries`);
+  }
+});
+
+function rowsOf(pattern: RegExp): number[][] {
+  return lines.flatMap(({ text }: Line) => {
+    const cells = pattern.exec(text)?.slice(1);
+    return cells === undefined ? [] : [cells.map((cell) => Number(cell.replaceAll(',', '')))];
+  });
+}
+
+function defaultMib(machineMib: number): number {
+  const memory = { bytes: machineMib * MIB, isContainer: true };
+  return memoryDefaults({}, memory).maxMemory.value / MIB;
+}

@@ -1,0 +1,67 @@
+/** The pages' own rules: how long and wide they are, and that their links lead somewhere. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { linksOf, PAGES, pageOf, ROOT, readPage } from './pages.ts';
+
+const README_LINES_MAX = 240;
+const COLUMNS_MAX = 100;
+
+test(`README has at most ${README_LINES_MAX} lines`, () => {
+  const { length } = pageOf('README.md').lines;
+  assert.ok(length <= README_LINES_MAX, `${length} lines`);
+});
+
+test(`lines have at most ${COLUMNS_MAX} columns, but for tables and link definitions`, () => {
+  const wrong = PAGES.flatMap(({ path, lines }) =>
+    lines
+      .filter(({ kind }) => kind === 'prose' || (kind === 'code' && path === 'README.md'))
+      .filter(({ text }) => [...text].length > COLUMNS_MAX)
+      .map(({ text, number }) => `${path}:${number}: ${[...text].length} columns`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('every link names a file that is there, and an anchor of it', () => {
+  assert.deepEqual(
+    PAGES.flatMap((page) => linksOf(page).flatMap(faultsOf)),
+    [],
+  );
+});
+
+test('every page is one click from README, or its neighbour at the root', () => {
+  const linked = new Set(linksOf(pageOf('README.md')).map(({ target }) => target.split('#')[0]));
+  const missing = PAGES.map(({ path }) => path).filter(
+    (path) => path !== 'README.md' && !linked.has(path),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('every page of docs/ begins with a heading and what it answers', () => {
+  const wrong = PAGES.filter(({ path, lines }) => {
+    const [heading, empty, first] = lines.map(({ text }) => text);
+    const answers = /^[A-Z]/.test(first ?? '') || first?.startsWith('<!--');
+    return path.startsWith('docs/') && !(/^# /.test(heading ?? '') && empty === '' && answers);
+  });
+  assert.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+});
+
+test('headings give the anchors that the code host gives them', () => {
+  const text = '# A `b.c`: d, e\n## A [b](c.md)\n```\n# no\n```\n## A b\n';
+  assert.deepEqual([...readPage('p.md', text).anchors], ['a-bc-d-e', 'a-b', 'a-b-1']);
+});
+
+function faultsOf({ target, where }: { target: string; where: string }): string[] {
+  const [file = '', anchor] = target.split('#');
+  const from = where.slice(0, where.lastIndexOf(':'));
+  const path = file === '' ? from : join(dirname(from), file);
+  if (!existsSync(join(ROOT, path))) return [`${where}: there is no ${path}`];
+  if (anchor === undefined) return [];
+  const page = PAGES.find((each) => each.path === path);
+  const { anchors } = page ?? readPage(path, readFileSync(join(ROOT, path), 'utf8'));
+  return anchors.has(anchor) ? [] : [`${where}: ${path} has no #${anchor}`];
+}

@@ -1,0 +1,35 @@
+/** The sections under which help and documentation have the settings. */
+import { SETTINGS, type SettingKey } from './settings.ts';
+
+/** In the order in which readers look for them. */
+export const SECTIONS = [
+  'Address',
+  'TLS',
+  'What is served',
+  'Maps, queues and memory',
+  'Member',
+  'Data on the disk',
+  'Limits',
+] as const;
+
+export type Section = (typeof SECTIONS)[number];
+
+/** Path prefixes of each section; the first that fits counts. */
+const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
+  ['network.http.', 'Limits'],
+  ['network.ssl.', 'TLS'],
+  ['network.rest-api.', 'What is served'],
+  ['compatibility', 'What is served'],
+  ['network.', 'Address'],
+  ['persistence.', 'Data on the disk'],
+  ['map.', 'Maps, queues and memory'],
+  ['queue.', 'Maps, queues and memory'],
+  ['max-memory', 'Maps, queues and memory'],
+  ['partition-count', 'Maps, queues and memory'],
+];
+
+export function sectionOf(key: SettingKey): Section {
+  const { path } = SETTINGS[key];
+  if (path === undefined) return 'Address';
+  return PREFIXES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Member';
+}
