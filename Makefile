@@ -16,7 +16,7 @@ test := node --import tsx --test
 specs = $(shell find spec -name '*.spec.ts' | sort)
 peers = $(shell find spec/peers -name '*.peers.ts' | sort)
 soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
-sources = $(shell find bin src -name '*.ts') Makefile package.json tsconfig.json
+sources = $(shell find bin src -name '*.ts') $(wildcard packaging/licences/*) Makefile package.json tsconfig.json
 
 help: ## Lists these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -68,35 +68,33 @@ node_modules/.installed: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	touch $@
 
-# What a thread runs is a file of its own beside each bundle.
-thread = src/config/reading-thread-program.ts
-# Both doors are bundled: Node takes longer to find and open hundreds of small files than to compile
-# them. The program is one file of the older module form, which Node loads sooner (by 10 to 15 ms), with
-# its compiled code beside it (bin/compiled-program.ts: 30 ms). The library, which others import, is
-# of the newer form; what it loads only when it is needed stays in files of its own. Nothing is
-# shortened: stack traces name functions as written, and with NODE_OPTIONS=--enable-source-maps files
-# and lines, too. Packages of the older form ask for Node's own modules by `require`.
+# The program is bundled: Node takes longer to find and open hundreds of small files than to compile
+# them. It is one file of the older module form, which Node loads sooner (by 10 to 15 ms), with its
+# compiled code beside it (bin/compiled-program.ts: 30 ms). The library that others import is in it, too:
+# bin/package-files.ts writes entries that name its exports. Packages that are loaded only where they
+# are needed are files of their own. Nothing is shortened: stack traces name functions as written, and
+# with NODE_OPTIONS=--enable-source-maps files and lines, too, where the maps are (not in the package).
 bundle = $(bin)/esbuild --bundle --platform=node --target=node20.20 --log-level=warning \
-  --sourcemap --sources-content=false
-older = --format=cjs --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
-  --define:import.meta.resolve=undefined
+  --sourcemap --sources-content=false --format=cjs
+# Of the older form, though the sources are not. Code that is run by `vm` cannot import.
+older = --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
+  --define:import.meta.resolve=undefined --supported:dynamic-import=false
+apart = yaml saxes pino-pretty
 # The executable is for a shell, too, as only Node's command line takes this flag: V8 has one thread beside
 # the program's. With its four, on two processors, collections and compilation took turns with the
 # requests (bench: background-work). BusyBox has no `env -S`.
 shell = // 2>/dev/null; exec node --v8-pool-size=1 "$$0" "$$@"
 # A Node that is too old is told so by the executable, which it therefore has to be able to read.
 oldest = --target=node6
-newer = --format=esm --splitting --chunk-names='[name]-[hash]' --banner:js="import nodeModule from \
-  'node:module'; const require = nodeModule.createRequire(import.meta.url);"
 
 dist/.built: node_modules/.installed $(sources)
 	rm -rf dist
-	$(bin)/tsc -p tsconfig.json
-	$(bundle) $(newer) --outdir=dist/src --entry-names=[name] src/index.ts $(thread)
-	$(bundle) $(older) --outfile=dist/bin/program.js bin/gridnode.ts
-	$(bundle) $(older) --outdir=dist/bin $(thread)
+	$(bin)/tsc -p tsconfig.json --outDir dist/types
+	$(bundle) $(older) --outfile=dist/bin/program.js --metafile=dist/program.meta.json \
+	  $(foreach name,$(apart),--alias:$(name)=./$(name).js --external:./$(name).js) bin/program.ts
+	$(bundle) --outdir=dist/bin --metafile=dist/apart.meta.json $(foreach name,$(apart),$(name)=$(name))
 	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
-	echo '{ "type": "commonjs" }' > dist/bin/package.json
+	node --import tsx bin/package-files.ts dist
 	node --import tsx bin/keep-compiled.ts dist/bin/program.js > /dev/null
 	chmod +x dist/bin/gridnode.js
 	ln -sf ../../dist/bin/gridnode.js $(bin)/gridnode

@@ -16,8 +16,8 @@ const DIGEST_BYTES = 32;
 export interface CompiledProgram {
   /** Whether kept code was used. */
   readonly isKept: boolean;
-  /** Runs it, with what Node gives every module. */
-  run(): void;
+  /** Runs it, with what Node gives every module; returns what it exports. */
+  run(): unknown;
   /** Keeps the code of what has run so far. */
   keep(): void;
 }
@@ -32,9 +32,10 @@ export function compileProgram(file: string): CompiledProgram {
   return {
     isKept: script.cachedDataRejected === false,
     run() {
-      const exports = {};
-      const folder = dirname(file);
-      script.runInThisContext()(exports, nodeModule.createRequire(file), { exports }, file, folder);
+      const program = { exports: {} };
+      const require = nodeModule.createRequire(file);
+      script.runInThisContext()(program.exports, require, program, file, dirname(file));
+      return program.exports;
     },
     keep() {
       const code = script.createCachedData();

@@ -8,6 +8,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { compileProgram } from './compiled-program.ts';
+import type { runCli } from './program.ts';
 
 const TRIES_MAX = 500;
 const TRY_MS = 10;
@@ -19,9 +20,9 @@ const REQUESTS = [
 
 const file = resolve(process.argv[2] ?? '');
 const port = await freePort();
-process.argv.splice(2, 1, 'serve', '--port', String(port), '--enable-group', 'DATA');
 const program = compileProgram(file);
-program.run();
+const { runCli: run } = program.run() as { readonly runCli: typeof runCli };
+void run(['serve', '--port', String(port), '--enable-group', 'DATA']);
 for (const [method, path] of REQUESTS) await answered(method, path);
 program.keep();
 process.exit();

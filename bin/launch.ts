@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env sh
 /**
  * What is installed as `gridnode`: the program out of its compiled code. For a shell the second line
  * counts, which Makefile adds and which starts Node with a flag. Node maps the lines of stack traces
@@ -9,7 +9,10 @@ import '../src/cli/v8-flags.ts';
 import nodeModule from 'node:module';
 import { join } from 'node:path';
 import { compileProgram } from './compiled-program.ts';
+import type { runCli } from './program.ts';
 
-const program = join(import.meta.dirname, 'program.js');
-if (process.sourceMapsEnabled) nodeModule.createRequire(program)(program);
-else compileProgram(program).run();
+const file = join(import.meta.dirname, 'program.js');
+const program = (
+  process.sourceMapsEnabled ? nodeModule.createRequire(file)(file) : compileProgram(file).run()
+) as { readonly runCli: typeof runCli };
+program.runCli(process.argv.slice(2)).then((exitCode) => process.exit(exitCode));

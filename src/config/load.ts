@@ -37,7 +37,7 @@ export interface ConfigRequest {
    * what a pipe gave.
    */
   readonly file: string | { readonly text: string } | PipedFile | undefined;
-  readonly environment: NodeJS.ProcessEnv;
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags: readonly Assignment[];
 }
 

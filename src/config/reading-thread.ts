@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { ConfigFault, type ConfigRequest, type LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
-import type { Told } from './reading-thread-program.ts';
+import type { Told } from './reading-thread-answers.ts';
 
 /** What a reading may take; the dearest text of a mebibyte that is known needs a fifth of it. */
 const BOUNDS = { timeMs: 60_000, memoryMb: 1024 };

@@ -3,14 +3,33 @@
  * that is a terminal. Every line is written before the call returns, so that nothing is lost at
  * exit; there is no line a request above level FINE, so that costs nothing under load.
  */
-import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
+import { destination, pino, stdTimeFunctions } from 'pino';
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 
 const STANDARD_OUTPUT = 1;
 /** What could not be written and is kept until it can be, in bytes; lines beyond it are lost. */
 const UNWRITTEN_BYTES_MAX = 65_536;
 
-export type Log = Logger;
+/** Writes a line: the text alone, or fields and a text. */
+export type WriteLine = (textOrFields: string | object, text?: string) => void;
+
+/** What a member logs to; a logger of pino's is one. */
+export interface Log {
+  /** The lowest level that is written, by pino's name for it, or `silent`. */
+  level: string;
+  isLevelEnabled(level: string): boolean;
+  readonly trace: WriteLine;
+  readonly debug: WriteLine;
+  readonly info: WriteLine;
+  readonly warn: WriteLine;
+  readonly error: WriteLine;
+  readonly fatal: WriteLine;
+}
+
+/** Where the lines of a log go, each with its line end. */
+export interface LogStream {
+  write(line: string): unknown;
+}
 
 /**
  * The log to standard output. What prints for people is loaded only where they look. Where lines can't
@@ -36,7 +55,7 @@ export async function openLog(
 }
 
 /** A log into any stream. */
-export function createLog(level: LogLevel, stream: DestinationStream): Log {
+export function createLog(level: LogLevel, stream: LogStream): Log {
   const options = {
     level: LOG_LEVELS[level],
     base: { pid: process.pid },

@@ -1,0 +1,89 @@
+/**
+ * A step of `make build`: writes what the package has beside its bundles, into the folder given. The
+ * library's entries for both forms of modules, which name what src/index.ts exports; its types, out of
+ * those that the compiler has left in `types/`; the thread's program; the licences of what is bundled.
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import * as library from '../src/index.ts';
+
+const LICENCE_FILE = /^(licen[cs]e|copying|notice)/i;
+const COLLECTED = 'packaging/licences';
+const COMMONJS = '{ "type": "commonjs" }\n';
+
+const folder = process.argv[2] ?? '';
+writeEntries(Object.keys(library).sort());
+keepTypes('src/index.d.ts');
+writeFileSync(join(folder, 'licences.txt'), licencesOf(bundledPackages()));
+
+/** One library, whichever way it is loaded: the newer form imports the older one. */
+function writeEntries(names: readonly string[]): void {
+  const entries = {
+    'index.cjs': [
+      "'use strict';",
+      "const program = require('./bin/program.js');",
+      ...names.map((name) => `exports.${name} = program.${name};`),
+    ],
+    'index.mjs': [`export { ${names.join(', ')} } from './index.cjs';`],
+    'index.d.cts': ["export * from './types/src/index.js';"],
+    'index.d.mts': ["export * from './index.cjs';"],
+    'bin/reading-thread-program.js': ["require('./program.js').answerReadings();"],
+  };
+  for (const [name, lines] of Object.entries(entries)) {
+    writeFileSync(join(folder, name), `${lines.join('\n')}\n`);
+  }
+  for (const name of ['bin', 'types']) writeFileSync(join(folder, name, 'package.json'), COMMONJS);
+}
+
+/**
+ * Removes the types that `entry` does not lead to. Throws where those that it does lead to need a
+ * package: none that has types is installed with this one.
+ */
+function keepTypes(entry: string): void {
+  const types = join(folder, 'types');
+  const kept = new Set<string>();
+  const open = [entry];
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (kept.has(file)) continue;
+    kept.add(file);
+    for (const [, path = ''] of readFileSync(join(types, file), 'utf8').matchAll(
+      /(?:\bfrom |\bimport\(|^import )'([^']+)'/gm,
+    )) {
+      if (!path.startsWith('.')) throw new Error(`Cannot keep ${file}: it needs types of ${path}`);
+      open.push(join(dirname(file), path.replace(/\.[jt]s$/, '.d.ts')));
+    }
+  }
+  for (const entry of readdirSync(types, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && path.endsWith('.ts') && !kept.has(relative(types, path))) rmSync(path);
+  }
+}
+
+/** Folders of the packages that the bundles hold, by what esbuild tells of each bundle. */
+function bundledPackages(): string[] {
+  const bundles = readdirSync(folder).filter((name) => name.endsWith('.meta.json'));
+  const packages = bundles.flatMap((name) => {
+    const { inputs } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { inputs: object };
+    return Object.keys(inputs).flatMap((path) => {
+      const [found] = /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path) ?? [];
+      return found === undefined ? [] : [found];
+    });
+  });
+  return [...new Set(packages)].sort();
+}
+
+/** Throws where a package has no licence's text: those that come without are in packaging/licences. */
+function licencesOf(packages: readonly string[]): string {
+  const parts = packages.map((path) => {
+    const { name, version, license } = JSON.parse(
+      readFileSync(join(path, 'package.json'), 'utf8'),
+    ) as Record<string, string>;
+    const own = readdirSync(path).filter((file) => LICENCE_FILE.test(file));
+    const files =
+      own.length > 0 ? own.map((file) => join(path, file)) : [join(COLLECTED, `${name}.txt`)];
+    const texts = files.map((file) => readFileSync(file, 'utf8').trim());
+    return [`${name} ${version}: ${license}`, ...texts].join('\n\n');
+  });
+  const about = 'The program holds these packages. What each is licensed under:';
+  return `${[about, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
+}
