@@ -94,7 +94,7 @@ describe('a client', () => {
     const watcher = new RawClient(member.port);
     const upload = requestBytes('POST', 'maps/m/broken', LARGE);
     for (let round = 0; round < 10; round++) {
-      const [sender, reader] = [new RawClient(member.port), new RawClient(member.port)];
+      const [sender, reader] = [halfOpen(), halfOpen()];
       sender.send(upload.subarray(0, 1_000_000 + round));
       reader.send(requestBytes('GET', 'maps/m/large'));
       await once(reader.socket, 'data');
@@ -142,6 +142,14 @@ describe('a client', () => {
     assert.equal(await client.response(), undefined);
   });
 });
+
+/**
+ * A client that does not end its side when the member does: from Node 22 on, a process with a socket
+ * that was reset while its end waited to be sent never ends.
+ */
+function halfOpen(): RawClient {
+  return new RawClient(connect({ port: member.port, host: '127.0.0.1', allowHalfOpen: true }));
+}
 
 async function connectionsOf(client: RawClient): Promise<number> {
   const { body } = await client.request('GET', 'cluster');
