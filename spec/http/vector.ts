@@ -4,6 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 
+/** Where they are. */
+export const VECTORS = new URL('../vectors/http/', import.meta.url);
+
 export interface ExpectedResponse {
   readonly status: number;
   /** `Name: value`, to be there. */

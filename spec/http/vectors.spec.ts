@@ -5,18 +5,16 @@ import { describe, it } from 'node:test';
 import { Span } from '../../src/base/span.ts';
 import { type Answer, FOUND, type Outcome } from '../../src/engine/engine.ts';
 import { FakeSocket } from './fake-socket.ts';
-import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
-import { type ExpectedResponse, readVectors, type Vector } from './vector.ts';
+import { readVectors, VECTORS, type Vector } from './vector.ts';
+import { checkResponses } from './vector-responses.ts';
 
 /** Long requests are split at so many places, spread evenly, and not byte by byte. */
 const SPLITS_MAX = 300;
 
-const FOLDER = new URL('../vectors/http/', import.meta.url);
-
-for (const name of readdirSync(FOLDER).sort()) {
+for (const name of readdirSync(VECTORS).sort()) {
   describe(`vectors of ${name}`, () => {
-    for (const vector of readVectors(new URL(name, FOLDER).pathname)) {
+    for (const vector of readVectors(new URL(name, VECTORS).pathname)) {
       it(vector.title, () => runSplit(vector));
     }
   });
@@ -61,13 +59,13 @@ function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], ho
   if (vector.before) exchange(server, [vector.before]);
   const socket = exchange(server, pieces);
   if (vector.endsInput) socket.receiveEnd();
-  check(socket.text, vector.responses, vector.request, how);
+  checkResponses(socket.text, vector.responses, vector.request, how);
   if (vector.closes !== undefined) {
     assert.equal(socket.writableEnded, vector.closes, `${how}: whether the connection ends`);
   }
   if (vector.after) {
     const after = exchange(server, [vector.after]);
-    check(after.text, vector.afterResponses, vector.after, `${how}, afterwards`);
+    checkResponses(after.text, vector.afterResponses, vector.after, `${how}, afterwards`);
     after.destroy();
   }
   socket.destroy();
@@ -79,32 +77,4 @@ function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
   for (const piece of pieces) socket.receive(piece);
   server.clock.settle();
   return socket;
-}
-
-function check(
-  text: string,
-  expected: readonly ExpectedResponse[],
-  request: Buffer,
-  how: string,
-): void {
-  const methods = [...request.toString('latin1').matchAll(/([A-Z]+) \S+ HTTP\/1/g)];
-  const isHead = methods.map(([, method]) => method === 'HEAD');
-  const responses = readResponses(text, isHead).filter(({ status }) => status !== 100);
-  const statuses = responses.map(({ status }) => status);
-  assert.deepEqual(
-    statuses,
-    expected.map(({ status }) => status),
-    how,
-  );
-  for (const [index, wanted] of expected.entries()) {
-    const seen = responses[index];
-    const where = `${how}, response ${index + 1}`;
-    assert(seen !== undefined);
-    assert(seen.fields.has('date'), `${where}: Date`);
-    for (const [name, value] of wanted.fields) {
-      assert.equal(seen.fields.get(name), value, `${where}: ${name}`);
-    }
-    for (const field of wanted.absent) assert(!seen.fields.has(field), `${where}: has ${field}`);
-    if (wanted.body !== undefined) assert.equal(seen.body, wanted.body, `${where}: content`);
-  }
 }

@@ -1,0 +1,127 @@
+/**
+ * The vectors once more, over real sockets, in one piece and in two: there a server reads and writes by
+ * the sockets' handles (src/http/intake.ts, src/http/outlet.ts), which no socket in memory has.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createTestServer, type TestServer } from './test-server.ts';
+import { readVectors, VECTORS, type Vector } from './vector.ts';
+import { checkResponses, finalResponses } from './vector-responses.ts';
+
+/** In so many turns all that was sent has come: both ends are of this process. */
+const TURNS = 5;
+/** What has not come by then does not come. */
+const TURNS_MAX = 100_000;
+
+interface Listening {
+  readonly server: TestServer;
+  readonly port: number;
+}
+
+/** What the client of one connection has seen. */
+interface Seen {
+  readonly text: string;
+  /** Whether the server has ended its side, or the connection. */
+  readonly hasEnded: boolean;
+}
+
+for (const name of readdirSync(VECTORS).sort()) {
+  describe(`vectors of ${name} over sockets`, () => {
+    for (const vector of readVectors(new URL(name, VECTORS).pathname)) {
+      const { request } = vector;
+      const middle = request.length >> 1;
+      const halves = [request.subarray(0, middle), request.subarray(middle)];
+      it(vector.title, async () => {
+        await run(vector, [request], 'in one piece');
+        await run(vector, halves, 'in two pieces');
+      });
+    }
+  });
+}
+
+/** On a server of its own. */
+async function run(vector: Vector, pieces: readonly Buffer[], how: string): Promise<void> {
+  const server = createTestServer();
+  const { port } = await server.server.listen('127.0.0.1', 0);
+  try {
+    await runOn({ server, port }, vector, pieces, how);
+  } finally {
+    server.server.abort();
+  }
+}
+
+async function runOn(
+  to: Listening,
+  vector: Vector,
+  pieces: readonly Buffer[],
+  how: string,
+): Promise<void> {
+  const { before, request, endsInput, responses, closes, after, afterResponses } = vector;
+  if (before) await exchange(to, [before], false, () => true);
+  const isAll = ({ text, hasEnded }: Seen) =>
+    count(text, request) >= responses.length && (hasEnded || closes !== true);
+  const seen = await exchange(to, pieces, endsInput, isAll);
+  checkResponses(seen.text, responses, request, how);
+  if (closes !== undefined) {
+    assert.equal(seen.hasEnded, closes, `${how}: whether the connection ends`);
+  }
+  if (after) {
+    const isAnswered = ({ text }: Seen) => count(text, after) >= afterResponses.length;
+    const { text } = await exchange(to, [after], false, isAnswered);
+    checkResponses(text, afterResponses, after, `${how}, afterwards`);
+  }
+}
+
+/** How many final responses have come; 0 while the last is not whole. */
+function count(text: string, request: Buffer): number {
+  try {
+    return finalResponses(text, request).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** Sends the pieces on a connection of their own, each once the one before has been read. */
+async function exchange(
+  { server, port }: Listening,
+  pieces: readonly Buffer[],
+  endsInput: boolean,
+  isAll: (seen: Seen) => boolean,
+): Promise<Seen> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+  await once(socket, 'connect');
+  const seen = { text: '', hasEnded: false };
+  watch(socket, seen);
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < TURNS; turn++) {
+      await nextTurn();
+      server.clock.settle();
+    }
+  };
+  for (const piece of pieces) {
+    socket.write(piece);
+    await turns();
+  }
+  if (endsInput) socket.end();
+  for (let turn = 0; turn < TURNS_MAX && !isAll(seen); turn += TURNS) await turns();
+  // What comes behind that is too much.
+  await turns();
+  socket.destroy();
+  return seen;
+}
+
+function watch(socket: Socket, seen: { text: string; hasEnded: boolean }): void {
+  const onEnd = (): void => {
+    seen.hasEnded = true;
+  };
+  socket.setEncoding('latin1');
+  socket.on('data', (text: string) => {
+    seen.text += text;
+  });
+  socket.on('end', onEnd);
+  socket.on('error', onEnd);
+}
