@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError, OutcomeUnknown } from '../src/base/errors.ts';
 import { type Config, resolveConfig } from '../src/config/config.ts';
-import { ConfigFault, type LoadedConfig } from '../src/config/load.ts';
+import { ConfigFault } from '../src/config/config-fault.ts';
+import type { LoadedConfig } from '../src/config/load.ts';
 import { Reloader } from '../src/reloader.ts';
 import { createLog } from '../src/telemetry/log.ts';
 

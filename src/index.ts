@@ -1,15 +1,10 @@
 /** The public door: what a program that embeds a member may use. */
 export { type ErrorCode, GridError } from './base/errors.ts';
-export { ConfigFault } from './config/load.ts';
-export { EmbeddedMember, startMember } from './embedding/embedded-member.ts';
+export { ConfigFault } from './config/config-fault.ts';
+export { type EmbeddedMember, startMember } from './embedding/embedded-member.ts';
 export type { Bytes, GroupName, MemberOptions } from './embedding/member-options.ts';
 export type { LogLine, MemberLog, ProgramLog } from './embedding/program-log.ts';
-export { GridMap, type SetOptions } from './local/grid-map.ts';
-export {
-  type GivingUp,
-  GridQueue,
-  type OfferOptions,
-  type PollOptions,
-} from './local/grid-queue.ts';
+export type { GridMap, SetOptions } from './local/grid-map.ts';
+export type { GivingUp, GridQueue, OfferOptions, PollOptions } from './local/grid-queue.ts';
 export type { StoredValue } from './local/local-data.ts';
 export type { BytesOrText } from './local/plain-bytes.ts';

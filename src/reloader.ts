@@ -6,7 +6,8 @@
 import { GridError } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
 import { type Config, rowOf } from './config/config.ts';
-import { ConfigFault, type ConfigRequest, type LoadedConfig, refusalFault } from './config/load.ts';
+import { ConfigFault } from './config/config-fault.ts';
+import { type ConfigRequest, type LoadedConfig, refusalFault } from './config/load.ts';
 import { PROBLEMS_MAX } from './config/problems.ts';
 import { SECURITY_PATHS, type SecurityConfig } from './config/security.ts';
 import { SETTINGS, type SettingKey } from './config/settings.ts';

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isNamed, rowOf } from '../../src/config/config.ts';
+import { ConfigFault } from '../../src/config/config-fault.ts';
 import { knownSettings } from '../../src/config/known-settings.ts';
-import { ConfigFault, loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
 import { load, xmlOf, yamlOf } from './documents.ts';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATTERNS_MAX } from '../../src/config/by-name.ts';
-import { ConfigFault, type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+import { ConfigFault } from '../../src/config/config-fault.ts';
+import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
 

@@ -7,8 +7,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { ConfigFault } from '../../src/config/config-fault.ts';
 import { FILE_BYTES_MAX, readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
-import { ConfigFault, loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-files-'));

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { ConfigFault } from '../../src/config/load.ts';
+import { ConfigFault } from '../../src/config/config-fault.ts';
 import { load } from './documents.ts';
 
 /** What the piece is about, and what stands below the root. */

@@ -1,8 +1,9 @@
 /** What files say of security: realms, their users, permissions; and what is wrong with it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ConfigFault } from '../../src/config/config-fault.ts';
 import { explainAsYaml } from '../../src/config/explain.ts';
-import { ConfigFault, refusalText } from '../../src/config/load.ts';
+import { refusalText } from '../../src/config/load.ts';
 import { load } from './documents.ts';
 
 const YAML = `

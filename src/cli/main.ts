@@ -5,9 +5,10 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/version.ts';
 import type { Assignment } from '../config/config.ts';
+import { ConfigFault } from '../config/config-fault.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
-import { ConfigFault, type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
+import { type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
 import { sectionOf } from '../config/section.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';

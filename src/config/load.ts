@@ -6,6 +6,7 @@
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import { type Assignment, type Config, MASK, rowOf, type Source, weighConfig } from './config.ts';
+import { ConfigFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import type { Effective } from './effective.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
@@ -61,16 +62,6 @@ export interface LoadedConfig {
   readonly refused: readonly RefusedSetting[];
   /** The file where it was a pipe, which gives it once: a later request has this in its place. */
   readonly piped?: PipedFile | undefined;
-}
-
-/** The configuration cannot be used; each problem is a line for the operator. */
-export class ConfigFault extends Error {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'));
-    this.problems = problems;
-  }
 }
 
 /** Why `serve` does not start, in one line. */

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert';
 import { parentPort, workerData } from 'node:worker_threads';
-import { ConfigFault, type ConfigRequest, loadConfig } from './load.ts';
+import { ConfigFault } from './config-fault.ts';
+import { type ConfigRequest, loadConfig } from './load.ts';
 import { type Piece, piecesOf } from './loaded-pieces.ts';
 
 /** What was asked for; or what is wrong with it, a line each; or why there is no answer. */

@@ -7,7 +7,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { ConfigFault, type ConfigRequest, type LoadedConfig } from './load.ts';
+import { ConfigFault } from './config-fault.ts';
+import type { ConfigRequest, LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
 import type { Told } from './reading-thread-answers.ts';
 

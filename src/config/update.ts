@@ -6,13 +6,8 @@
 import { Slices } from '../base/slices.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import type { Config, Source } from './config.ts';
-import {
-  ConfigFault,
-  type ConfigRequest,
-  type LoadedConfig,
-  refusalFault,
-  tooManyPatterns,
-} from './load.ts';
+import { ConfigFault } from './config-fault.ts';
+import { type ConfigRequest, type LoadedConfig, refusalFault, tooManyPatterns } from './load.ts';
 import type { UserConfig } from './security.ts';
 
 /** One thing of the text. */

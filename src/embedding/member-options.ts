@@ -104,12 +104,13 @@ const FLAGS: ReadonlyMap<string, SettingFlag> = new Map(
   }),
 );
 
-/** Every name of an option. */
+/** Every name of an option. @internal */
 export const OPTION_NAMES: readonly string[] = [...OTHERS, ...FLAGS.keys()];
 
 /**
  * What the options ask for. Throws TypeError for a name that is no option, with the nearest one, and
  * for a value of the wrong type; what else is wrong with values is told when they are loaded.
+ * @internal
  */
 export function configRequestOf(options: MemberOptions): ConfigRequest {
   const { config, environment = {} } = options;

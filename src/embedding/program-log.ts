@@ -27,13 +27,19 @@ export interface MemberLog {
   readonly fatal: LogLine;
 }
 
-/** A child of the program's log, at the member's level; without one, nothing is written. */
+/**
+ * A child of the program's log, at the member's level; without one, nothing is written.
+ * @internal
+ */
 export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
   if (log === undefined) return createLog('OFF', { write() {} });
   return log.child({}, { level: LOG_LEVELS[level] }) as Log;
 }
 
-/** The audit log as lines of the program's log, which log levels of the member do not touch. */
+/**
+ * The audit log as lines of the program's log, which log levels of the member do not touch.
+ * @internal
+ */
 export function memberAudit(log: ProgramLog | undefined): Audit {
   if (log === undefined) return { record() {} };
   const lines = log.child({}, { level: 'info' });

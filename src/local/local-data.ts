@@ -27,7 +27,7 @@ export interface StoredValue {
   readonly contentType: string | undefined;
 }
 
-/** What answers, and what is asked first. */
+/** What answers, and what is asked first. @internal */
 export interface LocalParts {
   readonly engine: Engine;
   readonly cluster: Pick<Cluster, 'takesWrites'>;
@@ -40,7 +40,7 @@ export interface LocalParts {
   isDoubtful(partition: number, sequence: number): boolean;
 }
 
-/** What a map or a queue asks of its member; shared by all of them. */
+/** What a map or a queue asks of its member; shared by all of them. @internal */
 export class LocalData {
   readonly engine: Engine;
   readonly lifetimes: LocalParts['lifetimes'];
@@ -134,7 +134,7 @@ export class LocalData {
   }
 }
 
-/** A poll that waits. */
+/** A poll that waits. @internal */
 export interface LocalWait extends Waiter {
   /** The member ends: no item comes any more. */
   hurry(): void;

@@ -13,7 +13,7 @@ const CONTENT_TYPE_LENGTH_MAX = 8192;
 /** Text up to this long is looked at letter by letter, which is faster than a call. */
 const SHORT_TEXT_LENGTH = 64;
 
-/** Names bytes again and again without making anything, for text and for a Buffer. */
+/** Names bytes again and again without making anything, for text and for a Buffer. @internal */
 export class PlainBytes {
   readonly span = new Span();
   readonly #what: string;
@@ -68,7 +68,7 @@ export class PlainBytes {
   }
 }
 
-/** Content types as text: what an HTTP field may hold, a byte a character. */
+/** Content types as text: what an HTTP field may hold, a byte a character. @internal */
 export class ContentTypes {
   readonly span = new Span();
   #lastText = '';
@@ -113,7 +113,7 @@ export class ContentTypes {
   }
 }
 
-/** The same memory. */
+/** The same memory. @internal */
 export function asBuffer(bytes: Uint8Array): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
