@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import {
   configRequestOf,
   type MemberOptions,
-  OPTION_NAMES,
+  optionNames,
 } from '../../src/embedding/member-options.ts';
 
 const load = async (options: MemberOptions) => (await loadConfig(configRequestOf(options))).config;
@@ -46,10 +46,10 @@ const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
 
 test('an option is there for each flag, and means what that does', async () => {
   assert.deepEqual(
-    new Set(OPTION_NAMES),
+    new Set(optionNames()),
     new Set([...Object.keys(ALL), 'config', 'environment', 'log']),
   );
-  assert.equal(OPTION_NAMES.length, new Set(SETTING_FLAGS.map(({ flag }) => flag.name)).size + 3);
+  assert.equal(optionNames().length, new Set(SETTING_FLAGS.map(({ flag }) => flag.name)).size + 3);
   const config = await load(ALL);
   assert.deepEqual(
     [...config.queueMaxSizes],

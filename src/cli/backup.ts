@@ -8,9 +8,9 @@ import {
   removeBackup,
 } from '../persistence/kept-backups.ts';
 import { verifyBackup } from '../persistence/restore.ts';
-import { printLine, type Streams } from './client-io.ts';
 import { openToRead } from './data-directories.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
+import { printLine, type Streams } from './output.ts';
 import { Progress } from './progress.ts';
 
 export interface BackupOptions {

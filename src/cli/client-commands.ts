@@ -4,10 +4,10 @@
  */
 import { type Command, Option } from 'commander';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';
-import type { Streams } from './client-io.ts';
 import { CLUSTER_CALLS } from './cluster-calls.ts';
 import type { KeyOptions } from './entry-key.ts';
 import type { ExitCode } from './exit-code.ts';
+import type { Streams } from './output.ts';
 
 /** Does a command and returns the exit code. */
 export type Work = () => Promise<ExitCode>;

@@ -10,15 +10,6 @@ import {
   type MemberLocation,
   UnreachableError,
 } from '../client/member-client.ts';
-import {
-  passwordOfEnvironment,
-  print,
-  printLine,
-  readPassword,
-  readText,
-  readValue,
-  type Streams,
-} from './client-io.ts';
 import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
 import { type KeyOptions, readKey, refuseReplaced } from './entry-key.ts';
 import {
@@ -28,7 +19,9 @@ import {
   EXIT_UNREACHABLE,
   type ExitCode,
 } from './exit-code.ts';
+import { passwordOfEnvironment, readPassword, readText, readValue } from './input.ts';
 import { type AddressOptions, locateMember } from './member-address.ts';
+import { print, printLine, type Streams } from './output.ts';
 import { percentEncoded } from './percent-encoded.ts';
 import { refusalReason } from './refusal-text.ts';
 

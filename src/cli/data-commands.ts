@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';
 import type { BackupOptions } from './backup.ts';
 import type { Work } from './client-commands.ts';
-import type { Streams } from './client-io.ts';
+import type { Streams } from './output.ts';
 import type { Repairing } from './repair.ts';
 import type { Restoring } from './restore.ts';
 

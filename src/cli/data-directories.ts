@@ -2,8 +2,8 @@
 import { GridError } from '../base/errors.ts';
 import { directoryFault } from '../persistence/directory-fault.ts';
 import { FileStorage } from '../persistence/file-storage.ts';
-import type { Streams } from './client-io.ts';
 import { EXIT_FAILED, EXIT_NOT_USABLE, type ExitCode } from './exit-code.ts';
+import type { Streams } from './output.ts';
 
 /** Throws TypeError that names the flag. */
 export function openToRead(flag: string, directory: string): FileStorage {

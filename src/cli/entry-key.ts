@@ -3,7 +3,7 @@
  * its word. Node reads words as UTF-8 and puts U+FFFD in the place of what is none, so that such a word
  * would name something else: it is refused.
  */
-import { readInput } from './client-io.ts';
+import { readInput } from './input.ts';
 
 const REPLACEMENT = '\u{fffd}';
 

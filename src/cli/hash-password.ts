@@ -1,7 +1,8 @@
 /** The command `hash-password`: a password in, what a configuration keeps in its place out. */
 import { hashPassword } from '../security/password.ts';
-import { askUnseen, printLine, readStandardInput, type Streams } from './client-io.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
+import { askUnseen, readStandardInput } from './input.ts';
+import { printLine, type Streams } from './output.ts';
 
 /** Throws TypeError for an empty password, or two that differ. One line end behind it is not part of it. */
 export async function printPasswordHash(streams: Streams): Promise<ExitCode> {

@@ -13,7 +13,6 @@ import { sectionOf } from '../config/section.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
-import { OutputError, print, type Streams } from './client-io.ts';
 import { hasColours } from './colours.ts';
 import type { Shell } from './completion.ts';
 import { addDataCommands } from './data-commands.ts';
@@ -26,6 +25,7 @@ import {
   EXIT_USAGE,
   type ExitCode,
 } from './exit-code.ts';
+import { OutputError, print, type Streams } from './output.ts';
 import { serve } from './serve.ts';
 import { StopEvents } from './stop-events.ts';
 import { areSameTerminal } from './terminals.ts';

@@ -1,6 +1,6 @@
 /** Where client commands find the member, and what proves both sides to each other over TLS. */
 import type { MemberLocation } from '../client/member-client.ts';
-import { readInput } from './client-io.ts';
+import { readInput } from './input.ts';
 
 const DEFAULT_PORT = ':5701';
 

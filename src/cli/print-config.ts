@@ -3,8 +3,8 @@ import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { type ConfigRequest, loadConfig } from '../config/load.ts';
 import { memoryWarning } from '../config/memory-defaults.ts';
-import { print, type Streams } from './client-io.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
+import { print, type Streams } from './output.ts';
 
 export interface Printing {
   readonly json?: true;

@@ -1,5 +1,5 @@
 /** How far a command is, in one line on a terminal that is written over; elsewhere nothing. */
-import type { Streams } from './client-io.ts';
+import type { Streams } from './output.ts';
 
 /** Between two writes, in milliseconds. */
 const INTERVAL_MS = 200;

@@ -4,9 +4,9 @@ import { SETTINGS } from '../config/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
 import { repair } from '../persistence/repair.ts';
 import type { Salvaged } from '../persistence/salvage.ts';
-import { printLine, type Streams } from './client-io.ts';
 import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
+import { printLine, type Streams } from './output.ts';
 import { Progress } from './progress.ts';
 
 export interface Repairing {

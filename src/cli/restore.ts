@@ -1,8 +1,8 @@
 /** `gridnode restore`: makes a data directory of a backup. */
 import { restore } from '../persistence/restore.ts';
-import { printLine, type Streams } from './client-io.ts';
 import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
+import { printLine, type Streams } from './output.ts';
 import { Progress } from './progress.ts';
 
 export interface Restoring {

@@ -1,5 +1,4 @@
 /** A member in the process of another program: `startMember`, and what that returns. */
-import { setTimeout as passed } from 'node:timers/promises';
 import type { Span } from '../base/span.ts';
 import { loadConfig, refusalFault } from '../config/load.ts';
 import { GridMap } from '../local/grid-map.ts';
@@ -90,7 +89,7 @@ export class EmbeddedMember {
 
   async #drain(): Promise<void> {
     this.#member.withdraw();
-    if (this.#delaySeconds > 0) await passed(this.#delaySeconds * 1000);
+    if (this.#delaySeconds > 0) await passed(this.#delaySeconds);
     this.#data.close();
     await this.#member.drain();
   }
@@ -111,4 +110,8 @@ export async function startMember(options: MemberOptions = {}): Promise<Embedded
   const load = async () => (await import('../config/reading-thread.ts')).loadInThread(request);
   const member = await start(config, log, load, undefined, memberAudit(options.log));
   return new EmbeddedMember(member, config.shutdownDelaySeconds);
+}
+
+function passed(seconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

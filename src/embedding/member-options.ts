@@ -97,15 +97,20 @@ const PLURALS: ReadonlyMap<string, string> = new Map([
 /** Options that are no flag of a setting. */
 const OTHERS: readonly string[] = ['config', 'environment', 'log'];
 
-const FLAGS: ReadonlyMap<string, SettingFlag> = new Map(
-  SETTING_FLAGS.map((settingFlag) => {
-    const name = optionOf(settingFlag.flag.name);
-    return [name, { ...settingFlag, flag: { ...settingFlag.flag, name } }];
-  }),
-);
+/** Every flag, by the option's name. */
+function flagsByOption(): ReadonlyMap<string, SettingFlag> {
+  return new Map(
+    SETTING_FLAGS.map((settingFlag) => {
+      const name = optionOf(settingFlag.flag.name);
+      return [name, { ...settingFlag, flag: { ...settingFlag.flag, name } }];
+    }),
+  );
+}
 
 /** Every name of an option. @internal */
-export const OPTION_NAMES: readonly string[] = [...OTHERS, ...FLAGS.keys()];
+export function optionNames(): readonly string[] {
+  return [...OTHERS, ...flagsByOption().keys()];
+}
 
 /**
  * What the options ask for. Throws TypeError for a name that is no option, with the nearest one, and
@@ -114,11 +119,12 @@ export const OPTION_NAMES: readonly string[] = [...OTHERS, ...FLAGS.keys()];
  */
 export function configRequestOf(options: MemberOptions): ConfigRequest {
   const { config, environment = {} } = options;
+  const known = flagsByOption();
   const flags = Object.entries(options).flatMap(([name, value]) => {
     if (value === undefined || OTHERS.includes(name)) return [];
-    const flag = FLAGS.get(name);
+    const flag = known.get(name);
     if (flag === undefined) {
-      const hint = hintOf(nearestNames(name, OPTION_NAMES));
+      const hint = hintOf(nearestNames(name, optionNames()));
       throw new TypeError(`Cannot use option ${JSON.stringify(name)}: there is none${hint}`);
     }
     return textsOf(name, value).flatMap((text) => assignmentsOf(flag, text));

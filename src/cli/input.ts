@@ -1,14 +1,8 @@
-/** What client commands read and print: standard input, a password from the terminal, results. */
+/** What commands read: standard input, files, a password from the terminal. */
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { type Readable, Writable } from 'node:stream';
-
-/** The three streams of a command: the process's own, or in tests what stands for them. */
-export interface Streams {
-  readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable;
-  readonly stderr: Writable & { readonly isTTY?: boolean };
-}
+import { Writable } from 'node:stream';
+import type { Streams } from './output.ts';
 
 /** Where the password of `--user` stands; a flag would show it to every user of the machine. */
 const PASSWORD_VARIABLE = 'GRID_PASSWORD';
@@ -88,27 +82,4 @@ export async function askUnseen(streams: Streams, prompt: string): Promise<strin
     lines.close();
     stderr.write('\n');
   }
-}
-
-/** Standard output does not take what a command prints. */
-export class OutputError extends Error {
-  override readonly name = 'OutputError';
-  /** Whether its reader has ended, as `head` does when it has enough. */
-  readonly isClosedPipe: boolean;
-
-  constructor(cause: NodeJS.ErrnoException) {
-    super(`Cannot write to standard output: ${cause.message}`, { cause });
-    this.isClosedPipe = cause.code === 'EPIPE';
-  }
-}
-
-/** Resolves once the bytes are out, so that the process may end. Rejects with OutputError. */
-export function print({ stdout }: Streams, bytes: Buffer | string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stdout.write(bytes, (error) => (error ? reject(new OutputError(error)) : resolve()));
-  });
-}
-
-export function printLine(streams: Streams, text: string): Promise<void> {
-  return print(streams, `${text}\n`);
 }
