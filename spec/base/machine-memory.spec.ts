@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { machineMemory } from '../../src/base/machine-memory.ts';
+import { machineMemory, memoryBelow } from '../../src/base/machine-memory.ts';
 
 const MIB = 1_048_576;
 const TOTAL = 1024 * MIB;
@@ -27,7 +27,7 @@ function told(files: Readonly<Record<string, string>>) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
   }
-  return machineMemory(root, TOTAL);
+  return memoryBelow(root, TOTAL);
 }
 
 const ALL = { bytes: TOTAL, isContainer: false };

@@ -13,8 +13,16 @@ export interface MachineMemory {
   readonly isContainer: boolean;
 }
 
-/** `root`: where `proc` and what `mountinfo` names are found. */
-export function machineMemory(root = '/', total: number = totalmem()): MachineMemory {
+let ofProcess: MachineMemory | undefined;
+
+/** As it was when it was asked for first. */
+export function machineMemory(): MachineMemory {
+  ofProcess ??= memoryBelow('/', totalmem());
+  return ofProcess;
+}
+
+/** `root`: where `proc` and what `mountinfo` names are found; `total`: the machine's, in bytes. */
+export function memoryBelow(root: string, total: number): MachineMemory {
   const groups = read(join(root, 'proc/self/cgroup')).split('\n');
   const mounts = read(join(root, 'proc/self/mountinfo')).split('\n');
   let bytes = total;
