@@ -72,8 +72,12 @@ function served(
   const told: string[] = [];
   const screen = { isLogForPeople, tellFatal: (message: string) => told.push(message) };
   const events = new StopEvents(source, () => time.nowMs);
-  const exit = serve(config, log, startMember, events, load, screen);
-  return { exit, source, lines, firstLine, time, told };
+  const states: string[] = [];
+  const tellManager = async (state: string) => {
+    states.push(state);
+  };
+  const exit = serve(config, log, startMember, events, load, screen, tellManager);
+  return { exit, source, lines, firstLine, time, told, states };
 }
 
 function systemError(code: string, syscall: string): Error {
@@ -99,6 +103,29 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     assert.equal(lines[2]?.stoppedBy, signal);
   });
 }
+
+test('serve tells the service manager when the member serves, and when it begins to end', async () => {
+  let started = (_: Member): void => {};
+  const starting = new Promise<Member>((resolve) => {
+    started = resolve;
+  });
+  const { exit, source, states, firstLine } = served({}, () => starting);
+  await endOfTurn();
+  assert.deepEqual(states, []);
+  started(MEMBER);
+  await firstLine;
+  await endOfTurn();
+  assert.deepEqual(states, ['READY=1']);
+  source.emit('SIGTERM');
+  assert.equal(await exit, 0);
+  assert.deepEqual(states, ['READY=1', 'STOPPING=1']);
+});
+
+test('serve tells the service manager nothing of a member that does not start', async () => {
+  const { exit, states } = served({}, () => Promise.reject(new Error('no')));
+  assert.equal(await exit, 1);
+  assert.deepEqual(states, []);
+});
 
 for (const [afterMs, isSecond] of [
   [249, false],

@@ -27,6 +27,7 @@ import {
 } from './exit-code.ts';
 import { OutputError, print, type Streams } from './output.ts';
 import { serve } from './serve.ts';
+import { serviceManager } from './service-manager.ts';
 import { StopEvents } from './stop-events.ts';
 import { areSameTerminal } from './terminals.ts';
 
@@ -189,5 +190,6 @@ async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<Ex
   const screen = { isLogForPeople: process.stdout.isTTY === true, tellFatal };
   const again = piped === undefined ? request : { ...request, file: piped };
   const load = async () => (await import('../config/reading-thread.ts')).loadInThread(again);
-  return await serve(config, log, startMember, events, load, screen);
+  const tellManager = serviceManager(process.env, (error) => log.warn(error.message));
+  return await serve(config, log, startMember, events, load, screen, tellManager);
 }

@@ -18,6 +18,7 @@ import {
 } from './exit-code.ts';
 import { listenError } from './listen-error.ts';
 import { listeningLine } from './listening-line.ts';
+import type { TellServiceManager } from './service-manager.ts';
 import type { StopEvents } from './stop-events.ts';
 
 /** Whoever stops a member waits this long before killing it, or longer. */
@@ -44,6 +45,7 @@ export interface Screen {
 }
 
 const NO_SCREEN: Screen = { isLogForPeople: false, tellFatal: () => {} };
+const NO_MANAGER: TellServiceManager = () => Promise.resolve();
 
 export async function serve(
   config: Config,
@@ -52,12 +54,13 @@ export async function serve(
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
   screen: Screen = NO_SCREEN,
+  tellManager: TellServiceManager = NO_MANAGER,
 ): Promise<ExitCode> {
   const failed = events.failure.then((error): ExitCode => {
     log.fatal({ err: error }, 'failed');
     return EXIT_FAILED;
   });
-  return await Promise.race([failed, run(config, log, start, events, load, screen)]);
+  return await Promise.race([failed, run(config, log, start, events, load, screen, tellManager)]);
 }
 
 async function run(
@@ -66,7 +69,8 @@ async function run(
   start: StartMember,
   events: StopEvents,
   load: () => Promise<LoadedConfig>,
-  screen: Screen = NO_SCREEN,
+  screen: Screen,
+  tellManager: TellServiceManager,
 ): Promise<ExitCode> {
   const starting = start(config, log, load, events.first).then(
     (member) => ({ member }),
@@ -88,10 +92,15 @@ async function run(
   const { address, port, healthPort } = member;
   if (screen.isLogForPeople) log.info(listeningLine(member, config));
   else log.info({ address, port, healthPort, ...explainMemory(config) }, 'listening');
+  void tellManager('READY=1');
   events.onReload = () => member.reload();
   events.onIgnored = (signal) => log.info({ signal }, 'signal ignored');
   const stoppedBy = await Promise.race([events.first, member.stopRequested]);
-  return await stop(member, stoppedBy, config.shutdownDelaySeconds, events.second, log);
+  const told = tellManager('STOPPING=1');
+  const { shutdownDelaySeconds } = config;
+  const exitCode = await stop(member, stoppedBy, shutdownDelaySeconds, events.second, log);
+  await within(END_TIMEOUT_MS, told);
+  return exitCode;
 }
 
 function reportNotStarted(

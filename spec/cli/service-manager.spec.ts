@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { serviceManager } from '../../src/cli/service-manager.ts';
+
+/** A program that stands for systemd-notify, and what it has been called with. */
+function notifier(context: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'gridnode-notify-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const [program, calls] = [join(folder, 'notify'), join(folder, 'calls')];
+  writeFileSync(calls, '');
+  writeFileSync(program, `#!/bin/sh\necho "$NOTIFY_SOCKET $*" >> '${calls}'\n`);
+  chmodSync(program, 0o755);
+  return { program, lines: () => readFileSync(calls, 'utf8').split('\n').slice(0, -1) };
+}
+
+test('serviceManager has what is there for it tell each state, in order', async (context) => {
+  const { program, lines } = notifier(context);
+  const tell = serviceManager({ NOTIFY_SOCKET: '/s' }, assert.ifError, program);
+  void tell('READY=1');
+  await tell('STOPPING=1');
+  assert.deepEqual(lines(), ['/s READY=1', '/s STOPPING=1']);
+});
+
+test('serviceManager starts nothing where nobody asked', async () => {
+  await serviceManager({}, assert.fail, '/nowhere/notify')('READY=1');
+});
+
+test('serviceManager says why it cannot tell', async () => {
+  const errors: Error[] = [];
+  const onError = (error: Error) => errors.push(error);
+  await serviceManager({ NOTIFY_SOCKET: '/s' }, onError, '/nowhere/notify')('READY=1');
+  assert.deepEqual(
+    errors.map(({ message }) => message),
+    ['Cannot tell systemd READY=1: spawn /nowhere/notify ENOENT'],
+  );
+});
