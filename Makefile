@@ -13,8 +13,9 @@ ROUNDS = 5
 
 bin := node_modules/.bin
 test := node --import tsx --test
-specs = $(shell find spec -name '*.spec.ts' | sort)
-peers = $(shell find spec/peers -name '*.peers.ts' | sort)
+specs = $(shell find spec -name node_modules -prune -o -name '*.spec.ts' -print | sort)
+tools = spec/peers/tools
+peers = $(wildcard spec/peers/*.peers.ts)
 soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
 sources = $(shell find bin src -name '*.ts') $(wildcard packaging/licences/*) Makefile package.json tsconfig.json
 
@@ -32,7 +33,7 @@ test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 	$(bin)/tsc -p spec/tsconfig.json
 	$(test) --test-concurrency=2 $(specs)
 
-test-peers: dist/bench/.built ## Tests beside other programs (Debian packages: .ci/run has their list)
+test-peers: dist/bench/.built $(tools)/node_modules/.installed ## Tests beside other programs (Debian packages: .ci/run has their list), on every Node promised, and of the package
 	$(test) $(peers)
 
 soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest; root mounts a disk to fill, and limits memory)
@@ -62,10 +63,15 @@ known-tables: install ## Writes the tables of known settings from the original's
 ok: test test-peers ## All that a change must pass
 
 clean: ## Removes what was installed and built
-	rm -rf dist node_modules
+	rm -rf dist node_modules $(tools)/node_modules
 
 node_modules/.installed: package.json package-lock.json
 	npm ci --no-audit --no-fund
+	touch $@
+
+# Other versions of Node and what checks the package: for test-peers alone.
+$(tools)/node_modules/.installed: $(tools)/package.json $(tools)/package-lock.json
+	npm ci --prefix $(tools) --ignore-scripts --no-audit --no-fund
 	touch $@
 
 # The program is bundled: Node takes longer to find and open hundreds of small files than to compile

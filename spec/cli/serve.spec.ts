@@ -105,8 +105,8 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
 }
 
 test('serve tells the service manager when the member serves, and when it begins to end', async () => {
-  let started = (_: Member): void => {};
-  const starting = new Promise<Member>((resolve) => {
+  let started = (_: ServedMember): void => {};
+  const starting = new Promise<ServedMember>((resolve) => {
     started = resolve;
   });
   const { exit, source, states, firstLine } = served({}, () => starting);

@@ -42,8 +42,14 @@ const BACKED_UP =
 async function run(...words: string[]) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
-  const text = (stream: PassThrough) => ((stream.read() as Buffer | null) ?? '').toString();
-  return { code, output: text(stdout), errors: text(stderr) };
+  return { code, output: written(stdout), errors: written(stderr) };
+}
+
+/** All that was written; from Node 26 on, a read takes one piece of it. */
+function written(stream: PassThrough): string {
+  const pieces: Buffer[] = [];
+  for (let piece = stream.read(); piece !== null; piece = stream.read()) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
 }
 
 async function fill(client: RawClient): Promise<void> {

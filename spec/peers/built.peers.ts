@@ -57,16 +57,3 @@ test('the built program reads its file again on a thread', async (t) => {
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
-
-test('the built library adds a configuration that it reads on a thread', () => {
-  const program = `
-    import { startMember } from ${JSON.stringify(join(DIST, 'src/index.js'))};
-    const member = await startMember({ port: 0, groups: ['CLUSTER_WRITE'] });
-    const url = 'http://127.0.0.1:' + member.port + '/grid/rest/config/update';
-    const answer = await fetch(url, { method: 'POST', body: 'dev&&grid: {queue: {q: {max-size: 1}}}' });
-    console.log(await answer.text());
-    process.exit();`;
-  const words = ['--input-type=module', '--eval', program];
-  const output = execFileSync(process.execPath, words, { encoding: 'utf8' });
-  assert.match(output, /"addedConfigs":\[\{"sectionName":"queue","configName":"q"\}\]/);
-});

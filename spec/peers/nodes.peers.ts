@@ -1,0 +1,39 @@
+/**
+ * The HTTP vectors over real sockets, the engine's contract suite and the integration specs on the other
+ * versions of Node that are promised.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ended, NODES, ROOT } from './tools.ts';
+
+const INTEGRATION = readdirSync(join(ROOT, 'spec/integration'))
+  .filter((name) => name.endsWith('.spec.ts'))
+  .map((name) => `spec/integration/${name}`);
+
+const SPECS = [
+  'spec/http/socket-vectors.spec.ts',
+  'spec/engine/embedded/engine.spec.ts',
+  ...INTEGRATION,
+];
+
+for (const { version, program } of NODES) {
+  test(`Node ${version} passes the specs`, async (t) => {
+    const flags = ['--import', 'tsx', '--test', '--test-concurrency=2', '--test-reporter=tap'];
+    const { code, output } = await ended(program, [...flags, ...SPECS], { node: program });
+    const [passed = ''] = /^# pass \d+$/m.exec(output) ?? [];
+    t.diagnostic(passed);
+    assert.equal(code, 0, failuresIn(output));
+    assert.match(passed, /[1-9]/);
+  });
+}
+
+/** What failed, with the lines behind it that say why. */
+function failuresIn(output: string): string {
+  const lines = output.split('\n');
+  const shown = lines.flatMap((line, index) =>
+    /^\s*not ok/.test(line) ? lines.slice(index, index + 20) : [],
+  );
+  return shown.length > 0 ? shown.join('\n') : output.slice(-4000);
+}

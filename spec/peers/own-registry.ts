@@ -1,0 +1,47 @@
+/**
+ * A package registry of this machine with the installed version of some packages and nothing else, and
+ * what it was asked for: what an installation would fetch.
+ */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { done, ROOT } from './tools.ts';
+
+export interface Registry {
+  readonly url: string;
+  /** Names of packages, each once. */
+  readonly asked: ReadonlySet<string>;
+  close(): void;
+}
+
+/** `folder` is for their tarballs. */
+export async function registryOf(names: readonly string[], folder: string): Promise<Registry> {
+  const tarballs = new Map<string, Buffer>();
+  const documents = new Map<string, object>();
+  const asked = new Set<string>();
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    const tarball = tarballs.get(path);
+    const document = documents.get(path);
+    if (tarball === undefined) asked.add(path.slice(1));
+    if (tarball !== undefined) response.end(tarball);
+    else if (document !== undefined) response.end(JSON.stringify(document));
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const name of names) {
+    const from = join(ROOT, 'node_modules', name);
+    const manifest = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
+    const { version } = manifest;
+    const words = ['pack', from, '--ignore-scripts', '--pack-destination', folder];
+    await done('npm', words);
+    const path = `/${name}/-/${name}-${version}.tgz`;
+    tarballs.set(path, readFileSync(join(folder, `${name}-${version}.tgz`)));
+    const dist = { tarball: url + path };
+    const versions = { [version]: { ...manifest, dist } };
+    documents.set(`/${name}`, { name, 'dist-tags': { latest: version }, versions });
+  }
+  return { url, asked, close: () => server.close() };
+}

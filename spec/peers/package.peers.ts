@@ -1,0 +1,191 @@
+/** The package as `npm pack` makes it: what is in it, what an installation fetches, and how it is used. */
+import assert from 'node:assert/strict';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { type Registry, registryOf } from './own-registry.ts';
+import { done, ended, NODES, ROOT, toolFolder } from './tools.ts';
+
+const TARBALL_BYTES_MAX = 800_000;
+const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+const folder = mkdtempSync(join(tmpdir(), 'gridnode-package-'));
+const globals = join(folder, 'global');
+/** A project that has installed the package. */
+const project = join(folder, 'project');
+let registry: Registry;
+let tarball = '';
+let files: readonly string[] = [];
+
+before(async () => {
+  const words = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
+  const printed = await done('npm', words);
+  const [packed] = JSON.parse(printed.slice(printed.indexOf('[\n'), printed.lastIndexOf(']') + 1));
+  tarball = join(folder, packed.filename);
+  files = packed.files.map(({ path }: { path: string }) => path);
+  registry = await registryOf(['undici'], folder);
+  const from = [
+    '--registry',
+    registry.url,
+    '--cache',
+    join(folder, 'cache'),
+    '--no-audit',
+    '--no-fund',
+  ];
+  await done('npm', ['install', '--global', '--prefix', globals, ...from, tarball]);
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{"private": true}');
+  await done('npm', ['install', ...from, tarball], { cwd: project });
+});
+
+after(() => {
+  registry?.close();
+  rmSync(folder, { recursive: true });
+});
+
+test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither maps nor what is not needed`, (t) => {
+  const { size } = statSync(tarball);
+  t.diagnostic(`${size} bytes, ${files.length} files`);
+  assert.ok(size <= TARBALL_BYTES_MAX, `${size} bytes`);
+  assert.deepEqual(
+    files.filter((file) => /\.map$|\.meta\.json$|types\/(bin|src\/cli)\//.test(file)),
+    [],
+  );
+  for (const file of ['LICENSE', 'dist/licences.txt', 'dist/bin/program.js.cache']) {
+    assert.ok(files.includes(file), file);
+  }
+});
+
+test('an installation fetches undici alone', () => {
+  assert.deepEqual(Object.keys(MANIFEST.dependencies), ['undici']);
+  assert.deepEqual([...registry.asked], ['undici']);
+  assert.deepEqual(readdirSync(join(project, 'node_modules')).filter(isPackage), [
+    'gridnode',
+    'undici',
+  ]);
+});
+
+test('the licences of all that is bundled go along', () => {
+  const text = readFileSync(join(project, 'node_modules/gridnode/dist/licences.txt'), 'utf8');
+  const parts = text.split(`\n${'-'.repeat(80)}\n`).slice(1);
+  for (const name of ['commander', 'pino', 'pino-pretty', 'saxes', 'yaml']) {
+    assert.ok(
+      parts.some((part) => part.trim().startsWith(`${name} `)),
+      name,
+    );
+  }
+  for (const part of parts) assert.match(part, /permission|redistribution/i);
+});
+
+test('package.json names keywords, and no address that there is not', () => {
+  assert.ok(MANIFEST.keywords.length > 0);
+  for (const name of ['repository', 'homepage', 'bugs']) assert.ok(!(name in MANIFEST), name);
+});
+
+test('the installed program reads files of both forms', async () => {
+  const yaml = join(folder, 'grid.yaml');
+  writeFileSync(yaml, 'grid:\n  cluster-name: of-yaml\n');
+  const xml = join(folder, 'grid.xml');
+  writeFileSync(xml, '<grid><cluster-name>of-xml</cluster-name></grid>');
+  const program = join(globals, 'bin/gridnode');
+  assert.equal((await done(program, ['--version'])).trim(), MANIFEST.version);
+  for (const [file, name] of [
+    [yaml, 'of-yaml'],
+    [xml, 'of-xml'],
+  ] as const) {
+    assert.match(await done(program, ['config', '--config', file]), new RegExp(name));
+  }
+});
+
+const START = `
+  const member = await startMember(resolveConfig([
+    { key: 'port', text: '0', source: { kind: 'flag', name: 'test' } },
+    { key: 'endpointGroups', name: 'CLUSTER_WRITE', text: 'true', source: { kind: 'flag', name: 'test' } },
+  ]), createLog('OFF', { write() {} }));
+  const url = 'http://127.0.0.1:' + member.port + '/grid/rest/config/update';
+  const answer = await fetch(url, { method: 'POST', body: 'dev&&grid: {queue: {q: {max-size: 1}}}' });
+  console.log(await answer.text());
+  await member.drain();`;
+const NAMES = '{ createLog, resolveConfig, startMember }';
+const PROGRAMS = {
+  'esm.mjs': `import ${NAMES} from 'gridnode';${START}`,
+  'commonjs.cjs': `const ${NAMES} = require('gridnode');(async () => {${START}})();`,
+};
+
+for (const { version, program } of [{ version: 20, program: process.execPath }, ...NODES]) {
+  for (const [name, text] of Object.entries(PROGRAMS)) {
+    test(`Node ${version} starts a member from ${name}, which reads on a thread, and ends`, async () => {
+      writeFileSync(join(project, name), text);
+      const printed = await done(program, [name], { cwd: project, node: program });
+      assert.match(printed, /"addedConfigs":\[\{"sectionName":"queue","configName":"q"\}\]/);
+    });
+  }
+}
+
+test('both forms of modules get the same library', async () => {
+  const text =
+    "import { createRequire } from 'node:module';\nimport * as one from 'gridnode';\n" +
+    "const other = createRequire(import.meta.url)('gridnode');\n" +
+    'console.log(Object.keys(other).every((name) => other[name] === one[name]));';
+  writeFileSync(join(project, 'both.mjs'), text);
+  assert.equal(await done(process.execPath, ['both.mjs'], { cwd: project }), 'true\n');
+});
+
+const RESOLUTIONS = {
+  node10: { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' },
+  node16: { module: 'node16', moduleResolution: 'node16' },
+  nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+  bundler: { module: 'esnext', moduleResolution: 'bundler' },
+};
+
+for (const [name, options] of Object.entries(RESOLUTIONS)) {
+  test(`the types are found with ${name}, and need no other package's`, async () => {
+    const text =
+      "import { type Member, startMember } from 'gridnode';\n" +
+      'export const ports = async (...given: Parameters<typeof startMember>): Promise<number> => {\n' +
+      '  const member: Member = await startMember(...given);\n' +
+      '  // @ts-expect-error a port is a number\n  const text: string = member.port;\n' +
+      '  return text === "" ? 0 : member.port;\n};\n';
+    const from = join(project, name);
+    mkdirSync(from);
+    for (const file of ['one.mts', 'other.cts']) writeFileSync(join(from, file), text);
+    const compilerOptions = {
+      ...options,
+      ...{ target: 'es2022', lib: ['es2022'], types: [], strict: true, noEmit: true },
+    };
+    const config = { compilerOptions, include: ['*.mts', '*.cts'] };
+    writeFileSync(join(from, 'tsconfig.json'), JSON.stringify(config));
+    await done(join(toolFolder('typescript'), 'bin/tsc'), ['-p', from]);
+  });
+}
+
+test('are-the-types-wrong and publint find nothing', async () => {
+  const attw = toolFolder('@arethetypeswrong/cli');
+  await done(process.execPath, [join(attw, 'dist/index.js'), tarball]);
+  const publint = toolFolder('publint');
+  await done(process.execPath, [join(publint, 'src/cli.js'), 'run', tarball, '--strict']);
+});
+
+test('TypeDoc makes pages of the public types without a warning', async () => {
+  const typedoc = join(toolFolder('typedoc'), 'bin/typedoc');
+  const entry = join(ROOT, 'dist/types/src/index.d.ts');
+  const compilerOptions = { module: 'nodenext', lib: ['es2022'], types: [], strict: true };
+  const tsconfig = join(folder, 'tsconfig.json');
+  writeFileSync(tsconfig, JSON.stringify({ compilerOptions, files: [entry] }));
+  const words = ['--tsconfig', tsconfig, '--out', join(folder, 'pages'), '--treatWarningsAsErrors'];
+  const { code, output } = await ended(process.execPath, [typedoc, ...words, entry]);
+  assert.equal(code, 0, output);
+});
+
+function isPackage(name: string): boolean {
+  return !name.startsWith('.');
+}

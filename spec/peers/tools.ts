@@ -1,0 +1,55 @@
+/**
+ * What `make test-peers` installs in the folder `tools` beside this file: programs that check the package,
+ * and other versions of Node.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+
+const MODULES = join(import.meta.dirname, 'tools/node_modules');
+
+export const ROOT = join(import.meta.dirname, '../..');
+
+/** Those that are promised beside the one that the tests run on, and their programs. */
+export const NODES = [22, 24, 26].map((version) => {
+  return { version, program: join(MODULES, `node-${version}/bin/node`) };
+});
+
+/** The folder of an installed package. */
+export function toolFolder(name: string): string {
+  const folder = join(MODULES, name);
+  assert.ok(existsSync(folder), `${name} is missing: make test-peers installs it`);
+  return folder;
+}
+
+export interface Ended {
+  readonly code: number;
+  /** Standard output, then standard error. */
+  readonly output: string;
+}
+
+/** Runs a program to its end. A Node that is given goes before others on the path. */
+export function ended(
+  program: string,
+  words: readonly string[],
+  { cwd = ROOT, node = process.execPath, env = process.env } = {},
+): Promise<Ended> {
+  const PATH = `${dirname(node)}${delimiter}${env.PATH}`;
+  // A runner of tests takes one that has its variable for its own child.
+  const { NODE_TEST_CONTEXT: _, ...others } = env;
+  const options = { cwd, env: { ...others, PATH }, maxBuffer: 64 * 1024 * 1024 };
+  return new Promise((resolve) => {
+    execFile(program, words, options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
+      resolve({ code, output: stdout + stderr + (code === -1 ? `${error?.message}` : '') });
+    });
+  });
+}
+
+/** The same, of which nothing but 0 is taken; returns what it printed. */
+export async function done(...call: Parameters<typeof ended>): Promise<string> {
+  const { code, output } = await ended(...call);
+  assert.equal(code, 0, `${call[0]} ${call[1].join(' ')}\n${output}`);
+  return output;
+}
