@@ -107,15 +107,12 @@ test('the installed program reads files of both forms', async () => {
 });
 
 const START = `
-  const member = await startMember(resolveConfig([
-    { key: 'port', text: '0', source: { kind: 'flag', name: 'test' } },
-    { key: 'endpointGroups', name: 'CLUSTER_WRITE', text: 'true', source: { kind: 'flag', name: 'test' } },
-  ]), createLog('OFF', { write() {} }));
+  const member = await startMember({ port: 0, groups: ['CLUSTER_WRITE'] });
   const url = 'http://127.0.0.1:' + member.port + '/grid/rest/config/update';
   const answer = await fetch(url, { method: 'POST', body: 'dev&&grid: {queue: {q: {max-size: 1}}}' });
   console.log(await answer.text());
   await member.drain();`;
-const NAMES = '{ createLog, resolveConfig, startMember }';
+const NAMES = '{ startMember }';
 const PROGRAMS = {
   'esm.mjs': `import ${NAMES} from 'gridnode';${START}`,
   'commonjs.cjs': `const ${NAMES} = require('gridnode');(async () => {${START}})();`,
@@ -150,9 +147,9 @@ const RESOLUTIONS = {
 for (const [name, options] of Object.entries(RESOLUTIONS)) {
   test(`the types are found with ${name}, and need no other package's`, async () => {
     const text =
-      "import { type Member, startMember } from 'gridnode';\n" +
+      "import { type EmbeddedMember, startMember } from 'gridnode';\n" +
       'export const ports = async (...given: Parameters<typeof startMember>): Promise<number> => {\n' +
-      '  const member: Member = await startMember(...given);\n' +
+      '  const member: EmbeddedMember = await startMember(...given);\n' +
       '  // @ts-expect-error a port is a number\n  const text: string = member.port;\n' +
       '  return text === "" ? 0 : member.port;\n};\n';
     const from = join(project, name);
