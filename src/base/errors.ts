@@ -6,7 +6,7 @@
  */
 
 /** Message patterns: the action, the value in braces by name, the reason; no final period. */
-const ERRORS = {
+export const ERRORS = {
   ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
   ADDRESS_NOT_HERE: { status: 500, message: 'Cannot listen on {address}: no address of this host' },
   ADDRESS_FORBIDDEN: { status: 500, message: 'Cannot listen on {address}: not permitted' },
@@ -130,6 +130,7 @@ export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
   /** What an HTTP client is answered when this ends its request. */
   readonly status: number;
 
+  /** @internal */
   constructor(code: Code, values: ErrorValues<Code>, options?: ErrorOptions) {
     super(fill(ERRORS[code].message, values), options);
     this.code = code;
