@@ -1,0 +1,237 @@
+/**
+ * The examples of packaging/, as far as programs of Debian and types can judge them: systemd reads the
+ * unit, haproxy and nginx their configurations, TypeScript the fields of the manifest; the program does
+ * what the unit and the Containerfile start. No image is built and no cluster asked.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as passed } from 'node:timers/promises';
+import { parseAllDocuments } from 'yaml';
+import { start } from '../integration/member-process.ts';
+import { done, ROOT, toolFolder } from './tools.ts';
+
+/** What a member takes to end beyond its shutdown delay, at most: src/cli/serve.ts. */
+const END_SECONDS = 11;
+
+const folder = mkdtempSync(join(tmpdir(), 'gridnode-packaging-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const read = (name: string): string => readFileSync(join(ROOT, 'packaging', name), 'utf8');
+const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
+
+/** Runs a program of a Debian package; returns what it prints. */
+function judged(program: string, debian: string, words: readonly string[]): string {
+  const { error, status, stdout, stderr } = spawnSync(program, words, { encoding: 'utf8' });
+  assert.equal(error, undefined, `Cannot run ${program}: apt-get install ${debian}`);
+  assert.equal(status, 0, stdout + stderr);
+  return stdout + stderr;
+}
+
+test('systemd finds nothing wrong with the unit', () => {
+  const unit = join(folder, 'gridnode.service');
+  writeFileSync(unit, read('gridnode.service').replace('/usr/local/bin/gridnode', PROGRAM));
+  assert.equal(judged('systemd-analyze', 'systemd', ['verify', unit]), '');
+});
+
+test('the unit gives a member the time that it needs', () => {
+  const unit = read('gridnode.service');
+  const value = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+  assert.deepEqual([value('Type'), value('NotifyAccess')], ['notify', 'all']);
+  assert.equal(value('TimeoutStartSec'), 'infinity');
+  const delay = Number(/--shutdown-delay-seconds (\d+)/.exec(value('ExecStart'))?.[1]);
+  assert.ok(Number(value('TimeoutStopSec')) > delay + END_SECONDS);
+});
+
+/** Prints what comes to a socket of the kind that systemd has, a datagram a line; Node has none. */
+const RECEIVER = `
+  socket(my $socket, PF_UNIX, SOCK_DGRAM, 0) or die $!;
+  bind($socket, pack_sockaddr_un($ARGV[0])) or die $!;
+  $| = 1; print "bound\\n";
+  while (defined recv($socket, my $text, 4096, 0)) { print "$text\\n"; }`;
+
+test('a member tells systemd that it serves, and that it ends', { timeout: 60_000 }, async (t) => {
+  const socket = join(folder, 'notify');
+  const receiver = spawn('perl', ['-MSocket', '-e', RECEIVER, socket]);
+  t.after(() => receiver.kill());
+  let received = '';
+  receiver.stdout.on('data', (bytes) => {
+    received += bytes;
+  });
+  await once(receiver.stdout, 'data');
+  process.env.NOTIFY_SOCKET = socket;
+  const member = start();
+  delete process.env.NOTIFY_SOCKET;
+  while (!received.includes('READY=1')) await passed(10);
+  assert.ok(member.lines.some(({ msg }) => msg === 'listening'));
+  assert.ok(!received.includes('STOPPING=1'));
+  member.child.kill('SIGTERM');
+  assert.deepEqual(await member.exited, [0, null]);
+  while (!received.includes('STOPPING=1')) await passed(10);
+  assert.ok(member.lines.every(({ level }) => level === 'info'));
+});
+
+test('haproxy and nginx take their examples', () => {
+  judged('haproxy', 'haproxy', ['-c', '-f', join(ROOT, 'packaging/haproxy.cfg')]);
+  const site = join(folder, 'site.conf');
+  writeFileSync(site, read('nginx.conf'));
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${folder}/${name};`)
+    .join(' ');
+  const main = join(folder, 'nginx.conf');
+  writeFileSync(
+    main,
+    `pid ${folder}/pid; events {} http { access_log off; ${paths} include ${site}; }`,
+  );
+  judged('nginx', 'nginx', ['-t', '-e', join(folder, 'error.log'), '-c', main]);
+});
+
+interface Manifest {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+test('the manifest has fields that Kubernetes knows, of the types that it wants', async () => {
+  const types: Record<string, string> = {
+    'v1/Service': 'kubernetes-types/core/v1',
+    'apps/v1/StatefulSet': 'kubernetes-types/apps/v1',
+    'policy/v1/PodDisruptionBudget': 'kubernetes-types/policy/v1',
+  };
+  const lines = manifests<Manifest>().map((manifest, index) => {
+    const from = types[`${manifest.apiVersion}/${manifest.kind}`];
+    assert.ok(from !== undefined, `${manifest.apiVersion}/${manifest.kind}`);
+    const type = `import('${from}').${manifest.kind}`;
+    return `export const manifest${index}: ${type} = ${JSON.stringify(manifest)};`;
+  });
+  const project = join(folder, 'manifest');
+  mkdirSync(join(project, 'node_modules'), { recursive: true });
+  const known = toolFolder('kubernetes-types');
+  symlinkSync(known, join(project, 'node_modules/kubernetes-types'));
+  writeFileSync(join(project, 'manifest.ts'), lines.join('\n'));
+  const compilerOptions = { strict: true, noEmit: true, types: [], module: 'esnext' };
+  const options = { ...compilerOptions, moduleResolution: 'bundler', skipLibCheck: true };
+  const config = { compilerOptions: options, files: ['manifest.ts'] };
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config));
+  await done(join(toolFolder('typescript'), 'bin/tsc'), ['-p', project]);
+});
+
+function manifests<Type>(): Type[] {
+  return parseAllDocuments(read('kubernetes.yaml')).map((document) => {
+    assert.deepEqual([document.errors, document.warnings], [[], []]);
+    return document.toJS() as Type;
+  });
+}
+
+interface Workload {
+  readonly spec: {
+    readonly selector: { readonly matchLabels: object };
+    readonly template: { readonly metadata: { readonly labels: object }; readonly spec: Pod };
+  };
+}
+
+interface Pod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly [
+    {
+      readonly args: readonly string[];
+      readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+      readonly livenessProbe: Probe;
+      readonly readinessProbe: Probe;
+    },
+  ];
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
+
+test('what the manifest starts answers its probes, and has the time to end', async () => {
+  const [service, workload, budget] = manifests<Workload>();
+  assert.ok(service && workload && budget);
+  const { selector, template } = workload.spec;
+  assert.deepEqual(template.metadata.labels, selector.matchLabels);
+  assert.deepEqual(service.spec.selector, selector.matchLabels);
+  assert.deepEqual(budget.spec.selector.matchLabels, selector.matchLabels);
+  const { containers, terminationGracePeriodSeconds } = template.spec;
+  const [{ args, ports, livenessProbe, readinessProbe }] = containers;
+  const delay = Number(args.join(' ').match(/--shutdown-delay-seconds=(\d+)/)?.[1]);
+  assert.ok(terminationGracePeriodSeconds > delay + END_SECONDS);
+  const health = ports.find(({ name }) => name === 'health')?.containerPort;
+  assert.ok(args.includes(`--health-port=${health}`));
+  const given = args.slice(1).filter((word) => !/delay|health-port|host=/.test(word));
+  const words = ['--health-port', '0', ...given];
+  const member = start(...words.map((word) => word.replace('=/data', `=${folder}/probed`)));
+  try {
+    const { healthPort } = await listening(member);
+    for (const { httpGet } of [livenessProbe, readinessProbe]) {
+      assert.equal(httpGet.port, 'health');
+      const { status } = await fetch(`http://127.0.0.1:${healthPort}${httpGet.path}`);
+      assert.equal(status, 200, httpGet.path);
+    }
+  } finally {
+    member.child.kill('SIGTERM');
+    await member.exited;
+  }
+});
+
+async function listening(member: ReturnType<typeof start>) {
+  for (let index = 0; ; index++) {
+    const line = await member.line(index);
+    if (line.msg === 'listening') return line;
+  }
+}
+
+/** The words of an instruction of the last stage, of its exec form. */
+function wordsOf(instruction: string): string[] {
+  const text = read('Containerfile').replace(/\\\n/g, ' ');
+  const stage = text.slice(text.lastIndexOf('\nFROM'));
+  const found = new RegExp(`^${instruction}\\b[^[\\n]*(\\[.*\\])$`, 'm').exec(stage)?.[1];
+  assert.ok(found, `no exec form of ${instruction}`);
+  return JSON.parse(found);
+}
+
+test('the image’s words start a member and find it healthy, without a shell', async (t) => {
+  const [entry, command, check] = ['ENTRYPOINT', 'CMD', 'HEALTHCHECK'].map(wordsOf);
+  assert.ok(entry && command && check);
+  const installed = '/opt/gridnode/lib/node_modules/gridnode/dist/bin/gridnode.js';
+  const port = await freePort();
+  /** As on this machine: its Node, the program as built, a free port. */
+  const here = (words: readonly string[]): string[] =>
+    words.map((word) =>
+      word
+        .replace(installed, PROGRAM)
+        .replace('/usr/local/bin/node', process.execPath)
+        .replace(/\b8080$/, String(port))
+        .replace('/data', join(folder, 'image'))
+        .replace('0.0.0.0', '127.0.0.1'),
+    );
+  const options = { env: {}, stdio: 'ignore' } as const;
+  const [node = '', ...words] = here([...entry, ...command, '--port', '0']);
+  const member = spawn(node, words, options);
+  t.after(() => ending(member));
+  const [checking = '', ...asked] = here(check);
+  const codes = async (): Promise<number | null> => {
+    const [code] = await once(spawn(checking, asked, options), 'exit');
+    return code;
+  };
+  while ((await codes()) !== 0) assert.equal(member.exitCode, null);
+  await ending(member);
+  assert.equal(member.exitCode, 0);
+  assert.notEqual(await codes(), 0);
+});
+
+async function ending(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+async function freePort(): Promise<number> {
+  const text = 'const s = require("net").createServer().listen(0, "127.0.0.1", () => {';
+  const rest = ' console.log(s.address().port); s.close(); });';
+  return Number(execFileSync(process.execPath, ['-e', text + rest], { encoding: 'utf8' }));
+}
