@@ -96,7 +96,10 @@ async function run(harness: Harness): Promise<void> {
   }
 }
 
-/** The text is added, then another of as many queues as are allowed beside it, then the first is read as a file. */
+/**
+ * The text is added, then another of as many queues as are allowed beside it, then the first is
+ * read as a file.
+ */
 async function changeOne(
   harness: Harness,
   name: string,

@@ -10,6 +10,7 @@ import { test } from 'node:test';
 
 const ROOT = dirname(import.meta.dirname);
 const SOURCE_LINES_MAX = 400;
+const COMMENT_COLUMNS_MAX = 110;
 
 /**
  * What each part may import besides itself: parts, single files that are a part's contract, or
@@ -129,6 +130,16 @@ test('files open with a comment that says what they are', () => {
 test(`source files have less than ${SOURCE_LINES_MAX} lines`, () => {
   const wrong = sources.filter((file) => textOf(file).split('\n').length > SOURCE_LINES_MAX);
   assert.deepEqual(wrong, []);
+});
+
+test('no line of a comment is wider than can be read', () => {
+  const wide = code.flatMap((file) => {
+    const lines = (texts.get(file) ?? '').split('\n');
+    const isWide = (line: string) =>
+      line.length > COMMENT_COLUMNS_MAX && /^\s*(\*|\/[*/])/.test(line);
+    return lines.flatMap((line, index) => (isWide(line) ? [`${file}:${index + 1}`] : []));
+  });
+  assert.deepEqual(wide, []);
 });
 
 test('code says nothing that is to be done later, and hides nothing from the compiler', () => {

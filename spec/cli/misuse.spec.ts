@@ -1,4 +1,7 @@
-/** Wrong invocations: each with its exit code and what it says on standard error; standard output is empty. */
+/**
+ * Wrong invocations: each with its exit code and what it says on standard error; standard output is
+ * empty.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

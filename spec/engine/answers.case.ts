@@ -1,4 +1,7 @@
-/** What the contract promises of answers, of who reads them, and of a closed engine. Part of the suite in engine.case.ts. */
+/**
+ * What the contract promises of answers, of who reads them, and of a closed engine. Part of the
+ * suite in engine.case.ts.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {

@@ -1,7 +1,8 @@
 /**
  * One seeded damage of a data directory in memory, of a member that has stopped or was killed: a file is
  * cut, zeroed, flipped in a bit, swapped, duplicated or removed. A start must refuse it, or have all that
- * was answered: after a kill all that was answered 100 ms before, or in another run of the machine all that was synced.
+ * was answered: after a kill all that was answered 100 ms before, or in another run of the machine all
+ * that was synced.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';

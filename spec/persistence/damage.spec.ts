@@ -1,4 +1,7 @@
-/** Random damages of random files, a few of those of spec/soak: none is taken for a directory that is whole. */
+/**
+ * Random damages of random files, a few of those of spec/soak: none is taken for a directory that
+ * is whole.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { damageRound } from './damage-round.ts';

@@ -2,7 +2,8 @@
  * Rounds of a member on a disk of 48 to 200 MiB, ext4 or tmpfs, in one of the sync modes: filled with
  * overwrites until writes are refused, killed or not, freed by deletes, clears, polls and smaller
  * values. Within 5 s of there being room writes are taken; nothing that was answered is lost; in the
- * end no handle is on a removed file, and no block belongs to none. Seeded: SOAK_SEED, and SOAK_ROUNDS of them.
+ * end no handle is on a removed file, and no block belongs to none. Seeded: SOAK_SEED, and SOAK_ROUNDS
+ * of them.
  * Needs to mount file systems; says so and is skipped where that can't be.
  */
 import assert from 'node:assert/strict';

@@ -23,7 +23,10 @@ export const EXIT_REFUSED = 4;
 /** Standard output does not take the answer; of the commands about a member's own files it is EXIT_FAILED. */
 export const EXIT_NOT_PRINTED = 5;
 
-/** The reader of standard output has ended: 128 and the number of SIGPIPE, as a shell has it of other tools. */
+/**
+ * The reader of standard output has ended: 128 and the number of SIGPIPE, as a shell has it of
+ * other tools.
+ */
 export const EXIT_CLOSED_PIPE = 141;
 
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 141;

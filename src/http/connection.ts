@@ -6,7 +6,8 @@
  * run when it is answered. Where it waits for an item the connection goes on reading, so that the
  * client's going away is seen, and ends where too much comes; behind any other, reading pauses. So it
  * does while the client does not take its answers. While the server drains, the last request that has
- * come runs when the socket has been read once more: where more comes, its answer is not the last. After the last answer the connection is
+ * come runs when the socket has been read once more: where more comes, its answer is not the last.
+ * After the last answer the connection is
  * half-closed and what still comes is dropped for a while, so that no reset overtakes the answer.
  *
  * At the end of each piece of work the connection says what it waits for: its time limits follow.

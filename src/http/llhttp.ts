@@ -161,7 +161,10 @@ export class Llhttp {
     return this.memory[pointer + FLAGS_OFFSET] as number;
   }
 
-  /** Sets what the parser has found back to what it was; the version is known. Returns whether it keeps alive. */
+  /**
+   * Sets what the parser has found back to what it was; the version is known. Returns whether it
+   * keeps alive.
+   */
   setFlags(pointer: number, flags: number): boolean {
     this.memory[pointer + FLAGS_OFFSET] = flags;
     return this.version(pointer) === 11 ? (flags & CLOSE) === 0 : (flags & KEEP_ALIVE) !== 0;

@@ -1,6 +1,7 @@
 /**
  * The request target (RFC 9112 section 3.2): origin-form as it is, absolute-form without its scheme
- * and authority, which counts instead of Host; asterisk-form for OPTIONS. Anything else, and a fragment, is refused.
+ * and authority, which counts instead of Host; asterisk-form for OPTIONS. Anything else, and a
+ * fragment, is refused.
  */
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';

@@ -12,7 +12,10 @@ import { LATE_AT_END, LATE_CONTENT, LATE_HEAD, type Verdict } from './refusals.t
 
 /** How long a half-closed connection is read, in milliseconds. */
 const END_MS = 2000;
-/** While the server drains, a client that is silent this long within a request is told 408, in milliseconds. */
+/**
+ * While the server drains, a client that is silent this long within a request is told 408, in
+ * milliseconds.
+ */
 const DRAIN_MS = 5000;
 /**
  * So long a connection of a server that drains waits for a request, in milliseconds, if the last one

@@ -6,7 +6,8 @@
  *     8  CRC-32C of all that follows
  *    12  version of the format, 1
  *    16  length of the content in bytes
- *    20  content: JSON, filled up to a multiple of 4 bytes with blanks; its field `file` is the file's name, so
+ *    20 content: JSON, filled up to a multiple of 4 bytes with blanks; its field `file` is the file's
+ *    name, so
  *        that one in the place of another is not taken for that (an earlier version wrote none)
  */
 import { GridError } from '../base/errors.ts';

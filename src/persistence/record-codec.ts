@@ -20,7 +20,8 @@
  * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this
  * was written. SEAL: the segment's last record; the sequence is the number of the next segment; the low word
  * is 1 where that segment was durable before. With the sequence 0 it is the end of the log as its process
- * left it, and what goes on from there puts a SEAL with a number right behind it. PARTITION, in snapshots: the visit of that partition began at that sequence.
+ * left it, and what goes on from there puts a SEAL with a number right behind it. PARTITION, in
+ * snapshots: the visit of that partition began at that sequence.
  *
  * Whoever writes gives a Page, a buffer with its memory as words. Bytes of a record are read where
  * they lie: what `read` sets names the page.

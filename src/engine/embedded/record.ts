@@ -7,7 +7,8 @@
  *     2    owner: the map's id, the queue's id, or of a name the negative number of its table
  *     3    content type's id, 0 for none; of a ring's part its number; of a name its id
  *     4,5  version, low and high word: see hybrid-clock.ts
- *     then optional fields by flag (expiry; max idle and last access), the key, the value, each from a whole word on; the record is
+ *     then optional fields by flag (expiry; max idle and last access), the key, the value, each from a
+ *     whole word on; the record is
  *     rounded up to a whole unit of 8 bytes.
  *
  * The flags say what kind of record it is and whether it is dead, that is, nothing refers to it and

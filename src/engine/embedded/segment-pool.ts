@@ -1,6 +1,7 @@
 /**
  * The memory that records live in, outside the JavaScript heap. Segments of 64 KiB, each owned by
- * one partition while in use, are cut from slabs of 32 MiB (slabs.ts). A record of 256 KiB to 16 MiB has as many segments in a row as it needs; others
+ * one partition while in use, are cut from slabs of 32 MiB (slabs.ts). A record of 256 KiB to 16 MiB
+ * has as many segments in a row as it needs; others
  * that are too long for a segment have a buffer of their own, exactly as large as needed. Tables of
  * indexes have segments, too (index-tables.ts).
  *
