@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,21 +24,22 @@ interface Balancer {
   words(folder: string, file: string): readonly string[];
 }
 
+/** An example of packaging/ with a port of its own and these members. */
+function example(name: string, port: number, server: RegExp, members: readonly string[]): string {
+  const text = readFileSync(join(import.meta.dirname, '../../packaging', name), 'utf8');
+  assert.match(text, server);
+  return text.replace('127.0.0.1:8080', `127.0.0.1:${port}`).replace(server, members.join('\n'));
+}
+
 const HAPROXY: Balancer = {
   program: 'haproxy',
-  configuration: (_, port, members) => `
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
-  option httpchk GET /grid/health/ready
-  http-check expect status 200
-  default-server inter 200ms fall 2 rise 1
-listen grid
-  bind 127.0.0.1:${port}
-${members.map((member, index) => `  server m${index} 127.0.0.1:${member} check`).join('\n')}
-`,
+  configuration: (_, port, members) =>
+    example(
+      'haproxy.cfg',
+      port,
+      /^ +server m0 .*$/m,
+      members.map((member, index) => `  server m${index} 127.0.0.1:${member} check`),
+    ),
   words: (_, file) => ['-db', '-f', file],
 };
 
@@ -54,18 +55,12 @@ http {
 ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   .map((name) => `  ${name}_temp_path ${folder}/${name};`)
   .join('\n')}
-  upstream grid {
-${members.map((member) => `    server 127.0.0.1:${member} max_fails=0;`).join('\n')}
-    keepalive 16;
-  }
-  server {
-    listen 127.0.0.1:${port};
-    location / {
-      proxy_pass http://grid;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-    }
-  }
+${example(
+  'nginx.conf',
+  port,
+  /^ +server 127\.0\.0\.1:5701.*$/m,
+  members.map((member) => `  server 127.0.0.1:${member} max_fails=0;`),
+)}
 }
 `,
   words: (folder, file) => ['-p', folder, '-e', join(folder, 'error.log'), '-c', file],
