@@ -1,7 +1,7 @@
 /** The public door: what a program that embeds a member may use. */
 export { type ERRORS, type ErrorCode, GridError } from './base/errors.ts';
 export { ConfigFault } from './config/config-fault.ts';
-export type { EndpointGroup } from './config/endpoint-group.ts';
+export type { ENDPOINT_GROUPS, EndpointGroup } from './config/endpoint-group.ts';
 export { type EmbeddedMember, startMember } from './embedding/embedded-member.ts';
 export type { Bytes, GroupName, MemberOptions } from './embedding/member-options.ts';
 export type { LogLine, MemberLog, ProgramLog } from './embedding/program-log.ts';
