@@ -178,7 +178,15 @@ test('TypeDoc makes pages of the public types without a warning', async () => {
   const compilerOptions = { module: 'nodenext', lib: ['es2022'], types: [], strict: true };
   const tsconfig = join(folder, 'tsconfig.json');
   writeFileSync(tsconfig, JSON.stringify({ compilerOptions, files: [entry] }));
-  const words = ['--tsconfig', tsconfig, '--out', join(folder, 'pages'), '--treatWarningsAsErrors'];
+  const words = [
+    '--tsconfig',
+    tsconfig,
+    '--out',
+    join(folder, 'pages'),
+    '--readme',
+    'none',
+    '--treatWarningsAsErrors',
+  ];
   const { code, output } = await ended(process.execPath, [typedoc, ...words, entry]);
   assert.equal(code, 0, output);
 });
