@@ -1,35 +1,58 @@
 /**
- * The contract of a data engine: maps and queues of bytes, each mutation numbered within its
- * partition. The embedded engine and one on a distributed store stand behind it alike; the suite in
- * spec/engine/engine.case.ts is its proof and runs on every implementation.
+ * The contract of a data engine: maps and queues of bytes. The embedded engine and one on a
+ * distributed store stand behind it alike; the suite in spec/engine/engine.case.ts is its proof and
+ * runs on every implementation.
  *
- * Each operation takes a receiver and answers it exactly once: during the call where the engine can,
- * otherwise in a later turn, never from inside another operation's call. What is passed as a Span is
- * valid only during the call; whoever answers later copies it first. What an Answer names is valid
- * only during onAnswer. Operations on one partition take effect in the order called. A mutation that
- * changes something raises its partition's sequence by one; any may be answered REFUSED, where a
- * sink is asked about it.
+ * Answers. Each operation takes a receiver and answers it exactly once: during the call where the
+ * engine can, otherwise in a later turn, never from inside another operation's call. An operation is
+ * answered although its client has gone; only a take that was cancelled is not. A receiver does not
+ * throw.
+ *
+ * Bytes. An argument passed as a Span is valid only during the call: an engine that answers later
+ * copies it first. The bytes that an Answer names are valid only during onAnswer.
+ *
+ * Order. Operations on queues and changes of entries take effect, partition by partition, in the
+ * order called. A read of a map sees at least what had been answered when it was called. On an engine
+ * that is ordered everything, reads and other partitions included, takes effect in the order called.
+ *
+ * An item that is taken goes through two steps, for takes that wait and takes that don't: the take is
+ * answered FOUND when the item's removal is made, and `acknowledge` tells whether its client got it
+ * (see the head of embedded/holds.ts).
  */
 import type { Span } from '../base/span.ts';
+import type { Version } from './version.ts';
 
-/** The mapping or item is there: `value`, `contentType` and, for a held item, `hold` are set. */
+/** The mapping or item is there: `value`, `contentType`, `version` or `hold` are set. */
 export const FOUND = 1;
 /** No such mapping, or no item in time. */
 export const ABSENT = 2;
-/** The mutation is done. */
+/** The change is made. */
 export const APPLIED = 3;
-/** The queue has `max-size` items, held ones included; nothing changed. */
+/** The queue has `max-size` items; nothing changed. */
 export const QUEUE_FULL = 4;
-/** The mutation needs more memory than there is; nothing changed. */
+/** The change needs more memory than there is; nothing changed. */
 export const MEMORY_FULL = 5;
-/** The engine is closed; nothing changed. */
-export const UNAVAILABLE = 6;
+/** The engine cannot be asked now, `reason` says why; nothing changed. */
+export const UNREACHABLE = 6;
 /** A number: `count` is set. */
 export const COUNTED = 7;
-/** A sink has refused the mutation, `refusal` says why (see mutation-sink.ts); nothing changed. */
+/** A sink has refused the change, `refusal` says why (see mutation-sink.ts); nothing changed. */
 export const REFUSED = 8;
+/** The change may have been made; a read may have seen what is lost after a restart. */
+export const UNKNOWN = 9;
+/** The hold had ended by itself; nothing changed. */
+export const LOST = 10;
+/** The entry is not as the condition demands; `version` is the one it has. Nothing changed. */
+export const CONDITION_FAILED = 11;
 
-export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
+
+/** `reason` of UNREACHABLE: the engine is closed, for good. */
+export const CLOSED = 1;
+/** `reason` of UNREACHABLE: the store behind the engine does not answer; it may again. */
+export const DISCONNECTED = 2;
+
+export type Unreachability = typeof CLOSED | typeof DISCONNECTED;
 
 /** `partition` of an answer that depends on every partition, such as that of a clear. */
 export const EVERY_PARTITION = -1;
@@ -38,15 +61,20 @@ export const NO_PARTITION = -2;
 
 /** `ticket` of an operation that was answered during the call. */
 export const ANSWERED = 0;
+/** `hold` of an item that nothing is left to say about. */
+export const NO_HOLD = 0;
 
-/** What an operation came to. Owned by the engine and used again for the next one. */
+/** The result of an operation. Owned by the engine and used again for the next one. */
 export interface Answer {
   readonly outcome: Outcome;
-  /** The partition that the answer depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. */
+  /**
+   * The partition that the answer depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. An engine
+   * that is no StoredEngine says NO_PARTITION.
+   */
   readonly partition: number;
   /**
    * The partition's sequence when the answer was made: the mutation's own, or for a read the last
-   * one it saw. With EVERY_PARTITION 0: see Engine.sequences.
+   * one it saw. With EVERY_PARTITION 0: see StoredEngine.sequences. With NO_PARTITION 0.
    */
   readonly sequence: number;
   /** FOUND: the bytes stored. */
@@ -55,13 +83,17 @@ export interface Answer {
   readonly contentType: Span;
   /** COUNTED: entries or items. */
   readonly count: number;
-  /**
-   * FOUND by take: what settle is called with. FOUND by poll, and APPLIED by settle: what conclude is
-   * to be called with, or 0.
-   */
+  /** FOUND by take: what acknowledge is called with, or NO_HOLD. */
   readonly hold: number;
+  /**
+   * FOUND by get, APPLIED by set, CONDITION_FAILED: the entry's version; none where there is no
+   * entry (any more).
+   */
+  readonly version: Version;
   /** REFUSED: the sink's code. */
   readonly refusal: number;
+  /** UNREACHABLE: why; otherwise 0. */
+  readonly reason: Unreachability | 0;
   /**
    * FOUND: keeps the bytes that `value` names in place until release is called, whatever happens to
    * the entry. Only for values longer than VALUE_COPY_BYTES_MAX; shorter ones are copied instead.
@@ -87,20 +119,28 @@ export interface Lifetime {
 
 export const FOREVER: Lifetime = { timeToLiveMs: 0, maxIdleSeconds: 0 };
 
+/**
+ * What an entry must be for a change to be made: of this version; absent, where the version is none;
+ * undefined: anything. Read during the call.
+ */
+export type Condition = Version | undefined;
+
 /** Where an operation's answer arrives. */
 export interface Receiver {
   onAnswer(answer: Answer): void;
 }
 
 export interface Engine {
-  /** Number of partitions, fixed for the life of the data. */
-  readonly partitionCount: number;
+  /** Whether everything takes effect in the order called, reads and other partitions included. */
+  readonly isOrdered: boolean;
+  /** Whether operations can be done now; false before open, after close and while DISCONNECTED. */
+  readonly isReachable: boolean;
 
   /** FOUND or ABSENT. */
   get(map: Span, key: Span, receiver: Receiver): void;
   /**
-   * APPLIED or MEMORY_FULL. An empty content type is none. Once its lifetime is over, the entry is
-   * neither found nor counted any more.
+   * APPLIED, CONDITION_FAILED or MEMORY_FULL. An empty content type is none. Once its lifetime is
+   * over, the entry is neither found nor counted any more.
    */
   set(
     map: Span,
@@ -108,10 +148,11 @@ export interface Engine {
     value: Span,
     contentType: Span,
     lifetime: Lifetime,
+    condition: Condition,
     receiver: Receiver,
   ): void;
-  /** APPLIED, also when there was no such entry (then no sequence rises). */
-  delete(map: Span, key: Span, receiver: Receiver): void;
+  /** APPLIED, also when there was no such entry (then no sequence rises); or CONDITION_FAILED. */
+  delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void;
   /**
    * APPLIED: every entry of the map is gone. The answer depends on EVERY_PARTITION: if there was such
    * a map, the sequence of each is now the same number, greater than all of them were.
@@ -122,49 +163,45 @@ export interface Engine {
 
   /** APPLIED, QUEUE_FULL or MEMORY_FULL. */
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void;
-  /** FOUND, the item that would be polled next, or ABSENT. */
+  /** FOUND, the item that would be taken next, or ABSENT. */
   peek(queue: Span, receiver: Receiver): void;
-  /** COUNTED: the items of the queue that no poll holds. */
+  /** COUNTED: the items of the queue. */
   queueSize(queue: Span, receiver: Receiver): void;
   /**
-   * FOUND, and the item is gone; or ABSENT. Take and confirm in one, for who need not wait. Where the
-   * answer has to wait for a sink, conclude follows, as after settle.
-   */
-  poll(queue: Span, receiver: Receiver): void;
-  /**
-   * Waits up to `timeoutMs` (0 to (2^31-1) x 1000) for an item, first come, first served. FOUND: the
-   * item is held for this receiver: not counted by queueSize, counted against `max-size`, given to
-   * nobody else, until settle. ABSENT: none came in time.
+   * Takes an item, and waits up to `timeoutMs` (0 to (2^31-1) x 1000) for one, first come, first
+   * served. FOUND: the item's removal is made, and is recorded as any change; its `hold` is open,
+   * unless it is NO_HOLD, until acknowledge. ABSENT: none came in time. REFUSED: the item has stayed.
    * MEMORY_FULL: there is none to wait with. Returns ANSWERED, or a ticket for cancel where the
    * answer comes later.
+   *
+   * Between FOUND and the hold's end the item counts neither in the queue's size nor against its
+   * `max-size`. The end of the process loses an item whose hold is open.
    */
   take(queue: Span, timeoutMs: number, receiver: Receiver): number;
-  /** The waiting take goes away unanswered. A ticket that was answered already is ignored. O(1). */
+  /**
+   * The take goes away unanswered, also one without a timeout. An item that is on its way to it
+   * already returns to its old place. A ticket that was answered already is ignored. O(1).
+   */
   cancel(ticket: number): void;
   /**
-   * Ends a hold. `confirm`: the item is gone for good. Otherwise it returns to its old place, before
-   * later items, also where several return. APPLIED with the mutation's partition and sequence, or
-   * why not: then the item has returned. The bytes that the take's answer named stay valid until its
-   * onAnswer returns, also when settle is called inside it. A hold that has ended: RangeError.
-   * Where the answer has to wait for a sink, a confirmed item can still come back: the answer names
-   * its hold, and conclude follows.
+   * Ends a hold: APPLIED. `isDelivered`: the item is gone for good. Otherwise it returns to its old
+   * place, before later items, also into a queue of `max-size` items; while a sink refuses that, the
+   * engine tries again. The bytes that the take's answer named stay valid until its onAnswer returns,
+   * also when acknowledge is called inside it. LOST: the hold had ended before.
    */
-  settle(hold: number, confirm: boolean, receiver: Receiver): void;
-  /**
-   * The answer that tells of a removed item leaves; or it cannot be delivered any more, and the item
-   * is back at its old place: a mutation, which also a queue with `max-size` items has room for. As
-   * long as a sink refuses it, it is tried again. A hold that has ended: RangeError.
-   */
-  conclude(hold: number, isDelivered: boolean): void;
+  acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void;
 
-  /** The last sequence of each partition, copied. */
-  sequences(): Float64Array;
+  /** Resolves when operations can be done. */
+  open(): Promise<void>;
   /**
-   * Lets go of everything. Takes that wait are answered ABSENT during the call, later operations
-   * UNAVAILABLE.
+   * Releases everything. Takes that wait are answered ABSENT during the call, later operations
+   * UNREACHABLE with CLOSED. Resolves when nothing is under way any more.
    */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** How many items a queue may hold: a positive number, or Infinity. Asked when a queue comes to be. */
 export type QueueCapacity = (queue: Buffer) => number;
+
+/** The receiver of an operation whose answer says nothing to anybody. */
+export const NOBODY: Receiver = { onAnswer() {} };

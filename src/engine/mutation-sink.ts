@@ -35,6 +35,11 @@ export const REPLICATION_FULL = 3;
 export type Refusal = 1 | 2 | 3 | 4;
 
 export interface MutationSink {
+  /**
+   * Whether nothing more gets durable: an answer that depends on more than `durable` says is UNKNOWN
+   * from then on, as what it tells may be lost.
+   */
+  readonly hasFailed?: boolean;
   /** Whether what is replayed is nothing to it: it need not be asked and told of that. */
   readonly ignoresReplay?: boolean;
   /**

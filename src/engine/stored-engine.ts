@@ -60,6 +60,12 @@ export interface KnownOfReplay {
 }
 
 export interface StoredEngine extends Engine {
+  /** Number of partitions, fixed for the life of the data. */
+  readonly partitionCount: number;
+
+  /** The last sequence of each partition, copied. */
+  sequences(): Float64Array;
+
   /** Whether a sink keeps back answers that depend on this sequence of the partition. */
   holds(partition: number, sequence: number): boolean;
 
