@@ -1,16 +1,22 @@
 /**
- * The seams of the HTTP engine: what it serves, and who may hold its answers back. The engine opens
- * a handler for each connection; the handler answers each request through the connection's exchange,
- * at once or later. Requests of a connection come one at a time, in the order sent.
+ * The seams of the HTTP engine: what it serves, and what may hold its responses back. Each request has
+ * a slot (request-slot.ts) with a handler of its own, which is used again for other requests, also of
+ * other connections. The handler answers through its exchange, at once or in a later turn. A
+ * connection's requests begin in the order sent; several may be under way.
  */
 import type { Exchange } from './exchange.ts';
 
-/** What is served: makes a handler for a connection. */
+/** What is served: makes the handler of a slot. */
 export interface Application {
   open(exchange: Exchange): RequestHandler;
 }
 
 export interface RequestHandler {
+  /**
+   * Whether nothing else of the connection may be under way beside the request. Asked once it is
+   * admitted, and again when it has outlived its run.
+   */
+  readonly isAlone: boolean;
   /**
    * The head of a request is complete, its content is not read yet. True: go on with it. False: the
    * handler has answered; the content is dropped.
@@ -19,14 +25,15 @@ export interface RequestHandler {
   /** The request is complete; its answer may come later. */
   run(): void;
   /**
-   * The answer comes in a later turn: the request has bytes of its own from now on. Its target lies
-   * `shift` bytes further on; whatever else the handler names of it, it names anew.
+   * The request has bytes of its own from now on: it runs, or is answered, in a later turn. Its target
+   * lies `shift` bytes further on; the handler names its parts anew.
    */
-  onWait(shift: number): void;
-  /** While an answer waits: nobody sends more, so what waits for a condition is answered now. */
+  onOwned(shift: number): void;
+  /**
+   * While an answer is owed: nobody waits for it any more, or the client has sent its last. What waits
+   * for a condition is answered now.
+   */
   hurry(): void;
-  /** While an answer waits: the client has gone, the request is not to be answered. */
-  abandon(): void;
 }
 
 /** Bytes that are sent from where they lie; released once, when the last one has been taken. */
@@ -34,10 +41,10 @@ export interface Pinned {
   release(): void;
 }
 
-/** What an answer hands over for good, such as an item of a queue; concluded once. */
-export interface Handover {
-  /** The answer leaves; or its client has gone before it could, and is not to get it. */
-  conclude(isThere: boolean): void;
+/** The hold of an item that a response delivers. */
+export interface ItemHold {
+  /** Called once: the response leaves, or can't any more, and the item returns. */
+  acknowledge(isDelivered: boolean): void;
 }
 
 /** `partition` of an answer that depends on no stored data. */
@@ -45,7 +52,7 @@ export const INDEPENDENT = -2;
 /** `partition` of an answer that depends on all partitions as they are now. */
 export const EVERY_PARTITION = -1;
 
-/** Decides when answers may leave. Whoever sets one calls HttpServer.release when more may go. */
+/** Decides when answers may leave. Its owner calls HttpServer.release when more may go. */
 export interface ResponseHold {
   /** Whether no answer at all may leave before the next release. */
   readonly holdsAll: boolean;
@@ -55,12 +62,12 @@ export interface ResponseHold {
   sequences(): Float64Array;
 }
 
-/** Sends answers that may depend on stored data: an HTTP server, or what asks the engine in process. */
+/** Sends answers that may depend on stored data: an HTTP server, or maps and queues in process. */
 export interface AnswerSender {
-  /** Who holds answers back, if anybody. */
+  /** Holds answers back, where set. */
   hold: ResponseHold | undefined;
   /** More answers may leave: sends those that no longer depend on anything. */
   release(): void;
-  /** What is held back must never be shown: who waits is told that nobody knows what came of it. */
+  /** The answers held back must never be shown: their receivers are told that the outcome is unknown. */
   disownHeld(): void;
 }

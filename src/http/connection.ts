@@ -1,39 +1,34 @@
 /**
- * One client connection: feeds what the socket brings to the parser, hands each request to the
- * handler, sends the answers in order, and ends the connection when it is time.
+ * One client connection: feeds what the socket brings to the parser, has requests run, sends their
+ * responses in order, and ends the connection when it is time.
  *
- * Requests run one at a time. Behind one that waits for its answer the bytes that come are kept; they
- * run when it is answered. Where it waits for an item the connection goes on reading, so that the
- * client's going away is seen, and ends where too much comes; behind any other, reading pauses. So it
- * does while the client does not take its answers. While the server drains, the last request that has
- * come runs when the socket has been read once more: where more comes, its answer is not the last.
- * After the last answer the connection is
- * half-closed and what still comes is dropped for a while, so that no reset overtakes the answer.
- *
- * At the end of each piece of work the connection says what it waits for: its time limits follow.
+ * Requests begin in the order sent, as far as they may be under way together (connection-requests.ts).
+ * Where the next one may not begin yet the connection is blocked: the bytes that come are kept, and
+ * reading pauses. Where the reason is a request that waits for an item it goes on reading, so that the
+ * client's going away is seen, and ends where too much comes. Reading pauses, too, while the client
+ * does not take its answers. While the server drains, the last request that has come runs when the
+ * socket has been read once more: where more comes, its answer is not the last. After the last answer
+ * the connection is half-closed and what still comes is dropped for a while, so that no reset overtakes
+ * the answer. At the end of each piece of work the connection tells its time limits what it waits for.
  */
 import type { Socket } from 'node:net';
-import type { RequestHandler } from './application.ts';
-import { Backlog } from './backlog.ts';
-import type { BodyOwner } from './body.ts';
+import { isFull } from './back-pressure.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import { ConnectionRequests } from './connection-requests.ts';
 import type { Timed } from './deadlines.ts';
-import { Exchange, type ExchangeOwner } from './exchange.ts';
+import { Input } from './input.ts';
 import { readInto } from './intake.ts';
 import { Outbox } from './outbox.ts';
-import { AT_HEAD, AT_REQUEST, NEEDS_MORE, RequestParser } from './parser.ts';
+import { AT_HEAD, AT_REQUEST, NEEDS_MORE, type RequestParser } from './parser.ts';
 import { CROWDED_OUT, CUT_OFF, type Verdict } from './refusals.ts';
-import { RequestAtHand } from './request-at-hand.ts';
-import type { HttpServer } from './server.ts';
+import type { RequestSlot, SlotConnection } from './request-slot.ts';
+import { Session } from './session.ts';
 import * as time from './time-limits.ts';
 import { REQUESTS_IN_A_ROW, type Taker } from './turns.ts';
 
-/** Requests are not run while more than this waits to be sent, in bytes; less in a crowd. */
-const UNSENT_BYTES_MAX = 1048576;
-const UNSENT_BYTES_CROWD = 65536;
-
-// States. In READING requests are read and run; in WAITING the one at hand waits for its answer.
+// States. In READING requests are read and run; in BLOCKED until one under way is answered.
 const READING = 0;
-const WAITING = 1;
+const BLOCKED = 1;
 /** The client does not take its answers, they may not leave yet, or others are to run first. */
 const STALLED = 2;
 /** The server drains; the socket is read once more before the last request that has come is run. */
@@ -44,53 +39,42 @@ const ENDING = 4;
 const LINGERING = 5;
 const CLOSED = 6;
 
-export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
-  readonly #server: HttpServer;
+export class Connection implements SlotConnection, Timed, Taker {
+  /** Asked for at the beginning: a client that has gone has no address. */
+  readonly session: Session;
+  readonly #host: ConnectionHost;
   readonly #socket: Socket;
+  readonly #input: Input;
   readonly #parser: RequestParser;
   readonly #outbox: Outbox;
-  readonly #exchange: Exchange;
-  readonly #handler: RequestHandler;
-  readonly #current: RequestAtHand;
   readonly #limits: time.TimeLimits;
-  /** What came behind a request that waits. */
-  readonly #backlog = new Backlog();
+  readonly #requests: ConnectionRequests;
+  /** Whether nothing is to be read any more: the connection ends when all is answered. */
+  #isInputOver = false;
   #state = READING;
-  /** Whether the request that waits does so for an item. */
-  #isForItem = false;
-  /** Whether the socket is paused. */
-  #isPaused = false;
   /** Requests run in a row. */
   #runCount = 0;
   /** Whether others are to run first. */
   #standsBack = false;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
-  hasInputEnded = false;
-  /** Kept by the server: whether it tells when more answers may leave. */
+  /** Kept by the server: whether it tells when more answers may leave, and at the end of the turn. */
   isHeld = false;
-  /** Asked for at the beginning: a client that has gone has none. */
-  readonly peerAddress: string;
-  /** Whether a request has come, or a part of it, since the limits were told. */
-  #hasMoved = false;
-  /** Bytes of content that had come when the limits were told. */
-  #movedBytes = 0;
+  isWoken = false;
 
-  constructor(server: HttpServer, accepted: Socket) {
-    this.#server = server;
-    const socket = readInto(server.readBuffer, accepted, (bytes, length) => {
+  constructor(host: ConnectionHost, accepted: Socket) {
+    this.#host = host;
+    const socket = readInto(host.readBuffer, accepted, (bytes, length) => {
       this.#socketOnRead(bytes, length);
     });
     this.#socket = socket;
-    this.peerAddress = socket.remoteAddress ?? '';
-    this.#parser = new RequestParser(server.limits, server.inFlight);
-    this.#outbox = new Outbox(socket, server, this);
-    this.#exchange = new Exchange(this.#parser.request, this.#outbox, server.arena, this);
-    const handler = server.application.open(this.#exchange);
-    this.#handler = handler;
-    this.#current = new RequestAtHand(server, this.#parser, this.#exchange, handler, this);
-    server.tick();
-    this.#limits = new time.TimeLimits(server, this);
+    this.session = new Session(socket.remoteAddress ?? '');
+    this.#input = new Input(socket, host.limits);
+    this.#parser = this.#input.parser;
+    this.#outbox = new Outbox(socket, host, this);
+    this.#requests = new ConnectionRequests(host.slots);
+    host.tick();
+    this.#limits = new time.TimeLimits(host, this);
     socket.on('end', () => this.#socketOnEnd());
     socket.on('drain', () => this.release());
     socket.on('error', () => this.destroy());
@@ -98,53 +82,58 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   }
 
   get mayWait(): boolean {
-    return !this.hasInputEnded && !this.#server.isDraining;
+    return !this.session.hasInputEnded && !this.#host.isDraining;
   }
 
   /** Sends what may leave by now; goes on where answers stood in the way. */
   release(): void {
-    this.#server.tick();
+    this.#host.tick();
     if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 
   /** The server drains: a connection that is idle ends, others with their next answer. */
   drain(): void {
     this.#limits.shorten();
-    if (this.#state === WAITING) this.#handler.hurry();
+    this.#hurry();
     this.release();
     if (this.#state === READING) this.onDeadline();
   }
 
-  /** The connection ends here and now: what waits is not answered any more. */
+  /** The connection ends here and now: what is under way is not answered any more. */
   destroy(): void {
     this.#abandon();
-    this.#state = CLOSED;
     this.#socket.destroy();
   }
 
+  outboxFor(slot: RequestSlot): Outbox | undefined {
+    if (!this.#isRunning) this.#host.tick();
+    return this.#requests.isNext(slot) ? this.#outbox : undefined;
+  }
+
+  hasUnread(slot: RequestSlot): boolean {
+    const isReading = this.#parser.isInRequest || this.#state === LOOKING;
+    return this.#input.hasUnread || !this.#requests.isNewest(slot, isReading);
+  }
+
   onItemAwaited(): void {
-    this.#isForItem = true;
-    this.#parser.body.end();
     // Behind a login as much may have been read as no poll may have behind it.
-    if (this.#state !== WAITING) return;
+    if (this.#isRunning) return;
     if (this.#hasTooMuchBehind) this.destroy();
     else this.#pauseOrResume();
   }
 
-  /** The answer about to be written ends the connection where nothing more is to be read. */
-  decideLast(): boolean {
-    if (this.#state === WAITING) this.#server.tick();
-    return this.#current.decideLast(this.#hasUnread);
+  onAnswered(slot: RequestSlot, isLast: boolean): void {
+    const isLate = this.#requests.onAnswered(slot);
+    if (isLast) this.#end();
+    if (isLate) this.#goOn();
   }
 
-  onAnswered(status: number): void {
-    this.#current.onAnswered(status);
-    if (this.#state === WAITING) {
-      this.#state = READING;
-      this.#isForItem = false;
-    }
-    if (this.#current.isLast) this.#end();
-    if (!this.#isRunning) this.#proceed();
+  onKept(slot: RequestSlot): void {
+    if (this.#requests.onKept(slot)) this.#goOn();
+  }
+
+  onStreamed(): void {
+    if (!this.#isRunning) this.#host.wake(this);
   }
 
   onCrowdedOut(): void {
@@ -152,7 +141,8 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   }
 
   onDeadline(): void {
-    this.#server.tick();
+    if (this.#state === CLOSED) return;
+    this.#host.tick();
     this.#tellLimits();
     if (!this.#limits.check()) return;
     if (this.#limits.isReaderLate || this.#state === LINGERING) this.destroy();
@@ -165,68 +155,99 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
   }
 
   #socketOnRead(bytes: Buffer, length: number): void {
-    this.#server.tick();
+    this.#host.tick();
     if (this.#state === READING) {
       this.#parser.load(bytes, length);
       this.#proceed();
-    } else if (this.#state <= LOOKING) this.#keep(bytes, 0, length);
+    } else if (this.#state <= LOOKING) this.#keep(bytes, length);
   }
 
   #socketOnEnd(): void {
-    this.#server.tick();
-    this.hasInputEnded = true;
-    if (this.#state === WAITING) this.#handler.hurry();
-    else if (this.#state === READING) this.#proceed();
+    this.#host.tick();
+    this.session.hasInputEnded = true;
+    this.#hurry();
+    if (this.#state <= BLOCKED) this.#proceed();
   }
 
   #socketOnClose(): void {
     this.#abandon();
-    this.#state = CLOSED;
     this.#limits.leave();
-    this.#backlog.clear();
     this.#outbox.drop();
-    this.#parser.free();
-    this.#server.onConnectionClosed(this);
+    this.#input.free();
+    this.#host.onConnectionClosed(this);
+  }
+
+  /** Something has been answered: what it stood in the way of goes on, with all that this turn brings. */
+  #goOn(): void {
+    if (this.#isRunning || this.#state === CLOSED) return;
+    this.#requests.sendKept();
+    if (this.#requests.isIdle) this.#proceed();
+    else this.#host.wake(this);
+  }
+
+  /** Nobody sends more: what waits for a condition is answered now. */
+  #hurry(): void {
+    const wasRunning = this.#isRunning;
+    this.#isRunning = true;
+    this.#requests.hurry();
+    this.#isRunning = wasRunning;
   }
 
   /** Runs requests as long as there are any and nothing stands in the way; sends the answers. */
   #proceed(): void {
     this.#isRunning = true;
     this.#runCount = 0;
-    do {
-      if (this.#state === READING && this.#backlog.bytes > 0) {
-        const bytes = this.#backlog.take();
-        this.#parser.load(bytes, bytes.length);
-      }
-      while (this.#state === READING && this.#step());
-      if (this.#state === READING) this.#endIfDone();
-    } while (this.#flush());
+    try {
+      this.#unblock();
+      do {
+        if (this.#state === READING) this.#input.takeKept();
+        while (this.#state === READING && this.#step());
+        if (this.#state === READING) this.#endIfDone();
+      } while (this.#flush() || this.#unblock());
+    } catch (error) {
+      this.#host.onFailure(error);
+      this.destroy();
+    }
     this.#isRunning = false;
     this.#leaveInput();
     if (this.#state === CLOSED) return;
     this.#pauseOrResume();
     this.#tellLimits();
+    this.#requests.offerRoom();
+  }
+
+  /** Goes on where the requests under way no longer stand in the way. */
+  #unblock(): boolean {
+    if (this.#state !== BLOCKED) return false;
+    if (this.#isInputOver ? !this.#requests.isIdle : this.#requests.isBlocked) return false;
+    this.#state = this.#isInputOver ? ENDING : READING;
+    if (this.#state === READING) this.#requests.unpark();
+    this.#blockIfSo();
+    return true;
+  }
+
+  #blockIfSo(): void {
+    if (this.#state === READING && this.#requests.isBlocked) this.#state = BLOCKED;
   }
 
   /** Says what is waited for from now on. */
   #tellLimits(): void {
-    const { received } = this.#parser.body;
-    const { isSending } = this.#outbox;
-    this.#limits.sends(isSending, isSending ? this.#outbox.takenBytes : 0);
-    this.#limits.await(this.#awaited(isSending), this.#hasMoved || received !== this.#movedBytes);
-    this.#hasMoved = false;
-    this.#movedBytes = received;
+    const received = this.#requests.current?.body.received ?? 0;
+    this.#limits.tell(this.#awaited(this.#outbox.isSending), received, this.#outbox);
   }
 
   /** Only what the client owes counts: nothing while something of ours stands in its way. */
   #awaited(isSending: boolean): time.Awaited {
     if (this.#state === LINGERING) return time.END;
     if (this.#state !== READING) return time.NOTHING;
-    const isClear = !isSending && this.#outbox.isEmpty;
-    if (!this.#parser.isInRequest) return isClear ? time.REQUEST : time.NOTHING;
-    if (!this.#current.isBodyPending) return time.HEAD;
-    if (isClear) this.#current.isInviting = false;
-    return this.#current.isInviting ? time.NOTHING : time.CONTENT;
+    const isClear = !isSending && this.#outbox.isEmpty && this.#requests.isIdle;
+    const { current } = this.#requests;
+    if (current === undefined || !this.#parser.isInRequest) {
+      return isClear ? time.REQUEST : time.NOTHING;
+    }
+    if (!current.isBodyPending) return time.HEAD;
+    if (isClear) current.isInviting = false;
+    return current.isInviting ? time.NOTHING : time.CONTENT;
   }
 
   /** The client has not sent in time what it had begun, or is not to go on with it. */
@@ -237,30 +258,34 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     this.#proceed();
   }
 
-  /** Lets go of the bytes read; those that have not been run are kept, where they are to be. */
+  /** Gives up the bytes read, but for those that are still to run; and a slot without a request. */
   #leaveInput(): void {
-    const { rest } = this.#parser;
-    if (rest.length > 0 && (this.#state === WAITING || this.#state === STALLED)) {
-      this.#keep(rest.bytes, rest.start, rest.end);
-    }
-    this.#parser.load(NOTHING, 0);
+    const isToStay = this.#state === BLOCKED || this.#state === STALLED;
+    if (!this.#input.leave(isToStay) || this.#hasTooMuchBehind) this.destroy();
+    const isReading = this.#parser.isInRequest || this.#state === LOOKING;
+    if (!isReading || this.#state >= ENDING) this.#requests.leaveCurrent();
   }
 
   /** Reads up to the next decision and takes it. False: the input is used up. */
   #step(): boolean {
+    let { current } = this.#requests;
+    if (current === undefined) {
+      if (!this.#parser.hasRest) return false;
+      current = this.#requests.read(this, this.#parser);
+    }
     switch (this.#parser.next()) {
       case NEEDS_MORE:
-        if (this.#current.isBodyPending && this.#current.checkBody()) this.#end();
+        if (current.isBodyPending && current.checkBody()) this.#end();
         return false;
       case AT_HEAD:
-        this.#hasMoved = true;
-        this.#current.onHead();
-        if (this.#current.isLast && this.#exchange.isAnswered) this.#end();
+        this.#limits.onMoved();
+        current.onHead(this.#parser.hasRest);
         return true;
       case AT_REQUEST:
-        this.#hasMoved = true;
-        if (this.#server.isDraining && this.#mayBeLast) return this.#lookForMore();
-        this.#onRequest();
+        this.#limits.onMoved();
+        if (this.#mayBeLast) return this.#lookForMore();
+        this.#requests.begin();
+        this.#blockIfSo();
         if (this.#state === READING) this.#pace();
         return true;
       default:
@@ -269,131 +294,107 @@ export class Connection implements ExchangeOwner, BodyOwner, Timed, Taker {
     }
   }
 
-  /** Whether bytes have come that are behind the request at hand. */
-  get #hasUnread(): boolean {
-    return this.#parser.hasRest || this.#backlog.bytes > 0;
-  }
-
-  /** Whether nothing has come behind the request, and more may lie in the socket. */
+  /** Whether the server drains, nothing has come behind the request, and more may lie in the socket. */
   get #mayBeLast(): boolean {
-    return !this.#hasUnread && !this.hasInputEnded && !this.#server.isDrainOver;
+    if (!this.#host.isDraining || this.#host.isDrainOver) return false;
+    return !this.#input.hasUnread && !this.session.hasInputEnded;
   }
 
   /** The request is run when the socket has been read; until then no answer leaves that asks for more. */
   #lookForMore(): false {
     this.#state = LOOKING;
-    this.#current.keep(this.#current.isBodyPending);
-    const { clock } = this.#server;
+    this.#requests.current?.own();
+    const { clock } = this.#host;
     clock.endOfTurn(() => clock.endOfTurn(() => this.#runLast()));
     return false;
   }
 
   #runLast(): void {
     if (this.#state !== LOOKING) return;
-    this.#server.tick();
+    this.#host.tick();
     this.#isRunning = true;
     this.#state = READING;
-    this.#onRequest();
+    this.#requests.begin();
+    this.#blockIfSo();
     this.#proceed();
   }
 
-  #onRequest(): void {
-    this.#current.run();
-    if (!this.#exchange.isAnswered) this.#wait();
-    else if (this.#current.isLast) this.#end();
-  }
-
-  /** The request outlives its turn; a poll has no content any more. */
-  #wait(): void {
-    this.#state = WAITING;
-    this.#current.keep(true);
-  }
-
-  /** What waits is not to be answered any more: a poll takes nothing from now on. */
+  /** What is under way is not to be answered any more: a poll takes nothing from now on. */
   #abandon(): void {
-    if (this.#state === WAITING) this.#handler.abandon();
+    if (this.#state === CLOSED) return;
+    this.#state = CLOSED;
+    this.#requests.abandon();
   }
 
   /** Reading stops where answers do not leave, and while others are to run. */
   #pace(): void {
     if (++this.#runCount >= REQUESTS_IN_A_ROW && this.#parser.hasRest) {
       this.#standsBack = true;
-      this.#server.turns.add(this);
+      this.#host.turns.add(this);
     }
-    if (this.#standsBack || this.#isFull) this.#state = STALLED;
+    if (this.#standsBack || isFull(this.#outbox, this.#requests, this.#host)) this.#state = STALLED;
   }
 
   /** Reading goes on unless it would only fill the backlog; a client that waits for an item is watched. */
   #pauseOrResume(): void {
-    const isWaiting = (this.#state === WAITING && !this.#isForItem) || this.#state === LOOKING;
-    const isPaused = this.#state === STALLED || (isWaiting && this.#backlog.bytes > 0);
-    if (isPaused === this.#isPaused) return;
-    this.#isPaused = isPaused;
-    if (isPaused) this.#socket.pause();
-    else this.#socket.resume();
+    const isBlocked = this.#state === BLOCKED && !this.#requests.awaitsItem;
+    const isWaiting = isBlocked || this.#state === LOOKING;
+    this.#input.pause(this.#state === STALLED || (isWaiting && this.#input.isKept));
   }
 
   #onRefusal(verdict: Verdict): void {
-    this.#current.refuse(verdict);
+    this.#requests.refuse(verdict, this.#parser);
     this.#end();
   }
 
-  /** Everything that arrived whole has been run: the end, if nothing more is to come. */
+  /** Everything that arrived whole has begun: the end, if nothing more is to come. */
   #endIfDone(): void {
-    if (this.hasInputEnded && this.#parser.isInRequest) this.#onRefusal(CUT_OFF);
-    else if (this.hasInputEnded) this.#end();
+    if (!this.session.hasInputEnded) return;
+    if (this.#parser.isInRequest) this.#onRefusal(CUT_OFF);
+    else this.#end();
   }
 
-  /** Whether as many answers as may wait to be sent do. */
-  get #isFull(): boolean {
-    const outbox = this.#outbox;
-    const { inFlight, limits } = this.#server;
-    const isCrowd = inFlight.isFull;
-    return (
-      outbox.unsentBytes > (isCrowd ? UNSENT_BYTES_CROWD : UNSENT_BYTES_MAX) ||
-      outbox.heldCount >= limits.pipelineMax ||
-      (isCrowd && outbox.holdsCopies)
-    );
-  }
-
-  /** Hands over what may leave. True: that made room for requests that stood back. */
+  /** Hands over what may leave. True: requests that stood back, or were blocked, go on. */
   #flush(): boolean {
     if (this.#state === LOOKING) return false;
+    this.#requests.sendKept();
     this.#outbox.flush();
-    if (this.#outbox.isHeld) this.#server.addHeld(this);
+    if (this.#outbox.isHeld) this.#host.addHeld(this);
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
-    if (this.#state !== STALLED || this.#isFull || this.#standsBack) return false;
+    if (this.#state !== STALLED || this.#standsBack) return false;
+    if (isFull(this.#outbox, this.#requests, this.#host)) return false;
     this.#state = READING;
-    return true;
+    this.#blockIfSo();
+    return this.#state === READING;
   }
 
+  /** Nothing more is read; the connection ends when all that is under way has been answered. */
   #end(): void {
-    this.#abandon();
-    this.#state = ENDING;
-    this.#backlog.clear();
+    this.#isInputOver = true;
+    this.#input.drop();
+    if (this.#state !== CLOSED) this.#state = this.#requests.isIdle ? ENDING : BLOCKED;
   }
 
   #linger(): void {
     if (this.#state === CLOSED) return;
-    this.#server.tick();
+    this.#host.tick();
     this.#state = LINGERING;
     this.#tellLimits();
   }
 
-  /** Keeps what comes behind a request that waits. */
-  #keep(bytes: Buffer, start: number, end: number): void {
-    const fits = this.#backlog.add(bytes, start, end);
+  /** Keeps what comes while nothing is to be read. */
+  #keep(bytes: Buffer, length: number): void {
+    if (this.#isInputOver) return;
+    const fits = this.#input.keep(bytes, 0, length);
     if (!fits || this.#hasTooMuchBehind) this.destroy();
     else this.#pauseOrResume();
   }
 
   /** Whether more stands behind a poll than may: reading on, as has to be, would only add to it. */
   get #hasTooMuchBehind(): boolean {
-    const isForItem = this.#state === WAITING && this.#isForItem;
-    return isForItem && this.#backlog.hasMoreThan(this.#server.limits.pipelineMax);
+    const isForItem = this.#state === BLOCKED && this.#requests.awaitsItem;
+    return isForItem && this.#input.hasTooMany;
   }
 }
-
-const NOTHING = Buffer.alloc(0);

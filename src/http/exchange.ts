@@ -1,46 +1,72 @@
 /**
- * The request at hand of a connection, and its answer: one object a connection, used again for each
- * request. Each request is answered by exactly one of the respond methods. They write into the
- * arena; the connection sends it.
+ * A request and its response, as its handler sees them: part of a request's slot, used again. Each
+ * request is answered by exactly one of the respond methods. A response whose place has come is
+ * written into the arena; one that is made before is kept by the slot, and one for a client that has
+ * gone is dropped.
  */
 import assert from 'node:assert';
-import type { Span } from '../base/span.ts';
-import { type Handover, INDEPENDENT, type Pinned } from './application.ts';
+import { Span } from '../base/span.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
-import { HEAD_BYTES_MAX, writeEmpty, writeHeadOfContent, writeTextual } from './response.ts';
+import {
+  HEAD_BYTES_MAX,
+  writeEmpty,
+  writeHeadOfContent,
+  writeHeadOfStream,
+  writeWhole,
+} from './response.ts';
+import { ResponseStream, type StreamOwner } from './response-stream.ts';
+import type { Session } from './session.ts';
 
-/** What the exchange asks of its connection. */
-export interface ExchangeOwner {
+/** What the exchange asks of its slot. */
+export interface ExchangeOwner extends StreamOwner {
+  /** Whether the client has gone: nobody is answered. */
+  readonly isAbandoned: boolean;
   /** Whether an answer may wait for a condition: false at the end of input and while draining. */
   readonly mayWait: boolean;
-  /** Whether the client has sent all that it will send. */
-  readonly hasInputEnded: boolean;
-  /** The client's address; empty where it had gone at once. */
-  readonly peerAddress: string;
+  /** Where the response is to be written; undefined while it has to be kept. */
+  readonly outbox: Outbox | undefined;
+  /** Whether the response that is about to be written is the connection's last. */
+  readonly isLast: boolean;
   /** The request waits for an item. */
   onItemAwaited(): void;
-  /** Whether the answer that is about to be written is the connection's last. */
-  decideLast(): boolean;
-  /** The answer has been written; its status. */
-  onAnswered(status: number): void;
+  /** The response has been written. */
+  onAnswered(status: number, isLast: boolean): void;
+  /** The response is made before its place has come, or for a client that has gone. */
+  keep(response: KeptResponse): void;
+  /** The handler has failed; `isPresent`: at the present request. */
+  onFailed(error: unknown, isPresent: boolean): void;
 }
+
+/** A response that waits for its place. One of its methods is called, once. */
+export interface KeptResponse {
+  /** That it keeps in memory. */
+  readonly bytes: number;
+  send(): void;
+  drop(): void;
+}
+
+/** Header fields by name. */
+export type Fields = Readonly<Record<string, string>>;
 
 export class Exchange {
   readonly request: Request;
+  /** Whose request it is. */
+  session!: Session;
+  /** Of the request among those that the slot has had. */
+  number = 0;
   /** Whether the request has been answered. */
   isAnswered = true;
   /** Why it is refused, for logs; set before it is answered so, and empty otherwise. */
   reason = '';
   readonly #owner: ExchangeOwner;
-  readonly #outbox: Outbox;
   readonly #arena: OutputArena;
 
-  constructor(request: Request, outbox: Outbox, arena: OutputArena, owner: ExchangeOwner) {
+  constructor(request: Request, arena: OutputArena, owner: ExchangeOwner) {
     this.request = request;
-    this.#outbox = outbox;
     this.#arena = arena;
     this.#owner = owner;
   }
@@ -50,14 +76,9 @@ export class Exchange {
     return this.#owner.mayWait;
   }
 
-  /** Whether the client has sent all that it will send. */
-  get hasInputEnded(): boolean {
-    return this.#owner.hasInputEnded;
-  }
-
-  /** The client's address; empty where it had gone at once. */
-  get peerAddress(): string {
-    return this.#owner.peerAddress;
+  /** Whether the client has gone: the answer is dropped. */
+  get isAbandoned(): boolean {
+    return this.#owner.isAbandoned;
   }
 
   /**
@@ -70,30 +91,42 @@ export class Exchange {
 
   /**
    * An answer without content. `partition` and `sequence`, here and below: what must be durable
-   * before the answer leaves, where somebody holds answers back; or INDEPENDENT.
+   * before the answer leaves, where answers are held back; or INDEPENDENT.
    */
   respondEmpty(status: number, partition: number, sequence: number): void {
-    this.#begin(HEAD_BYTES_MAX, partition, sequence);
-    writeEmpty(this.#arena, this.request, status, this.#owner.decideLast());
-    this.#end(status);
+    const outbox = this.#begin();
+    if (outbox === undefined) {
+      return this.#keep(0, () => this.respondEmpty(status, partition, sequence));
+    }
+    const { isLast } = this.#owner;
+    outbox.begin(HEAD_BYTES_MAX, partition, sequence);
+    writeEmpty(this.#arena, this.request, status, isLast);
+    outbox.end();
+    this.#answered(status, isLast);
   }
 
   /**
-   * A 200 with bytes, copied during the call. An empty content type sends none. With `handover`, a
-   * client that has gone before the answer may leave is answered 204 instead.
+   * A 200 with bytes, copied during the call. An empty content type sends none. With `hold`, a client
+   * that has ended its side before the answer may leave is answered 204 instead, and the item returns.
    */
   respondBytes(
     contentType: Span,
     body: Span,
     partition: number,
     sequence: number,
-    handover?: Handover,
+    hold?: ItemHold,
   ): void {
+    const outbox = this.#begin();
+    if (outbox === undefined) {
+      return this.#keepBytes(contentType, body, partition, sequence, hold);
+    }
     const { length } = body;
-    this.#begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
-    this.#writeHead(contentType, length);
+    const { isLast } = this.#owner;
+    outbox.begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
+    writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
     if (this.request.method !== HEAD) this.#arena.writeSpan(body);
-    this.#end(200, handover);
+    outbox.end(true, hold);
+    this.#answered(200, isLast);
   }
 
   /** A 200 with bytes that `pinned` keeps in place until they have been sent. */
@@ -103,57 +136,164 @@ export class Exchange {
     pinned: Pinned,
     partition: number,
     sequence: number,
-    handover?: Handover,
+    hold?: ItemHold,
   ): void {
-    this.#begin(HEAD_BYTES_MAX + contentType.length, partition, sequence);
-    this.#writeHead(contentType, body.length);
-    this.#outbox.end(true, handover);
+    const outbox = this.#begin();
+    if (outbox === undefined) {
+      return this.#keepPinned(contentType, body, pinned, partition, sequence, hold);
+    }
+    const { isLast } = this.#owner;
+    outbox.begin(HEAD_BYTES_MAX + contentType.length, partition, sequence);
+    writeHeadOfContent(this.#arena, this.request, contentType, body.length, isLast);
+    outbox.end(true, hold);
     if (this.request.method === HEAD) pinned.release();
-    else this.#outbox.addPinned(body.bytes, body.start, body.end, pinned);
-    this.#answered(200);
+    else outbox.addPinned(body.bytes, body.start, body.end, pinned);
+    this.#answered(200, isLast);
   }
 
-  /** An answer of text, with further field lines, each ended by CR LF. Not for hot paths. */
-  respondText(status: number, contentType: string, body: string, fieldLines = ''): void {
-    const bytes = Buffer.from(body);
-    const room = HEAD_BYTES_MAX + contentType.length + fieldLines.length + bytes.length;
-    this.#begin(room, INDEPENDENT, 0);
-    const isLast = this.#owner.decideLast();
-    writeTextual(this.#arena, this.request, status, contentType, bytes, fieldLines, isLast);
-    this.#end(status);
+  /** Any response: status, content, further fields by name. Not for hot paths. */
+  respond(status: number, contentType: string, content: string | Buffer, fields?: Fields): void {
+    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+    const outbox = this.#begin();
+    if (outbox === undefined) {
+      return this.#keep(bytes.length, () => this.respond(status, contentType, bytes, fields));
+    }
+    const { isLast } = this.#owner;
+    const lines = fieldLines(fields);
+    outbox.begin(HEAD_BYTES_MAX + contentType.length + lines.length + bytes.length, INDEPENDENT, 0);
+    writeWhole(this.#arena, this.request, status, contentType, bytes, lines, isLast);
+    outbox.end();
+    this.#answered(status, isLast);
   }
 
   /** A failure told in JSON; the message names the thing and the value. */
-  respondFailure(status: number, message: string, fieldLines = ''): void {
-    const body = JSON.stringify({ status: 'fail', message });
-    this.respondText(status, 'application/json', body, fieldLines);
+  respondFailure(status: number, message: string, fields?: Fields): void {
+    this.respond(status, 'application/json', JSON.stringify({ status: 'fail', message }), fields);
+  }
+
+  /**
+   * Begins a response whose content is made piece by piece: chunked, or to the end of the connection
+   * in HTTP/1.0. The request has been alone under way until then; it is answered when the stream has
+   * ended. `onRoom`: more may be written, after a write that returned false.
+   */
+  stream(status: number, contentType: string, onRoom: () => void, fields?: Fields): ResponseStream {
+    const outbox = this.#begin();
+    const { request } = this;
+    const isChunked = request.version === 11;
+    const isLast = !isChunked || this.#owner.isLast;
+    if (outbox !== undefined) {
+      const lines = fieldLines(fields);
+      outbox.begin(HEAD_BYTES_MAX + contentType.length + lines.length, INDEPENDENT, 0);
+      writeHeadOfStream(this.#arena, request, status, contentType, lines, isLast);
+      outbox.end(false);
+    } else assert(this.isAbandoned, 'a stream begins when all before it is answered');
+    const isSilent = request.method === HEAD || outbox === undefined;
+    const stream = new ResponseStream(this.#owner, this.#arena, isChunked, isSilent, onRoom, () => {
+      this.#answered(status, isLast);
+    });
+    this.#owner.onStream(stream);
+    return stream;
+  }
+
+  /** The request of that number has failed by a fault of ours: 500, unless it has been answered. */
+  fail(error: unknown, number: number): void {
+    this.#owner.onFailed(error, number === this.number);
   }
 
   /** The interim answer to `Expect: 100-continue`. */
-  invite(): void {
-    this.#outbox.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
+  invite(outbox: Outbox): void {
+    outbox.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
     this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
-    this.#outbox.end(false);
+    outbox.end(false);
   }
 
-  #writeHead(contentType: Span, length: number): void {
-    const isLast = this.#owner.decideLast();
-    writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
-  }
-
-  #begin(bytes: number, partition: number, sequence: number): void {
+  #begin(): Outbox | undefined {
     if (this.isAnswered) assert.fail('one answer a request');
-    this.#outbox.begin(bytes, partition, sequence);
+    return this.#owner.outbox;
   }
 
-  #end(status: number, handover?: Handover): void {
-    this.#outbox.end(true, handover);
-    this.#answered(status);
-  }
-
-  #answered(status: number): void {
+  #answered(status: number, isLast: boolean): void {
     this.isAnswered = true;
-    this.#owner.onAnswered(status);
-    if (status >= 400) this.reason = '';
+    this.#owner.onAnswered(status, isLast);
+  }
+
+  #keepBytes(
+    contentType: Span,
+    body: Span,
+    partition: number,
+    sequence: number,
+    hold: ItemHold | undefined,
+  ): void {
+    if (this.#owner.isAbandoned) return this.#keep(0, DROPPED, undefined, hold);
+    const type = copied(contentType);
+    const bytes = copied(body);
+    this.#keep(
+      bytes.length,
+      () => this.#deliver(hold, () => this.respondBytes(type, bytes, partition, sequence, hold)),
+      undefined,
+      hold,
+    );
+  }
+
+  #keepPinned(
+    contentType: Span,
+    body: Span,
+    pinned: Pinned,
+    partition: number,
+    sequence: number,
+    hold: ItemHold | undefined,
+  ): void {
+    const type = copied(contentType);
+    const bytes = new Span().copyFrom(body);
+    const respond = (): void => this.respondPinned(type, bytes, pinned, partition, sequence, hold);
+    this.#keep(bytes.length, () => this.#deliver(hold, respond, pinned), pinned, hold);
+  }
+
+  /** A client that has ended its side may never read what has not left by then: no item is lost to it. */
+  #deliver(hold: ItemHold | undefined, respond: () => void, pinned?: Pinned): void {
+    if (hold === undefined || !this.session.hasInputEnded) return respond();
+    pinned?.release();
+    hold.acknowledge(false);
+    this.respondEmpty(204, INDEPENDENT, 0);
+  }
+
+  #keep(bytes: number, send: () => void, pinned?: Pinned, hold?: ItemHold): void {
+    this.isAnswered = true;
+    this.#owner.keep({
+      bytes,
+      send: () => {
+        this.isAnswered = false;
+        send();
+      },
+      drop: () => {
+        pinned?.release();
+        hold?.acknowledge(false);
+      },
+    });
   }
 }
+
+function DROPPED(): never {
+  assert.fail('a response to a client that has gone');
+}
+
+function copied(span: Span): Span {
+  const bytes = span.toBuffer();
+  return new Span().set(bytes, 0, bytes.length);
+}
+
+/** Lines of a head. A name that is no token, or a value with a line end, is the caller's mistake. */
+export function fieldLines(fields: Fields | undefined): string {
+  if (fields === undefined) return '';
+  let lines = '';
+  for (const name in fields) {
+    const value = fields[name] as string;
+    assert(NAME.test(name) && VALUE.test(value), `a field ${JSON.stringify(name)}`);
+    lines += `${name}: ${value}\r\n`;
+  }
+  return lines;
+}
+
+/** RFC 9110 sections 5.1 and 5.5, visible characters of Latin-1. */
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

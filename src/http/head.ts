@@ -24,7 +24,8 @@ const IN_NAME = 1;
 const IN_VALUE = 2;
 
 export class Head {
-  readonly #request: Request;
+  /** What is filled in; set between requests. */
+  request!: Request;
   readonly #limits: HttpLimits;
   #state = IN_TARGET;
   /** The input, where it begins, and what to add to an offset in it to get a position. */
@@ -53,8 +54,7 @@ export class Head {
   #fieldsPosition = -1;
   #valueEndPosition = 0;
 
-  constructor(request: Request, limits: HttpLimits) {
-    this.#request = request;
+  constructor(limits: HttpLimits) {
     this.#limits = limits;
   }
 
@@ -67,7 +67,7 @@ export class Head {
 
   /** A request begins in the input. */
   begin(): void {
-    const request = this.#request;
+    const request = this.request;
     this.#state = IN_TARGET;
     this.#field = fields.OTHER_FIELD;
     this.#source = this.#input;
@@ -93,7 +93,7 @@ export class Head {
   }
 
   onTarget(start: number, length: number): refusals.Verdict {
-    const { target } = this.#request;
+    const { target } = this.request;
     const at = this.#place(start, length);
     if (target.start < 0) target.start = at;
     target.end = at + length;
@@ -142,7 +142,7 @@ export class Head {
 
   /** The head is complete, in an input that ends before `end`. */
   complete(end: number): refusals.Verdict {
-    const request = this.#request;
+    const request = this.request;
     const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
     if (verdict !== 0) return verdict;
     if (request.version !== 11 && request.version !== 10) return refusals.UNKNOWN_VERSION;
@@ -180,7 +180,7 @@ export class Head {
 
   /** Whether the content ends before `end`, so that the head need not outlive the input. */
   #isBodyBefore(end: number): boolean {
-    const { contentLength } = this.#request;
+    const { contentLength } = this.request;
     if (contentLength === UNKNOWN_LENGTH) return false;
     return this.endPosition + contentLength <= this.#positionBase + end;
   }
@@ -188,7 +188,7 @@ export class Head {
   /** The value of the field read last is complete. */
   #endField(): refusals.Verdict {
     if (this.#field === fields.OTHER_FIELD) return 0;
-    const request = this.#request;
+    const request = this.request;
     const bytes = this.#source;
     const start = this.#valueStart;
     const end = fields.trimmedEnd(bytes, start, this.#valueEnd);
@@ -244,7 +244,7 @@ export class Head {
   }
 
   #moveToCarry(): void {
-    const { target, contentType, authorization } = this.#request;
+    const { target, contentType, authorization } = this.request;
     const input = this.#source;
     this.#carried = 0;
     if (target.start >= 0) this.#moveSpan(target, input);

@@ -19,8 +19,6 @@ const WORD_BYTES = 4;
 
 export class KnownHeads {
   readonly #llhttp: Llhttp;
-  readonly #request: Request;
-  readonly #body: Body;
   readonly #targetBytesMax: number;
   /** Of requests whose method begins with a P, which have content, and of others. */
   #writing: KnownHead | undefined;
@@ -28,19 +26,16 @@ export class KnownHeads {
   /** Length of the head that llhttp read last, from the end of its target on. */
   #lastBytes = 0;
 
-  /** `request` and `body` are filled in with what is recognised. */
-  constructor(llhttp: Llhttp, request: Request, body: Body, targetBytesMax: number) {
+  constructor(llhttp: Llhttp, targetBytesMax: number) {
     this.#llhttp = llhttp;
-    this.#request = request;
-    this.#body = body;
     this.#targetBytesMax = targetBytesMax;
   }
 
   /**
    * Reads the request that begins at `start` of the parser's memory, if its head is known and its
-   * content ends by `end`. Returns where the request ends; 0: it is llhttp's.
+   * content ends by `end`, into `request` and `body`. Returns where the request ends; 0: it is llhttp's.
    */
-  recognise(start: number, end: number): number {
+  recognise(start: number, end: number, request: Request, body: Body): number {
     const { memory, view } = this.#llhttp;
     const known = memory[start] === LETTER_P ? this.#writing : this.#reading;
     if (known === undefined || !known.beginsAt(memory, start)) return 0;
@@ -51,18 +46,17 @@ export class KnownHeads {
     const requestEnd = headEnd + known.contentLength;
     if (requestEnd > end || targetEnd - targetStart > this.#targetBytesMax) return 0;
     if (!known.endsAt(view, headEnd)) return 0;
-    known.fillIn(this.#request, memory, targetStart, targetEnd);
+    known.fillIn(request, memory, targetStart, targetEnd);
     if (known.contentLength > 0) {
-      this.#body.begin(known.contentLength);
-      this.#body.append(memory, headEnd, requestEnd);
+      body.begin(known.contentLength);
+      body.append(memory, headEnd, requestEnd);
     }
     return requestEnd;
   }
 
   /** llhttp has read the request, which ends at `end` of its memory. */
-  learn(end: number): void {
+  learn(end: number, request: Request): void {
     const { memory } = this.#llhttp;
-    const request = this.#request;
     const bytes = end - request.contentLength - request.target.end;
     const isSecond = bytes === this.#lastBytes;
     this.#lastBytes = bytes;

@@ -8,7 +8,7 @@
  * been taken. What stays behind is copied out of the arena, so that only what it is stays in memory.
  */
 import type { Socket } from 'node:net';
-import { type Handover, INDEPENDENT, type Pinned, type ResponseHold } from './application.ts';
+import { INDEPENDENT, type ItemHold, type Pinned, type ResponseHold } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
 import { Outlet } from './outlet.ts';
@@ -66,8 +66,8 @@ export class Outbox implements Holder {
   #runResponses = 0;
   /** Responses that wait for what they depend on. */
   heldCount = 0;
-  /** Those of them that hand something over. */
-  #handoverCount = 0;
+  /** Those of them that deliver an item. */
+  #itemCount = 0;
   /** Whether the client has ended its side: it may never read what has not left by then. */
   #hasClientLeft = false;
 
@@ -102,24 +102,24 @@ export class Outbox implements Holder {
   }
 
   /** The response, or with `isFinal` false what goes before it, has been written into the arena. */
-  end(isFinal = true, handover?: Handover): void {
+  end(isFinal = true, hold?: ItemHold): void {
     this.#runEnd = this.#arena.used;
     if (isFinal) this.#runResponses++;
     if (this.#dependence === undefined) {
-      handover?.conclude(true);
+      hold?.acknowledge(true);
       return;
     }
-    this.#cut(this.#dependence, handover);
+    this.#cut(this.#dependence, hold);
     this.#dependence = undefined;
     this.heldCount++;
-    if (handover !== undefined) this.#handoverCount++;
+    if (hold !== undefined) this.#itemCount++;
   }
 
   /** A long value follows what has been written; it is sent from where it lies. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
     this.#cut(undefined);
     const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
-    this.#push({ bytes, start, end, pinned, ...run, dependence: undefined, handover: undefined });
+    this.#push({ bytes, start, end, pinned, ...run, dependence: undefined, item: undefined });
   }
 
   /** Bytes that have not been handed to the socket. */
@@ -173,7 +173,7 @@ export class Outbox implements Holder {
     }
     this.#cut(undefined);
     if (this.#pieces.length === 0) return;
-    if (this.#handoverCount > 0) this.#handOver();
+    if (this.#itemCount > 0) this.#acknowledgeItems();
     if (!this.#isAwaitingSocket) this.#sendPieces();
     if (this.#isAwaitingSocket) this.#copyRest();
   }
@@ -183,7 +183,7 @@ export class Outbox implements Holder {
     this.#cut(undefined);
     const kept = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
     for (const piece of this.#pieces.splice(kept)) {
-      this.#conclude(piece, false);
+      this.#acknowledge(piece, false);
       this.#finish(piece);
     }
     for (const piece of this.#pieces) piece.start = piece.end;
@@ -209,7 +209,7 @@ export class Outbox implements Holder {
     for (const piece of this.#pieces.splice(this.#pieces[0]?.isUnderWay ? 1 : 0)) {
       count += piece.responses;
       this.#pieceBytes -= piece.end - piece.start;
-      this.#conclude(piece, false);
+      this.#acknowledge(piece, false);
       this.#finish(piece);
     }
     this.heldCount = 0;
@@ -236,23 +236,23 @@ export class Outbox implements Holder {
     pieces.splice(0, sent);
   }
 
-  /** Of the answers that may leave, those that hand something over do so, or are withdrawn. */
-  #handOver(): void {
+  /** The items of responses that may leave are delivered by them, or return. */
+  #acknowledgeItems(): void {
     for (let index = 0; index < this.#pieces.length; index++) {
       const piece = this.#pieces[index]!;
       if (!this.#mayLeave(piece)) return;
-      if (piece.handover === undefined) continue;
+      if (piece.item === undefined) continue;
       if (this.#hasClientLeft) this.#withdraw(piece, this.#pieces[index + 1]);
-      this.#conclude(piece, !this.#hasClientLeft);
+      this.#acknowledge(piece, !this.#hasClientLeft);
     }
   }
 
-  #conclude(piece: Piece, isThere: boolean): void {
-    const { handover } = piece;
-    if (handover === undefined) return;
-    piece.handover = undefined;
-    this.#handoverCount--;
-    handover.conclude(isThere);
+  #acknowledge(piece: Piece, isDelivered: boolean): void {
+    const { item } = piece;
+    if (item === undefined) return;
+    piece.item = undefined;
+    this.#itemCount--;
+    item.acknowledge(isDelivered);
   }
 
   /** Puts a 204 in the place of the response that the piece is, and of the long value behind it. */
@@ -372,7 +372,7 @@ export class Outbox implements Holder {
   }
 
   /** Ends the run: what is in it becomes a piece. */
-  #cut(dependence: Dependence | undefined, handover?: Handover): void {
+  #cut(dependence: Dependence | undefined, item?: ItemHold): void {
     const bytes = this.#runBuffer;
     if (bytes === NOTHING) return;
     const [start, end] = [this.#runStart, this.#runEnd];
@@ -382,7 +382,7 @@ export class Outbox implements Holder {
     const responses = this.#runResponses;
     this.#runResponses = 0;
     const run = { runStart: start, runCount: 1, responses, isUnderWay: false };
-    this.#push({ bytes, start, end, pinned: undefined, ...run, dependence, handover });
+    this.#push({ bytes, start, end, pinned: undefined, ...run, dependence, item });
   }
 
   #push(piece: Piece): void {

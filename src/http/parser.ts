@@ -9,9 +9,8 @@
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
-import { Body } from './body.ts';
+import type { Body } from './body.ts';
 import { Head } from './head.ts';
-import type { InFlightBudget } from './in-flight.ts';
 import { KnownHeads } from './known-heads.ts';
 import type { HttpLimits } from './limits.ts';
 import {
@@ -27,7 +26,7 @@ import {
   REFUSED,
 } from './llhttp.ts';
 import * as refusals from './refusals.ts';
-import { Request, UNKNOWN_LENGTH } from './request.ts';
+import { type Request, UNKNOWN_LENGTH } from './request.ts';
 
 /** The chunk is used up; the next one goes on where it ended. */
 export const NEEDS_MORE = 0;
@@ -48,8 +47,9 @@ const IN_BODY = 2;
 const FRAMING_BYTES_PER_CHUNK = 24;
 
 export class RequestParser implements ParserListener {
-  readonly request = new Request();
-  readonly body: Body;
+  /** What the request at hand is read into. */
+  request!: Request;
+  body!: Body;
   /** After AT_REFUSAL: why. */
   refusal: refusals.Verdict = 0;
 
@@ -77,14 +77,18 @@ export class RequestParser implements ParserListener {
   /** What llhttp had found when the field at hand began. */
   #flags = 0;
 
-  /** Contents under way are taken out of the budget. */
-  constructor(limits: HttpLimits, inFlight: InFlightBudget) {
+  constructor(limits: HttpLimits) {
     this.#headerBytesMax = limits.headerBytesMax;
-    this.#head = new Head(this.request, limits);
-    this.body = new Body(this.request.body, limits.bodyBytesMax, inFlight);
-    const { request, body } = this;
-    this.#knownHeads = new KnownHeads(this.#llhttp, request, body, limits.targetBytesMax);
+    this.#head = new Head(limits);
+    this.#knownHeads = new KnownHeads(this.#llhttp, limits.targetBytesMax);
     this.#pointer = this.#llhttp.allocate();
+  }
+
+  /** Between requests: the next ones are read into these. */
+  use(request: Request, body: Body): void {
+    this.request = request;
+    this.body = body;
+    this.#head.request = request;
   }
 
   /**
@@ -141,7 +145,6 @@ export class RequestParser implements ParserListener {
   free(): void {
     this.#llhttp.free(this.#pointer);
     this.#pointer = 0;
-    this.body.end();
   }
 
   onMessageBegin(): number {
@@ -218,7 +221,12 @@ export class RequestParser implements ParserListener {
   /** Whether the input goes on with a request whose head is known; then it has been read. */
   #isKnown(): boolean {
     const base = this.#inputEnd - this.rest.end;
-    const end = this.#knownHeads.recognise(base + this.rest.start, this.#inputEnd);
+    const end = this.#knownHeads.recognise(
+      base + this.rest.start,
+      this.#inputEnd,
+      this.request,
+      this.body,
+    );
     if (end !== 0) this.rest.start = end - base;
     return end !== 0;
   }
@@ -228,7 +236,7 @@ export class RequestParser implements ParserListener {
       this.#state = BETWEEN;
       if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start))
         return this.#refuse(refusals.FRAMING_TOO_LONG);
-      this.#knownHeads.learn(this.#inputEnd - this.rest.end + this.rest.start);
+      this.#knownHeads.learn(this.#inputEnd - this.rest.end + this.rest.start, this.request);
     }
     return this.#reached;
   }

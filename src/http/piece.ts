@@ -1,5 +1,5 @@
 /** The pieces that an outbox sends, and what those wait for that must not leave yet. */
-import { EVERY_PARTITION, type Handover, type Pinned, type ResponseHold } from './application.ts';
+import { EVERY_PARTITION, type ItemHold, type Pinned, type ResponseHold } from './application.ts';
 
 /** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
 export interface Piece {
@@ -16,8 +16,8 @@ export interface Piece {
   /** Whether some of it has been handed over. */
   isUnderWay: boolean;
   dependence: Dependence | undefined;
-  /** What is handed over when it leaves. */
-  handover: Handover | undefined;
+  /** Of the item that it delivers: acknowledged when it leaves. */
+  item: ItemHold | undefined;
 }
 
 /** The sequences that an answer waits for: one partition's, or those of all from 0. */

@@ -46,7 +46,7 @@ export function writeHeadOfContent(
 }
 
 /** Writes a whole response; `fieldLines` are further fields, each ended by CR LF. */
-export function writeTextual(
+export function writeWhole(
   arena: OutputArena,
   request: Request,
   status: number,
@@ -59,6 +59,20 @@ export function writeTextual(
   const framing = status === 204 ? '' : `Content-Length: ${body.length}\r\n`;
   arena.writeText(headText(arena, request, status, type + framing + fieldLines, isLast));
   if (request.method !== HEAD) arena.writeBytes(body, 0, body.length);
+}
+
+/** Writes the head of a response whose content comes in pieces. */
+export function writeHeadOfStream(
+  arena: OutputArena,
+  request: Request,
+  status: number,
+  contentType: string,
+  fieldLines: string,
+  isLast: boolean,
+): void {
+  const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`;
+  const coding = request.version === 11 ? 'Transfer-Encoding: chunked\r\n' : '';
+  arena.writeText(headText(arena, request, status, type + coding + fieldLines, isLast));
 }
 
 /** A head with the Connection field where that says something: the end, or to HTTP/1.0 that not. */

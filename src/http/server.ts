@@ -7,14 +7,14 @@ import type { Clock } from '../base/clock.ts';
 import type { AnswerSender, Application, ResponseHold } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
+import type { ConnectionHost, Observer } from './connection-host.ts';
 import { Deadlines } from './deadlines.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
-import type { OutboxHost } from './outbox.ts';
-import type { Request } from './request.ts';
+import { SlotPool } from './slot-pool.ts';
 import { statusLine } from './status.ts';
-import { LAST_REQUEST_MS, type TimeSource } from './time-limits.ts';
+import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { TurnedAway } from './turned-away.ts';
 import { Turns } from './turns.ts';
@@ -29,10 +29,7 @@ export interface HttpServerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** `request` is undefined where the bytes were none; `reason` says why it was refused, or is empty. */
-export type Observer = (status: number, request: Request | undefined, reason: string) => void;
-
-export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
+export class HttpServer implements ConnectionHost, AnswerSender {
   readonly application: Application;
   readonly limits: HttpLimits;
   readonly clock: Clock;
@@ -43,6 +40,7 @@ export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
   readonly deadlines: Deadlines;
   /** Connections that let others run first. */
   readonly turns: Turns;
+  readonly slots: SlotPool;
   /** The time of this turn, in milliseconds of the clock. */
   nowMs = Number.NEGATIVE_INFINITY;
   /** When the Date field is to be made again. */
@@ -66,6 +64,9 @@ export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
   #latecomers: Socket[] | undefined;
   /** Connections with answers that are held back, each once. */
   #held: Connection[] = [];
+  /** Connections that go on at the end of the turn, each once. */
+  #woken: Connection[] = [];
+  readonly #wakeAll = (): void => this.#turnOnEnd();
   #onAllClosed: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
@@ -75,6 +76,7 @@ export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
     this.onFailure = options.onFailure;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.turns = new Turns(this.clock);
+    this.slots = new SlotPool(this);
     this.#turnedAway = new TurnedAway(this.clock);
     this.deadlines = new Deadlines(this.clock);
     if (options.tls !== undefined) {
@@ -182,18 +184,32 @@ export class HttpServer implements OutboxHost, TimeSource, AnswerSender {
     return count;
   }
 
-  /** Called by a connection that has answers which are held back: it is told at the next release. */
   addHeld(connection: Connection): void {
     if (connection.isHeld) return;
     connection.isHeld = true;
     this.#held.push(connection);
   }
 
-  /** Called by a connection once its socket is closed. */
+  wake(connection: Connection): void {
+    if (connection.isWoken) return;
+    connection.isWoken = true;
+    this.#woken.push(connection);
+    if (this.#woken.length === 1) this.clock.endOfTurn(this.#wakeAll);
+  }
+
   onConnectionClosed(connection: Connection): void {
     this.#connections.delete(connection);
     if (connection.isHeld) this.#held = this.#held.filter((each) => each !== connection);
     this.#tellIfAllClosed();
+  }
+
+  #turnOnEnd(): void {
+    const woken = this.#woken;
+    this.#woken = [];
+    for (const connection of woken) {
+      connection.isWoken = false;
+      connection.release();
+    }
   }
 
   /** `seen`: how many had come when the turn began that ends now. */

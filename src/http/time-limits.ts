@@ -43,11 +43,23 @@ export interface TimeSource {
   readonly drainedMs: number;
 }
 
+/** What the client is sent. */
+export interface Reading {
+  /** Whether it has not taken all that has been sent. */
+  readonly isSending: boolean;
+  /** What it has taken in all. */
+  readonly takenBytes: number;
+}
+
 export class TimeLimits {
   readonly #source: TimeSource;
   readonly #place: number;
   #awaited: Awaited = REQUEST;
   #awaitedSinceMs: number;
+  /** Whether some of that has come since the limits were told. */
+  #hasMoved = false;
+  /** Bytes of content that had come by then. */
+  #receivedBytes = 0;
   #isSending = false;
   #sendingSinceMs = 0;
   /** What the client had taken by then, in bytes. */
@@ -63,23 +75,22 @@ export class TimeLimits {
     this.#set();
   }
 
-  /** What the client is to send from now on; `hasMoved`: it has sent some of it. */
-  await(awaited: Awaited, hasMoved: boolean): void {
+  /** The client has sent a request, or a part of one. */
+  onMoved(): void {
+    this.#hasMoved = true;
+  }
+
+  /** What the client is to send from now on, the content that has come, and what it is to take. */
+  tell(awaited: Awaited, receivedBytes: number, reading: Reading): void {
+    this.#sends(reading);
+    const hasMoved = this.#hasMoved || receivedBytes !== this.#receivedBytes;
+    this.#hasMoved = false;
+    this.#receivedBytes = receivedBytes;
     if (awaited !== this.#awaited) {
       this.#awaited = awaited;
       this.#awaitedSinceMs = this.#source.nowMs;
       this.#set();
     } else if (hasMoved) this.#awaitedSinceMs = this.#source.nowMs;
-  }
-
-  /** Whether the client is to take what it is sent, and how many bytes it has taken in all. */
-  sends(isSending: boolean, takenBytes: number): void {
-    const wasSending = this.#isSending;
-    this.#isSending = isSending;
-    if (!isSending || (wasSending && takenBytes === this.#takenBytes)) return;
-    this.#sendingSinceMs = this.#source.nowMs;
-    this.#takenBytes = takenBytes;
-    if (!wasSending) this.#set();
   }
 
   /** The deadline has come: whether a limit has passed. If not, it is set to when one may. */
@@ -121,6 +132,17 @@ export class TimeLimits {
     if (dueMs >= this.#deadlineMs) return;
     this.#deadlineMs = dueMs;
     this.#source.deadlines.set(this.#place, dueMs);
+  }
+
+  #sends(reading: Reading): void {
+    const wasSending = this.#isSending;
+    this.#isSending = reading.isSending;
+    if (!this.#isSending) return;
+    const { takenBytes } = reading;
+    if (wasSending && takenBytes === this.#takenBytes) return;
+    this.#sendingSinceMs = this.#source.nowMs;
+    this.#takenBytes = takenBytes;
+    if (!wasSending) this.#set();
   }
 
   get #readerDueMs(): number {

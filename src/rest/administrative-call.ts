@@ -7,6 +7,7 @@
 import type { GridError } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
 import { INDEPENDENT } from '../http/application.ts';
+import type { Fields } from '../http/exchange.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
@@ -38,7 +39,7 @@ export function withParameters(
     }
     if (!call.decodeCredentials()) return;
     const verdict = services.credentials.check({
-      address: exchange.peerAddress,
+      address: exchange.session.peerAddress,
       user: call.parameter(0),
       password: call.parameter(1),
       isCountedByUser: false,
@@ -61,7 +62,9 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax
   }
   if (verdict.retryAfterMs === 0) return call.fail(403, 'unauthenticated');
   const seconds = Math.ceil(verdict.retryAfterMs / 1000);
-  call.fail(429, `Cannot log in now: try again in ${seconds} s`, `Retry-After: ${seconds}\r\n`);
+  call.fail(429, `Cannot log in now: try again in ${seconds} s`, {
+    'Retry-After': String(seconds),
+  });
 }
 
 export class AdministrativeCall {
@@ -77,7 +80,7 @@ export class AdministrativeCall {
   constructor(handler: RestHandler, parts: Buffer[]) {
     this.handler = handler;
     this.#parameters = parts;
-    this.#address = handler.exchange.peerAddress;
+    this.#address = handler.exchange.session.peerAddress;
     const [name] = parts;
     const user = name && name.length <= CREDENTIAL_BYTES_MAX ? decodeFormValue(name) : undefined;
     this.#user = user && auditedUser(user);
@@ -142,32 +145,31 @@ export class AdministrativeCall {
       this.#record(500);
       throw error;
     });
-    this.handler.await(recorded, goOn, goOn);
+    this.handler.await(recorded, goOn);
   }
 
   /** Answers 200 with what was done. */
-  succeed(told: object = {}, fieldLines = ''): void {
-    this.#answer(200, { status: 'success', ...told }, fieldLines);
+  succeed(told: object = {}, fields?: Fields): void {
+    this.#answer(200, { status: 'success', ...told }, fields);
   }
 
   /** Answers 200 with what was done, as JSON that is sent from where it lies. */
   succeedWith(json: Buffer): void {
     this.#record(200);
     const { exchange } = this.handler;
-    if (this.handler.isAbandoned) return;
     const type = new Span().set(JSON_TYPE, 0, JSON_TYPE.length);
     const body = new Span().set(json, 0, json.length);
     exchange.respondPinned(type, body, { release() {} }, INDEPENDENT, 0);
   }
 
   /** Answers with a message that names the thing and the value. */
-  fail(status: number, message: string, fieldLines = ''): void {
-    this.#answer(status, { status: 'fail', message }, fieldLines);
+  fail(status: number, message: string, fields?: Fields): void {
+    this.#answer(status, { status: 'fail', message }, fields);
   }
 
   /** Answers with why it was not done, or may not have been. */
   refuse(refusal: GridError, status = this.handler.services.dialect.statusOf(refusal)): void {
-    this.fail(status, refusal.message, refusal.isOutcomeUnknown ? OUTCOME_UNKNOWN : '');
+    this.fail(status, refusal.message, refusal.isOutcomeUnknown ? OUTCOME_UNKNOWN : undefined);
   }
 
   /** Answers a failure that is told otherwise. */
@@ -178,12 +180,12 @@ export class AdministrativeCall {
   /** Answers a failure that says nothing. */
   failEmpty(status: number): void {
     this.#record(status);
-    if (!this.handler.isAbandoned) this.handler.exchange.respondEmpty(status, INDEPENDENT, 0);
+    this.handler.exchange.respondEmpty(status, INDEPENDENT, 0);
   }
 
-  #answer(status: number, told: object, fieldLines = ''): void {
+  #answer(status: number, told: object, fields?: Fields): void {
     this.#record(status);
-    if (!this.handler.isAbandoned) respondJson(this.handler, told, status, fieldLines);
+    respondJson(this.handler, told, status, fields);
   }
 
   #record(status: number): void {
@@ -209,7 +211,7 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
 
 /** No more of a parameter is decoded in one go. */
 const AT_ONCE_BYTES_MAX = 16_384;
-const OUTCOME_UNKNOWN = 'Grid-Outcome: unknown\r\n';
+const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
 const WORD_BYTES_MAX = 128;
 const EMPTY = Buffer.alloc(0);
 const JSON_TYPE = Buffer.from('application/json');

@@ -3,6 +3,7 @@
  * do more (a GET polls, a path carries the item) or answer otherwise. No path is added or left out.
  */
 import { INDEPENDENT } from '../http/application.ts';
+import type { Fields } from '../http/exchange.ts';
 import { type AdministrativeCall, type Work, withParameters } from './administrative-call.ts';
 import * as health from './health.ts';
 import * as maps from './maps.ts';
@@ -42,12 +43,12 @@ const CHANGED: Readonly<Record<string, Partial<Route>>> = {
 
 export const HAZELCAST_ROUTES: readonly Route[] = ROUTES.map((route) => ({
   ...route,
-  ...(route.group === 'DATA' ? { HEAD: acknowledge } : {}),
+  ...(route.group === 'DATA' ? { HEAD: succeed } : {}),
   ...CHANGED[route.path],
 }));
 
 /** HEAD of whatever map, entry, queue or item: looks nothing up. */
-function acknowledge({ exchange }: RestHandler): void {
+function succeed({ exchange }: RestHandler): void {
   exchange.respondEmpty(200, INDEPENDENT, 0);
 }
 
@@ -68,19 +69,19 @@ function startWith(work: Work): Action {
  * served; it is named in the answer.
  */
 function backupWith(
-  work: (call: AdministrativeCall, fieldLines: string) => void,
+  work: (call: AdministrativeCall, fields?: Fields) => void,
   operation?: string,
 ): Action {
   return withParameters(2, (call) => {
-    const fieldLines = operation === undefined ? '' : deprecation(call, operation);
-    if (call.handler.services.upkeep === undefined) call.succeed({}, fieldLines);
-    else work(call, fieldLines);
+    const fields = operation === undefined ? undefined : deprecation(call, operation);
+    if (call.handler.services.upkeep === undefined) call.succeed({}, fields);
+    else work(call, fields);
   });
 }
 
-function deprecation(call: AdministrativeCall, operation: string): string {
+function deprecation(call: AdministrativeCall, operation: string): Fields {
   const [, segment] = call.action.split('/', 2);
   const path = `/${segment}/${MANAGEMENT}/${operation}`;
   const advice = `Please use ${path} instead. This API will be removed in future releases.`;
-  return `Deprecation: true\r\nWarning: 299 - "Deprecated API". ${advice}\r\n`;
+  return { Deprecation: 'true', Warning: `299 - "Deprecated API". ${advice}` };
 }

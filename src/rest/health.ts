@@ -10,12 +10,12 @@ export function report(handler: RestHandler): void {
 /** The report to a HEAD, told in header fields, too. */
 export function reportInFields(handler: RestHandler): void {
   const report = describe(handler);
-  const fieldLines =
-    `Hazelcast-NodeState: ${report.nodeState}\r\n` +
-    `Hazelcast-ClusterState: ${report.clusterState}\r\n` +
-    `Hazelcast-MigrationQueueSize: ${report.migrationQueueSize}\r\n` +
-    `Hazelcast-ClusterSize: ${report.clusterSize}\r\n`;
-  respondJson(handler, report, 200, fieldLines);
+  respondJson(handler, report, 200, {
+    'Hazelcast-NodeState': report.nodeState,
+    'Hazelcast-ClusterState': report.clusterState,
+    'Hazelcast-MigrationQueueSize': String(report.migrationQueueSize),
+    'Hazelcast-ClusterSize': String(report.clusterSize),
+  });
 }
 
 export function nodeState(handler: RestHandler): void {

@@ -1,12 +1,12 @@
 /** Answers in JSON: compact, in the order of the fields given. */
+import type { Fields } from '../http/exchange.ts';
 import type { RestHandler } from './rest-handler.ts';
 
-/** `fieldLines` are further fields, each ended by CR LF. */
 export function respondJson(
   handler: RestHandler,
   value: unknown,
   status = 200,
-  fieldLines = '',
+  fields?: Fields,
 ): void {
-  handler.exchange.respondText(status, 'application/json', JSON.stringify(value), fieldLines);
+  handler.exchange.respond(status, 'application/json', JSON.stringify(value), fields);
 }

@@ -4,6 +4,8 @@
  * nothing is computed again. The first of a connection and each failure have a line in the audit log.
  */
 import type { Span } from '../base/span.ts';
+import { INDEPENDENT } from '../http/application.ts';
+import type { Exchange, Fields } from '../http/exchange.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';
@@ -11,7 +13,6 @@ import { auditedUser } from '../telemetry/audit.ts';
 import type { RestHandler } from './rest-handler.ts';
 
 export class Login {
-  readonly #handler: RestHandler;
   readonly #access: AccessControl;
   /** The Authorization value that proved right last. */
   #field: Buffer = Buffer.alloc(0);
@@ -20,78 +21,68 @@ export class Login {
   /** Whose value that is, for the audit log. */
   #user = '';
 
-  constructor(handler: RestHandler, access: AccessControl) {
-    this.#handler = handler;
+  constructor(access: AccessControl) {
     this.#access = access;
   }
 
-  /** Has the request at hand done, at once or later, once it is known whose it is; or refuses it. */
-  enter(): void {
-    const field = this.#handler.exchange.request.authorization;
-    if (this.#grants !== undefined && this.#epoch === this.#access.epoch && this.#isSame(field)) {
-      this.#handler.work(this.#grants);
-    } else this.#check(field);
+  /** The login of the request's connection, made at its first such request. */
+  static of({ session }: Exchange, access: AccessControl): Login {
+    session.memory ??= new Login(access);
+    return session.memory as Login;
+  }
+
+  /** Whether the credentials are those that proved right last, so that nothing is computed. */
+  isKnown(field: Span): boolean {
+    return this.#grants !== undefined && this.#epoch === this.#access.epoch && this.#isSame(field);
+  }
+
+  /** Has the request done, at once or later, once it is known whose it is; or refuses it. */
+  enter(handler: RestHandler): void {
+    const field = handler.exchange.request.authorization;
+    if (this.isKnown(field)) handler.work(this.#grants);
+    else this.#check(handler, field);
   }
 
   /** The user may not do what the request asks for. */
-  refuse(): void {
-    this.#record(this.#user, 403);
-    this.#fail(403, 'the user is not permitted to');
+  refuse(handler: RestHandler): void {
+    record(handler, this.#user, 403);
+    fail(handler, 403, 'the user is not permitted to');
   }
 
-  #check(field: Span): void {
-    const handler = this.#handler;
+  #check(handler: RestHandler, field: Span): void {
     const login = readBasicField(field);
     if (login === undefined) {
-      if (field.length > 0) this.#record(undefined, 401);
-      return this.#fail(401, 'it takes a user and a password');
+      if (field.length > 0) record(handler, undefined, 401);
+      return fail(handler, 401, 'it takes a user and a password');
     }
     const { epoch } = this.#access;
-    const verdict = this.#access.check(login, handler.exchange.peerAddress);
-    if (!(verdict instanceof Promise)) return this.#decide(verdict, login.user, epoch);
-    handler.await(
-      verdict,
-      (later) => this.#decide(later, login.user, epoch),
-      (later) => this.#recordVerdict(later, login.user),
-    );
+    const verdict = this.#access.check(login, handler.exchange.session.peerAddress);
+    if (!(verdict instanceof Promise)) return this.#decide(handler, verdict, login.user, epoch);
+    handler.await(verdict, (later) => {
+      if (!handler.exchange.isAbandoned) return this.#decide(handler, later, login.user, epoch);
+      recordVerdict(handler, later, login.user);
+      handler.exchange.respondEmpty(401, INDEPENDENT, 0);
+    });
   }
 
   /** `epoch`: that of the rules by which it was judged. */
-  #decide(verdict: Verdict, user: Buffer, epoch: number): void {
-    const { exchange } = this.#handler;
+  #decide(handler: RestHandler, verdict: Verdict, user: Buffer, epoch: number): void {
+    const { request, session } = handler.exchange;
     // What was right may be so no longer.
-    if (epoch !== this.#access.epoch) return this.#check(exchange.request.authorization);
-    this.#recordVerdict(verdict, user);
+    if (epoch !== this.#access.epoch) return this.#check(handler, request.authorization);
+    recordVerdict(handler, verdict, user);
     if (verdict.isRight) {
-      this.#field = exchange.request.authorization.toBuffer();
+      this.#field = request.authorization.toBuffer();
       this.#user = auditedUser(user);
       this.#epoch = epoch;
-      this.#grants = this.#access.grantsOf(user, exchange.peerAddress);
-      return this.#handler.work(this.#grants);
+      this.#grants = this.#access.grantsOf(user, session.peerAddress);
+      return handler.work(this.#grants);
     }
-    if (verdict.retryAfterMs === 0) return this.#fail(401, 'user or password is wrong');
+    if (verdict.retryAfterMs === 0) return fail(handler, 401, 'user or password is wrong');
     const seconds = Math.ceil(verdict.retryAfterMs / 1000);
-    this.#fail(
-      429,
-      `too many logins failed, try again in ${seconds} s`,
-      `Retry-After: ${seconds}\r\n`,
-    );
-  }
-
-  #fail(status: number, reason: string, fieldLines = ''): void {
-    const message = `Cannot ${this.#handler.describeRequest()}: ${reason}`;
-    const lines = status === 401 ? `${CHALLENGE}${fieldLines}` : fieldLines;
-    this.#handler.exchange.respondFailure(status, message, lines);
-  }
-
-  #recordVerdict(verdict: Verdict, user: Buffer): void {
-    if (verdict.isRight) this.#record(auditedUser(user), 200, 'log in');
-    else this.#record(auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
-  }
-
-  #record(user: string | undefined, status: number, action = this.#handler.describeAction()): void {
-    const { exchange, services } = this.#handler;
-    services.audit.record({ user, address: exchange.peerAddress, action, status });
+    fail(handler, 429, `too many logins failed, try again in ${seconds} s`, {
+      'Retry-After': String(seconds),
+    });
   }
 
   /**
@@ -115,4 +106,24 @@ export class Login {
   }
 }
 
-const CHALLENGE = 'WWW-Authenticate: Basic realm="gridnode", charset="UTF-8"\r\n';
+function fail(handler: RestHandler, status: number, reason: string, fields?: Fields): void {
+  const message = `Cannot ${handler.describeRequest()}: ${reason}`;
+  handler.exchange.respondFailure(status, message, status === 401 ? CHALLENGE : fields);
+}
+
+function recordVerdict(handler: RestHandler, verdict: Verdict, user: Buffer): void {
+  if (verdict.isRight) record(handler, auditedUser(user), 200, 'log in');
+  else record(handler, auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
+}
+
+function record(
+  handler: RestHandler,
+  user: string | undefined,
+  status: number,
+  action = handler.describeAction(),
+): void {
+  const { exchange, services } = handler;
+  services.audit.record({ user, address: exchange.session.peerAddress, action, status });
+}
+
+const CHALLENGE: Fields = { 'WWW-Authenticate': 'Basic realm="gridnode", charset="UTF-8"' };

@@ -8,11 +8,12 @@ export function get(handler: RestHandler): void {
 export function set(handler: RestHandler): void {
   const { body, contentType } = handler.exchange.request;
   const lifetime = handler.services.lifetimes.of(handler.name);
-  handler.engine.set(handler.name, handler.key, body, contentType, lifetime, handler);
+  const { engine, name, key } = handler;
+  engine.set(name, key, body, contentType, lifetime, undefined, handler);
 }
 
 export function remove(handler: RestHandler): void {
-  handler.engine.delete(handler.name, handler.key, handler);
+  handler.engine.delete(handler.name, handler.key, undefined, handler);
 }
 
 export function clear(handler: RestHandler): void {

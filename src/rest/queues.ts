@@ -30,7 +30,6 @@ export function poll(handler: RestHandler): void {
     const wanted = `an integer up to ${POLL_SECONDS_MAX}`;
     const status = handler.services.dialect.badValueStatus;
     exchange.respondFailure(status, `Cannot poll for ${seen} seconds: not ${wanted}`);
-  } else if (exchange.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
-  else if (seconds > 0 && exchange.mayWait) handler.take(seconds * 1000);
-  else handler.engine.poll(handler.name, handler);
+  } else if (exchange.session.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
+  else handler.take(seconds > 0 && exchange.mayWait ? seconds * 1000 : 0);
 }

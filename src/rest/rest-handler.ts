@@ -1,8 +1,7 @@
 /**
- * Handles the requests of one connection, one after the other: finds the route, keeps the doors in
- * their order (escapes, unserved methods, group, resource, method, OPTIONS), runs the action and
- * turns the engine's answer into the response. Used again for each request, so that nothing is
- * allocated for one.
+ * Handles the request of a slot: finds the route, keeps the checks in their order (escapes, unserved
+ * methods, group, resource, method, OPTIONS), runs the action and turns the engine's answer into the
+ * response. Used again for each request of the slot, so that nothing is allocated for one.
  */
 import { errorMessage } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
@@ -11,17 +10,22 @@ import {
   ANSWERED,
   type Answer,
   APPLIED,
+  CLOSED,
   COUNTED,
   type Engine,
   FOUND,
-  type Pin,
+  LOST,
+  NO_HOLD,
+  NOBODY,
   QUEUE_FULL,
   type Receiver,
+  UNKNOWN,
+  UNREACHABLE,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
 import { refusalCode } from '../engine/refusal-code.ts';
-import { type Handover, INDEPENDENT, type RequestHandler } from '../http/application.ts';
-import type { Exchange } from '../http/exchange.ts';
+import { INDEPENDENT, type ItemHold, type RequestHandler } from '../http/application.ts';
+import type { Exchange, Fields } from '../http/exchange.ts';
 import {
   allowedMethods,
   isServedMethod,
@@ -35,15 +39,12 @@ import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { Login } from './login.ts';
 import { hasOnlyWholeEscapes, PercentDecoder } from './percent.ts';
-import { offerFromPath } from './queues.ts';
+import { offerFromPath, poll } from './queues.ts';
 import type { RouteAccess } from './route-access.ts';
 import type { Match, PathParts } from './router.ts';
 import type { Action } from './routes.ts';
 import type { RestServices } from './services.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
-
-/** How long a client should wait before it tries a write again that found no memory, in seconds. */
-const RETRY_AFTER_SECONDS = 5;
 
 export class RestHandler implements RequestHandler, Receiver, PathParts {
   readonly exchange: Exchange;
@@ -58,17 +59,12 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   keyStart = 0;
   keyEnd = 0;
   #action: Action | undefined;
-  /** The take that the request waits for. */
+  /** The take that is not answered yet. */
   #ticket = ANSWERED;
-  /** Whether the engine was asked to take, so that what it finds is held. */
-  #isTaking = false;
   #match: Match | undefined;
-  /** Who the request is from, where anybody has to log in; made at the first such request. */
-  #login: Login | undefined;
-  /** Whether the request has bytes of its own. */
-  #isKept = false;
-  /** Whether the client has gone: nobody is answered any more. */
-  isAbandoned = false;
+  isAlone = true;
+  /** Whether the name and the key are named in bytes of the request's own. */
+  #areNamed = false;
 
   constructor(exchange: Exchange, services: RestServices) {
     this.exchange = exchange;
@@ -85,11 +81,12 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     }
     if (!isServedMethod(method)) return this.#refuse(501);
     if (target.bytes[target.start] === ASTERISK) {
-      exchange.respondText(204, '', '', `Allow: ${EVERY_METHOD}\r\n`);
+      exchange.respond(204, '', '', { Allow: EVERY_METHOD });
       return false;
     }
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
-    this.#isKept = false;
+    this.#areNamed = false;
+    this.isAlone = true;
     const match = services.router.match(request, this);
     if (match === undefined) return this.#refuseUnknown();
     if ((services.groups.enabled & match.groupBits) === 0) {
@@ -99,6 +96,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.#action = match.actions[method];
     if (this.#action === undefined) return this.#refuseMethod(match);
     this.#match = match;
+    this.isAlone = this.#mustBeAlone(match.access, method);
     const isStarting = services.cluster.nodeState === 'STARTING';
     return !isStarting || match.isServedWhileStarting || this.#refuseWhileStarting();
   }
@@ -106,23 +104,22 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   run(): void {
     const { access } = this.services;
     if (access === undefined || !this.#asksForLogin(access)) return this.work(undefined);
-    this.#login ??= new Login(this, access);
-    this.#login.enter();
+    Login.of(this.exchange, access).enter(this);
   }
 
   /** Does what is asked for; `grants` are those of the user, where one has to log in. */
   work(grants: Grants | undefined): void {
     const { method } = this.exchange.request;
     const { access } = this.#match as Match;
-    if (!this.#isKept) this.#nameParts(this.services.decoder);
-    if (grants !== undefined && !this.#isGranted(grants, access, method)) this.#login?.refuse();
+    if (!this.#areNamed) this.#nameParts(this.services.decoder);
+    if (grants !== undefined && !this.#isGranted(grants, access, method)) this.#refuseUser();
     else if ((access.changes & methodBit(method)) !== 0 && !this.services.cluster.takesWrites) {
       this.#refuseChange(this.describeRequest());
     } else this.#action?.(this);
   }
 
-  onWait(shift: number): void {
-    this.#isKept = true;
+  onOwned(shift: number): void {
+    this.#areNamed = true;
     this.nameStart += shift;
     this.nameEnd += shift;
     this.keyStart += shift;
@@ -130,31 +127,20 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.#nameParts(new PercentDecoder(this.exchange.request.target.length));
   }
 
-  /** Waits for an item of the queue; the item is held until its answer is written. */
+  /** Takes an item of the queue, and waits for one up to `timeoutMs`. */
   take(timeoutMs: number): void {
-    this.#isTaking = true;
-    this.#ticket = this.engine.take(this.name, timeoutMs, this);
-    if (this.#ticket === ANSWERED) return;
+    const ticket = this.engine.take(this.name, timeoutMs, this);
+    if (ticket === ANSWERED) return;
+    this.#ticket = ticket;
     this.services.waiting.add(this);
-    this.exchange.awaitItem();
+    if (timeoutMs > 0) this.exchange.awaitItem();
   }
 
-  /**
-   * Goes on with the request when the promise is settled; `goOnAlone` is for one whose client has gone
-   * by then. A rejection is a fault of ours.
-   */
-  await<Value>(
-    promise: Promise<Value>,
-    goOn: (value: Value) => void,
-    goOnAlone: (value: Value) => void,
-  ): void {
-    promise
-      .then((value) => (this.isAbandoned ? goOnAlone(value) : goOn(value)))
-      .catch((error: unknown) => {
-        this.services.onFailure(error);
-        const isOwed = !this.isAbandoned && !this.exchange.isAnswered;
-        if (isOwed) this.exchange.respondEmpty(500, INDEPENDENT, 0);
-      });
+  /** Goes on with the request when the promise is settled. A rejection is a fault of ours. */
+  await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
+    const { exchange } = this;
+    const { number } = exchange;
+    promise.then(goOn).catch((error: unknown) => exchange.fail(error, number));
   }
 
   /** The cluster takes no changes any more: a poll that waits takes nothing. */
@@ -182,39 +168,32 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.exchange.respondEmpty(204, INDEPENDENT, 0);
   }
 
-  abandon(): void {
-    this.isAbandoned = true;
-    if (this.#ticket !== ANSWERED) this.#cancel();
+  onAnswer(answer: Answer): void {
+    if (this.#ticket !== ANSWERED) this.#leaveWait();
+    const { exchange } = this;
+    const { number } = exchange;
+    try {
+      this.#respond(answer);
+    } catch (error) {
+      exchange.fail(error, number);
+    }
   }
 
-  onAnswer(answer: Answer): void {
-    const isTaken = this.#isTaking;
-    this.#isTaking = false;
-    if (this.#ticket !== ANSWERED) this.#leaveWait();
-    // What was taken is settled in any case, which is refused then.
-    if (
-      !isTaken &&
-      this.services.hasPersistence &&
-      this.services.isDoubtful(answer.partition, answer.sequence)
-    ) {
-      if (answer.hold !== 0) this.engine.conclude(answer.hold, false);
-      return this.#respondUnknown();
-    }
+  #respond(answer: Answer): void {
+    const { partition, sequence } = answer;
     switch (answer.outcome) {
       case FOUND:
-        if (isTaken) this.#confirm(answer);
-        else this.#respondValue(answer.value, answer.contentType, pinOf(answer), answer);
-        return;
+        return this.#respondValue(answer);
       case ABSENT:
-        return this.exchange.respondEmpty(204, answer.partition, answer.sequence);
+        return this.exchange.respondEmpty(204, partition, sequence);
       case APPLIED:
-        return this.exchange.respondEmpty(200, answer.partition, answer.sequence);
+        return this.exchange.respondEmpty(200, partition, sequence);
       case QUEUE_FULL:
-        return this.exchange.respondEmpty(503, answer.partition, answer.sequence);
+        return this.exchange.respondEmpty(503, partition, sequence);
       case COUNTED:
         return this.#respondCount(answer);
       default:
-        return this.#respondUnavailable(answer);
+        return this.#respondFailure(answer);
     }
   }
 
@@ -231,6 +210,26 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     }
   }
 
+  /**
+   * Reads of maps and queues that follow one another may be under way together, on an engine that is
+   * ordered changes, too. Nothing else: a poll that may wait, a login that is computed, another path.
+   */
+  #mustBeAlone({ kind, changes }: RouteAccess, method: number): boolean {
+    if (kind === undefined) return true;
+    const isChange = (changes & methodBit(method)) !== 0;
+    if (isChange && (!this.engine.isOrdered || this.#mayWaitForItem)) return true;
+    const { access } = this.services;
+    if (access === undefined || !this.#asksForLogin(access)) return false;
+    return !Login.of(this.exchange, access).isKnown(this.exchange.request.authorization);
+  }
+
+  /** Whether the request is a poll with a time limit other than 0. */
+  get #mayWaitForItem(): boolean {
+    const { bytes } = this.exchange.request.target;
+    const isZero = this.keyEnd === this.keyStart + 1 && bytes[this.keyStart] === DIGIT_0;
+    return this.#action === poll && !isZero;
+  }
+
   #asksForLogin(access: AccessControl): boolean {
     const { logins, healthLogins } = (this.#match as Match).access;
     const asking = access.coversHealth ? logins | healthLogins : logins;
@@ -245,7 +244,6 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   #cancel(): void {
     this.engine.cancel(this.#ticket);
     this.#leaveWait();
-    this.#isTaking = false;
   }
 
   #leaveWait(): void {
@@ -253,29 +251,15 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.services.waiting.delete(this);
   }
 
-  /** A taken item: gone for good once its client is there to be answered. */
-  #confirm(answer: Answer): void {
-    const { hold } = answer;
-    const value = new Span().copyFrom(answer.value);
-    const contentType = new Span().copyFrom(answer.contentType);
-    const pin = pinOf(answer);
-    this.engine.settle(hold, true, {
-      onAnswer: (settled) => {
-        if (settled.outcome === APPLIED) this.#respondValue(value, contentType, pin, settled);
-        else {
-          pin?.release();
-          this.#respondUnavailable(settled);
-        }
-      },
-    });
-  }
-
-  #respondValue(value: Span, contentType: Span, pin: Pin | undefined, answer: Answer): void {
-    const { partition, sequence, hold } = answer;
-    const handover = hold === 0 ? undefined : new Delivery(this.engine, hold);
-    if (pin === undefined) {
-      this.exchange.respondBytes(contentType, value, partition, sequence, handover);
-    } else this.exchange.respondPinned(contentType, value, pin, partition, sequence, handover);
+  #respondValue(answer: Answer): void {
+    const { value, contentType, partition, sequence } = answer;
+    const hold = answer.hold === NO_HOLD ? undefined : new EngineHold(this.engine, answer.hold);
+    if (value.length <= VALUE_COPY_BYTES_MAX) {
+      this.exchange.respondBytes(contentType, value, partition, sequence, hold);
+    } else {
+      const pin = answer.pin();
+      this.exchange.respondPinned(contentType, value, pin, partition, sequence, hold);
+    }
   }
 
   #respondCount(answer: Answer): void {
@@ -284,21 +268,24 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.exchange.respondBytes(TEXT_PLAIN, this.key, answer.partition, answer.sequence);
   }
 
-  #respondUnavailable(answer: Answer): void {
+  /** Why the engine has not done it, or does not know. */
+  #respondFailure(answer: Answer): void {
+    const { outcome, reason } = answer;
     const name = JSON.stringify(this.name.toBuffer().toString());
     const message = errorMessage(refusalCode(answer), { name });
-    this.exchange.respondFailure(503, message, `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`);
+    const isNotApplied = (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST;
+    const fields = isNotApplied ? NOT_APPLIED : RETRY_LATER;
+    this.exchange.respondFailure(503, message, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
   }
 
-  /** What is stored may be gone after a restart, so it is not shown. */
-  #respondUnknown(): void {
-    const message = errorMessage('OUTCOME_UNKNOWN', {});
-    this.exchange.respondFailure(503, message, 'Grid-Outcome: unknown\r\n');
+  #refuseUser(): void {
+    const { access } = this.services;
+    if (access !== undefined) Login.of(this.exchange, access).refuse(this);
   }
 
   #refuseWhileStarting(): false {
     const message = 'Cannot serve this path yet: the member recovers its data';
-    this.exchange.respondFailure(503, message, `Retry-After: ${RETRY_AFTER_SECONDS}\r\n`);
+    this.exchange.respondFailure(503, message, RETRY_LATER);
     return false;
   }
 
@@ -330,20 +317,20 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     }
     if (match.unknown !== 0) return this.#refuse(match.unknown);
     if (method === OPTIONS) {
-      this.exchange.respondText(204, '', '', `Allow: ${match.allow}\r\n`);
+      this.exchange.respond(204, '', '', { Allow: match.allow });
       return false;
     }
     if ((match.incomplete & methodBit(method)) !== 0) {
       return this.#refuse(400, 'the path names too little for the method');
     }
     const message = `Cannot ${this.describeRequest()}: allowed are ${match.allow}`;
-    this.exchange.respondFailure(405, message, `Allow: ${match.allow}\r\n`);
+    this.exchange.respondFailure(405, message, { Allow: match.allow });
     return false;
   }
 }
 
-/** A polled item on its way to its client. */
-class Delivery implements Handover {
+/** A taken item on its way to its client. */
+class EngineHold implements ItemHold {
   readonly #engine: Engine;
   readonly #hold: number;
 
@@ -352,15 +339,16 @@ class Delivery implements Handover {
     this.#hold = hold;
   }
 
-  conclude(isThere: boolean): void {
-    this.#engine.conclude(this.#hold, isThere);
+  acknowledge(isDelivered: boolean): void {
+    this.#engine.acknowledge(this.#hold, isDelivered, NOBODY);
   }
 }
 
-/** Keeps a long value in place while it is sent; short ones are copied. */
-function pinOf(answer: Answer): Pin | undefined {
-  return answer.value.length > VALUE_COPY_BYTES_MAX ? answer.pin() : undefined;
-}
-
+/** How long a client should wait before it tries again, in seconds. */
+const RETRY_AFTER_SECONDS = 5;
+const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
+const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };
+const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
+const DIGIT_0 = 0x30;
 const ASTERISK = 0x2a;
 const EVERY_METHOD = allowedMethods((1 << (OPTIONS + 1)) - 1);

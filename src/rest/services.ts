@@ -50,16 +50,12 @@ export interface RestServices {
   readonly logLevel: LogLevelControl;
   readonly license: License;
   readonly reconfiguration: Reconfiguration;
-  /** Handlers whose polls wait. */
+  /** Handlers whose polls are not answered. */
   readonly waiting: Set<Waiter>;
   /** How long entries of a map stay. */
   readonly lifetimes: MapLifetimes;
-  /** Whether what an answer tells of may be lost: the disk has failed since. */
-  isDoubtful(partition: number, sequence: number): boolean;
   /** What can be done with data on the disk as a whole; undefined where none is kept there. */
   readonly upkeep?: Upkeep | undefined;
-  /** Whether data is kept on the disk. */
-  readonly hasPersistence: boolean;
   /** Open client connections. */
   connectionCount(): number;
   instanceName(): string;

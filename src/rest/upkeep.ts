@@ -3,6 +3,7 @@
  * Each is answered when it is done.
  */
 import { GridError } from '../base/errors.ts';
+import type { Fields } from '../http/exchange.ts';
 import type { BackupMade, Upkeep } from '../persistence/upkeep.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 
@@ -11,14 +12,14 @@ export const interruptBackup = upkeepWork((upkeep) => upkeep.interruptBackup().t
 export const forceStart = upkeepWork((upkeep) => upkeep.forceStart().then(nothing));
 export const partialStart = upkeepWork((upkeep) => upkeep.partialStart().then(nothing));
 
-/** A backup resolves with what is told of it. `fieldLines`: header fields of a success. */
+/** A backup resolves with what is told of it. `fields`: header fields of a success. */
 function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
-  return (call: AdministrativeCall, fieldLines = ''): void => {
+  return (call: AdministrativeCall, fields?: Fields): void => {
     const { upkeep, dialect } = call.handler.services;
     if (upkeep === undefined) return needsPersistence(call);
     call.await(run(upkeep).catch(refusalOf), (outcome) => {
       if (outcome instanceof GridError) call.fail(dialect.statusOf(outcome), outcome.message);
-      else call.succeed((dialect.tellsBackups && outcome) || {}, fieldLines);
+      else call.succeed((dialect.tellsBackups && outcome) || {}, fields);
     });
   };
 }

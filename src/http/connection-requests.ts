@@ -1,0 +1,177 @@
+/**
+ * The requests of a connection: the one that is being read, and those under way, that is, begun and
+ * not written yet, in the order sent. A request that may not begin beside those before it is parked:
+ * it has been read, and nothing behind it is. Responses are written in the order sent; one that is
+ * made earlier is kept in its slot.
+ */
+import assert from 'node:assert';
+import type { RequestParser } from './parser.ts';
+import type { Verdict } from './refusals.ts';
+import type { RequestSlot, SlotConnection } from './request-slot.ts';
+import type { SlotPool } from './slot-pool.ts';
+
+/** The most under way of one connection. */
+export const REQUESTS_UNDER_WAY_MAX = 64;
+
+export class ConnectionRequests {
+  readonly #slots: SlotPool;
+  readonly #underWay: RequestSlot[] = [];
+  /** Those of them that have not been answered. */
+  #openCount = 0;
+  #isSendingKept = false;
+  #isParked = false;
+  /** The request that is being read or run, or is parked. */
+  current: RequestSlot | undefined;
+  /** Of responses that are kept. */
+  keptBytes = 0;
+
+  constructor(slots: SlotPool) {
+    this.#slots = slots;
+  }
+
+  /** Whether none is under way. */
+  get isIdle(): boolean {
+    return this.#underWay.length === 0;
+  }
+
+  /** Whether the last one under way waits for an item. */
+  get awaitsItem(): boolean {
+    return !this.#isParked && this.#last?.awaitsItem === true;
+  }
+
+  /** Whether nothing more may be read, or the one that has been may not begin, until one is answered. */
+  get isBlocked(): boolean {
+    if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
+    const last = this.#last;
+    if (last === undefined) return false;
+    if (this.#underWay.length >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
+    return last.handler.isAlone && !last.isKept;
+  }
+
+  /** Whether the response of the request may be written now: all before it have been. */
+  isNext(slot: RequestSlot): boolean {
+    return this.#underWay.length === 0 || this.#underWay[0] === slot;
+  }
+
+  /** Whether no request is behind that one; `isReading`: a part of the present one has come. */
+  isNewest(slot: RequestSlot, isReading: boolean): boolean {
+    if (slot === this.current) return true;
+    const hasCurrent = this.current !== undefined && (isReading || this.#isParked);
+    return !hasCurrent && slot === this.#last;
+  }
+
+  /** The request that the parser's input goes on with, or begins. */
+  read(connection: SlotConnection, parser: RequestParser): RequestSlot {
+    const slot = this.#slots.take();
+    slot.begin(connection);
+    parser.use(slot.request, slot.body);
+    this.current = slot;
+    return slot;
+  }
+
+  /** The present one has come whole: it begins, unless it has been refused, or is parked. */
+  begin(): void {
+    const slot = this.current as RequestSlot;
+    if (!slot.complete()) this.#onRun(slot);
+    else if (this.#mayBegin(slot)) this.#run(slot);
+    else {
+      this.#isParked = true;
+      slot.own();
+    }
+  }
+
+  /** Nothing is blocked any more: the one that was parked begins. */
+  unpark(): void {
+    if (!this.#isParked) return;
+    this.#isParked = false;
+    this.#run(this.current as RequestSlot);
+  }
+
+  /** The present one is refused while it is read; it is the last one. */
+  refuse(verdict: Verdict, parser: RequestParser): void {
+    const { current } = this;
+    current?.refuse(verdict, parser.refusal !== 0, () => parser.errorReason);
+    if (current?.isKept) this.#onRun(current);
+  }
+
+  /** A response has been written. True: later than its run, so others may go on. */
+  onAnswered(slot: RequestSlot): boolean {
+    if (slot === this.current) return false;
+    assert(this.#underWay[0] === slot, 'responses are written in order');
+    this.#underWay.shift();
+    this.#openCount--;
+    slot.free();
+    return !this.#isSendingKept;
+  }
+
+  /** A response is kept. True: later than its run, so others may go on. */
+  onKept(slot: RequestSlot): boolean {
+    if (slot === this.current) return false;
+    this.#openCount--;
+    this.keptBytes += slot.keptBytes;
+    return true;
+  }
+
+  /** Writes the responses that were kept and whose place has come; asks for content that waits for it. */
+  sendKept(): void {
+    if (this.#isSendingKept) return;
+    this.#isSendingKept = true;
+    for (let first = this.#underWay[0]; first?.isKept; first = this.#underWay[0]) {
+      this.keptBytes -= first.keptBytes;
+      this.#openCount++;
+      first.sendKept();
+    }
+    this.#isSendingKept = false;
+    if (this.isIdle) this.current?.onTurn();
+  }
+
+  /** A stream is told where there is room for more of it. */
+  offerRoom(): void {
+    this.#underWay[0]?.offerRoom();
+  }
+
+  /** The client sends no more: what waits for a condition is answered now. */
+  hurry(): void {
+    for (const slot of this.#underWay.slice()) if (!slot.isKept) slot.hurry();
+  }
+
+  /** The client has gone: each request leaves, and its slot is free once the engine has answered it. */
+  abandon(): void {
+    this.#openCount = 0;
+    this.keptBytes = 0;
+    for (const slot of this.#underWay.splice(0)) slot.abandon();
+    this.current?.abandon();
+    this.current = undefined;
+  }
+
+  /** No request is being read: the slot that was ready for one is free, unless its request is parked. */
+  leaveCurrent(): void {
+    if (this.#isParked) return;
+    this.current?.free();
+    this.current = undefined;
+  }
+
+  get #last(): RequestSlot | undefined {
+    return this.#underWay[this.#underWay.length - 1];
+  }
+
+  #mayBegin(slot: RequestSlot): boolean {
+    return this.#openCount === 0 || !slot.handler.isAlone;
+  }
+
+  #run(slot: RequestSlot): void {
+    slot.run();
+    this.#onRun(slot);
+  }
+
+  /** It has run, or was refused. Where it has been answered, the next one is read into its slot. */
+  #onRun(slot: RequestSlot): void {
+    if (slot !== this.current) return;
+    if (slot.exchange.isAnswered && !slot.isKept) return slot.reset();
+    this.current = undefined;
+    this.#underWay.push(slot);
+    if (slot.isKept) this.keptBytes += slot.keptBytes;
+    else this.#openCount++;
+    slot.own();
+  }
+}

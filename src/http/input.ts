@@ -1,0 +1,77 @@
+/**
+ * The input of one connection: what the socket brings, read by the parser at once or, while nothing is
+ * to be read, kept for later. So that little has to be kept, the socket is paused then.
+ */
+import type { Socket } from 'node:net';
+import { Backlog } from './backlog.ts';
+import type { HttpLimits } from './limits.ts';
+import { RequestParser } from './parser.ts';
+
+export class Input {
+  readonly parser: RequestParser;
+  readonly #socket: Socket;
+  readonly #backlog = new Backlog();
+  readonly #pipelineMax: number;
+  #isPaused = false;
+
+  constructor(socket: Socket, limits: HttpLimits) {
+    this.#socket = socket;
+    this.#pipelineMax = limits.pipelineMax;
+    this.parser = new RequestParser(limits);
+  }
+
+  /** Whether bytes have come that have not been read. */
+  get hasUnread(): boolean {
+    return this.parser.hasRest || this.#backlog.bytes > 0;
+  }
+
+  /** Whether bytes are kept. */
+  get isKept(): boolean {
+    return this.#backlog.bytes > 0;
+  }
+
+  /** Whether more whole requests are kept than may wait. */
+  get hasTooMany(): boolean {
+    return this.#backlog.hasMoreThan(this.#pipelineMax);
+  }
+
+  /** Has the parser read what was kept, if anything. */
+  takeKept(): void {
+    if (this.#backlog.bytes === 0) return;
+    const bytes = this.#backlog.take();
+    this.parser.load(bytes, bytes.length);
+  }
+
+  /** Keeps a copy of bytes for later. False: that would be too many. */
+  keep(bytes: Buffer, start: number, end: number): boolean {
+    return this.#backlog.add(bytes, start, end);
+  }
+
+  /** The bytes loaded are no longer there; with `isToStay` those unread are kept. False: too many. */
+  leave(isToStay: boolean): boolean {
+    const { rest } = this.parser;
+    const fits = !isToStay || rest.length === 0 || this.keep(rest.bytes, rest.start, rest.end);
+    this.parser.load(NOTHING, 0);
+    return fits;
+  }
+
+  /** Drops what was kept. */
+  drop(): void {
+    this.#backlog.clear();
+  }
+
+  pause(isPaused: boolean): void {
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  /** The connection has ended. */
+  free(): void {
+    this.drop();
+    this.parser.free();
+  }
+}
+
+const NOTHING = Buffer.alloc(0);

@@ -1,0 +1,372 @@
+/**
+ * A request, from its first byte to its response: what was received, its handler, and the response
+ * where that has to wait for its place. Slots come from a pool of the server. A slot is used again
+ * once its request has been answered, whatever became of the connection by then; so whoever answers
+ * late answers the request that it was asked for.
+ *
+ *     free ─ read ─ run ─┬─────────────── answered, written ─ free
+ *                 │      └─ under way ──┬─ answered, written ─ free
+ *                 └ parked ─ run …      └─ answered, kept ─ written ─ free
+ *
+ * A request that is answered while it runs owns no bytes: its spans lie in the input that all
+ * connections share. One that is parked or under way has bytes of its own (`own`).
+ */
+import assert from 'node:assert';
+import { INDEPENDENT, type RequestHandler } from './application.ts';
+import { Body, type BodyOwner } from './body.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import { passesDoors, refuseForCrowd, refuseLength } from './doors.ts';
+import { Exchange, type ExchangeOwner, type KeptResponse } from './exchange.ts';
+import { CONNECT } from './methods.ts';
+import type { Outbox } from './outbox.ts';
+import * as refusals from './refusals.ts';
+import { Request } from './request.ts';
+import type { ResponseStream } from './response-stream.ts';
+import type { Session } from './session.ts';
+
+/** The most of an unwanted body that is read so that the connection can go on, in bytes. */
+const DROPPED_BYTES_MAX = 1048576;
+
+/** What a slot asks of the connection whose request it has. */
+export interface SlotConnection {
+  readonly session: Session;
+  readonly mayWait: boolean;
+  /** Where the response may be written now; undefined while others before it are owed. */
+  outboxFor(slot: RequestSlot): Outbox | undefined;
+  /** Whether bytes or requests have come behind it. */
+  hasUnread(slot: RequestSlot): boolean;
+  onItemAwaited(): void;
+  /** The response has been written; `isLast`: the connection ends after it. */
+  onAnswered(slot: RequestSlot, isLast: boolean): void;
+  /** The response waits for its place in the slot. */
+  onKept(slot: RequestSlot): void;
+  /** The content under way has to make room for others. */
+  onCrowdedOut(): void;
+  onStreamed(): void;
+  destroy(): void;
+}
+
+export class RequestSlot implements ExchangeOwner, BodyOwner {
+  readonly request = new Request();
+  readonly body: Body;
+  readonly exchange: Exchange;
+  readonly handler: RequestHandler;
+  readonly #host: ConnectionHost;
+  /** Whose request it is; undefined while it is free, and once the client has gone. */
+  #connection: SlotConnection | undefined;
+  /** Whether it has a request, answered or not. */
+  #isTaken = false;
+  /** Whether it has content that has not come whole. */
+  isBodyPending = false;
+  /** Whether `100 Continue` is on its way. */
+  isInviting = false;
+  #isInvited = false;
+  /** Whether it waits for an item: its client is watched. */
+  awaitsItem = false;
+  /** Whether its response ends the connection, whatever else is so. */
+  #endsConnection = false;
+  /** Whether the bytes are no request, or not the whole head of one. */
+  #isUnreadable = false;
+  #isAdmitted = false;
+  #hasBegun = false;
+  #isRunning = false;
+  #ownsBytes = false;
+  /** Whether the handler knows that. */
+  #isHandlerTold = false;
+  #kept: KeptResponse | undefined;
+  #stream: ResponseStream | undefined;
+
+  constructor(host: ConnectionHost) {
+    this.#host = host;
+    this.body = new Body(this.request.body, host.limits.bodyBytesMax, host.inFlight);
+    this.exchange = new Exchange(this.request, host.arena, this);
+    this.handler = host.application.open(this.exchange);
+  }
+
+  /** A request of the connection begins. */
+  begin(connection: SlotConnection): void {
+    assert(!this.#isTaken, 'a slot has one request');
+    this.#isTaken = true;
+    this.#connection = connection;
+    this.exchange.session = connection.session;
+    this.exchange.number++;
+  }
+
+  get isAbandoned(): boolean {
+    return this.#connection === undefined;
+  }
+
+  get mayWait(): boolean {
+    return this.#connection?.mayWait ?? false;
+  }
+
+  get outbox(): Outbox | undefined {
+    return this.#connection?.outboxFor(this);
+  }
+
+  /** Whether nothing behind it is to be read, whatever has come. */
+  get isFinal(): boolean {
+    const { request } = this;
+    return !request.keepAlive || request.method === CONNECT || this.#endsConnection;
+  }
+
+  get isLast(): boolean {
+    if (this.isFinal) return true;
+    const hasUnread = this.#connection?.hasUnread(this) ?? false;
+    if (this.isBodyPending && this.#isContentTooMuch(hasUnread)) return true;
+    return this.#host.isDraining && (!hasUnread || this.#host.isDrainOver);
+  }
+
+  /** Whether its response waits for its place. */
+  get isKept(): boolean {
+    return this.#kept !== undefined;
+  }
+
+  /** Bytes that are kept for that. */
+  get keptBytes(): number {
+    return this.#kept?.bytes ?? 0;
+  }
+
+  /** Content is announced: it is asked for, or the request is refused and the content dropped. */
+  onHead(hasRest: boolean): void {
+    this.isBodyPending = true;
+    this.isInviting = false;
+    if (!this.#admit()) return;
+    this.isInviting = this.request.expectsContinue && !hasRest;
+  }
+
+  /** It is complete. Whether it is to be run; otherwise it has been refused. */
+  complete(): boolean {
+    return this.isBodyPending ? this.#takeContent() : this.#admit();
+  }
+
+  run(): void {
+    this.#hasBegun = true;
+    this.#isRunning = true;
+    try {
+      this.handler.run();
+    } catch (error) {
+      this.onFailed(error);
+    }
+    this.#isRunning = false;
+    if (this.#connection === undefined) this.#leave();
+  }
+
+  /** It outlives its turn: it has bytes of its own from now on. */
+  own(): void {
+    let shift = 0;
+    if (!this.#ownsBytes) {
+      this.body.keep();
+      shift = this.request.keepHead();
+    }
+    this.#ownsBytes = true;
+    if (!this.#isAdmitted || this.#isHandlerTold) return;
+    this.#isHandlerTold = true;
+    this.handler.onOwned(shift);
+  }
+
+  /**
+   * Its bytes are not to be taken, or not waited for: answered, unless it has been, and the end of the
+   * connection. `parserReason`: what the parser says of it.
+   */
+  refuse(verdict: refusals.Verdict, isParsed: boolean, parserReason: () => string): void {
+    const status = refusals.statusOf(verdict);
+    const { exchange } = this;
+    this.#endsConnection = true;
+    if (status === 0 || (this.isBodyPending && exchange.isAnswered)) return;
+    this.#isUnreadable = !this.isBodyPending || isParsed;
+    exchange.isAnswered = false;
+    if (this.#host.observe !== undefined) {
+      exchange.reason =
+        verdict === refusals.NO_REQUEST
+          ? parserReason()
+          : refusals.reasonOf(verdict, this.#host.limits);
+    }
+    exchange.respondEmpty(status, INDEPENDENT, 0);
+  }
+
+  /** Content is on its way: refused where it is too much. True: too much that nobody wants. */
+  checkBody(): boolean {
+    const { body, exchange } = this;
+    const { nowMs } = this.#host;
+    if (!body.isUnderWay) body.stay(nowMs, this);
+    else body.note(nowMs);
+    if (!exchange.isAnswered) {
+      if (body.isDropped) this.#refuseContent();
+      else this.invite();
+    }
+    return exchange.isAnswered && body.announced > DROPPED_BYTES_MAX;
+  }
+
+  /** Asks for the content, once, where the client waits for that and its turn has come. */
+  invite(): void {
+    if (!this.isInviting || this.#isInvited || !this.body.isUnderWay) return;
+    const { outbox } = this;
+    if (outbox === undefined) return;
+    this.#isInvited = true;
+    this.exchange.invite(outbox);
+  }
+
+  /** The client has gone: nobody is answered. */
+  abandon(): void {
+    this.#connection = undefined;
+    this.#stream?.drop();
+    const kept = this.#kept;
+    if (kept !== undefined) this.#forgetKept();
+    kept?.drop();
+    if (!this.#isRunning) this.#leave();
+  }
+
+  /** Its turn to be answered has come while it is read: what it owes its client is written. */
+  onTurn(): void {
+    if (this.#kept !== undefined) this.sendKept();
+    else this.invite();
+  }
+
+  /** Nobody sends more, or waits: what waits for a condition is answered now. */
+  hurry(): void {
+    try {
+      this.handler.hurry();
+    } catch (error) {
+      this.onFailed(error);
+    }
+  }
+
+  /** Its place has come: the response that was kept is written. */
+  sendKept(): void {
+    const kept = this.#kept as KeptResponse;
+    this.#forgetKept();
+    kept.send();
+  }
+
+  /** A fault of ours: the request is answered with 500, and the connection ends. */
+  onFailed(error: unknown, isPresent = true): void {
+    this.#host.onFailure(error);
+    if (!isPresent || this.exchange.isAnswered) return;
+    this.#endsConnection = true;
+    this.exchange.respondEmpty(500, INDEPENDENT, 0);
+  }
+
+  onItemAwaited(): void {
+    this.awaitsItem = true;
+    this.body.end();
+    this.#connection?.onItemAwaited();
+  }
+
+  onAnswered(status: number, isLast: boolean): void {
+    const { body, request } = this;
+    const observed = this.#isUnreadable ? undefined : request;
+    this.#host.observe?.(status, observed, this.exchange.reason);
+    if (this.isBodyPending) body.drop();
+    else if (request.hasBody) body.end();
+    if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
+    else if (!this.#isRunning) this.free();
+  }
+
+  keep(response: KeptResponse): void {
+    if (this.#connection === undefined) {
+      response.drop();
+      if (!this.#isRunning) this.free();
+      return;
+    }
+    this.#kept = response;
+    this.#host.inFlight.overdraw(response.bytes);
+    this.#connection.onKept(this);
+  }
+
+  onCrowdedOut(): void {
+    this.#connection?.onCrowdedOut();
+  }
+
+  onStream(stream: ResponseStream): void {
+    this.#stream = stream;
+  }
+
+  onStreamed(): void {
+    this.#connection?.onStreamed();
+  }
+
+  onCut(): void {
+    this.#connection?.destroy();
+  }
+
+  /** The stream, if the response is one, is told where there is room for more of it. */
+  offerRoom(): void {
+    this.#stream?.offerRoom();
+  }
+
+  /** The request is over: the slot may have another one. */
+  free(): void {
+    this.reset();
+    this.#isTaken = false;
+    this.#connection = undefined;
+    this.#host.slots.give(this);
+  }
+
+  /** As for a request that has not begun. */
+  reset(): void {
+    this.body.end();
+    this.isBodyPending = false;
+    this.isInviting = false;
+    this.#isInvited = false;
+    this.awaitsItem = false;
+    this.#endsConnection = false;
+    this.#isUnreadable = false;
+    this.#isAdmitted = false;
+    this.#hasBegun = false;
+    this.#ownsBytes = false;
+    this.#isHandlerTold = false;
+    this.#stream = undefined;
+    this.exchange.isAnswered = true;
+    this.exchange.reason = '';
+  }
+
+  /** Without a client: the end of a request that nothing is owed to the engine for, or comes for. */
+  #leave(): void {
+    if (!this.#hasBegun || this.exchange.isAnswered) return this.free();
+    this.own();
+    this.hurry();
+  }
+
+  #forgetKept(): void {
+    this.#host.inFlight.give(this.keptBytes);
+    this.#kept = undefined;
+  }
+
+  /** Its content has come: whether it is to be run with that; otherwise it has been answered. */
+  #takeContent(): boolean {
+    const { body } = this;
+    this.isBodyPending = false;
+    body.complete();
+    if (this.exchange.isAnswered) return false;
+    if (!body.isDropped) return true;
+    this.#refuseContent();
+    return false;
+  }
+
+  /** Whether it is to be run; otherwise it has been answered. */
+  #admit(): boolean {
+    const { exchange } = this;
+    exchange.isAnswered = false;
+    this.#isAdmitted = true;
+    try {
+      if (!this.handler.admit()) return false;
+    } catch (error) {
+      this.onFailed(error);
+      return false;
+    }
+    return passesDoors(exchange, this.#host.limits);
+  }
+
+  /** Whether the connection rather ends than drops what is still to come. */
+  #isContentTooMuch(hasUnread: boolean): boolean {
+    const { contentLength, expectsContinue } = this.request;
+    return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);
+  }
+
+  #refuseContent(): void {
+    const { inFlight, nowMs } = this.#host;
+    if (this.body.isTooLong) refuseLength(this.exchange, this.#host.limits);
+    else refuseForCrowd(this.exchange, inFlight, nowMs);
+  }
+}

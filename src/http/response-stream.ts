@@ -1,0 +1,122 @@
+/**
+ * A response whose content is made piece by piece. Pieces are copied when they are written and leave at
+ * the end of the turn; once 64 KiB wait to be sent, the writer is to wait for room. So a stream takes
+ * no more memory than that, however long it is and however slowly it is read.
+ *
+ * A stream whose client has gone takes no content any more. Its handler is hurried then, and ends it,
+ * as any other; until then the request's slot is in use.
+ */
+
+import { INDEPENDENT } from './application.ts';
+import type { OutputArena } from './arena.ts';
+import type { Outbox } from './outbox.ts';
+
+/** The most that is written in one chunk, in bytes. */
+const CHUNK_BYTES_MAX = 65536;
+/** A chunk's size in hexadecimal, and the line ends around it and behind it. */
+const CHUNK_FRAMING_BYTES = 16;
+/** Beyond so many bytes that have not been sent, the writer is to wait. */
+const UNSENT_BYTES_MAX = 65536;
+
+/** What a stream asks of its request's slot. */
+export interface StreamOwner {
+  /** Where the stream is written; undefined once the client has gone. */
+  readonly outbox: Outbox | undefined;
+  onStream(stream: ResponseStream): void;
+  /** Something has been written: it is to leave. */
+  onStreamed(): void;
+  /** The connection is to end where the stream has come to. */
+  onCut(): void;
+}
+
+export class ResponseStream {
+  readonly #owner: StreamOwner;
+  readonly #arena: OutputArena;
+  readonly #isChunked: boolean;
+  readonly #onRoom: () => void;
+  readonly #onEnded: () => void;
+  #takesContent: boolean;
+  #isEnded = false;
+  #wantsRoom = false;
+
+  /** `isSilent`: no content is sent, as to HEAD. */
+  constructor(
+    owner: StreamOwner,
+    arena: OutputArena,
+    isChunked: boolean,
+    isSilent: boolean,
+    onRoom: () => void,
+    onEnded: () => void,
+  ) {
+    this.#owner = owner;
+    this.#arena = arena;
+    this.#isChunked = isChunked;
+    this.#takesContent = !isSilent;
+    this.#onRoom = onRoom;
+    this.#onEnded = onEnded;
+  }
+
+  /** Whether what is written is sent: not to HEAD, nor to a client that has gone. */
+  get takesContent(): boolean {
+    return this.#takesContent;
+  }
+
+  /** Adds bytes, which are copied. False: no more until there is room, which is told. */
+  write(bytes: Buffer): boolean {
+    if (this.#isEnded || !this.#takesContent) return true;
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAX) {
+      this.#write(bytes.subarray(at, at + CHUNK_BYTES_MAX));
+    }
+    this.#owner.onStreamed();
+    this.#wantsRoom = this.#unsentBytes > UNSENT_BYTES_MAX;
+    return !this.#wantsRoom;
+  }
+
+  /** The content is complete. */
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    const { outbox } = this.#owner;
+    if (this.#takesContent && this.#isChunked && outbox !== undefined) {
+      outbox.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
+      this.#arena.writeText('0\r\n\r\n');
+      outbox.end(false);
+    }
+    this.#onEnded();
+  }
+
+  /** The content cannot be completed: the connection ends, so that the client sees that. */
+  cut(): void {
+    if (this.#isEnded) return;
+    this.#owner.onCut();
+    this.end();
+  }
+
+  /** The client has gone. */
+  drop(): void {
+    this.#takesContent = false;
+    this.#wantsRoom = false;
+  }
+
+  /** Tells the writer where there is room again. */
+  offerRoom(): void {
+    if (!this.#wantsRoom || this.#unsentBytes > UNSENT_BYTES_MAX / 2) return;
+    this.#wantsRoom = false;
+    this.#onRoom();
+  }
+
+  get #unsentBytes(): number {
+    return this.#owner.outbox?.unsentBytes ?? 0;
+  }
+
+  #write(bytes: Buffer): void {
+    const { outbox } = this.#owner;
+    if (outbox === undefined) return;
+    const arena = this.#arena;
+    outbox.begin(bytes.length + CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
+    if (this.#isChunked) arena.writeText(`${bytes.length.toString(16)}\r\n`);
+    arena.writeBytes(bytes, 0, bytes.length);
+    if (this.#isChunked) arena.writeText('\r\n');
+    outbox.end(false);
+  }
+}
