@@ -1,7 +1,9 @@
 /** The request parser alone: chunks in, requests recognised, nothing answered. */
+import { Body } from '../src/http/body.ts';
 import { InFlightBudget } from '../src/http/in-flight.ts';
 import { DEFAULT_LIMITS } from '../src/http/limits.ts';
 import { AT_REQUEST, NEEDS_MORE, RequestParser } from '../src/http/parser.ts';
+import { Request } from '../src/http/request.ts';
 import type { Bench, Harness } from './harness.ts';
 
 const GET = 'GET /grid/rest/maps/bench/k1234 HTTP/1.1\r\nHost: 127.0.0.1:5701\r\n\r\n';
@@ -31,10 +33,10 @@ export const bench: Bench = {
 };
 
 function measure(harness: Harness, name: string, chunks: readonly string[]): void {
-  const parser = new RequestParser(
-    DEFAULT_LIMITS,
-    new InFlightBudget(DEFAULT_LIMITS.inFlightBytesMax),
-  );
+  const parser = new RequestParser(DEFAULT_LIMITS);
+  const request = new Request();
+  const { bodyBytesMax, inFlightBytesMax } = DEFAULT_LIMITS;
+  parser.use(request, new Body(request.body, bodyBytesMax, new InFlightBudget(inFlightBytesMax)));
   const buffers = chunks.map((chunk) => Buffer.from(chunk));
   const requests = chunks.join('').split(' HTTP/1.1').length - 1;
   harness.measure({

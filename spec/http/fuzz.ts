@@ -110,6 +110,9 @@ class RecordingServer implements Application {
   open(exchange: Exchange): RequestHandler {
     const handler = this.#served?.open(exchange) as RequestHandler;
     return {
+      get isAlone() {
+        return handler.isAlone;
+      },
       admit: () => {
         const { method, target } = exchange.request;
         this.#requests.push({
@@ -124,9 +127,8 @@ class RecordingServer implements Application {
         if (run !== undefined) run.body = exchange.request.body.toBuffer().toString('latin1');
         handler.run();
       },
-      onWait: (shift) => handler.onWait(shift),
+      onOwned: (shift) => handler.onOwned(shift),
       hurry: () => handler.hurry(),
-      abandon: () => handler.abandon(),
     };
   }
 

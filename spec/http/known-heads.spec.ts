@@ -1,11 +1,13 @@
 /** What is recognised without llhttp, and that this never makes a difference. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Body } from '../../src/http/body.ts';
 import { InFlightBudget } from '../../src/http/in-flight.ts';
 import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
 import { llhttp } from '../../src/http/llhttp.ts';
 import { AT_REFUSAL, AT_REQUEST, NEEDS_MORE, RequestParser } from '../../src/http/parser.ts';
 import { TARGET_TOO_LONG } from '../../src/http/refusals.ts';
+import { Request } from '../../src/http/request.ts';
 
 const GET = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x:1\r\nAuthorization: Basic YTpi\r\n\r\n';
 const POST =
@@ -14,8 +16,9 @@ const POLL = 'DELETE /grid/rest/queues/q/1 HTTP/1.1\r\nHost: x\r\n\r\n';
 
 /** What became of the last request of those that came one after the other, each in a chunk. */
 function lastOf(texts: readonly string[], limits: HttpLimits = DEFAULT_LIMITS) {
-  const parser = new RequestParser(limits, new InFlightBudget(1e9));
-  const { request } = parser;
+  const parser = new RequestParser(limits);
+  const request = new Request();
+  parser.use(request, new Body(request.body, limits.bodyBytesMax, new InFlightBudget(1e9)));
   let reached = NEEDS_MORE as number;
   let calls = 0;
   for (const text of texts) {

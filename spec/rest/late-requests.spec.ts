@@ -57,7 +57,7 @@ class LateRouter implements RouteFinder {
         action(handler);
         overwrite(this.#decoder);
       };
-      handler.await(Promise.resolve(), goOn, goOn);
+      handler.await(Promise.resolve(), goOn);
     };
   }
 }

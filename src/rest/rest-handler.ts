@@ -3,6 +3,7 @@
  * methods, group, resource, method, OPTIONS), runs the action and turns the engine's answer into the
  * response. Used again for each request of the slot, so that nothing is allocated for one.
  */
+import assert from 'node:assert';
 import { errorMessage } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
 import {
@@ -272,7 +273,9 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   #respondFailure(answer: Answer): void {
     const { outcome, reason } = answer;
     const name = JSON.stringify(this.name.toBuffer().toString());
-    const message = errorMessage(refusalCode(answer), { name });
+    const code = refusalCode(answer);
+    if (code === undefined) assert.fail(`outcome ${outcome}`);
+    const message = errorMessage(code, { name });
     const isNotApplied = (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST;
     const fields = isNotApplied ? NOT_APPLIED : RETRY_LATER;
     this.exchange.respondFailure(503, message, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
