@@ -163,10 +163,9 @@ export class Connection implements SlotConnection, Timed, Taker {
   }
 
   #socketOnEnd(): void {
-    this.#host.tick();
     this.session.hasInputEnded = true;
     this.#hurry();
-    if (this.#state <= BLOCKED) this.#proceed();
+    this.release();
   }
 
   #socketOnClose(): void {
@@ -187,6 +186,7 @@ export class Connection implements SlotConnection, Timed, Taker {
 
   /** Nobody sends more: what waits for a condition is answered now. */
   #hurry(): void {
+    this.#host.tick();
     const wasRunning = this.#isRunning;
     this.#isRunning = true;
     this.#requests.hurry();

@@ -200,7 +200,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** Asks for the content, once, where the client waits for that and its turn has come. */
   invite(): void {
-    if (!this.isInviting || this.#isInvited || !this.body.isUnderWay) return;
+    if (!this.isInviting || this.#isInvited || this.exchange.isAnswered) return;
+    if (!this.body.isUnderWay) return;
     const { outbox } = this;
     if (outbox === undefined) return;
     this.#isInvited = true;
