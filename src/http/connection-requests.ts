@@ -116,18 +116,20 @@ export class ConnectionRequests {
   sendKept(): void {
     if (this.#isSendingKept) return;
     this.#isSendingKept = true;
-    for (let first = this.#underWay[0]; first?.isKept; first = this.#underWay[0]) {
+    while (this.#underWay.length > 0) {
+      const first = this.#underWay[0] as RequestSlot;
+      if (!first.isKept) break;
       this.keptBytes -= first.keptBytes;
       this.#openCount++;
       first.sendKept();
     }
     this.#isSendingKept = false;
-    if (this.isIdle) this.current?.onTurn();
+    if (this.#underWay.length === 0) this.current?.onTurn();
   }
 
   /** A stream is told where there is room for more of it. */
   offerRoom(): void {
-    this.#underWay[0]?.offerRoom();
+    if (this.#underWay.length > 0) this.#underWay[0]?.offerRoom();
   }
 
   /** The client sends no more: what waits for a condition is answered now. */
@@ -152,7 +154,8 @@ export class ConnectionRequests {
   }
 
   get #last(): RequestSlot | undefined {
-    return this.#underWay[this.#underWay.length - 1];
+    const { length } = this.#underWay;
+    return length === 0 ? undefined : this.#underWay[length - 1];
   }
 
   #mayBegin(slot: RequestSlot): boolean {
@@ -167,7 +170,7 @@ export class ConnectionRequests {
   /** It has run, or was refused. Where it has been answered, the next one is read into its slot. */
   #onRun(slot: RequestSlot): void {
     if (slot !== this.current) return;
-    if (slot.exchange.isAnswered && !slot.isKept) return slot.reset();
+    if (slot.exchange.isAnswered && !slot.isKept) return slot.renew();
     this.current = undefined;
     this.#underWay.push(slot);
     if (slot.isKept) this.keptBytes += slot.keptBytes;

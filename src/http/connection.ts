@@ -233,7 +233,8 @@ export class Connection implements SlotConnection, Timed, Taker {
   /** Says what is waited for from now on. */
   #tellLimits(): void {
     const received = this.#requests.current?.body.received ?? 0;
-    this.#limits.tell(this.#awaited(this.#outbox.isSending), received, this.#outbox);
+    const takenBytes = this.#outbox.isSending ? this.#outbox.takenBytes : -1;
+    this.#limits.tell(this.#awaited(takenBytes >= 0), received, takenBytes);
   }
 
   /** Only what the client owes counts: nothing while something of ours stands in its way. */
@@ -387,8 +388,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   /** Keeps what comes while nothing is to be read. */
   #keep(bytes: Buffer, length: number): void {
     if (this.#isInputOver) return;
-    const fits = this.#input.keep(bytes, 0, length);
-    if (!fits || this.#hasTooMuchBehind) this.destroy();
+    if (!this.#input.keep(bytes, 0, length) || this.#hasTooMuchBehind) this.destroy();
     else this.#pauseOrResume();
   }
 

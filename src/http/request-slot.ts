@@ -67,12 +67,13 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   #endsConnection = false;
   /** Whether the bytes are no request, or not the whole head of one. */
   #isUnreadable = false;
-  #isAdmitted = false;
   #hasBegun = false;
   #isRunning = false;
   #ownsBytes = false;
   /** Whether the handler knows that. */
   #isHandlerTold = false;
+  /** Whether it differs from one that has had no request in more than it is given anew with each. */
+  #isDirty = false;
   #kept: KeptResponse | undefined;
   #stream: ResponseStream | undefined;
 
@@ -112,6 +113,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   get isLast(): boolean {
     if (this.isFinal) return true;
+    if (!this.isBodyPending && !this.#host.isDraining) return false;
     const hasUnread = this.#connection?.hasUnread(this) ?? false;
     if (this.isBodyPending && this.#isContentTooMuch(hasUnread)) return true;
     return this.#host.isDraining && (!hasUnread || this.#host.isDrainOver);
@@ -130,7 +132,9 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   /** Content is announced: it is asked for, or the request is refused and the content dropped. */
   onHead(hasRest: boolean): void {
     this.isBodyPending = true;
+    this.#isDirty = true;
     this.isInviting = false;
+    this.#isInvited = false;
     if (!this.#admit()) return;
     this.isInviting = this.request.expectsContinue && !hasRest;
   }
@@ -160,7 +164,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
       shift = this.request.keepHead();
     }
     this.#ownsBytes = true;
-    if (!this.#isAdmitted || this.#isHandlerTold) return;
+    this.#isDirty = true;
+    if (this.exchange.isAnswered || this.#isHandlerTold) return;
     this.#isHandlerTold = true;
     this.handler.onOwned(shift);
   }
@@ -173,6 +178,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     const status = refusals.statusOf(verdict);
     const { exchange } = this;
     this.#endsConnection = true;
+    this.#isDirty = true;
     if (status === 0 || (this.isBodyPending && exchange.isAnswered)) return;
     this.#isUnreadable = !this.isBodyPending || isParsed;
     exchange.isAnswered = false;
@@ -240,16 +246,21 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     kept.send();
   }
 
-  /** A fault of ours: the request is answered with 500, and the connection ends. */
+  /**
+   * A fault of ours: the request is answered with 500. The connection ends, unless the request is
+   * under way, as others may have begun behind it.
+   */
   onFailed(error: unknown, isPresent = true): void {
     this.#host.onFailure(error);
     if (!isPresent || this.exchange.isAnswered) return;
-    this.#endsConnection = true;
+    this.#endsConnection = !this.#hasBegun || this.#isRunning;
+    this.#isDirty = true;
     this.exchange.respondEmpty(500, INDEPENDENT, 0);
   }
 
   onItemAwaited(): void {
     this.awaitsItem = true;
+    this.#isDirty = true;
     this.body.end();
     this.#connection?.onItemAwaited();
   }
@@ -258,6 +269,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     const { body, request } = this;
     const observed = this.#isUnreadable ? undefined : request;
     this.#host.observe?.(status, observed, this.exchange.reason);
+    if (status >= 400) this.exchange.reason = '';
     if (this.isBodyPending) body.drop();
     else if (request.hasBody) body.end();
     if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
@@ -281,6 +293,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   onStream(stream: ResponseStream): void {
     this.#stream = stream;
+    this.#isDirty = true;
   }
 
   onStreamed(): void {
@@ -296,25 +309,27 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.#stream?.offerRoom();
   }
 
-  /** The request is over: the slot may have another one. */
+  /** The request is over: the slot is free for another one. */
   free(): void {
-    this.reset();
+    if (this.#isDirty) this.#clean();
     this.#isTaken = false;
     this.#connection = undefined;
     this.#host.slots.give(this);
   }
 
-  /** As for a request that has not begun. */
-  reset(): void {
+  /** The request is over, and the connection's next one goes into the slot. */
+  renew(): void {
+    if (this.#isDirty) this.#clean();
+  }
+
+  #clean(): void {
+    this.#isDirty = false;
     this.body.end();
     this.isBodyPending = false;
     this.isInviting = false;
-    this.#isInvited = false;
     this.awaitsItem = false;
     this.#endsConnection = false;
     this.#isUnreadable = false;
-    this.#isAdmitted = false;
-    this.#hasBegun = false;
     this.#ownsBytes = false;
     this.#isHandlerTold = false;
     this.#stream = undefined;
@@ -349,7 +364,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   #admit(): boolean {
     const { exchange } = this;
     exchange.isAnswered = false;
-    this.#isAdmitted = true;
+    this.#hasBegun = false;
     try {
       if (!this.handler.admit()) return false;
     } catch (error) {

@@ -6,7 +6,7 @@ import type { Span } from '../base/span.ts';
 import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
-import { statusLine } from './status.ts';
+import { isBodiless, statusLine } from './status.ts';
 
 /** Room for a head but for its content type and further fields, in bytes. */
 export const HEAD_BYTES_MAX = 320;
@@ -19,7 +19,7 @@ export function writeEmpty(
   isLast: boolean,
 ): void {
   if (isLast || request.version === 10 || (status !== 200 && status !== 204)) {
-    const framing = status === 204 ? '' : 'Content-Length: 0\r\n';
+    const framing = isBodiless(status) ? '' : 'Content-Length: 0\r\n';
     arena.writeText(headText(arena, request, status, framing, isLast));
   } else arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
 }
@@ -56,9 +56,9 @@ export function writeWhole(
   isLast: boolean,
 ): void {
   const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`;
-  const framing = status === 204 ? '' : `Content-Length: ${body.length}\r\n`;
+  const framing = isBodiless(status) ? '' : `Content-Length: ${body.length}\r\n`;
   arena.writeText(headText(arena, request, status, type + framing + fieldLines, isLast));
-  if (request.method !== HEAD) arena.writeBytes(body, 0, body.length);
+  if (request.method !== HEAD && !isBodiless(status)) arena.writeBytes(body, 0, body.length);
 }
 
 /** Writes the head of a response whose content comes in pieces. */

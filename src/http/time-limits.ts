@@ -43,14 +43,6 @@ export interface TimeSource {
   readonly drainedMs: number;
 }
 
-/** What the client is sent. */
-export interface Reading {
-  /** Whether it has not taken all that has been sent. */
-  readonly isSending: boolean;
-  /** What it has taken in all. */
-  readonly takenBytes: number;
-}
-
 export class TimeLimits {
   readonly #source: TimeSource;
   readonly #place: number;
@@ -80,9 +72,12 @@ export class TimeLimits {
     this.#hasMoved = true;
   }
 
-  /** What the client is to send from now on, the content that has come, and what it is to take. */
-  tell(awaited: Awaited, receivedBytes: number, reading: Reading): void {
-    this.#sends(reading);
+  /**
+   * What the client is to send from now on, and the bytes of content that have come; what it has taken
+   * in all, in bytes, or -1 where it has nothing to take.
+   */
+  tell(awaited: Awaited, receivedBytes: number, takenBytes: number): void {
+    this.#sends(takenBytes);
     const hasMoved = this.#hasMoved || receivedBytes !== this.#receivedBytes;
     this.#hasMoved = false;
     this.#receivedBytes = receivedBytes;
@@ -134,11 +129,10 @@ export class TimeLimits {
     this.#source.deadlines.set(this.#place, dueMs);
   }
 
-  #sends(reading: Reading): void {
+  #sends(takenBytes: number): void {
     const wasSending = this.#isSending;
-    this.#isSending = reading.isSending;
+    this.#isSending = takenBytes >= 0;
     if (!this.#isSending) return;
-    const { takenBytes } = reading;
     if (wasSending && takenBytes === this.#takenBytes) return;
     this.#sendingSinceMs = this.#source.nowMs;
     this.#takenBytes = takenBytes;

@@ -1,0 +1,146 @@
+/**
+ * An application whose requests are answered when a test says so. Paths: `/late/NAME` may be under way
+ * beside others, `/alone/NAME` not, `/now/TEXT` is answered while it runs; `/throws` throws there,
+ * `/stream` begins a stream. The answer to a request is its name, or what the test gives.
+ */
+import { Span } from '../../src/base/span.ts';
+import { type Application, INDEPENDENT, type RequestHandler } from '../../src/http/application.ts';
+import { Connection } from '../../src/http/connection.ts';
+import type { Exchange } from '../../src/http/exchange.ts';
+import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
+import type { ResponseStream } from '../../src/http/response-stream.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { FakeSocket } from './fake-socket.ts';
+import { type ReadResponse, readResponses } from './response-reader.ts';
+
+const NO_TYPE = new Span();
+
+export class HeldApplication implements Application {
+  /** Requests that have begun and are not answered, by name. */
+  readonly underWay = new Map<string, HeldHandler>();
+  /** Names in the order in which they began. */
+  readonly begun: string[] = [];
+  readonly streams: ResponseStream[] = [];
+  /** Whether requests are answered 204 when nobody waits for them any more. */
+  hurries = true;
+  /** How often a stream has been told of room. */
+  roomCount = 0;
+
+  open(exchange: Exchange): RequestHandler {
+    return new HeldHandler(this, exchange);
+  }
+
+  /** Answers the request that has begun under that name. */
+  answer(name: string, body = name): void {
+    const handler = this.underWay.get(name);
+    if (handler === undefined) throw new Error(`no request ${name} is under way`);
+    this.underWay.delete(name);
+    handler.answer(body);
+  }
+}
+
+class HeldHandler implements RequestHandler {
+  isAlone = false;
+  readonly #application: HeldApplication;
+  readonly #exchange: Exchange;
+  #name = '';
+
+  constructor(application: HeldApplication, exchange: Exchange) {
+    this.#application = application;
+    this.#exchange = exchange;
+  }
+
+  get exchange(): Exchange {
+    return this.#exchange;
+  }
+
+  admit(): boolean {
+    this.isAlone = /^\/(alone|stream)/.test(this.#target);
+    if (this.#target !== '/refused') return true;
+    this.#exchange.respondFailure(404, 'nothing here');
+    return false;
+  }
+
+  run(): void {
+    const [, kind = '', name = ''] = this.#target.split('/');
+    this.#name = name;
+    this.#application.begun.push(name || kind);
+    if (kind === 'now') this.answer(name);
+    else if (kind === 'throws') throw new Error('thrown while it runs');
+    else if (kind === 'stream') this.#stream();
+    else this.#application.underWay.set(name, this);
+  }
+
+  onOwned(): void {}
+
+  hurry(): void {
+    for (const stream of this.#application.streams.splice(0)) {
+      if (!stream.takesContent) stream.end();
+      else this.#application.streams.push(stream);
+    }
+    const { hurries, underWay } = this.#application;
+    if (!hurries || !underWay.delete(this.#name)) return;
+    this.#exchange.respondEmpty(204, INDEPENDENT, 0);
+  }
+
+  answer(body: string): void {
+    const bytes = Buffer.from(body);
+    const span = new Span().set(bytes, 0, bytes.length);
+    this.#exchange.respondBytes(NO_TYPE, span, INDEPENDENT, 0);
+    bytes.fill(0xdd);
+  }
+
+  get #target(): string {
+    return this.#exchange.request.target.toBuffer().toString('latin1');
+  }
+
+  #stream(): void {
+    const application = this.#application;
+    const onRoom = (): void => {
+      application.roomCount++;
+    };
+    const fields = { 'X-Stream': 'yes' };
+    application.streams.push(this.#exchange.stream(201, 'text/plain', onRoom, fields));
+  }
+}
+
+export interface HeldClient {
+  readonly socket: FakeSocket;
+  readonly connection: Connection;
+  responses(isHead?: readonly boolean[]): ReadResponse[];
+  /** The bodies of all responses so far. */
+  bodies(): string[];
+}
+
+export interface HeldServer {
+  readonly application: HeldApplication;
+  readonly server: HttpServer;
+  readonly clock: FakeClock;
+  readonly failures: unknown[];
+  client(): HeldClient;
+}
+
+export function heldServer(limits: Partial<HttpLimits> = {}): HeldServer {
+  const application = new HeldApplication();
+  const clock = new FakeClock();
+  const failures: unknown[] = [];
+  const server = new HttpServer({
+    application,
+    clock,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    onFailure: (error) => failures.push(error),
+  });
+  const client = (): HeldClient => {
+    const socket = new FakeSocket();
+    const connection = new Connection(server, socket.socket);
+    const responses = (isHead?: readonly boolean[]) => readResponses(socket.text, isHead);
+    return { socket, connection, responses, bodies: () => responses().map(({ body }) => body) };
+  };
+  return { application, server, clock, failures, client };
+}
+
+/** A GET of the path, with further field lines. */
+export function request(path: string, fieldLines = '', method = 'GET'): string {
+  return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${fieldLines}\r\n`;
+}

@@ -1,0 +1,165 @@
+/** Responses whose content is made piece by piece. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ResponseStream } from '../../src/http/response-stream.ts';
+import { type HeldServer, heldServer, request } from './held-application.ts';
+
+const HEAD = /^HTTP\/1\.1 201 Created\r\nDate: [^\r]+\r\nContent-Type: text\/plain\r\n/;
+
+/** A server with one client that has asked for a stream. */
+function streaming(text = request('/stream')) {
+  const held = heldServer();
+  const { socket, connection } = held.client();
+  socket.receive(text);
+  const [stream] = held.application.streams as [ResponseStream];
+  const settle = (): void => held.clock.settle();
+  return { ...held, held, socket, connection, stream, settle };
+}
+
+function assertAtRest({ server, clock }: HeldServer): void {
+  clock.settle();
+  assert.equal(server.slots.usedCount, 0, 'slots in use');
+  assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight');
+}
+
+/** The content of a chunked response, which ends with the text. */
+function dechunked(text: string): string {
+  let content = '';
+  for (let at = text.indexOf('\r\n\r\n') + 4; ; ) {
+    const end = text.indexOf('\r\n', at);
+    const length = Number.parseInt(text.slice(at, end), 16);
+    content += text.slice(end + 2, end + 2 + length);
+    at = end + 4 + length;
+    if (length === 0) {
+      assert.equal(at, text.length, 'nothing behind the last chunk');
+      return content;
+    }
+  }
+}
+
+describe('A stream', () => {
+  it('is chunked in HTTP/1.1, with status, content type and fields of its own', () => {
+    const { held, socket, stream, settle } = streaming();
+    assert(stream.write(Buffer.from('one')));
+    assert(stream.write(Buffer.from('two')));
+    settle();
+    assert.match(socket.text, HEAD);
+    assert.match(socket.text, /\r\nTransfer-Encoding: chunked\r\nX-Stream: yes\r\n\r\n3\r\none\r\n/);
+    stream.end();
+    settle();
+    assert.equal(dechunked(socket.text), 'onetwo');
+    assert(!socket.writableEnded);
+    assertAtRest(held);
+  });
+
+  it('has no empty chunk, which would be its end', () => {
+    const { socket, stream, settle } = streaming();
+    stream.write(Buffer.alloc(0));
+    stream.write(Buffer.from('a'));
+    stream.end();
+    settle();
+    assert.equal(dechunked(socket.text), 'a');
+  });
+
+  it('goes to the end of the connection in HTTP/1.0', () => {
+    const text = request('/stream').replace('HTTP/1.1', 'HTTP/1.0\r\nConnection: keep-alive');
+    const { held, socket, stream, settle } = streaming(text);
+    stream.write(Buffer.from('one'));
+    stream.write(Buffer.from('two'));
+    stream.end();
+    settle();
+    assert.match(socket.text, /\r\nX-Stream: yes\r\nConnection: close\r\n\r\nonetwo$/);
+    assert.doesNotMatch(socket.text, /chunked/);
+    assert(socket.writableEnded);
+    assertAtRest(held);
+  });
+
+  it('has a head alone to HEAD', () => {
+    const { held, socket, stream, settle } = streaming(request('/stream', '', 'HEAD'));
+    assert(!stream.takesContent);
+    assert(stream.write(Buffer.alloc(1_000_000)));
+    stream.end();
+    settle();
+    assert.match(socket.text, /chunked\r\nX-Stream: yes\r\n\r\n$/);
+    assertAtRest(held);
+  });
+
+  it('begins when all before it are answered, and what is behind it when it has ended', () => {
+    const texts = request('/late/a') + request('/stream') + request('/now/z');
+    const { held, application, socket, settle } = streaming(texts);
+    assert.equal(application.streams.length, 0);
+    application.answer('a');
+    settle();
+    const [stream] = application.streams as [ResponseStream];
+    assert.deepEqual(application.begun, ['a', 'stream']);
+    stream.write(Buffer.from('s'));
+    stream.end();
+    settle();
+    assert.deepEqual(application.begun, ['a', 'stream', 'z']);
+    assert.match(socket.text, /\r\n1\r\ns\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*z$/);
+    assertAtRest(held);
+  });
+
+  it('says when to wait, and is told once the client has taken what was sent', async () => {
+    const { held, application, socket, stream, settle } = streaming();
+    settle();
+    socket.isStuck = true;
+    assert(stream.write(Buffer.alloc(1000)));
+    settle();
+    assert(!stream.write(Buffer.alloc(100_000, 'x')));
+    settle();
+    assert.equal(application.roomCount, 0);
+    for (let turn = 0; turn < 10 && application.roomCount === 0; turn++) {
+      socket.take();
+      settle();
+    }
+    assert.equal(application.roomCount, 1);
+    socket.unstick();
+    settle();
+    stream.end();
+    settle();
+    await new Promise((resolve) => setImmediate(resolve));
+    settle();
+    assert.equal(dechunked(socket.text).length, 101_000);
+    assertAtRest(held);
+  });
+
+  it('takes content no more when its client has gone, and its slot is free once it has ended', () => {
+    for (let count = 0; count < 3; count++) {
+      const { held, application, socket, stream } = streaming();
+      if (count > 0) stream.write(Buffer.alloc(100_000));
+      if (count > 1) held.clock.settle();
+      socket.destroy();
+      assert(!stream.takesContent);
+      assert(stream.write(Buffer.alloc(100_000)), 'nobody waits for room any more');
+      assert.deepEqual(application.streams, [], 'its handler was hurried, and has ended it');
+      assertAtRest(held);
+      assert.equal(held.server.connectionCount, 0);
+      assert.equal(held.server.deadlines.count, 0);
+    }
+  });
+
+  it('that is cut ends the connection', () => {
+    const { held, socket, stream, settle } = streaming();
+    stream.write(Buffer.from('one'));
+    settle();
+    stream.cut();
+    assert(socket.isDestroyed);
+    assert.doesNotMatch(socket.text, /\r\n0\r\n\r\n$/);
+    assertAtRest(held);
+  });
+
+  it('is ended by its handler while the server drains, and so is the connection', () => {
+    const { held, server, socket, stream, settle } = streaming();
+    stream.write(Buffer.from('one'));
+    void server.drain();
+    settle();
+    stream.write(Buffer.from('two'));
+    stream.end();
+    settle();
+    assert.equal(dechunked(socket.text), 'onetwo');
+    held.clock.advance(1000);
+    assert(socket.writableEnded);
+    assertAtRest(held);
+  });
+});
