@@ -88,7 +88,7 @@ class Load {
 
   set(map: Span, index: number, lifetime: Lifetime): void {
     this.#key.set(this.#keys, index * KEY_BYTES, (index + 1) * KEY_BYTES);
-    this.engine.set(map, this.#key, this.#value, this.#type, lifetime, this);
+    this.engine.set(map, this.#key, this.#value, this.#type, lifetime, undefined, this);
     if (this.#outcome !== APPLIED) throw new Error(`Cannot set: outcome ${this.#outcome}`);
   }
 

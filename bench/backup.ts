@@ -245,7 +245,7 @@ function add(engine: EmbeddedEngine, number: number): void {
   value.bytes.writeUInt32LE(changeCount++);
   const [map, queue] = placeOf(number);
   if (queue !== undefined) engine.offer(queue, value, none, receiver);
-  else engine.set(map, key, value, none, FOREVER, receiver);
+  else engine.set(map, key, value, none, FOREVER, undefined, receiver);
 }
 
 /** Sets or deletes an entry, or offers or polls an item, by chance. */
@@ -253,8 +253,8 @@ function change(engine: EmbeddedEngine, random: Random, entries: number): void {
   const number = random.below(entries);
   const [map, queue] = placeOf(number);
   if (random.below(queue === undefined ? 4 : 2) > 0) add(engine, number);
-  else if (queue !== undefined) engine.poll(queue, receiver);
-  else engine.delete(map, key, receiver);
+  else if (queue !== undefined) engine.take(queue, 0, receiver);
+  else engine.delete(map, key, undefined, receiver);
 }
 
 /** The map of the entry, whose key is put in place, or the queue of the item. */

@@ -57,7 +57,8 @@ function engineSides(keys: readonly string[], value: Buffer) {
   const bytes = new Span().set(value, 0, value.length);
   const receiver = { onAnswer() {} };
   const get = (key: string) => engine.get(map, spans.get(key)!, receiver);
-  const set = (key: string) => engine.set(map, spans.get(key)!, bytes, none, FOREVER, receiver);
+  const set = (key: string) =>
+    engine.set(map, spans.get(key)!, bytes, none, FOREVER, undefined, receiver);
   for (const key of keys) set(key);
   return { get, set };
 }

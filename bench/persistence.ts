@@ -296,7 +296,7 @@ class Subject {
   async fill(entries: number): Promise<void> {
     for (let index = 0; index < entries; index++) {
       const key = this.#keyOf(index);
-      this.engine.set(this.#map, key, this.#value, this.#type, FOREVER, this);
+      this.engine.set(this.#map, key, this.#value, this.#type, FOREVER, undefined, this);
       if (this.#outcome !== APPLIED) throw new Error(`Cannot set: outcome ${this.#outcome}`);
       if (index % SETS_PER_TURN === 0) await nextTurn();
     }

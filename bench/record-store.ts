@@ -100,7 +100,7 @@ class Store implements Receiver {
   set(keys: Buffer, at: number, valueBytes: number): void {
     this.#key.set(keys, at, at + KEY_BYTES);
     this.#value.set(this.#values, at & 63, (at & 63) + valueBytes);
-    this.#engine.set(this.#map, this.#key, this.#value, this.#type, FOREVER, this);
+    this.#engine.set(this.#map, this.#key, this.#value, this.#type, FOREVER, undefined, this);
     if (this.#outcome !== APPLIED) throw new Error(`Cannot set: outcome ${this.#outcome}`);
   }
 
@@ -109,7 +109,7 @@ class Store implements Receiver {
   }
 
   delete(keys: Buffer, at: number): void {
-    this.#engine.delete(this.#map, this.#key.set(keys, at, at + KEY_BYTES), this);
+    this.#engine.delete(this.#map, this.#key.set(keys, at, at + KEY_BYTES), undefined, this);
   }
 }
 

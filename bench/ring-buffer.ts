@@ -89,7 +89,7 @@ class Queue implements Receiver {
   }
 
   poll(): void {
-    this.#engine.poll(this.#name, this);
+    this.#engine.take(this.#name, 0, this);
     if (this.#outcome !== FOUND) throw new Error(`Cannot poll: outcome ${this.#outcome}`);
     this.#length--;
   }

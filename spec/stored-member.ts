@@ -49,11 +49,7 @@ export function storedMember(
     ...{ partitionCount: PARTITION_COUNT, clock, sinks: [persistence.sink] },
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
-  const services = {
-    ...{ engine, cluster, license, upkeep: persistence, hasPersistence: true },
-    isDoubtful: (partition: number, sequence: number) =>
-      persistence.isDoubtful(partition, sequence),
-  };
+  const services = { engine, cluster, license, upkeep: persistence };
   const server = createTestServer({}, { clock, services });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const go = async (): Promise<boolean> => {

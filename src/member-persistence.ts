@@ -10,7 +10,6 @@ import type { License } from './cluster/license.ts';
 import type { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
-import { EVERY_PARTITION, NO_PARTITION } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { AnswerSender, ResponseHold } from './http/application.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
@@ -97,14 +96,6 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
 
   sequences(): Float64Array {
     return this.#engine.sequences();
-  }
-
-  /** Whether what was recorded up to there may be lost. */
-  isDoubtful(partition: number, sequence: number): boolean {
-    if (this.sink.failure === undefined) return false;
-    if (partition === NO_PARTITION) return false;
-    if (partition !== EVERY_PARTITION) return this.#engine.holds(partition, sequence);
-    return this.#engine.sequences().some((last, each) => this.#engine.holds(each, last));
   }
 
   /** Takes the directory, and restores what belongs to the member. Rejects with GridError DATA_*. */

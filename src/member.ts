@@ -80,8 +80,6 @@ export interface InProcess {
   readonly senders: AnswerSender[];
   /** Polls that wait. */
   readonly waiting: Set<Waiter>;
-  /** Whether what was recorded up to there may be lost. */
-  isDoubtful(partition: number, sequence: number): boolean;
 }
 
 /**
@@ -161,8 +159,6 @@ export async function startMember(
     reload: () => reloader.reload(),
     add: (text) => reloader.add(text, extend),
   };
-  const isDoubtful = (partition: number, sequence: number) =>
-    persistence?.isDoubtful(partition, sequence) ?? false;
   let instanceName = config.instanceName ?? '';
   const router = new Router(config.pathSegment ?? dialect.pathSegment, dialect);
   const services: RestServices = {
@@ -181,8 +177,6 @@ export async function startMember(
     lifetimes,
     reconfiguration,
     upkeep: persistence,
-    hasPersistence: persistence !== undefined,
-    isDoubtful,
     connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     instanceName: () => instanceName,
     stop: requestStop,
@@ -222,6 +216,7 @@ export async function startMember(
       throw error;
     });
   }
+  await engine.open();
   cluster.start(publicAddress(config.publicAddress, bound));
   return {
     address: bound.address,
@@ -232,7 +227,7 @@ export async function startMember(
       await reloader.reload();
     },
     stopRequested,
-    inProcess: { engine, cluster, lifetimes, hold: persistence, senders, waiting, isDoubtful },
+    inProcess: { engine, cluster, lifetimes, hold: persistence, senders, waiting },
     withdraw: () => cluster.stop(),
     async drain() {
       cluster.stop();
@@ -240,7 +235,7 @@ export async function startMember(
       await persistence?.drain();
       await drained;
       await persistence?.close();
-      engine.close();
+      await engine.close();
       if (health === undefined) return;
       clock.after(HEALTH_DRAIN_MS, () => health.abort());
       await health.drain();

@@ -5,12 +5,15 @@
 import { Span } from '../../src/base/span.ts';
 import {
   type Answer,
+  type Condition,
   type Engine,
   FOREVER,
   type Lifetime,
+  NO_HOLD,
   type Outcome,
   type Receiver,
 } from '../../src/engine/engine.ts';
+import { Version } from '../../src/engine/version.ts';
 
 /** A copy of an answer. */
 export interface Seen {
@@ -21,7 +24,9 @@ export interface Seen {
   readonly contentType: string;
   readonly count: number;
   readonly hold: number;
+  readonly version: Version;
   readonly refusal: number;
+  readonly reason: number;
 }
 
 /** A receiver that keeps what it gets; may be used for one operation only. */
@@ -61,7 +66,9 @@ export function copied(answer: Answer): Seen {
     contentType: answer.contentType.toBuffer().toString('latin1'),
     count: answer.count,
     hold: answer.hold,
+    version: new Version().copyFrom(answer.version),
     refusal: answer.refusal,
+    reason: answer.reason,
   };
 }
 
@@ -95,14 +102,21 @@ export class Asker {
     value: Bytes,
     contentType: Bytes = '',
     lifetime: Lifetime = FOREVER,
+    condition: Condition = undefined,
   ): Promise<Seen> {
+    const type = span(contentType);
     return this.#ask((keeper) =>
-      this.engine.set(span(map), span(key), span(value), span(contentType), lifetime, keeper),
+      this.engine.set(span(map), span(key), span(value), type, lifetime, condition, keeper),
     );
   }
 
-  delete(map: Bytes, key: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.delete(span(map), span(key), keeper));
+  /** A set on a condition, of an entry without content type that stays. */
+  setIf(map: Bytes, key: Bytes, value: Bytes, condition: Condition): Promise<Seen> {
+    return this.set(map, key, value, '', FOREVER, condition);
+  }
+
+  delete(map: Bytes, key: Bytes, condition: Condition = undefined): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.delete(span(map), span(key), condition, keeper));
   }
 
   clear(map: Bytes): Promise<Seen> {
@@ -127,8 +141,11 @@ export class Asker {
     return this.#ask((keeper) => this.engine.queueSize(span(queue), keeper));
   }
 
-  poll(queue: Bytes): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.poll(span(queue), keeper));
+  /** Takes an item that nobody needs to acknowledge: the take's answer. */
+  async poll(queue: Bytes): Promise<Seen> {
+    const taken = await this.take(queue);
+    if (taken.hold !== NO_HOLD) await this.acknowledge(taken.hold, true);
+    return taken;
   }
 
   /** A take that does not wait. */
@@ -136,8 +153,8 @@ export class Asker {
     return this.#ask((keeper) => this.engine.take(span(queue), 0, keeper));
   }
 
-  settle(hold: number, confirm: boolean): Promise<Seen> {
-    return this.#ask((keeper) => this.engine.settle(hold, confirm, keeper));
+  acknowledge(hold: number, isDelivered: boolean): Promise<Seen> {
+    return this.#ask((keeper) => this.engine.acknowledge(hold, isDelivered, keeper));
   }
 
   /** A take that may wait: its receiver and its ticket. */

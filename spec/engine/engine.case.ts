@@ -3,16 +3,16 @@
  * or in a later turn: they observe only what the contract promises, and wait for every answer.
  */
 import { answerCases } from './answers.case.ts';
+import { conditionCases } from './conditions.case.ts';
 import { mapCases } from './maps.case.ts';
 import { queueCases } from './queues.case.ts';
-import { sequenceCases } from './sequences.case.ts';
 import type { OpenSubject } from './subject.ts';
 import { takeCases } from './takes.case.ts';
 
 /** Defines the tests; each opens an engine of its own. */
 export function engineSuite(name: string, open: OpenSubject): void {
   mapCases(name, open);
-  sequenceCases(name, open);
+  conditionCases(name, open);
   queueCases(name, open);
   takeCases(name, open);
   answerCases(name, open);

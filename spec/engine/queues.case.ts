@@ -56,50 +56,6 @@ export function queueCases(name: string, open: OpenSubject): void {
     );
 
     it(
-      'a held item counts against the capacity, not in the size',
-      withSubject(open, async (asker) => {
-        for (let index = 0; index < SMALL_CAPACITY; index++) await asker.offer('small', `${index}`);
-        const taken = await asker.take('small');
-        assert.equal(taken.outcome, FOUND);
-        assert.equal(taken.value, '0');
-        assert.equal((await asker.queueSize('small')).count, SMALL_CAPACITY - 1);
-        assert.equal((await asker.offer('small', 'more')).outcome, QUEUE_FULL);
-        assert.equal((await asker.peek('small')).value, '1');
-        assert.equal((await asker.settle(taken.hold, true)).outcome, APPLIED);
-        assert.equal((await asker.offer('small', 'more')).outcome, APPLIED);
-      }),
-    );
-
-    it(
-      'returned items come first again, in their old order, however they return',
-      withSubject(open, async (asker) => {
-        for (const item of 'abcdef') await asker.offer('q', item);
-        const holds: number[] = [];
-        for (let count = 0; count < 4; count++) holds.push((await asker.take('q')).hold);
-        for (const index of [2, 0, 3]) await asker.settle(holds[index]!, false);
-        assert.equal((await asker.queueSize('q')).count, 5);
-        assert.equal((await asker.poll('q')).value, 'a');
-        await asker.settle(holds[1]!, false);
-        for (const item of 'bcdef') assert.equal((await asker.poll('q')).value, item);
-        assert.equal((await asker.poll('q')).outcome, ABSENT);
-      }),
-    );
-
-    it(
-      'a confirmed item never comes back',
-      withSubject(open, async (asker) => {
-        await asker.offer('q', 'a');
-        await asker.offer('q', 'b');
-        const first = await asker.take('q');
-        const second = await asker.take('q');
-        await asker.settle(second.hold, true);
-        await asker.settle(first.hold, false);
-        assert.equal((await asker.poll('q')).value, 'a');
-        assert.equal((await asker.poll('q')).outcome, ABSENT);
-      }),
-    );
-
-    it(
       'an item of 0 bytes and one of 8 MiB come back',
       withSubject(open, async (asker) => {
         const long = 'l'.repeat(8 * 1024 * 1024);

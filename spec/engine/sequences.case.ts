@@ -1,19 +1,21 @@
-/** What the contract promises of partitions and their sequences. Part of the suite in engine.case.ts. */
+/** What the contract promises of partitions and their sequences. For engines that tell them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type OpenSubject, withSubject } from './subject.ts';
+import { EVERY_PARTITION, NO_PARTITION } from '../../src/engine/engine.ts';
+import { type SequencedSubject, withSubject } from './subject.ts';
 
-export function sequenceCases(name: string, open: OpenSubject): void {
+/** Defines the tests; each opens an engine of its own. */
+export function sequenceSuite(name: string, open: () => Promise<SequencedSubject>): void {
   describe(`${name}: sequences`, () => {
     it(
       'each change raises the sequence of its partition by one, and its answer says both',
-      withSubject(open, async (asker, { engine }) => {
+      withSubject(open, async (asker, { stored }) => {
         for (let index = 0; index < 50; index++) {
-          const before = engine.sequences();
+          const before = stored.sequences();
           const key = `k${index % 10}`;
           const answer =
             index % 3 === 2 ? await asker.delete('m', key) : await asker.set('m', key, 'v');
-          const after = engine.sequences();
+          const after = stored.sequences();
           const changed = index % 3 !== 2 || before[answer.partition] !== after[answer.partition];
           assert.equal(answer.sequence, after[answer.partition]);
           before[answer.partition]! += changed ? 1 : 0;
@@ -24,10 +26,10 @@ export function sequenceCases(name: string, open: OpenSubject): void {
 
     it(
       'what changes nothing raises nothing',
-      withSubject(open, async (asker, { engine }) => {
+      withSubject(open, async (asker, { stored }) => {
         await asker.set('m', 'k', 'v');
         await asker.offer('q', 'i');
-        const before = engine.sequences();
+        const before = stored.sequences();
         await asker.get('m', 'k');
         await asker.delete('m', 'other');
         await asker.delete('other', 'k');
@@ -36,33 +38,34 @@ export function sequenceCases(name: string, open: OpenSubject): void {
         await asker.peek('q');
         await asker.poll('unknown');
         await asker.take('unknown');
-        const { hold } = await asker.take('q');
-        await asker.settle(hold, false);
-        assert.deepEqual(engine.sequences(), before);
+        await asker.queueSize('q');
+        await asker.acknowledge(12345, true);
+        assert.deepEqual(stored.sequences(), before);
       }),
     );
 
     it(
       'a read carries the sequence of its partition',
-      withSubject(open, async (asker, { engine }) => {
+      withSubject(open, async (asker, { stored }) => {
         const { partition } = await asker.set('m', 'k', 'v');
         await asker.set('m', 'k', 'w');
         const answer = await asker.get('m', 'k');
         assert.equal(answer.partition, partition);
-        assert.equal(answer.sequence, engine.sequences()[partition]);
+        assert.equal(answer.sequence, stored.sequences()[partition]);
         assert.equal((await asker.get('unknown', 'k')).partition, partition);
       }),
     );
 
     it(
       'a clear raises every partition to one sequence, greater than all before',
-      withSubject(open, async (asker, { engine }) => {
+      withSubject(open, async (asker, { stored }) => {
         for (let index = 0; index < 5; index++) await asker.set('m', `k${index}`, 'v');
-        const before = engine.sequences();
-        await asker.clear('m');
+        const before = stored.sequences();
+        const cleared = await asker.clear('m');
+        assert.equal(cleared.partition, EVERY_PARTITION);
         const expected = Math.max(...before) + 1;
         assert.deepEqual(
-          engine.sequences(),
+          stored.sequences(),
           before.map(() => expected),
         );
       }),
@@ -70,18 +73,39 @@ export function sequenceCases(name: string, open: OpenSubject): void {
 
     it(
       'a queue is in one partition',
-      withSubject(open, async (asker, { engine }) => {
+      withSubject(open, async (asker, { stored }) => {
         const { partition } = await asker.offer('q', 'a');
         const second = await asker.offer('q', 'b');
         assert.equal(second.partition, partition);
         const polled = await asker.poll('q');
         assert.equal(polled.partition, partition);
         assert.equal(polled.sequence, second.sequence + 1);
+        assert.equal(polled.sequence, stored.sequences()[partition]);
+      }),
+    );
+
+    it(
+      'an item that goes and one that returns raise it: as the take says, and as the return does',
+      withSubject(open, async (asker, { stored }) => {
+        const { partition, sequence } = await asker.offer('q', 'a');
         const taken = await asker.take('q');
-        assert.equal(taken.sequence, polled.sequence);
-        const settled = await asker.settle(taken.hold, true);
-        assert.equal(settled.sequence, polled.sequence + 1);
-        assert.equal(settled.sequence, engine.sequences()[partition]);
+        assert.deepEqual([taken.partition, taken.sequence], [partition, sequence + 1]);
+        const ended = await asker.acknowledge(taken.hold, false);
+        // Without a hold the item is gone.
+        const isBack = (await asker.queueSize('q')).count === 1;
+        const place = isBack ? [partition, sequence + 2] : [NO_PARTITION, 0];
+        assert.deepEqual([ended.partition, ended.sequence], place);
+        assert.equal(stored.sequences()[partition], sequence + (isBack ? 2 : 1));
+      }),
+    );
+
+    it(
+      'they stay as they are when the engine is closed',
+      withSubject(open, async (asker, { engine, stored }) => {
+        await asker.set('m', 'k', 'v');
+        const before = stored.sequences();
+        await engine.close();
+        assert.deepEqual(stored.sequences(), before);
       }),
     );
   });

@@ -10,7 +10,6 @@ export function copyOf(mutation: Mutation): Mutation {
   const copy = new Mutation();
   copy.operation = mutation.operation;
   copy.origin = mutation.origin;
-  copy.outcome = mutation.outcome;
   copy.partition = mutation.partition;
   copy.sequence = mutation.sequence;
   setTo(copy.name, mutation.name);
@@ -115,10 +114,12 @@ export class RefusingSink implements MutationSink {
 /** Holds back what depends on more than `upTo` of a partition, or else `upToElse`. */
 export class HoldingSink implements MutationSink {
   readonly upTo = new Map<number, number>();
-  readonly #upToElse: number;
+  upToElse: number;
+  /** Whether nothing more gets durable. */
+  hasFailed = false;
 
   constructor(upToElse = Number.POSITIVE_INFINITY) {
-    this.#upToElse = upToElse;
+    this.upToElse = upToElse;
   }
 
   admit(): typeof ADMITTED {
@@ -130,6 +131,6 @@ export class HoldingSink implements MutationSink {
   record(): void {}
 
   durable(partition: number): number {
-    return this.upTo.get(partition) ?? this.#upToElse;
+    return this.upTo.get(partition) ?? this.upToElse;
   }
 }

@@ -1,5 +1,6 @@
 /** The engine that a test of the contract runs on. */
 import type { Engine } from '../../src/engine/engine.ts';
+import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { Asker } from './answers.ts';
 
 /** An empty engine. Its queues have the capacity that subjectCapacity says. */
@@ -13,6 +14,11 @@ export interface Subject {
 
 export type OpenSubject = () => Promise<Subject>;
 
+/** An engine whose data somebody keeps: the sequences that its answers tell are those of `stored`. */
+export interface SequencedSubject extends Subject {
+  readonly stored: Pick<StoredEngine, 'sequences'>;
+}
+
 export const SMALL_CAPACITY = 3;
 
 /** SMALL_CAPACITY for queues whose names begin with `small`; the others have no limit. */
@@ -21,16 +27,16 @@ export function subjectCapacity(queue: Buffer): number {
 }
 
 /** A test on an engine of its own, which is closed in the end. */
-export function withSubject(
-  open: OpenSubject,
-  test: (asker: Asker, subject: Subject) => Promise<void>,
+export function withSubject<Opened extends Subject>(
+  open: () => Promise<Opened>,
+  test: (asker: Asker, subject: Opened) => Promise<void>,
 ): () => Promise<void> {
   return async () => {
     const subject = await open();
     try {
       await test(new Asker(subject.engine), subject);
     } finally {
-      subject.engine.close();
+      await subject.engine.close();
     }
   };
 }

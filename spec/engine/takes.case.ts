@@ -1,8 +1,8 @@
-/** What the contract promises of takes that wait. Part of the suite in engine.case.ts. */
+/** What the contract promises of takes. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ABSENT, ANSWERED, APPLIED, FOUND } from '../../src/engine/engine.ts';
-import { copied, Keeper, span } from './answers.ts';
+import { ABSENT, ANSWERED, FOUND } from '../../src/engine/engine.ts';
+import { span } from './answers.ts';
 import { type OpenSubject, withSubject } from './subject.ts';
 
 export function takeCases(name: string, open: OpenSubject): void {
@@ -30,7 +30,6 @@ export function takeCases(name: string, open: OpenSubject): void {
         assert.equal(keeper.seen.value, 'a');
         assert.equal(keeper.seen.contentType, 't');
         assert.equal((await asker.queueSize('q')).count, 0);
-        await asker.settle(keeper.seen.hold, true);
         assert.equal((await asker.poll('q')).outcome, ABSENT);
       }),
     );
@@ -101,21 +100,21 @@ export function takeCases(name: string, open: OpenSubject): void {
         const { keeper } = asker.wait('q', 1000);
         const answers = [
           asker.offer('q', 'a'),
-          asker.poll('q'),
+          asker.take('q'),
           asker.take('q'),
           asker.peek('q'),
           asker.offer('q', 'b'),
           asker.peek('q'),
-          asker.poll('q'),
+          asker.take('q'),
         ];
         await quiet();
         assert.equal(keeper.seen?.value, 'a');
-        const [, poll, take, peek, , secondPeek, secondPoll] = await Promise.all(answers);
-        assert.equal(poll?.outcome, ABSENT);
-        assert.equal(take?.outcome, ABSENT);
+        const [, first, second, peek, , secondPeek, third] = await Promise.all(answers);
+        assert.equal(first?.outcome, ABSENT);
+        assert.equal(second?.outcome, ABSENT);
         assert.equal(peek?.outcome, ABSENT);
         assert.equal(secondPeek?.value, 'b');
-        assert.equal(secondPoll?.value, 'b');
+        assert.equal(third?.value, 'b');
       }),
     );
 
@@ -147,6 +146,20 @@ export function takeCases(name: string, open: OpenSubject): void {
     );
 
     it(
+      'a take without a timeout that is cancelled was answered before, or takes nothing',
+      withSubject(open, async (asker, { engine, quiet }) => {
+        await asker.offer('q', 'a');
+        const { keeper, ticket } = asker.wait('q', 0);
+        const isAnswered = ticket === ANSWERED;
+        assert.equal(keeper.isAnswered, isAnswered);
+        engine.cancel(ticket);
+        await quiet();
+        assert.equal(keeper.isAnswered, isAnswered);
+        assert.equal((await asker.poll('q')).value, isAnswered ? '' : 'a');
+      }),
+    );
+
+    it(
       'a take may wait for (2^31-1) x 1000 ms',
       withSubject(open, async (asker, { quiet }) => {
         const { keeper } = asker.wait('q', (2 ** 31 - 1) * 1000);
@@ -154,37 +167,6 @@ export function takeCases(name: string, open: OpenSubject): void {
         await asker.offer('q', 'a');
         await quiet();
         assert.equal(keeper.seen?.value, 'a');
-      }),
-    );
-
-    it(
-      'an item that returns goes to whoever waits',
-      withSubject(open, async (asker, { quiet }) => {
-        await asker.offer('q', 'a');
-        const { hold } = await asker.take('q');
-        const { keeper } = asker.wait('q', 1000);
-        await quiet();
-        assert.equal(keeper.isAnswered, false);
-        await asker.settle(hold, false);
-        await quiet();
-        assert.equal(keeper.seen?.value, 'a');
-      }),
-    );
-
-    it(
-      'settle may be called inside onAnswer, and the value stays until that returns',
-      withSubject(open, async (asker, { engine, quiet }) => {
-        const values: string[] = [];
-        const settled = new Keeper();
-        asker.wait('q', 1000, (answer) => {
-          engine.settle(answer.hold, true, settled);
-          values.push(copied(answer).value);
-        });
-        await asker.offer('q', 'a'.repeat(200));
-        await quiet();
-        assert.equal((await settled.answered).outcome, APPLIED);
-        assert.deepEqual(values, ['a'.repeat(200)]);
-        assert.equal((await asker.poll('q')).outcome, ABSENT);
       }),
     );
 

@@ -104,8 +104,6 @@ export function createTestServer(
     },
     waiting,
     lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),
-    isDoubtful: () => false,
-    hasPersistence: false,
     connectionCount: () => 1,
     instanceName: () => 'vectors',
     stop: (because) => stops.push(because),

@@ -52,7 +52,7 @@ function empty({ engine }: TestServer, queue: string): void {
   const onAnswer = (answer: Answer): void => {
     outcome = answer.outcome;
   };
-  while (outcome === FOUND) engine.poll(name, { onAnswer });
+  while (outcome === FOUND) engine.take(name, 0, { onAnswer });
 }
 
 function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], how: string): void {

@@ -34,7 +34,6 @@ function onDisk() {
   const data = new LocalData({
     ...{ engine, answers, cluster: { takesWrites: true }, waiting: new Set() },
     lifetimes: { of: () => ({ timeToLiveMs: 0, maxIdleSeconds: 0 }) },
-    isDoubtful: () => false,
   });
   const name = new PlainBytes('name', 10).of('n');
   const sync = () => {

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
-import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import { EVERY_PARTITION, NO_HOLD, NOBODY } from '../../src/engine/engine.ts';
 import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { Persistence } from '../../src/persistence/persistence.ts';
@@ -180,11 +180,8 @@ class Life {
     } else if (choice < 55) seen = ask.delete(map, key);
     else if (choice < 58) seen = ask.clear(map);
     else if (choice < 75) seen = ask.offer(queue, this.#value(), type);
-    else if (choice < 87) seen = ask.poll(queue);
-    else if (choice < 92) {
-      const taken = ask.take(queue);
-      if (taken.hold !== 0) seen = ask.settle(taken.hold, random.below(4) > 0);
-    } else seen = ask.get(map, key);
+    else if (choice < 92) seen = ask.take(queue);
+    else seen = ask.get(map, key);
     if (seen !== undefined) member.answered(seen, before, this.#history, random.below(3) > 0);
   }
 
@@ -202,7 +199,7 @@ interface Given {
   readonly partition: number;
   readonly sequences: Float64Array;
   readonly depth: number;
-  /** Of an item that is on its way; 0 for anything else. */
+  /** Of an item that is on its way; NO_HOLD for anything else. */
   readonly hold: number;
   /** Whether its client stays. */
   readonly isAwaited: boolean;
@@ -286,8 +283,8 @@ class Member {
     this.#given = this.#given.filter((given) => {
       if (this.#isHeld(given)) return true;
       const { hold, isAwaited } = given;
-      if (hold !== 0) this.engine.conclude(hold, isAwaited);
-      if (hold === 0 || isAwaited) this.told = Math.max(this.told, given.depth);
+      if (hold !== NO_HOLD) this.engine.acknowledge(hold, isAwaited, NOBODY);
+      if (hold === NO_HOLD || isAwaited) this.told = Math.max(this.told, given.depth);
       else this.returns++;
       return false;
     });

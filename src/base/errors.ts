@@ -38,6 +38,14 @@ export const ERRORS = {
     message: 'Cannot {action}: the cluster is PASSIVE and takes no changes',
   },
   ENGINE_CLOSED: { status: 503, message: 'Cannot serve {name}: the engine is closed' },
+  ENGINE_DISCONNECTED: {
+    status: 503,
+    message: 'Cannot serve {name}: the engine does not answer, nothing was done',
+  },
+  HOLD_LOST: {
+    status: 503,
+    message: 'Cannot acknowledge {name}: the hold had ended, nothing was done',
+  },
   STATE_UNCHANGED: {
     status: 409,
     message: 'Cannot change to {state}: the cluster is in that state',

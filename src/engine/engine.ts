@@ -68,8 +68,9 @@ export const NO_HOLD = 0;
 export interface Answer {
   readonly outcome: Outcome;
   /**
-   * The partition that the answer depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. An engine
-   * that is no StoredEngine says NO_PARTITION.
+   * The partition that the answer depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. What was not
+   * done depends on none, nor does the end of a hold whose item was delivered. An engine that is no
+   * StoredEngine says NO_PARTITION.
    */
   readonly partition: number;
   /**
@@ -87,7 +88,7 @@ export interface Answer {
   readonly hold: number;
   /**
    * FOUND by get, APPLIED by set, CONDITION_FAILED: the entry's version; none where there is no
-   * entry (any more).
+   * entry (any more), and of all other answers.
    */
   readonly version: Version;
   /** REFUSED: the sink's code. */
@@ -133,7 +134,10 @@ export interface Receiver {
 export interface Engine {
   /** Whether everything takes effect in the order called, reads and other partitions included. */
   readonly isOrdered: boolean;
-  /** Whether operations can be done now; false before open, after close and while DISCONNECTED. */
+  /**
+   * Whether operations can be done now; false after close, while DISCONNECTED, and before open, unless
+   * there is nothing to open.
+   */
   readonly isReachable: boolean;
 
   /** FOUND or ABSENT. */
@@ -171,6 +175,7 @@ export interface Engine {
    * Takes an item, and waits up to `timeoutMs` (0 to (2^31-1) x 1000) for one, first come, first
    * served. FOUND: the item's removal is made, and is recorded as any change; its `hold` is open,
    * unless it is NO_HOLD, until acknowledge. ABSENT: none came in time. REFUSED: the item has stayed.
+   * UNKNOWN names no hold: where an item was removed, the engine returns it by itself.
    * MEMORY_FULL: there is none to wait with. Returns ANSWERED, or a ticket for cancel where the
    * answer comes later.
    *
@@ -186,8 +191,10 @@ export interface Engine {
   /**
    * Ends a hold: APPLIED. `isDelivered`: the item is gone for good. Otherwise it returns to its old
    * place, before later items, also into a queue of `max-size` items; while a sink refuses that, the
-   * engine tries again. The bytes that the take's answer named stay valid until its onAnswer returns,
-   * also when acknowledge is called inside it. LOST: the hold had ended before.
+   * engine tries again, and answers when it is back. The bytes that the take's answer named stay valid
+   * until its onAnswer returns, also when acknowledge is called inside it. LOST: the hold had ended, or
+   * was to end, before. After close UNREACHABLE, also for an item that was to return: the end of the
+   * engine has lost it.
    */
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void;
 

@@ -26,9 +26,9 @@ export const EXPIRE = 3;
 export const CLEAR = 4;
 /** The item has been added to the queue. */
 export const OFFER = 5;
-/** The item has gone: it was polled, or taken and confirmed. */
+/** The item has been removed: it was taken. */
 export const REMOVE = 6;
-/** The item is at its old place again: whom it was removed for did not get it. */
+/** The item has returned to its old place: its taker did not get it. */
 export const RETURN = 7;
 
 export type Operation = 1 | 2 | 3 | 4 | 5 | 6 | 7;
@@ -40,15 +40,9 @@ export const FROM_REPLAY = 1;
 /** `origin`: this, and every greater number, is a replication source by number. */
 export const FROM_SOURCE = 2;
 
-/** `outcome`: it has happened. */
-export const MADE = 0;
-/** `outcome`: it may have happened; the engine cannot tell. */
-export const UNKNOWN = 1;
-
 export class Mutation {
   operation: Operation = SET;
   origin = FROM_CLIENT;
-  outcome: typeof MADE | typeof UNKNOWN = MADE;
   /** Of the key, or of the queue's name; EVERY_PARTITION for a clear. */
   partition = EVERY_PARTITION;
   /** The partition's, from this change on; of a clear that of every partition (see Engine.clear). */

@@ -1,6 +1,14 @@
 /** Why an engine did not do what it was asked for, as the code of an error. */
 import type { ErrorCode } from '../base/errors.ts';
-import { type Answer, MEMORY_FULL, REFUSED } from './engine.ts';
+import {
+  type Answer,
+  DISCONNECTED,
+  LOST,
+  MEMORY_FULL,
+  REFUSED,
+  UNKNOWN,
+  UNREACHABLE,
+} from './engine.ts';
 import {
   DISK_ERROR,
   DISK_FAILED,
@@ -16,8 +24,25 @@ const REFUSALS = {
   [REPLICATION_FULL]: 'REPLICATION_FULL',
 } as const;
 
-/** Of an answer MEMORY_FULL, REFUSED or UNAVAILABLE; the message has a place for the name alone. */
-export function refusalCode({ outcome, refusal }: Answer) {
-  if (outcome === MEMORY_FULL) return 'MEMORY_FULL' satisfies ErrorCode;
-  return outcome === REFUSED ? REFUSALS[refusal as Refusal] : ('ENGINE_CLOSED' satisfies ErrorCode);
+/**
+ * Of an answer MEMORY_FULL, REFUSED, UNREACHABLE, LOST or UNKNOWN, otherwise undefined; the message has
+ * a place for the name alone.
+ */
+export function refusalCode({ outcome, refusal, reason }: Answer) {
+  switch (outcome) {
+    case MEMORY_FULL:
+      return 'MEMORY_FULL' satisfies ErrorCode;
+    case REFUSED:
+      return REFUSALS[refusal as Refusal];
+    case UNREACHABLE:
+      return reason === DISCONNECTED
+        ? ('ENGINE_DISCONNECTED' satisfies ErrorCode)
+        : ('ENGINE_CLOSED' satisfies ErrorCode);
+    case LOST:
+      return 'HOLD_LOST' satisfies ErrorCode;
+    case UNKNOWN:
+      return 'OUTCOME_UNKNOWN' satisfies ErrorCode;
+    default:
+      return undefined;
+  }
 }

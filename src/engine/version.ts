@@ -27,6 +27,10 @@ export class Version {
     return this.low === 0 && this.high === 0;
   }
 
+  is(other: Version): boolean {
+    return this.low === other.low && this.high === other.high;
+  }
+
   isAfter(other: Version): boolean {
     return isAfter(this.low, this.high, other.low, other.high);
   }

@@ -1,9 +1,10 @@
 /** A map of the member, for the program in whose process that runs. */
 import assert from 'node:assert';
 import type { GridError } from '../base/errors.ts';
-import { Span } from '../base/span.ts';
+import type { Span } from '../base/span.ts';
 import type { Answer, Lifetime, Receiver } from '../engine/engine.ts';
 import type { LocalData, StoredValue } from './local-data.ts';
+import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
 /** What goes along with a value. */
@@ -36,11 +37,11 @@ export class GridMap {
 
   /** @internal */
   constructor(data: LocalData, name: Span) {
-    const bytes = name.toBuffer();
+    const { span, text, shown } = new LocalName(name);
+    this.name = text;
+    this.#name = span;
+    this.#shown = shown;
     this.#data = data;
-    this.#name = new Span().set(bytes, 0, bytes.length);
-    this.name = bytes.toString();
-    this.#shown = JSON.stringify(this.name);
   }
 
   /** The entry, or undefined. */
@@ -94,7 +95,7 @@ export class GridMap {
     return data.ask(
       this.#shown,
       'delete from',
-      (receiver) => data.engine.delete(this.#name, data.keys.of(key), receiver),
+      (receiver) => data.engine.delete(this.#name, data.keys.of(key), undefined, receiver),
       nothing,
     );
   }
@@ -113,12 +114,7 @@ export class GridMap {
   /** How many entries there are. */
   size(): Promise<number> {
     const { engine } = this.#data;
-    return this.#data.ask(
-      this.#shown,
-      undefined,
-      (receiver) => engine.size(this.#name, receiver),
-      ({ count }) => count,
-    );
+    return this.#data.count(this.#shown, (receiver) => engine.size(this.#name, receiver));
   }
 
   #set(key: BytesOrText, value: BytesOrText, options: SetOptions, receiver: Receiver): void {
@@ -126,7 +122,7 @@ export class GridMap {
     const { contentType = '' } = options;
     const lifetime = lifetimeOf(options, lifetimes.of(this.#name));
     const type = contentTypes.bytesOf(contentType);
-    engine.set(this.#name, keys.of(key), values.of(value), type, lifetime, receiver);
+    engine.set(this.#name, keys.of(key), values.of(value), type, lifetime, undefined, receiver);
   }
 }
 

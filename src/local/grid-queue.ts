@@ -1,8 +1,9 @@
 /** A queue of the member, for the program in whose process that runs. */
 import { GridError } from '../base/errors.ts';
-import { Span } from '../base/span.ts';
-import { ANSWERED, type Answer, APPLIED, QUEUE_FULL } from '../engine/engine.ts';
+import type { Span } from '../base/span.ts';
+import { ANSWERED, type Answer, NO_HOLD, NOBODY, QUEUE_FULL } from '../engine/engine.ts';
 import type { LocalData, LocalWait, StoredValue } from './local-data.ts';
+import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
 /** What goes along with an item. */
@@ -41,11 +42,11 @@ export class GridQueue {
 
   /** @internal */
   constructor(data: LocalData, name: Span) {
-    const bytes = name.toBuffer();
+    const { span, text, shown } = new LocalName(name);
+    this.name = text;
+    this.#name = span;
+    this.#shown = shown;
     this.#data = data;
-    this.#name = new Span().set(bytes, 0, bytes.length);
-    this.name = bytes.toString();
-    this.#shown = JSON.stringify(this.name);
   }
 
   /** Adds an item at the end. False: the queue is full, and nothing was added. */
@@ -81,16 +82,11 @@ export class GridQueue {
   /** How many items there are. */
   size(): Promise<number> {
     const { engine } = this.#data;
-    return this.#data.ask(
-      this.#shown,
-      undefined,
-      (receiver) => engine.queueSize(this.#name, receiver),
-      ({ count }) => count,
-    );
+    return this.#data.count(this.#shown, (receiver) => engine.queueSize(this.#name, receiver));
   }
 }
 
-/** One poll: waits for an item, takes it, and hands it over once that may be told. */
+/** One poll: takes an item, waits for one, and resolves with it once that may be told. */
 class Poll implements LocalWait {
   readonly #data: LocalData;
   readonly #name: string;
@@ -132,32 +128,20 @@ class Poll implements LocalWait {
     this.#end(undefined);
   }
 
-  /** The item, if there is one, is held: it is the caller's once that is recorded. */
+  /** The item, if there is one, is the caller's once its removal may be told. */
   #onTaken(answer: Answer): void {
     const data = this.#data;
+    const { partition, sequence, hold } = answer;
     this.#leave();
-    const item = data.found(answer);
-    if (item !== undefined) {
-      const receiver = { onAnswer: (settled: Answer) => this.#onSettled(settled, item) };
-      return data.engine.settle(answer.hold, true, receiver);
-    }
     const fault = data.faultOf(answer, this.#name);
-    if (fault !== undefined) this.#fail(fault);
-    else data.answers.send(answer.partition, answer.sequence, (isKnown) => this.#tell(isKnown));
-  }
-
-  #onSettled(settled: Answer, item: StoredValue): void {
-    const data = this.#data;
-    const { partition, sequence, hold } = settled;
-    const fault = data.faultOf(settled, this.#name);
-    if (fault !== undefined) {
-      if (settled.outcome === APPLIED && hold !== 0) data.engine.conclude(hold, false);
-      return this.#fail(fault);
-    }
-    // Without a hold the item cannot come back, so it is too late to give up.
-    if (hold === 0) this.#signal?.removeEventListener('abort', this.#onAbort);
+    if (fault !== undefined) return this.#fail(fault);
+    const item = data.found(answer);
+    // Without a hold the item cannot return, so it is too late to give up.
+    if (item !== undefined && hold === NO_HOLD) this.#ignoreSignal();
     data.answers.send(partition, sequence, (isKnown) => {
-      if (hold !== 0) data.engine.conclude(hold, isKnown && !this.#isGivenUp);
+      if (hold !== NO_HOLD) {
+        data.engine.acknowledge(hold, isKnown && !this.#isGivenUp, NOBODY);
+      }
       this.#tell(isKnown, item);
     });
   }
@@ -167,7 +151,7 @@ class Poll implements LocalWait {
     else this.#fail(new GridError('OUTCOME_UNKNOWN', {}));
   }
 
-  /** While the item's record is under way it can still come back. */
+  /** While the item is held it can still return. */
   #abort(): void {
     this.#cancel();
     this.#isGivenUp = true;
@@ -187,12 +171,16 @@ class Poll implements LocalWait {
   }
 
   #end(item: StoredValue | undefined): void {
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#ignoreSignal();
     this.#resolve(item);
   }
 
   #fail(reason: unknown): void {
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#ignoreSignal();
     this.#reject(reason);
+  }
+
+  #ignoreSignal(): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
   }
 }

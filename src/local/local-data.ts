@@ -2,19 +2,10 @@
  * Maps and queues for the program in whose process the member runs: the engine without HTTP. What an
  * operation comes to is what an HTTP client would be told, and no earlier.
  */
-import { type ErrorCode, GridError } from '../base/errors.ts';
+import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
-import {
-  type Answer,
-  type Engine,
-  FOUND,
-  type Lifetime,
-  MEMORY_FULL,
-  REFUSED,
-  type Receiver,
-  UNAVAILABLE,
-} from '../engine/engine.ts';
+import { type Answer, type Engine, FOUND, type Lifetime, type Receiver } from '../engine/engine.ts';
 import { refusalCode } from '../engine/refusal-code.ts';
 import type { LocalAnswers } from './local-answers.ts';
 import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
@@ -36,8 +27,6 @@ export interface LocalParts {
   readonly answers: LocalAnswers;
   /** Polls that wait. */
   readonly waiting: Set<Waiter>;
-  /** Whether what was recorded up to there may be lost. */
-  isDoubtful(partition: number, sequence: number): boolean;
 }
 
 /** What a map or a queue asks of its member; shared by all of them. @internal */
@@ -86,16 +75,8 @@ export class LocalData {
 
   /** Why the answer is none, if it is not; `name` is that of the map or queue in messages. */
   faultOf(answer: Answer, name: string): GridError | undefined {
-    const { outcome } = answer;
-    if (outcome === REFUSED || outcome === MEMORY_FULL || outcome === UNAVAILABLE) {
-      return new GridError(refusalCode(answer) as ErrorCode & 'MEMORY_FULL', { name });
-    }
-    if (!this.isDoubtful(answer)) return undefined;
-    return new GridError('OUTCOME_UNKNOWN', {});
-  }
-
-  isDoubtful({ partition, sequence }: Answer): boolean {
-    return this.answers.hold !== undefined && this.#parts.isDoubtful(partition, sequence);
+    const code = refusalCode(answer);
+    return code === undefined ? undefined : new GridError(code, { name });
   }
 
   /** What FOUND names, copied; undefined of any other outcome. */
@@ -131,6 +112,11 @@ export class LocalData {
         },
       });
     });
+  }
+
+  /** Asks the engine for a number, likewise. */
+  count(name: string, begin: (receiver: Receiver) => void): Promise<number> {
+    return this.ask(name, undefined, begin, ({ count }) => count);
   }
 }
 

@@ -136,6 +136,10 @@ export class WriteAheadLog implements MutationSink {
     this.#setRefusing(true);
   }
 
+  get hasFailed(): boolean {
+    return this.failure !== undefined;
+  }
+
   get isStarted(): boolean {
     return this.#isStarted;
   }

@@ -39,7 +39,8 @@ export function clusterSize(handler: RestHandler): void {
 }
 
 export function ready(handler: RestHandler): void {
-  respondWhether(handler, handler.services.cluster.isReady);
+  const { cluster, engine } = handler.services;
+  respondWhether(handler, cluster.isReady && engine.isReachable);
 }
 
 /** The process answers. */

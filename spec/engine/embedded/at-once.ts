@@ -1,7 +1,14 @@
 /** Asks an engine that answers during the call, without promises, for models of many operations. */
 import assert from 'node:assert/strict';
 import { Span } from '../../../src/base/span.ts';
-import { type Answer, type Engine, FOREVER, type Receiver } from '../../../src/engine/engine.ts';
+import {
+  type Answer,
+  type Condition,
+  type Engine,
+  FOREVER,
+  NO_HOLD,
+  type Receiver,
+} from '../../../src/engine/engine.ts';
 import { copied, type Seen, span } from '../answers.ts';
 
 const NO_BYTES = new Span();
@@ -17,14 +24,22 @@ export class AtOnce {
     return this.#ask((receiver) => this.#engine.get(span(map), span(key), receiver));
   }
 
-  set(map: string, key: string, value: Buffer, contentType = '', lifetime = FOREVER): Seen {
+  set(
+    map: string,
+    key: string,
+    value: Buffer,
+    contentType = '',
+    lifetime = FOREVER,
+    condition: Condition = undefined,
+  ): Seen {
+    const [where, bytes, typeOf] = [span(key), span(value), type(contentType)];
     return this.#ask((receiver) =>
-      this.#engine.set(span(map), span(key), span(value), type(contentType), lifetime, receiver),
+      this.#engine.set(span(map), where, bytes, typeOf, lifetime, condition, receiver),
     );
   }
 
-  delete(map: string, key: string): Seen {
-    return this.#ask((receiver) => this.#engine.delete(span(map), span(key), receiver));
+  delete(map: string, key: string, condition: Condition = undefined): Seen {
+    return this.#ask((receiver) => this.#engine.delete(span(map), span(key), condition, receiver));
   }
 
   clear(map: string): Seen {
@@ -45,8 +60,11 @@ export class AtOnce {
     return this.#ask((receiver) => this.#engine.peek(span(queue), receiver));
   }
 
+  /** Takes an item that nobody needs to acknowledge: the take's answer. */
   poll(queue: string): Seen {
-    return this.#ask((receiver) => this.#engine.poll(span(queue), receiver));
+    const taken = this.take(queue);
+    if (taken.hold !== NO_HOLD) this.acknowledge(taken.hold, true);
+    return taken;
   }
 
   take(queue: string): Seen {
@@ -57,8 +75,8 @@ export class AtOnce {
     return this.#ask((receiver) => this.#engine.queueSize(span(queue), receiver)).count;
   }
 
-  settle(hold: number, confirm: boolean): Seen {
-    return this.#ask((receiver) => this.#engine.settle(hold, confirm, receiver));
+  acknowledge(hold: number, isDelivered: boolean): Seen {
+    return this.#ask((receiver) => this.#engine.acknowledge(hold, isDelivered, receiver));
   }
 
   #ask(call: (receiver: Receiver) => void): Seen {

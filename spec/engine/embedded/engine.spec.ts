@@ -1,17 +1,29 @@
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
 import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
+import type { StoredEngine } from '../../../src/engine/stored-engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { engineSuite } from '../engine.case.ts';
-import { RecordingSink } from '../sinks.ts';
+import { holdSuite } from '../holds.case.ts';
+import { sequenceSuite } from '../sequences.case.ts';
+import { HoldingSink, RecordingSink } from '../sinks.ts';
 import { type StoredSubject, storedEngineSuite } from '../stored-engine.case.ts';
 import { subjectCapacity } from '../subject.ts';
 
-function subject(partitionCount: number, sinks: readonly MutationSink[]): StoredSubject {
+interface Options {
+  readonly partitionCount?: number;
+  readonly sinks?: readonly MutationSink[];
+  readonly acknowledgesAll?: boolean;
+}
+
+function subject(options: Options): StoredSubject & { readonly stored: StoredEngine } {
   const clock = new FakeClock();
-  const queueCapacity = subjectCapacity;
-  const engine = new EmbeddedEngine({ partitionCount, clock, queueCapacity, sinks });
+  const engine = new EmbeddedEngine({
+    ...{ partitionCount: 271, clock, queueCapacity: subjectCapacity },
+    ...options,
+  });
   return {
     engine,
+    stored: engine,
     quiet: async () => clock.settle(),
     advance: async (ms) => clock.advance(ms),
   };
@@ -19,8 +31,18 @@ function subject(partitionCount: number, sinks: readonly MutationSink[]): Stored
 
 for (const partitionCount of [1, 271]) {
   const name = `an embedded engine of ${partitionCount} partitions`;
-  engineSuite(name, async () => subject(partitionCount, []));
-  storedEngineSuite(name, async (sinks) => subject(partitionCount, sinks));
+  engineSuite(name, async () => subject({ partitionCount }));
+  sequenceSuite(name, async () => subject({ partitionCount }));
+  storedEngineSuite(name, async (sinks) => subject({ partitionCount, sinks }));
 }
 
-engineSuite('an embedded engine with a sink', async () => subject(271, [new RecordingSink()]));
+for (const [sort, options] of [
+  ['with a sink', () => ({ sinks: [new RecordingSink()] })],
+  ['whose answers wait', () => ({ sinks: [new RecordingSink(), new HoldingSink(0)] })],
+  ['that names a hold for every take', () => ({ acknowledgesAll: true })],
+] as const) {
+  const name = `an embedded engine ${sort}`;
+  engineSuite(name, async () => subject(options()));
+  sequenceSuite(name, async () => subject(options()));
+  if (sort !== 'with a sink') holdSuite(name, async () => subject(options()));
+}

@@ -1,9 +1,17 @@
-/** Queues against a plain array: holds, returns and confirms in any order, growth, capacity. */
+/** Queues against a plain array: takes, deliveries and returns in any order, growth, capacity. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
-import { ABSENT, APPLIED, FOUND, MEMORY_FULL, QUEUE_FULL } from '../../../src/engine/engine.ts';
+import {
+  ABSENT,
+  APPLIED,
+  FOUND,
+  LOST,
+  MEMORY_FULL,
+  NO_HOLD,
+  QUEUE_FULL,
+} from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { AtOnce } from './at-once.ts';
 
@@ -12,7 +20,6 @@ const CAPACITY = 2500;
 interface Item {
   readonly number: number;
   readonly length: number;
-  held: boolean;
 }
 
 /** Many of one kind in a row, so that rings grow long and become short again. */
@@ -27,9 +34,9 @@ const steps = fc.array(
     {
       weight: 3,
       arbitrary: fc.record({
-        settle: fc.integer({ min: 1, max: 30 }),
+        acknowledge: fc.integer({ min: 1, max: 30 }),
         which: fc.nat(1000),
-        confirm: fc.boolean(),
+        isDelivered: fc.boolean(),
       }),
     },
     { weight: 1, arbitrary: fc.record({ set: fc.integer({ min: 1, max: 200 }) }) },
@@ -43,12 +50,9 @@ class Model {
   readonly items: Item[] = [];
   readonly holds = new Map<number, Item>();
 
-  get available(): Item[] {
-    return this.items.filter((item) => !item.held);
-  }
-
-  remove(item: Item): void {
-    this.items.splice(this.items.indexOf(item), 1);
+  return(item: Item): void {
+    const next = this.items.findIndex(({ number }) => number > item.number);
+    this.items.splice(next < 0 ? this.items.length : next, 0, item);
   }
 }
 
@@ -73,15 +77,14 @@ class Run {
       for (let count = 0; count < action.poll; count++) this.#poll();
     } else if ('take' in action) {
       for (let count = 0; count < action.take; count++) this.#take();
-    } else if ('settle' in action) {
-      for (let count = 0; count < action.settle && model.holds.size > 0; count++) {
+    } else if ('acknowledge' in action) {
+      for (let count = 0; count < action.acknowledge && model.holds.size > 0; count++) {
         const holds: [number, Item][] = [...model.holds];
         const held: [number, Item] = holds[(action.which * (count + 1)) % model.holds.size]!;
         const [hold, item] = held;
-        assert.equal(this.#ask.settle(hold, action.confirm).outcome, APPLIED);
+        assert.equal(this.#ask.acknowledge(hold, action.isDelivered).outcome, APPLIED);
         model.holds.delete(hold);
-        item.held = false;
-        if (action.confirm) model.remove(item);
+        if (!action.isDelivered) model.return(item);
       }
     } else {
       // Entries in the same partition, so that the cleaner moves items and parts of rings.
@@ -89,15 +92,15 @@ class Run {
         this.#ask.set('m', `${count % 20}`, Buffer.alloc(((count + this.#next) * 31) % 3000));
       }
     }
-    assert.equal(this.#ask.queueSize('q'), model.available.length);
-    assert.equal(this.#ask.peek('q').outcome, model.available.length === 0 ? ABSENT : FOUND);
+    assert.equal(this.#ask.queueSize('q'), model.items.length);
+    assert.equal(this.#ask.peek('q').outcome, model.items.length === 0 ? ABSENT : FOUND);
   }
 
   /** Takes everything out. */
   finish(): void {
     for (const [hold, item] of this.#model.holds) {
-      this.#ask.settle(hold, false);
-      item.held = false;
+      this.#ask.acknowledge(hold, false);
+      this.#model.return(item);
     }
     while (this.#model.items.length > 0) this.#poll();
     this.#poll();
@@ -110,24 +113,22 @@ class Run {
     if (outcome === MEMORY_FULL) return;
     assert.equal(outcome, full ? QUEUE_FULL : APPLIED);
     if (full) return;
-    this.#model.items.push({ number: this.#next, length: length % 4000, held: false });
+    this.#model.items.push({ number: this.#next, length: length % 4000 });
     this.#next++;
   }
 
   #poll(): void {
-    const item = this.#model.items.find((other) => !other.held);
+    const item = this.#model.items.shift();
     const answer = this.#ask.poll('q');
     assert.equal(answer.value, item ? content(item.number, item.length).toString() : '');
-    if (item) this.#model.remove(item);
   }
 
   #take(): void {
-    const item = this.#model.items.find((other) => !other.held);
+    const item = this.#model.items.shift();
     const answer = this.#ask.take('q');
     assert.equal(answer.outcome, item ? FOUND : ABSENT);
     if (!item) return;
     assert.equal(answer.value, content(item.number, item.length).toString());
-    item.held = true;
     this.#model.holds.set(answer.hold, item);
   }
 }
@@ -138,6 +139,7 @@ function newEngine(memoryBytesMax: number): EmbeddedEngine {
     clock: new FakeClock(),
     memoryBytesMax,
     queueCapacity: () => CAPACITY,
+    acknowledgesAll: true,
   });
 }
 
@@ -190,11 +192,23 @@ describe('a queue of an embedded engine', () => {
     assert.deepEqual(names, ['a', 'b', 'a']);
   });
 
-  it('a hold that has ended cannot be settled', () => {
-    const ask = new AtOnce(newEngine(Number.POSITIVE_INFINITY));
-    ask.offer('q', Buffer.from('x'));
-    const { hold } = ask.take('q');
-    ask.settle(hold, true);
-    assert.throws(() => ask.settle(hold, true), /Cannot settle hold/);
+  it('names a hold only where an answer waits, or where every take is acknowledged', () => {
+    const engine = new EmbeddedEngine({
+      partitionCount: 1,
+      clock: new FakeClock(),
+      queueCapacity: () => CAPACITY,
+    });
+    for (const [each, isHeld] of [
+      [engine, false],
+      [newEngine(Number.POSITIVE_INFINITY), true],
+    ] as const) {
+      const ask = new AtOnce(each);
+      ask.offer('q', Buffer.from('x'));
+      const { hold } = ask.take('q');
+      assert.equal(hold !== NO_HOLD, isHeld);
+      assert.equal(each.holdCount, isHeld ? 1 : 0);
+      assert.equal(ask.acknowledge(hold, true).outcome, isHeld ? APPLIED : LOST);
+      assert.equal(each.holdCount, 0);
+    }
   });
 });

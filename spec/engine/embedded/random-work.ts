@@ -6,9 +6,18 @@
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
-import { ABSENT, APPLIED, FOREVER, FOUND, REFUSED } from '../../../src/engine/engine.ts';
+import {
+  ABSENT,
+  APPLIED,
+  CONDITION_FAILED,
+  FOREVER,
+  FOUND,
+  NO_HOLD,
+  REFUSED,
+} from '../../../src/engine/engine.ts';
 import type { Mutation } from '../../../src/engine/mutation.ts';
 import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
+import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import type { Seen } from '../answers.ts';
 import { HoldingSink, RecordingSink, RefusingSink } from '../sinks.ts';
@@ -23,11 +32,12 @@ const HOLDS_MAX = 50;
 interface Entry {
   readonly value: string;
   readonly expiryMs: number;
+  readonly version: Version;
 }
 
 interface Item {
+  readonly number: number;
   readonly value: string;
-  isHeld: boolean;
 }
 
 interface Held {
@@ -56,6 +66,7 @@ export class RandomWork {
       clock: this.clock,
       queueCapacity: () => Number.POSITIVE_INFINITY,
       hashSeed: Buffer.from('12345678'),
+      acknowledgesAll: true,
       sinks: [new RecordingSink(onRecord), this.#refusing, this.holding],
     });
     this.#ask = new AtOnce(this.engine);
@@ -73,12 +84,9 @@ export class RandomWork {
     if (this.#random.below(100) === 0) this.clock.advance(this.#random.below(200));
   }
 
-  /** Asserts that everything is as the model has it, and returns all holds first. */
+  /** Asserts that everything is as the model has it, after all held items have returned. */
   check(): void {
-    for (const { hold, item } of this.#holds.splice(0)) {
-      this.#ask.settle(hold, false);
-      item.isHeld = false;
-    }
+    while (this.#holds.length > 0) this.#acknowledge(false);
     for (const [name, map] of this.#maps) {
       for (const key of [...map.keys()]) this.#expectEntry(name, key);
       assert.equal(this.#ask.size(name), map.size);
@@ -92,7 +100,8 @@ export class RandomWork {
     const map = MAPS[this.#random.below(MAPS.length)]!;
     const key = `k${this.#random.below(KEYS)}`;
     const queue = `q${this.#random.below(QUEUES)}`;
-    if (choice < 400) this.#set(map, key);
+    if (choice < 350) this.#set(map, key);
+    else if (choice < 400) this.#changeIf(map, key);
     else if (choice < 550) this.#delete(map, key);
     else if (choice < 600) this.#expectEntry(map, key);
     else if (choice < 601) this.#clear(map);
@@ -100,7 +109,7 @@ export class RandomWork {
     else if (choice < 790) this.#offer(queue);
     else if (choice < 950) this.#poll(queue);
     else if (choice < 975) this.#take(queue);
-    else this.#settle();
+    else this.#acknowledge(this.#refusing.refusal !== undefined || this.#random.below(2) === 0);
   }
 
   #set(map: string, key: string): void {
@@ -111,7 +120,32 @@ export class RandomWork {
     const answer = this.#ask.set(map, key, value, type, lifetime);
     if (this.#isRefused(answer)) return;
     const expiryMs = timeToLiveMs === 0 ? Infinity : this.clock.wall() + timeToLiveMs;
-    this.#maps.get(map)!.set(key, { value: value.toString('latin1'), expiryMs });
+    const { version } = answer;
+    this.#maps.get(map)!.set(key, { value: value.toString('latin1'), expiryMs, version });
+  }
+
+  /** A set or a delete on the version that is there, on none, or on one that was. */
+  #changeIf(name: string, key: string): void {
+    const map = this.#maps.get(name)!;
+    const entry = map.get(key);
+    if (entry !== undefined && entry.expiryMs <= this.clock.wall()) map.delete(key);
+    const present = map.get(key)?.version ?? new Version();
+    const condition = [present, new Version(), entry?.version ?? present][this.#random.below(3)]!;
+    const isMet = present.low === condition.low && present.high === condition.high;
+    const value = this.#value();
+    const isSet = this.#random.below(2) === 0;
+    const answer = isSet
+      ? this.#ask.set(name, key, value, '', FOREVER, condition)
+      : this.#ask.delete(name, key, condition);
+    if (!isMet) {
+      assert.equal(answer.outcome, CONDITION_FAILED);
+      assert.deepEqual(answer.version, present);
+      return;
+    }
+    if (this.#isRefused(answer)) return;
+    const { version } = answer;
+    if (!isSet) map.delete(key);
+    else map.set(key, { value: value.toString('latin1'), expiryMs: Infinity, version });
   }
 
   #delete(map: string, key: string): void {
@@ -137,37 +171,38 @@ export class RandomWork {
     if (items.length >= QUEUE_ITEMS_MAX) return this.#poll(queue);
     const value = this.#value();
     if (this.#isRefused(this.#ask.offer(queue, value, 'an/item'))) return;
-    items.push({ value: value.toString('latin1'), isHeld: false });
+    items.push({ number: this.#step, value: value.toString('latin1') });
   }
 
   #poll(queue: string): void {
-    const items = this.#items(queue);
-    const item = items.find(({ isHeld }) => !isHeld);
+    const [item] = this.#items(queue);
     const answer = this.#ask.poll(queue);
     if (this.#isRefused(answer)) return;
     assert.equal(answer.value, item?.value ?? '');
-    if (item !== undefined) items.splice(items.indexOf(item), 1);
+    this.#items(queue).shift();
   }
 
   #take(queue: string): void {
-    if (this.#holds.length >= HOLDS_MAX) return this.#settle();
-    const item = this.#items(queue).find(({ isHeld }) => !isHeld);
+    if (this.#holds.length >= HOLDS_MAX) return this.#acknowledge(true);
+    const [item] = this.#items(queue);
     const answer = this.#ask.take(queue);
+    if (this.#isRefused(answer)) return;
     assert.equal(answer.outcome, item === undefined ? ABSENT : FOUND);
+    assert.equal(answer.hold !== NO_HOLD, item !== undefined);
     if (item === undefined) return;
-    item.isHeld = true;
+    this.#items(queue).shift();
     this.#holds.push({ hold: answer.hold, queue, item });
   }
 
-  #settle(): void {
+  #acknowledge(isDelivered: boolean): void {
     if (this.#holds.length === 0) return;
     const [held] = this.#holds.splice(this.#random.below(this.#holds.length), 1);
     const { hold, queue, item } = held!;
-    const confirm = this.#random.below(2) === 0;
-    item.isHeld = false;
-    if (this.#isRefused(this.#ask.settle(hold, confirm)) || !confirm) return;
+    assert.equal(this.#ask.acknowledge(hold, isDelivered).outcome, APPLIED);
+    if (isDelivered) return;
     const items = this.#items(queue);
-    items.splice(items.indexOf(item), 1);
+    const next = items.findIndex(({ number }) => number > item.number);
+    items.splice(next < 0 ? items.length : next, 0, item);
   }
 
   #items(queue: string): Item[] {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
-import { ABSENT, FOUND } from '../../../src/engine/engine.ts';
+import { ABSENT, APPLIED, FOUND } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Keeper, type Seen, span } from '../answers.ts';
 import { AtOnce } from './at-once.ts';
@@ -15,7 +15,7 @@ const steps = fc.array(
     { weight: 5, arbitrary: fc.record({ do: fc.constant('take' as const), with: fc.nat(100) }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), with: fc.nat(20) }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('return' as const), with: fc.nat(20) }) },
-    { weight: 3, arbitrary: fc.record({ do: fc.constant('confirm' as const), with: fc.nat(20) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('deliver' as const), with: fc.nat(20) }) },
     { weight: 4, arbitrary: fc.constant({ do: 'end', with: 0 } as const) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('advance' as const), with: fc.nat(60) }) },
   ),
@@ -36,6 +36,7 @@ class Run {
     partitionCount: 3,
     clock: this.#clock,
     queueCapacity: () => Number.POSITIVE_INFINITY,
+    acknowledgesAll: true,
   });
   readonly #ask = new AtOnce(this.#engine);
   /** Numbers of the items that nobody holds, sorted. */
@@ -63,7 +64,7 @@ class Run {
     } else if (action === 'advance') {
       this.#advance(number);
     } else {
-      this.#settle(number, action === 'confirm');
+      this.#acknowledge(number, action === 'deliver');
     }
     this.#check();
   }
@@ -84,11 +85,11 @@ class Run {
     this.#holds.push({ hold: seen()?.hold ?? 0, item });
   }
 
-  #settle(number: number, confirm: boolean): void {
+  #acknowledge(number: number, isDelivered: boolean): void {
     const held = this.#holds.splice(number, 1)[0];
     if (held === undefined) return;
-    this.#ask.settle(held.hold, confirm);
-    if (!confirm) this.#items.push(held.item);
+    assert.equal(this.#ask.acknowledge(held.hold, isDelivered).outcome, APPLIED);
+    if (!isDelivered) this.#items.push(held.item);
     this.#items.sort((a, b) => a - b);
   }
 

@@ -2,7 +2,7 @@
  * The engine's answers: objects made once and filled again and again. A receiver may call the engine
  * while it reads its answer, so there is one for each depth of such calls, and as long as any is
  * being read the pool is held: neither the answer nor the bytes it names change before its receiver
- * returns.
+ * returns. An answer that tells what a failed sink may lose leaves as UNKNOWN.
  */
 import assert from 'node:assert/strict';
 import { Span } from '../../base/span.ts';
@@ -10,16 +10,24 @@ import {
   type Answer,
   APPLIED,
   COUNTED,
+  EVERY_PARTITION,
   FOUND,
+  NO_HOLD,
   NO_PARTITION,
   type Outcome,
   type Pin,
   REFUSED,
   type Receiver,
+  UNKNOWN,
+  UNREACHABLE,
+  type Unreachability,
   VALUE_COPY_BYTES_MAX,
 } from '../engine.ts';
+import { Version } from '../version.ts';
 import type { NameTable } from './name-table.ts';
-import { tagAt, valueAt, valueLengthAt } from './record.ts';
+import { tagAt, valueAt, valueLengthAt, versionHighAt, versionLowAt } from './record.ts';
+import type { RecordStore } from './record-store.ts';
+import type { Recorder } from './recorder.ts';
 import type { SegmentPool } from './segment-pool.ts';
 
 export class EmbeddedAnswer implements Answer {
@@ -27,10 +35,12 @@ export class EmbeddedAnswer implements Answer {
   partition = NO_PARTITION;
   sequence = 0;
   count = 0;
-  hold = 0;
+  hold = NO_HOLD;
   refusal = 0;
+  reason: Unreachability | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
+  readonly version = new Version();
   readonly #pool: SegmentPool;
   readonly #contentTypes: NameTable;
   /** Of the record that `value` is in. */
@@ -42,13 +52,8 @@ export class EmbeddedAnswer implements Answer {
   }
 
   /** An outcome alone, of a partition at a sequence. */
-  set(outcome: Outcome, partition: number, sequence: number): this {
-    this.outcome = outcome;
-    this.partition = partition;
-    this.sequence = sequence;
-    this.count = 0;
-    this.hold = 0;
-    this.refusal = 0;
+  set(outcome: Outcome, partition = NO_PARTITION, sequence = 0): this {
+    this.#begin(outcome, partition, sequence);
     this.#address = 0;
     this.value.clear();
     this.contentType.clear();
@@ -63,8 +68,14 @@ export class EmbeddedAnswer implements Answer {
 
   /** REFUSED, with the sink's code: depends on nothing, as nothing has changed. */
   setRefused(refusal: number): this {
-    this.set(REFUSED, NO_PARTITION, 0);
+    this.set(REFUSED);
     this.refusal = refusal;
+    return this;
+  }
+
+  setUnreachable(reason: Unreachability): this {
+    this.set(UNREACHABLE);
+    this.reason = reason;
     return this;
   }
 
@@ -74,12 +85,7 @@ export class EmbeddedAnswer implements Answer {
     const words = pool.words(address);
     const at = pool.at(address);
     const start = valueAt(words, at) * 4;
-    this.outcome = FOUND;
-    this.partition = partition;
-    this.sequence = sequence;
-    this.count = 0;
-    this.hold = 0;
-    this.refusal = 0;
+    this.#begin(FOUND, partition, sequence);
     this.#address = address;
     this.value.set(pool.bytes(address), start, start + valueLengthAt(words, at));
     this.value.words = words;
@@ -89,21 +95,46 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
+  /** FOUND: the entry that is stored in the record. */
+  setEntry(address: number, partition: number, sequence: number): this {
+    const pool = this.#pool;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    this.setFound(address, partition, sequence);
+    this.version.set(versionLowAt(words, at), versionHighAt(words, at));
+    return this;
+  }
+
   pin(): Pin {
     assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
     return new RecordPin(this.#pool, this.#address);
+  }
+
+  #begin(outcome: Outcome, partition: number, sequence: number): void {
+    this.outcome = outcome;
+    this.partition = partition;
+    this.sequence = sequence;
+    this.count = 0;
+    this.hold = NO_HOLD;
+    this.refusal = 0;
+    this.reason = 0;
+    this.version.clear();
   }
 }
 
 export class Answers {
   readonly #pool: SegmentPool;
+  readonly #sequences: Float64Array;
   readonly #contentTypes: NameTable;
+  readonly #recorder: Recorder;
   readonly #byDepth: EmbeddedAnswer[];
   #depth = 0;
 
-  constructor(pool: SegmentPool, contentTypes: NameTable) {
+  constructor({ pool, sequences }: RecordStore, contentTypes: NameTable, recorder: Recorder) {
     this.#pool = pool;
+    this.#sequences = sequences;
     this.#contentTypes = contentTypes;
+    this.#recorder = recorder;
     this.#byDepth = [new EmbeddedAnswer(pool, contentTypes)];
   }
 
@@ -116,9 +147,18 @@ export class Answers {
     return deeper;
   }
 
+  /** Whether the answer tells what a failed sink may lose. */
+  isDoubtful({ partition, sequence }: EmbeddedAnswer): boolean {
+    const recorder = this.#recorder;
+    if (!recorder.hasFailed || partition === NO_PARTITION) return false;
+    if (partition !== EVERY_PARTITION) return recorder.mayLose(partition, sequence);
+    return this.#sequences.some((last, each) => recorder.mayLose(each, last));
+  }
+
   /** Gives `blank` to the receiver. */
   send(receiver: Receiver): void {
     const answer = this.#byDepth[this.#depth]!;
+    if (this.isDoubtful(answer)) answer.set(UNKNOWN);
     this.#depth++;
     this.#pool.hold();
     try {

@@ -1,13 +1,16 @@
 /**
- * Gives items to takes that wait. What comes to a queue with waiters is handed out at the end of the
- * turn, when everybody whose going away was noticed in this turn is gone: the first who are still
- * there get the first items, outside any other operation's call.
+ * Gives items to takes: to one that finds an item at once, to those that wait when the turn ends.
+ * What comes to a queue with waiters is handed out when everybody whose going away was noticed in
+ * this turn is gone: the first who are still there get the first items, outside any other operation's
+ * call.
  */
 import type { Clock } from '../../base/clock.ts';
-import { ABSENT } from '../engine.ts';
+import { ABSENT, NO_HOLD, NOBODY, type Receiver, UNKNOWN } from '../engine.ts';
 import type { Answers } from './answer.ts';
 import type { Queues } from './queues.ts';
 import type { RecordStore } from './record-store.ts';
+import type { Recorder } from './recorder.ts';
+import type { Returns } from './returns.ts';
 import type { Waiters } from './waiters.ts';
 
 export class Deliveries {
@@ -16,6 +19,8 @@ export class Deliveries {
   readonly #queues: Queues;
   readonly #waiters: Waiters;
   readonly #answers: Answers;
+  readonly #recorder: Recorder;
+  readonly #returns: Returns;
   /** Queues that may have items for their waiters; of one that comes twice, the second is idle. */
   #due: number[] = [];
   #scheduled = false;
@@ -27,12 +32,48 @@ export class Deliveries {
     queues: Queues,
     waiters: Waiters,
     answers: Answers,
+    recorder: Recorder,
+    returns: Returns,
   ) {
     this.#clock = clock;
     this.#store = store;
     this.#queues = queues;
     this.#waiters = waiters;
     this.#answers = answers;
+    this.#recorder = recorder;
+    this.#returns = returns;
+  }
+
+  /**
+   * Removes the item of the queue that `choose` has chosen behind `skip` others, and gives it to the
+   * receiver: FOUND, or REFUSED, and the item has stayed.
+   */
+  give(queue: number, item: number, skip: number, receiver: Receiver): void {
+    const queues = this.#queues;
+    const answers = this.#answers;
+    const { pool, sequences } = this.#store;
+    const answer = answers.blank;
+    if (!queues.consents(queue, item)) {
+      answer.setRefused(this.#recorder.refusal);
+      answers.send(receiver);
+      return;
+    }
+    const partition = queues.partitionOf(queue);
+    // The record may be gone before the answer is read; its bytes must stay until then.
+    pool.hold();
+    try {
+      answer.setFound(queues.address(queue, item), partition, 0);
+      answer.hold = queues.remove(queue, item, skip);
+      answer.sequence = sequences[partition]!;
+      // Nobody is told of the item, so nobody can acknowledge it.
+      if (answer.hold !== NO_HOLD && answers.isDoubtful(answer)) {
+        this.#returns.begin(answer.hold, NOBODY);
+        answer.set(UNKNOWN);
+      }
+      answers.send(receiver);
+    } finally {
+      pool.letGo();
+    }
   }
 
   /** An item of the queue has become available. */
@@ -88,14 +129,7 @@ export class Deliveries {
   #deliver(queue: number): void {
     while (this.#waiters.count(queue) > 0 && this.#queues.available(queue) > 0) {
       const receiver = this.#waiters.remove(this.#waiters.first(queue));
-      const partition = this.#queues.partitionOf(queue);
-      const sequence = this.#queues.choose(queue, 0);
-      const address = this.#queues.address(queue, sequence);
-      this.#queues.claim(queue, 0);
-      const answer = this.#answers.blank;
-      answer.setFound(address, partition, this.#store.sequences[partition]!);
-      answer.hold = this.#queues.hold(queue, sequence);
-      this.#answers.send(receiver);
+      this.give(queue, this.#queues.choose(queue, 0), 0, receiver);
     }
   }
 }

@@ -4,7 +4,8 @@
  * contract's side of it; what it is made of:
  *
  *     Maps, Queues           what the operations do; each kind of mutation in one place
- *     Deliveries, Waiters    takes that wait
+ *     Deliveries, Waiters    takes, those that wait, too
+ *     Returns                items that nobody got
  *     Answers                answers, and how long the bytes they name stay
  *     NameTable              names of maps, queues and content types as numbers
  *     RecordStore            partitions, an index and a log of records each, in one pool of segments
@@ -20,15 +21,17 @@ import {
   ABSENT,
   ANSWERED,
   APPLIED,
+  CLOSED,
+  CONDITION_FAILED,
+  type Condition,
   EVERY_PARTITION,
   type Lifetime,
+  LOST,
   MEMORY_FULL,
   NO_PARTITION,
   type Outcome,
-  type QueueCapacity,
   REFUSED,
   type Receiver,
-  UNAVAILABLE,
 } from '../engine.ts';
 import { type Mutation, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
@@ -39,23 +42,23 @@ import type {
   StoredVisitor,
   VisitCursor,
 } from '../stored-engine.ts';
+import type { EmbeddedAnswer } from './answer.ts';
 import { Parts } from './parts.ts';
 import { NO_ITEM } from './queue-order.ts';
+import type { QueueOptions } from './queues.ts';
 import type { RecordStoreOptions } from './record-store.ts';
 import { Refill } from './refill.ts';
 
 /** What a member reserves, in bytes. */
 export const RESERVED_BYTES = 2 ** 30;
-/** Until an item whose return a sink has refused is to return again, in ms. */
-const RETURN_RETRY_MS = 1000;
 
-export interface EmbeddedEngineOptions extends RecordStoreOptions {
-  readonly queueCapacity: QueueCapacity;
+export interface EmbeddedEngineOptions extends RecordStoreOptions, QueueOptions {
   /** In the order in which they are asked; none unless given. */
   readonly sinks?: readonly MutationSink[];
 }
 
 export class EmbeddedEngine implements StoredEngine {
+  readonly isOrdered = true;
   readonly partitionCount: number;
   readonly #options: EmbeddedEngineOptions;
   #sequences: Float64Array;
@@ -67,6 +70,16 @@ export class EmbeddedEngine implements StoredEngine {
     this.#options = options;
     this.#parts = new Parts(options);
     this.#sequences = this.#parts.store.sequences;
+  }
+
+  /** It can be asked from the start. */
+  get isReachable(): boolean {
+    return !this.#closed;
+  }
+
+  /** Open holds. */
+  get holdCount(): number {
+    return this.#parts.queues.holdCount;
   }
 
   /** Bytes of memory for what is stored; may be Infinity. */
@@ -81,10 +94,13 @@ export class EmbeddedEngine implements StoredEngine {
 
   get(map: Span, key: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps } = this.#parts;
+    const { maps, answers, store } = this.#parts;
     const address = maps.find(map, key);
-    if (address === 0) this.#answer(ABSENT, maps.partition, receiver);
-    else this.#answerFound(address, maps.partition, receiver);
+    const { partition } = maps;
+    const sequence = store.sequences[partition]!;
+    if (address === 0) answers.blank.set(ABSENT, partition, sequence);
+    else answers.blank.setEntry(address, partition, sequence);
+    answers.send(receiver);
   }
 
   set(
@@ -93,19 +109,24 @@ export class EmbeddedEngine implements StoredEngine {
     value: Span,
     contentType: Span,
     lifetime: Lifetime,
+    condition: Condition,
     receiver: Receiver,
   ): void {
     if (this.#refused(receiver)) return;
-    const { maps } = this.#parts;
-    const outcome = maps.set(map, key, value, contentType, lifetime);
-    this.#answer(outcome, maps.partition, receiver);
+    const { maps, answers } = this.#parts;
+    const outcome = maps.set(map, key, value, contentType, lifetime, condition);
+    const answer = this.#fill(outcome, maps.partition);
+    if (outcome === APPLIED || outcome === CONDITION_FAILED) answer.version.copyFrom(maps.version);
+    answers.send(receiver);
   }
 
-  delete(map: Span, key: Span, receiver: Receiver): void {
+  delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps } = this.#parts;
-    const outcome = maps.delete(map, key);
-    this.#answer(outcome, maps.partition, receiver);
+    const { maps, answers } = this.#parts;
+    const outcome = maps.delete(map, key, condition);
+    const answer = this.#fill(outcome, maps.partition);
+    if (outcome === CONDITION_FAILED) answer.version.copyFrom(maps.version);
+    answers.send(receiver);
   }
 
   clear(map: Span, receiver: Receiver): void {
@@ -131,11 +152,14 @@ export class EmbeddedEngine implements StoredEngine {
 
   peek(queue: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, waiters } = this.#parts;
+    const { queues, waiters, answers, store } = this.#parts;
     const id = queues.find(queue);
+    const { partition } = queues;
     const item = id === 0 ? NO_ITEM : queues.choose(id, waiters.count(id));
-    if (item === NO_ITEM) this.#answer(ABSENT, queues.partition, receiver);
-    else this.#answerFound(queues.address(id, item), queues.partition, receiver);
+    const sequence = store.sequences[partition]!;
+    if (item === NO_ITEM) answers.blank.set(ABSENT, partition, sequence);
+    else answers.blank.setFound(queues.address(id, item), partition, sequence);
+    answers.send(receiver);
   }
 
   queueSize(queue: Span, receiver: Receiver): void {
@@ -147,52 +171,16 @@ export class EmbeddedEngine implements StoredEngine {
     answers.send(receiver);
   }
 
-  poll(queue: Span, receiver: Receiver): void {
-    if (this.#refused(receiver)) return;
-    const { queues, waiters, answers, store } = this.#parts;
-    const id = queues.find(queue);
-    const { partition } = queues;
-    const owed = id === 0 ? 0 : waiters.count(id);
-    const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
-    if (item === NO_ITEM) {
-      this.#answer(ABSENT, partition, receiver);
-      return;
-    }
-    if (!queues.consents(id, item)) {
-      this.#answer(REFUSED, partition, receiver);
-      return;
-    }
-    // The record is gone before the answer is read; its bytes must stay until then.
-    store.pool.hold();
-    try {
-      const answer = answers.blank;
-      answer.setFound(queues.address(id, item), partition, 0);
-      queues.claim(id, owed);
-      answer.hold = queues.poll(id, item);
-      answer.sequence = store.sequences[partition]!;
-      answers.send(receiver);
-    } finally {
-      store.pool.letGo();
-    }
-  }
-
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     if (this.#refused(receiver)) return ANSWERED;
-    const { queues, waiters, answers, store } = this.#parts;
+    const { queues, waiters, deliveries } = this.#parts;
     const id = timeoutMs > 0 ? queues.open(queue, true) : queues.find(queue);
     const { partition } = queues;
     const owed = id === 0 ? 0 : waiters.count(id);
     const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
-    if (item === NO_ITEM) {
-      if (timeoutMs > 0 && id !== 0) return waiters.add(id, timeoutMs, receiver);
-      this.#answer(timeoutMs > 0 ? MEMORY_FULL : ABSENT, partition, receiver);
-      return ANSWERED;
-    }
-    const answer = answers.blank;
-    answer.setFound(queues.address(id, item), partition, store.sequences[partition]!);
-    queues.claim(id, owed);
-    answer.hold = queues.hold(id, item);
-    answers.send(receiver);
+    if (item !== NO_ITEM) deliveries.give(id, item, owed, receiver);
+    else if (timeoutMs > 0 && id !== 0) return waiters.add(id, timeoutMs, receiver);
+    else this.#answer(timeoutMs > 0 ? MEMORY_FULL : ABSENT, partition, receiver);
     return ANSWERED;
   }
 
@@ -204,26 +192,15 @@ export class EmbeddedEngine implements StoredEngine {
     queues.dropUnused(id);
   }
 
-  settle(hold: number, confirm: boolean, receiver: Receiver): void {
+  acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, deliveries } = this.#parts;
-    const id = queues.queueOfHold(hold);
-    if (id === 0) throw new RangeError(`Cannot settle hold ${hold}: it has ended`);
-    const partition = queues.partitionOf(id);
-    const outcome = queues.settle(hold, confirm);
-    if (!confirm || outcome !== APPLIED) deliveries.schedule(id);
-    const isOpen = queues.queueOfHold(hold) !== 0;
-    this.#answer(outcome, partition, receiver, isOpen ? hold : 0);
-  }
-
-  conclude(hold: number, isDelivered: boolean): void {
-    if (this.#closed) return;
-    const { queues, deliveries } = this.#parts;
-    const id = queues.queueOfHold(hold);
-    if (id === 0) throw new RangeError(`Cannot conclude hold ${hold}: it has ended`);
-    if (!queues.conclude(hold, isDelivered)) {
-      this.#options.clock.after(RETURN_RETRY_MS, () => this.conclude(hold, false));
-    } else if (!isDelivered) deliveries.schedule(id);
+    const { queues, returns } = this.#parts;
+    if (queues.queueOfHold(hold) === 0 || returns.awaits(hold)) {
+      this.#answer(LOST, NO_PARTITION, receiver);
+    } else if (isDelivered) {
+      queues.acknowledge(hold);
+      this.#answer(APPLIED, NO_PARTITION, receiver);
+    } else returns.begin(hold, receiver);
   }
 
   sequences(): Float64Array {
@@ -256,35 +233,41 @@ export class EmbeddedEngine implements StoredEngine {
     store.pool.close();
   }
 
-  close(): void {
-    if (this.#closed) return;
-    const { deliveries } = this.#parts;
+  open(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    const { deliveries, returns } = this.#parts;
     const sequences = this.#sequences;
     this.#closed = true;
     // Empty parts answer from now on, and what was stored can be collected.
     this.reset();
     this.#sequences = sequences;
     deliveries.dismissAll();
+    returns.close();
+    return Promise.resolve();
   }
 
-  #answer(outcome: Outcome, partition: number, receiver: Receiver, hold = 0): void {
+  #answer(outcome: Outcome, partition: number, receiver: Receiver): void {
+    this.#fill(outcome, partition);
+    this.#parts.answers.send(receiver);
+  }
+
+  /** The next answer, of an outcome alone. What was not made depends on no partition. */
+  #fill(outcome: Outcome, partition: number): EmbeddedAnswer {
     const { answers, store, recorder } = this.#parts;
-    if (outcome === REFUSED) answers.blank.setRefused(recorder.refusal);
-    else answers.blank.set(outcome, partition, store.sequences[partition] ?? 0).hold = hold;
-    answers.send(receiver);
-  }
-
-  #answerFound(address: number, partition: number, receiver: Receiver): void {
-    const { answers, store } = this.#parts;
-    answers.blank.setFound(address, partition, store.sequences[partition]!);
-    answers.send(receiver);
+    if (outcome === REFUSED) return answers.blank.setRefused(recorder.refusal);
+    if (outcome === MEMORY_FULL) return answers.blank.set(outcome);
+    return answers.blank.set(outcome, partition, store.sequences[partition] ?? 0);
   }
 
   /** Whether the engine is closed; then the receiver has its answer. */
   #refused(receiver: Receiver): boolean {
     if (!this.#closed) return false;
     const { answers } = this.#parts;
-    answers.blank.set(UNAVAILABLE, NO_PARTITION, 0);
+    answers.blank.setUnreachable(CLOSED);
     answers.send(receiver);
     return true;
   }

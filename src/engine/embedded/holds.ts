@@ -1,8 +1,27 @@
 /**
- * Items that a taker holds, some of which are leaving: their removal is recorded, and is still to be
- * concluded. And items that were held and have returned. A returned item is one of
- * the queue's first again, at its old place: each queue has a list of them, by sequence. As items
- * come back mostly in the order taken, its end is looked at before the rest is walked through.
+ * Open holds: items that were taken and are neither gone nor back. And items that have returned.
+ *
+ * The life of an item, on every engine. A hold is open in the two states in the middle:
+ *
+ *     waiting --take--> held --removal--> leaving --acknowledge--> gone
+ *        ^               |                   |
+ *        +----return-----+-------return------+
+ *
+ *     waiting  in its queue, counted and shown. A take moves it on.
+ *     held     out of its queue, for one take. Its removal is not made: whatever ends, it is there
+ *              again. The engine moves it on when the removal is made, and back when it cannot be.
+ *     leaving  removed, and recorded so, as the take's answer names it. The end of the process loses
+ *              it. `acknowledge` moves it: on when it was delivered, back when it was not.
+ *     gone     for good. Without a hold an item is gone as soon as it is removed.
+ *
+ * The embedded engine passes `held` within one call, so every item that is held here is leaving. An
+ * engine whose removal takes its time, as on a distributed store, stays in `held` between its two
+ * steps, and returns the item of a take that is cancelled meanwhile. A lease will answer its take in
+ * `held`: its `acknowledge` makes the removal, or is LOST where the lease had ended before.
+ *
+ * A returned item is one of the queue's first again, at its old place: each queue has a list of
+ * them, by sequence. As items return mostly in the order taken, its end is looked at before the rest
+ * is walked through.
  */
 import { grown } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
@@ -15,40 +34,32 @@ export class Holds {
   #queues = new Int32Array(this.#table.capacity);
   #sequences = new Float64Array(this.#table.capacity);
   #next = new Int32Array(this.#table.capacity);
-  /** By queue: items held, and the list of those returned. */
-  readonly #held: PagedIntegers;
-  /** By queue: held items that are leaving. */
-  readonly #leaving = new Map<number, Set<number>>();
+  /** By queue: the items held. */
+  readonly #held = new Map<number, Set<number>>();
+  /** By queue: how many have returned, and the list of them. */
   readonly #returned: PagedIntegers;
   readonly #firsts: PagedIntegers;
   readonly #lasts: PagedIntegers;
+  #count = 0;
 
   constructor(queues: IdColumns) {
-    this.#held = queues.integers();
     this.#returned = queues.integers();
     this.#firsts = queues.integers();
     this.#lasts = queues.integers();
   }
 
-  /** Items of the queue that are held. */
-  held(queue: number): number {
-    return this.#held.get(queue);
+  /** Open holds of all queues. */
+  get count(): number {
+    return this.#count;
   }
 
-  /** How many of them are leaving. */
-  leaving(queue: number): number {
-    return this.#leaving.get(queue)?.size ?? 0;
+  /** Whether any item of the queue is held. */
+  holdsAny(queue: number): boolean {
+    return this.#count > 0 && this.#held.has(queue);
   }
 
-  isLeaving(queue: number, sequence: number): boolean {
-    return this.#leaving.get(queue)?.has(sequence) === true;
-  }
-
-  /** The held item is leaving from now on, until the hold ends. */
-  leave(place: number): void {
-    const queue = this.#queues[place]!;
-    const items = this.#leaving.get(queue) ?? new Set();
-    this.#leaving.set(queue, items.add(this.#sequences[place]!));
+  isHeld(queue: number, sequence: number): boolean {
+    return this.#count > 0 && this.#held.get(queue)?.has(sequence) === true;
   }
 
   /** Items of the queue that have returned. */
@@ -65,9 +76,10 @@ export class Holds {
 
   /** Holds an item; the hold is a ticket for the functions below. */
   add(queue: number, sequence: number): number {
-    const place = this.#take(queue, sequence);
-    this.#held.set(queue, this.#held.get(queue) + 1);
-    return this.#table.ticket(place);
+    const items = this.#held.get(queue) ?? new Set();
+    this.#held.set(queue, items.add(sequence));
+    this.#count++;
+    return this.#table.ticket(this.#take(queue, sequence));
   }
 
   /** Adds an item as if it had been held and returned. */
@@ -113,17 +125,18 @@ export class Holds {
     return this.#sequences[place]!;
   }
 
-  /** Ends a hold for good. */
+  /** Ends a hold; the item is gone. */
   end(place: number): void {
     const queue = this.#queues[place]!;
-    this.#held.set(queue, this.#held.get(queue) - 1);
-    const leaving = this.#leaving.get(queue);
-    if (leaving?.delete(this.#sequences[place]!) && leaving.size === 0) this.#leaving.delete(queue);
+    const items = this.#held.get(queue)!;
+    items.delete(this.#sequences[place]!);
+    if (items.size === 0) this.#held.delete(queue);
+    this.#count--;
     this.#table.free(place);
   }
 
   /** Ends a hold; the item returns. */
-  giveBack(place: number): void {
+  return(place: number): void {
     const queue = this.#queues[place]!;
     const sequence = this.#sequences[place]!;
     this.end(place);

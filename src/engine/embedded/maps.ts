@@ -10,6 +10,8 @@
 import type { Span } from '../../base/span.ts';
 import {
   APPLIED,
+  CONDITION_FAILED,
+  type Condition,
   EVERY_PARTITION,
   FOREVER,
   type Lifetime,
@@ -36,17 +38,13 @@ import type { Partition } from './partition.ts';
 import {
   bytesAt,
   EXPIRES,
-  HAS_EXPIRY,
-  HAS_MAX_IDLE,
+  entryFlags,
   KEY_BYTES_MAX,
-  KIND_ENTRY,
   nameValue,
   ownerAt,
   recordBytes,
   tagAt,
   VALUE_BYTES_MAX,
-  versionHighAt,
-  versionLowAt,
   writeFields,
   writeHead,
   writeValue,
@@ -105,9 +103,24 @@ export class Maps {
     return this.#expiry.read(partition, address) ? address : 0;
   }
 
-  /** APPLIED, MEMORY_FULL or REFUSED. */
-  set(map: Span, key: Span, value: Span, contentType: Span, lifetime: Lifetime = FOREVER): Outcome {
+  /** Of the entry: after a set that was made, its own; after CONDITION_FAILED, the one it has. */
+  get version(): Version {
+    return this.#draft.version;
+  }
+
+  /** APPLIED, CONDITION_FAILED, MEMORY_FULL or REFUSED. */
+  set(
+    map: Span,
+    key: Span,
+    value: Span,
+    contentType: Span,
+    lifetime: Lifetime = FOREVER,
+    condition: Condition = undefined,
+  ): Outcome {
     const { clock } = this.#store;
+    if (condition !== undefined && !this.#isMet(condition, this.find(map, key))) {
+      return CONDITION_FAILED;
+    }
     const { timeToLiveMs, maxIdleSeconds } = lifetime;
     this.#load(key);
     this.#store.versions.tick();
@@ -117,9 +130,10 @@ export class Maps {
     return this.#put(0, map, key, value, contentType);
   }
 
-  /** APPLIED, also where there was no such entry, or REFUSED. */
-  delete(map: Span, key: Span): Outcome {
+  /** APPLIED, also where there was no such entry; CONDITION_FAILED or REFUSED. */
+  delete(map: Span, key: Span, condition: Condition = undefined): Outcome {
     const address = this.find(map, key);
+    if (condition !== undefined && !this.#isMet(condition, address)) return CONDITION_FAILED;
     if (address === 0) return APPLIED;
     if (this.#recorder.isActive) this.#store.versions.tick();
     this.#begin(DELETE);
@@ -153,10 +167,7 @@ export class Maps {
     const id = this.#names.find(name);
     this.#load(key);
     const address = id === 0 ? 0 : this.#look(id);
-    if (address === 0) return false;
-    const words = store.pool.words(address);
-    const at = store.pool.at(address);
-    return versionLowAt(words, at) === version.low && versionHighAt(words, at) === version.high;
+    return address !== 0 && store.readVersion(address, this.#draft.replaced).is(version);
   }
 
   /** The hash by which the entry of a map with that id is found. */
@@ -194,6 +205,11 @@ export class Maps {
     return this.#clear(id, mutation.name, mutation.life);
   }
 
+  /** Whether the entry with that record, 0 for none, is as demanded; its version comes to the draft. */
+  #isMet(condition: Version, address: number): boolean {
+    return this.#store.readVersion(address, this.#draft.version).is(condition);
+  }
+
   #load(key: Span): void {
     this.partition = this.#store.partitionOf(this.#key.load(key));
     this.#hashOf = 0;
@@ -224,10 +240,7 @@ export class Maps {
   #isKnown(address: number): boolean {
     const { origin, replaced, version } = this.#draft;
     if (origin === FROM_CLIENT || address === 0) return false;
-    const { pool } = this.#store;
-    const words = pool.words(address);
-    const at = pool.at(address);
-    return !version.isAfter(replaced.set(versionLowAt(words, at), versionHighAt(words, at)));
+    return !version.isAfter(this.#store.readVersion(address, replaced));
   }
 
   /** Puts the entry of `#key` into the map with that id, or 0 to open it by its name. */
@@ -282,7 +295,7 @@ export class Maps {
       draft.contentType.copyFrom(contentType);
       if (!this.#admits(id, isNewMap, old, map, key)) return REFUSED;
     }
-    const flags = flagsOf(draft);
+    const flags = entryFlags(draft.expiryMs, draft.maxIdleSeconds);
     const length = recordBytes(flags, this.#key.length, value.length);
     const address = this.#reserve(partition, old, length);
     if (address === 0) {
@@ -365,19 +378,13 @@ export class Maps {
 
   /** Whether the sinks consent to what is going to happen to the entry. */
   #admits(id: number, isNewMap: boolean, old: number, map: Span, key: Span): boolean {
-    const { pool } = this.#store;
     const draft = this.#draft;
     draft.partition = this.partition;
     draft.name.copyFrom(map);
     draft.key.copyFrom(key);
     if (isNewMap) draft.life.copyFrom(draft.version);
     else this.#lives.get(id, draft.life);
-    if (old === 0) draft.replaced.clear();
-    else {
-      const words = pool.words(old);
-      const at = pool.at(old);
-      draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
-    }
+    this.#store.readVersion(old, draft.replaced);
     return this.#recorder.admits(draft);
   }
 
@@ -388,12 +395,4 @@ export class Maps {
     this.#cleaner.pay(partition);
     this.#sweeper.pay(partition);
   }
-}
-
-function flagsOf(draft: Mutation): number {
-  return (
-    KIND_ENTRY |
-    (draft.expiryMs === 0 ? 0 : HAS_EXPIRY) |
-    (draft.maxIdleSeconds === 0 ? 0 : HAS_MAX_IDLE)
-  );
 }

@@ -11,6 +11,7 @@ import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.t
 import { Queues } from './queues.ts';
 import { RecordStore } from './record-store.ts';
 import { Recorder } from './recorder.ts';
+import { Returns } from './returns.ts';
 import { RingBuffers } from './ring-buffer.ts';
 import { Sweeper } from './sweeper.ts';
 import { Visits } from './visits.ts';
@@ -29,6 +30,7 @@ export class Parts {
   readonly queues: Queues;
   readonly waiters: Waiters;
   readonly deliveries: Deliveries;
+  readonly returns: Returns;
   readonly answers: Answers;
 
   constructor(options: EmbeddedEngineOptions) {
@@ -68,10 +70,21 @@ export class Parts {
       this.waiters,
       this.sweeper,
       recorder,
-      options.queueCapacity,
+      options,
     );
     this.visits = new Visits(store, mapNames, queueNames, contentTypes, lives, this.queues);
-    this.answers = new Answers(store.pool, contentTypes);
-    this.deliveries = new Deliveries(clock, store, this.queues, this.waiters, this.answers);
+    this.answers = new Answers(store, contentTypes, recorder);
+    this.returns = new Returns(clock, store, this.queues, this.answers, (queue) =>
+      this.deliveries.schedule(queue),
+    );
+    this.deliveries = new Deliveries(
+      clock,
+      store,
+      this.queues,
+      this.waiters,
+      this.answers,
+      recorder,
+      this.returns,
+    );
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Which item of a queue is next. Available are the items that have returned from a hold (holds.ts),
- * then those from `#fresh` to the ring's end (ring-buffer.ts); held items stay at their places. The
- * ring begins with the first item that is not gone.
+ * Which item of a queue is next. Available are the items that wait: those that have returned from a
+ * hold (holds.ts), then those from `#fresh` to the ring's end (ring-buffer.ts). Held items stay at
+ * their places. The ring begins with the first item that is not gone.
  */
 import { Holds } from './holds.ts';
 import type { IdColumns } from './id-columns.ts';
@@ -35,14 +35,14 @@ export class QueueOrder {
     return this.holds.returned(id) + this.#rings.end(id) - this.#fresh.get(id);
   }
 
-  /** All items, held ones included. */
-  count(id: number): number {
-    return this.available(id) + this.holds.held(id);
+  /** Whether there is no item, held ones included. */
+  isEmpty(id: number): boolean {
+    return this.available(id) === 0 && !this.holds.holdsAny(id);
   }
 
-  /** Whether the item, one from the ring's first to its end, is there and not leaving. */
+  /** Whether the item, one from the ring's first to its end, is there and not held. */
   isThere(id: number, item: number): boolean {
-    return this.#rings.get(id, item) !== 0 && !this.holds.isLeaving(id, item);
+    return this.#rings.get(id, item) !== 0 && !this.holds.isHeld(id, item);
   }
 
   /** Sequence of the available item that `skip` others come before, or NO_ITEM. */

@@ -6,8 +6,9 @@
  * items behind those. An offer to such a queue therefore hands out nothing by itself, the engine does
  * at the end of the turn. A queue exists while it has items or waiters; nothing is left of it then.
  *
- * A removal whose answer has to wait for a sink leaves the item in its place, held and marked as
- * leaving, until the answer leaves: for a client that has gone by then it can come back.
+ * A removal whose answer has to wait for a sink leaves the item at its place, held, until the answer
+ * leaves: for a client that has gone by then the item can return. Held items count neither in a
+ * queue's size nor against its capacity.
  *
  * Items are numbered on from the partition's sequence at the queue's begin. As each item raises that
  * by one, no later queue of the same name has an item of the same number.
@@ -16,6 +17,7 @@ import type { Span } from '../../base/span.ts';
 import {
   APPLIED,
   MEMORY_FULL,
+  NO_HOLD,
   type Outcome,
   QUEUE_FULL,
   type QueueCapacity,
@@ -48,6 +50,15 @@ import type { Waiters } from './waiters.ts';
 /** What queues that are opened to wait for an item may take beyond the memory there is. */
 const WAITING_BYTES_MAX = 1_048_576;
 
+export interface QueueOptions {
+  readonly queueCapacity: QueueCapacity;
+  /**
+   * Whether every take names a hold: of an engine behind something that answers later, such as a ring
+   * between threads. Otherwise only a take does whose answer a sink keeps back.
+   */
+  readonly acknowledgesAll?: boolean;
+}
+
 export class Queues {
   readonly #store: RecordStore;
   readonly #names: NameTable;
@@ -60,6 +71,8 @@ export class Queues {
   readonly #sweeper: Sweeper;
   readonly #recorder: Recorder;
   readonly #capacityOf: QueueCapacity;
+  /** Whether every item that is removed is held. */
+  readonly #acknowledgesAll: boolean;
   readonly #mutations: ItemMutations;
   /** The one being made. Its spans are set only where there are sinks. */
   readonly #draft: Mutation;
@@ -80,7 +93,7 @@ export class Queues {
     waiters: Waiters,
     sweeper: Sweeper,
     recorder: Recorder,
-    capacityOf: QueueCapacity,
+    { queueCapacity, acknowledgesAll = false }: QueueOptions,
   ) {
     this.#store = store;
     this.#names = names;
@@ -92,7 +105,8 @@ export class Queues {
     this.#holds = this.#order.holds;
     this.#sweeper = sweeper;
     this.#recorder = recorder;
-    this.#capacityOf = capacityOf;
+    this.#capacityOf = queueCapacity;
+    this.#acknowledgesAll = acknowledgesAll;
     this.#capacities = names.ids.doubles();
     this.#partitions = names.ids.integers();
     this.#mutations = new ItemMutations(store, names, contentTypes, recorder, this.#partitions);
@@ -123,7 +137,7 @@ export class Queues {
 
   /** Forgets a queue that has neither items nor waiters. */
   dropUnused(id: number): void {
-    if (this.#order.count(id) > 0 || this.#waiters.count(id) > 0) return;
+    if (!this.#order.isEmpty(id) || this.#waiters.count(id) > 0) return;
     const partition = this.#partitionOf(id);
     this.#rings.drop(id, partition.log);
     this.#names.release(id);
@@ -144,8 +158,7 @@ export class Queues {
     const id = this.open(queue);
     this.offered = id;
     if (id === 0) return MEMORY_FULL;
-    if (this.#order.count(id) - this.#holds.leaving(id) >= this.#capacities.get(id))
-      return QUEUE_FULL;
+    if (this.#order.available(id) >= this.#capacities.get(id)) return QUEUE_FULL;
     this.#mutations.begin(OFFER, this.partition);
     const outcome = this.#offer(id, this.#rings.end(id), queue, value, contentType);
     if (outcome !== APPLIED) this.dropUnused(id);
@@ -162,14 +175,24 @@ export class Queues {
     return this.#rings.get(id, sequence);
   }
 
-  /** Takes the item that `choose` has chosen out of those available. */
-  claim(id: number, skip: number): void {
-    this.#order.claim(id, skip);
+  /** Whether the sinks consent to the item's removal; if so, remove has to follow at once. */
+  consents(id: number, sequence: number): boolean {
+    return this.#mutations.admitsRemoval(id, sequence);
   }
 
-  /** Holds an item that was claimed; returns the hold. */
-  hold(id: number, sequence: number): number {
-    return this.#holds.add(id, sequence);
+  /** Removes the item that `choose` has chosen. Its hold, or NO_HOLD where the item is gone. */
+  remove(id: number, sequence: number, skip: number): number {
+    this.#order.claim(id, skip);
+    if (this.#mutations.recordRemoval(id) || this.#acknowledgesAll) {
+      return this.#holds.add(id, sequence);
+    }
+    this.#drop(id, sequence);
+    return NO_HOLD;
+  }
+
+  /** Open holds. */
+  get holdCount(): number {
+    return this.#holds.count;
   }
 
   /** The queue of the item that is held, or 0 when the hold has ended. */
@@ -178,64 +201,33 @@ export class Queues {
     return place === 0 ? 0 : this.#holds.queueAt(place);
   }
 
-  /**
-   * Ends a hold: the item goes for good, or returns to its place. APPLIED, or REFUSED: then it has
-   * returned.
-   */
-  settle(hold: number, confirm: boolean): Outcome {
+  /** Ends an open hold: the item was delivered, and is gone. */
+  acknowledge(hold: number): void {
+    const place = this.#holds.place(hold);
+    const id = this.#holds.queueAt(place);
+    this.#holds.end(place);
+    this.#drop(id, this.#holds.sequenceAt(place));
+  }
+
+  /** Ends an open hold: the item is back at its place; false where a sink refuses that. */
+  return(hold: number): boolean {
     const place = this.#holds.place(hold);
     const id = this.#holds.queueAt(place);
     const sequence = this.#holds.sequenceAt(place);
-    if (!confirm || !this.consents(id, sequence)) {
-      this.#holds.giveBack(place);
-      return confirm ? REFUSED : APPLIED;
-    }
-    if (this.#mutations.recordRemoval(id)) this.#holds.leave(place);
-    else {
-      this.#holds.end(place);
-      this.#drop(id, sequence);
-    }
-    return APPLIED;
-  }
-
-  /** Removes an item that was claimed and is not held. The hold to be concluded, or 0. */
-  poll(id: number, sequence: number): number {
-    if (!this.#mutations.recordRemoval(id)) {
-      this.#drop(id, sequence);
-      return 0;
-    }
-    const hold = this.#holds.add(id, sequence);
-    this.#holds.leave(this.#holds.place(hold));
-    return hold;
-  }
-
-  /** The item that is leaving goes, or is back at its place; false where a sink refuses that. */
-  conclude(hold: number, isDelivered: boolean): boolean {
-    const place = this.#holds.place(hold);
-    const id = this.#holds.queueAt(place);
-    const sequence = this.#holds.sequenceAt(place);
-    if (isDelivered) {
-      this.#holds.end(place);
-      this.#drop(id, sequence);
-    } else if (this.#mutations.recordReturn(id, sequence, this.#rings.get(id, sequence)))
-      this.#holds.giveBack(place);
-    else return false;
+    const address = this.#rings.get(id, sequence);
+    if (!this.#mutations.recordReturn(id, sequence, address)) return false;
+    this.#holds.return(place);
     return true;
   }
 
-  /** Whether the item, available or held, may be removed; if so, remove has to follow at once. */
-  consents(id: number, item: number): boolean {
-    return this.#mutations.admitsRemoval(id, item);
-  }
-
-  /** Whether the item is there, held or not. */
+  /** Whether the item is there and not held. */
   isStored({ name, item }: Mutation): boolean {
     const id = this.find(name);
     const isWithin = id !== 0 && item >= this.#rings.first(id) && item < this.#rings.end(id);
     return isWithin && this.isThere(id, item);
   }
 
-  /** Whether the item, one from `first` to `end`, is there and not leaving. */
+  /** Whether the item, one from `first` to `end`, is there and not held. */
   isThere(id: number, item: number): boolean {
     return this.#order.isThere(id, item);
   }
@@ -276,7 +268,7 @@ export class Queues {
   #restoreItem({ name, item, value, contentType }: Mutation): Outcome {
     const id = this.open(name);
     if (id === 0) return MEMORY_FULL;
-    if (this.#order.count(id) === 0) this.#order.begin(id, item);
+    if (this.#order.isEmpty(id)) this.#order.begin(id, item);
     // It is there, or has been there and is gone.
     if (item < this.#rings.end(id)) return APPLIED;
     if (item > this.#rings.end(id) && !this.#order.skipTo(id, item, this.#partitionOf(id).log))

@@ -4,12 +4,13 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import type { Version } from '../version.ts';
 import { halfSipHash13, murmurHash3, PARTITION_SEED } from './hash.ts';
 import { HybridClock } from './hybrid-clock.ts';
 import type { KeyWords } from './key-words.ts';
 import { MemoryMeter } from './memory-meter.ts';
 import { Partition } from './partition.ts';
-import { keyAt, keyLengthAt, ownerAt } from './record.ts';
+import { keyAt, keyLengthAt, ownerAt, versionHighAt, versionLowAt } from './record.ts';
 import { SegmentPool } from './segment-pool.ts';
 import { SEGMENT_BYTES } from './slabs.ts';
 
@@ -99,6 +100,14 @@ export class RecordStore {
     const owner = ownerAt(words, at);
     const length = keyLengthAt(words, at);
     return halfSipHash13(this.#key0, this.#key1, owner, words, keyAt(words, at), length);
+  }
+
+  /** Sets the version to that of the record, for address 0 to none. */
+  readVersion(address: number, version: Version): Version {
+    if (address === 0) return version.clear();
+    const words = this.pool.words(address);
+    const at = this.pool.at(address);
+    return version.set(versionLowAt(words, at), versionHighAt(words, at));
   }
 
   /** A mutation of the partition has been made: its sequence is at least that now. */

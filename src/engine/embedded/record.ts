@@ -30,15 +30,20 @@ export const KIND_RING = 4;
 export const KIND_NAME = 6;
 const KIND_MASK = 6;
 /** The record has an expiry: milliseconds since 1970, low and high word. */
-export const HAS_EXPIRY = 8;
+const HAS_EXPIRY = 8;
 /** Then a max idle, seconds, and the last access, seconds since 1970. */
-export const HAS_MAX_IDLE = 16;
+const HAS_MAX_IDLE = 16;
 /** The entry may go by itself. */
 export const EXPIRES = HAS_EXPIRY | HAS_MAX_IDLE;
 const FLAGS_SHIFT = 24;
 
 /** Longer values are copied as bytes: a view costs about what 64 bytes in words do. */
 const VALUE_WORDS_BYTES_MAX = 64;
+
+/** The flags of an entry; 0 for a time that it does not have. */
+export function entryFlags(expiryMs: number, maxIdleSeconds: number): number {
+  return KIND_ENTRY | (expiryMs === 0 ? 0 : HAS_EXPIRY) | (maxIdleSeconds === 0 ? 0 : HAS_MAX_IDLE);
+}
 
 /** Bytes of a whole record. */
 export function recordBytes(flags: number, keyLength: number, valueLength: number): number {

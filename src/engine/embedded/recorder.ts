@@ -47,6 +47,21 @@ export class Recorder {
     if (this.isActiveFor(mutation.origin)) this.record(mutation);
   }
 
+  /** Whether a sink has failed. */
+  get hasFailed(): boolean {
+    for (let index = 0; index < this.#sinks.length; index++) {
+      if (this.#sinks[index]!.hasFailed === true) return true;
+    }
+    return false;
+  }
+
+  /** Whether a sink has failed that would have kept back answers that depend on this sequence. */
+  mayLose(partition: number, sequence: number): boolean {
+    return this.#sinks.some(
+      (sink) => sink.hasFailed === true && sink.durable(partition) < sequence,
+    );
+  }
+
   /** Whether a sink keeps back answers that depend on this sequence of the partition. */
   holds(partition: number, sequence: number): boolean {
     for (let index = 0; index < this.#sinks.length; index++) {

@@ -1,0 +1,80 @@
+/**
+ * Items that return, as nobody got them. A return is a mutation: while a sink refuses it, the item
+ * stays held and the engine tries again, whoever asked for it has the answer when it is made.
+ */
+import type { Clock, Timer } from '../../base/clock.ts';
+import { APPLIED, CLOSED, type Receiver } from '../engine.ts';
+import type { Answers } from './answer.ts';
+import type { Queues } from './queues.ts';
+import type { RecordStore } from './record-store.ts';
+
+/** Until an item whose return a sink has refused is to return again, in ms. */
+const RETRY_MS = 1000;
+
+export class Returns {
+  readonly #clock: Clock;
+  readonly #store: RecordStore;
+  readonly #queues: Queues;
+  readonly #answers: Answers;
+  readonly #onReturned: (queue: number) => void;
+  /** Whom to answer, by hold: items that have not returned yet, in the order asked. */
+  readonly #waiting = new Map<number, Receiver>();
+  #timer: Timer | undefined;
+  readonly #run = () => this.#timerOnDue();
+
+  /** `onReturned` gets the queue that has an item more. */
+  constructor(
+    clock: Clock,
+    store: RecordStore,
+    queues: Queues,
+    answers: Answers,
+    onReturned: (queue: number) => void,
+  ) {
+    this.#clock = clock;
+    this.#store = store;
+    this.#queues = queues;
+    this.#answers = answers;
+    this.#onReturned = onReturned;
+  }
+
+  /** Ends an open hold. The receiver is answered APPLIED when the item is back. */
+  begin(hold: number, receiver: Receiver): void {
+    if (this.#return(hold, receiver)) return;
+    this.#waiting.set(hold, receiver);
+    this.#timer ??= this.#clock.after(RETRY_MS, this.#run);
+  }
+
+  /** Whether the item of the hold is to return, and has not yet. */
+  awaits(hold: number): boolean {
+    return this.#waiting.size > 0 && this.#waiting.has(hold);
+  }
+
+  /** Nothing returns any more: answers everybody UNREACHABLE. */
+  close(): void {
+    this.#timer?.cancel();
+    for (const [hold, receiver] of this.#waiting) {
+      this.#waiting.delete(hold);
+      this.#answers.blank.setUnreachable(CLOSED);
+      this.#answers.send(receiver);
+    }
+  }
+
+  #return(hold: number, receiver: Receiver): boolean {
+    const queues = this.#queues;
+    const queue = queues.queueOfHold(hold);
+    const partition = queues.partitionOf(queue);
+    if (!queues.return(hold)) return false;
+    this.#waiting.delete(hold);
+    this.#onReturned(queue);
+    this.#answers.blank.set(APPLIED, partition, this.#store.sequences[partition]!);
+    this.#answers.send(receiver);
+    return true;
+  }
+
+  /** All are tried, as a sink may have room for a short item where it has none for a long one. */
+  #timerOnDue(): void {
+    this.#timer = undefined;
+    for (const [hold, receiver] of [...this.#waiting]) this.#return(hold, receiver);
+    if (this.#waiting.size > 0) this.#timer ??= this.#clock.after(RETRY_MS, this.#run);
+  }
+}
