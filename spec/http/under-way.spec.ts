@@ -101,7 +101,7 @@ describe('requests under way together', () => {
     const { application, clock } = held;
     const { socket, responses } = held.client();
     const content = 'Content-Length: 5\r\n';
-    socket.receive(late('a') + request('/alone/b', content, 'POST') + 'hello');
+    socket.receive(`${late('a')}${request('/alone/b', content, 'POST')}hello`);
     held.client().socket.receive(request(`/now/${'#'.repeat(5000)}`));
     application.answer('a');
     clock.settle();

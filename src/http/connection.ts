@@ -4,12 +4,12 @@
  *
  * Requests begin in the order sent, as far as they may be under way together (connection-requests.ts).
  * Where the next one may not begin yet the connection is blocked: the bytes that come are kept, and
- * reading pauses. Where the reason is a request that waits for an item it goes on reading, so that the
- * client's going away is seen, and ends where too much comes. Reading pauses, too, while the client
- * does not take its answers. While the server drains, the last request that has come runs when the
- * socket has been read once more: where more comes, its answer is not the last. After the last answer
- * the connection is half-closed and what still comes is dropped for a while, so that no reset overtakes
- * the answer. At the end of each piece of work the connection tells its time limits what it waits for.
+ * reading pauses. Behind a request that waits for an item it goes on reading, so that the client's
+ * going away is seen, and ends where too much comes. Reading pauses, too, while the client does not
+ * take its answers. While the server drains, the last request that has come runs when the socket has
+ * been read once more: where more comes, its answer is not the last. After the last answer the
+ * connection is half-closed and what still comes is dropped for a while, so that no reset overtakes
+ * the answer. At the end of each piece of work the time limits are told what is waited for.
  */
 import type { Socket } from 'node:net';
 import { isFull } from './back-pressure.ts';
@@ -40,7 +40,6 @@ const LINGERING = 5;
 const CLOSED = 6;
 
 export class Connection implements SlotConnection, Timed, Taker {
-  /** Asked for at the beginning: a client that has gone has no address. */
   readonly session: Session;
   readonly #host: ConnectionHost;
   readonly #socket: Socket;
@@ -58,7 +57,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   #standsBack = false;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
-  /** Kept by the server: whether it tells when more answers may leave, and at the end of the turn. */
+  /** The server's: whether it tells when more answers may leave, and at the end of the turn. */
   isHeld = false;
   isWoken = false;
 
