@@ -78,7 +78,7 @@ describe('gridnode config', () => {
     assert.match(settings['security.enabled']?.refused ?? '', /member-authentication/);
     const { code, errors } = await run(['serve', '--port', '0', '--config', file]);
     assert.equal(code, 2);
-    assert.match(errors, /refused.yaml:3:14: Cannot serve with security.enabled: nobody/);
+    assert.match(errors, /refused.yaml:3:14: Cannot serve with security.enabled: no user/);
   });
 });
 

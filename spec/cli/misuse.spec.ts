@@ -127,7 +127,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     `serve --config ${config('twice.yaml', 'grid: {map: {}, map: {}}')}`,
     2,
-    /:1:17: Cannot read YAML: "map" is there twice; names in a mapping must be unique\n$/,
+    /:1:17: Cannot read YAML: "map" occurs twice; names in a mapping must be unique\n$/,
   ],
   [
     `serve --config ${config('open.xml', '<grid><map name="m"></grid>')}`,

@@ -110,7 +110,7 @@ test('Names that stand twice are told, however many names there are', async () =
   const names = many(20_000, (at) => `q${at}, `);
   const told = await problemsOf(`grid: {queue: {${names} q7}}`);
   assert.equal(told.length, 1);
-  assert.match(told[0] ?? '', /"q7" is there twice; names in a mapping must be unique/);
+  assert.match(told[0] ?? '', /"q7" occurs twice; names in a mapping must be unique/);
 });
 
 test('slippedNames finds two letters wrong in six, one in fewer', () => {

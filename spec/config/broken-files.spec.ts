@@ -49,7 +49,7 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
     '3:3',
     /"cluster-name" .*unique/,
   ],
-  ['a name twice.json', '{"grid": {"map": {"m": {}, "m": {}}}}', '1:28', /"m" is there twice/],
+  ['a name twice.json', '{"grid": {"map": {"m": {}, "m": {}}}}', '1:28', /"m" occurs twice/],
   ['a merged text.yaml', 'grid: {map: {m: {<<: some}}}', '1:22', /no mapping with names/],
   ['no name of a queue.yaml', 'grid: {queue: {"": {max-size: 3}}}', '1:16', /"" as a name: it is/],
   ['no name of a queue.xml', '<grid>\n<queue name=""/></grid>', '2:8', /"" as a name: it is/],
@@ -62,7 +62,7 @@ const broken: readonly (readonly [string, string, string, RegExp])[] = [
   ['no list.yaml', 'grid:\n  listeners: one\n', '2:14', /listeners "one": not a list/],
   ['no value.yaml', 'grid:\n  cluster-name:\n', '2:16', /no value/],
   ['a section as text.yaml', 'grid:\n  cluster-name: {a: b}\n', '2:17', /a section, not a text/],
-  ['a user twice.yaml', USERS, '10:28', /user "ada": twice/],
+  ['a user twice.yaml', USERS, '10:28', /user "ada": it occurs twice/],
   [
     'no such realm.yaml',
     'grid:\n  security:\n    realms: [{name: r}]\n    member-authentication: {realm: s}\n',

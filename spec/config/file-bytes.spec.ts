@@ -96,7 +96,7 @@ test('The first file may be a pipe, which imports files beside it, at a start on
   const again = await loadInThread({ ...request(path), file: piped });
   assert.deepEqual([again.config.clusterName, again.config.instanceName], ['piped', 'again']);
   assert.deepEqual(again.warnings, [
-    `${path} was a pipe: what it gave at the start counts, as it gives it once`,
+    `${path} is a pipe, which can be read only once: its content at the start stays in force`,
   ]);
   assert.deepEqual(await problemsOf(loadInThread(request(path))), [
     `Cannot read configuration file "${path}": a pipe, not a file`,

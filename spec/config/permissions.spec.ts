@@ -152,7 +152,7 @@ for (const [what, text, message] of faults) {
 test('Permissions that nobody is asked for are a warning', async () => {
   const warnings = async (text: string) => (await load('asked.yaml', text)).warnings.join('\n');
   const basic = `${yaml('')}  network: {rest-api: {authentication: basic}}\n`;
-  assert.match(await warnings(yaml('')), /restricts nobody: network\.rest-api\.authentication is/);
+  assert.match(await warnings(yaml('')), /has no effect: network\.rest-api\.authentication is/);
   assert.match(await warnings(yaml('').replace('true', 'false')), /security\.enabled is not true/);
   assert.equal(await warnings(basic), '');
 });

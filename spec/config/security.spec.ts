@@ -138,7 +138,7 @@ for (const [name, text, place, message] of faults) {
 
 test('security without a realm to log in with is refused', async () => {
   const { refused } = await load('realm.yaml', SECURED);
-  assert.match(refused.map(refusalText).join(), /security\.enabled: nobody could log in/);
+  assert.match(refused.map(refusalText).join(), /security\.enabled: no user could log in/);
 });
 
 test('gridnode config shows realms and permissions, without passwords, and reads them back', async () => {

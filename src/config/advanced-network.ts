@@ -1,7 +1,7 @@
 /**
- * `advanced-network` instead of `network`: where it is enabled, its REST endpoint stands for what
- * `network` says of port, address, groups and encryption, and REST is on exactly if there is one; its
- * `join.tcp-ip` stands for that of `network`.
+ * `advanced-network` in the place of `network`. Where it is enabled, its REST endpoint replaces port,
+ * address, endpoint groups and encryption of `network`, and its `join.tcp-ip` replaces that of
+ * `network`. REST is then enabled exactly if there is such an endpoint.
  */
 import { bounded } from './problems.ts';
 import { isOn } from './refusals.ts';
@@ -9,7 +9,9 @@ import { pathText, type Statement } from './statements.ts';
 
 const SECTION = 'advanced-network';
 const ENDPOINT = 'rest-server-socket-endpoint-config';
-/** What counts of `advanced-network`, by its path there, and what that is in `network`. */
+/**
+ * The settings of `advanced-network` that are used, by their path there, with their path in `network`.
+ */
 const IN_NETWORK: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...['port', 'public-address', 'interfaces', 'ssl'].map(
     (name) => [`${ENDPOINT}.${name}`, ['network', name]] as const,
@@ -26,7 +28,7 @@ export interface Translated {
   readonly warnings: readonly string[];
 }
 
-/** The statements with those of an enabled `advanced-network` in the place of network's. */
+/** The statements, with those of an enabled `advanced-network` in the place of those of `network`. */
 export function translateAdvancedNetwork(statements: readonly Statement[]): Translated {
   const enabled = statements.findLast(({ pattern }) => pattern === 'advanced-network.enabled');
   if (enabled === undefined || !isOn(enabled)) return { statements, warnings: [] };
@@ -51,7 +53,7 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
   return { statements: kept, warnings: [warning] };
 }
 
-/** The statement as it would be made in `network`; undefined where it does not count there. */
+/** The statement with its path in `network`; undefined where it has none there. */
 function inNetwork(statement: Statement): Statement | undefined {
   for (const depth of [3, 4]) {
     const place = IN_NETWORK.get(statement.path.slice(1, depth).join('.'));
@@ -63,7 +65,7 @@ function inNetwork(statement: Statement): Statement | undefined {
   return undefined;
 }
 
-/** Where `advanced-network` has what the patterns of settings say of `network`. */
+/** The patterns of settings of `network`, as `advanced-network` has them. */
 export function advancedPatterns(patterns: readonly string[]): string[] {
   const moved = [...IN_NETWORK].flatMap(([own, place]) => {
     const there = place.join('.');

@@ -1,20 +1,20 @@
 /**
- * What is configured for a map or queue, by its name: configured names may hold `*` for any text. The
- * exact name goes first, then the pattern with the most literal bytes, then the one given last, then
- * what is configured for `default`. Asked once a name, so patterns are simply tried in turn; of them
- * there are PATTERNS_MAX at most.
+ * Finds the configuration of a map or queue by its name. In configured names `*` stands for any text.
+ * The exact name comes first, then the pattern with the most literal bytes, among equals the one given
+ * last, then the configuration of `default`. A name is looked up once, so the patterns, PATTERNS_MAX at
+ * most, are simply tried in turn.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 
-/** Names with `*`, of maps or of queues. */
+/** Names with `*`, of maps or of queues: each kind has this limit. */
 export const PATTERNS_MAX = 10_000;
 
-/** Whether the configured name stands for others, too. */
+/** Whether the configured name stands for other names, too. */
 export function isPattern(name: string): boolean {
   return name.includes('*');
 }
 
-/** What is configured for a name; undefined where nothing is. The values must not change. */
+/** The value configured for a name; undefined where there is none. The values must not change. */
 export function byName<Value>(
   values: ReadonlyMap<string, Value>,
 ): (name: Buffer) => Value | undefined {
@@ -25,7 +25,7 @@ export function byName<Value>(
   };
 }
 
-/** The one of the configured names, in any of the maps, that counts for a name. */
+/** The configured name, of any of the maps, that applies to a name. */
 export function nameAmong(
   ...configured: readonly ReadonlyMap<string, unknown>[]
 ): (name: Buffer) => string | undefined {
@@ -38,7 +38,7 @@ export function nameAmong(
   const has = (name: string) => configured.some((names) => names.has(name));
   return (bytes) => {
     const exact = bytes.toString();
-    // Bytes that are no UTF-8 are read as other ones.
+    // Decoding replaces bytes that are not UTF-8.
     if (has(exact) && Buffer.from(exact).equals(bytes)) return exact;
     const text = bytes.toString('latin1');
     const [name] = inOrder.find(([, pattern]) => pattern.matches(text)) ?? [];

@@ -1,4 +1,4 @@
-/** What ends a start or a reload whose configuration is wrong. */
+/** The error of a start or a reload whose configuration is wrong. */
 
 /** The configuration cannot be used; each problem is a line for the operator. */
 export class ConfigFault extends Error {

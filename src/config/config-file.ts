@@ -1,7 +1,7 @@
 /**
- * Reads a configuration file and what it imports, in either form, and gives what they state: first
- * what is imported, then what the importing file says itself, so that it has the last word. The
- * parsers are loaded only when there is a file to read.
+ * Reads a configuration file of either form, with the files that it imports, and returns their
+ * statements. The statements of an imported file come before those of the importing file, which
+ * outweigh them. The parsers are loaded only when there is a file to read.
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,9 +20,9 @@ import {
   type WrittenSection,
 } from './statements.ts';
 
-/** Roots of a file: ours, and the original's. */
+/** Roots of a file: our own, and the original's. */
 const ROOTS = ['grid', 'hazelcast'];
-/** With this, those of the original's clients begin. */
+/** Beginning of the roots of files for the original's clients. */
 const CLIENT_ROOT = 'hazelcast-client';
 const FILES_MAX = 100;
 
@@ -34,7 +34,7 @@ export interface UnsetPlaceholder {
 export interface FileContent {
   readonly statements: readonly Statement[];
   readonly blocks: readonly NamedBlock[];
-  /** What is written of security, also without content. */
+  /** Sections and settings of security, empty ones included. */
   readonly written: readonly WrittenSection[];
   readonly problems: Problems;
   /** Unknown names in sections without meaning here. */
@@ -42,7 +42,7 @@ export interface FileContent {
   readonly unset: readonly UnsetPlaceholder[];
   /** The first file's root, where it can be used. */
   readonly root: Root | undefined;
-  /** The first file, where it was a pipe and has just been read. */
+  /** The first file, where it was a pipe and has been read now. */
   readonly piped?: files.PipedFile;
 }
 
@@ -50,7 +50,7 @@ export interface FileReading {
   readonly environment: NodeJS.ProcessEnv;
   /** Paths of our own settings. */
   readonly ownPaths: readonly string[];
-  /** The sections in which names count here, by their patterns. */
+  /** The sections in which names have a meaning here, by their patterns. */
   readonly sections: ReadonlySet<string>;
 }
 
@@ -68,7 +68,7 @@ export async function readConfigFile(
   return await readBytes(file, files.readRegularFile(file), reading);
 }
 
-/** What was read of a pipe before. */
+/** Takes the bytes that were read from a pipe before. */
 export async function readPipedFile(
   file: files.PipedFile,
   reading: FileReading,
@@ -86,7 +86,7 @@ async function readBytes(
   return reader.end();
 }
 
-/** A text from elsewhere, as if it were a file of this name; it imports nothing. */
+/** A text that is no file, read like a file of this name; it must not import files. */
 export async function readConfigText(
   name: string,
   text: string,
@@ -110,7 +110,7 @@ class FileReader {
     this.#reader = new StatementReader(reading.sections);
   }
 
-  /** `around`: the files that import this one, the first one first. */
+  /** `around`: the files that import this one, the outermost first. */
   async readFile(
     name: string,
     file: files.FileBytes,
@@ -120,7 +120,9 @@ class FileReader {
     if (text !== undefined) await this.readText(name, text, [...around, file.place]);
   }
 
-  /** `within`: the files that import this one, itself last; none where it is no file. */
+  /**
+   * `within`: the files that import this one, then this one itself; empty for a text that is no file.
+   */
   async readText(file: string, text: FileText, within: readonly files.FilePlace[]): Promise<void> {
     this.#count += 1;
     const { form } = text;
@@ -153,7 +155,7 @@ class FileReader {
     return { statements, blocks, written, problems, unknown, unset, root: this.#root };
   }
 
-  /** Whether the names in an entry that is read here are known ones. */
+  /** Whether all names in the entry are known ones. */
   #check(entry: DocumentEntry, form: Form): boolean {
     const reader = new StatementReader(this.#reading.sections);
     reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form));
@@ -203,7 +205,7 @@ class FileReader {
   }
 }
 
-/** Why a file cannot be read, in words. Throws what is no system error. */
+/** The reason why a file cannot be read, in words. Throws any error that is not the system's. */
 export function fileFault(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof files.FileFault) return message;
@@ -216,7 +218,7 @@ async function parse({ form, text }: FileText, file: string): Promise<ParsedDocu
   return (await import('./yaml-document.ts')).parseYaml(text, file);
 }
 
-/** What an import names: a text, a list of them, or in XML the attribute `resource`. */
+/** The files that an import names: one text, a list of texts, or in XML the attribute `resource`. */
 function importsOf(node: DocumentNode): readonly DocumentNode[] {
   const resource = node.entries.find(({ name }) => name === '@resource');
   return node.items ?? [resource?.node ?? node];

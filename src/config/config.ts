@@ -1,7 +1,7 @@
 /**
- * The effective configuration: for each setting its value and where that came from. Sources speak in
- * the order of rising weight, each as a list of assignments; the last word on a setting counts.
- * Every assignment is checked, also one that a later one outweighs.
+ * The effective configuration: each setting with its value and the value's source. Assignments come in
+ * the order of rising weight: the last one of a setting counts. Every assignment is checked, also one
+ * that a later one outweighs.
  */
 
 import type { MachineMemory } from '../base/machine-memory.ts';
@@ -12,31 +12,31 @@ import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import type { NamedSetting, Setting } from './setting.ts';
 import { SETTINGS, type SettingKey, type Settings } from './settings.ts';
 
-/** Where a value came from, in the user's own words. */
+/** The origin of a value, in the user's own words. */
 export interface Source {
   readonly kind: 'default' | 'file' | 'environment' | 'flag';
   /** `--port`, `conf.yaml:3:7`, `GRID_CLUSTERNAME`; empty for a default. */
   readonly name: string;
-  /** What a default was made of: `70 % of 256 MiB, container`. */
+  /** What a default was calculated from: `70 % of 256 MiB, container`. */
   readonly from?: string;
 }
 
-/** What a source says about a setting. */
+/** The value that a source gives a setting. */
 export interface Assignment {
   readonly key: SettingKey;
-  /** For settings with free names: which one. */
+  /** The free name, for settings that have one. */
   readonly name?: string;
   readonly text: string;
   readonly source: Source;
-  /** What was set, where the source's name does not tell. */
+  /** The path that was set, where the source's name does not tell. */
   readonly subject?: string;
-  /** The user's text, where it is more than `text`. */
+  /** The user's whole text, where `text` is a part of it. */
   readonly seen?: string;
-  /** What the source takes, where that is not what the setting takes. */
+  /** The texts that the source takes, where these differ from those of the setting. */
   readonly expects?: string;
 }
 
-/** The value of a row: one, or with free names one for each name. */
+/** The value of a row; for a row with free names, a value for each name. */
 type ValueOf<Row> =
   Row extends NamedSetting<infer Name, infer Value>
     ? ReadonlyMap<Name, Value>
@@ -47,9 +47,9 @@ type ValueOf<Row> =
 type Values = { readonly [Key in SettingKey]: ValueOf<Settings[Key]> };
 
 /**
- * Value by setting. `instanceName` is undefined when nobody named the member: then it is
- * `gridnode-` and the port that was bound. So is `pathSegment` where nobody chose one: then it is
- * that of the dialect. In `queueMaxSizes` 0 is no limit.
+ * Value by setting. `instanceName` is undefined where none is configured: the member is then named
+ * `gridnode-` and the bound port. `pathSegment` is undefined where none is configured: the dialect's
+ * segment is then used. In `queueMaxSizes` 0 is no limit.
  */
 export interface Config extends Values {
   /** By path, with free names filled in; by flag for a setting without a path. */
@@ -60,8 +60,8 @@ export interface Config extends Values {
 const DEFAULT: Source = { kind: 'default', name: '' };
 
 /**
- * Throws TypeError for a value not of its setting's type and RangeError for one out of range; the
- * message names the source and the value seen.
+ * Throws TypeError for a value that is not of its setting's type and RangeError for one out of range.
+ * The message names the source and the value seen.
  */
 export function resolveConfig(assignments: readonly Assignment[], memory?: MachineMemory): Config {
   const { config, faults } = weighConfig(assignments, NO_SECURITY, memory);
@@ -69,14 +69,14 @@ export function resolveConfig(assignments: readonly Assignment[], memory?: Machi
   return config;
 }
 
-/** The configuration, and everything that is wrong with what it was made of. */
+/** The configuration, and every fault of the assignments that it was made of. */
 export function weighConfig(
   assignments: readonly Assignment[],
   security: SecurityConfig = NO_SECURITY,
   memory?: MachineMemory,
 ): {
   readonly config: Config;
-  /** The first of them. */
+  /** At most PROBLEMS_MAX, the first ones. */
   readonly faults: readonly Error[];
   readonly faultCount: number;
 } {
@@ -115,7 +115,7 @@ export function weighConfig(
   return { config, faults: contrary, faultCount: contrary.length };
 }
 
-/** Where nothing is said, the memory that there is decides. */
+/** Settings that no source gives get their defaults from the memory of the machine or container. */
 function setMemoryDefaults(
   values: Record<string, unknown>,
   sources: Map<string, Source>,
@@ -142,7 +142,7 @@ function contradictions(config: Config): Error[] {
   ];
 }
 
-/** Content that would not fit in what may be under way at once; what was said of either is named first. */
+/** A body limit above the limit of all bytes in flight. The message names first the one that was set. */
 function bodyFaults(config: Config): Error[] {
   const { bodyBytesMax, inFlightBytesMax } = config;
   if (bodyBytesMax <= inFlightBytesMax) return [];
@@ -153,13 +153,13 @@ function bodyFaults(config: Config): Error[] {
   return [new RangeError(message)];
 }
 
-/** Nobody could log in. */
+/** Logins are required, and no user exists. */
 function authenticationFaults(config: Config): Error[] {
   if (config.authentication === 'none' || config.security.isEnabled) return [];
   return [new TypeError(`${cannotUse(config, 'authentication')}: security.enabled is not true`)];
 }
 
-/** A setting that means nothing without another. */
+/** A setting that has no effect without another one, which is missing. */
 function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
   const { kind, name } = sourceOf(config, key);
@@ -167,7 +167,7 @@ function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
   return [new TypeError(`${cannotUse(config, key)}: ${missing} is not given`)];
 }
 
-/** How a message begins of a value that is right by itself. */
+/** The beginning of a message about a value that is valid by itself. */
 function cannotUse(config: Config, key: SettingKey): string {
   const { kind, name } = sourceOf(config, key);
   const place = placeOf(rowOf(key), '');
@@ -175,7 +175,7 @@ function cannotUse(config: Config, key: SettingKey): string {
   return `${subject} "${config[key]}"`;
 }
 
-/** The other value of such a message, with where it was set, if anywhere. */
+/** The other value of such a message, with its source, if it has one. */
 function said(config: Config, key: SettingKey): string {
   const { kind, name } = sourceOf(config, key);
   const place = placeOf(rowOf(key), '');
@@ -187,13 +187,13 @@ function sourceOf({ sources }: Config, key: SettingKey): Source {
   return sources.get(placeOf(rowOf(key), '')) ?? DEFAULT;
 }
 
-/** The row's flag, named as the one that was given: by a program as an option. */
+/** The row's flag in the form of the given one: the options of a program have other names than flags. */
 function flagLike(given: string, { flags }: Row): string {
   const flag = flags[0]?.name ?? '';
   return given.startsWith('--') ? flag : optionName(flag);
 }
 
-/** A flag's name as that of an option of a program: `--tls-key` is `tlsKey`. */
+/** The name of a flag as an option of a program: `--tls-key` is `tlsKey`. */
 export function optionName(flag: string): string {
   return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -208,7 +208,7 @@ export function isNamed(row: Row): row is NamedSetting<string, unknown> {
   return 'parseName' in row;
 }
 
-/** What a setting's source is found by: its path, with the free name filled in, or its flag. */
+/** The key of a setting in `sources`: its path with the free name filled in, or its flag. */
 export function placeOf(row: Row, name: string): string {
   return row.path?.replace('{name}', () => name) ?? row.flags[0]?.name ?? '';
 }
@@ -221,10 +221,10 @@ function refusal(assignment: Assignment, expects: string, isSecret: boolean): st
   return `${source.name}: Cannot use ${subject} ${seen}: not ${wanted}`;
 }
 
-/** The nearest of the names that there are, as a file has it. */
+/** The nearest known name, as a file has it. */
 function nameHint({ name = '' }: Assignment, row: NamedSetting<string, unknown>): string {
   return hintOf(nearestNames(name, row.fallback.keys()));
 }
 
-/** Stands for a secret. */
+/** Shown in the place of a secret. */
 export const MASK = '****';

@@ -1,6 +1,6 @@
 /**
- * The settings for readers: a configuration file in which each is commented out with what it does,
- * and the tables for the documentation.
+ * The settings as text: a configuration file in which every setting is commented out, with its
+ * description, and the tables for the documentation.
  */
 import { isNamed, rowOf } from './config.ts';
 import { SECTIONS, type Section, sectionOf } from './section.ts';
@@ -8,11 +8,11 @@ import { SETTINGS, type SettingKey } from './settings.ts';
 
 const EXAMPLE_NAME = 'example';
 
-/** A file with every setting as a comment: its default, what it does, what it may be. */
+/** A file with every setting as a comment: its default, its description and its range. */
 export function exampleFile(): string {
   const lines = [
     '## Every setting of a member, at its default; a line with "##" says what the next one does.',
-    '## gridnode serve --config FILE reads it; gridnode config --config FILE shows what comes of it.',
+    '## gridnode serve --config FILE reads it; gridnode config --config FILE shows the effective values.',
     'grid:',
   ];
   let around: readonly string[] = [];
@@ -28,7 +28,7 @@ export function exampleFile(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** In Markdown: a table for each section, of setting, flag, range, default and what it does. */
+/** In Markdown: a table for each section, of setting, flag, range, default and meaning. */
 export function settingsTables(): string {
   const rows = new Map<Section, string[]>(SECTIONS.map((section) => [section, []]));
   for (const key of Object.keys(SETTINGS) as SettingKey[]) {
@@ -56,7 +56,9 @@ interface ExampleLine {
   readonly value: string;
 }
 
-/** Settings with a path, those of a section together, in the order of the table. */
+/**
+ * Settings with a path, grouped by the sections of their paths, in a section in the order of the table.
+ */
 function sortedByPath(): ExampleLine[] {
   const lines = (Object.keys(SETTINGS) as SettingKey[]).flatMap(linesOf);
   const sections = new Map<string, ExampleLine[]>();

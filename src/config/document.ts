@@ -1,7 +1,7 @@
 /**
- * A configuration document in either form, with the place of everything in it. A YAML mapping has
- * entries, a sequence items, a scalar text. An XML element has its attributes (`@name`) and children
- * as entries, a name as often as it stands there, and its text.
+ * A configuration document of either form, with the place of everything in it. A YAML mapping has
+ * entries, a sequence has items, a scalar has a text. An XML element has its attributes (`@name`) and
+ * its children as entries, and its text; a name may occur several times.
  */
 import type { Place } from './place.ts';
 import type { Problems } from './problems.ts';
@@ -15,13 +15,13 @@ export interface DocumentEntry {
 export interface DocumentNode {
   readonly at: Place;
   readonly entries: readonly DocumentEntry[];
-  /** The items of a sequence; undefined for what is none. */
+  /** The items of a sequence; undefined for any other node. */
   readonly items?: readonly DocumentNode[];
-  /** Undefined where there is none: an empty node, or one that has other content only. */
+  /** Undefined for an empty node and for one that has only other content. */
   readonly text?: string;
 }
 
-/** What reading a text gives: the root if it can be read at all, and what is wrong with the text. */
+/** The result of reading a text: the root, if it can be read at all, and the text's problems. */
 export interface ParsedDocument {
   /** The one entry of the root. */
   readonly root: DocumentEntry | undefined;

@@ -1,11 +1,11 @@
 /**
- * The statements that count: of those with one path the last. A tree by the steps of the paths, as
- * paths written out would take the length of a name for each thing below it.
+ * The statements that count: of those with the same path the last one. They are kept in a tree by the
+ * steps of their paths: paths written out would repeat a long name for each setting below it.
  */
 import type { Statement } from './statements.ts';
 
 interface Branch {
-  /** Where its statement stands among all; -1 for none. */
+  /** Index of its statement among all; -1 for none. */
   index: number;
   below: Map<string, Branch> | undefined;
 }
@@ -18,7 +18,7 @@ export class Effective {
     for (const statement of statements) this.#put(statement);
   }
 
-  /** By the path's names, joined by dots; none of them has one itself. */
+  /** `path`: names joined by dots; none of the names has a dot itself. */
   get(path: string): Statement | undefined {
     let branch: Branch | undefined = this.#root;
     for (const step of path.split('.')) branch = branch?.below?.get(step);

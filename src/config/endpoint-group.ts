@@ -1,8 +1,9 @@
 /**
- * Endpoint groups: what is enabled and disabled together. Every path of the interface is in one.
+ * Endpoint groups: endpoints that are enabled and disabled together. Every path of the interface is in
+ * one.
  */
 
-/** The groups in their usual order, and whether each is enabled when nothing is said. */
+/** The groups in their usual order, and whether each is enabled by default. */
 export const ENDPOINT_GROUPS = {
   CLUSTER_READ: true,
   CLUSTER_WRITE: false,

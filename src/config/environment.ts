@@ -1,9 +1,9 @@
 /**
- * Settings in the environment: the path in upper case, joined by `_`, dashes left away, behind
- * `GRID_`, or `HZ_` as the original has it (`GRID_NETWORK_RESTAPI_ENABLED`); for paths without free
- * names, and for the endpoint groups. A setting that is a flag only is named as its flag
- * (`GRID_HOST`). Where both prefixes name a setting, `GRID_` stands above. Variables that only the
- * original reads are named in a warning with what stands for them here.
+ * Settings in the environment. The variable's name is `GRID_`, or `HZ_` as the original has it, then
+ * the path in upper case, its steps joined by `_`, without dashes (`GRID_NETWORK_RESTAPI_ENABLED`).
+ * Only paths without free names, and the endpoint groups, have a variable. A setting that has only a
+ * flag is named like the flag (`GRID_HOST`). Where both prefixes name a setting, `GRID_` outweighs
+ * `HZ_`. Variables that only the original reads cause a warning that names what replaces them here.
  */
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
@@ -13,14 +13,16 @@ import { SETTINGS, type SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 
 const PREFIXES = ['HZ_', 'GRID_'] as const;
-/** Variables that are no settings: what names the file, and those of the command line client. */
+/**
+ * Variables that are not settings: the one that names the file, and those of the command line client.
+ */
 const OTHERS: ReadonlySet<string> = new Set([
   'GRID_CONFIG',
   ...['GRID_ADDRESS', 'GRID_USER', 'GRID_PASSWORD', 'GRID_CA', 'GRID_PATH_SEGMENT'],
 ]);
 
 const NAMES_FILE = 'GRID_CONFIG or --config names the configuration file';
-/** Variables that the original reads and nothing here does; what stands for each. */
+/** Variables that the original reads and this member does not, with what replaces each. */
 const OF_ORIGINAL: Readonly<Record<string, (text: string) => readonly string[]>> = {
   HAZELCAST_CONFIG: () => [NAMES_FILE],
   HZ_CONFIG: () => [NAMES_FILE],
@@ -62,14 +64,14 @@ export function readEnvironment(
       if (nearest.length > 0) warnings.push(message + hintOf(nearest));
       else if (section !== undefined)
         warnings.push(`${message} here${freeNamesHint(section, known)}`);
-      // Other programs have variables that begin with HZ_, too.
+      // Other programs also have variables that begin with HZ_.
       else if (prefix === 'GRID_') warnings.push(message);
     }
   }
   return { statements, warnings };
 }
 
-/** An empty variable says nothing. */
+/** An empty variable counts as unset. */
 function originalWarnings(environment: NodeJS.ProcessEnv): string[] {
   return Object.entries(OF_ORIGINAL).flatMap(([name, insteadOf]) => {
     const text = environment[name] ?? '';
@@ -88,12 +90,12 @@ function nearestVariables(
   return slippedNames(bare, names).map((each) => prefix + each);
 }
 
-/** The section that the name begins with, as it is written. */
+/** The section, as a file writes it, that the variable's name begins with. */
 function sectionOf(bare: string, { children }: KnownContent): string | undefined {
   return [...children.keys()].find((name) => bare.startsWith(`${inCapitals(name)}_`));
 }
 
-/** Where names are free, a variable cannot tell where one ends. */
+/** In a section with free names, a variable's name does not show where such a name ends. */
 function freeNamesHint(section: string, { children }: KnownContent): string {
   const isFree = children.get(section)?.content.named !== undefined;
   return isFree ? `: names in ${section} are free; write it in a file` : '';

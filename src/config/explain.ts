@@ -1,6 +1,6 @@
 /**
- * The effective configuration for people and programs: every setting with its value and where that
- * came from, secrets masked; as YAML that a member would read again, or as JSON.
+ * The effective configuration for people and programs: every setting with its value and source, secrets
+ * masked. Its forms are JSON and YAML; a member reads the YAML as a configuration file.
  */
 import { type Config, isNamed, MASK, placeOf, rowOf, type Source } from './config.ts';
 import { type LoadedConfig, refusalText } from './load.ts';
@@ -17,7 +17,7 @@ interface Explained {
   readonly source: Source;
 }
 
-/** `{path: {value, source}}`; a setting that `serve` refuses has `refused` as well. */
+/** `{path: {value, source}}`; a setting that `serve` refuses has `refused` in the place of `value`. */
 export function explainAsJson(loaded: LoadedConfig): string {
   const { refused } = loaded;
   const entries = explained(loaded).map(
@@ -30,7 +30,7 @@ export function explainAsJson(loaded: LoadedConfig): string {
   return `${JSON.stringify(Object.fromEntries([...entries, ...refusals]), undefined, 2)}\n`;
 }
 
-/** The settings that share the memory there is: how much each has, and where that came from. */
+/** The settings that share the memory: the bytes of each, and their source. */
 export function explainMemory(config: Config): Readonly<Record<MemoryKey, object>> {
   const told = MEMORY_KEYS.map((key) => {
     const { value, source } = explain(config, key, '', config[key]);
@@ -116,13 +116,13 @@ function explain(config: Config, key: SettingKey, name: string, value: unknown):
 
 const DEFAULT: Source = { kind: 'default', name: '' };
 
-/** `flag --port`, `default`, or a default and what it was made of. */
+/** `flag --port`, `default`, or a default and what it was calculated from. */
 function sourceText({ kind, name, from }: Source): string {
   if (from !== undefined) return `${kind}: ${from}`;
   return name === '' ? kind : `${kind} ${name}`;
 }
 
-/** A text, number or list as YAML has it; in quotes where it could be read as something else. */
+/** A text, number or list as YAML writes it; quoted where YAML could read it as another type. */
 function yamlText(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value);
   const isPlain =

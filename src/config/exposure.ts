@@ -1,6 +1,6 @@
 /**
- * Warns of what strangers could reach: groups that change something, without credentials, and
- * permissions that nobody is asked for.
+ * Warnings of settings that leave the member open: groups that change data or state and can be reached
+ * from outside without credentials, and permissions that are never checked.
  */
 import { isLoopback } from '../base/loopback.ts';
 import type { Config } from './config.ts';
@@ -21,7 +21,7 @@ export function exposureWarnings(config: Config): string[] {
   return [
     `Can be reached from outside without credentials: ${groups.join(', ')}; ` +
       'network.interfaces or --host narrows the address; security.enabled and ' +
-      'network.rest-api.authentication ask who it is',
+      'network.rest-api.authentication require a login',
   ];
 }
 
@@ -30,7 +30,7 @@ export function permissionWarnings({ security, authentication }: Config): string
   const missing = !security.isEnabled
     ? 'security.enabled is not true'
     : authentication === 'none' && 'network.rest-api.authentication is none';
-  return missing ? [`security.client-permissions restricts nobody: ${missing}`] : [];
+  return missing ? [`security.client-permissions has no effect: ${missing}`] : [];
 }
 
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

@@ -1,7 +1,8 @@
 /**
- * The bytes of a configuration file. What a file imports is a regular file. The first file may be a
- * pipe, too, at a start: that waits for its writer, who has all the time it takes. Nothing else is
- * opened, as opening a device may already do something, nor a pipe at a reload: it has been read.
+ * The bytes of a configuration file. An imported file has to be a regular file. At a start the first
+ * file may also be a pipe: reading it waits for its writer, without a limit of time. Nothing else is
+ * opened, as opening a device may already have an effect. At a reload a pipe is not opened either: its
+ * content has been read.
  */
 import {
   type BigIntStats,
@@ -14,15 +15,15 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A configuration is written by people. */
+/** People write configurations, so no larger file is expected. */
 export const FILE_BYTES_MAX = 16_777_216;
 const PIPE_BYTES_FIRST = 65_536;
 
-/** Where a file lies. */
+/** The place of a file in the file system. */
 export interface FilePlace {
-  /** What it imports lies beside it. */
+  /** The folder that relative paths of its imports start from. */
   readonly folder: string;
-  /** What tells the file from all others, whatever its name. */
+  /** Different for every two files, whatever their names. */
   readonly identity: string;
 }
 
@@ -31,24 +32,24 @@ export interface FileBytes {
   readonly place: FilePlace;
 }
 
-/** The first file, as it was read from a pipe, which gives it once. */
+/** The first file, read from a pipe, which can be read only once. */
 export interface PipedFile extends FileBytes {
   readonly name: string;
 }
 
-/** The file cannot be read, for the reason that the message tells. */
+/** The file cannot be read; the message has the reason. */
 export class FileFault extends Error {}
 
 /** Throws FileFault or the system's error. */
 export function readRegularFile(file: string): FileBytes {
   const kind = kindOf(statSync(file, { bigint: true }));
   if (kind !== REGULAR) throw new FileFault(`${kind}, not a file`);
-  // It may have been replaced since: what is opened must not make anybody wait.
+  // The file may have been replaced since: opening a pipe in its place must not wait.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(descriptor, { bigint: true });
     if (kindOf(stats) !== REGULAR) throw new FileFault(`${kindOf(stats)}, not a file`);
-    // A byte more than it has shows its end.
+    // With room for one byte more, the end of the file is found without a larger buffer.
     const bytes = readToEnd(descriptor, Number(stats.size) + 1);
     const identity = `${stats.dev}:${stats.ino}`;
     return { bytes, place: { folder: folderOf(file), identity } };
@@ -75,10 +76,12 @@ const REGULAR = 'a file';
 const PIPE = 'a pipe';
 const SOCKET = 'a socket';
 
-/** Names of what the process was started with. A socket among it cannot be opened by its name. */
+/**
+ * Names of the descriptors that the process was started with. A socket cannot be opened by such a name.
+ */
 const INHERITED = /^\/(?:dev|proc\/self)\/(stdin|fd\/\d+)$/;
 
-/** Beside a descriptor nothing lies; it was made in the working directory, mostly. */
+/** A descriptor has no folder; most were opened in the working directory, which stands for one. */
 function folderOf(file: string): string {
   return INHERITED.test(file) ? '.' : dirname(file);
 }
@@ -94,7 +97,7 @@ function kindOf(stats: BigIntStats): string {
   return stats.isDirectory() ? 'a directory' : 'a device';
 }
 
-/** Reads `sizeFirst` bytes at once, and more if there are more. */
+/** Reads `sizeFirst` bytes first, then the rest in growing pieces. */
 function readToEnd(descriptor: number, sizeFirst: number): Uint8Array {
   let bytes = Buffer.allocUnsafeSlow(Math.min(sizeFirst, FILE_BYTES_MAX + 1));
   let length = 0;

@@ -1,14 +1,14 @@
 /**
- * The text of a configuration file: its bytes in the encoding that it names. That is UTF-8 unless the
- * declaration of an XML file says otherwise. A byte that is none of the encoding is a problem: read as
- * something else it could be part of a name or password that nobody has written.
+ * The text of a configuration file: its bytes, decoded by the encoding that the file declares. That is
+ * UTF-8 unless the declaration of an XML file names another. A byte that is invalid in the encoding is
+ * a problem: decoded as another character it could change a name or password.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { Form } from './known-settings.ts';
 import type { Place } from './place.ts';
 import { type Problems, quoted } from './problems.ts';
 
-/** Bytes in which the first letters or an XML declaration lie. */
+/** The XML declaration, where there is one, lies within these first bytes. */
 const HEAD_BYTES = 4096;
 
 export interface FileText {
@@ -16,7 +16,7 @@ export interface FileText {
   readonly text: string;
 }
 
-/** Undefined where it cannot be read: `problems` is told why. */
+/** Undefined where the text cannot be read; the reason is added to `problems`. */
 export function fileText(
   file: string,
   given: Uint8Array,
@@ -53,7 +53,7 @@ export function fileText(
   return undefined;
 }
 
-/** By the name, and where that does not tell, by how it begins. */
+/** Decided by the file's name, or else by the beginning of its text. */
 export function formOf(file: string, head: string): Form {
   if (/\.(ya?ml|json)$/i.test(file)) return 'yaml';
   return /\.xml$/i.test(file) || /^\s*</.test(head) ? 'xml' : 'yaml';
@@ -74,13 +74,13 @@ const ENCODINGS: ReadonlyMap<string, Encoding> = new Map(KNOWN.map((each) => [ea
 const NAMES = 'UTF-8, ISO-8859-1 or US-ASCII';
 const HINT = '; in XML, <?xml version="1.0" encoding="ISO-8859-1"?> names another encoding';
 
-/** Up to the encoding's closing quote (XML 1.0, 2.8 and 4.3.3). */
+/** The XML declaration up to the closing quote of the encoding (XML 1.0, 2.8 and 4.3.3). */
 const DECLARATION =
   /^<\?xml\s+version\s*=\s*(?:"[^"]*"|'[^']*')\s+encoding\s*=\s*(["'])([A-Za-z][\w.-]*)\1/;
 
 const UTF_8_MARK = [0xef, 0xbb, 0xbf];
 
-/** What files begin with that are in other encodings: their marks, and `<`. */
+/** First bytes of files in other encodings: the encoding's mark, or `<`. */
 const FOREIGN: readonly { readonly name: string; readonly marks: readonly number[][] }[] = [
   {
     name: 'UTF-32',
@@ -104,9 +104,9 @@ function startsWith(bytes: Buffer, mark: readonly number[]): boolean {
   return mark.every((byte, index) => bytes[index] === byte);
 }
 
-/** Offset of the first byte that is none of the encoding; linear in the bytes. */
+/** Offset of the first byte that is invalid in the encoding; linear in the bytes. */
 function firstFault(bytes: Buffer, isWhole: (bytes: Uint8Array) => boolean): number {
-  // Up to `low` all is well, at a letter's end; before `high` there is a fault.
+  // All bytes before `low` are valid and end with a whole character; a fault lies before `high`.
   let [low, high] = [0, bytes.length];
   for (;;) {
     let middle = (low + high) >> 1;
@@ -124,14 +124,17 @@ function firstFault(bytes: Buffer, isWhole: (bytes: Uint8Array) => boolean): num
   }
 }
 
-/** Bytes of a letter in UTF-8. */
+/** Possible lengths of a character in UTF-8, in bytes. */
 const LETTER_LENGTHS = [1, 2, 3, 4];
 
 function isWithinLetter(byte: number): boolean {
   return byte >= 0x80 && byte < 0xc0;
 }
 
-/** Of a byte before which all is well; columns count letters as elsewhere. */
+/**
+ * The place of the byte at `offset`; all bytes before it are valid. Columns count UTF-16 units, as
+ * elsewhere.
+ */
 function placeOf(file: string, bytes: Buffer, offset: number): Place {
   let [line, start] = [1, 0];
   for (let at = bytes.indexOf(0x0a); at >= 0 && at < offset; at = bytes.indexOf(0x0a, start)) {

@@ -1,6 +1,4 @@
-/**
- * The command line flags of the settings: which there are, their help, and what one says.
- */
+/** The command line flags of the settings, their help, and the assignments that a given flag makes. */
 import type { Assignment } from './config.ts';
 import type { Flag, NamedSetting, Setting } from './setting.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
@@ -8,17 +6,17 @@ import { SETTINGS, type SettingKey } from './settings.ts';
 export interface SettingFlag {
   readonly key: SettingKey;
   readonly flag: Flag;
-  /** What it does, with unit, range and default. */
+  /** Its meaning, with unit, range and default. */
   readonly help: string;
 }
 
-/** Every flag there is, in the order of the table. */
+/** Every flag of a setting, in the order of the table. */
 export const SETTING_FLAGS: readonly SettingFlag[] = (
   Object.entries(SETTINGS) as [SettingKey, Setting<unknown> | NamedSetting<string, unknown>][]
 ).flatMap(([key, row]) => row.flags.map((flag) => ({ key, flag, help: helpOf(row, flag) })));
 
 /**
- * What a flag with this text says; several things where the text stands for several names.
+ * The assignments that a flag with this text makes; several where the text stands for several names.
  * Throws TypeError when the text is not of the flag's form.
  */
 export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonly Assignment[] {

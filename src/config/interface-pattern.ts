@@ -1,13 +1,16 @@
 /**
- * Patterns of addresses, as in the original's files: parts of an address may be `*` for any value or
- * `4-18` for a range, in IPv4 (`10.3.10.*`) as in IPv6. A host name stands for itself.
+ * Patterns of addresses, as in the original's files. A part of an address may be `*` for any value or
+ * `4-18` for a range, in IPv4 (`10.3.10.*`) and in IPv6. A host name matches only itself.
  */
 
 export function isInterfacePattern(text: string): boolean {
   return /^[\w.:*-]+$/.test(text);
 }
 
-/** Whether it stands for addresses, as a client's always is one: for IPv4, IPv6, or `*` for any. */
+/**
+ * Whether the pattern can match a client's address, which is always numeric: a pattern of IPv4 or IPv6,
+ * or `*` for any address.
+ */
 export function isAddressPattern(text: string): boolean {
   if (text === '*') return true;
   if (!text.includes(':')) {
@@ -30,7 +33,7 @@ function isPart(part: string, form: RegExp, base: number, max: number): boolean 
   );
 }
 
-/** The first pattern's first address that fits; undefined when none fits. */
+/** The first address that matches the first pattern that has one; undefined when none matches. */
 export function matchingAddress(
   patterns: readonly string[],
   addresses: readonly string[],
@@ -60,7 +63,7 @@ function partMatches(wanted: string, part: string, base: number): boolean {
   return isNumber && value >= Number.parseInt(low, base) && value <= Number.parseInt(high, base);
 }
 
-/** The parts of an address; in IPv6 with the zeros that `::` leaves away. */
+/** The parts of an address; in IPv6 with the zeros that `::` stands for. */
 function expanded(address: string, separator: string): string[] {
   if (separator === '.') return address.split('.');
   const [head = '', tail] = address.split('::');

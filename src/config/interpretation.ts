@@ -1,6 +1,7 @@
 /**
- * What becomes of each statement: it sets a row of the table of settings, or is refused, or has no
- * meaning here, of which a line for each section warns. Values of a wrong type are problems.
+ * Decides the use of each statement: it sets a row of the table of settings, or is refused, or has no
+ * meaning here. Of statements without a meaning, one warning for each section is given. Values of a
+ * wrong type are problems.
  */
 import { type Assignment, isNamed, MASK, rowOf, type Source } from './config.ts';
 import { Effective } from './effective.ts';
@@ -21,25 +22,25 @@ const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
 
 const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelcast.rest.enabled'];
 
-/** A setting that `serve` does not start with. */
+/** A setting with which `serve` refuses to start. */
 export interface RefusedSetting {
   readonly path: string;
   readonly source: Source;
-  /** What to write instead. */
+  /** Why, and what to write instead. */
   readonly reason: string;
 }
 
 export interface Interpretation {
   readonly effective: Effective;
   readonly assignments: readonly Assignment[];
-  /** Of deprecated settings, which others outweigh. */
+  /** Assignments of deprecated settings, which any other assignment outweighs. */
   readonly deprecated: Assignment[];
   readonly problems: Problems;
   readonly warnings: string[];
   readonly refused: RefusedSetting[];
 }
 
-/** `used`: statements that are understood already. */
+/** `used`: statements that another reader has used. */
 export function interpret(
   statements: readonly Statement[],
   used: ReadonlySet<Statement>,
@@ -80,10 +81,10 @@ export function interpret(
   };
 }
 
-/** The setting of the table that the statement is about. */
+/** The setting of the table that the statement sets. */
 function keyOf({ path, pattern }: Statement): SettingKey | undefined {
   const key = KEYS_BY_PATTERN.get(pattern.replace(/\.\[\]$/, ''));
-  // Of paths with chosen names only properties are settings, by their names.
+  // A path with a free name can be a setting only as a property, by the property's name.
   return key ?? (isProperty(pattern) ? KEYS_BY_PATTERN.get(pathOf(path)) : undefined);
 }
 
@@ -92,7 +93,10 @@ function isProperty(pattern: string): boolean {
   return isLast && pattern.endsWith('properties.{name}');
 }
 
-/** What statements assign. The items of a list, of one kind of source, are one assignment. */
+/**
+ * Collects the assignments of statements. The items of a list from one kind of source make one
+ * assignment.
+ */
 class AssignmentList {
   readonly #assignments: Assignment[] = [];
   readonly #lists = new Map<string, { readonly index: number; readonly items: string[] }>();
@@ -100,7 +104,7 @@ class AssignmentList {
   add(key: SettingKey, statement: Statement): void {
     const row = rowOf(key);
     const assignment = assignmentOf(key, statement);
-    // An item that is wrong stands for itself, so that its own place is told.
+    // A wrong item is an assignment of its own, so that the message has its place.
     const isItem = row.isList === true && 'value' in row.parse(assignment.text);
     const list = isItem ? `${key} ${assignment.source.kind}` : '';
     const known = this.#lists.get(list);
@@ -138,7 +142,7 @@ export function sourceOf({ at }: Statement): Source {
   return { kind: 'file', name: formatPlace(at) };
 }
 
-/** Whether there can be a thing of that name; where not, that is told elsewhere. */
+/** Whether the name is allowed; a name that is not allowed is reported elsewhere. */
 function isNameUsable(key: SettingKey, { path, pattern }: Statement): boolean {
   const row = rowOf(key);
   const nameStep = pattern.split('.').indexOf('{name}');
@@ -178,7 +182,7 @@ function deprecationOf(statement: Statement): string {
   );
 }
 
-/** One line for each section of what has no meaning here. */
+/** One line for each section that has statements without a meaning here. */
 function unusedWarnings(unused: readonly Statement[]): string[] {
   const sections = new Map<string, { readonly where: string; readonly names: Set<string> }>();
   for (const statement of unused) {
@@ -196,14 +200,16 @@ function unusedWarnings(unused: readonly Statement[]): string[] {
   });
 }
 
-/** A path without its section; names that were chosen stand as such, but for the last. */
+/** A path without its section; chosen names are written as `{name}`, but for the last. */
 function namedInSection(path: readonly string[], pattern: string): string {
   const last = shortened(path.at(-1) ?? '');
   const steps = [...pattern.split('.').slice(1, -1), last];
   return pathOf(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
 }
 
-/** The first of them, and behind those one that says how many more there are. */
+/**
+ * The first PROBLEMS_MAX of them; where there are more, one further entry has the number of the others.
+ */
 export function refusedSettings(refusals: readonly Refusal[]): RefusedSetting[] {
   const told = refusals.slice(0, PROBLEMS_MAX).map(refusedSetting);
   const [next] = refusals.slice(PROBLEMS_MAX);
@@ -218,7 +224,7 @@ export function refusedSetting({ statement, reason }: Refusal): RefusedSetting {
   return { path: pathText(statement.path), source: sourceOf(statement), reason };
 }
 
-/** Whether a setting of that name is one that nobody is to read. */
+/** Whether the value of a setting of that name must not be shown. */
 export function isSecretName(name = ''): boolean {
   return /password|passphrase|secret|token|salt/i.test(name);
 }

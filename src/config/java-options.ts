@@ -1,4 +1,4 @@
-/** What stands here for an option of the JVM, which the original has and this member has not. */
+/** Replacements for options of the JVM, which runs the original but not this member. */
 
 const INSTEAD: readonly (readonly [option: RegExp, instead: string])[] = [
   [/^-Dhazelcast\.config(=|$)/, '--config or GRID_CONFIG names the configuration file'],
@@ -6,12 +6,12 @@ const INSTEAD: readonly (readonly [option: RegExp, instead: string])[] = [
   [/^-Xm[sx]/, '--max-memory limits what stored data takes'],
 ];
 
-/** In the words of INSTEAD; undefined for an option that has nothing to do with the member. */
+/** A text of INSTEAD; undefined for an option that does not concern the member. */
 export function insteadOfJavaOption(option: string): string | undefined {
   return INSTEAD.find(([pattern]) => pattern.test(option))?.[1];
 }
 
-/** The same of several options, parted by blanks: each text once. */
+/** The same for several options, separated by white space; each text once. */
 export function insteadOfJavaOptions(options: string): readonly string[] {
   const found = options.split(/\s+/).map(insteadOfJavaOption);
   return [...new Set(found.filter((instead) => instead !== undefined))];

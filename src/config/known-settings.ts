@@ -1,13 +1,13 @@
 /**
- * Which settings may stand where in a document: those of the original's member file, read from the
- * notation below, and our own, from the table of settings. Two trees, one for each form.
+ * The settings that each place of a document may have: those of the original's member file, read from
+ * the notation below, and our own, from the table of settings. There is one tree for each form.
  *
- * The notation: a line is a setting, `:` and what it may hold; what is indented below it belongs to
- * it, too; `+` goes on with the line above. `=` gives types (value-type.ts), several with commas.
- * `{}` is any name, `[]` an item of a list, `...` says that other names are allowed, `*` is the root.
- * `&shape` stands for what the shape of that name holds, `%words` for the words of that name.
- * In XML `@` is an attribute, `map{}` an element that its attribute `name` names, and `a>b` an
- * element `a` whose content is what `b` is in YAML. Every element may repeat.
+ * The notation: a line is a setting, `:` and its content. Lines indented below it belong to its
+ * content, too. A line with `+` continues the line above. `=` gives types (value-type.ts), several
+ * separated by commas. `{}` is any name, `[]` an item of a list, `...` allows other names, `*` is the
+ * root. `&shape` is the content of the shape of that name, `%words` are the words of that name. In XML
+ * `@` is an attribute, `map{}` an element that its attribute `name` names, and `a>b` an element `a`
+ * whose content is that of `b` in YAML. Every element may be repeated.
  */
 import { KNOWN_XML } from './known-xml.ts';
 import { KNOWN_XML_SHAPES } from './known-xml-shapes.ts';
@@ -15,28 +15,28 @@ import { KNOWN_YAML } from './known-yaml.ts';
 import { KNOWN_YAML_SHAPES } from './known-yaml-shapes.ts';
 import { readValueType, type ValueType } from './value-type.ts';
 
-/** What a setting may hold. */
+/** The content that a setting may have. */
 export interface KnownContent {
   readonly children: Map<string, KnownNode>;
-  /** What any other name holds. */
+  /** The setting of any other name. */
   named?: KnownNode;
   item?: KnownNode;
-  /** Whether names that are not known may stand here, too. */
+  /** Whether unknown names are allowed here, too. */
   isOpen: boolean;
 }
 
 export interface KnownNode {
-  /** Of a value here; none: no value may stand here. */
+  /** Types of a value here; empty where no value is allowed. */
   readonly types: readonly ValueType[];
   readonly content: KnownContent;
   /** Steps of the path in YAML that lead here from the setting around it. */
   readonly steps: readonly string[];
 }
 
-/** The document's form. */
+/** The form of a document. */
 export type Form = 'yaml' | 'xml';
 
-/** What a file of the form may hold below its root. */
+/** The content that a file of the form may have below its root. */
 export function knownSettings(form: Form, ownPaths: readonly string[]): KnownContent {
   const notation = form === 'yaml' ? KNOWN_YAML_SHAPES + KNOWN_YAML : KNOWN_XML_SHAPES + KNOWN_XML;
   const root = readNotation(notation, form);
@@ -44,12 +44,12 @@ export function knownSettings(form: Form, ownPaths: readonly string[]): KnownCon
   return root;
 }
 
-/** What a text in the notation says. */
+/** The content that a text in the notation describes. */
 export function readNotation(notation: string, form: Form): KnownContent {
   return new NotationReader(form, notation).read();
 }
 
-/** Names that mean something among properties, by the path of these. */
+/** Names of properties that have a meaning here, by the path of the properties. */
 export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
   properties: ['grid.rest.enabled', 'hazelcast.rest.enabled', 'hazelcast.partition.count'],
   ...Object.fromEntries(
@@ -65,20 +65,20 @@ export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
   ),
 };
 
-/** A name of the tree as it is written in the form, for messages. */
+/** A name of the tree as messages write it. */
 export function nameInForm(name: string): string {
   return name.startsWith('@') ? `attribute ${name.slice(1)}` : name;
 }
 
-/** A line of the notation with those indented below it. */
+/** A line of the notation with the lines indented below it. */
 interface Block {
   readonly head: string;
-  /** What stands on the line itself, behind the head. */
+  /** The rest of the line, after the head. */
   readonly rest: string;
   readonly below: readonly string[];
 }
 
-/** Reads sections and shapes when they are first asked for: a file has few of them. */
+/** Reads a section or shape when it is first used, as a file uses few of them. */
 class NotationReader {
   readonly #form: Form;
   readonly #blocks = new Map<string, Block>();
@@ -100,7 +100,7 @@ class NotationReader {
     return root;
   }
 
-  /** What a setting holds: what its shape does, or what stands on its line and below it. */
+  /** The content of a setting: that of its shape, or that of its line and the lines below it. */
   #contentOf({ rest, below }: Block): KnownContent {
     if (rest.startsWith('&')) return this.#shape(rest);
     const content = emptyContent();
@@ -121,7 +121,7 @@ class NotationReader {
     }
   }
 
-  /** Makes a setting known; `token` is its name with types, names and items. */
+  /** Adds a setting; `token` is its name with types, names and items. */
   #add(around: KnownContent, token: string, contentOf: () => KnownContent): void {
     const [key = '', typeText = ''] = token.split('=');
     const types = typeText === '' ? [] : typeText.split(',').map((type) => this.#typeOf(type));
@@ -171,7 +171,7 @@ class NotationReader {
   }
 }
 
-/** A setting whose content is read when it is first asked for. */
+/** A setting whose content is read when it is first used. */
 class LateNode implements KnownNode {
   readonly types: readonly ValueType[];
   readonly steps: readonly string[];
@@ -194,7 +194,7 @@ class LateNode implements KnownNode {
   }
 }
 
-/** Lines by those that are indented least, each with the ones below it. */
+/** Blocks of the least indented lines, each with the lines below it. */
 function blocksOf(lines: readonly string[]): Block[] {
   const blocks: (Block & { below: string[] })[] = [];
   const indent = indentOf(lines[0] ?? '');
@@ -216,7 +216,7 @@ function indentOf(line: string): number {
   return indent;
 }
 
-/** The notation's lines, those with a `+` put behind the line they go on with. */
+/** The notation's lines, each joined with the lines with `+` that continue it. */
 function joinedLines(notation: string): string[] {
   const lines: string[] = [];
   for (const line of notation.split('\n')) {
@@ -228,13 +228,13 @@ function joinedLines(notation: string): string[] {
   return lines;
 }
 
-/** `users[]` is two steps, `map{}` too. */
+/** Splits a key into steps: `users[]` is two steps, and so is `map{}`. */
 function stepsOf(key: string): string[] {
   if (!/[[{]/.test(key)) return [key];
   return key.match(/\{\}|\[\]|[^{}[\]]+/g) ?? [];
 }
 
-/** Of a setting that holds nothing known; of `a` and `o` anything may stand there. */
+/** The content of a setting without known content; the types `a` and `o` allow any content. */
 function leafContent(token: string): KnownContent {
   return { children: new Map(), isOpen: /=[ao]$/.test(token) };
 }
@@ -244,8 +244,9 @@ function emptyContent(): KnownContent {
 }
 
 /**
- * Makes a setting of ours known, by its path; in XML as an element and as an attribute. There, names
- * and lists are those of the original, and what is called as the element around it is its text.
+ * Adds one of our settings by its path; in XML as an element and as an attribute. In XML, paths with
+ * names and lists are the original's alone, and a setting named like the element around it is that
+ * element's text.
  */
 function addOwn(root: KnownContent, path: string, form: Form): void {
   if (form === 'xml' && /[{[]|\b([a-z-]+)\.\1$/.test(path)) return;
@@ -255,7 +256,7 @@ function addOwn(root: KnownContent, path: string, form: Form): void {
     const isLast = index === steps.length - 1;
     const attribute = form === 'xml' && isLast ? content.children.get(`@${step}`) : undefined;
     const known = knownStep(content, step) ?? attribute;
-    // Where the original has an attribute, its type is checked, as an element, too.
+    // The type of an attribute of the original is checked for an element of that name, too.
     if (attribute !== undefined && known === attribute) content.children.set(step, attribute);
     if (known !== undefined) {
       content = known.content;

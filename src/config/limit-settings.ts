@@ -1,11 +1,11 @@
-/** The settings `network.http.*`: what a network can take of a member at most. */
+/** The settings `network.http.*`: limits of the resources that clients can take. */
 import { BODY_BYTES_MAX, IN_FLIGHT_BYTES_MAX } from './memory-defaults.ts';
 import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
-/** The parser keeps an unfinished header section in memory, once for each connection. */
+/** The parser keeps the unfinished header section of each connection in memory. */
 const HEADER_BYTES_MAX = 1_048_576;
 const TARGET_BYTES_MAX = 65536;
-/** A value is held in one piece. */
+/** A value is held in one buffer. */
 const BODY_BYTES_LIMIT = 1_073_741_824;
 const IN_FLIGHT_BYTES_LIMIT = 1_099_511_627_776;
 const COUNT_MAX = 1_000_000;
@@ -81,7 +81,7 @@ export const LIMIT_SETTINGS = {
   inFlightBytesMax: bytesSetting({
     path: 'network.http.in-flight-bytes-max',
     flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
-    about: 'Bodies under way and responses not yet taken, of all connections; beyond it 503',
+    about: 'Bodies being received and responses not yet taken, of all connections; beyond it 503',
     unit: 'bytes',
     fallback: IN_FLIGHT_BYTES_MAX,
     fallbackText: `${IN_FLIGHT_BYTES_MAX}, or 1/8 of the memory where that is less; at least body-bytes-max`,

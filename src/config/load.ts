@@ -1,7 +1,7 @@
 /**
- * Makes the effective configuration of all sources: defaults, the file, the environment, flags, each
- * above the one before. Everything stated is either used, or without meaning here (a warning, one
- * for each section), or refused; what is wrong is told all at once.
+ * Makes the effective configuration of all sources: defaults, the file, the environment, flags. Each
+ * source outweighs those before it. Every statement is used, or has no meaning here (a warning, one for
+ * each section), or is refused. All problems are reported together.
  */
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
@@ -34,19 +34,19 @@ import { NO_CERTIFICATE } from './tls.ts';
 
 export interface ConfigRequest {
   /**
-   * The configuration file, if one was typed, else GRID_CONFIG names it; a text in the place of one; or
-   * what a pipe gave.
+   * The configuration file: its name, else that of GRID_CONFIG; or a text in its place; or the content
+   * of a pipe.
    */
   readonly file: string | { readonly text: string } | PipedFile | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags: readonly Assignment[];
 }
 
-/** A value of what is no row of the table of settings: users, permissions. */
+/** A value that is not in a row of the table of settings: of users or permissions. */
 export interface StructuredValue {
-  /** Of its path; an item of a list is `[n]`. */
+  /** Steps of its path; an item of a list is `[n]`. */
   readonly steps: readonly string[];
-  /** Masked where nobody is to read it. */
+  /** Masked where it is secret. */
   readonly text: string;
   readonly source: Source;
 }
@@ -57,10 +57,12 @@ export interface LoadedConfig {
   /** Names at the root of the file, in their order. */
   readonly sections: readonly string[];
   readonly warnings: readonly string[];
-  /** What the log says at start, and nothing is wrong with. */
+  /** Lines of the log at start that report no fault. */
   readonly notes: readonly string[];
   readonly refused: readonly RefusedSetting[];
-  /** The file where it was a pipe, which gives it once: a later request has this in its place. */
+  /**
+   * The file, where it was a pipe, which can be read only once: a later request has this in its place.
+   */
   readonly piped?: PipedFile | undefined;
 }
 
@@ -69,13 +71,13 @@ export function refusalText({ path, source, reason }: RefusedSetting): string {
   return `${source.name}: Cannot serve with ${path}: ${reason}`;
 }
 
-/** All of that; undefined where nothing is refused. */
+/** A fault with these lines; undefined where nothing is refused. */
 export function refusalFault(refused: readonly RefusedSetting[]): ConfigFault | undefined {
   if (refused.length === 0) return undefined;
   return new ConfigFault(refused.map(refusalText));
 }
 
-/** `mayBePipe`: whether to wait for the writer of a file that is a pipe. Throws ConfigFault. */
+/** `mayBePipe`: whether a file may be a pipe, whose writer is waited for. Throws ConfigFault. */
 export async function loadConfig(request: ConfigRequest, mayBePipe = true): Promise<LoadedConfig> {
   const named = request.file ?? request.environment.GRID_CONFIG;
   const file = await readFile(named, request, mayBePipe);
@@ -86,7 +88,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const reading = interpret([...statements, ...emptyBlocks(file)], secured.used);
   const blocks = file === undefined ? [] : assignmentsOfBlocks(file.blocks);
   const said = [...blocks, ...reading.deprecated, ...reading.assignments, ...request.flags];
-  // A text from elsewhere is added to what a file has said.
+  // A text is added to the configuration in force, so its root decides nothing.
   const isText = typeof named === 'object' && 'text' in named;
   const root = isText ? undefined : file?.root;
   const { config, faults, faultCount } = weighConfig(
@@ -137,7 +139,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   };
 }
 
-/** TLS that was asked for, with nothing to serve it with from any source. */
+/** TLS that is enabled while no source gives a certificate. */
 function certificateRefusals(config: Config, effective: Effective): RefusedSetting[] {
   const statement = effective.get('network.ssl.enabled');
   const hasCertificate = config.tlsCertificate !== undefined || config.tlsKeyStore !== undefined;
@@ -145,14 +147,14 @@ function certificateRefusals(config: Config, effective: Effective): RefusedSetti
   return [refusedSetting({ statement, reason: NO_CERTIFICATE })];
 }
 
-/** What a file changes of the defaults by being there: REST is off, all interfaces are listened on. */
 const DEFAULT: Source = { kind: 'default', name: '' };
+/** With a file other defaults apply: REST is off, and the member listens on all interfaces. */
 const FILE_DEFAULTS: readonly Assignment[] = [
   { key: 'restEnabled', text: 'false', source: DEFAULT },
   { key: 'host', text: '0.0.0.0', source: DEFAULT },
 ];
 
-/** Paths of the table of settings, as the known settings have them. */
+/** The paths of the table of settings, in the form of known-settings.ts. */
 const OWN_PATHS: readonly string[] = Object.values(SETTINGS).flatMap(({ path, isList }) =>
   // Properties may have any name.
   path === undefined || path.includes('.properties.') ? [] : [isList ? `${path}.[]` : path],
@@ -182,7 +184,7 @@ async function readFile(
   }
 }
 
-/** Variables that are read, or that only the original reads. */
+/** Variables that this member reads, or that only the original reads. */
 const VARIABLES = /^(GRID|HZ)_|^(HAZELCAST_CONFIG|JAVA_OPTS|LOGGING_LEVEL)$/;
 
 async function readVariables(environment: NodeJS.ProcessEnv) {
@@ -192,7 +194,9 @@ async function readVariables(environment: NodeJS.ProcessEnv) {
   return (await import('./environment.ts')).readEnvironment(environment, OWN_PATHS);
 }
 
-/** Things that are only named: statements without a value, where the name alone says nothing here. */
+/**
+ * Named blocks without content, as statements without a value; not where the name alone has a meaning.
+ */
 function emptyBlocks(file: FileContent | undefined): Statement[] {
   return (file?.blocks ?? [])
     .filter(({ pattern, isEmpty }) => isEmpty && !USED_BLOCKS.has(pattern))
@@ -209,11 +213,11 @@ const USED_BLOCKS: ReadonlySet<string> = new Set([
   'advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{name}',
 ]);
 
-/** A map or queue that a file describes has the defaults of what is not said of it. */
+/** A map or queue that a file names has the default of every setting that the file does not set. */
 function assignmentsOfBlocks(blocks: readonly NamedBlock[]): Assignment[] {
   const keysByPattern = new Map<string, readonly SettingKey[]>();
   return blocks.flatMap(({ pattern, name }) => {
-    // Of what has no name that is told, not what it would have.
+    // An empty name is a problem reported elsewhere.
     if (name === '') return [];
     const keys = keysByPattern.get(pattern) ?? keysBelow(pattern);
     keysByPattern.set(pattern, keys);
@@ -227,7 +231,7 @@ function keysBelow(pattern: string): readonly SettingKey[] {
   );
 }
 
-/** Names that nothing can have, endpoint groups that there are not, and too many with `*`. */
+/** Empty names, unknown endpoint groups, and too many names with `*`. */
 function nameProblems(blocks: readonly NamedBlock[]): Problems {
   const problems = new Problems();
   const patternCounts = new Map<string, number>();
@@ -249,12 +253,12 @@ function nameProblems(blocks: readonly NamedBlock[]): Problems {
   return problems;
 }
 
-/** Of names that each stand for many, so that they are tried in turn. */
+/** The limit of names with `*`, which are tried in turn. */
 export function tooManyPatterns(name: string): string {
   return `Cannot use ${quoted(name)}: more than ${PATTERNS_MAX} names with "*"`;
 }
 
-/** As YAML has them: there, permissions for all are one section. */
+/** The values with the steps that they have in YAML, where permissions for all are one section. */
 function structuredValues({ used, security }: SecurityReading): StructuredValue[] {
   const values = [...used].map((statement): StructuredValue => {
     const { path, text } = statement;
@@ -305,10 +309,12 @@ function unsetWarnings(file: FileContent | undefined): string[] {
 
 function pipeWarnings({ file }: ConfigRequest): string[] {
   if (typeof file !== 'object' || !('bytes' in file)) return [];
-  return [`${file.name} was a pipe: what it gave at the start counts, as it gives it once`];
+  return [
+    `${file.name} is a pipe, which can be read only once: its content at the start stays in force`,
+  ];
 }
 
-/** A password that would be the name of a variable, or a permission of what such a name is. */
+/** Refuses passwords and settings of security that would hold a placeholder instead of its variable. */
 function unsetRefusals(file: FileContent | undefined, effective: Effective): RefusedSetting[] {
   const isSecured = isOn(effective.get('security.enabled'));
   if (!isSecured && !isOn(effective.get('network.ssl.enabled'))) return [];
@@ -323,7 +329,7 @@ function unsetRefusals(file: FileContent | undefined, effective: Effective): Ref
   return refusedSettings(refusals);
 }
 
-/** By file, line and column, where a line begins with these. */
+/** Compares by file, line and column, where both lines begin with these. */
 function byPlace(a: string, b: string): number {
   const [one, other] = [a, b].map((each) => /^(.*?):(\d+):(\d+): /.exec(each));
   if (!one || !other || one[1] !== other[1]) return 0;

@@ -1,17 +1,18 @@
 /**
- * A configuration that was loaded, in pieces of a bounded number of things: a thread hands it over so,
- * as taking it at once would hold up the one that serves. Places of maps and queues, and what only
- * `gridnode config` shows, are left out: a member that runs has no use for them.
+ * A loaded configuration, in pieces of a bounded number of items. A thread sends it in pieces because
+ * receiving it at once would block the event loop of the member that serves. The pieces leave out the
+ * places of maps and queues and the values that only `gridnode config` shows: a running member does not
+ * use them.
  */
 import type { Config } from './config.ts';
 import type { LoadedConfig } from './load.ts';
 import type { PermissionConfig } from './permission-reader.ts';
 import type { SecurityConfig, UserConfig } from './security.ts';
 
-/** Things in a piece. */
+/** Items in a piece. */
 const PIECE_LENGTH = 1000;
 
-/** Some of what a map or list of the configuration holds. */
+/** A part of a map or list of the configuration; `rest` is everything else. */
 export type Piece =
   | { readonly kind: 'map'; readonly key: string; readonly entries: readonly [unknown, unknown][] }
   | { readonly kind: 'list'; readonly key: string; readonly items: readonly unknown[] }
@@ -20,7 +21,7 @@ export type Piece =
   | { readonly kind: 'permissions'; readonly permissions: readonly PermissionConfig[] }
   | { readonly kind: 'rest'; readonly loaded: LoadedConfig };
 
-/** The last of them is the one that has what is left. */
+/** The last piece is the one of kind `rest`. */
 export function* piecesOf(loaded: LoadedConfig): Generator<Piece> {
   const { config } = loaded;
   const { security } = config;
@@ -45,14 +46,14 @@ export function* piecesOf(loaded: LoadedConfig): Generator<Piece> {
   yield { kind: 'rest', loaded: { ...loaded, structured: [], config: rest as unknown as Config } };
 }
 
-/** Puts the pieces together again. */
+/** Joins the pieces. */
 export class LoadedPieces {
   readonly #maps = new Map<string, Map<unknown, unknown>>();
   readonly #lists = new Map<string, unknown[]>();
   readonly #realms = new Map<string, UserConfig[]>();
   readonly #permissions: PermissionConfig[] = [];
 
-  /** Returns the whole once the last piece is there. */
+  /** Returns the whole configuration once the last piece has come. */
   take(piece: Piece): LoadedConfig | undefined {
     switch (piece.kind) {
       case 'map':
@@ -94,7 +95,7 @@ function* slicesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   }
 }
 
-/** Entries without the places of things that have names of their own. */
+/** Entries of the map; of `sources` without those of maps and queues. */
 function neededOf(key: string, map: ReadonlyMap<unknown, unknown>): [unknown, unknown][] {
   if (key !== 'sources') return [...map];
   return [...map].filter(([path]) => !/^(map|queue)\./.test(String(path)));

@@ -1,27 +1,29 @@
 /**
- * The settings whose defaults depend on the memory of the machine or container: max-memory,
- * body-bytes-max and in-flight-bytes-max. Together they leave room for the process and for recovery.
+ * The defaults that depend on the memory of the machine or container: max-memory, body-bytes-max and
+ * in-flight-bytes-max. Together they leave room for the process and for recovery.
  */
 import { type MachineMemory, machineMemory } from '../base/machine-memory.ts';
 
-/** Of the memory, for stored data. */
+/** Share of the memory for stored data. */
 export const MEMORY_SHARE = 0.7;
-/** Of the memory, for one body, and for all bodies and answers under way; and what is enough. */
+/**
+ * Share of the memory for one body, and for all bodies and answers in flight, with their upper limits.
+ */
 export const FLIGHT_SHARE = 1 / 8;
 export const BODY_BYTES_MAX = 16_777_216;
 export const IN_FLIGHT_BYTES_MAX = 268_435_456;
-/** The process itself, under load. */
+/** Memory of the process itself, under load. */
 const PROCESS_BYTES = 88_080_384;
-/** What recovery reads into, as a share of the memory, and at most: two segments of 32 MiB. */
+/** Memory that recovery reads into: a share of the memory, at most two segments of 32 MiB. */
 const RECOVERY_SHARE = 1 / 16;
 const RECOVERY_BYTES_MAX = 67_108_864;
 /**
- * The C library's heap, in which values of 16 to 256 KiB lie, keeps what is freed there when shorter ones
- * come instead: as much as all the data, in the worst case (soak: container). On a large machine that is
- * not provided for beyond this.
+ * The C library's heap holds values of 16 to 256 KiB. It keeps what is freed there when shorter values
+ * replace them: as much as all the data, in the worst case (soak: container). This much at most is set
+ * aside for it, also on a large machine.
  */
 const RETAINED_BYTES_MAX = 268_435_456;
-/** With less of 128 MiB, not every partition would have its first segment. */
+/** With a smaller share of 128 MiB, not every partition would have its first segment. */
 const DATA_SHARE_MIN = 3 / 16;
 const MIB = 1_048_576;
 
@@ -37,11 +39,11 @@ export const MEMORY_KEYS = ['maxMemory', 'bodyBytesMax', 'inFlightBytesMax'] as 
 
 export interface MemoryDefault {
   readonly value: number;
-  /** What it is of what. */
+  /** How it was calculated: `70 % of 256 MiB, container`; empty for a fixed default. */
   readonly from: string;
 }
 
-/** The defaults of what is not given. */
+/** The defaults, where `given` has the values that are configured. */
 export function memoryDefaults(
   given: Partial<MemorySettings>,
   memory: MachineMemory = machineMemory(),
@@ -55,7 +57,7 @@ export function memoryDefaults(
   const flight = least(IN_FLIGHT_BYTES_MAX);
   const inFlightBytesMax =
     flight.value >= body ? flight : { value: body, from: 'network.http.body-bytes-max' };
-  // Recovery reads while no requests are under way, into less than those may have.
+  // Recovery reads while no requests run, into less memory than requests in flight may take.
   const rest = memory.bytes - PROCESS_BYTES - (given.inFlightBytesMax ?? inFlightBytesMax.value);
   const left = Math.floor(
     Math.max(rest - RETAINED_BYTES_MAX, rest / 2, memory.bytes * DATA_SHARE_MIN),
@@ -68,17 +70,17 @@ export function memoryDefaults(
   return { maxMemory, bodyBytesMax, inFlightBytesMax };
 }
 
-/** What recovery may read at a time; two such pieces are in memory. */
+/** Bytes that recovery may read at a time; two such pieces are in memory. */
 export function segmentBytesMax(memory: MachineMemory): number {
   return Math.floor(recoveryBytes(memory) / 2);
 }
 
-/** What recovery may hold besides the data. */
+/** Bytes that recovery may take besides the data. */
 function recoveryBytes({ bytes }: MachineMemory): number {
   return Math.min(Math.floor(bytes * RECOVERY_SHARE), RECOVERY_BYTES_MAX);
 }
 
-/** What is to be said where data, requests and the process together have more than there is. */
+/** A warning where data, requests and the process together may take more than the memory. */
 export function memoryWarning(
   { maxMemory, inFlightBytesMax }: Pick<MemorySettings, 'maxMemory' | 'inFlightBytesMax'>,
   memory: MachineMemory = machineMemory(),

@@ -1,24 +1,28 @@
 /**
- * Which known name somebody may have meant: the one with the fewest letters wrong, where a letter
- * too many, too few, another, or two changed about count as one (optimal string alignment).
+ * Finds the known name that a misspelt one probably means: the one with the fewest wrong letters. A
+ * letter too many, a missing letter, another letter, or two letters swapped count as one (optimal
+ * string alignment).
  */
 
 import { quoted } from './problems.ts';
 
-/** Letters that may be wrong in a name of SLIP_NAME_LENGTH_MIN or more, where others are allowed. */
+/**
+ * Wrong letters that are allowed in a name of SLIP_NAME_LENGTH_MIN letters or more, where names are
+ * free.
+ */
 const SLIP_LETTERS_MAX = 2;
-/** In a shorter name one may. */
+/** In a shorter name one wrong letter is allowed. */
 const SLIP_NAME_LENGTH_MIN = 6;
 
 /**
- * The names that are nearest, all as near, within a third of a name's letters, at least two; none
- * where all are further away.
+ * The nearest names, all at the same distance: within a third of a name's letters, at least two. Empty
+ * where all names are further away.
  */
 export function nearestNames(seen: string, names: Iterable<string>): readonly string[] {
   return nearestWithin(seen, names, (name) => Math.max(2, Math.ceil(name.length / 3)));
 }
 
-/** Those that were probably meant where other names are allowed, too. */
+/** The nearest names where other names are allowed, too, so that fewer wrong letters are a slip. */
 export function slippedNames(seen: string, names: Iterable<string>): readonly string[] {
   return nearestWithin(seen, names, ({ length }) =>
     length < SLIP_NAME_LENGTH_MIN ? 1 : SLIP_LETTERS_MAX,
@@ -50,14 +54,14 @@ export function hintOf(names: readonly string[]): string {
   return `; did you mean ${names.map(quoted).join(' or ')}?`;
 }
 
-/** Letters wrong; more than `limit` where there are more: those need not be counted. */
+/** Number of wrong letters; any number above `limit` where there are more. */
 function distance(a: string, b: string, limit: number): number {
   const beyond = limit + 1;
   let before: number[] = [];
   let leastAbove = 0;
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
-    // Further from the diagonal there is nothing within the limit.
+    // Further from the diagonal no distance is within the limit.
     const from = Math.max(1, row - limit);
     const to = Math.min(b.length, row + limit);
     const current: number[] = Array(b.length + 1).fill(beyond);
@@ -76,7 +80,7 @@ function distance(a: string, b: string, limit: number): number {
       current[column] = letters;
       least = Math.min(least, letters);
     }
-    // Two letters changed about go from the row above this one to the one below it.
+    // Swapped letters are counted from the row above this one to the one below it.
     if (least > limit && leastAbove >= limit) return beyond;
     leastAbove = least;
     before = above;

@@ -1,30 +1,33 @@
 /**
- * What the root of a configuration file says: a file of the original, whose root is `hazelcast`, is
- * for a member whose clients are the original's, so it turns `--compatibility hazelcast` on. Whatever
- * is written of `compatibility` itself stands above that, and so does a path segment of another name.
+ * The meaning of a configuration file's root. A file with the root `hazelcast` is the original's, for a
+ * member whose clients are the original's, so it turns `--compatibility hazelcast` on. A configured
+ * `compatibility` outweighs the root, and so does a path segment of another name.
  */
 import { type Assignment, type Config, placeOf, type Source } from './config.ts';
 import { formatPlace, type Place } from './place.ts';
 import { quoted } from './problems.ts';
 import { SETTINGS } from './settings.ts';
 
-/** Of a file. */
+/** The root of a file. */
 export interface Root {
   readonly name: string;
   readonly at: Place;
 }
 
-/** The original's root, and by it the dialect and its path segment. */
+/** The original's root; also the name of the dialect and of its path segment. */
 const ORIGINAL = 'hazelcast';
 
-/** What the root sets, below all that is said; `others`: that, in the order of rising weight. */
+/**
+ * The assignment that the root makes; every other one outweighs it. `others`: the other assignments, in
+ * the order of rising weight.
+ */
 export function assignmentsOfRoot(root: Root, others: readonly Assignment[]): Assignment[] {
   const segment = others.findLast(({ key }) => key === 'pathSegment')?.text ?? ORIGINAL;
   if (root.name !== ORIGINAL || segment !== ORIGINAL) return [];
   return [{ key: 'compatibility', text: ORIGINAL, source: sourceOfRoot(root) }];
 }
 
-/** What the log says of it, where nobody chose: a line, or none. */
+/** The line of the log about the root, where no source sets the dialect; else none. */
 export function notesOfRoot(root: Root, { compatibility, pathSegment, sources }: Config): string[] {
   if (root.name !== ORIGINAL) return [];
   const place = sourceOfRoot(root).name;

@@ -1,9 +1,9 @@
 /**
- * What a file says of the permissions of clients, for maps, queues and both (`all`). A permission is
- * there only when all of it was understood: what a section cannot have is an error where it is read,
- * what is emptied, or means nothing as it stands, is one here. Permissions of other kinds have no
- * meaning here and grant nothing, and so do the original's other actions. Where the section is
- * written at all, only what it grants is granted.
+ * Reads the permissions of clients, for maps, queues and both (`all`). A permission grants something
+ * only where every part of it is understood. A setting that a permission cannot have is an error of the
+ * reader of statements; an empty or useless setting is an error here. Permissions of other kinds, and
+ * the original's other actions, have no meaning here and grant nothing. Where a file has the section at
+ * all, clients may do only what it grants.
  */
 import { isAddressPattern, isInterfacePattern } from './interface-pattern.ts';
 import type { Place } from './place.ts';
@@ -13,14 +13,14 @@ import { readBoolean } from './value-type.ts';
 
 export interface PermissionConfig {
   readonly kind: 'map' | 'queue' | 'all';
-  /** Of maps or queues; `*` stands for any text. */
+  /** Name of maps or queues; `*` stands for any text. */
   readonly name: string;
   /** A user or a role; `*` stands for any text. */
   readonly principal: string;
-  /** Patterns of clients' addresses; none: every address. */
+  /** Patterns of clients' addresses; empty for every address. */
   readonly endpoints: readonly string[];
   readonly actions: readonly string[];
-  /** Whether it takes the actions away instead. */
+  /** Whether the permission denies the actions instead of granting them. */
   readonly isDenial: boolean;
 }
 
@@ -31,10 +31,10 @@ const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
   ['all', 'all'],
 ]);
 
-/** Of any address, IPv6 too: the original's default is the second. */
+/** Patterns of any address, IPv6 too; the second is the original's default. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['*', '*.*.*.*']);
 
-/** Each is looked at when a client logs in. */
+/** Every permission is examined when a client logs in. */
 const PERMISSIONS_MAX = 10_000;
 
 interface Draft {
@@ -49,11 +49,11 @@ interface Draft {
 
 export class PermissionReader {
   readonly #problems: Problems;
-  /** By where in the file the permission stands. */
+  /** By the permission's place in the document. */
   readonly #drafts = new Map<string, Draft>();
   #isWritten: boolean;
 
-  /** `written`: what files have below `security`. */
+  /** `written`: the sections and settings that files have below `security`. */
   constructor(written: readonly WrittenSection[], problems: Problems) {
     this.#problems = problems;
     this.#isWritten = written.some(({ pattern }) => pattern === SECTION);
@@ -63,24 +63,24 @@ export class PermissionReader {
       if (KINDS.has(path[2] ?? '')) {
         problems.add(
           at,
-          () => `Cannot use ${pathText(path)}: it is empty; leave it away or fill it`,
+          () => `Cannot use ${pathText(path)}: it is empty; remove it or give it content`,
         );
       }
     }
   }
 
-  /** Something is said in the section. */
+  /** Notes that the section has content. */
   note(): void {
     this.#isWritten = true;
   }
 
-  /** Whether the statement, one below the section, means something here. */
+  /** Reads a statement of the section; returns whether it has a meaning here. */
   read(statement: Statement): boolean {
     this.note();
     const { path, at } = statement;
     const kind = KINDS.get(path[2] ?? '');
     if (kind === undefined) return false;
-    // In XML there may be several that are for all.
+    // In XML there may be several permissions for all.
     const isItem = /^\[\d+\]$/.test(path[3] ?? '');
     const steps = path.slice(isItem ? 4 : 3);
     const key = path.slice(2, isItem ? 4 : 3).join('');
@@ -99,12 +99,13 @@ export class PermissionReader {
     return this.#add(draft, steps[0] ?? '', statement);
   }
 
-  /** Undefined where nothing is said of permissions. */
+  /** Undefined where no source has the section. */
   end(): readonly PermissionConfig[] | undefined {
     if (!this.#isWritten) return undefined;
     return [...this.#drafts.values()].map(({ at: _, ...draft }) => {
       const { endpoints, isDenial } = draft;
-      // A client always has an address, so a name grants it nothing, nor does it excuse anyone.
+      // A client always has a numeric address: a host name grants it nothing, and exempts no client
+      // from a denial.
       const isEverywhere = endpoints.some(
         (each) => EVERYWHERE.has(each) || (isDenial && !isAddressPattern(each)),
       );
@@ -116,7 +117,7 @@ export class PermissionReader {
     const refuse = (reason: string): void => {
       this.#problems.add(at, () => `Cannot use ${pathText(path)} ${quoted(text)}: ${reason}`);
     };
-    // A variable has all items in its text, and stands above the file.
+    // A variable has all items in its text, and outweighs the file.
     const isVariable = at.line === 0;
     switch (setting) {
       case 'name':
@@ -139,7 +140,7 @@ export class PermissionReader {
       }
       case 'deny': {
         const isDenial = readBoolean(text);
-        // What is no boolean has been told by its type; it denies until then.
+        // A text that is no boolean is reported as a wrong type; until then the permission denies.
         draft.isDenial = isDenial ?? true;
         break;
       }

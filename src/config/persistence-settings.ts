@@ -1,4 +1,4 @@
-/** The settings of what is kept on the disk: rows of the table in settings.ts. */
+/** The settings of the data on the disk: rows of the table in settings.ts. */
 import {
   booleanSetting,
   integerSetting,
@@ -9,7 +9,7 @@ import {
 
 const SYNC_MODES = ['always', 'interval', 'never'] as const;
 const HOUR_MS = 3_600_000;
-/** What a timer can wait. */
+/** The longest time of a timer. */
 const TIMEOUT_SECONDS_MAX = 2_147_483;
 
 const RECOVERY_POLICIES = [
@@ -36,7 +36,7 @@ export const PERSISTENCE_SETTINGS = {
     path: 'persistence.base-dir',
     aliases: ['hot-restart-persistence.base-dir'],
     flag: { name: '--data-dir', argument: 'DIR', implies: { persistenceEnabled: 'true' } },
-    about: 'Directory in which data is kept; made where it is not there',
+    about: 'Directory in which data is kept; created if it is missing',
     fallback: 'persistence',
     ...pathRule,
   }),
@@ -44,8 +44,7 @@ export const PERSISTENCE_SETTINGS = {
     path: 'persistence.backup-dir',
     aliases: ['hot-restart-persistence.backup-dir'],
     flag: { name: '--backup-dir', argument: 'DIR' },
-    about:
-      'Directory in which backups are made, each in one of its own; made where it is not there',
+    about: 'Directory of the backups, each in a directory of its own; created if it is missing',
     fallback: undefined,
     fallbackText: 'none: there are no backups',
     example: 'backups',
@@ -54,7 +53,7 @@ export const PERSISTENCE_SETTINGS = {
   recoveryPolicy: wordSetting<RecoveryPolicy>({
     path: 'persistence.cluster-data-recovery-policy',
     aliases: ['hot-restart-persistence.cluster-data-recovery-policy'],
-    about: 'Whether a member with damaged data may be started with what is readable of it',
+    about: 'Whether a member with damaged data may be started with the readable part of it',
     fallback: 'FULL_RECOVERY_ONLY',
     expects: RECOVERY_POLICIES.join(', '),
     read: (text) => RECOVERY_POLICIES.find((word) => word === text.toUpperCase()),
@@ -62,12 +61,12 @@ export const PERSISTENCE_SETTINGS = {
   autoRemoveStaleData: booleanSetting({
     path: 'persistence.auto-remove-stale-data',
     aliases: ['hot-restart-persistence.auto-remove-stale-data'],
-    about: 'Whether a start removes data that does not count any more; else it is moved aside',
+    about: 'Whether a start removes stale data; else the data is moved aside',
     fallback: true,
   }),
   validationTimeoutSeconds: timeoutSetting(
     'validation-timeout-seconds',
-    'How long a start may take to find out what data there is',
+    'How long a start may take to examine the stored data',
     120,
   ),
   dataLoadTimeoutSeconds: timeoutSetting(
@@ -77,15 +76,14 @@ export const PERSISTENCE_SETTINGS = {
   ),
   persistenceSync: wordSetting<(typeof SYNC_MODES)[number]>({
     path: 'persistence.sync',
-    about:
-      'When what was written is synced: before its answer, at intervals, or when the system does',
+    about: 'When written data is synced: before its answer, at intervals, or when the system does',
     fallback: 'interval',
     expects: 'always, interval or never',
     read: (text) => SYNC_MODES.find((word) => word === text),
   }),
   persistenceSyncIntervalMillis: integerSetting({
     path: 'persistence.sync-interval-millis',
-    about: 'How long after a change the sync comes, with persistence.sync interval',
+    about: 'Time from a change to its sync, with persistence.sync interval',
     unit: 'ms',
     fallback: 1000,
     minimum: 1,

@@ -1,7 +1,7 @@
-/** Where something stands in what the operator wrote. */
+/** A place in a text of the operator: a file or a variable. */
 
 export interface Place {
-  /** Or a variable of the environment, with a line of 0. */
+  /** The file's name, or the name of a variable of the environment, with a line of 0. */
   readonly file: string;
   /** From 1. */
   readonly line: number;

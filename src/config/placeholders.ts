@@ -1,12 +1,12 @@
 /**
- * Placeholders in a file's values: `${NAME}` is the environment variable of exactly that name, or
- * else of the name in upper case; `${NAME:text}` is `text` where neither is set. One that stands for
- * nothing stays as it is.
+ * Placeholders in a file's values: `${NAME}` is replaced by the environment variable of exactly that
+ * name, or else by that of the name in upper case. `${NAME:text}` is replaced by `text` where neither
+ * is set. A placeholder without a value stays as it is.
  */
 
 export interface Replaced {
   readonly text: string;
-  /** Names that stand for nothing. */
+  /** Names without a value. */
   readonly unset: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export function replacePlaceholders(text: string, environment: NodeJS.ProcessEnv
   return { text: replaced, unset };
 }
 
-/** What every object has is no variable. */
+/** Members that every object inherits are not variables. */
 function variable(environment: NodeJS.ProcessEnv, name: string): string | undefined {
   return Object.hasOwn(environment, name) ? environment[name] : undefined;
 }

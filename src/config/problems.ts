@@ -1,13 +1,13 @@
 /**
- * What is wrong with a configuration, for the operator. However much that is, PROBLEMS_MAX of it are
- * told, the first ones, and of the others only how many there are: a message costs time, most of all
- * the search for the nearest known name, so that of a problem that is not told is not made.
+ * The problems of a configuration, for the operator. The first PROBLEMS_MAX are listed; of the others
+ * only the number is. A message takes time to make, most of all the search for the nearest known name,
+ * so the message of a problem that is not listed is not made.
  */
 import { formatPlace, type Place } from './place.ts';
 
-/** More than these nobody reads. */
+/** No operator reads more than these. */
 export const PROBLEMS_MAX = 100;
-/** Letters of a name or value that a message repeats. */
+/** Characters of a name or value that a message repeats. */
 const LETTERS_QUOTED_MAX = 200;
 
 export interface Problem {
@@ -15,7 +15,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** A problem as the operator reads it. */
+/** The line that the operator reads. */
 export function formatProblem({ at, message }: Problem): string {
   return `${formatPlace(at)}: ${message}`;
 }
@@ -24,7 +24,7 @@ export class Problems {
   readonly #told: Problem[] = [];
   #count = 0;
 
-  /** The first of them, in the order found. */
+  /** The first PROBLEMS_MAX problems, in the order found. */
   get told(): readonly Problem[] {
     return this.#told;
   }
@@ -46,14 +46,14 @@ export class Problems {
   }
 }
 
-/** The first lines, and where there are more, one that says how many. */
+/** The first PROBLEMS_MAX lines, and where there are more, one with the number of the others. */
 export function bounded(lines: readonly string[], count: number, things: string): string[] {
   const told = lines.slice(0, PROBLEMS_MAX);
   const left = count - told.length;
   return left === 0 ? told : [...told, `${left} more ${things} are not told`];
 }
 
-/** A text of the operator's in quotes; of a long one the beginning. */
+/** A text of the operator in quotes; only the beginning of a long one. */
 export function quoted(text: string): string {
   return JSON.stringify(shortened(text));
 }

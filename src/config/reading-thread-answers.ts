@@ -1,6 +1,6 @@
 /**
- * What the thread of reading-thread.ts does: loads a configuration and hands it over piece by piece,
- * the next one whenever it is asked.
+ * The work of the thread of reading-thread.ts: it loads a configuration and sends it in pieces, one for
+ * each request.
  */
 import assert from 'node:assert';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -8,17 +8,17 @@ import { ConfigFault } from './config-fault.ts';
 import { type ConfigRequest, loadConfig } from './load.ts';
 import { type Piece, piecesOf } from './loaded-pieces.ts';
 
-/** What was asked for; or what is wrong with it, a line each; or why there is no answer. */
+/** The next piece; or the problems of the configuration, a line each; or the failure of the thread. */
 export type Told =
   | { readonly piece: Piece }
   | { readonly problems: readonly string[] }
   | { readonly failure: unknown };
 
-/** Answers who made this thread, until that ends it. */
+/** Answers the requests of the thread that started this one, until that ends it. */
 export function answerReadings(): void {
   assert(parentPort !== null, 'a thread');
   const port = parentPort;
-  // Of many errors, most are never told, and none by its stack.
+  // Of many errors, most are not reported, and none with its stack.
   Error.stackTraceLimit = 0;
   const pieces = handOver(workerData as ConfigRequest);
   port.on('message', async () => {

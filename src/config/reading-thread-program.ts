@@ -1,6 +1,6 @@
 /**
- * What the thread of reading-thread.ts runs, out of its sources. Beside the bundle a file of the same
- * name does the same with what the bundle exports.
+ * The program of the thread of reading-thread.ts, when run from the sources. Beside the bundle, a file
+ * of the same name does the same with the exports of the bundle.
  */
 import { answerReadings } from './reading-thread-answers.ts';
 

@@ -1,4 +1,4 @@
-/** What is wrong with the realms of users that a file describes, whether security is on or not. */
+/** The problems of the realms of users that a file describes, whether security is on or not. */
 import { Problems, quoted } from './problems.ts';
 import { pathText, type Statement } from './statements.ts';
 
@@ -9,7 +9,7 @@ const REALM_REFERENCES = [
   'security.client-authentication.realm',
 ];
 
-/** Realms that a message lists. */
+/** Limit of the realms that a message lists. */
 const REALMS_LISTED_MAX = 12;
 
 export function realmProblems(statements: readonly Statement[]): Problems {
@@ -19,13 +19,13 @@ export function realmProblems(statements: readonly Statement[]): Problems {
   for (const { pattern, path, text, at } of statements) {
     if (pattern === REALM_NAME) {
       if (realms.has(text)) {
-        problems.add(at, () => `Cannot use realm ${quoted(text)}: there twice`);
+        problems.add(at, () => `Cannot use realm ${quoted(text)}: it occurs twice`);
       }
       realms.add(text);
     } else if (pattern === USER_NAME) {
       const user = `${path.slice(0, 3).join('.')} ${text}`;
       if (users.has(user)) {
-        problems.add(at, () => `Cannot use user ${quoted(text)}: twice in its realm`);
+        problems.add(at, () => `Cannot use user ${quoted(text)}: it occurs twice in its realm`);
       }
       users.add(user);
     }

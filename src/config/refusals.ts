@@ -1,6 +1,6 @@
 /**
- * Settings whose loss would weaken what the operator asked for: where one is on and this member
- * cannot do it, `serve` refuses to start and says what to write instead.
+ * Settings whose loss would weaken the protection that the operator wants. Where one is on and this
+ * member cannot provide it, `serve` refuses to start; the message says what to write instead.
  */
 import type { Effective } from './effective.ts';
 import type { Statement } from './statements.ts';
@@ -13,7 +13,7 @@ export interface Refusal {
 
 const REST_ENDPOINT = 'advanced-network.rest-server-socket-endpoint-config';
 
-/** Why each of these cannot be on. */
+/** Settings that cannot be on, each with the reason. */
 const SWITCHES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['persistence', 'hot-restart-persistence'].map((section) => [
@@ -39,7 +39,7 @@ const SWITCHES: Readonly<Record<string, string>> = {
 
 const NO_CLASSES = 'no class can be loaded here that decides about access; ';
 
-/** What security rests on where it is on, and cannot here. */
+/** Classes that security of the original depends on and this member cannot load. */
 const SECURITY_CLASSES: ReadonlyMap<string, string> = new Map(
   [
     'security.client-permission-policy.class-name',
@@ -48,7 +48,7 @@ const SECURITY_CLASSES: ReadonlyMap<string, string> = new Map(
   ].map((pattern) => [pattern, `${NO_CLASSES}write what it grants below client-permissions`]),
 );
 
-/** Who logged in is known here by all of these, or by none. */
+/** A login here always has the user's name, address and roles; none of the three can be skipped. */
 const SKIPPED_IDENTITY = /^security\.realms\.\[\]\.authentication\.simple\.(\{name\}|skip-\w+)$/;
 const SKIPS: ReadonlySet<string | undefined> = new Set([
   'skip-identity',
@@ -56,7 +56,7 @@ const SKIPS: ReadonlySet<string | undefined> = new Set([
   'skip-role',
 ]);
 
-/** A replacer of this class does what is done here anyway. */
+/** The class of a replacer that does what this member does without it. */
 const PROPERTY_REPLACER = 'com.hazelcast.config.replacer.PropertyReplacer';
 const REPLACERS: ReadonlySet<string> = new Set([
   'config-replacers.replacers.[].class-name',
@@ -64,7 +64,7 @@ const REPLACERS: ReadonlySet<string> = new Set([
 ]);
 const REALM_KIND = /^security\.realms\.\[\]\.(authentication)\.([a-zA-Z-]+|\{name\})(\.|$)/;
 
-/** What may be refused, besides what is said of security and certificates. */
+/** Patterns of the settings that may be refused, besides those of security and certificates. */
 export const REFUSED_PATTERNS: readonly string[] = [...Object.keys(SWITCHES), ...REPLACERS];
 
 export function refusalsOf(effective: Effective): Refusal[] {
@@ -102,14 +102,17 @@ export function refusalsOf(effective: Effective): Refusal[] {
   return refusals;
 }
 
-/** Whether it is about the network that the other of `network` and `advanced-network` stands for. */
+/** Whether the setting is in the one of `network` and `advanced-network` that does not count. */
 function isElsewhere(isAdvanced: boolean, pattern: string): boolean {
   return pattern.startsWith(`${REST_ENDPOINT}.`)
     ? !isAdvanced
     : isAdvanced && pattern.startsWith('network.');
 }
 
-/** Whether it says yes. A text that is no boolean says nothing here: its type is checked elsewhere. */
+/**
+ * Whether the statement's text is true. A text that is no boolean counts as false here: its type is
+ * checked elsewhere.
+ */
 export function isOn(statement: Statement | undefined): boolean {
   return statement !== undefined && readBoolean(statement.text) === true;
 }

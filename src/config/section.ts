@@ -1,7 +1,7 @@
-/** The sections under which help and documentation have the settings. */
+/** The sections of the settings in help and documentation. */
 import { SETTINGS, type SettingKey } from './settings.ts';
 
-/** In the order in which readers look for them. */
+/** In the order in which readers look for settings. */
 export const SECTIONS = [
   'Address',
   'TLS',
@@ -14,7 +14,7 @@ export const SECTIONS = [
 
 export type Section = (typeof SECTIONS)[number];
 
-/** Path prefixes of each section; the first that fits counts. */
+/** Path prefixes of each section; the first one that matches counts. */
 const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
   ['network.http.', 'Limits'],
   ['network.ssl.', 'TLS'],

@@ -1,6 +1,7 @@
 /**
- * Sections in which names are used or refused here. Elsewhere an unknown name changes nothing of what
- * this member does, so that it is a warning; in these it may be a misspelt one of those that count.
+ * Sections that have names which are used or refused here. In such a section an unknown name may be a
+ * misspelt one of those, so it is an error. In another section an unknown name changes nothing that
+ * this member does, so it is a warning.
  */
 import { advancedPatterns } from './advanced-network.ts';
 import { rowOf } from './config.ts';
@@ -8,7 +9,7 @@ import { PROPERTY_NAMES } from './known-settings.ts';
 import { REFUSED_PATTERNS } from './refusals.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 
-/** By the pattern of each section's path, as a statement has it; the root is ''. */
+/** The sections by the patterns of their paths, as a statement has them; the root is ''. */
 export function sectionsWithMeaning(): ReadonlySet<string> {
   const patterns = [
     ...settingPatterns(),

@@ -1,7 +1,7 @@
 /**
- * What a file says of security: whether it is on, the users of the realms that are named for
- * administration and for clients, and what clients may do. Realms of other kinds than simple users
- * are refused elsewhere.
+ * Reads the security settings: whether security is on, the users of the realms that are named for
+ * administration and for clients, and the permissions of clients. Realms of other kinds than simple
+ * users are refused elsewhere.
  */
 import { parsePassword } from '../base/stored-password.ts';
 import { type PermissionConfig, PermissionReader } from './permission-reader.ts';
@@ -21,16 +21,16 @@ export interface SecurityConfig {
   readonly isEnabled: boolean;
   /** Users by the name of their realm. */
   readonly realms: ReadonlyMap<string, readonly UserConfig[]>;
-  /** The realm of those who may administer. */
+  /** The realm of the users that may administer the member. */
   readonly memberRealm: string | undefined;
-  /** The realm of those who may read and write, where that is another. */
+  /** The realm of the users that may read and write data, where that is another one. */
   readonly clientRealm: string | undefined;
   /**
-   * What is granted and denied. Empty where only that is said which grants nothing; undefined where
-   * nothing is said of permissions: then every user may do everything.
+   * Grants and denials. Empty where the section grants nothing; undefined where there is no such
+   * section: then every user may do everything.
    */
   readonly permissions: readonly PermissionConfig[] | undefined;
-  /** Whether what one permission grants stands above what another takes away. */
+  /** Whether a grant of one permission outweighs a denial of another. */
   readonly prefersGrant: boolean;
 }
 
@@ -43,7 +43,7 @@ export const NO_SECURITY: SecurityConfig = {
   prefersGrant: false,
 };
 
-/** Where each part of it stands in a file. */
+/** The path of each part in a file. */
 export const SECURITY_PATHS: Readonly<Record<keyof SecurityConfig, string>> = {
   isEnabled: 'security.enabled',
   realms: 'security.realms',
@@ -55,14 +55,17 @@ export const SECURITY_PATHS: Readonly<Record<keyof SecurityConfig, string>> = {
 
 export interface SecurityReading {
   readonly security: SecurityConfig;
-  /** The statements that have been understood. */
+  /** The statements that have been used. */
   readonly used: ReadonlySet<Statement>;
   readonly problems: Problems;
-  /** What `serve` does not start with. */
+  /** Settings with which `serve` refuses to start. */
   readonly refusals: readonly Refusal[];
 }
 
-/** Statements in the order of rising weight; `written`: what files have below `security`. */
+/**
+ * Statements come in the order of rising weight; `written`: the sections and settings that files have
+ * below `security`.
+ */
 export function readSecurity(
   statements: readonly Statement[],
   written: readonly WrittenSection[],
@@ -111,7 +114,7 @@ class SecurityReader {
 
   end(): SecurityReading {
     const isEnabled = isOn(this.#enabled);
-    // One without a name cannot be named by anything.
+    // No setting can refer to a realm without a name.
     const named = [...this.#realms.values()].filter(({ name }) => name !== '');
     const realms = new Map(named.map((realm) => [realm.name, this.#usersOf(realm)]));
     return {
@@ -129,18 +132,18 @@ class SecurityReader {
     };
   }
 
-  /** Security that nobody could pass, or that was meant for others. */
+  /** Security that no user could pass, or whose realm of clients is missing. */
   #refusals(): Refusal[] {
     const statement = this.#enabled;
     if (statement === undefined) return [];
     const refusals: Refusal[] = [];
     if (this.#memberRealm === undefined) {
-      const reason = 'nobody could log in; name a realm as security.member-authentication.realm';
+      const reason = 'no user could log in; name a realm as security.member-authentication.realm';
       refusals.push({ statement, reason });
     }
     const clients = this.#written.find(({ pattern }) => pattern === CLIENT_AUTHENTICATION);
     if (clients !== undefined && this.#clientRealm === undefined) {
-      const reason = `${CLIENT_AUTHENTICATION} names no realm; name one, or leave it away`;
+      const reason = `${CLIENT_AUTHENTICATION} names no realm; name one, or remove it`;
       refusals.push({ statement, reason });
     }
     return refusals;
@@ -149,7 +152,7 @@ class SecurityReader {
   #isUnderstood(statement: Statement): boolean {
     const { pattern, path, text } = statement;
     if (pattern === 'security.enabled') this.#enabled = statement;
-    // There is an audit log anyway.
+    // The audit log is always on.
     else if (pattern === 'auditlog.enabled') return true;
     else if (pattern === 'security.member-authentication.realm') this.#memberRealm = text;
     else if (pattern === 'security.client-authentication.realm') this.#clientRealm = text;
@@ -196,12 +199,12 @@ class SecurityReader {
     try {
       parsePassword(text);
     } catch (error) {
-      // A text that begins as a hash and is none; the message does not repeat it.
+      // The text begins like a hash and is none; the message does not repeat it.
       this.#problems.add(at, () => (error as RangeError).message);
     }
   }
 
-  /** The users of the realm; what is missing of one is a problem. */
+  /** The users of the realm; a user without a name or password is a problem. */
   #usersOf(realm: RealmDraft): UserConfig[] {
     const users: UserConfig[] = [];
     for (const { at, name, password, roles } of realm.users.values()) {

@@ -1,52 +1,52 @@
 /**
- * What a setting is: a row of the table in settings.ts. A row tells everything about its setting, so
- * that flags, help, checks and the effective configuration all come from it and nothing is said
- * twice. A row with free names (`queue.{name}.max-size`) holds a value for each name.
+ * The form of a setting: a row of the table in settings.ts. A row has everything about its setting, so
+ * that flags, help, checks and the effective configuration all come from it and nothing is written
+ * twice. A row with free names (`queue.{name}.max-size`) has a value for each name.
  */
 
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
-/** A value as read, or what is wrong with it: not of the type, or of the type and out of range. */
+/** The value that was read, or its fault: not of the type, or of the type and out of range. */
 export type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
 
 /** A command line flag of a setting. */
 export interface Flag {
   /** With its dashes. */
   readonly name: string;
-  /** Word in the help for what follows the flag. */
+  /** Word in the help for the flag's argument. */
   readonly argument: string;
-  /** What the flag does; without it, what the setting does. */
+  /** Meaning of the flag; without it, that of the setting. */
   readonly about?: string;
-  /** What the flag takes; without it, what the setting takes. */
+  /** Texts that the flag takes; without it, those of the setting. */
   readonly expects?: string;
   /** Further settings that the flag sets, by their keys, and their texts. */
   readonly implies?: Readonly<Record<string, string>>;
   /**
-   * For settings with free names: the names and value texts that the flag's text stands for;
-   * undefined when it is not of the flag's form.
+   * For settings with free names: the names and value texts that the flag's text stands for; undefined
+   * when the text is not of the flag's form.
    */
   split?(text: string): readonly (readonly [name: string, text: string])[] | undefined;
 }
 
 export interface Setting<Value> {
-  /** Place in the configuration file; none for what only flags set. */
+  /** Path in the configuration file; none for a setting that only flags set. */
   readonly path?: string;
-  /** Other places of the same setting: a shorter form, or the original's property. */
+  /** Other paths of the same setting: a shorter form, or the original's property. */
   readonly aliases?: readonly string[];
-  /** Whether the value is a list, whose items a text has with commas between them. */
+  /** Whether the value is a list, whose items are separated by commas in a text. */
   readonly isList?: true;
-  /** Whether the value is not to be shown. */
+  /** Whether the value must not be shown. */
   readonly isSecret?: true;
-  /** Whether a running member takes a change over. */
+  /** Whether a running member applies a change. */
   readonly isReloadable?: true;
   readonly flags: readonly Flag[];
-  /** What it does, as a phrase that begins a sentence. */
+  /** Its meaning, as a phrase that begins a sentence. */
   readonly about: string;
   /** Unit of a number. */
   readonly unit?: string;
-  /** What a value must be, after "not": `an integer from 0 to 65535`. */
+  /** The values that are allowed, as a phrase after "not": `an integer from 0 to 65535`. */
   readonly expects: string;
-  /** The value when nothing is said. */
+  /** The value when no source gives one. */
   readonly fallback: Value;
   /** A value to show in an example, where there is no default. */
   readonly example?: string;
@@ -58,13 +58,13 @@ export interface Setting<Value> {
 /** A setting whose path holds `{name}`, with a value for each name. */
 export interface NamedSetting<Name extends string, Value> extends Omit<Setting<Value>, 'fallback'> {
   readonly path: string;
-  /** The names that have a value when nothing is said. */
+  /** The names that have a value when no source gives one. */
   readonly fallback: ReadonlyMap<Name, Value>;
-  /** The name as it is kept; undefined when there is no such name. */
+  /** The name as it is stored; undefined for a name that is not allowed. */
   parseName(text: string): Name | undefined;
 }
 
-/** The part of a row that its maker leaves to the writer. */
+/** The fields of a row that the functions below do not fill in. */
 type Row<Value> = Omit<Setting<Value>, 'expects' | 'parse' | 'flags'> & { readonly flag?: Flag };
 
 /** A whole number from `minimum` to `maximum`, both included. */
@@ -92,14 +92,14 @@ export function bytesSetting(
   };
 }
 
-/** A number of bytes, with k, m or g of 2^10, 2^20 or 2^30; undefined where it is none. */
+/** A number of bytes, with k, m or g for 2^10, 2^20 or 2^30; undefined for any other text. */
 export function parseBytes(text: string): number | undefined {
   const [, digits, unit = ''] = /^([+-]?\d{1,15})([kmg]?)$/i.exec(text) ?? [];
   if (digits === undefined) return undefined;
   return Number(digits) * 1024 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
 }
 
-/** A text that `allows` accepts; `expects` says which those are. */
+/** A text that `allows` accepts; `expects` describes such texts. */
 export function textSetting<Fallback extends string | undefined>(
   row: Omit<Row<string | Fallback>, 'fallback'> & {
     readonly fallback: Fallback;
@@ -115,13 +115,13 @@ export function textSetting<Fallback extends string | undefined>(
   };
 }
 
-/** Yes or no. */
+/** True or false. */
 export function booleanSetting(row: Row<boolean>): Setting<boolean> {
   const { flag, ...rest } = row;
   return { ...rest, flags: flagsOf(flag), ...booleanRule };
 }
 
-/** Texts that `allows` accepts each; `expects` says which those are. */
+/** A list of texts, each of which `allows` accepts; `expects` describes them. */
 export function listSetting(
   row: Row<readonly string[]> & {
     readonly expects: string;
@@ -141,7 +141,7 @@ export function listSetting(
   };
 }
 
-/** One of some words; `read` returns the word as it is kept, or undefined. */
+/** One of several words; `read` returns the word as it is stored, or undefined. */
 export function wordSetting<Value>(
   row: Row<Value> & { readonly expects: string; read(text: string): Value | undefined },
 ): Setting<Value> {
@@ -164,7 +164,7 @@ export function integerRule(
   };
 }
 
-/** The rule of a yes or no. */
+/** The rule of a boolean. */
 export const booleanRule: Pick<Setting<boolean>, 'expects' | 'parse'> = {
   expects: BOOLEAN_TEXTS,
   parse(text) {

@@ -1,6 +1,6 @@
 /**
- * Every setting there is, in one table. Flags and their help, checks, defaults and the type of the
- * effective configuration are made from it.
+ * Every setting, in one table. Flags and their help, checks, defaults and the type of the effective
+ * configuration are made from it.
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
 import { COMPATIBILITIES, type Compatibility, parseCompatibility } from './compatibility.ts';
@@ -29,17 +29,19 @@ import {
 } from './setting.ts';
 import { TLS_SETTINGS } from './tls-settings.ts';
 
-/** Names have to fit a line of the log and a JSON field. */
+/** A name has to fit into a line of the log and a JSON field. */
 const NAME_LENGTH_MAX = 255;
 /** A port is 16 bits; 0 asks the system for a free one. */
 const PORT_MAX = 65535;
-/** Each partition has an index of its own; more of them than this cost more than they spread. */
+/**
+ * Each partition has an index of its own; beyond this number, more partitions cost more than they gain.
+ */
 const PARTITION_COUNT_MAX = 32768;
-/** Less is used up by a few partitions, each of which takes 64 KiB. */
+/** Less than this would be used up by a few partitions, each of which takes 64 KiB. */
 const MEMORY_BYTES_MIN = 1_048_576;
-/** What takes a member out of a load balancer takes seconds. */
+/** A load balancer takes a member out of service within seconds. */
 const SHUTDOWN_DELAY_SECONDS_MAX = 3600;
-/** A 32-bit integer in other members' configuration. */
+/** The largest 32-bit integer, as in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;
 const MAP_SECONDS_MAX = 2_147_483_647;
 const AUTHENTICATIONS = ['none', 'basic', 'basic-all'] as const;
@@ -88,7 +90,7 @@ export const SETTINGS = {
   }),
   publicAddress: textSetting({
     path: 'network.public-address',
-    about: 'Address that others are told: host, or host and port',
+    about: 'Address that the member reports as its own: host, or host and port',
     fallback: undefined,
     fallbackText: 'the address that is bound, or the first that is no loopback',
     example: '192.0.2.1:5701',
@@ -97,7 +99,7 @@ export const SETTINGS = {
   }),
   interfacesEnabled: booleanSetting({
     path: 'network.interfaces.enabled',
-    about: 'Whether one of network.interfaces.interfaces is listened on',
+    about: 'Whether the member listens on one of network.interfaces.interfaces',
     fallback: false,
   }),
   interfaces: listSetting({
@@ -111,13 +113,13 @@ export const SETTINGS = {
   }),
   tcpIpEnabled: booleanSetting({
     path: 'network.join.tcp-ip.enabled',
-    about: 'Whether a list of members is kept, to be told and changed; it joins nothing',
+    about: 'Whether a list of members is kept, which requests read and change; it joins nothing',
     fallback: false,
   }),
   tcpIpMembers: listSetting({
     path: 'network.join.tcp-ip.member-list',
     aliases: ['network.join.tcp-ip.member', 'network.join.tcp-ip.members'],
-    about: 'That list',
+    about: 'Members of that list',
     fallback: [],
     fallbackText: 'none',
     example: '10.3.10.4:5701',
@@ -161,14 +163,14 @@ export const SETTINGS = {
   restEnabled: booleanSetting({
     path: 'network.rest-api.enabled',
     isReloadable: true,
-    about: 'Whether anything is served; --enable-group does this, too',
+    about: 'Whether the REST interface is served; --enable-group does this, too',
     fallback: true,
     fallbackText: 'true, and false with a configuration file',
   }),
   authentication: wordSetting<Authentication>({
     path: 'network.rest-api.authentication',
     about:
-      'Whether maps, queues and what else reads without credentials in its body ask for a user by ' +
+      'Whether maps, queues and other paths without credentials in the body require a login by ' +
       'HTTP Basic; basic-all: health, too, but for live and ready',
     fallback: 'none',
     expects: 'one of none, basic, basic-all',
@@ -177,7 +179,7 @@ export const SETTINGS = {
   compatibility: wordSetting<Compatibility>({
     path: 'compatibility',
     flag: { name: '--compatibility', argument: 'NAME' },
-    about: "Answer as that system's clients expect where they differ from ours",
+    about: 'System whose clients get the answers that they expect, where these differ from ours',
     fallback: 'none',
     fallbackText: 'none; hazelcast with a file whose root is hazelcast',
     expects: `one of ${COMPATIBILITIES.join(', ')}`,
@@ -256,7 +258,7 @@ export const SETTINGS = {
   ...LIMIT_SETTINGS,
   failIfValueMissing: booleanSetting({
     path: 'config-replacers.fail-if-value-missing',
-    about: 'Whether a placeholder that stands for nothing is an error instead of a warning',
+    about: 'Whether a placeholder without a value is an error instead of a warning',
     fallback: false,
   }),
 } as const satisfies Readonly<Record<string, Setting<unknown> | NamedSetting<string, unknown>>>;

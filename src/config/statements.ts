@@ -1,8 +1,8 @@
 /**
- * What a document states: each value with its path as it is in YAML, whatever the document's form.
- * What is not known there, or not in the shape that it must have, is a problem; a name that only
- * looks like a known one is a problem even where other names are allowed. In a section of which
- * nothing counts here, an unknown name is noted apart.
+ * The statements of a document: each value with its path, which is that of YAML in either form. A name
+ * or shape that is not known at its place is a problem. Where other names are allowed, a name that
+ * nearly equals a known one is a problem, too. In a section without a meaning here, unknown names are
+ * collected apart.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { type KnownContent, type KnownNode, nameInForm, PROPERTY_NAMES } from './known-settings.ts';
@@ -11,35 +11,35 @@ import type { Place } from './place.ts';
 import { Problems, quoted, shortened } from './problems.ts';
 import type { ValueType } from './value-type.ts';
 
-/** Of a thing that has to have a name. */
+/** The problem of an empty name. */
 export const EMPTY_NAME = 'Cannot use "" as a name: it is empty';
-/** Known names that a message lists beside the nearest one. */
+/** Limit of the known names that a message lists beside the nearest one. */
 const NAMES_LISTED_MAX = 12;
-/** How a message begins of what this member has no use for. */
+/** Beginning of a message about a setting without a meaning here. */
 const NO_MEANING = 'Without meaning here';
 
 export interface Statement {
   /** Steps from the root; an item of a list is `[n]`, counted over all files. */
   readonly path: readonly string[];
-  /** The same with `{name}` for names that were chosen and `[]` for items, joined by dots. */
+  /** The path with `{name}` for chosen names and `[]` for items, joined by dots. */
   readonly pattern: string;
   readonly text: string;
   readonly at: Place;
-  /** Types that the text may be of; none where nothing is known of it. */
+  /** Types that the text may have; empty where none are known. */
   readonly types: readonly ValueType[];
 }
 
-/** A name that was chosen: `map.{name}` and which. */
+/** A chosen name: the pattern `map.{name}`, and the name. */
 export interface NamedBlock {
   readonly pattern: string;
   readonly name: string;
-  /** Where it was chosen. */
+  /** Place of the name. */
   readonly at: Place;
-  /** Whether nothing is said of the thing of that name. */
+  /** Whether the block of that name has no content. */
   readonly isEmpty: boolean;
 }
 
-/** A setting or section of `security`, also one in which nothing is. */
+/** A setting or section of `security`, also an empty one. */
 export interface WrittenSection {
   readonly path: readonly string[];
   readonly pattern: string;
@@ -51,21 +51,24 @@ export class StatementReader {
   readonly statements: Statement[] = [];
   readonly blocks: NamedBlock[] = [];
   readonly problems = new Problems();
-  /** Unknown names in sections without meaning here: what these hold is not read. */
+  /** Unknown names in sections without a meaning here; the content below such a name is not read. */
   readonly unknown = new Problems();
   readonly written: WrittenSection[] = [];
-  /** Items that each list has so far: by the path of what it is in, and the steps from there. */
+  /** Number of items of each list so far: by the path around the list, then by the steps from there. */
   readonly #itemCounts = new Map<string, Map<string, number>>();
-  /** The same by that path itself, as long as it is read: it may be long, and have many items. */
+  /**
+   * The same maps by the array of that path, while it is read: the path may be long and have many
+   * items.
+   */
   readonly #itemCountsBelow = new WeakMap<readonly string[], Map<string, number>>();
-  /** The sections in which names count here, by their patterns. */
+  /** The sections in which names have a meaning here, by their patterns. */
   readonly #sections: ReadonlySet<string>;
 
   constructor(sections: ReadonlySet<string>) {
     this.#sections = sections;
   }
 
-  /** Reads what stands below the root of a document. */
+  /** Reads the content below the root of a document. */
   read(root: DocumentNode, known: KnownContent): void {
     this.#readEntries(root, known, [], []);
   }
@@ -74,7 +77,10 @@ export class StatementReader {
     this.problems.add(at, message);
   }
 
-  /** An error where names count, and else a warning. All that is said of security counts. */
+  /**
+   * Reports an unknown name: an error in a section with a meaning, else a warning. All names of
+   * security have a meaning.
+   */
   #noteUnknown(section: readonly string[], at: Place, told: () => string): void {
     if (this.#hasMeaning(section)) this.#complain(at, () => `Cannot use ${told()}`);
     else this.unknown.add(at, () => `${NO_MEANING}: ${told()}`);
@@ -162,7 +168,7 @@ export class StatementReader {
     this.written.push({ path, pattern: pattern.join('.'), at, isEmpty });
   }
 
-  /** An element that its attribute `name` should name. */
+  /** Reports an element without the attribute `name` that it needs. */
   #complainOfNoName(entry: DocumentEntry, known: KnownContent): void {
     const slip = slippedName(entry, known);
     if (slip !== undefined) {
@@ -171,7 +177,9 @@ export class StatementReader {
     this.#complain(entry.at, () => `Cannot use ${quoted(entry.name)}: no attribute name`);
   }
 
-  /** The content of one that need not be named, where nothing of it counts. */
+  /**
+   * The content of an element that needs no name, as it has no meaning here, without a misspelt `name`.
+   */
   #withoutSlip(entry: DocumentEntry, known: KnownContent): DocumentNode {
     const slip = slippedName(entry, known);
     if (slip === undefined) return entry.node;
@@ -179,7 +187,7 @@ export class StatementReader {
     return { ...entry.node, entries: entry.node.entries.filter((each) => each !== slip) };
   }
 
-  /** A name that is not among the known ones. */
+  /** Reads an entry whose name is not among the known ones. */
   #readOther(entry: DocumentEntry, known: KnownContent, path: string[], pattern: string[]): void {
     const { name, at, node } = entry;
     const isFree = known.named !== undefined || known.isOpen;
@@ -208,7 +216,7 @@ export class StatementReader {
     }
   }
 
-  /** Everything below, of which nothing is known. */
+  /** Reads everything below a node whose content is not known. */
   #readOpen(node: DocumentNode, path: string[], pattern: string[]): void {
     if (node.text !== undefined) this.#state(path, pattern, node.text, node.at, []);
     for (const { name, node: below } of node.entries) {
@@ -219,7 +227,7 @@ export class StatementReader {
     }
   }
 
-  /** Whether the name is no misspelt one of the properties that mean something. */
+  /** Whether the name is not a misspelt one of the properties that have a meaning here. */
   #checkProperty(pattern: readonly string[], name: string, at: Place): boolean {
     const names = PROPERTY_NAMES[pattern.join('.')] ?? [];
     if (names.includes(name)) return true;
@@ -237,7 +245,7 @@ export class StatementReader {
     this.blocks.push({ pattern: pattern.join('.'), name, at, isEmpty });
   }
 
-  /** `around`: the first steps of the path, which its lists have in common. */
+  /** `around`: the first steps of the path, which lists below it have in common. */
   #addItem(path: string[], pattern: string[], around: readonly string[]): void {
     let counts = this.#itemCountsBelow.get(around);
     if (counts === undefined) {
@@ -264,17 +272,17 @@ export class StatementReader {
   }
 }
 
-/** A path as it is written: names joined by dots, items directly behind their list. */
+/** The text of a path: names joined by dots, items directly after their list. */
 export function pathOf(path: readonly string[]): string {
   return path.join('.').replaceAll('.[', '[');
 }
 
-/** The same for a message: of long names the beginning. */
+/** The text of a path for a message: only the beginning of long names. */
 export function pathText(path: readonly string[]): string {
   return pathOf(path.map(shortened));
 }
 
-/** What is said of a name that is not among the known ones. */
+/** The message about a name that is not among the known ones. */
 function unknownName(name: string, known: KnownContent, path: readonly string[]): string {
   const names = [...known.children.keys()];
   const isFree = known.named !== undefined || known.isOpen;
@@ -286,7 +294,7 @@ function unknownName(name: string, known: KnownContent, path: readonly string[])
   return `${quoted(nameInForm(name))} ${section}: unknown${hint}${list}`;
 }
 
-/** An attribute that is nearly `name`. */
+/** An attribute with nearly the name `name`. */
 function slippedName({ node }: DocumentEntry, known: KnownContent): DocumentEntry | undefined {
   const others = node.entries.filter((each) => !known.children.has(each.name));
   return others.find((each) => slippedNames(each.name, ['@name']).length > 0);
@@ -306,7 +314,7 @@ function expected({ types, content }: KnownNode): string {
   return content.item !== undefined ? 'a list' : 'a section';
 }
 
-/** Where XML tells its schema. */
+/** Whether the attribute declares a namespace or the schema of XML. */
 function isNamespace(name: string): boolean {
   return /^@(xmlns|xsi)(:|$)/.test(name);
 }

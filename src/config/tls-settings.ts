@@ -5,13 +5,13 @@ export const TLS_SETTINGS = {
   tlsEnabled: booleanSetting({
     path: 'network.ssl.enabled',
     about:
-      'Whether TLS is served, with what network.ssl.properties names; --tls-certificate does this, too',
+      'Whether the member serves TLS, with the files of network.ssl.properties; --tls-certificate does this, too',
     fallback: false,
   }),
   tlsCertificate: tlsSetting({
     path: 'network.ssl.properties.keyCertChainFile',
     flag: { name: '--tls-certificate', argument: 'FILE', implies: { tlsEnabled: 'true' } },
-    about: 'Certificate to serve over TLS with, and behind it those of its authority, in PEM form',
+    about: 'Certificate for TLS, followed by those of its authority, in PEM form',
   }),
   tlsKey: tlsSetting({
     path: 'network.ssl.properties.keyFile',
@@ -46,15 +46,15 @@ export const TLS_SETTINGS = {
   tlsMutualAuthentication: wordSetting<string>({
     path: 'network.ssl.properties.mutualAuthentication',
     about:
-      'REQUIRED: clients are asked for a certificate, of trustCertCollectionFile; OPTIONAL is as NONE. ' +
-      '--tls-client-ca is REQUIRED',
+      'REQUIRED: clients need a certificate of an authority in trustCertCollectionFile; OPTIONAL is the same as NONE; ' +
+      '--tls-client-ca sets REQUIRED',
     fallback: 'NONE',
     expects: 'one of NONE, OPTIONAL, REQUIRED',
     read: (text) => /^(NONE|OPTIONAL|REQUIRED)$/i.exec(text)?.[0].toUpperCase(),
   }),
 } as const satisfies Readonly<Record<string, Setting<unknown>>>;
 
-/** A file that TLS needs, or its password; read again at a reload. */
+/** A file that TLS needs, or its password; both are read again at a reload. */
 function tlsSetting(row: {
   readonly path: string;
   readonly flag?: Flag;

@@ -1,7 +1,7 @@
 /**
- * `network.ssl` of a file: which of its properties say with what the member serves TLS. Keys are taken
- * from PEM files or from a PKCS12 key store, authorities of clients from PEM files. What cannot be
- * read that way, or asks for more protection than there is here, is refused with what to do instead.
+ * `network.ssl` of a file: the properties that name the files for TLS. Keys are read from PEM files or
+ * from a PKCS12 key store, authorities of clients from PEM files. A file of another form, or a setting
+ * that asks for more protection than this member has, is refused; the message says what to do instead.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effective } from './effective.ts';
@@ -11,7 +11,7 @@ import type { Statement } from './statements.ts';
 
 const SECTION = 'network.ssl';
 const PROPERTIES = `${SECTION}.properties`;
-/** Properties that are settings of the table. */
+/** The settings of the table, by the properties that set them. */
 const SETTINGS_BY_PROPERTY: Readonly<Record<string, SettingKey>> = {
   keyCertChainFile: 'tlsCertificate',
   keyFile: 'tlsKey',
@@ -20,15 +20,15 @@ const SETTINGS_BY_PROPERTY: Readonly<Record<string, SettingKey>> = {
   keyStorePassword: 'tlsKeyStorePassword',
   mutualAuthentication: 'tlsMutualAuthentication',
 };
-/** Classes of the original that do what is done here. */
+/** Classes of the original that do the same as this member. */
 const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
 const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
 
 export interface TlsReading {
-  /** The settings that are said, with what says it. */
+  /** The settings that are set, each with its statement. */
   readonly said: readonly (readonly [SettingKey, Statement])[];
   readonly refusals: readonly Refusal[];
-  /** Statements that mean something here. */
+  /** Statements that have a meaning here. */
   readonly used: ReadonlySet<Statement>;
 }
 
@@ -72,7 +72,7 @@ export function readTls(effective: Effective): TlsReading {
   return { said, refusals, used };
 }
 
-/** What a member without a certificate says to `network.ssl.enabled`. */
+/** The reason for refusing `network.ssl.enabled` of a member without a certificate. */
 export const NO_CERTIFICATE =
   'there is no certificate; write keyStore (PKCS12) and keyStorePassword, or keyFile and ' +
   'keyCertChainFile (PEM), in network.ssl.properties';
@@ -88,13 +88,13 @@ function keyStoreFault(
   return (
     'only PKCS12 is read here; ' +
     `keytool -importkeystore -srckeystore ${shellText(store.text)} ` +
-    `-destkeystore ${shellText(`${bareName(store.text)}.p12`)} -deststoretype PKCS12 makes that of it`
+    `-destkeystore ${shellText(`${bareName(store.text)}.p12`)} -deststoretype PKCS12 converts it`
   );
 }
 
 function trustFault(store: Statement | undefined): string | undefined {
   if (store === undefined) {
-    return 'there are no authorities to know clients by; write trustCertCollectionFile (PEM)';
+    return 'there are no authorities to verify clients with; write trustCertCollectionFile (PEM)';
   }
   const form = formOfStore(store.text);
   if (form === 'PEM') return undefined;
@@ -109,18 +109,18 @@ function trustFault(store: Statement | undefined): string | undefined {
 
 function faultOf(name: string, text: string): string | undefined {
   if (name === 'factory-class-name' && !FACTORY.test(text)) {
-    return 'no class can be loaded here; leave it away and write network.ssl.properties';
+    return 'no class can be loaded here; remove it and write network.ssl.properties';
   }
   if (name === 'protocol' && !PROTOCOLS.test(text)) {
-    return 'TLS 1.2 and 1.3 are both served here; leave it away if that will do';
+    return 'TLS 1.2 and 1.3 are both served here; remove it if they are sufficient';
   }
   if (name === 'ciphersuites') {
-    return 'cipher suites cannot be chosen here; leave it away if those of Node.js will do';
+    return 'cipher suites cannot be chosen here; remove it if those of Node.js are sufficient';
   }
   return undefined;
 }
 
-/** By how the file begins; undefined where it cannot be read or is something else. */
+/** The form of a file by its first bytes; undefined where it cannot be read or has another form. */
 function formOfStore(file: string): 'JKS' | 'PKCS12' | 'PEM' | undefined {
   const start = Buffer.alloc(64);
   try {
@@ -131,7 +131,7 @@ function formOfStore(file: string): 'JKS' | 'PKCS12' | 'PEM' | undefined {
       closeSync(descriptor);
     }
   } catch {
-    // Whoever reads the file for use says what is wrong with it.
+    // The code that reads the file for use reports the fault.
     return undefined;
   }
   if (start.readUInt32BE(0) === JKS_MAGIC) return 'JKS';
@@ -148,7 +148,7 @@ function bareName(file: string): string {
   return file.replace(/\.[^./]*$/, '');
 }
 
-/** As a shell takes it for one word. */
+/** The text in a form that a shell reads as one word. */
 function shellText(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,7 @@
 /**
- * A configuration text that is added to the one in force: new maps, queues, users and endpoint
- * groups. What is there already stays as it is, and so does everything else that the text names. A
- * text may name many things, so all is done in slices.
+ * Adds a configuration text to the configuration in force: new maps, queues, users and endpoint groups.
+ * Things that exist already stay as they are, and so do all other settings that the text has. A text
+ * may name many things, so all work is done in slices.
  */
 import { Slices } from '../base/slices.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
@@ -10,10 +10,10 @@ import { ConfigFault } from './config-fault.ts';
 import { type ConfigRequest, type LoadedConfig, refusalFault, tooManyPatterns } from './load.ts';
 import type { UserConfig } from './security.ts';
 
-/** One thing of the text. */
+/** A thing that the text names. */
 export interface NamedConfig {
   readonly sectionName: string;
-  /** Missing where the whole section is meant. */
+  /** Missing where the entry stands for the whole section. */
   readonly configName?: string;
 }
 
@@ -23,10 +23,10 @@ export interface ConfigUpdate {
   readonly ignored: readonly NamedConfig[];
 }
 
-/** Sections of which single things are looked at. */
+/** Sections whose things are added one by one. */
 const SECTIONS = ['map', 'queue', 'security', 'network'];
 
-/** YAML, XML or JSON. Rejects with ConfigFault. */
+/** `text`: YAML, XML or JSON. Rejects with ConfigFault. */
 export async function addConfigText(
   config: Config,
   text: string,
@@ -104,7 +104,7 @@ function addedGroups(config: Config, said: Config, update: Update): Groups {
   return { endpointGroups, sources };
 }
 
-/** Undefined where there is nobody new. */
+/** Undefined where the text has no new realm and no new user. */
 async function addedRealms(
   config: Config,
   said: Config,
@@ -131,13 +131,13 @@ class Update {
   readonly ignored: NamedConfig[] = [];
   readonly #slices = new Slices();
 
-  /** Lists the thing; returns whether it is new. */
+  /** Lists the thing as added or ignored; returns whether it is new. */
   note(isNew: boolean, sectionName: string, configName: string): boolean {
     (isNew ? this.added : this.ignored).push({ sectionName, configName });
     return isNew;
   }
 
-  /** Does the same for all of them, in slices. */
+  /** Calls `work` for each item, in slices. */
   async each<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
     for (const item of items) {
       work(item);
@@ -146,7 +146,9 @@ class Update {
     }
   }
 
-  /** What there was, and what is new of the other. Rejects with ConfigFault for too many patterns. */
+  /**
+   * The values of `before` and the new ones of `said`. Rejects with ConfigFault for too many patterns.
+   */
   async extended(before: Values, said: Values, isNew: (name: string) => boolean): Promise<Values> {
     if (said.size === 0) return before;
     const all = new Map<string, number>();

@@ -1,11 +1,11 @@
 /**
- * Types of settings that this member knows and has no use for, so that a wrong value is told all the
- * same: `s` text, `b` yes or no, `i` integer and `n` number (`i0..6`, `i1..`), `a` anything, or
+ * Types of settings that this member knows and does not use, so that a wrong value is reported for
+ * them, too: `s` text, `b` boolean, `i` integer and `n` number (`i0..6`, `i1..`), `a` anything, or
  * words as `READ|WRITE`.
  */
 
 export interface ValueType {
-  /** What a value must be, after "not". */
+  /** The values that are allowed, as a phrase after "not". */
   readonly expects: string;
   accepts(text: string): boolean;
 }
@@ -18,12 +18,12 @@ export function readValueType(notation: string): ValueType {
   return numberType(range[1] === 'i', Number(range[2] ?? -Infinity), Number(range[3] ?? Infinity));
 }
 
-/** What every boolean must be, after "not"; 1 and 0 are XML Schema's. */
+/** The texts of a boolean, as a phrase after "not"; 1 and 0, from XML Schema, are read, too. */
 export const BOOLEAN_TEXTS = 'true or false';
 
 /**
- * The one reading of booleans, from whatever source: `true`, `false`, `1`, `0` in any case. Undefined
- * for any other text, which is an error wherever a boolean is expected.
+ * The one reading of booleans, from every source: `true`, `false`, `1`, `0` in any case. Undefined for
+ * any other text, which is an error wherever a boolean is expected.
  */
 export function readBoolean(text: string): boolean | undefined {
   if (/^(true|1)$/i.test(text)) return true;

@@ -1,16 +1,16 @@
 /**
- * Reads XML as a document with places. The parser accepts what is well-formed and nothing else; it
- * knows no entities but the five of XML itself, so nothing outside the file is ever read and a small
- * file cannot stand for a large one. Comments and processing instructions mean nothing.
+ * Reads XML as a document with places. The parser accepts only well-formed texts. It knows no entities
+ * but the five of XML itself, so it never reads anything outside the file, and a small file cannot
+ * expand to a large one. Comments and processing instructions are ignored.
  */
 import { SaxesParser } from 'saxes';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import type { Place } from './place.ts';
 import { Problems, shortened } from './problems.ts';
 
-/** Letters of an entity that is looked for. */
+/** Characters that are searched for the end of an entity. */
 const ENTITY_MAX = 40;
-/** Elements in one another. */
+/** Depth of nested elements. */
 const DEPTH_MAX = 100;
 
 export function parseXml(text: string, file: string): ParsedDocument {
@@ -36,7 +36,7 @@ class XmlReader {
   readonly #open: OpenElement[] = [];
   #closedLast: OpenElement | undefined;
   #root: DocumentEntry | undefined;
-  /** Offset behind the piece of a tag that was read last. */
+  /** Offset after the part of a tag that was read last. */
   #tagOffset = 0;
 
   constructor(text: string, file: string) {
@@ -63,7 +63,7 @@ class XmlReader {
     return this.problems.count === 0 ? this.#root : undefined;
   }
 
-  /** Only the first fault is told: what follows one is mostly its consequence. */
+  /** Only the first fault is reported: later ones are mostly its consequences. */
   #onError(message: string): never {
     const ampersand = this.#text.indexOf('&', this.#tagOffset);
     if (ampersand >= 0 && !/^&#?\w+;/.test(this.#text.slice(ampersand, ampersand + ENTITY_MAX))) {
@@ -71,7 +71,7 @@ class XmlReader {
     }
     const open = message.includes('unclosed tag') ? this.#open.at(-1) : undefined;
     if (open !== undefined) this.#complainOfUnclosed(open);
-    // The parser closes the element before it finds that the tag is another's.
+    // The parser closes the element before it detects that the end tag belongs to another.
     const closed = message.includes('unexpected close tag') ? this.#closedLast : undefined;
     if (closed !== undefined) {
       const start = this.#text.lastIndexOf('</', this.#parser.position - 1);
@@ -82,7 +82,7 @@ class XmlReader {
     this.#complain(this.#placeOf(this.#parser.position - 1), reason);
   }
 
-  /** `found`: the end tag that stands in the place of the element's own, at `at`. */
+  /** `found`: the end tag at `at` that was read in the place of the element's own. */
   #complainOfUnclosed({ name, at: start }: OpenElement, found?: string, at = start): never {
     const element = shortened(name);
     const place = found === undefined ? '' : ` of ${start.line}:${start.column}`;
@@ -118,12 +118,13 @@ class XmlReader {
     element.text += text;
   }
 
-  /** Where the text that has just ended began, white space aside. */
+  /** Offset of the beginning of the text that has just ended, without white space. */
   #startOfText(text: string): number {
     const lead = text.trimStart().slice(0, 1);
     const end = this.#text.lastIndexOf('<', this.#parser.position - 1);
     const begin = this.#text.lastIndexOf('>', end - 1) + 1;
-    // Of an entity the text has another letter, so what lies behind the element is not looked through.
+    // A text that begins with an entity has its character, which the source may have only after the
+    // element; so the search ends at the element.
     const found = this.#text.slice(begin, end).indexOf(lead);
     return begin + Math.max(found, 0);
   }
@@ -154,5 +155,5 @@ class XmlReader {
   }
 }
 
-/** Ends reading at the first fault, which has been noted. */
+/** Ends reading at the first fault, which has been added to the problems. */
 class UnreadableXml extends Error {}

@@ -1,14 +1,14 @@
 /**
- * Goes once through a YAML document, in its order, and finds which node each alias names: the last one
- * before it with that anchor. Names that stand twice in a mapping are told on the way.
+ * Visits the nodes of a YAML document once, in their order, and finds the node that each alias names:
+ * the last one before it with that anchor. It also reports names that occur twice in a mapping.
  */
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { quoted } from './problems.ts';
 
-/** What each alias stands for; one that names no anchor before it is not in it. */
+/** The node of each alias; an alias that names no anchor before it is missing. */
 export type Targets = ReadonlyMap<Alias, Node>;
 
-/** `complain` is told of an offset in the text. The depth of the document is bounded by the caller. */
+/** `complain` gets the offset of a problem in the text. The caller bounds the depth of the document. */
 export function resolveAliases(
   root: Node | null,
   complain: (offset: number, message: () => string) => void,
@@ -34,8 +34,7 @@ export function resolveAliases(
       if (names.has(name)) {
         complain(
           key.range?.[0] ?? 0,
-          () =>
-            `Cannot read YAML: ${quoted(name)} is there twice; names in a mapping must be unique`,
+          () => `Cannot read YAML: ${quoted(name)} occurs twice; names in a mapping must be unique`,
         );
       }
       names.add(name);
@@ -45,7 +44,7 @@ export function resolveAliases(
   return targets;
 }
 
-/** A scalar as it was written; undefined for null. */
+/** The text of a scalar as written; undefined for null. */
 export function textOf(value: unknown, source: string | undefined): string | undefined {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? undefined : (source ?? String(value));

@@ -1,6 +1,7 @@
 /**
- * Where a YAML document goes deeper than it may. Asked before the document is composed, as that takes
- * a stack frame or several for each collection; so nothing here calls itself.
+ * Finds the place where a YAML document is too deep. This is checked before the document is composed:
+ * composing takes at least one stack frame for each collection in another. So no function here calls
+ * itself.
  */
 import type { CST } from 'yaml';
 

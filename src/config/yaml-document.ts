@@ -1,8 +1,9 @@
 /**
- * Reads YAML 1.2 (and JSON, which is part of it) as a document with places. Texts stay as written:
+ * Reads YAML 1.2 (and JSON, which is a part of it) as a document with places. Texts stay as written:
  * `007` is no number until a setting says so. Aliases and merge keys are followed, up to a limit of
- * nodes, so that a small file cannot stand for a large one. The time taken is linear in the text: the
- * parser's own search for equal keys, and for what an alias names, is not, so both are done here.
+ * nodes, so that a small file cannot expand to a large one. The time taken is linear in the text. The
+ * parser's own searches for equal keys and for the nodes of aliases are not linear, so both are done
+ * here.
  */
 import {
   Composer,
@@ -22,9 +23,9 @@ import { Problems, quoted } from './problems.ts';
 import { resolveAliases, type Targets, textOf } from './yaml-aliases.ts';
 import { tooDeep } from './yaml-depth.ts';
 
-/** Nodes that aliases stand for, each as often as it is repeated. */
+/** Limit of the nodes that aliases repeat, each counted for every repetition. */
 const REPEATED_NODES_MAX = 10_000;
-/** Collections in one another. */
+/** Depth of nested collections. */
 const DEPTH_MAX = 100;
 
 export function parseYaml(text: string, file: string): ParsedDocument {
@@ -35,7 +36,7 @@ export function parseYaml(text: string, file: string): ParsedDocument {
   return { root: isReadable ? reader.readRoot(document) : undefined, problems: reader.problems };
 }
 
-/** The one document of the text; what is wrong with it is told to the reader. */
+/** The one document of the text; its problems are added to those of the reader. */
 function composed(text: string, lines: LineCounter, reader: YamlReader): YamlDocument | undefined {
   const composer = new Composer({ uniqueKeys: false });
   const documents: YamlDocument[] = [];
@@ -75,7 +76,7 @@ class YamlReader {
   readonly #file: string;
   readonly #lines: LineCounter;
   #targets: Targets = new Map();
-  /** Nodes that this one is in, through aliases, too. */
+  /** The nodes around the present one, also through aliases. */
   readonly #within = new Set<Node>();
   #repeatedCount = 0;
 
@@ -143,7 +144,7 @@ class YamlReader {
     return { entries: [], items: node.items.map((item) => this.#read(item, offset, isRepeated)) };
   }
 
-  /** Those of the mapping, and of merged ones those that it does not have itself. */
+  /** The entries of the mapping, then those of merged mappings whose names it does not have itself. */
   #entriesOf(pairs: readonly Pair<Node, Node | null>[], isRepeated: boolean): DocumentEntry[] {
     const entries: DocumentEntry[] = [];
     const merged: DocumentEntry[] = [];
@@ -163,7 +164,7 @@ class YamlReader {
     return entries;
   }
 
-  /** Adds what a merge key names: a mapping, or a list of them. */
+  /** Adds the entries that a merge key names: those of a mapping, or of a list of them. */
   #merge(node: DocumentNode, merged: DocumentEntry[]): void {
     for (const each of node.items ?? [node]) {
       if (each.entries.length === 0 && this.#repeatedCount <= REPEATED_NODES_MAX) {
