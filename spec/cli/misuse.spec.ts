@@ -176,7 +176,11 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   ],
   ['repair', 2, /^error: required option '--data-dir <DIR>' not specified/],
   [`repair --data-dir ${nowhere}`, 2, /^Cannot use --data-dir "\/nowhere\/at\/all": ENOENT/],
-  [`repair --data-dir ${folder} --to ${folder}`, 2, /^Cannot use --to ".*": that is what is to be/],
+  [
+    `repair --data-dir ${folder} --to ${folder}`,
+    2,
+    /^Cannot use --to ".*": it is the directory to repair/,
+  ],
   [
     `repair --data-dir ${folder} --partition-count 0`,
     2,
@@ -214,7 +218,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     'map get \u{fffd} k',
     2,
-    /^Cannot use ".*" as a name: U\+FFFD is what text that is no UTF-8 becomes\n$/,
+    /^Cannot use ".*" as a name: U\+FFFD stands for bytes that are not UTF-8\n$/,
   ],
   [
     'map set m k a\u{fffd}',

@@ -369,7 +369,7 @@ test('on a terminal one line says where, what, in how much memory and for how lo
   assert.equal(
     msg,
     'listening on http://127.0.0.1:5701/grid; groups CLUSTER_READ, HEALTH_CHECK; ' +
-      '1024 MiB for data; data is not kept: it ends with this process',
+      '1024 MiB for data; data is in memory only and lost when this process ends',
   );
   assert.deepEqual(Object.keys(fields), ['level', 'time', 'pid']);
   source.emit('SIGTERM');

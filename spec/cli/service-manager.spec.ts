@@ -34,6 +34,6 @@ test('serviceManager says why it cannot tell', async () => {
   await serviceManager({ NOTIFY_SOCKET: '/s' }, onError, '/nowhere/notify')('READY=1');
   assert.deepEqual(
     errors.map(({ message }) => message),
-    ['Cannot tell systemd READY=1: spawn /nowhere/notify ENOENT'],
+    ['Cannot notify systemd of READY=1: spawn /nowhere/notify ENOENT'],
   );
 });

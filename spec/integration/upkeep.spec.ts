@@ -84,7 +84,7 @@ describe('a backup', () => {
     const from = join(backups, 'backup-1');
     const done = await run('restore', '--from', from, '--data-dir', restored);
     assert.equal(done.code, 0, done.errors);
-    assert.match(done.output, /^\d+ files of \d+ bytes: what was stored at \d{4}-/);
+    assert.match(done.output, /^\d+ files of \d+ bytes: the data stored at \d{4}-/);
     const second = memberOn(restored);
     const other = await second.listening();
     assert.equal(await ask(other, 'GET', 'maps/m/k19'), '200 value 19');

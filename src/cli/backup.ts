@@ -18,7 +18,9 @@ export interface BackupOptions {
   readonly json?: true;
 }
 
-/** What is named as a backup and is none is told on standard error. Throws TypeError. */
+/**
+ * A directory with the name of a backup that is none is reported on standard error. Throws TypeError.
+ */
 export async function printBackups(options: BackupOptions, streams: Streams): Promise<ExitCode> {
   const backups = await read(options);
   const { whole, unreadable } = backups;
@@ -32,7 +34,7 @@ export async function printBackups(options: BackupOptions, streams: Streams): Pr
   return EXIT_CLEAN;
 }
 
-/** All of them, or the named one. EXIT_FAILED: one is damaged or not whole. */
+/** Verifies all backups, or the named one. Returns EXIT_FAILED where one is damaged or incomplete. */
 export async function verifyBackups(
   name: string | undefined,
   options: BackupOptions,
@@ -57,7 +59,7 @@ export async function verifyBackups(
   return results.every(({ fault }) => fault === null) ? EXIT_CLEAN : EXIT_FAILED;
 }
 
-/** Keeps each member's newest. */
+/** Keeps the newest backups of each member. */
 export async function pruneBackups(
   options: BackupOptions & { readonly keep: string },
   streams: Streams,

@@ -1,6 +1,6 @@
 /**
- * The client commands as the command line has them: `map`, `queue`, `cluster` and `health`. What does
- * them is loaded only when one was typed.
+ * The client commands of the command line: `map`, `queue`, `cluster` and `health`. Their code is loaded
+ * only when one of them is given.
  */
 import { type Command, Option } from 'commander';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';
@@ -9,10 +9,12 @@ import type { KeyOptions } from './entry-key.ts';
 import type { ExitCode } from './exit-code.ts';
 import type { Streams } from './output.ts';
 
-/** Does a command and returns the exit code. */
+/** Runs a command and returns the exit code. */
 export type Work = () => Promise<ExitCode>;
 
-/** Adds the commands; one that was typed is handed to `order`, to be done once all was read. */
+/**
+ * Adds the commands. The given one is passed to `order`, to be run once the whole command line is read.
+ */
 export function addClientCommands(
   program: Command,
   streams: Streams,
@@ -54,19 +56,19 @@ export function addClientCommands(
     place(command, (client) => client.offer(name, value, options)),
   );
   add(queue, 'poll <queue>', 'Take an item and print it; exit code 1 where there is none')
-    .option('--timeout <seconds>', 'How long to wait for one', '0')
+    .option('--timeout <seconds>', 'How long to wait for an item', '0')
     .action((name: string, { timeout }: { readonly timeout: string }, command: Command) =>
       place(command, (client) => client.poll(name, timeout)),
     );
-  add(queue, 'size <queue>', 'Print how many items it has').action(
+  add(queue, 'size <queue>', 'Print the number of its items').action(
     (name: string, _: unknown, command: Command) =>
       place(command, (client) => client.queueSize(name)),
   );
 
-  const cluster = program.command('cluster').description('Ask and administer a member’s cluster');
+  const cluster = program.command('cluster').description('Query and administer a member’s cluster');
   for (const call of CLUSTER_CALLS) {
     add(cluster, call.words, call.about).action((...given: unknown[]) => {
-      // commander's last two are the options and the command itself.
+      // commander's last two arguments are the options and the command itself.
       const texts = given.slice(0, -2).filter((each) => each !== undefined) as string[];
       place(given.at(-1) as Command, (client) => client.askCluster(call, texts));
     });
@@ -78,7 +80,7 @@ export function addClientCommands(
   );
 }
 
-/** Flags that a variable of the environment stands in for. */
+/** Adds a command with the flags of every client command; most have a variable of the environment. */
 function add(parent: Command, words: string, about: string): Command {
   const address = new Option('--address <address>', 'Host and port, or an http or https URL');
   return parent
@@ -93,19 +95,20 @@ function add(parent: Command, words: string, about: string): Command {
     )
     .optionsGroup('Login and TLS:')
     .addOption(
-      new Option('--user <name>', 'Log in; the password is GRID_PASSWORD, or asked for').env(
-        'GRID_USER',
-      ),
+      new Option(
+        '--user <name>',
+        'Log in as this user; the password is GRID_PASSWORD, or asked for',
+      ).env('GRID_USER'),
     )
-    .option('--cluster-name <name>', 'What authenticates where security is off', 'dev')
+    .option('--cluster-name <name>', 'Name that authenticates where security is off', 'dev')
     .addOption(new Option('--ca <file>', 'Certificates to trust, PEM').env('GRID_CA'))
-    .option('--tls-certificate <file>', 'Certificate to show the member, PEM')
+    .option('--tls-certificate <file>', 'Certificate of the client, PEM')
     .option('--tls-key <file>', 'Its private key, PEM')
     .optionsGroup('Options:')
     .option('--json', 'Print JSON');
 }
 
-/** What messages name: the flag, or the variable that stands in for it. */
+/** The name in messages: the flag, or the variable that the value came from. */
 function nameOfFlag(command: Command, key: string): string {
   const option = command.options.find((each) => each.attributeName() === key);
   const isVariable = command.getOptionValueSource(key) === 'env';
@@ -118,7 +121,7 @@ function addWithKey(parent: Command, words: string, about: string): Command {
     .option('--key-file <file>', 'Take the bytes of a file as the key');
 }
 
-/** The words behind the map's name. Without a flag for the key one is required. */
+/** The words after the map's name. Without a flag for the key one word is required. */
 function keyWords(command: Command, ...words: readonly (string | undefined)[]): readonly string[] {
   const { keyBase64, keyFile } = command.opts<KeyOptions>();
   const given = words.filter((word) => word !== undefined);

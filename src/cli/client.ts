@@ -1,7 +1,6 @@
 /**
- * What the client commands do: each one request to a member. What is asked for goes to standard
- * output, bytes as they are; what is wrong goes to standard error, and the exit code tells scripts
- * which it is.
+ * Runs the client commands. Each is one request to a member. The answer goes to standard output, bytes
+ * as they are; a fault goes to standard error. The exit code tells scripts which kind it is.
  */
 import {
   type Call,
@@ -33,16 +32,16 @@ export interface ClientOptions extends AddressOptions {
   readonly json?: true;
 }
 
-/** What names a flag in messages: itself, or the variable that its value is from. */
+/** The name of a flag in messages: its own, or the variable that its value came from. */
 export type NameOfFlag = (flag: keyof ClientOptions) => string;
 
-/** Where a value comes from, and what is kept with it. */
+/** The source of a value, and the content type stored with it. */
 export interface ValueOptions {
   readonly file?: string;
   readonly contentType?: string;
 }
 
-/** Does a command's work; where no member answers, that is printed. */
+/** Runs a command; where no member answers, prints that. */
 export async function runClient(
   streams: Streams,
   options: ClientOptions,
@@ -59,8 +58,8 @@ export async function runClient(
 }
 
 /**
- * Methods return the exit code. They throw TypeError or RangeError for what the command line has
- * wrong, and reject with UnreachableError.
+ * Methods return the exit code. They throw TypeError or RangeError for faults of the command line, and
+ * reject with UnreachableError.
  */
 export class Client {
   readonly #streams: Streams;
@@ -84,7 +83,7 @@ export class Client {
     return await this.#printValue({ method: 'GET', path: this.#path(`rest/${path}`) });
   }
 
-  /** `words`: the key, where no flag has it, and the value, where it is no other. */
+  /** `words`: the key, where no flag has it, then the value, where it has no other source. */
   async setEntry(
     map: string,
     words: readonly string[],
@@ -138,13 +137,13 @@ export class Client {
     const answer = await (call.isRead ? this.#ask(request) : this.#call(request));
     if (answer.status !== 200) return await this.#refuse(answer, request);
     const told = answer.json() as ClusterAnswer;
-    // Members with --compatibility tell some failures with 200.
+    // Members with --compatibility answer some failures with 200.
     if (told.status === 'fail') return await this.#refuse(answer, request);
     await this.#tell(call.show(told), told);
     return EXIT_CLEAN;
   }
 
-  /** Credentials and arguments stand in the content. */
+  /** Credentials and arguments are in the content. */
   async #parameters(call: ClusterCall, given: readonly string[]): Promise<Buffer> {
     for (const text of given) refuseReplaced('parameter', text);
     const { user, clusterName } = this.#options;
@@ -156,7 +155,7 @@ export class Client {
     return Buffer.from(texts.map(percentEncoded).join('&'));
   }
 
-  /** Parts that are yes or no have no content. */
+  /** The answer for a part that is yes or no has no content. */
   async health(part: string | undefined): Promise<ExitCode> {
     const path = part === undefined ? 'health' : `health/${percentEncoded(part)}`;
     const call = { method: 'GET', path: this.#path(path) } as const;
@@ -217,7 +216,7 @@ export class Client {
     return EXIT_REFUSED;
   }
 
-  /** A line: the words for people, the other as JSON. */
+  /** Prints a line: `words` for people, or `told` as JSON. */
   async #tell(words: string, told: unknown): Promise<void> {
     await printLine(this.#streams, this.#options.json ? JSON.stringify(told) : words);
   }
@@ -226,7 +225,10 @@ export class Client {
     return `/${this.#options.pathSegment}/${behind}`;
   }
 
-  /** Logs in by HTTP Basic as the given user: at once where the password is at hand, else once asked to. */
+  /**
+   * Sends a request, with a login by HTTP Basic where a user is given: at once where the environment
+   * has the password, else after the member has asked for one.
+   */
   async #ask(call: Call): Promise<MemberAnswer> {
     const { user } = this.#options;
     if (user === undefined) return await this.#call(call);

@@ -1,20 +1,20 @@
-/** The calls below `gridnode cluster`: a row each, what is asked and how the answer is shown. */
+/** The calls below `gridnode cluster`, a row each: the request, and how the answer is shown. */
 
 export interface ClusterCall {
   /** The command and its arguments, as commander reads them. */
   readonly words: string;
   readonly about: string;
-  /** Behind `/{segment}/rest/`. */
+  /** Path after `/{segment}/rest/`. */
   readonly path: string;
-  /** A GET; without it a POST whose content is user, password and the arguments. */
+  /** True for a GET; else it is a POST whose content is user, password and the arguments. */
   readonly isRead?: true;
-  /** Its argument is a file with the text; without it standard input has that. */
+  /** Whether the argument is a file with the text; without an argument standard input has the text. */
   readonly takesFile?: true;
   /** The answer for people. */
   show(answer: ClusterAnswer): string;
 }
 
-/** What members answer, all calls together. */
+/** The fields of the answers of all calls. */
 export interface ClusterAnswer {
   readonly status?: string;
   readonly message?: string;
@@ -78,7 +78,7 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
   },
   {
     words: 'change-state <state>',
-    about: 'Change it: active, no_migration, frozen or passive',
+    about: 'Change the state: active, no_migration, frozen or passive',
     path: `${MANAGEMENT}/changeState`,
     show: stateOf,
   },
@@ -91,7 +91,7 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
   },
   {
     words: 'change-version <version>',
-    about: 'Change it',
+    about: 'Change the version',
     path: `${MANAGEMENT}/version`,
     show: versionOf,
   },
@@ -102,12 +102,12 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
     show: ({ response = '' }) => response,
   },
   call('shutdown', 'Stop all members', `${MANAGEMENT}/clusterShutdown`),
-  call('shutdown-member', 'Stop the member that is asked', `${MANAGEMENT}/memberShutdown`),
-  call('force-start', 'Start empty, stored data set aside', `${MANAGEMENT}/forceStart`),
-  call('partial-start', 'Start with what is readable', `${MANAGEMENT}/partialStart`),
+  call('shutdown-member', 'Stop the member that gets the request', `${MANAGEMENT}/memberShutdown`),
+  call('force-start', 'Start empty; the stored data is moved aside', `${MANAGEMENT}/forceStart`),
+  call('partial-start', 'Start with the readable part of the data', `${MANAGEMENT}/partialStart`),
   {
     words: 'backup',
-    about: 'Back up the stored data; prints where, its bytes and the seconds it took',
+    about: 'Back up the stored data; prints the path, the bytes and the seconds',
     path: `${MANAGEMENT}/backup`,
     show: ({ path, bytes, seconds, status = 'done' }) =>
       path === undefined ? status : `${path}  ${bytes} bytes  ${seconds} s`,
@@ -120,7 +120,7 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
     isRead: true,
     show: ({ logLevel }) => logLevel ?? 'not set',
   },
-  call('change-log-level <level>', 'Change it, OFF to FINEST', 'log-level'),
+  call('change-log-level <level>', 'Change the log level, OFF to FINEST', 'log-level'),
   call('reset-log-level', 'Go back to the configured log level', 'log-level/reset'),
   {
     words: 'license',
@@ -129,11 +129,11 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
     isRead: true,
     show: ({ licenseInfo }) => licenseInfo?.keyHash ?? 'none',
   },
-  call('set-license <key>', 'Keep a license key', 'license'),
+  call('set-license <key>', 'Set the license key', 'license'),
   call('reload', 'Read the configuration again', 'config/reload'),
   {
     words: 'update-config [file]',
-    about: 'Add maps, queues, users and groups of a text: of the file, else of standard input',
+    about: 'Add maps, queues, users and groups of a text, from the file or standard input',
     path: 'config/update',
     takesFile: true,
     show: showUpdate,
@@ -145,10 +145,10 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
     isRead: true,
     show: (answer) => (answer['member-list'] ?? []).join('\n'),
   },
-  call('change-member-list <list>', 'Change it', TCP_IP),
+  call('change-member-list <list>', 'Change the TCP-IP join list', TCP_IP),
 ];
 
-/** A call whose answer says no more than that it is done. */
+/** A call whose answer has only a message or a status. */
 function call(words: string, about: string, path: string): ClusterCall {
   return { words, about, path, show: ({ message, status }) => message?.trim() ?? status ?? 'done' };
 }
@@ -161,7 +161,7 @@ function versionOf({ version }: ClusterAnswer): string {
   return version ?? '';
 }
 
-/** A line for each block: what became of it, its section and name. */
+/** A line for each block: whether it was added or ignored, its section and its name. */
 function showUpdate({ message = 'done', result }: ClusterAnswer): string {
   const lines = (word: string, sections: readonly NamedSection[] = []) =>
     sections.map(({ sectionName, configName }) =>

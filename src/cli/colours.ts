@@ -1,6 +1,6 @@
-/** Whether what is printed on a terminal has colours. */
+/** Decides whether lines on a terminal have colours. */
 
-/** NO_COLOR counts first, then FORCE_COLOR, then TERM; without any of them there are colours. */
+/** NO_COLOR counts first, then FORCE_COLOR, then TERM; without any of them lines have colours. */
 export function hasColours(environment: NodeJS.ProcessEnv): boolean {
   const { NO_COLOR = '', FORCE_COLOR = '', TERM } = environment;
   if (NO_COLOR !== '') return false;

@@ -1,14 +1,14 @@
 /**
- * `gridnode completion bash|zsh|fish`: a script that completes commands and flags, written from the
- * commands themselves, so that it knows what this version knows. Each shell gets a table of the words
- * that may follow each command; files are completed where no such word fits.
+ * `gridnode completion bash|zsh|fish`: a script that completes commands and flags. It is made from the
+ * commands themselves, so it always fits this version. Each shell gets a table of the words that may
+ * follow each command; files are completed where no such word fits.
  */
 import type { Command } from 'commander';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** A command by its words, behind the program's, and what may follow. */
+/** A command by its words after the program's name, with the words that may follow. */
 interface Completed {
   readonly words: readonly string[];
   readonly commands: readonly Described[];
@@ -44,7 +44,9 @@ function completedOf(command: Command, words: readonly string[]): readonly Compl
   return [own, ...below];
 }
 
-/** The words typed so far that are no flags are looked up; what a flag takes may be among them. */
+/**
+ * The script looks up the words typed so far that are not flags; arguments of flags may be among them.
+ */
 function bashScript(all: readonly Completed[]): string {
   const rows = all.map(
     ({ words, commands, flags }) =>
@@ -109,13 +111,15 @@ function fishScript(all: readonly Completed[]): string {
   return `${lines.map((line) => `complete -c gridnode ${line}`).join('\n')}\n`;
 }
 
-/** All commands' words, as a case has them. */
+/** The words of all commands, as a pattern of `case`. */
 function patterns(all: readonly Completed[]): string {
   const paths = all.map(({ words }) => words.join(' ')).filter((path) => path !== '');
   return paths.map(quoted).join('|');
 }
 
-/** For all three shells: nothing within means anything but a quote, for which stands another mark. */
+/**
+ * Quotes a text for all three shells, where only the quote itself is special: another mark replaces it.
+ */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", '’').replaceAll('\n', ' ')}'`;
 }

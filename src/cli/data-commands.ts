@@ -1,4 +1,6 @@
-/** The commands about a member's own files: `backup`, `restore` and `repair`. None needs a member. */
+/**
+ * The commands on a member's own files: `backup`, `restore` and `repair`. None needs a running member.
+ */
 import type { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';
 import type { BackupOptions } from './backup.ts';
@@ -7,7 +9,7 @@ import type { Streams } from './output.ts';
 import type { Repairing } from './repair.ts';
 import type { Restoring } from './restore.ts';
 
-/** One that was typed is handed to `order`, to be done once all was read. */
+/** The given command is passed to `order`, to be run once the whole command line is read. */
 export function addDataCommands(
   program: Command,
   streams: Streams,
@@ -18,29 +20,28 @@ export function addDataCommands(
     backup
       .command(words)
       .description(about)
-      .requiredOption('--backup-dir <DIR>', 'The directory that holds the backups')
+      .requiredOption('--backup-dir <DIR>', 'Directory of the backups')
       .option('--json', 'Print JSON');
   add('list', 'Print name, time, member and size of each backup').action(
     (options: BackupOptions) => {
       order(async () => (await import('./backup.ts')).printBackups(options, streams));
     },
   );
-  add(
-    'verify [name]',
-    'Read all of one or of each, as restore does; exit code 1 for damage',
-  ).action((name: string | undefined, options: BackupOptions) => {
-    order(async () => (await import('./backup.ts')).verifyBackups(name, options, streams));
-  });
+  add('verify [name]', 'Read one backup, or all, as restore does; exit code 1 for damage').action(
+    (name: string | undefined, options: BackupOptions) => {
+      order(async () => (await import('./backup.ts')).verifyBackups(name, options, streams));
+    },
+  );
   add('prune', 'Remove the old backups of each member; never one that a process uses')
-    .requiredOption('--keep <N>', 'How many of each member stay, the newest')
+    .requiredOption('--keep <N>', 'Number of backups that stay of each member, the newest')
     .action((options: BackupOptions & { readonly keep: string }) => {
       order(async () => (await import('./backup.ts')).pruneBackups(options, streams));
     });
   program
     .command('restore')
-    .description('Make a data directory of a backup; nothing may be in it')
+    .description('Make a data directory from a backup; the directory must be empty')
     .requiredOption('--from <DIR>', 'The backup')
-    .requiredOption('--data-dir <DIR>', 'The data directory; made where it is not there')
+    .requiredOption('--data-dir <DIR>', 'The data directory; created if it is missing')
     .option('--json', 'Print JSON')
     .action((options: Restoring) => {
       order(async () => (await import('./restore.ts')).restoreBackup(options, streams));
@@ -48,10 +49,13 @@ export function addDataCommands(
   const partitionCount = String(SETTINGS.partitionCount.fallback);
   program
     .command('repair')
-    .description('Tell what is damaged in a data directory, which is left as it is')
+    .description('List the damage in a data directory, which is not changed')
     .requiredOption('--data-dir <DIR>', 'The data directory')
-    .option('--to <DIR>', 'Save what can be read into this one, which a member then starts on')
-    .option('--partition-count <N>', 'Where no file tells', partitionCount)
+    .option(
+      '--to <DIR>',
+      'Save the readable data into this directory, which a member can then start on',
+    )
+    .option('--partition-count <N>', 'Number of partitions, where no file has it', partitionCount)
     .option('--json', 'Print JSON')
     .action((options: Repairing) => {
       order(async () => (await import('./repair.ts')).repairData(options, streams));

@@ -1,11 +1,11 @@
-/** Data directories as commands are given them, and what is wrong with them. */
+/** Opens the data directories that commands are given, and reports their faults. */
 import { GridError } from '../base/errors.ts';
 import { directoryFault } from '../persistence/directory-fault.ts';
 import { FileStorage } from '../persistence/file-storage.ts';
 import { EXIT_FAILED, EXIT_NOT_USABLE, type ExitCode } from './exit-code.ts';
 import type { Streams } from './output.ts';
 
-/** Throws TypeError that names the flag. */
+/** Throws a TypeError that names the flag. */
 export function openToRead(flag: string, directory: string): FileStorage {
   try {
     return new FileStorage(directory, true);
@@ -16,7 +16,10 @@ export function openToRead(flag: string, directory: string): FileStorage {
   }
 }
 
-/** Makes and takes it. Rejects with GridError DATA_DIRECTORY_LOCKED or DATA_DIRECTORY_UNUSABLE. */
+/**
+ * Creates the directory where it is missing, and locks it. Rejects with GridError DATA_DIRECTORY_LOCKED
+ * or DATA_DIRECTORY_UNUSABLE.
+ */
 export async function openToWrite(directory: string): Promise<FileStorage> {
   try {
     const storage = new FileStorage(directory);
@@ -28,7 +31,7 @@ export async function openToWrite(directory: string): Promise<FileStorage> {
   }
 }
 
-/** Does the work; why it could not be done is printed, and the exit code says what kind that is. */
+/** Does the work. The reason of a failure is printed, and the exit code tells its kind. */
 export async function reportingDataFaults(
   { stderr }: Streams,
   work: () => Promise<ExitCode>,

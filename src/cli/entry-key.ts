@@ -1,7 +1,7 @@
 /**
- * The words behind a map's name, and the key among them. A key of any bytes stands in a flag instead of
- * its word. Node reads words as UTF-8 and puts U+FFFD in the place of what is none, so that such a word
- * would name something else: it is refused.
+ * Reads the key from the words after a map's name. A flag can have a key of any bytes instead. Node
+ * decodes words as UTF-8 and replaces invalid bytes by U+FFFD. A word with that character would name
+ * another key, so it is refused.
  */
 import { readInput } from './input.ts';
 
@@ -12,7 +12,7 @@ export interface KeyOptions {
   readonly keyFile?: string;
 }
 
-/** The key's bytes, and the words behind it. Throws TypeError or RangeError. */
+/** Returns the key's bytes, and the words after it. Throws TypeError or RangeError. */
 export async function readKey(
   words: readonly string[],
   { keyBase64, keyFile }: KeyOptions,
@@ -28,13 +28,11 @@ export async function readKey(
   return { key, rest: isFlag ? words : behind };
 }
 
-/** Throws TypeError where the word cannot have been typed so. `what` it is: a key, a value, a name. */
+/** Throws TypeError where the word has replaced bytes. `what`: its use, a key, a value or a name. */
 export function refuseReplaced(what: string, text: string | undefined): void {
   if (!text?.includes(REPLACEMENT)) return;
   const seen = `Cannot use ${JSON.stringify(text)} as a ${what}`;
-  throw new TypeError(
-    `${seen}: U+FFFD is what text that is no UTF-8 becomes${INSTEAD[what] ?? ''}`,
-  );
+  throw new TypeError(`${seen}: U+FFFD stands for bytes that are not UTF-8${INSTEAD[what] ?? ''}`);
 }
 
 const INSTEAD: Readonly<Record<string, string>> = {

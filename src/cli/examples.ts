@@ -1,7 +1,7 @@
 /** An example of each command, at the end of its help. */
 import type { Command } from 'commander';
 
-/** By the command's words; a command without a row gets what its usage says. */
+/** By the command's words; a command without a row has its own words as the example. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   serve: 'serve --enable-group DATA --data-dir /var/lib/gridnode',
   config: 'config --config member.yaml --json',
@@ -28,7 +28,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'cluster update-config': 'cluster update-config queues.yaml',
 };
 
-/** To all commands that do something; `program` has them all. */
+/** Adds an example to each command that has no commands below it; `program` has all commands. */
 export function addExamples(program: Command): void {
   const add = (command: Command, path: string) => {
     for (const each of command.commands)

@@ -1,31 +1,31 @@
-/**
- * What the process's exit code tells whoever started it.
- */
+/** The exit codes of the process. */
 
-/** Everything was done and answered. */
+/** All work was done and all requests were answered. */
 export const EXIT_CLEAN = 0;
-/** A failure while running, or a stop that cut something off. */
+/** A failure while running, or a stop that cut off connections or writes. */
 export const EXIT_FAILED = 1;
 /** Wrong flags or configuration; nothing was started. */
 export const EXIT_USAGE = 2;
 /** The address, port or data directory can't be used. */
 export const EXIT_NOT_USABLE = 3;
 
-// What client commands end with, beside EXIT_CLEAN and EXIT_USAGE.
+// The exit codes of client commands, beside EXIT_CLEAN and EXIT_USAGE.
 
-/** There is no such entry or item, the queue is full, the health part says no. */
+/** The entry or item does not exist, the queue is full, or the health part is "no". */
 export const EXIT_ABSENT = 1;
 /** The member does not answer. */
 export const EXIT_UNREACHABLE = 3;
-/** The member refuses: the message says why. */
+/** The member refuses the request; the message has the reason. */
 export const EXIT_REFUSED = 4;
 
-/** Standard output does not take the answer; of the commands about a member's own files it is EXIT_FAILED. */
+/**
+ * Standard output cannot be written. The commands on a member's own files end with EXIT_FAILED instead.
+ */
 export const EXIT_NOT_PRINTED = 5;
 
 /**
- * The reader of standard output has ended: 128 and the number of SIGPIPE, as a shell has it of
- * other tools.
+ * The reader of standard output has ended: 128 plus the number of SIGPIPE, as a shell reports it of
+ * other programs.
  */
 export const EXIT_CLOSED_PIPE = 141;
 

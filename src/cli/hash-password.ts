@@ -1,10 +1,13 @@
-/** The command `hash-password`: a password in, what a configuration keeps in its place out. */
+/** The command `hash-password`: reads a password and prints the hash for a configuration. */
 import { hashPassword } from '../security/password.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { askUnseen, readStandardInput } from './input.ts';
 import { printLine, type Streams } from './output.ts';
 
-/** Throws TypeError for an empty password, or two that differ. One line end behind it is not part of it. */
+/**
+ * Throws TypeError for an empty password, or for two that differ. One line end after the password is
+ * not part of it.
+ */
 export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
   const typed = streams.stdin.isTTY ? await askTwice(streams) : await readStandardInput(streams);
   const password = withoutLineEnd(typed);
@@ -13,11 +16,11 @@ export async function printPasswordHash(streams: Streams): Promise<ExitCode> {
   return EXIT_CLEAN;
 }
 
-/** Nobody sees what is typed, so a slip shows only so. */
+/** Asks twice: the password is not shown, so only a second input reveals a typing error. */
 async function askTwice(streams: Streams): Promise<Buffer> {
   const typed = await askUnseen(streams, 'Password: ');
   if (typed !== '' && typed !== (await askUnseen(streams, 'Again: '))) {
-    throw new TypeError('Cannot hash a password: what was typed the second time differs');
+    throw new TypeError('Cannot hash a password: the second input differs');
   }
   return Buffer.from(typed);
 }

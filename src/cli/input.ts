@@ -1,10 +1,10 @@
-/** What commands read: standard input, files, a password from the terminal. */
+/** Reads the input of commands: standard input, files, a password from the terminal. */
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Streams } from './output.ts';
 
-/** Where the password of `--user` stands; a flag would show it to every user of the machine. */
+/** The variable of the password of `--user`; a flag would show it to every user of the machine. */
 const PASSWORD_VARIABLE = 'GRID_PASSWORD';
 
 export async function readStandardInput({ stdin }: Streams): Promise<Buffer> {
@@ -13,14 +13,14 @@ export async function readStandardInput({ stdin }: Streams): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Of a file, else of standard input. Throws TypeError. */
+/** Reads the file, or standard input where none is given. Throws TypeError. */
 export async function readText(streams: Streams, file: string | undefined): Promise<Buffer> {
   if (file !== undefined) return await readInput('', file);
   tellWaiting(streams, 'text');
   return await readStandardInput(streams);
 }
 
-/** The value of a command: its argument, else the file's bytes, else standard input to its end. */
+/** Reads the value of a command: its argument, else the file's bytes, else standard input to its end. */
 export async function readValue(
   streams: Streams,
   argument: string | undefined,
@@ -35,12 +35,12 @@ export async function readValue(
   return await readStandardInput(streams);
 }
 
-/** Else a command that waits for somebody to type looks as if it hung. */
+/** Tells a user at a terminal that the command waits for input and does not hang. */
 function tellWaiting({ stdin, stderr }: Streams, what: string): void {
   if (stdin.isTTY) stderr.write(`Waiting for the ${what}; Ctrl-D at the start of a line ends it\n`);
 }
 
-/** Throws TypeError that names the flag, where there is one. */
+/** Throws a TypeError that names the flag, where there is one. */
 export async function readInput(flag: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
@@ -54,7 +54,10 @@ export function passwordOfEnvironment(): string | undefined {
   return process.env[PASSWORD_VARIABLE];
 }
 
-/** From the environment, or typed on the terminal unseen. Throws TypeError where there is neither. */
+/**
+ * Reads the password from the environment, or unseen from the terminal. Throws TypeError where there is
+ * neither.
+ */
 export async function readPassword(streams: Streams, prompt: string): Promise<string> {
   const given = passwordOfEnvironment();
   if (given !== undefined) return given;
@@ -66,17 +69,18 @@ export async function readPassword(streams: Streams, prompt: string): Promise<st
   return await askUnseen(streams, prompt);
 }
 
-/** Asks on the terminal; what is typed does not show. */
+/** Asks on the terminal; the input is not shown. */
 export async function askUnseen(streams: Streams, prompt: string): Promise<string> {
   const { stdin, stderr } = streams;
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // Raw from before the prompt shows: what is typed at once does not show either.
+  // The terminal is in raw mode before the prompt shows, so that input typed at once is not shown
+  // either.
   const lines = createInterface({ input: stdin, output: unseen, terminal: true });
   stderr.write(prompt);
   try {
     return await new Promise((resolve, reject) => {
       lines.once('line', resolve);
-      lines.once('close', () => reject(new TypeError('Cannot go on: no password was typed')));
+      lines.once('close', () => reject(new TypeError('Cannot read the password: none was typed')));
     });
   } finally {
     lines.close();

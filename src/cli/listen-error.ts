@@ -1,11 +1,9 @@
-/**
- * Names what is wrong with an address that the member was told to listen on.
- */
+/** Turns a system error of listening into one of our own that names the address and the reason. */
 import { GridError } from '../base/errors.ts';
 
 /**
- * The error of listening in our own words; undefined when `error` is about something else. `host` and
- * `port` are what was asked for, where the error does not tell.
+ * Returns the error of listening as a GridError; undefined when `error` is another one. `host` and
+ * `mainPort` are the configured ones, used where the error does not name them.
  */
 export function listenError(error: unknown, host: string, mainPort: number): GridError | undefined {
   if (error instanceof GridError) return error.code.startsWith('ADDRESS_') ? error : undefined;
@@ -34,7 +32,7 @@ export function listenError(error: unknown, host: string, mainPort: number): Gri
   }
 }
 
-/** What the system's error may tell of the address. */
+/** The fields of the system's error that may name the address. */
 interface ListenFailure {
   readonly address?: string;
   readonly port?: number;

@@ -1,11 +1,14 @@
-/** What people at a terminal are told once the member serves: where, what, in how much, for how long. */
+/**
+ * The line that a terminal shows once the member serves: its address, its groups, the memory for data,
+ * and whether the data is kept.
+ */
 import type { Config } from '../config/config.ts';
 import type { Member } from '../member.ts';
 
 const MIB = 1_048_576;
 const ALL_ADDRESSES: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
-/** One line, with a URL to click on. */
+/** Returns one line with a URL. */
 export function listeningLine(
   member: Pick<Member, 'address' | 'port' | 'healthPort' | 'memoryBytesMax'>,
   config: Config,
@@ -24,11 +27,11 @@ export function listeningLine(
     `${Math.floor(memoryBytesMax / MIB)} MiB for data`,
     config.persistenceEnabled
       ? `data is kept in ${JSON.stringify(config.dataDirectory)}`
-      : 'data is not kept: it ends with this process',
+      : 'data is in memory only and lost when this process ends',
   ].join('; ');
 }
 
-/** As the dialects have it. */
+/** The path segments of the dialects. */
 const SEGMENTS = { none: 'grid', hazelcast: 'hazelcast' } as const;
 
 function bracketed(address: string): string {

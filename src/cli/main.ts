@@ -1,6 +1,6 @@
 /**
- * The command line: which commands there are, their flags, and what is wrong with what was typed.
- * Wrong flags and a wrong configuration end with exit code 2 before anything is started.
+ * The command line: the commands, their flags, and the report of faults in the words given. Wrong flags
+ * and a wrong configuration end with exit code 2 before anything is started.
  */
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/version.ts';
@@ -31,12 +31,13 @@ import { serviceManager } from './service-manager.ts';
 import { StopEvents } from './stop-events.ts';
 import { areSameTerminal } from './terminals.ts';
 
-/** Does what the words after the program's name say; returns the exit code to end with. */
+/** Runs the command that the words after the program's name give; returns the exit code. */
 export async function runCli(
   words: readonly string[],
   streams: Streams = process,
 ): Promise<ExitCode> {
-  // Errors of standard output come to who prints; there is nobody to tell of those of standard error.
+  // The functions that print get the errors of standard output. Errors of standard error cannot be
+  // reported.
   for (const stream of [streams.stdout, streams.stderr]) stream.on('error', ignored);
   try {
     return await runWords(words, streams);
@@ -72,12 +73,13 @@ const OF_OWN_FILES: ReadonlySet<string> = new Set(['config', 'repair', 'restore'
 
 function ignored(): void {}
 
-/** What the user did wrong, told as it is. */
+/** Errors of the user, whose messages are printed unchanged. */
 const FAULTS = [TypeError, RangeError, ConfigFault];
 
 /**
- * What the words ask for. Throws CommanderError, with `help` for standard output where that was asked
- * for and else printed, or TypeError or RangeError, which has not been.
+ * Returns the work of the command that the words give. Throws CommanderError: its text is in `help`
+ * where help was asked for, and else has been printed. Throws TypeError or RangeError, whose message
+ * has not been printed.
  */
 function readCommandLine(
   words: readonly string[],
@@ -102,7 +104,7 @@ function readCommandLine(
     const request = requestToServe();
     order = () => runServe(request, streams);
   });
-  // A start does not wait for the flags of the other commands.
+  // A start does not spend time on the flags of the other commands.
   if (words[0] !== 'serve') {
     addOthers(program, streams, (work) => {
       order = work;
@@ -113,13 +115,16 @@ function readCommandLine(
   return order;
 }
 
-/** All commands but `serve`; one that was typed is handed to `order`, to be done once all was read. */
+/**
+ * Adds all commands but `serve`. The given one is passed to `order`, to be run once the whole command
+ * line is read.
+ */
 function addOthers(program: Command, streams: Streams, order: (work: Work) => void): void {
   const showing = program
     .command('config')
-    .description('Print the effective configuration and where each value came from')
-    .option('--json', 'as an object of {path: {value, source}}')
-    .option('--example', 'a file with every setting as a comment instead');
+    .description('Print the effective configuration and the source of each value')
+    .option('--json', 'Print an object of {path: {value, source}}')
+    .option('--example', 'Print a file with every setting as a comment instead');
   const requestToShow = addFlags(showing);
   showing.action((options: { json?: true; example?: true }) => {
     const request = requestToShow();
@@ -128,15 +133,17 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
   addDataCommands(program, streams, order);
   program
     .command('hash-password')
-    .description('Read a password and print what a configuration keeps in its place')
+    .description('Read a password and print the hash that replaces it in a configuration')
     .action(() => {
       order(async () => (await import('./hash-password.ts')).printPasswordHash(streams));
     });
   addClientCommands(program, streams, order);
   program
     .command('completion')
-    .description('Print a script that completes commands and flags: source it in the shell’s own')
-    .addArgument(new Argument('<shell>', 'Which shell').choices(['bash', 'zsh', 'fish']))
+    .description(
+      'Print a script that completes commands and flags, for the start file of the shell',
+    )
+    .addArgument(new Argument('<shell>', 'The shell').choices(['bash', 'zsh', 'fish']))
     .action((shell: Shell) => {
       order(async () => {
         const { completionScript } = await import('./completion.ts');
@@ -146,14 +153,16 @@ function addOthers(program: Command, streams: Streams, order: (work: Work) => vo
     });
 }
 
-/** For an option that was typed to the JVM of the original, a line with what stands for it here. */
+/** For an option of the JVM, which runs the original: a line with its replacement here. */
 function javaHint(text: string): string {
   const [, option = ''] = /^error: unknown option '(-[DX][^']*)'/.exec(text) ?? [];
   const instead = insteadOfJavaOption(option);
   return instead === undefined ? '' : `(There is no JVM here: ${instead})\n`;
 }
 
-/** The flags of every setting; returns what says afterwards which were given. */
+/**
+ * Adds the flags of every setting; returns a function that has the given ones once the words are read.
+ */
 function addFlags(command: Command): () => ConfigRequest {
   const flags: Assignment[] = [];
   command.option(
@@ -164,7 +173,7 @@ function addFlags(command: Command): () => ConfigRequest {
     const { key, flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
     option.helpGroup(`${sectionOf(key)}:`);
-    // Collected in the order given: --enable-group all --disable-group DATA is not the reverse.
+    // Collected in the order given: `--enable-group all --disable-group DATA` differs from its reverse.
     option.argParser((text) => flags.push(...assignmentsOf(settingFlag, text)));
     command.addOption(option);
   }

@@ -1,4 +1,6 @@
-/** Where client commands find the member, and what proves both sides to each other over TLS. */
+/**
+ * Finds the member of client commands, and reads the files that both sides authenticate with over TLS.
+ */
 import type { MemberLocation } from '../client/member-client.ts';
 import { readInput } from './input.ts';
 
@@ -11,7 +13,7 @@ export interface AddressOptions {
   readonly tlsKey?: string;
 }
 
-/** Throws TypeError, as `nameOf` names the flag: that, or the variable in its place. */
+/** Throws a TypeError that names the flag, or the variable in its place, by `nameOf`. */
 export async function locateMember(
   options: AddressOptions,
   nameOf: (flag: keyof AddressOptions) => string,

@@ -1,11 +1,11 @@
 /**
- * Refuses to run on a Node that is too old. The executable loads this before anything else, so it holds
- * to what such a Node can read and loads nothing.
+ * Refuses to run on a version of Node that is too old. The executable loads this file before anything
+ * else, so it has only syntax that such a version reads, and loads nothing.
  */
 const MAJOR = 20;
 const MINOR = 20;
 
-/** What is wrong with the version, `v20.20.0` for one; empty for nothing. */
+/** The fault of a version, written as `v20.20.0`; empty where there is none. */
 export function versionFault(version: string): string {
   const parts = version.replace(/^v/, '').split('.');
   const major = Number(parts[0]);

@@ -1,17 +1,17 @@
-/** What commands print, and the streams of a command. A start loads no more for it than this. */
+/** Prints the output of commands. A start loads no more than this file for printing. */
 import type { Readable, Writable } from 'node:stream';
 
-/** The three streams of a command: the process's own, or in tests what stands for them. */
+/** The three streams of a command: the process's own, or substitutes in tests. */
 export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable;
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
-/** Standard output does not take what a command prints. */
+/** Standard output cannot be written. */
 export class OutputError extends Error {
   override readonly name = 'OutputError';
-  /** Whether its reader has ended, as `head` does when it has enough. */
+  /** Whether the reader has ended, as `head` does when it has read enough. */
   readonly isClosedPipe: boolean;
 
   constructor(cause: NodeJS.ErrnoException) {
@@ -20,7 +20,7 @@ export class OutputError extends Error {
   }
 }
 
-/** Resolves once the bytes are out, so that the process may end. Rejects with OutputError. */
+/** Resolves once the bytes are written, so that the process may end. Rejects with OutputError. */
 export function print({ stdout }: Streams, bytes: Buffer | string): Promise<void> {
   return new Promise((resolve, reject) => {
     stdout.write(bytes, (error) => (error ? reject(new OutputError(error)) : resolve()));

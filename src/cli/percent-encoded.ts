@@ -1,9 +1,9 @@
-/** Texts and bytes as a part of a path or a form has them. */
+/** Encodes texts and bytes for a part of a path or a form. */
 
-/** What stands for itself everywhere (RFC 3986 2.3). */
+/** Characters that are never encoded (RFC 3986 2.3). */
 const UNRESERVED = /^[A-Za-z0-9\-_.~]$/;
 
-/** Of a text its UTF-8. */
+/** A text is encoded as UTF-8. */
 export function percentEncoded(part: Buffer | string): string {
   if (typeof part === 'string') return encodeURIComponent(part);
   return Array.from(part, (byte) => {

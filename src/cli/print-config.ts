@@ -1,4 +1,4 @@
-/** `gridnode config`: prints what a member would run with, without starting one. */
+/** `gridnode config`: prints the configuration that a member would have, without starting one. */
 import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { type ConfigRequest, loadConfig } from '../config/load.ts';
@@ -11,7 +11,10 @@ export interface Printing {
   readonly example?: true;
 }
 
-/** What `serve` would refuse is printed with its reason. Rejects with ConfigFault or OutputError. */
+/**
+ * A setting that `serve` would refuse is printed with the reason. Rejects with ConfigFault or
+ * OutputError.
+ */
 export async function printConfig(
   request: ConfigRequest,
   printing: Printing,

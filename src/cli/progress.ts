@@ -1,10 +1,10 @@
-/** How far a command is, in one line on a terminal that is written over; elsewhere nothing. */
+/** Shows the progress of a command on a terminal, in one line that is overwritten; elsewhere nothing. */
 import type { Streams } from './output.ts';
 
-/** Between two writes, in milliseconds. */
+/** Shortest time between two writes. */
 const INTERVAL_MS = 200;
 const MIB = 1_048_576;
-/** What takes the line away. */
+/** Erases the line. */
 const CLEAR_LINE = '\r\u{1b}[K';
 
 export class Progress {
@@ -18,7 +18,7 @@ export class Progress {
     this.#what = what;
   }
 
-  /** So many more bytes are done. */
+  /** Adds bytes that are done. */
   readonly add = (bytes: number): void => {
     this.#bytes += bytes;
     this.tell(`${Math.floor(this.#bytes / MIB)} MiB`);

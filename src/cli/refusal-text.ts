@@ -1,4 +1,7 @@
-/** Why a request was refused: what the member says, or else what its status means for that request. */
+/**
+ * The reason of a refused request: the member's message, or else the meaning of the status for that
+ * request.
+ */
 import type { Call, MemberAnswer } from '../client/member-client.ts';
 import type { ClusterAnswer } from './cluster-calls.ts';
 
@@ -6,14 +9,14 @@ export function refusalReason(answer: MemberAnswer, call: Call): string {
   return messageOf(answer) || reasonOf(answer.status, call);
 }
 
-/** What the member says; empty where it says nothing. */
+/** The member's message; empty where it has none. */
 function messageOf(answer: MemberAnswer): string {
   if (answer.contentType !== 'application/json') return '';
   const { message, state } = answer.json() as ClusterAnswer;
   return message ?? (state === undefined ? '' : `the state is ${state}`);
 }
 
-/** These answers have no content (RFC 9110 names none), so the client knows best. */
+/** Answers of these statuses have no content, so the client explains them. */
 function reasonOf(status: number, { path, body }: Call): string {
   const [, segment = '', ...rest] = path.split('/');
   switch (status) {

@@ -1,4 +1,4 @@
-/** `gridnode repair`: tells what is damaged in a data directory, and saves the rest elsewhere. */
+/** `gridnode repair`: lists the damage in a data directory, and saves the readable data elsewhere. */
 import { resolve } from 'node:path';
 import { SETTINGS } from '../config/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
@@ -16,12 +16,12 @@ export interface Repairing {
   readonly json?: true;
 }
 
-/** Damage that nothing was saved from is a failure. */
+/** Returns EXIT_FAILED for damage where no readable data was saved. */
 export async function repairData(given: Repairing, streams: Streams): Promise<ExitCode> {
   const { dataDir, to } = given;
   const partitionCount = readCount(given.partitionCount);
   if (to !== undefined && resolve(to) === resolve(dataDir)) {
-    throw new TypeError(`Cannot use --to ${JSON.stringify(to)}: that is what is to be repaired`);
+    throw new TypeError(`Cannot use --to ${JSON.stringify(to)}: it is the directory to repair`);
   }
   return await reportingDataFaults(streams, async () => {
     const source = openToRead('--data-dir', dataDir);
@@ -51,7 +51,7 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
   });
 }
 
-/** Without `saved` the work has failed, and standard error has that. */
+/** Without `saved` the work has failed, and standard error has the reason. */
 async function printFindings(
   streams: Streams,
   { to, json }: Repairing,
@@ -71,7 +71,10 @@ async function printFindings(
   await printLine(streams, to === undefined ? whole : `${whole}, and in "${to}"`);
 }
 
-/** A member that runs must not be read beside; on a disk that is only read none does. */
+/**
+ * Locks the directory: the data of a running member must not be read. On a read-only disk no member
+ * runs.
+ */
 async function lockWherePossible(storage: { lock(): Promise<void> }): Promise<void> {
   try {
     await storage.lock();

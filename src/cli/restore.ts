@@ -1,4 +1,4 @@
-/** `gridnode restore`: makes a data directory of a backup. */
+/** `gridnode restore`: makes a data directory from a backup. */
 import { restore } from '../persistence/restore.ts';
 import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
@@ -24,7 +24,7 @@ export async function restoreBackup(
       await target.close();
     });
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    const told = `${files.length} files of ${bytes} bytes: what was stored at ${of}`;
+    const told = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
     await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : told);
     return EXIT_CLEAN;
   });

@@ -1,7 +1,7 @@
 /**
- * Runs one member from its start to its end: says where it listens; at the first signal has load
- * balancers turn away for a while, then drains; cuts off what is left at a second signal or when
- * draining takes too long. Returns the exit code; whoever calls it ends the process.
+ * Runs one member from its start to its end. It prints where the member listens. At the first signal it
+ * makes load balancers turn away for a while, then drains. At a second signal, or when draining takes
+ * too long, it cuts off the rest. It returns the exit code; the caller ends the process.
  */
 import { GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
@@ -21,12 +21,12 @@ import { listeningLine } from './listening-line.ts';
 import type { TellServiceManager } from './service-manager.ts';
 import type { StopEvents } from './stop-events.ts';
 
-/** Whoever stops a member waits this long before killing it, or longer. */
+/** Service managers wait at least this long before they kill a process. */
 const DRAIN_TIMEOUT_MS = 10_000;
-/** What is left to do once every connection is cut off, such as ending the log, takes less. */
+/** The work that is left once every connection is cut off, such as ending the log, takes less time. */
 const END_TIMEOUT_MS = 1000;
 
-/** Nobody asks the member of a process of its own in process. */
+/** A member in a process of its own has no caller in that process. */
 export type ServedMember = Omit<Member, 'inProcess'>;
 
 export type StartMember = (
@@ -36,11 +36,11 @@ export type StartMember = (
   stopped: Promise<string>,
 ) => Promise<ServedMember>;
 
-/** Where people look, beside what reads the log. */
+/** The output for people, beside that for readers of the log. */
 export interface Screen {
   /** Whether the log is on a terminal. */
   readonly isLogForPeople: boolean;
-  /** Says why the member does not start where the log is not seen. */
+  /** Shows the reason why the member does not start, where people do not see the log. */
   tellFatal(message: string): void;
 }
 
@@ -133,7 +133,7 @@ function reportNotStarted(
 }
 
 const REPAIR_HELP =
-  '; `gridnode repair --data-dir DIR` tells what is damaged and saves the rest elsewhere';
+  '; `gridnode repair --data-dir DIR` lists the damage and saves the rest elsewhere';
 
 function isAboutData({ code }: GridError): boolean {
   return code.startsWith('DATA_') || code === 'PARTITION_COUNT_CHANGED';
@@ -165,7 +165,7 @@ async function stop(
       log.info({ stoppedBy, because }, 'stopped');
       return EXIT_CLEAN;
     }
-    const left = { cutOff: cutOff ?? 'what was being written' };
+    const left = { cutOff: cutOff ?? 'unfinished writes' };
     log.error({ stoppedBy, because, ...left }, 'stopped, not drained');
     return EXIT_FAILED;
   } catch (error) {
@@ -174,7 +174,7 @@ async function stop(
   }
 }
 
-/** What the promise resolves with, or undefined after so many milliseconds. */
+/** The value that the promise resolves with, or undefined after `ms` milliseconds. */
 async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

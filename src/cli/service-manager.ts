@@ -1,25 +1,31 @@
 /**
- * Tells the service manager that started this process how far it is, where it asked for that: systemd
- * does with `Type=notify`, by NOTIFY_SOCKET. Node has no sockets of that kind, so `systemd-notify` tells
- * it, as a child of this process; the unit needs `NotifyAccess=all`.
+ * Notifies the service manager that started this process of its state, where the manager asks for that:
+ * systemd does with `Type=notify`, by NOTIFY_SOCKET. Node has no sockets of that kind, so the program
+ * `systemd-notify` sends the message, as a child of this process; the unit needs `NotifyAccess=all`.
  */
 
-/** What systemd knows: it serves; it ends. */
+/** The states that systemd knows: the member serves; it ends. */
 export type ServiceState = 'READY=1' | 'STOPPING=1';
 
-/** Resolves when it is told; a failure is told to `onError` instead, and the member goes on. */
+/**
+ * Resolves when the message was sent. A failure is passed to `onError` instead, and the member
+ * continues.
+ */
 export type TellServiceManager = (state: ServiceState) => Promise<void>;
 
 const PROGRAM = 'systemd-notify';
 
-/** What tells, by the variables of the environment; without NOTIFY_SOCKET it does nothing. */
+/**
+ * Returns the function that notifies, by the variables of the environment; without NOTIFY_SOCKET it
+ * does nothing.
+ */
 export function serviceManager(
   environment: Readonly<Record<string, string | undefined>>,
   onError: (error: Error) => void,
   program = PROGRAM,
 ): TellServiceManager {
   if (!environment.NOTIFY_SOCKET) return () => Promise.resolve();
-  /** One at a time, so that they arrive in order. */
+  /** The messages are sent one at a time, so that they arrive in order. */
   let told: Promise<void> = Promise.resolve();
   return (state) => {
     told = told.then(() => run(program, state, environment)).catch(onError);
@@ -27,7 +33,9 @@ export function serviceManager(
   };
 }
 
-/** Loaded only where it is used. Resolves when the program has ended. */
+/**
+ * Runs the program, for which Node's module is loaded only here. Resolves when the program has ended.
+ */
 async function run(
   program: string,
   state: ServiceState,
@@ -37,7 +45,7 @@ async function run(
   await new Promise<void>((resolve, reject) => {
     execFile(program, [state], { env: environment }, (error) => {
       if (error === null) resolve();
-      else reject(new Error(`Cannot tell systemd ${state}: ${error.message.trim()}`));
+      else reject(new Error(`Cannot notify systemd of ${state}: ${error.message.trim()}`));
     });
   });
 }

@@ -1,30 +1,30 @@
 /**
- * What comes to a running process from outside its work: the signals to stop and to read its files
- * again, and failures that nothing caught. Registered once and kept until the process ends, so that
- * a signal that comes while the member still starts is not lost.
+ * The events that end or reload a running process: signals to stop, signals to read its files again,
+ * and uncaught failures. The handlers are registered once and stay until the process ends, so a signal
+ * that arrives while the member still starts is not lost.
  */
 import type { EventEmitter } from 'node:events';
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-/** Node opens its debugger at the first, on a port; the second ends a process that does not listen. */
+/** By default Node opens a debugger port at the first; the second ends a process without a handler. */
 const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2'] as const;
-/** A signal so soon after the first is the first, sent to the process and to its group, in milliseconds. */
+/** A signal this soon after the first is the same one, sent to the process and to its group, in ms. */
 const SAME_SIGNAL_MS = 250;
 
 export class StopEvents {
   /** The first signal, by name. */
   readonly first: Promise<string>;
-  /** The signal after it, of either kind, 250 ms later or more. */
+  /** The next signal, of either kind, at least SAME_SIGNAL_MS after the first. */
   readonly second: Promise<string>;
-  /** What was thrown or rejected and not caught. */
+  /** The uncaught error or rejection. */
   readonly failure: Promise<unknown>;
-  /** Told of signals that mean nothing here. */
+  /** Called with each signal that has no meaning here. */
   onIgnored: (signal: string) => void = () => {};
   #onReload: (() => void) | undefined;
-  /** Whether a signal to reload waits for somebody to do it. */
+  /** Whether a signal to reload has come while `onReload` was not set. */
   #isReloadDue = false;
 
-  /** `source` is the process, or in tests what stands for it; `now` in milliseconds. */
+  /** `source` is the process, or a substitute in tests; `now` is in milliseconds. */
   constructor(source: EventEmitter, now: () => number = () => performance.now()) {
     const [first, second, failure] = [deferred<string>(), deferred<string>(), deferred<unknown>()];
     this.first = first.promise;
@@ -47,7 +47,7 @@ export class StopEvents {
     source.on('unhandledRejection', failure.resolve);
   }
 
-  /** Who reads the files again, from now on; at once, if that has been asked for before. */
+  /** Sets the function that reads the files again. It is called at once if a signal has come before. */
   set onReload(reload: () => void) {
     this.#onReload = reload;
     this.#reload();

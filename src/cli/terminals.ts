@@ -1,4 +1,7 @@
-/** Whether standard output and standard error end at the same place, where people would read all twice. */
+/**
+ * Whether standard output and standard error are the same terminal, where people would read a line
+ * twice.
+ */
 import { fstatSync } from 'node:fs';
 
 export function areSameTerminal(): boolean {

@@ -1,9 +1,10 @@
 /**
- * The way of a request is one long chain of small functions. V8 inlines only so many bytes of them
- * into one; with more, pipelined requests are a tenth faster (bench: http-load). And V8 doubles the
- * space of young objects under load up to 32 MiB and keeps it; a request leaves so little behind that
- * the space that start-up took is enough. Set before anything is optimized, by the program (and its
- * benches) and not by the library, because it concerns the whole process.
+ * Sets flags of V8. A request passes through one long chain of small functions, and V8 inlines only so
+ * many bytes of them into one function. With higher limits pipelined requests are a tenth faster
+ * (bench: http-load). Under load V8 also doubles the space of young objects, up to 32 MiB, and keeps
+ * it. A request leaves so little garbage that the space at start-up is enough, so the space does not
+ * grow. The flags are set before any function is optimized. They concern the whole process, so the
+ * program (and its benches) sets them, and the library does not.
  */
 import { setFlagsFromString } from 'node:v8';
 

@@ -1,11 +1,12 @@
 /**
- * Asks a member over HTTP, one request a connection: what the command line's client commands stand
- * on. Values are bytes both ways. It follows nothing, retries nothing and keeps nothing.
+ * Sends requests to a member over HTTP, one on each connection, for the client commands of the command
+ * line. Values are bytes in both directions. The client follows no redirect, repeats no request and
+ * keeps no state.
  */
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 
-/** How long a member may take to answer what does not wait for anything. */
+/** Time limit of an answer to a request that does not wait. */
 const ANSWER_TIMEOUT_MS = 30_000;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -14,7 +15,7 @@ export interface MemberLocation {
   readonly url: URL;
   /** Certificates to trust, in PEM; without them Node's own. */
   readonly certificates: Buffer | undefined;
-  /** What the member is shown, and its private key, in PEM. */
+  /** The client's certificate, and its private key, in PEM. */
   readonly ownCertificate: Buffer | undefined;
   readonly ownKey: Buffer | undefined;
 }
@@ -32,7 +33,7 @@ export interface Call {
   readonly contentType?: string;
   /** Sent as HTTP Basic. */
   readonly login?: Login;
-  /** How long the call itself asks the member to wait, in seconds. */
+  /** How long the request asks the member to wait, in seconds. */
   readonly waitSeconds?: number;
 }
 
@@ -40,11 +41,11 @@ export interface MemberAnswer {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly body: Buffer;
-  /** Throws UnreachableError where the body is no JSON: then it is no member that answers. */
+  /** Throws UnreachableError where the body is not JSON: the answer is then not a member's. */
   json(): unknown;
 }
 
-/** The member could not be asked, or its answer did not arrive. */
+/** The request could not be sent, or its answer did not arrive. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
@@ -95,7 +96,7 @@ function parse(body: Buffer, url: URL): unknown {
   try {
     return JSON.parse(body.toString());
   } catch {
-    throw new UnreachableError(`Cannot read what ${url.host} answers: it is no JSON`);
+    throw new UnreachableError(`Cannot read the answer of ${url.host}: it is not JSON`);
   }
 }
 
@@ -110,7 +111,7 @@ function fieldsOf({ method, body, contentType, login }: Call): Record<string, st
   return fields;
 }
 
-/** What may help, for what is most often wrong. */
+/** A hint for the most frequent faults. */
 function hintOf(error: NodeJS.ErrnoException, url: URL): string {
   const codes: readonly unknown[] =
     error instanceof AggregateError ? error.errors.map(({ code }) => code) : [error.code];
@@ -122,12 +123,15 @@ function hintOf(error: NodeJS.ErrnoException, url: URL): string {
   return isCutOff ? `; if it speaks TLS there: --address https://${url.host}` : '';
 }
 
-/** What was answered to the handshake is none, to OpenSSL one of another version. */
+/**
+ * Whether the answer to the handshake is not TLS; OpenSSL takes it for another version or a long
+ * packet.
+ */
 function isWithoutTls({ message }: Error): boolean {
   return /wrong version number|packet length too long/i.test(message);
 }
 
-/** The error's words; several addresses that were tried have none of their own. */
+/** The error's message; one of several tried addresses has no message of its own. */
 function reasonOf(error: Error): string {
   if (isWithoutTls(error)) return 'it does not speak TLS there';
   if (error.message !== '') return error.message.trim();

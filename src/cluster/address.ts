@@ -1,4 +1,4 @@
-/** How a member's address is written and which one it is. */
+/** Chooses the address of a member and formats it. */
 import { networkInterfaces } from 'node:os';
 
 /** `host:port`, an IPv6 host in brackets. */
@@ -6,7 +6,10 @@ export function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The address to tell others: as configured, host or host and port, or else by what is bound. */
+/**
+ * The address that the member reports: the configured one, host or host and port, or else the bound
+ * one.
+ */
 export function publicAddress(
   configured: string | undefined,
   bound: { readonly address: string; readonly port: number },
@@ -17,7 +20,10 @@ export function publicAddress(
   return formatAddress(configured.replace(/^\[|\]$/g, ''), bound.port);
 }
 
-/** The host to tell others: the one bound, or with all bound the first that is no loopback. */
+/**
+ * The host that the member reports: the bound one; where all interfaces are bound, the first that is no
+ * loopback.
+ */
 export function publicHost(boundHost: string): string {
   if (boundHost !== '::' && boundHost !== '0.0.0.0') return boundHost;
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);

@@ -1,9 +1,9 @@
 /**
- * What a member knows of its cluster: one seam for a member on its own and for members on a
- * distributed engine.
+ * The cluster as a member sees it: one interface for a single member and for members on a distributed
+ * engine.
  */
 
-/** The states that can be asked for; IN_TRANSITION is that of a change under way. */
+/** The states that a request can set; IN_TRANSITION is the state during a change. */
 export const CLUSTER_STATES = ['ACTIVE', 'NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const;
 
 export type SettledState = (typeof CLUSTER_STATES)[number];
@@ -15,7 +15,7 @@ export interface MemberInfo {
   /** `host:port`, an IPv6 host in brackets. */
   readonly address: string;
   readonly liteMember: boolean;
-  /** Whether it is the member that was asked. */
+  /** Whether it is the member that answers. */
   readonly localMember: boolean;
   readonly uuid: string;
   readonly memberVersion: string;
@@ -24,7 +24,7 @@ export interface MemberInfo {
 export interface Cluster {
   readonly state: ClusterState;
   readonly nodeState: NodeState;
-  /** Whether losing one member would lose nothing that a single copy does not. */
+  /** Whether the loss of one member would lose no more than the loss of a single copy does. */
   readonly isSafe: boolean;
   /** Partitions that are still to move between members. */
   readonly migrationQueueSize: number;
@@ -37,22 +37,22 @@ export interface Cluster {
   /** Whether data may be changed: not while PASSIVE. */
   readonly takesWrites: boolean;
   /**
-   * Resolves when every member is in the state. Rejects with GridError STATE_UNCHANGED,
-   * STATE_CHANGING while another change is under way, or STATE_NOT_REACHED; then the old state stays.
+   * Resolves when every member is in the state. Rejects with GridError STATE_UNCHANGED, STATE_CHANGING
+   * (while another change is under way) or STATE_NOT_REACHED; the old state then stays.
    */
   changeState(state: SettledState): Promise<void>;
   /** Resolves when the cluster has the version. Rejects with GridError VERSION_NOT_SUPPORTED. */
   changeVersion(version: string): Promise<void>;
 }
 
-/** Where a member keeps what outlives it: the states and versions that were changed to. */
+/** Stores the state of the cluster, so that it outlives the member. */
 export interface ClusterRecord {
-  /** Resolves once the state would be there after a crash. */
+  /** Resolves once the state would survive a crash. */
   saveState(state: SettledState): Promise<void>;
 }
 
-/** Waits for an item of a queue, which a cluster that takes no changes does not give. */
+/** A request that waits for an item of a queue; a cluster that takes no changes gives it none. */
 export interface Waiter {
-  /** The cluster takes no changes any more. */
+  /** Called when the cluster takes no more changes. */
   endWait(): void;
 }

@@ -1,20 +1,20 @@
-/** The license key that was set, of which only a hash is kept: nothing depends on it. */
+/** The license key. Only a hash of it is kept, and nothing depends on it. */
 import { createHash } from 'node:crypto';
 
-/** Resolves once the hash would be there after a crash. */
+/** Resolves once the hash would survive a crash. */
 export type SaveLicense = (keyHash: string) => Promise<void>;
 
 export class License {
-  /** SHA-256 in hexadecimal digits; undefined while none was set. */
+  /** SHA-256 in hexadecimal digits; undefined until a key is set. */
   keyHash: string | undefined;
   readonly #save: SaveLicense;
 
-  /** Without persistence nothing is kept: each start is without a license. */
+  /** Without persistence the hash is not stored: each start is without a license. */
   constructor(save: SaveLicense = () => Promise.resolve()) {
     this.#save = save;
   }
 
-  /** Rejects where the key cannot be kept; then the one before counts. */
+  /** Rejects where the hash cannot be stored; the previous one then stays. */
   async set(key: Buffer): Promise<void> {
     const keyHash = createHash('sha256').update(key).digest('hex');
     await this.#save(keyHash);

@@ -1,7 +1,7 @@
 /**
- * The cluster of a member that is on its own: always one member, always safe. A change of its state
- * is two steps as in any cluster: IN_TRANSITION while the new state is being kept, then the state;
- * where it can't be kept, the old one stays.
+ * The cluster of a single member: always one member, always safe. A change of its state has two steps,
+ * as in any cluster: IN_TRANSITION while the new state is stored, then the new state. Where the state
+ * cannot be stored, the old one stays.
  */
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
@@ -14,21 +14,21 @@ import type {
   SettledState,
 } from './cluster.ts';
 
-/** Keeps nothing: without persistence each start is ACTIVE. */
+/** Stores nothing: without persistence each start is ACTIVE. */
 const FORGETFUL: ClusterRecord = { saveState: () => Promise.resolve() };
 
 export class StandaloneCluster implements Cluster {
   isSafe = true;
   readonly migrationQueueSize = 0;
-  /** `major.minor` of the member; there is no other that it could run as. */
+  /** `major.minor` of the member, the only version that it can run as. */
   readonly version: string;
   members: readonly MemberInfo[] = [];
   isReady = false;
   takesWrites = true;
-  /** Told when data may be changed no longer: waiting polls end then. */
+  /** Called when data may no longer be changed: waiting polls end then. */
   onPassive: () => void = () => {};
   readonly #memberVersion: string;
-  /** New at each start, unless kept. */
+  /** New at each start, unless stored. */
   uuid: string = randomUUID();
   readonly #record: ClusterRecord;
   #isStarted = false;
@@ -50,7 +50,7 @@ export class StandaloneCluster implements Cluster {
     return this.#state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
   }
 
-  /** What was kept when the member ended; before the start. */
+  /** Takes the stored uuid and state; called before the start. */
   restore(uuid: string, state: SettledState): void {
     this.uuid = uuid;
     this.#settle(state);
