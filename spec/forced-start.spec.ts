@@ -103,7 +103,10 @@ class Subject {
 
   async assertNotAwaited(): Promise<void> {
     for (const start of STARTS) {
-      assert.equal((await this.ask(start))(), refusal(`Cannot ${start}: nothing awaits it`));
+      assert.equal(
+        (await this.ask(start))(),
+        refusal(`Cannot ${start}: the member does not wait for it`),
+      );
     }
   }
 
@@ -203,7 +206,7 @@ describe('forceStart and partialStart', () => {
         socket.receive('dev&');
         await member.quiet();
         const [answer] = responses();
-        const told = refusal(`Cannot ${start}: nothing awaits it`);
+        const told = refusal(`Cannot ${start}: the member does not wait for it`);
         assert.equal(`${answer?.status} ${answer?.body}`, told);
       }
     });

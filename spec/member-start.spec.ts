@@ -26,7 +26,7 @@ describe('a start', () => {
           : persistence.begin(license);
       const refused = assert.rejects(starting, (error: Error & { readonly code: string }) => {
         assert.equal(error.code, 'DATA_TIMEOUT');
-        assert.match(error.message, new RegExp(`within 7 s, persistence\\.${setting}$`));
+        assert.match(error.message, new RegExp(`takes more than 7 s, persistence\\.${setting}$`));
         return true;
       });
       clock.advance(6999);

@@ -166,7 +166,7 @@ for (const [name, text, fault] of [
     'grid: {import: [/etc/passwd]}',
     /Cannot import "\/etc\/passwd": this text is no file/,
   ],
-  ['what serve refuses', 'grid: {security: {enabled: true}}', /security\.enabled: nobody/],
+  ['what serve refuses', 'grid: {security: {enabled: true}}', /security\.enabled: no user/],
 ] as const) {
   test(`Reloader adds nothing of ${name}`, async () => {
     const { it, taken } = reloader(() => assert.fail());

@@ -1,6 +1,7 @@
 /**
- * Where a member listens: the address and port that the configuration names, the first address of
- * this host that `network.interfaces` fits, the next port where one is taken and may be passed over.
+ * Chooses the address and port that a member listens on: those of the configuration, or the first
+ * address of this host that `network.interfaces` matches. Where the port is taken and auto-increment is
+ * on, the next one is tried.
  */
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -8,7 +9,7 @@ import { GridError } from './base/errors.ts';
 import type { Config } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 
-/** What listens. */
+/** A server that can listen. */
 export interface Listener {
   /** Rejects with the system's error. */
   listen(host: string, port: number): Promise<AddressInfo>;
@@ -43,7 +44,10 @@ function hostOf({ host, interfaces, interfacesEnabled, sources }: Config): strin
   throw new GridError('ADDRESS_NOT_HERE', { address: interfaces.join(', ') || 'no interface' });
 }
 
-/** A port that was typed is meant; the system's choice needs no second try. */
+/**
+ * The last port to try. A port of a flag is not changed; port 0, which the system chooses, needs no
+ * second try.
+ */
 function lastPort({ port, portAutoIncrement, portCount, sources }: Config): number {
   const isFixed = !portAutoIncrement || port === 0;
   if (isFixed || sources.get('network.port.port')?.kind === 'flag') return port;

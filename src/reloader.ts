@@ -1,7 +1,7 @@
 /**
- * Reads the configuration again, at SIGHUP or at a client's request: what may change while the member
- * runs is taken over, what may not is named in the log. A configuration that is wrong changes nothing.
- * One reload is done after the other.
+ * Reads the configuration again, at SIGHUP or at a client's request. Settings that may change while the
+ * member runs are applied; changes of others are named in the log. A wrong configuration changes
+ * nothing. One reload is done after the other.
  */
 import { GridError } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
@@ -15,26 +15,29 @@ import { addConfigText, type ConfigUpdate, type NamedConfig, withNames } from '.
 import type { AddedConfig } from './persistence/member-file.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** What a reload came to: settings by path, or flag, and what was wrong, a line each. */
+/**
+ * The result of a reload: the settings that were applied and those that were not, by path or flag, and
+ * the faults, a line each.
+ */
 export interface ReloadOutcome {
   readonly taken: readonly string[];
   readonly kept: readonly string[];
   readonly faults: readonly string[];
 }
 
-/** Takes over what may change; rejects with GridError, and changes nothing then. */
+/** Applies the settings that may change. Rejects with GridError and then changes nothing. */
 export type Apply = (config: Config) => Promise<void>;
 
-/** What outlives the member: everything that was added. Rejects with GridError. */
+/** Stores all added configuration, so that it outlives the member. Rejects with GridError. */
 export type KeepAdded = (added: readonly AddedConfig[]) => Promise<void>;
 
 export class Reloader {
   readonly #apply: Apply;
   readonly #log: Log;
   readonly #load: () => Promise<LoadedConfig>;
-  /** What the member started with, and took over since. */
+  /** The configuration at the start, with the changes applied since. */
   #config: Config;
-  /** What was added to it, in order. */
+  /** The texts added to it, in order. */
   #added: readonly AddedConfig[] = [];
   readonly #keep: KeepAdded;
   #last: Promise<unknown> = Promise.resolve();
@@ -60,8 +63,9 @@ export class Reloader {
   }
 
   /**
-   * Adds what is new in a configuration text; `extend` is told of what only such a text changes. What
-   * was added stays until the next reload, maps and queues until the member ends, or what it keeps.
+   * Adds the new things of a configuration text. `extend` gets the configuration, for the parts that
+   * only such a text changes. Added things stay until the next reload; added maps and queues stay until
+   * the member ends, or longer where it stores them.
    */
   add(
     text: string,
@@ -80,7 +84,7 @@ export class Reloader {
     return adding;
   }
 
-  /** Adds again what was kept; before the member serves. */
+  /** Adds the stored texts again; called before the member serves. */
   async restore(kept: readonly AddedConfig[], extend: (config: Config) => void): Promise<void> {
     this.#added = kept;
     for (const { text, isReloaded } of kept) {
@@ -122,7 +126,8 @@ export class Reloader {
       const { config: loaded, warnings, refused } = await this.#load();
       const fault = refusalFault(refused);
       if (fault !== undefined) throw fault;
-      // Security cannot be turned on or off: its users would log in nowhere, or everybody in vain.
+      // Security cannot be turned on or off: else its users could log in nowhere, or all clients would
+      // fail to.
       const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
       const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
       await this.#apply(config);
@@ -146,16 +151,16 @@ export class Reloader {
       return [error.message];
     }
     this.#log.error({ err: error }, 'not reloaded');
-    return ['Cannot reload: the log says why'];
+    return ['Cannot reload: the log has the reason'];
   }
 
-  /** Says what has changed, and what would have. */
+  /** Reports the changed settings, and those that need a restart. */
   async #report(config: Config, isSecuritySwitched: boolean): Promise<ReloadOutcome> {
     const before = this.#config;
     const { security } = config;
     const changed = await changedKeys(SETTING_KEYS, before, config);
     const changedParts = await changedKeys(SECURITY_KEYS, before.security, security);
-    // TLS cannot be turned on or off, only renewed.
+    // TLS cannot be turned on or off; only its files can change.
     const isTaken = (key: SettingKey): boolean =>
       rowOf(key).isReloadable === true &&
       (config[key] === undefined) === (before[key] === undefined);
@@ -177,14 +182,14 @@ export class Reloader {
 }
 
 /**
- * Texts that are kept, in characters: they are written again with each one that is added, and the
+ * Limit of the added texts, in characters. All of them are written again with each new one, and the
  * names of all are in one table, which doubles in a single step.
  */
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
 const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
-/** On a thread, as others are served meanwhile. */
+/** Loads on a thread, as clients are served meanwhile. */
 async function loadText(request: ConfigRequest): Promise<LoadedConfig> {
   return (await import('./config/reading-thread.ts')).loadInThread(request);
 }
@@ -193,11 +198,11 @@ function withText(before: readonly AddedConfig[], text: string): readonly AddedC
   const length = before.reduce((sum, each) => sum + each.text.length, text.length);
   if (length <= ADDED_LENGTH_MAX) return [...before, { text, isReloaded: false }];
   throw new ConfigFault([
-    `Cannot add to the configuration: with this text, more than ${ADDED_LENGTH_MAX} characters were added`,
+    `Cannot add to the configuration: with this text, the added texts have more than ${ADDED_LENGTH_MAX} characters`,
   ]);
 }
 
-/** The first of the things, and how many more there are. */
+/** The first PROBLEMS_MAX things, and the number of the others. */
 function told(name: string, things: readonly NamedConfig[]): object {
   const more = things.length - PROBLEMS_MAX;
   if (more <= 0) return { [name]: things };

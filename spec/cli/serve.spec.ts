@@ -355,7 +355,7 @@ test('a member that does not start says so beside the log, in one line', async (
   const data = new GridError('DATA_DIRECTORY_LOCKED', { directory: 'd' });
   const { exit, lines, told } = served({}, () => Promise.reject(data));
   assert.equal(await exit, 3);
-  assert.deepEqual(told, ['Cannot use data directory "d": another process does']);
+  assert.deepEqual(told, ['Cannot use data directory "d": another process uses it']);
   assert.equal(lines.at(-1)?.msg, told[0]);
   const other = served({}, () => Promise.reject(new Error('no luck')));
   assert.equal(await other.exit, 1);

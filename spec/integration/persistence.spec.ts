@@ -83,7 +83,7 @@ describe('a member with a data directory', () => {
     (await first.listening()).destroy();
     const { code, output } = await run(['serve', '--port', '0', '--data-dir', directory]);
     assert.equal(code, 3);
-    assert.match(output, /DATA_DIRECTORY_LOCKED.*another process does/);
+    assert.match(output, /DATA_DIRECTORY_LOCKED.*another process uses it/);
     assert.equal(await first.stop(), 0);
   });
 

@@ -160,11 +160,11 @@ describe('gridnode restore', () => {
     assert.equal((await run('restore', '--from', join(directory, 'none'), ...into)).code, 2);
     const locked = await run('restore', '--from', from, '--data-dir', data);
     assert.deepEqual([locked.code, locked.output], [3, '']);
-    assert.match(locked.errors, /another process does/);
+    assert.match(locked.errors, /another process uses it/);
     assert.equal(await member.stop(), 0);
     const used = await run('restore', '--from', from, '--data-dir', data);
     assert.equal(used.code, 3);
-    assert.match(used.errors, /there is ".*" in it/);
+    assert.match(used.errors, /it contains ".*"/);
     const none = await run('restore', '--from', data, ...into);
     assert.equal(none.code, 1);
     assert.match(none.errors, /backup" is missing: that is no backup/);
@@ -238,7 +238,7 @@ describe('a member on damaged data', () => {
     assert.equal(await ask(client, 'GET', 'maps/m/k1'), '204');
     assert.equal(await ask(client, 'POST', 'maps/m/new', 'v'), '200');
     for (const start of ['forceStart', 'partialStart']) {
-      assert.match(await manage(client, start), /^409 .*nothing awaits it/);
+      assert.match(await manage(client, start), /^409 .*the member does not wait for it/);
     }
     assert.deepEqual(readFileSync(join(data, 'damaged-1', name)), before);
     assert.equal(await stop(), 0);

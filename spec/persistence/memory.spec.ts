@@ -65,8 +65,8 @@ describe('a member with little memory', () => {
     const { storage, content } = await filled(4 * MIB, 3 * MIB);
     const tooLittle = open(storage.afterKill(), 2 * MIB);
     const message =
-      'Cannot recover: what "/memory" holds needs more memory than max-memory, ' +
-      `${2 * MIB} bytes; max-memory ${4 * MIB} suffices`;
+      'Cannot recover: the data in "/memory" needs more memory than max-memory, ' +
+      `${2 * MIB} bytes; max-memory ${4 * MIB} is sufficient`;
     await assert.rejects(tooLittle, new GridError('DATA_NEEDS_MEMORY', valuesOf(2 * MIB, 4 * MIB)));
     await assert.rejects(tooLittle, { message });
     const { engine } = await open(storage.afterKill(), 4 * MIB);
@@ -92,7 +92,7 @@ describe('a member with little memory', () => {
     await open(storage.afterKill(), MIB).catch((error: Error) => {
       refusal = error.message;
     });
-    const sufficient = Number(/max-memory (\d+) suffices/.exec(refusal)?.[1]);
+    const sufficient = Number(/max-memory (\d+) is sufficient/.exec(refusal)?.[1]);
     assert.ok(sufficient > 3 * MIB && sufficient < 16 * MIB, refusal);
     await open(storage.afterKill(), sufficient);
   });

@@ -1,15 +1,15 @@
 /**
- * Time as the member sees it: one seam, so that tests turn the hands themselves and never sleep.
- * Whoever needs the time on a hot path reads it once a turn and passes it down.
+ * The time of the member, as an interface, so that tests set it and never sleep. Code on a hot path
+ * reads the time once a turn and passes it down.
  */
 export interface Clock {
-  /** Milliseconds since some fixed moment; never goes back. */
+  /** Milliseconds since a fixed moment; never goes back. */
   now(): number;
   /** Milliseconds since 1970-01-01 UTC; may jump. */
   wall(): number;
   /** Calls `run` once after `delayMs` (0 to 2^31-1). The timer does not keep the process alive. */
   after(delayMs: number, run: () => void): Timer;
-  /** Calls `run` once, after the input that is already at hand in this turn has been handled. */
+  /** Calls `run` once, after the input that is already available in this turn has been handled. */
   endOfTurn(run: () => void): void;
 }
 

@@ -1,11 +1,14 @@
 /**
- * Operating errors: one table from a stable code to the message and the HTTP status, and the class
- * that carries them. A code never changes its meaning; tests and log readers rely on it. What is
- * expected in normal work (a missing key, an empty queue) is a value, not an error; a wrong option
- * is a TypeError or RangeError; a programmer's mistake is an assertion.
+ * Operating errors: one table from a stable code to the message and the HTTP status, and the class of
+ * the errors. The meaning of a code never changes; tests and log readers rely on it. A case of normal
+ * work (a missing key, an empty queue) is a value, not an error. A wrong option is a TypeError or
+ * RangeError. A programmer's mistake is an assertion.
  */
 
-/** Message patterns: the action, the value in braces by name, the reason; no final period. */
+/**
+ * Message patterns: the action, the value, the reason; no final period. Braces hold the name of a
+ * value.
+ */
 export const ERRORS = {
   ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
   ADDRESS_NOT_HERE: { status: 500, message: 'Cannot listen on {address}: no address of this host' },
@@ -23,15 +26,15 @@ export const ERRORS = {
   },
   DISK_ERROR: {
     status: 503,
-    message: 'Cannot write to {name}: making room on the disk failed, the log says why',
+    message: 'Cannot write to {name}: making room on the disk failed, the log has the reason',
   },
   REPLICATION_FULL: {
     status: 503,
-    message: 'Cannot write to {name}: replication has as much waiting as it may have',
+    message: 'Cannot write to {name}: the replication queue is full',
   },
   OUTCOME_UNKNOWN: {
     status: 503,
-    message: 'Cannot tell what is stored: the disk has failed, the member must be restarted',
+    message: 'Cannot tell which data is stored: the disk has failed, the member must be restarted',
   },
   CLUSTER_PASSIVE: {
     status: 503,
@@ -62,7 +65,7 @@ export const ERRORS = {
   },
   DATA_DIRECTORY_LOCKED: {
     status: 500,
-    message: 'Cannot use data directory "{directory}": another process does',
+    message: 'Cannot use data directory "{directory}": another process uses it',
   },
   DATA_DIRECTORY_UNUSABLE: {
     status: 500,
@@ -72,17 +75,17 @@ export const ERRORS = {
   DATA_NOT_WHOLE: {
     status: 500,
     message:
-      'Cannot use data directory "{directory}": what was to fill it has not ended; do that again',
+      'Cannot use data directory "{directory}": the command that fills it has not ended; run it again',
   },
   DATA_DIRECTORY_NOT_EMPTY: {
     status: 500,
-    message: 'Cannot fill data directory "{directory}": there is "{file}" in it',
+    message: 'Cannot fill data directory "{directory}": it contains "{file}"',
   },
   DATA_TIMEOUT: {
     status: 500,
-    message: 'Cannot recover: "{directory}" is not read within {seconds} s, {setting}',
+    message: 'Cannot recover: reading "{directory}" takes more than {seconds} s, {setting}',
   },
-  START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: nothing awaits it' },
+  START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: the member does not wait for it' },
   START_NOT_ALLOWED: {
     status: 409,
     message: 'Cannot {start}: persistence.cluster-data-recovery-policy is {policy}',
@@ -97,8 +100,8 @@ export const ERRORS = {
   DATA_NEEDS_MEMORY: {
     status: 500,
     message:
-      'Cannot recover: what "{directory}" holds needs more memory than max-memory, {bytes} bytes; ' +
-      'max-memory {sufficient} suffices',
+      'Cannot recover: the data in "{directory}" needs more memory than max-memory, {bytes} bytes; ' +
+      'max-memory {sufficient} is sufficient',
   },
   BACKUP_NOWHERE: {
     status: 409,
@@ -117,12 +120,12 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The values that a code's message has places for. */
+/** The values for the places of a code's message. */
 export type ErrorValues<Code extends ErrorCode> = {
   readonly [Name in Placeholders<(typeof ERRORS)[Code]['message']>]: string | number;
 };
 
-/** What was to be done is done, but its last step has failed, so that a crash may undo it. */
+/** The work is done, but its last step has failed, so that a crash may undo it. */
 export class OutcomeUnknown extends Error {
   readonly code: string | undefined;
 
@@ -135,7 +138,7 @@ export class OutcomeUnknown extends Error {
 export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'GridError';
   readonly code: Code;
-  /** What an HTTP client is answered when this ends its request. */
+  /** HTTP status of the answer when this error ends a request. */
   readonly status: number;
 
   /** @internal */
@@ -145,13 +148,13 @@ export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
     this.status = ERRORS[code].status;
   }
 
-  /** Whether what has failed may have been done all the same. */
+  /** Whether the failed work may have been done nevertheless. */
   get isOutcomeUnknown(): boolean {
     return this.cause instanceof OutcomeUnknown;
   }
 }
 
-/** What a code says with these values, where no error is thrown. */
+/** The message of a code with these values, where no error is thrown. */
 export function errorMessage<Code extends ErrorCode>(
   code: Code,
   values: ErrorValues<Code>,

@@ -1,7 +1,7 @@
 /**
- * Has V8 collect its garbage at once, for the moment when large buffers have become garbage and nobody is
- * served yet: otherwise they stay resident until the next collection of the whole heap, which in an idle
- * process may take minutes. Takes some ms, more with a large heap.
+ * Makes V8 collect its garbage at once. It is called when large buffers have become garbage and no
+ * client is served yet: otherwise they stay resident until the next collection of the whole heap, which
+ * may take minutes to come in an idle process. Takes some ms, more with a large heap.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

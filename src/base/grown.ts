@@ -1,7 +1,13 @@
-/** Typed arrays that grow by being copied into longer ones; they double, so a copy is paid for. */
+/**
+ * Typed arrays grow by being copied into longer ones. The length doubles, so the copies cost O(1) for
+ * each element.
+ */
 type Numbers = Int32Array<ArrayBuffer> | Float64Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 
-/** The array itself if it has `length` elements, else its content in a longer one, zero behind. */
+/**
+ * Returns the array itself if it has `length` elements, else its content in a longer one, followed by
+ * zeros.
+ */
 export function grown<Kind extends Numbers>(numbers: Kind, length: number): Kind {
   if (length <= numbers.length) return numbers;
   const longerLength = Math.max(length, numbers.length * 2);

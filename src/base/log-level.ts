@@ -1,9 +1,9 @@
 /**
- * Log levels. The names outside are those of the interface (OFF to FINEST); the log library's own
- * are taken, too. Several outer levels share an inner one, so the outer name is what is kept.
+ * Log levels. Their outer names are those of the interface (OFF to FINEST); the inner names of the log
+ * library are accepted, too. Several outer levels share an inner one, so the outer name is stored.
  */
 
-/** Each level and the log library's name for it, from silent to everything. */
+/** Each level and the log library's name for it, from no lines to all lines. */
 export const LOG_LEVELS = {
   OFF: 'silent',
   SEVERE: 'error',
@@ -26,5 +26,5 @@ export function parseLogLevel(text: string): LogLevel | undefined {
   return LOG_LEVEL_NAMES.find((name) => LOG_LEVELS[name] === lower);
 }
 
-/** From silent to everything. */
+/** From no lines to all lines. */
 export const LOG_LEVEL_NAMES = Object.keys(LOG_LEVELS) as readonly LogLevel[];

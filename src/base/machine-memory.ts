@@ -1,7 +1,8 @@
 /**
- * How much memory this process may use: the machine's, or the least limit of the control groups (cgroups
- * v1 and v2) that it is in, from its own up to the root. Where the groups are mounted, and which part of
- * their tree, is told by `mountinfo`; within a container the upper groups are often not to be seen.
+ * The memory that this process may use: the machine's, or the least limit of the control groups
+ * (cgroups v1 and v2) around it, from its own up to the root. `mountinfo` has the place where the
+ * groups are mounted, and the part of their tree that is. In a container the upper groups are often not
+ * visible.
  */
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
@@ -15,13 +16,16 @@ export interface MachineMemory {
 
 let ofProcess: MachineMemory | undefined;
 
-/** As it was when it was asked for first. */
+/** The memory, read by the first call and then kept. */
 export function machineMemory(): MachineMemory {
   ofProcess ??= memoryBelow('/', totalmem());
   return ofProcess;
 }
 
-/** `root`: where `proc` and what `mountinfo` names are found; `total`: the machine's, in bytes. */
+/**
+ * `root`: the folder that has `proc` and the paths of `mountinfo`; `total`: the machine's memory, in
+ * bytes.
+ */
 export function memoryBelow(root: string, total: number): MachineMemory {
   const groups = read(join(root, 'proc/self/cgroup')).split('\n');
   const mounts = read(join(root, 'proc/self/mountinfo')).split('\n');
@@ -41,9 +45,9 @@ export function memoryBelow(root: string, total: number): MachineMemory {
 /** A mounted tree of groups that limit memory. */
 interface Tree {
   readonly place: string;
-  /** In each group, where there is a limit. */
+  /** The file with the limit, in the folder of each group. */
   readonly file: string;
-  /** Whether a line of `proc/self/cgroup` is of this tree. */
+  /** Whether a line of `proc/self/cgroup` belongs to this tree. */
   names(line: string): boolean;
   /** The group's path from the mount on. */
   below(path: string): string;
@@ -64,18 +68,18 @@ function treeOf(line: string): Tree | undefined {
   return { place, file: 'memory.limit_in_bytes', names, below };
 }
 
-/** The path and all above it. */
+/** The path and all paths above it. */
 function upwards(path: string): string[] {
   const steps = path.split('/').filter((step) => step !== '' && step !== '..');
   return [...steps.map((_, index) => steps.slice(0, steps.length - index).join('/')), '/'];
 }
 
-/** The number in the file; Infinity for "max" and for what is not there. */
+/** The number in the file; Infinity for "max" and for a missing file. */
 function limit(text: string): number {
   return /^\d+$/.test(text.trim()) ? Number(text) : Number.POSITIVE_INFINITY;
 }
 
-/** Empty where there is no such file: not on Linux, or not for us to see. */
+/** Empty where the file cannot be read: outside Linux, or without permission. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,5 +1,5 @@
 /**
- * Names in which `*` stands for any text, of no bytes too. Names are bytes: a pattern is taken as
+ * A name in which `*` stands for any text, also an empty one. Names are bytes: a pattern is taken as
  * UTF-8 and compared as a string of one character a byte.
  */
 export class NamePattern {
@@ -14,12 +14,12 @@ export class NamePattern {
     this.literalLength = bytes.length - this.#parts.length + 1;
   }
 
-  /** Whether it stands for one name only: itself. */
+  /** Whether it matches only the name equal to it. */
   get isExact(): boolean {
     return this.#parts.length === 1;
   }
 
-  /** `name` has one character a byte. Linear in its length. */
+  /** `name` has one character a byte. Takes time linear in the length of the name. */
   matches(name: string): boolean {
     const parts = this.#parts;
     const first = parts[0] ?? '';

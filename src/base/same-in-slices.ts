@@ -1,6 +1,6 @@
 /**
- * Whether two values are the same, found out in slices: what they hold is compared one after the other,
- * in maps by name, whatever their order.
+ * Compares two values in slices: their contents one after the other, in maps by name, whatever the
+ * order.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Slices } from './slices.ts';
@@ -21,7 +21,7 @@ export async function isSameInSlices(
   return true;
 }
 
-/** What has to be the same; undefined where that is the values as a whole. */
+/** The pairs that have to be equal; undefined where the values are compared as a whole. */
 function pairsOf(one: unknown, other: unknown): Iterable<readonly [unknown, unknown]> | undefined {
   if (one instanceof Map && other instanceof Map && one.size === other.size) {
     return pairsByName(one, other);
@@ -41,5 +41,5 @@ function* pairsByIndex(one: readonly unknown[], other: readonly unknown[]) {
   for (const [index, item] of one.entries()) yield [item, other[index]] as const;
 }
 
-/** Like nothing else. */
+/** Equal to no value. */
 const ABSENT = Symbol('absent');

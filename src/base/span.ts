@@ -1,15 +1,19 @@
 /**
- * A stretch of bytes named by buffer and offsets, without a view of its own. Spans are made once
- * and set again and again, so naming a key or a value allocates nothing. Whoever receives one reads
- * it during the call and copies what is to be kept: the next request sets it to something else.
+ * A range of bytes, given by a buffer and offsets, without a view of its own. Spans are made once and
+ * set again and again, so passing a key or a value allocates nothing. A function that receives a span
+ * reads it during the call and copies the bytes that it keeps: the next request sets the span to other
+ * bytes.
  */
 export class Span {
   bytes: Buffer = NOTHING;
   /** Offset of the first byte. */
   start = 0;
-  /** Offset behind the last byte. */
+  /** Offset after the last byte. */
   end = 0;
-  /** The memory of `bytes` as 32-bit words, where `start` is the first byte of one; for fast copies. */
+  /**
+   * The memory of `bytes` as 32-bit words, set only where `start` is the first byte of a word; for fast
+   * copies.
+   */
   words: Int32Array | undefined;
 
   /** Number of bytes. */
@@ -25,12 +29,12 @@ export class Span {
     return this;
   }
 
-  /** Names no bytes and lets go of the buffer. */
+  /** Empties the span and releases the buffer. */
   clear(): this {
     return this.set(NOTHING, 0, 0);
   }
 
-  /** Names what `other` names. */
+  /** Sets this span to the bytes of `other`. */
   copyFrom(other: Span): this {
     this.set(other.bytes, other.start, other.end);
     this.words = other.words;

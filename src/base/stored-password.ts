@@ -1,7 +1,7 @@
 /**
- * Passwords as a configuration keeps them: in plain text, or as `scrypt$N$r$p$salt$hash` (RFC 7914;
- * salt and hash in base64). A hash's parameters are bounded, so that no configuration can ask for
- * more memory than MEMORY_BYTES_MAX or for minutes of work.
+ * Passwords as a configuration has them: in plain text, or as `scrypt$N$r$p$salt$hash` (RFC 7914; salt
+ * and hash in base64). The parameters of a hash are bounded, so that no configuration can require more
+ * memory than MEMORY_BYTES_MAX or minutes of work.
  */
 
 const N_MAX = 2 ** 20;
@@ -25,8 +25,8 @@ export interface HashedPassword {
 export type StoredPassword = PlainPassword | HashedPassword;
 
 /**
- * A password as the configuration has it. Throws RangeError when it begins as a hash and is none;
- * the message does not repeat it.
+ * Reads a password of the configuration. Throws RangeError for a text that begins like a hash and is
+ * none; the message does not repeat it.
  */
 export function parsePassword(text: string): StoredPassword {
   if (!text.startsWith(HASH_PREFIX)) return { plain: Buffer.from(text) };
@@ -59,7 +59,7 @@ function faultOf({ N, r, p, salt, hash }: HashedPassword): string | undefined {
   return undefined;
 }
 
-/** NaN, which no comparison takes, for what is not a positive integer. */
+/** NaN, for which every comparison is false, where the text is no positive integer. */
 function positive(text: string): number {
   return /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
 }

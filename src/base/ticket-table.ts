@@ -1,11 +1,11 @@
 /**
- * Numbered places for things that wait: each is taken, freed and taken again, O(1) and without an
- * object each. Whoever takes a place gets a ticket, a number that names the place and which of its
- * uses is meant, so a ticket kept too long is noticed instead of meaning somebody else's thing. What
- * stands at a place is kept by the owner in arrays of its own, as long as `capacity` says.
+ * Numbered places for waiting things. Each place is taken, freed and taken again, in O(1) and without
+ * an object. A caller that takes a place gets a ticket: a number with the place and its present use. So
+ * an outdated ticket is detected and does not refer to another caller's thing. The owner of the table
+ * stores the data of the places in arrays of its own, of `capacity` elements.
  *
  * A ticket is the place plus 2^26 times its use, so it stays an exact number for 2^27 uses of one
- * place; then uses begin again. 0 is no ticket.
+ * place; then the uses start again at 0. 0 is no ticket.
  */
 
 import { grown } from './grown.ts';
@@ -13,7 +13,7 @@ import { grown } from './grown.ts';
 const PLACES_MAX = 2 ** 26;
 const USES = 2 ** 27;
 const CAPACITY_MIN = 16;
-/** `#next` of a place in use. */
+/** Value of `#next` for a place in use. */
 const TAKEN = -1;
 
 export class TicketTable {
@@ -21,7 +21,7 @@ export class TicketTable {
   capacity = CAPACITY_MIN;
   /** Places in use. */
   count = 0;
-  /** Which use each place is in. */
+  /** Number of the present use of each place. */
   #uses = new Int32Array(CAPACITY_MIN);
   /** The next free place, 0 for none; or TAKEN. */
   #next = new Int32Array(CAPACITY_MIN);
@@ -29,7 +29,7 @@ export class TicketTable {
   /** Places from here on were never used. */
   #end = 1;
 
-  /** A place that was free. The owner's arrays may have to grow to `capacity`. */
+  /** Takes a free place. The owner's arrays may have to grow to `capacity`. */
   take(): number {
     let place = this.#firstFree;
     if (place !== 0) {
@@ -43,7 +43,7 @@ export class TicketTable {
     return place;
   }
 
-  /** Frees a place; its ticket means nothing from now on. */
+  /** Frees a place; its ticket is invalid from now on. */
   free(place: number): void {
     this.#uses[place] = (this.#uses[place]! + 1) % USES;
     this.#next[place] = this.#firstFree;

@@ -1,13 +1,13 @@
 /**
- * Any number of deadlines on one timer of the clock: a hierarchical timing wheel (Varghese and
- * Lauck, 1987). Time is cut into ticks; a level has 64 slots, each as wide as the whole level below
- * it, and eight levels reach 2^48 ticks. A deadline lies in the level of the highest six-bit digit
- * in which its tick differs from the present one, and comes down a level whenever that digit is
- * reached: O(1) to add and to cancel, at most seven moves in a life.
+ * Any number of deadlines on one timer of the clock: a hierarchical timing wheel (Varghese and Lauck,
+ * 1987). Time is divided into ticks. A level has 64 slots, each as wide as the whole level below it,
+ * and eight levels reach 2^48 ticks. A deadline is in the level of the highest six-bit digit in which
+ * its tick differs from the present one, and moves down a level whenever that digit is reached: O(1) to
+ * add and to cancel, at most seven moves for each deadline.
  *
- * Nothing turns while nothing is due: the clock's timer is armed for the next occupied slot alone.
- * A deadline is never early, and late by less than one tick and what the clock's timer is late.
- * Deadlines of one tick come due in the order of their ticks only, not in the order added.
+ * Nothing runs while no deadline is due: the clock's timer is set for the next occupied slot alone. A
+ * deadline is never early. It is late by less than one tick plus the lateness of the clock's timer.
+ * Deadlines come due in the order of their ticks; those of one tick come in any order.
  */
 import type { Clock, Timer } from './clock.ts';
 import { grown } from './grown.ts';
@@ -17,7 +17,7 @@ const SLOT_BITS = 6;
 const SLOTS = 1 << SLOT_BITS;
 const SLOT_MASK = SLOTS - 1;
 const LEVELS = 8;
-/** A tick is kept in two parts, as it has more bits than an integer operation. */
+/** A tick is split into two parts, as it has more bits than an integer operation. */
 const LOW_BITS = 30;
 const LOW = 2 ** LOW_BITS;
 const LOW_LEVELS = LOW_BITS / SLOT_BITS;
@@ -26,7 +26,7 @@ const WIDTHS = Float64Array.from({ length: LEVELS }, (_, level) => SLOTS ** leve
 const TICKS_MAX = 2 ** (SLOT_BITS * LEVELS) - 1;
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
-/** What is told when a deadline has come. It may add and cancel deadlines. */
+/** Called when a deadline has come. It may add and cancel deadlines. */
 export type OnDue = (owner: number) => void;
 
 export class TimerWheel {
@@ -36,7 +36,7 @@ export class TimerWheel {
   /** Moment of tick 0, ms of the clock. */
   readonly #originMs: number;
   readonly #table = new TicketTable();
-  /** The tick up to which everything has been handed out. */
+  /** The tick up to which every deadline has been reported. */
   #tick = 0;
   /** First entry of each slot, by level and slot. */
   readonly #heads = new Int32Array(LEVELS * SLOTS);
@@ -44,7 +44,7 @@ export class TimerWheel {
   readonly #levelCounts = new Int32Array(LEVELS);
   #next = new Int32Array(this.#table.capacity);
   #previous = new Int32Array(this.#table.capacity);
-  /** Level and slot that the entry lies in. */
+  /** Level and slot of each entry. */
   #slots = new Int32Array(this.#table.capacity);
   #ticks = new Float64Array(this.#table.capacity);
   #owners = new Float64Array(this.#table.capacity);
@@ -54,7 +54,7 @@ export class TimerWheel {
   #turning = false;
   readonly #turn = () => this.#timerOnDue();
 
-  /** `tickMs`: how exact deadlines are; 1 unless told. */
+  /** `tickMs`: precision of the deadlines; default 1. */
   constructor(clock: Clock, onDue: OnDue, tickMs = 1) {
     this.#clock = clock;
     this.#onDue = onDue;
@@ -62,14 +62,14 @@ export class TimerWheel {
     this.#originMs = clock.now();
   }
 
-  /** Deadlines that have not come. */
+  /** Number of deadlines that have not come. */
   get count(): number {
     return this.#table.count;
   }
 
   /**
-   * Calls onDue with `owner` (any number) once the clock is at `deadlineMs`; one that has passed
-   * comes at the next tick. Returns what `cancel` takes, never 0.
+   * Calls onDue with `owner` (any number) once the clock is at `deadlineMs`; a past deadline comes at
+   * the next tick. Returns the id for `cancel`, never 0.
    */
   add(deadlineMs: number, owner: number): number {
     if (this.#table.count === 0 && !this.#turning) this.#tick = this.#present();
@@ -83,7 +83,7 @@ export class TimerWheel {
     return this.#table.ticket(place);
   }
 
-  /** The deadline is forgotten; one that has come or was cancelled is ignored. */
+  /** Removes the deadline; one that has come or was cancelled is ignored. */
   cancel(id: number): void {
     const place = this.#table.place(id);
     if (place === 0) return;
@@ -148,7 +148,7 @@ export class TimerWheel {
     }
   }
 
-  /** Hands out what the slot holds, or brings it down to the levels below. */
+  /** Reports the deadlines of the slot, or moves them down to the levels below. */
   #empty(slot: number): void {
     for (let place = this.#heads[slot]!; place !== 0; place = this.#heads[slot]!) {
       this.#unlink(place);
@@ -162,7 +162,7 @@ export class TimerWheel {
     }
   }
 
-  /** The occupied slot that comes first, or -1. A level's slots all come before those above it. */
+  /** The first occupied slot, or -1. All slots of a level come before those of the level above. */
   #nextSlot(): number {
     for (let level = 0; level < LEVELS; level++) {
       if (this.#levelCounts[level] === 0) continue;
@@ -173,7 +173,10 @@ export class TimerWheel {
     return -1;
   }
 
-  /** The slot's first tick: the present one's higher digits, then the slot's own, then zeros. */
+  /**
+   * The slot's first tick: the higher digits of the present tick, then the slot's own digit, then
+   * zeros.
+   */
   #startOf(slot: number): number {
     const width = WIDTHS[slot >> SLOT_BITS]!;
     const span = width * SLOTS;
@@ -198,7 +201,7 @@ export class TimerWheel {
   }
 }
 
-/** The level of the highest digit in which two ticks differ; 0 for equal ones. */
+/** The level of the highest digit in which two ticks differ; 0 for equal ticks. */
 function levelOf(tick: number, other: number): number {
   const high = Math.floor(tick / LOW) ^ Math.floor(other / LOW);
   if (high !== 0) return LOW_LEVELS + topDigit(high);
@@ -206,7 +209,7 @@ function levelOf(tick: number, other: number): number {
   return low === 0 ? 0 : topDigit(low);
 }
 
-/** Place of the highest digit of a positive integer that is not 0. */
+/** Position of the highest nonzero digit of a positive integer. */
 function topDigit(bits: number): number {
   return Math.floor((31 - Math.clz32(bits)) / SLOT_BITS);
 }

@@ -1,5 +1,5 @@
 /**
- * The version of this program. The same as in package.json, by a test: reading it from there would
- * depend on where the compiled files lie.
+ * The version of this program. A test compares it with package.json: reading it from there would depend
+ * on the place of the compiled files.
  */
 export const VERSION = '0.1.0';

@@ -1,4 +1,4 @@
-/** A member in the process of another program: `startMember`, and what that returns. */
+/** A member in the process of another program: `startMember`, and the member that it returns. */
 import type { Span } from '../base/span.ts';
 import { loadConfig, refusalFault } from '../config/load.ts';
 import { GridMap } from '../local/grid-map.ts';
@@ -11,8 +11,8 @@ import { configRequestOf, type MemberOptions } from './member-options.ts';
 import { memberAudit, memberLog } from './program-log.ts';
 
 /**
- * A member that serves HTTP, and its maps and queues in process. It touches no signal and never ends
- * the process; permissions are asked of HTTP clients alone.
+ * A member that serves HTTP, and its maps and queues in process. It handles no signal and never ends
+ * the process. Permissions apply to HTTP clients alone.
  */
 export class EmbeddedMember {
   readonly #member: Member;
@@ -31,12 +31,12 @@ export class EmbeddedMember {
     this.#delaySeconds = shutdownDelaySeconds;
   }
 
-  /** The host that is bound. */
+  /** The bound address. */
   get address(): string {
     return this.#member.address;
   }
 
-  /** The port that is bound. */
+  /** The bound port. */
   get port(): number {
     return this.#member.port;
   }
@@ -46,30 +46,30 @@ export class EmbeddedMember {
     return this.#member.healthPort;
   }
 
-  /** Resolves with the path of the call when an HTTP client asks for the member's end: drain it then. */
+  /** Resolves with the path of the request when an HTTP client asks the member to end: drain it then. */
   get stopRequested(): Promise<string> {
     return this.#member.stopRequested;
   }
 
-  /** The map of that name, 1 to 65,536 bytes; there when something is in it. */
+  /** The map of that name, 1 to 65,536 bytes; it exists while it has entries. */
   map(name: BytesOrText): GridMap {
     return new GridMap(this.#data, this.#nameOf(name));
   }
 
-  /** The queue of that name, 1 to 65,536 bytes; there when something is in it. */
+  /** The queue of that name, 1 to 65,536 bytes; it exists while it has items. */
   queue(name: BytesOrText): GridQueue {
     return new GridQueue(this.#data, this.#nameOf(name));
   }
 
-  /** Reads `config` again and takes over what may change; the log says what came of it. */
+  /** Reads `config` again and applies the settings that may change; the log has the result. */
   reload(): Promise<void> {
     return this.#member.reload();
   }
 
   /**
-   * Ends the member: after the shutdown delay, waiting polls resolve undefined, other operations in
-   * process reject with ENGINE_CLOSED, HTTP requests that were received are answered. Resolves when
-   * every connection is closed and what is kept on the disk is there.
+   * Ends the member. After the shutdown delay, waiting polls resolve with undefined, other operations
+   * in process reject with ENGINE_CLOSED, and received HTTP requests are answered. Resolves when every
+   * connection is closed and all data to be stored is on the disk.
    */
   drain(): Promise<void> {
     this.#drained ??= this.#drain();
@@ -97,8 +97,8 @@ export class EmbeddedMember {
 
 /**
  * Starts a member; resolves once it serves, its data recovered. Rejects with TypeError, RangeError or
- * ConfigFault for options or a configuration that cannot be used, GridError where an address, a file
- * or data cannot be, or the system's error.
+ * ConfigFault for invalid options or an invalid configuration, with GridError where an address, a file
+ * or the data cannot be used, or with the system's error.
  */
 export async function startMember(options: MemberOptions = {}): Promise<EmbeddedMember> {
   const request = configRequestOf(options);

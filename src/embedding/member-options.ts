@@ -1,6 +1,6 @@
 /**
- * What a program says about the member that it starts: the flags of `gridnode serve` as an object,
- * and a configuration file or what one would hold.
+ * The options of a member that a program starts: the flags of `gridnode serve` as an object, and a
+ * configuration file or its content.
  */
 import type { LogLevel } from '../base/log-level.ts';
 import type { Compatibility } from '../config/compatibility.ts';
@@ -11,21 +11,21 @@ import type { ConfigRequest } from '../config/load.ts';
 import { hintOf, nearestNames } from '../config/nearest-name.ts';
 import type { ProgramLog } from './program-log.ts';
 
-/** A number of bytes, or text as `256m`: k, m and g stand for powers of 1,024. */
+/** A number of bytes, or a text such as `256m`: k, m and g stand for powers of 1,024. */
 export type Bytes = number | string;
-/** Endpoint groups in any case; `all` is every one. */
+/** An endpoint group in any case; `all` stands for every group. */
 export type GroupName = EndpointGroup | 'all';
 
 /**
- * The flags of `gridnode serve` in camel case, with the same ranges and defaults. What is said here
- * stands above `config`, and that above `environment`'s variables only where those are not set.
+ * The flags of `gridnode serve` in camel case, with the same ranges and defaults. These options
+ * outweigh the variables of `environment`, which outweigh `config`.
  */
 export interface MemberOptions {
-  /** The path of a configuration file, YAML or XML, or the object that one would hold, root and all. */
+  /** The path of a configuration file, YAML or XML, or its content as an object, with the root. */
   readonly config?: string | object;
-  /** Variables: settings (`GRID_…`) and what `${…}` in a file stands for; none unless given. */
+  /** Variables: settings (`GRID_…`) and values of `${…}` in a file; none unless given. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Where the member logs, such as a pino logger; nowhere unless given. */
+  /** The log of the member, such as a pino logger; nothing is logged unless given. */
   readonly log?: ProgramLog;
   /** Address or host name to listen on; 127.0.0.1 without a file, all interfaces with one. */
   readonly host?: string;
@@ -37,33 +37,36 @@ export interface MemberOptions {
   readonly groups?: readonly GroupName[];
   /** Endpoint groups that are not served, after `groups`. */
   readonly disabledGroups?: readonly GroupName[];
-  /** The most items of each queue, by name or by pattern with `*`; 0 is no limit. */
+  /** The largest number of items of each queue, by name or by pattern with `*`; 0 is no limit. */
   readonly queues?: Readonly<Record<string, number>>;
   /** Name of the cluster; `dev` unless given. */
   readonly clusterName?: string;
   /** Name of this member; `gridnode-<port>` unless given. */
   readonly instanceName?: string;
-  /** What is logged; INFO unless given. */
+  /** The lowest level that is logged; INFO unless given. */
   readonly logLevel?: LogLevel;
   /** The first part of every path; `grid` unless given. */
   readonly pathSegment?: string;
-  /** Whose clients are answered as they expect; `none` unless given. */
+  /** System whose clients get the answers that they expect; `none` unless given. */
   readonly compatibility?: Compatibility;
-  /** Directory in which data is kept; data is kept in memory alone unless given. */
+  /** Directory in which data is kept; data is in memory only unless given. */
   readonly dataDir?: string;
-  /** Directory in which backups are made; none are unless given. */
+  /** Directory of the backups; there are none unless given. */
   readonly backupDir?: string;
   /** Memory for stored data. */
   readonly maxMemory?: Bytes;
   /** Number of partitions; 271 unless given. */
   readonly partitionCount?: number;
-  /** How long `drain` serves on with `ready` 503 before it drains, in seconds; 0 unless given. */
+  /**
+   * How long `drain` continues to serve, with `ready` 503, before it drains, in seconds; 0 unless
+   * given.
+   */
   readonly shutdownDelaySeconds?: number;
   /** Certificate in PEM; serves over TLS, with `tlsKey`. */
   readonly tlsCertificate?: string;
   /** Its key in PEM. */
   readonly tlsKey?: string;
-  /** Whose certificates clients have to show, in PEM. */
+  /** Authorities, in PEM, that must have issued the certificates of clients. */
   readonly tlsClientCa?: string;
   /** All header fields of a request with their line ends, in bytes. */
   readonly headerBytesMax?: Bytes;
@@ -75,26 +78,26 @@ export interface MemberOptions {
   readonly connectionsMax?: number;
   /** Requests that wait on one connection. */
   readonly pipelineMax?: number;
-  /** From the first byte of a request to the end of its header. */
+  /** Time limit from the first byte of a request to the end of its header. */
   readonly headerTimeoutSeconds?: number;
-  /** Without a byte of a body. */
+  /** Time limit without a byte of a body. */
   readonly bodyProgressTimeoutSeconds?: number;
-  /** Without a piece of a response taken. */
+  /** Time limit without a piece of a response taken. */
   readonly writeProgressTimeoutSeconds?: number;
-  /** Without a request. */
+  /** Time limit without a request. */
   readonly keepAliveTimeoutSeconds?: number;
-  /** Bodies under way and responses not yet taken, of all connections, in bytes. */
+  /** Bodies being received and responses not yet taken, of all connections, in bytes. */
   readonly inFlightBytesMax?: Bytes;
 }
 
-/** Flags that are given several times; an option holds all of them. */
+/** Flags that may be repeated; an option has all their values. */
 const PLURALS: ReadonlyMap<string, string> = new Map([
   ['enableGroup', 'groups'],
   ['disableGroup', 'disabledGroups'],
   ['queue', 'queues'],
 ]);
 
-/** Options that are no flag of a setting. */
+/** Options that are not the flag of a setting. */
 const OTHERS: readonly string[] = ['config', 'environment', 'log'];
 
 /** Every flag, by the option's name. */
@@ -113,8 +116,8 @@ export function optionNames(): readonly string[] {
 }
 
 /**
- * What the options ask for. Throws TypeError for a name that is no option, with the nearest one, and
- * for a value of the wrong type; what else is wrong with values is told when they are loaded.
+ * The configuration request of the options. Throws TypeError for an unknown option, with the nearest
+ * name, and for a value of the wrong type; other faults of values are reported when they are loaded.
  * @internal
  */
 export function configRequestOf(options: MemberOptions): ConfigRequest {
@@ -132,7 +135,7 @@ export function configRequestOf(options: MemberOptions): ConfigRequest {
   return { file: fileOf(config), environment: { ...environment }, flags: inOrder(flags) };
 }
 
-/** Groups are disabled after others were enabled, in whichever order the object has them. */
+/** Groups are disabled after others are enabled, in whatever order the object has them. */
 function inOrder(flags: readonly Assignment[]): readonly Assignment[] {
   const isLast = ({ source }: Assignment): boolean => source.name === 'disabledGroups';
   return [...flags.filter((each) => !isLast(each)), ...flags.filter(isLast)];
@@ -148,11 +151,11 @@ function fileOf(config: string | object | undefined): ConfigRequest['file'] {
   if (config === null || typeof config !== 'object') {
     throw new TypeError(`Cannot use config ${String(config)}: not a path or an object`);
   }
-  // JSON is YAML.
+  // JSON is a part of YAML.
   return { text: JSON.stringify(config, null, 2) };
 }
 
-/** As the flag would be given, once or several times. */
+/** The texts that the flag would be given, one or more. */
 function textsOf(name: string, value: unknown): readonly string[] {
   if (name === 'queues' && isPlainObject(value)) {
     return Object.entries(value).map(([queue, most]) => `${queue}=${textOf(name, most)}`);

@@ -1,4 +1,4 @@
-/** The log of the program that a member is embedded in, as far as the member uses it. */
+/** The log of the program that embeds a member, as far as the member uses it. */
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 import type { Audit } from '../telemetry/audit.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
@@ -9,15 +9,15 @@ export interface LogLine {
   (message: string): void;
 }
 
-/** Of a pino logger, or of one with its interface. */
+/** A pino logger, or one with its interface. */
 export interface ProgramLog {
-  /** A logger that writes to the same place, whose level the member sets by itself. */
+  /** Returns a logger that writes to the same place, and whose level the member sets. */
   child(bindings: object, options?: { readonly level?: string }): MemberLog;
 }
 
-/** What the member writes to. */
+/** The log that the member writes to. */
 export interface MemberLog {
-  /** The least level that is written, or `silent`. */
+  /** The lowest level that is written, or `silent`. */
   level: string;
   isLevelEnabled(level: string): boolean;
   readonly debug: LogLine;
@@ -28,7 +28,7 @@ export interface MemberLog {
 }
 
 /**
- * A child of the program's log, at the member's level; without one, nothing is written.
+ * Returns a child of the program's log, at the member's level; without a log, nothing is written.
  * @internal
  */
 export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
@@ -37,7 +37,7 @@ export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
 }
 
 /**
- * The audit log as lines of the program's log, which log levels of the member do not touch.
+ * Writes the audit log as lines of the program's log, which the member's log levels do not affect.
  * @internal
  */
 export function memberAudit(log: ProgramLog | undefined): Audit {

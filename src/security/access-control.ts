@@ -1,6 +1,6 @@
 /**
- * HTTP Basic (RFC 7617) on the data paths and on what else reads without credentials in its body:
- * reads the field, has a realm check it, and says what the user may do then.
+ * HTTP Basic (RFC 7617) on the data paths and on other paths whose body has no credentials: reads the
+ * field, checks it against a realm, and returns the user's permissions.
  */
 import type { Span } from '../base/span.ts';
 import type { Authenticator } from './authenticator.ts';
@@ -11,11 +11,11 @@ export interface AccessRules {
   readonly authenticator: Authenticator;
   /** The realm's users by name. */
   readonly users: ReadonlyMap<string, Principal>;
-  /** Undefined where nothing is said of any: then every user may do everything. */
+  /** Undefined where none are configured: then every user may do everything. */
   readonly permissions: readonly Permission[] | undefined;
-  /** Whether what a permission grants stands above what another takes away. */
+  /** Whether a grant of one permission outweighs a denial of another. */
   readonly prefersGrant: boolean;
-  /** Whether `health`, too, asks who it is. */
+  /** Whether `health`, too, requires a login. */
   readonly coversHealth: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface BasicLogin {
 
 export class AccessControl {
   #rules: AccessRules;
-  /** Rises when the rules change: who has logged in before does so again. */
+  /** Rises when the rules change: a user logged in before has to log in again. */
   epoch = 0;
 
   constructor(rules: AccessRules) {
@@ -47,7 +47,7 @@ export class AccessControl {
     return this.#rules.authenticator.check({ ...login, address, isCountedByUser: true });
   }
 
-  /** What a user who has logged in may do from that address. */
+  /** The permissions of a logged-in user at that address. */
   grantsOf(user: Buffer, address: string): Grants {
     const { users, permissions, prefersGrant } = this.#rules;
     const name = user.toString();
@@ -55,7 +55,7 @@ export class AccessControl {
   }
 }
 
-/** Undefined where the field is missing, of another scheme or malformed. */
+/** Undefined where the field is missing, malformed or of another scheme. */
 export function readBasicField(field: Span): BasicLogin | undefined {
   const text = field.bytes.toString('latin1', field.start, field.end);
   const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2})$/i.exec(text)?.[1];

@@ -1,12 +1,12 @@
 /**
- * Checks users and passwords of one realm. Hashes are computed on other threads (computations.ts);
- * equal credentials that are under way at once share one computation and count as one attempt;
- * credentials that proved right are remembered under a keyed hash until the users change. Who fails
- * too often waits (failure-throttle.ts), before anything is computed and also with the right
- * password.
+ * Checks users and passwords of one realm. Hashes are computed on other threads (computations.ts).
+ * Attempts with equal credentials at the same time share one computation and count as one. Credentials
+ * that proved right are remembered under a keyed hash until the users change. A client with too many
+ * failures has to wait (failure-throttle.ts): its attempts, even with the right password, are refused
+ * before anything is computed.
  *
- * An unknown user costs as much time as a known one: each known password has a decoy that is as costly
- * to compare with and that nothing matches, and an unknown name is always given the same one of them.
+ * An unknown user takes as much time as a known one. Each known password has a decoy that is as
+ * expensive to compare with and that no password matches. An unknown name always gets the same decoy.
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
@@ -22,7 +22,7 @@ import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './cr
 import { FailureThrottle } from './failure-throttle.ts';
 import { isSameHashed, isSamePlain, unmatchedHash, unmatchedPlain } from './password.ts';
 
-/** For whom no more computations may wait. */
+/** Time after which an attempt may be repeated that was refused because too many computations wait. */
 const RETRY_MS = 1000;
 
 export interface UserAccount {
@@ -37,31 +37,34 @@ export class Authenticator implements Credentials {
   readonly #byUser = new FailureThrottle();
   readonly #key = randomBytes(32);
   #passwords: ReadonlyMap<string, StoredPassword> = new Map();
-  /** Compared with in place of unknown users' passwords, made when first needed; at least one place. */
+  /**
+   * Compared with in place of the passwords of unknown users; each is made when first needed. There is
+   * at least one.
+   */
   #decoys: (StoredPassword | undefined)[] = [];
   #decoyModels: readonly StoredPassword[] = [];
   /** Digests of credentials that proved right: at most one for each user. */
   #remembered = new Set<string>();
-  /** By digest. */
+  /** Comparisons under way, by digest. */
   #comparisons = new Map<string, Promise<boolean>>();
-  /** By throttle key and digest. */
+  /** Attempts under way, by digest and throttle key. */
   readonly #attempts = new Map<string, Promise<Verdict>>();
   readonly #computations = new Computations();
 
-  /** Throws RangeError for a password hash that is none. */
+  /** Throws RangeError for an invalid password hash. */
   constructor(users: readonly UserAccount[], clock: Clock) {
     this.#clock = clock;
     this.replaceUsers(users);
   }
 
-  /** As the constructor; then nothing is remembered of the users before. */
+  /** Replaces the users; throws like the constructor. Nothing is remembered of the users before. */
   replaceUsers(users: readonly UserAccount[]): void {
     const passwords = new Map<string, StoredPassword>();
     for (const user of users) addPassword(passwords, user);
     this.replacePasswords(passwords);
   }
 
-  /** The same with passwords that readPasswords has read. */
+  /** Does the same with passwords read by readPasswords. */
   replacePasswords(passwords: ReadonlyMap<string, StoredPassword>): void {
     this.#passwords = passwords;
     this.#decoyModels = [...passwords.values()];
@@ -106,13 +109,13 @@ export class Authenticator implements Credentials {
     return verdict;
   }
 
-  /** Throttle keys and credentials that are remembered or under way. */
+  /** Number of throttle keys and of credentials that are remembered or under way. */
   get size(): number {
     const counted = this.#byAddress.size + this.#byUser.size;
     return counted + this.#remembered.size + this.#attempts.size;
   }
 
-  /** By the name alone, so that asking again tells nothing more. */
+  /** Depends on the name alone, so that repeated attempts reveal nothing more. */
   #decoyFor(user: Buffer): StoredPassword {
     const number = createHmac('sha256', this.#key).update(user).digest().readUInt32LE();
     const index = number % this.#decoys.length;
@@ -127,7 +130,7 @@ export class Authenticator implements Credentials {
     return hasRoom ? this.#byUser : this.#byAddress;
   }
 
-  /** One computation for equal credentials, however many ask. */
+  /** Runs one computation for equal credentials, however many attempts have them. */
   #compare(digest: string, stored: HashedPassword, attempt: Attempt): Promise<boolean> {
     const comparisons = this.#comparisons;
     const underWay = comparisons.get(digest);
@@ -137,7 +140,8 @@ export class Authenticator implements Credentials {
     const comparison = this.#computations.run(attempt.address, compute).then(
       (isSame) => {
         comparisons.delete(digest);
-        // Users that changed meanwhile have tables of their own: what was right may be no longer.
+        // If the users have changed meanwhile, the tables are new ones: the credentials may no longer
+        // be right.
         if (isSame && comparisons === this.#comparisons) this.#remember(digest);
         return isSame;
       },
@@ -155,7 +159,7 @@ export class Authenticator implements Credentials {
     return RIGHT;
   }
 
-  /** Of user and password; the user's length parts them. */
+  /** A digest of user and password; the length of the user's name separates them. */
   #digest({ user, password }: Attempt): string {
     return createHmac('sha256', this.#key)
       .update(`${user.length} `)
@@ -165,7 +169,7 @@ export class Authenticator implements Credentials {
   }
 }
 
-/** Passwords by name, read in slices. Rejects with RangeError for a password hash that is none. */
+/** Reads the passwords by name, in slices. Rejects with RangeError for an invalid password hash. */
 export async function readPasswords(
   users: readonly UserAccount[],
 ): Promise<ReadonlyMap<string, StoredPassword>> {
@@ -190,7 +194,7 @@ function decoyOf(password: StoredPassword): StoredPassword {
   return isHashed(password) ? unmatchedHash(password) : unmatchedPlain();
 }
 
-/** Of bounded length, whatever the name's. */
+/** The key has a bounded length, whatever the length of the name. */
 function userKey({ address, user }: Attempt): string {
   return `${address} ${createHash('sha256').update(user).digest('base64')}`;
 }

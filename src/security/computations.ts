@@ -1,28 +1,31 @@
 /**
- * Computations on other threads, two at a time. Those that wait take turns by who asks for them, so
- * whoever asks for many waits for them alone: anybody else's is begun after one of each other's. How
- * many may wait is bounded, for each who asks and in all.
+ * Computations on other threads, two at a time. Waiting ones take turns by client, so a client with
+ * many computations delays only its own: another client's starts after at most one of each other
+ * client. The number of waiting computations is bounded, for each client and in total.
  */
 
 const AT_ONCE = 2;
-/** Of one who asks. */
+/** For one client. */
 export const WAITING_MAX = 64;
 const WAITING_IN_ALL_MAX = 1024;
 
 export class Computations {
   #running = 0;
   #waitingCount = 0;
-  /** What begins those that wait, by who asks; whose turn is next first. */
+  /**
+   * Functions that start the waiting computations, by client; the client whose turn is next comes
+   * first.
+   */
   readonly #waiting = new Map<string, (() => void)[]>();
 
-  /** Whether one more can be begun, or wait. */
+  /** Whether one more computation can start or wait. */
   hasRoom(who: string): boolean {
     if (this.#running < AT_ONCE) return true;
     const own = this.#waiting.get(who)?.length ?? 0;
     return own < WAITING_MAX && this.#waitingCount < WAITING_IN_ALL_MAX;
   }
 
-  /** Resolves as the computation does, once its turn has come. */
+  /** Runs the computation when its turn has come, and settles as it does. */
   async run<Value>(who: string, compute: () => Promise<Value>): Promise<Value> {
     if (this.#running < AT_ONCE) this.#running += 1;
     else await new Promise<void>((resolve) => this.#wait(who, resolve));
@@ -40,7 +43,7 @@ export class Computations {
     this.#waitingCount += 1;
   }
 
-  /** One has ended: its place goes to the next in turn. */
+  /** Called when a computation has ended: starts the next in turn. */
   #goOn(): void {
     for (const [who, own] of this.#waiting) {
       const begin = own.shift();

@@ -1,6 +1,6 @@
 /**
- * Who may do what needs credentials: one seam for security off, where the cluster's name is what
- * authenticates, and on, where a realm's users do (authenticator.ts).
+ * Checks the credentials of administrative requests: one interface for security off, where the
+ * cluster's name authenticates, and on, where a realm's users do (authenticator.ts).
  */
 import type { PlainPassword } from '../base/stored-password.ts';
 import { isSamePlain } from './password.ts';
@@ -10,11 +10,11 @@ export interface Attempt {
   readonly address: string;
   readonly user: Buffer;
   readonly password: Buffer;
-  /** Whether failures count for the address and the user's name together, not the address alone. */
+  /** Whether failures count for address and user name together, instead of for the address alone. */
   readonly isCountedByUser: boolean;
 }
 
-/** `retryAfterMs` above 0: not looked at, to be tried again then. */
+/** `retryAfterMs` above 0: the attempt was not examined and may be repeated after that time. */
 export interface Verdict {
   readonly isRight: boolean;
   readonly retryAfterMs: number;
@@ -24,11 +24,11 @@ export const RIGHT: Verdict = { isRight: true, retryAfterMs: 0 };
 export const WRONG: Verdict = { isRight: false, retryAfterMs: 0 };
 
 export interface Credentials {
-  /** At once where nothing has to be computed. */
+  /** Returns the verdict at once where nothing has to be computed. */
   check(attempt: Attempt): Verdict | Promise<Verdict>;
 }
 
-/** The cluster's name in place of a user's; the password is not looked at. */
+/** The cluster's name authenticates in place of a user's name; the password is ignored. */
 export class ClusterNameCredentials implements Credentials {
   readonly #clusterName: PlainPassword;
 

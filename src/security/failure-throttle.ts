@@ -1,10 +1,10 @@
 /**
- * Counts failed logins by key (an address, or an address and a user's name): five within ten seconds
- * and the key has to wait until the oldest of them is ten seconds old. An attempt counts from its
- * start, as failed, until it proves right.
+ * Counts failed logins by key (an address, or an address and a user's name). After five within ten
+ * seconds the key has to wait until the oldest of them is ten seconds old. An attempt counts as failed
+ * from its start until it proves right.
  *
- * The table is bounded. A key is forgotten once its last failure is ten seconds old; a full table
- * looks for such keys first and says then that it has no room.
+ * The table is bounded. A key is dropped once its last failure is ten seconds old. A full table first
+ * looks for such keys; if it finds none, it reports that it has no room.
  */
 
 export const FAILURES_MAX = 5;
@@ -13,14 +13,17 @@ const KEYS_MAX = 10_000;
 
 export class FailureThrottle {
   readonly #keysMax: number;
-  /** Starts of the attempts that count, by key, the oldest first. Least recently used keys first. */
+  /**
+   * Start times of the counted attempts, by key, the oldest first. The least recently used keys come
+   * first.
+   */
   readonly #attempts = new Map<string, number[]>();
 
   constructor(keysMax: number = KEYS_MAX) {
     this.#keysMax = keysMax;
   }
 
-  /** Milliseconds that the key has to wait before it may try; 0: it may now. */
+  /** Milliseconds that the key has to wait before its next attempt; 0 for none. */
   waitMs(key: string, nowMs: number): number {
     const starts = this.#attempts.get(key);
     if (starts === undefined) return 0;
@@ -41,7 +44,7 @@ export class FailureThrottle {
     return this.#attempts.size < this.#keysMax;
   }
 
-  /** Counts an attempt; without room, in place of the key that was used least recently. */
+  /** Counts an attempt. Without room it replaces the least recently used key. */
   begin(key: string, nowMs: number): void {
     const starts = this.#attempts.get(key) ?? [];
     if (!this.hasRoom(key, nowMs)) this.#attempts.delete(this.#attempts.keys().next().value ?? '');
@@ -50,7 +53,7 @@ export class FailureThrottle {
     this.#attempts.set(key, starts);
   }
 
-  /** The attempt that began then has proved right. */
+  /** Called when the attempt that started then has proved right. */
   withdraw(key: string, startMs: number): void {
     const starts = this.#attempts.get(key) ?? [];
     const at = starts.indexOf(startMs);
@@ -58,7 +61,7 @@ export class FailureThrottle {
     if (starts.length === 0) this.#attempts.delete(key);
   }
 
-  /** Keys that are remembered. */
+  /** Number of keys in the table. */
   get size(): number {
     return this.#attempts.size;
   }

@@ -1,7 +1,7 @@
 /**
- * The security of a member as it is configured: what checks administrative requests, and what asks
- * for a login elsewhere. Users and permissions change with the configuration; whether there are any
- * does not, while the member runs.
+ * The security of a member as configured: the check of administrative requests, and the logins of other
+ * requests. Users and permissions change with the configuration; whether security is on does not change
+ * while the member runs.
  */
 import type { Clock } from '../base/clock.ts';
 import { Slices } from '../base/slices.ts';
@@ -18,22 +18,22 @@ export interface MemberSecurityOptions {
   readonly authentication: Authentication;
   readonly clusterName: string;
   readonly clock: Clock;
-  /** Whether one of the patterns stands for the address. */
+  /** Whether one of the patterns matches the address. */
   matchesAddress(patterns: readonly string[], address: string): boolean;
 }
 
 export class MemberSecurity {
   /** Checks the credentials of administrative requests. */
   readonly credentials: Credentials;
-  /** Undefined where nobody is asked to log in. */
+  /** Undefined where no login is required. */
   readonly access: AccessControl | undefined;
   readonly #options: MemberSecurityOptions;
-  /** What was taken over last. */
+  /** The configuration applied last. */
   #security: SecurityConfig;
   readonly #members: Authenticator | undefined;
   readonly #clients: Authenticator | undefined;
 
-  /** Throws RangeError for a password hash that is none. */
+  /** Throws RangeError for an invalid password hash. */
   constructor(options: MemberSecurityOptions) {
     const { security, authentication, clusterName, clock } = options;
     this.#options = options;
@@ -48,8 +48,8 @@ export class MemberSecurity {
   }
 
   /**
-   * Takes over users and permissions, in slices until all is ready and then at once. Rejects as the
-   * constructor throws, and changes nothing then. One replacement is done after the other.
+   * Applies users and permissions: prepared in slices, then replaced at once. Rejects with the errors
+   * of the constructor and then changes nothing. The caller runs one replacement after the other.
    */
   async replace(security: SecurityConfig): Promise<void> {
     if (security === this.#security) return;
@@ -101,12 +101,12 @@ export class MemberSecurity {
   }
 }
 
-/** Who may administer. */
+/** The users that may administer the member. */
 function memberUsersOf({ realms, memberRealm = '' }: SecurityConfig): readonly UserConfig[] {
   return realms.get(memberRealm) ?? [];
 }
 
-/** Who may read and write. */
+/** The users that may read and write data. */
 function clientUsersOf(security: SecurityConfig): readonly UserConfig[] {
   const { realms, clientRealm } = security;
   return clientRealm === undefined ? memberUsersOf(security) : (realms.get(clientRealm) ?? []);
@@ -116,7 +116,7 @@ function principalOf({ name, roles }: UserConfig): Principal {
   return { name, roles };
 }
 
-/** An IPv4 address as a socket for both families shows it. */
+/** Removes the prefix of an IPv4 address that a socket for both families reports. */
 function withoutMapping(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

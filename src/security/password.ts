@@ -1,6 +1,6 @@
 /**
- * Hashes passwords and compares them with stored ones (stored-password.ts): in constant time, and a
- * hash is computed on another thread.
+ * Hashes passwords and compares them with stored ones (stored-password.ts). Comparisons take constant
+ * time; hashes are computed on another thread.
  */
 import { createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import {
@@ -10,12 +10,12 @@ import {
   type PlainPassword,
 } from '../base/stored-password.ts';
 
-/** What `hashPassword` uses: 32 MiB and about 100 ms of a processor. */
+/** Parameters of `hashPassword`: 32 MiB and about 100 ms of a processor. */
 const COST = { N: 2 ** 15, r: 8, p: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
-/** A hash of the password with a salt of its own, as text for a configuration. */
+/** Hashes the password with a new salt; returns text for a configuration. */
 export async function hashPassword(password: Buffer): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(password, { ...COST, salt, hash: Buffer.alloc(HASH_BYTES) });
@@ -23,29 +23,29 @@ export async function hashPassword(password: Buffer): Promise<string> {
   return `${HASH_PREFIX}${N}$${r}$${p}$${unpadded(salt)}$${unpadded(hash)}`;
 }
 
-/** Whether the password is the stored one, in a time that tells nothing of either. */
+/** Whether the password is the stored one, in a time that reveals nothing about either. */
 export function isSamePlain(stored: PlainPassword, given: Buffer): boolean {
   return timingSafeEqual(blinded(stored.plain), blinded(given));
 }
 
-/** As isSamePlain, computed on another thread. */
+/** Like isSamePlain, for a hash; computed on another thread. */
 export async function isSameHashed(stored: HashedPassword, given: Buffer): Promise<boolean> {
   return timingSafeEqual(stored.hash, await derive(given, stored));
 }
 
-/** A hash that no password gives, as costly to compare with as the one given. */
+/** A hash that no password has, as expensive to compare with as the given one. */
 export function unmatchedHash({ N, r, p, salt, hash }: HashedPassword): HashedPassword {
   return { N, r, p, salt: randomBytes(salt.length), hash: randomBytes(hash.length) };
 }
 
-/** A text that nobody guesses. */
+/** A text that cannot be guessed. */
 export function unmatchedPlain(): PlainPassword {
   return { plain: randomBytes(32) };
 }
 
 const blindingKey = randomBytes(32);
 
-/** Of one length whatever the input's, and not to be foreseen. */
+/** A digest of fixed length, whatever the length of the input, that cannot be predicted. */
 function blinded(bytes: Buffer): Buffer {
   return createHmac('sha256', blindingKey).update(bytes).digest();
 }

@@ -1,13 +1,13 @@
 /**
- * What users may do with maps and queues: permissions of the configuration, by user or role, by
- * address and by the name's pattern. Where nothing is said of permissions, every user may do
- * everything; where anything is, only what one of them grants and none takes away.
+ * Permissions of users for maps and queues: those of the configuration, by user or role, by address and
+ * by the pattern of the name. Where no permissions are configured, every user may do everything. Where
+ * some are, a user may do only what one of them grants and none denies.
  */
 import { NamePattern } from '../base/name-pattern.ts';
 import type { Span } from '../base/span.ts';
 
 const EVERY_ACTION = 15;
-/** Names of actions beside `all`; what has no meaning here grants nothing. */
+/** Bits of the actions; an action without a meaning here grants nothing. */
 const ACTION_BITS: Readonly<Record<string, number>> = {
   read: 1,
   put: 2,
@@ -27,14 +27,14 @@ export type Kind = typeof MAP | typeof QUEUE;
 
 export interface Permission {
   readonly kind: 'map' | 'queue' | 'all';
-  /** Of maps or queues; `*` for any text. */
+  /** Name of maps or queues; `*` for any text. */
   readonly name: string;
   /** A user or a role; `*` for any text. */
   readonly principal: string;
-  /** Whether it holds for a client at that address. */
+  /** Whether it applies to a client at that address. */
   holdsAt(address: string): boolean;
   readonly actions: readonly string[];
-  /** Whether it takes the actions away instead. */
+  /** Whether it denies the actions instead of granting them. */
   readonly isDenial: boolean;
 }
 
@@ -49,7 +49,7 @@ interface Grant {
   readonly isDenial: boolean;
 }
 
-/** What one user may do from one address. Remembers the name asked about last. */
+/** The permissions of one user at one address. Remembers the result for the name checked last. */
 export class Grants {
   readonly #byKind: readonly (readonly Grant[])[];
   readonly #everything: boolean;
@@ -58,7 +58,7 @@ export class Grants {
   #lastName: Buffer = Buffer.alloc(0);
   #lastActions = 0;
 
-  /** `permissions`: undefined where nothing is said of any. */
+  /** `permissions`: undefined where none are configured. */
   constructor(
     principal: Principal,
     address: string,
@@ -102,9 +102,10 @@ export class Grants {
 
 function grantOf({ kind, name, actions, isDenial }: Permission): Grant {
   const isForAll = kind === 'all';
-  // One for all denies everything, whatever it names, and grants no more than what it names.
+  // A denial of kind `all` denies every name, whatever its own name; a grant grants only its own name.
   const pattern = new NamePattern(isForAll && isDenial ? '*' : name);
-  // Without actions one denies all of them; it grants none, unless it is for all.
+  // A denial without actions denies all of them. A grant without actions grants none, unless it is of
+  // kind `all`.
   const isWhole = isDenial ? isForAll || actions.length === 0 : isForAll && actions.length === 0;
   const named = actions.reduce((sum, action) => sum | (ACTION_BITS[action] ?? 0), 0);
   return { pattern, actions: isWhole ? EVERY_ACTION : named, isDenial };

@@ -1,14 +1,14 @@
 /**
- * The audit log: a line for each attempt to administer the member, to log in or to do what the user
- * may not: who, from where, what, and what came of it; never a password or a value. A stream of its
- * own beside the log, which log levels do not touch.
+ * The audit log. It has a line for each attempt to administer the member, to log in or to do something
+ * that the user may not do: the user, the address, the action and the result, never a password or a
+ * value. It is a stream of its own beside the log, and log levels do not affect it.
  */
 import { type DestinationStream, destination, pino, stdTimeFunctions } from 'pino';
 
 const STANDARD_OUTPUT = 1;
 
 export interface AuditEntry {
-  /** As given, right or wrong; undefined where none was given. */
+  /** The name as given, right or wrong; undefined where none was given. */
   readonly user: string | undefined;
   /** The peer's address. */
   readonly address: string;
@@ -22,7 +22,7 @@ export interface Audit {
   record(entry: AuditEntry): void;
 }
 
-/** A line of JSON each, written before the call returns. */
+/** Writes each entry as a line of JSON before the call returns. */
 export function openAudit(
   stream: DestinationStream = destination({ fd: STANDARD_OUTPUT, sync: true }),
 ): Audit {
@@ -40,14 +40,14 @@ export function openAudit(
   };
 }
 
-/** A user's name for the log: of what may be a name of megabytes, the beginning. */
+/** A user's name for the log; only the beginning of a name that may have megabytes. */
 export function auditedUser(name: Buffer): string {
   return name.toString('utf8', 0, USER_BYTES_MAX);
 }
 
 const USER_BYTES_MAX = 128;
 
-/** Only these say something of who asked; any other failure is one of the work. */
+/** Only these concern the user; any other failure is one of the work. */
 const RESULTS = new Map([
   [401, 'unauthenticated'],
   [403, 'refused'],

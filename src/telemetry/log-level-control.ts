@@ -14,7 +14,7 @@ export class LogLevelControl {
     this.#configured = configured;
   }
 
-  /** What `choose` was called with last; undefined after a reset, and at first. */
+  /** The level of the last call of `choose`; undefined after a reset, and at first. */
   get chosen(): LogLevel | undefined {
     return this.#chosen;
   }
@@ -29,7 +29,7 @@ export class LogLevelControl {
     this.choose(undefined);
   }
 
-  /** The configuration has changed; a chosen level stays. */
+  /** Called when the configuration has changed; a chosen level stays. */
   configure(level: LogLevel): void {
     this.#configured = level;
     this.#apply();

@@ -1,19 +1,19 @@
 /**
- * The member's log: one JSON object a line on standard output, or coloured lines for people where
- * that is a terminal. Every line is written before the call returns, so that nothing is lost at
- * exit; there is no line a request above level FINE, so that costs nothing under load.
+ * The member's log: one JSON object a line on standard output, or coloured lines for people where that
+ * is a terminal. Every line is written before the call returns, so that no line is lost at exit. No
+ * line for a request has a level above FINE, so logging costs nothing under load.
  */
 import { destination, pino, stdTimeFunctions } from 'pino';
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
 
 const STANDARD_OUTPUT = 1;
-/** What could not be written and is kept until it can be, in bytes; lines beyond it are lost. */
+/** Limit of the bytes that are kept until they can be written; lines beyond it are lost. */
 const UNWRITTEN_BYTES_MAX = 65_536;
 
-/** Writes a line: the text alone, or fields and a text. */
+/** Writes a line: a text alone, or fields and a text. */
 export type WriteLine = (textOrFields: string | object, text?: string) => void;
 
-/** What a member logs to; a logger of pino's is one. */
+/** The log of a member; a logger of pino has this interface. */
 export interface Log {
   /** The lowest level that is written, by pino's name for it, or `silent`. */
   level: string;
@@ -26,14 +26,14 @@ export interface Log {
   readonly fatal: WriteLine;
 }
 
-/** Where the lines of a log go, each with its line end. */
+/** The stream of a log's lines, each with its line end. */
 export interface LogStream {
   write(line: string): unknown;
 }
 
 /**
- * The log to standard output. What prints for people is loaded only where they look. Where lines can't
- * be written, `onError` is called once and the member goes on.
+ * Opens the log to standard output. The package that formats lines for people is loaded only for a
+ * terminal. Where lines cannot be written, `onError` is called once and the member continues.
  */
 export async function openLog(
   level: LogLevel,
@@ -54,7 +54,7 @@ export async function openLog(
   return createLog(level, stream);
 }
 
-/** A log into any stream. */
+/** Makes a log that writes to any stream. */
 export function createLog(level: LogLevel, stream: LogStream): Log {
   const options = {
     level: LOG_LEVELS[level],
