@@ -1,10 +1,10 @@
 /**
- * What the engine does beside requests, seen from the requests: entries that expire, and many clears
- * of tiny maps beside a large one. A load of reads and writes goes on meanwhile, a few in each turn
- * of the loop; a pause is the longest time between two of its operations, whatever it was spent on,
- * but no more of it than this process has used the processor: what other programs take does not
- * count. Each scenario is a process of its own, so that the resident set is the engine's, and begins
- * when its memory has been reserved, as a load does that comes to a member.
+ * Measures the engine's background work by its effect on requests: entries that expire, and many clears
+ * of tiny maps beside a large one. A load of reads and writes runs meanwhile, a few in each turn of the
+ * event loop. A pause is the longest time between two of its operations, whatever its cause. Of it no
+ * more counts than the processor time of this process: the work of other programs does not count. Each
+ * scenario runs in a process of its own, so that the resident set is the engine's. It starts when its
+ * memory has been reserved, like the load of a member.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
@@ -18,9 +18,9 @@ const KEY_BYTES = 12;
 const VALUE_BYTES = 100;
 const OPERATIONS_PER_TURN = 100;
 const TINY_ENTRIES = 3;
-/** Of the expiring entries, those that the load reads and writes are one in so many, in a map apart. */
+/** Number of expiring entries for each entry that the load reads and writes, in a map of its own. */
 const STEADY_SHARE = 10;
-/** In which the last of the cleared entries are removed. */
+/** Time in which the last of the cleared entries are removed. */
 const AFTER_MS = 1000;
 
 interface Work {
@@ -28,7 +28,7 @@ interface Work {
   readonly entries: number;
   /** Longest time to live of an entry, or number of clears. */
   readonly amount: number;
-  /** In which a member reserves its memory, in ms. */
+  /** Time in which a member reserves its memory, in ms. */
   readonly beforeMs: number;
 }
 
@@ -92,7 +92,7 @@ class Load {
     if (this.#outcome !== APPLIED) throw new Error(`Cannot set: outcome ${this.#outcome}`);
   }
 
-  /** Notes how long ago the operation before this one was. */
+  /** Records the time since the previous operation. */
   mark(): void {
     const now = performance.now();
     const usage = process.cpuUsage();
@@ -105,7 +105,7 @@ class Load {
     this.#lastUsedMs = usedMs;
   }
 
-  /** Reads and writes of a map, one of ten a write, for one turn. */
+  /** Reads and writes entries of a map, one write in ten operations, for one turn. */
   turn(map: Span): void {
     for (let count = 0; count < OPERATIONS_PER_TURN; count++) {
       const index = this.#random.below(this.#keyCount / STEADY_SHARE);
@@ -165,7 +165,7 @@ async function expiry(work: Work): Promise<string> {
   }
   let left = Number.POSITIVE_INFINITY;
   const over = performance.now();
-  // Entries that stay, and the sweep's pauses, are why some of it takes a while.
+  // Entries that stay, and the pauses of the sweep, delay the release of some memory.
   while (left > before + 32 && performance.now() < over + amount / 2) {
     load.turn(steady);
     await nextTurn();

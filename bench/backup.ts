@@ -1,9 +1,10 @@
 /**
- * What a backup costs those who are served meanwhile, in the directory for temporary files:
+ * Measures the cost of a backup for clients that are served meanwhile, in the directory for temporary
+ * files:
  *
- * - In one process: the longest time between two turns while maps and queues change; no more of it
- *   counts than its main thread has used the processor, as others may have had it. What is restored
- *   of that backup is compared with what was stored at its moment, over all maps and queues.
+ * - In one process: the longest time between two turns while maps and queues change. Of it no more
+ *   counts than the processor time of the main thread, as other programs may have had the processor.
+ *   The restored backup is compared with the data at its moment, over all maps and queues.
  * - Over HTTP: POST while backups are made, one after the other, beside POST alone.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -32,17 +33,17 @@ const SETS_PER_TURN = 500;
 const LOADED_CHANGES_PER_TURN = 50;
 const ROUND_SECONDS = 4;
 const VISIT_BUDGET = 1000;
-/** Of ten entries, five are in the first map, and one in each of the others. */
+/** Of ten entries, five are in the first map, and one is in each of the others. */
 const MAPS = ['bench', 'second', 'third', 'fourth'].map(spanOf);
 const BIG_MAP_SHARE = 5;
-/** The last two of ten are items of these. */
+/** The last two of ten are items of these queues. */
 const QUEUES = ['first-queue', 'second-queue', 'third-queue', 'fourth-queue'].map(spanOf);
 const PLACES = 10;
 const ITEM_PLACE = 8;
 
 export const bench: Bench = {
   name: 'backup',
-  about: 'what a backup costs those who are served meanwhile',
+  about: 'the cost of a backup for clients that are served meanwhile',
   async run(harness: Harness): Promise<void> {
     const directory = mkdtempSync(join(tmpdir(), 'gridnode-bench-'));
     try {
@@ -61,7 +62,7 @@ export const bench: Bench = {
   },
 };
 
-/** Fills the data directory, backs it up under changes, and compares what is restored. */
+/** Fills the data directory, backs it up under changes, and checks the restored data. */
 async function measurePauses(harness: Harness, directory: string, entries: number): Promise<void> {
   const segmentBytes = harness.pick(1_048_576, 33_554_432);
   const { storage, clock, persistence, engine } = await open(join(directory, 'data'), segmentBytes);
@@ -111,7 +112,7 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   }
   if (found.size !== wanted.size) throw new Error(`Cannot trust the backup: it has more names`);
   const told = [...wanted].map(([name, content]) => `${name} ${describe(content)}`);
-  harness.print(`restored, it is what was stored at its moment: ${told.sort().join(', ')}`);
+  harness.print(`the restored data is that of the backup's moment: ${told.sort().join(', ')}`);
 }
 
 async function open(directory: string, segmentBytes: number) {
@@ -134,14 +135,16 @@ async function open(directory: string, segmentBytes: number) {
   return { clock, storage, persistence, engine };
 }
 
-/** What a map or a queue holds. */
+/** The content of a map or a queue. */
 interface Content {
   count: number;
-  /** Of CRC-32s, so that the order in which a visit gives them is no matter. */
+  /** Sum of CRC-32s, which does not depend on the order of a visit. */
   sum: number;
 }
 
-/** Everything stored, by the name of its map or queue: all of each entry and item, with its place. */
+/**
+ * All stored data, by the name of its map or queue: every part of each entry and item, with its place.
+ */
 function contentOf(engine: EmbeddedEngine): Map<string, Content> {
   const found = new Map<string, Content>();
   const numbers = new Float64Array(7);
@@ -240,7 +243,7 @@ const key = spanOf('');
 const receiver = { onAnswer: () => {} };
 let changeCount = 0;
 
-/** Adds the entry or item of that number. */
+/** Adds the entry or item with that number. */
 function add(engine: EmbeddedEngine, number: number): void {
   value.bytes.writeUInt32LE(changeCount++);
   const [map, queue] = placeOf(number);
@@ -257,7 +260,7 @@ function change(engine: EmbeddedEngine, random: Random, entries: number): void {
   else engine.delete(map, key, undefined, receiver);
 }
 
-/** The map of the entry, whose key is put in place, or the queue of the item. */
+/** The map of the entry, whose key is set in `key`, or the queue of the item. */
 function placeOf(number: number): readonly [map: Span, queue: Span | undefined] {
   const [round, place] = [Math.floor(number / PLACES), number % PLACES];
   const isBig = place < BIG_MAP_SHARE;
@@ -274,7 +277,7 @@ function spanOf(content: string | Buffer): Span {
   return span;
 }
 
-/** Processor time of the main thread, as Linux tells it; elsewhere all time counts. */
+/** Processor time of the main thread, from Linux; elsewhere the time that has passed. */
 function usedMs(): number {
   try {
     return Number(readFileSync('/proc/self/schedstat', 'latin1').split(' ', 1)[0]) / 1e6;

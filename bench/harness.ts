@@ -1,12 +1,12 @@
 /**
- * What every bench stands on: a random generator with a fixed seed, two sizes, rounds, figures, and
- * one printed line a scenario. A bench is a file in this folder that exports `bench`; bench/main.ts
- * finds it there. The full size is for figures; the small one takes part in the tests, so that a
- * bench never rots, and its figures mean nothing.
+ * The base of every bench: a random generator with a fixed seed, two sizes, rounds, figures, and one
+ * printed line for each scenario. A bench is a file in this folder that exports `bench`; bench/main.ts
+ * finds it there. The full size is for figures. The small size runs in the tests, so that every bench
+ * keeps working; its figures mean nothing.
  *
- * Two things are only ever compared within one run, in rounds that alternate and turn their order
- * each time, as the ratio of medians: what the machine does meanwhile meets both sides alike.
- * Nothing here asserts a time. V8 is set as the program sets it.
+ * Two things are only ever compared within one run, in rounds that alternate and reverse their order
+ * each time, as the ratio of medians: other work on the machine then affects both sides alike. Nothing
+ * here asserts a time. V8 has the same flags as in the program.
  */
 import '../src/cli/v8-flags.ts';
 import { getHeapStatistics } from 'node:v8';
@@ -14,7 +14,7 @@ import { getHeapStatistics } from 'node:v8';
 const SEED = 0x9e3779b9;
 const ROUNDS_FULL = 5;
 const ROUNDS_SMALL = 1;
-/** How often in a round the heap is looked at, and over how many operations each time. */
+/** Readings of the heap in a round, and the operations that each covers at most. */
 const PROBES = 64;
 const PROBE_OPERATIONS_MAX = 1000;
 const BATCH_OPERATIONS = 16;
@@ -22,26 +22,28 @@ const BATCH_OPERATIONS = 16;
 export type BenchSize = 'small' | 'full';
 
 export interface Bench {
-  /** The file's name without `.ts`; what `make bench NAME=` takes. */
+  /** The file's name without `.ts`; `make bench NAME=` takes it. */
   readonly name: string;
   /** One sentence: what is measured, against what. */
   readonly about: string;
   run(harness: Harness): void | Promise<void>;
 }
 
-/** A scenario of `measure`: something that can be done many times, in one process, at once. */
+/**
+ * A scenario of `measure`: an operation that can be repeated many times, synchronously in one process.
+ */
 export interface Scenario {
   readonly name: string;
   /** Operations in one round. */
   readonly operations: number;
   /**
-   * Operations between two readings of the clock, 16 unless told. A latency is that of a batch
-   * divided by its operations; 1 shows single calls, at the price of a clock reading in each.
+   * Operations between two readings of the clock; default 16. A latency is that of a batch divided by
+   * its operations; 1 shows single calls, at the price of a clock reading in each.
    */
   readonly batch?: number;
-  /** Rounds, where the harness's own number does not fit. Without `warm` the first one counts. */
+  /** Rounds, where the harness's own number is not suitable. Without `warm` the first round counts. */
   readonly rounds?: number;
-  /** Whether a round that is not counted goes first; true unless told. */
+  /** Whether a round that is not counted goes first; default true. */
   readonly warm?: boolean;
   /** Called before each round, not timed. */
   before?(): void;
@@ -54,13 +56,13 @@ export interface Figures {
   readonly p50Us: number;
   readonly p99Us: number;
   readonly p999Us: number;
-  /** The slowest batch of all rounds, whole, not divided by its operations. */
+  /** The slowest batch of all rounds, not divided by its operations. */
   readonly longestUs: number;
-  /** Bytes of V8 heap allocated; what is outside the heap is not in it. */
+  /** Bytes of V8 heap allocated; memory outside the heap is not counted. */
   readonly bytesPerOperation: number;
 }
 
-/** One side of a comparison; `round` does one round and returns what it came to. */
+/** One side of a comparison; `round` does one round and returns its result. */
 export interface Side<Result> {
   readonly name: string;
   round(): Result | Promise<Result>;
@@ -83,7 +85,7 @@ export class Harness {
     return this.size === 'full' ? full : small;
   }
 
-  /** A generator of its own, the same numbers at each run. */
+  /** A new generator, with the same numbers at each run. */
   random(seed: number = SEED): Random {
     return new Random(seed);
   }
@@ -114,7 +116,10 @@ export class Harness {
     return figures;
   }
 
-  /** Runs every side once a round, in turned order every other round. Results by side, in order. */
+  /**
+   * Runs every side once a round, in reverse order every other round. Returns the results by side, in
+   * order.
+   */
   async alternate<Result>(
     sides: readonly Side<Result>[],
     rounds: number = this.rounds,
@@ -129,7 +134,7 @@ export class Harness {
   }
 
   /**
-   * Compares speeds (operations per second, more is better): one line a side, each but the first
+   * Compares speeds (operations per second, more is better). Prints one line a side, each but the first
    * with its ratio to the first. Returns the medians, by side.
    */
   async compare(name: string, sides: readonly Side<number>[]): Promise<number[]> {
@@ -195,17 +200,20 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** Runs rounds of one scenario. What it needs is made before, so that it measures no garbage of its own. */
+/**
+ * Runs rounds of one scenario. Its arrays are made before, so that it does not measure garbage of its
+ * own.
+ */
 class Recorder {
   readonly #scenario: Scenario;
   readonly #batch: number;
   /** Microseconds of each batch of the round. */
   readonly #samples: Float64Array;
   #sampleCount = 0;
-  /** Microseconds of the stretches whose allocation was looked at; they have no samples. */
+  /** Microseconds of the operations whose allocation was measured; they have no samples. */
   #probedUs = 0;
   readonly #probes = new Float64Array(PROBES);
-  /** Bytes that looking at the heap allocates itself. */
+  /** Bytes that a reading of the heap allocates itself. */
   readonly #probeCost: number;
 
   constructor(scenario: Scenario) {
@@ -232,7 +240,7 @@ class Recorder {
       this.#scenario.run(first, middle - first);
       const after = heapUsed();
       this.#probedUs += (performance.now() - start) * 1000;
-      // Less than before: the collector ran in between, and the probe says nothing.
+      // Where the heap has shrunk, the collector ran in between, and the probe is not used.
       if (after >= before) {
         const bytes = Math.max(0, after - before - this.#probeCost);
         this.#probes[probeCount++] = bytes / (middle - first);
@@ -273,7 +281,7 @@ function describe(name: string, figures: Figures): string {
   );
 }
 
-/** A time of some microseconds, in the unit that suits it; NaN is not known. */
+/** A time of some microseconds, in a suitable unit; NaN is unknown. */
 export function time(us: number): string {
   if (Number.isNaN(us)) return 'unknown';
   if (us < 1) return `${(us * 1000).toFixed(0)} ns`;

@@ -1,7 +1,7 @@
 /**
- * A member under load over HTTP, beside a bare net.Server (the ceiling in Node) and node:http (what
- * one would write otherwise). All three run at once, on the same cores, and are loaded in turn, so
- * an idle server costs its memory only.
+ * A member under load over HTTP, beside a bare net.Server (the ceiling in Node) and node:http (the
+ * usual alternative). All three run at once, on the same cores, and are loaded in turn, so an idle
+ * server costs only its memory.
  */
 import { type Bench, count, type Harness, median, time } from './harness.ts';
 import { fill } from './load/fill.ts';
@@ -17,7 +17,7 @@ import { programWords } from './load/program.ts';
 import { exchangeOf, type Request } from './load/request.ts';
 import { ServerProcess } from './load/server-process.ts';
 
-/** Stores nothing, so there is nothing to fill. */
+/** The bare server stores nothing, so it is not filled. */
 const BARE = 'bare';
 const VALUE_BYTES = 100;
 const TARGET = '/grid/rest/maps/bench/{key}';
@@ -38,7 +38,7 @@ const WORKS: readonly Work[] = [
   { name: 'POST 100 B, depth 1', request: POST, depth: 1 },
 ];
 
-/** One round of one server. What the system does not tell is NaN. */
+/** One round of one server. Values that the system does not report are NaN. */
 interface Round extends LoadFigures {
   readonly cpuUs: number;
   readonly allocatedBytes: number;
@@ -53,12 +53,14 @@ export const bench: Bench = {
   },
 };
 
-/** Runs every work with the given generator; the small size takes as little as that allows. */
+/** Runs every work with the given generator; the small size does as little as that generator allows. */
 export async function loadServers(harness: Harness, generator: Generator): Promise<void> {
   const isFull = harness.size === 'full';
   harness.print(`driven by ${generator.name}`);
   if (isFull && generator === AUTOCANNON) {
-    harness.print('which saturates first and flattens every ratio; install wrk for true figures');
+    harness.print(
+      'it saturates before the servers and flattens every ratio; install wrk for true figures',
+    );
   }
   const servers: ServerProcess[] = [];
   try {
@@ -81,7 +83,7 @@ export async function loadServers(harness: Harness, generator: Generator): Promi
   }
 }
 
-/** What Node is to run: gridnode first, then what it is compared with. */
+/** Arguments of Node for each server: gridnode first, then the servers to compare it with. */
 function commands(): [name: string, words: string[]][] {
   const serve = ['serve', '--port', '0', '--enable-group', 'DATA'];
   return [

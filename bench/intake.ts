@@ -1,7 +1,7 @@
 /**
- * What it costs to read small requests off sockets: as a stream, the way a server hands them out, and
- * into one buffer (src/http/intake.ts). The answer is fixed and nothing is parsed, so the difference
- * is that of the reading alone.
+ * The cost of reading small requests from sockets: as a stream, the usual way of a server, and into one
+ * buffer (src/http/intake.ts). The answer is fixed and nothing is parsed, so the difference is that of
+ * the reading alone.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -35,7 +35,7 @@ export const bench: Bench = {
   },
 };
 
-/** A server and its clients; `load` returns the round trips a second. */
+/** A server and its clients; `load` returns the round trips per second. */
 async function serve(accept: (socket: Socket) => void) {
   const server = createServer({ noDelay: true, pauseOnConnect: true }, accept);
   server.listen(0, '127.0.0.1');

@@ -1,12 +1,12 @@
 /**
- * What it costs to keep the data on the disk, in the directory for temporary files:
+ * Measures the cost of data on the disk, in the directory for temporary files:
  *
- * - Recovery of a log, and of a snapshot with a log behind it, each in a process of its own.
- * - A snapshot beside reads: in the engine, the longest time between two of them, of which no more
- *   counts than the process has used the processor; over HTTP, what they take.
- * - POST in each mode beside memory alone, and how often the disk syncs 4 KiB. With `always` the
- *   disk bounds what 64 connections can be answered.
- * - POST beside Redis with its append-only file, where that is installed.
+ * - Recovery of a log, and of a snapshot with a log after it, each in a process of its own.
+ * - A snapshot beside reads. In the engine: the longest time between two reads, of which no more
+ *   counts than the processor time of the process. Over HTTP: the time of reads.
+ * - POST in each mode beside memory alone, and the syncs of 4 KiB per second that the disk takes.
+ *   With `always` the disk limits the answers to 64 connections.
+ * - POST beside Redis with its append-only file, where Redis is installed.
  */
 import {
   closeSync,
@@ -49,7 +49,10 @@ const PATH = `/grid/rest/maps/${MAP}/`;
 const SETS_PER_TURN = 1000;
 const GETS_PER_TURN = 20;
 const ROUND_SECONDS = 3;
-/** Of a member that has just started, so that compiling its code does not count. */
+/**
+ * Time under load of a freshly started member before it is measured, so that compiling its code does
+ * not count.
+ */
 const WARM_SECONDS = 1;
 const SYNC_BYTES = 4096;
 const RETRY_MS = 50;
@@ -65,7 +68,7 @@ const doneApart = apart(import.meta.url, runStep);
 
 export const bench: Bench = {
   name: 'persistence',
-  about: 'recovery, snapshots beside a load, and what keeping data on the disk costs a POST',
+  about: 'recovery, snapshots beside a load, and the cost of data on the disk for a POST',
   async run(harness: Harness): Promise<void> {
     const isFull = harness.size === 'full';
     const generator = isFull && isWrkInstalled() ? WRK : AUTOCANNON;
@@ -96,7 +99,9 @@ async function measureRecovery(
   if (harness.size === 'full') await measureReads(harness, generator, work);
 }
 
-/** GET over HTTP while the snapshot that is due at each start is written, and after it, in turn. */
+/**
+ * GET over HTTP while the snapshot that is due at each start is written, then after it, in each round.
+ */
 async function measureReads(
   harness: Harness,
   generator: Generator,
@@ -126,7 +131,7 @@ async function measureReads(
 interface ReadRound {
   readonly during: LoadFigures;
   readonly after: LoadFigures;
-  /** Whether the snapshot was written all the time that counts. */
+  /** Whether the snapshot was being written during the whole measurement. */
   readonly isWhole: boolean;
 }
 
@@ -224,7 +229,7 @@ function loadOf(
   };
 }
 
-/** Appends of 4 KiB, each synced before the next. */
+/** Rate of appends of 4 KiB, each synced before the next. */
 function syncsPerSecond(harness: Harness, directory: string): number {
   const bytes = Buffer.alloc(SYNC_BYTES, 'sync ');
   const file = openSync(join(directory, 'syncs'), 'w');
@@ -243,7 +248,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
 }
 
-/** An engine with its persistence, and everything that is named in its calls. */
+/** An engine with its persistence, and the arguments of its calls. */
 class Subject {
   readonly persistence: Persistence;
   readonly engine: EmbeddedEngine;
@@ -306,7 +311,7 @@ class Subject {
     this.engine.get(this.#map, this.#keyOf(index), this);
   }
 
-  /** As the load over HTTP has it. */
+  /** The same key as in the load over HTTP. */
   #keyOf(index: number): Span {
     const length = this.#keyBytes.write(keyOf(index), 'latin1');
     return this.#key.set(this.#keyBytes, 0, length);
@@ -339,7 +344,10 @@ async function runStep({ step, directory, entries, segmentBytes }: Work): Promis
   return line;
 }
 
-/** Reads, a few a turn, while the snapshot that is due is written, and as long after it. */
+/**
+ * Reads, a few in each turn, while the snapshot that is due is written, and as long after it, at most 5
+ * s.
+ */
 async function readBeside(subject: Subject, entries: number): Promise<string> {
   const start = performance.now();
   const during = await readWhile(subject, entries, () => !subject.isSnapshotWritten);
@@ -353,7 +361,7 @@ async function readBeside(subject: Subject, entries: number): Promise<string> {
   );
 }
 
-/** What each turn took, sorted, in ms. */
+/** Duration of each turn, sorted, in ms. */
 async function readWhile(
   subject: Subject,
   entries: number,

@@ -1,8 +1,9 @@
 /**
- * How long a member's event loop is held while a client adds a configuration text (config/update) and
- * while the file is read again (as at SIGHUP), with texts that are dear to read: for each the longest
- * turn, in time of a processor, beside that of the same member at rest. Each has a member of its own,
- * which keeps on disk what was added to it; the client is a thread of its own.
+ * Measures how long a member's event loop is blocked while a client adds a configuration text
+ * (config/update) and while the file is read again (as at SIGHUP), with texts that are expensive to
+ * read. For each text it prints the longest turn, in processor time, beside that of the same member at
+ * rest. Each text has a member of its own, which stores added texts on disk; the client is a thread of
+ * its own.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,13 +20,13 @@ import { type Bench, type Harness, time } from './harness.ts';
 
 const LENGTH_FULL = 1_000_000;
 const LENGTH_SMALL = 4000;
-/** A thread takes a second to start where it has to compile its program first. */
+/** A thread that has to compile its program first takes a second to start. */
 const TEXTS_SMALL = 1;
 const IDLE_MS = 300;
-/** Time on a processor first, in nanoseconds; the thread that started has the number of the process. */
+/** Its first field is processor time, in nanoseconds; the first thread has the number of the process. */
 const SCHEDULER_FILE = `/proc/self/task/${process.pid}/schedstat`;
 
-/** So many pieces as the text has room for. */
+/** As many pieces as fit into a text of that length. */
 function many(length: number, piece: (index: number) => string): string {
   const pieces: string[] = [];
   for (let index = 0, left = length; left > 0; index++) {
@@ -97,8 +98,8 @@ async function run(harness: Harness): Promise<void> {
 }
 
 /**
- * The text is added, then another of as many queues as are allowed beside it, then the first is
- * read as a file.
+ * Adds the text, then another with as many queues as are allowed beside it, then reads the first as a
+ * file.
  */
 async function changeOne(
   harness: Harness,
@@ -150,7 +151,7 @@ function moreQueues(length: number): string {
   return `grid: {queue: {${many(length, (at) => `more${nameOf(at)}, `)}}}`;
 }
 
-/** Does the work and watches the event loop meanwhile: how long a turn took of a processor, at most. */
+/** Does the work and watches the event loop meanwhile; returns the longest processor time of a turn. */
 async function longestTurn<Value>(
   work: () => Promise<Value>,
 ): Promise<{ value: Value; longestUs: number; lastedUs: number }> {
@@ -171,12 +172,12 @@ async function longestTurn<Value>(
   return { value, longestUs, lastedUs };
 }
 
-/** Processor time of the thread that serves: what others do with the processors is not in it. */
+/** Processor time of the thread that serves, without that of other threads. */
 function threadUs(): number {
   try {
     return Number(readFileSync(SCHEDULER_FILE, 'latin1').split(' ', 1)[0]) / 1000;
   } catch {
-    return performance.now() * 1000; // Elsewhere than on Linux it is in it.
+    return performance.now() * 1000; // Outside Linux only the time that has passed is known.
   }
 }
 

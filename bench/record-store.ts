@@ -1,11 +1,12 @@
 /**
- * The record store through the engine's contract: what an entry costs in memory, how fast entries
- * are written, read and overwritten, and the longest that any single call takes. Each round is a
- * process of its own, so that the resident set is the store's; figures are medians over the rounds.
+ * The record store through the engine's contract: the memory of an entry, the speed at which entries
+ * are written, read and overwritten, and the longest time of a single call. Each round is a process of
+ * its own, so that the resident set is the store's; figures are medians over the rounds.
  *
- * Keys are 12 bytes, values 100 (50 to 150 in the churn, four of five overwriting, one deleting). Gets
- * are measured in the order of the fill, at random over all entries, where nearly every one waits
- * for memory twice, and at random over 10,000 of them, which shows the work alone.
+ * Keys have 12 bytes, values 100 (50 to 150 in the churn, where four of five calls overwrite and one
+ * deletes). Gets are measured in three ways: in the order of the fill; at random over all entries,
+ * where nearly every call waits for memory twice; and at random over 10,000 of them, which shows the
+ * work alone.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
@@ -19,18 +20,18 @@ const PARTITIONS = 271;
 const KEY_BYTES = 12;
 const VALUE_BYTES = 100;
 const HOT_ENTRIES = 10_000;
-/** Entries of a partition when 50,000,000 are spread over 271. */
+/** Entries of a partition where 50,000,000 are spread over 271. */
 const PARTITION_ENTRIES = Math.round(50_000_000 / PARTITIONS);
 
 interface Work {
   readonly entries: number;
   readonly gets: number;
   readonly churn: number;
-  /** In which a member reserves its memory, in ms. */
+  /** Time in which a member reserves its memory, in ms. */
   readonly beforeMs: number;
 }
 
-/** What one process has measured. */
+/** The figures of one process. */
 type Round = Readonly<Record<FigureName, number>>;
 
 const FIGURES = {
@@ -71,7 +72,7 @@ export const bench: Bench = {
   },
 };
 
-/** The engine with everything that is named in its calls. */
+/** The engine, with the arguments of its calls. */
 class Store implements Receiver {
   readonly #engine: EmbeddedEngine;
   readonly #map = new Span().set(Buffer.from('map'), 0, 3);
@@ -80,7 +81,7 @@ class Store implements Receiver {
   readonly #value = new Span();
   readonly #values = Buffer.alloc(256, 'value ');
   #outcome = 0;
-  /** Of the values' first bytes, so that each is really read. */
+  /** Sum of the values' first bytes, so that each value is really read. */
   sum = 0;
 
   constructor(reservedBytes: number) {
@@ -113,7 +114,7 @@ class Store implements Receiver {
   }
 }
 
-/** Keys one behind the other, of the entries whose numbers `number` gives. */
+/** Keys in one buffer, of the entries whose numbers `number` gives. */
 function keysOf(entries: number, number: (index: number) => number): Buffer {
   const keys = Buffer.alloc(entries * KEY_BYTES, 'key000000000');
   for (let index = 0; index < entries; index++) {
@@ -148,7 +149,9 @@ function longestOf(operations: number, run: (index: number) => void): number {
   return longest;
 }
 
-/** The longest step of an index that grows to what a partition of 50,000,000 entries has. */
+/**
+ * The longest step of an index that grows to the entries of a partition of 50,000,000 entries in all.
+ */
 function growMs(): number {
   const random = new Random(3);
   const index = new HashIndex();

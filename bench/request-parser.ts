@@ -20,7 +20,7 @@ const BROWSER_GET = GET.replace('\r\n\r\n', `\r\n${BROWSER_FIELDS}\r\n`);
 
 export const bench: Bench = {
   name: 'request-parser',
-  about: 'requests recognised, by what they are and by how they are cut',
+  about: 'requests recognised, by their kind and by their division into chunks',
   run(harness) {
     measure(harness, 'GET', [GET]);
     measure(harness, 'GET of a browser', [BROWSER_GET]);

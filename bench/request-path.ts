@@ -1,6 +1,6 @@
 /**
- * The whole way of a request in this process: bytes in, parser, router, engine, response out, with a
- * socket that takes everything at once. What the kernel and Node's streams cost is not in it.
+ * The whole path of a request in this process: received bytes, parser, router, engine, response. The
+ * socket takes all bytes at once. The cost of the kernel and of Node's streams is not included.
  */
 import { createTestServer } from '../spec/http/test-server.ts';
 import { SystemClock } from '../src/base/clock.ts';
@@ -31,7 +31,10 @@ export const bench: Bench = {
 const PASSWORD = 'a password of some length';
 const FIELD = `Authorization: Basic ${Buffer.from(`ann:${PASSWORD}`).toString('base64')}\r\n`;
 
-/** The same GETs with credentials where nobody asks for them, where they are asked for, and judged. */
+/**
+ * The same GETs with credentials, where no login is required, where one is, and where permissions are
+ * checked.
+ */
 async function compareLogins(harness: Harness, depth: number): Promise<void> {
   const permission = { kind: 'map', name: 'ben*', principal: 'ann', isDenial: false } as const;
   const grant = { ...permission, actions: ['all'], holdsAt: () => true };
@@ -84,14 +87,14 @@ function measure(
   });
 }
 
-/** Sends requests to a member of its own, `depth` a read. */
+/** Sends requests to a member of its own, `depth` in each read. */
 function requester(
   depth: number,
   request: (key: number) => string,
   services: Partial<RestServices> = {},
 ): Scenario['run'] {
   const socket = new NullSocket();
-  // As a member without configured maps, which the test server has.
+  // Like a member without configured maps; the test server has some.
   const lifetimes = new MapLifetimes(new Map(), new Map());
   const { connect, engine } = createTestServer({}, { services: { lifetimes, ...services } });
   const filler = new NullSocket();

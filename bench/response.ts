@@ -1,7 +1,7 @@
 /**
- * Ways to put bytes into a response buffer, by length. What src/http/arena.ts does rests on it: a
- * loop for short bytes from elsewhere, a view for longer ones, copyWithin for texts that lie in the
- * buffer already.
+ * Ways to put bytes into a response buffer, by length. They decide what src/http/arena.ts does: a loop
+ * for short bytes from elsewhere, a view for longer ones, copyWithin for texts that are in the buffer
+ * already.
  */
 import type { Bench } from './harness.ts';
 

@@ -1,7 +1,7 @@
 /**
- * Queues through the engine's contract: offers and polls of 100-byte items one by one, on a queue
- * that stays short and on one that grows long; and a ring alone, filled to 50,000,000 places (full
- * size) and emptied, for the longest single step.
+ * Queues through the engine's contract: offers and polls of 100-byte items one by one, on a queue that
+ * stays short and on one that grows long. Then a ring alone, filled to 50,000,000 places (full size)
+ * and emptied, for the longest single step.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
@@ -65,7 +65,7 @@ export const bench: Bench = {
   },
 };
 
-/** One queue with everything that is named in calls on it. */
+/** One queue, with the arguments of calls on it. */
 class Queue implements Receiver {
   readonly #engine = new EmbeddedEngine({
     partitionCount: PARTITIONS,

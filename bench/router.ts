@@ -1,4 +1,4 @@
-/** The router alone: targets in, routes and their parts out. */
+/** The router alone: it finds the routes and parts of targets. */
 import { GET } from '../src/http/methods.ts';
 import { Request } from '../src/http/request.ts';
 import { resolveTarget } from '../src/http/target.ts';
@@ -18,7 +18,7 @@ const TARGETS = {
 
 export const bench: Bench = {
   name: 'router',
-  about: 'targets resolved and matched, by what they name',
+  about: 'targets resolved and matched, by the kind of their resource',
   run(harness) {
     const router = new Router('grid', DIALECTS.none);
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };

@@ -1,14 +1,14 @@
 /**
- * Steps of a bench in processes of their own, each with a heap and a resident set that nothing before
- * it has touched, under the flags of the program.
+ * Runs steps of a bench in processes of their own, under the flags of the program. Each has a heap and
+ * a resident set that no earlier step has used.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { NODE_FLAGS } from './program.ts';
 
 /**
- * `step`, as a call that is done in a new process of the module at `url`: what it is given and gives
- * is copied as JSON. Called once while that module loads; in the new process it does the step.
+ * Returns `step` as a call that runs in a new process of the module at `url`; its argument and result
+ * are copied as JSON. Called once while that module loads; in the new process it runs the step.
  */
 export function apart<Work extends object, Done>(
   url: string,

@@ -1,11 +1,11 @@
 /**
- * autocannon as a program of its own: its options as JSON in the first argument, `load` as
- * generator.ts has it beside them; its result as JSON. Its own command line knows but one path.
+ * autocannon as a program of its own. Its first argument is its options as JSON, with the requests of
+ * generator.ts; it prints its result as JSON. autocannon's own command line takes only one path.
  */
 import { createRequire } from 'node:module';
 import { KEY, keyOf, type Request } from './request.ts';
 
-/** As in requests.lua. */
+/** The same as in requests.lua. */
 const STRIDE = 7919;
 const REQUESTS_MAX = 10_000;
 

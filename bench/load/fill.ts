@@ -1,16 +1,19 @@
 /**
- * Stores entries through a server's own door, as fast as one process can send them: connections,
- * each with a batch of requests on its way, whose bytes are made once and only the keys changed.
+ * Stores entries through a server's own interface, as fast as one process can send them. Each
+ * connection has a batch of requests on its way. The bytes of a batch are made once, and only the keys
+ * change.
  */
 import { connect, type Socket } from 'node:net';
 import { type Exchange, KEY, KEY_BYTES, keyOf } from './request.ts';
 
-/** Requests on their way on a connection, where the server bears it; and on all of them. */
+/** Requests on their way on one connection, unless the server takes fewer; and on all connections. */
 const WINDOW = 64;
 const ON_THE_WAY = 256;
-/** After which a connection is given up: peers now and then stop answering on one for good. */
+/**
+ * Time without an answer after which a connection is closed: some peers stop answering on one for good.
+ */
 const SILENT_MS = 10_000;
-/** Connections in a row that may be silent from their beginning. */
+/** Successive connections that may be silent from their beginning. */
 const SILENT_IN_A_ROW = 2;
 
 /** Sends the request for the keys `first` to `first + count - 1`; throws unless each succeeds. */
@@ -29,7 +32,7 @@ export async function fill(
   await Promise.all(parts);
 }
 
-/** Over one connection after the other, as long as each gets on. */
+/** Uses one connection after the other, each as long as it gets answers. */
 async function fillPart(
   port: number,
   exchange: Exchange,
@@ -47,7 +50,7 @@ async function fillPart(
   }
 }
 
-/** Resolves with how many were answered before the connection fell silent, at most `count`. */
+/** Resolves with the number of answers before the connection was silent, at most `count`. */
 function fillOver(
   port: number,
   exchange: Exchange,
@@ -85,7 +88,7 @@ function fillOver(
   });
 }
 
-/** Answers counted on through a chunk, and the bytes of one that has begun at its end. */
+/** The number of answers after this chunk, and the matched bytes of an answer that begins at its end. */
 function counted(
   chunk: Buffer,
   answer: Buffer,
@@ -113,7 +116,7 @@ function counted(
   return [count, 0];
 }
 
-/** Requests one behind the other. */
+/** Requests in one buffer. */
 class Batch {
   readonly #bytes: Buffer;
   readonly #stride: number;

@@ -1,12 +1,12 @@
 /**
- * A program that sends requests at a fixed rate, each when it is due, whatever has become of those before
- * it, and counts each one's time from when it was due: a pause of the server delays all that were due
- * in it. Its argument is FixedRate as JSON; prints FixedRateFigures as JSON.
+ * A program that sends requests at a fixed rate. It sends each request when it is due, whether or not
+ * earlier ones are answered, and measures its time from that moment: so a pause of the server delays
+ * all requests that were due in it. Its argument is FixedRate as JSON; it prints FixedRateFigures as
+ * JSON.
  *
- * Its own pauses would count as the server's. So it turns without sleep, on a processor of its own and
- * before all others there if it may, makes little garbage, and has what it keeps moved out of the way
- * of collections before it starts (--expose-gc). Answers are told apart by their length, which is that
- * of the first.
+ * Its own pauses would count as the server's. So it never sleeps, runs on a processor of its own, where
+ * it has the highest priority if that is permitted, makes little garbage, and runs a collection before
+ * it starts (--expose-gc). It separates answers by their length, which is that of the first.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -34,13 +34,13 @@ const REQUESTS_MAX = 65_536;
 /** Requests on their way on one connection: a power of two. */
 const ON_THE_WAY_MAX = 65_536;
 const WARM_SECONDS_MAX = 1;
-/** After the last request was sent. */
+/** Time limit after the last request was sent. */
 const ANSWER_TIMEOUT_MS = 20_000;
 
 const order = JSON.parse(process.argv[2] ?? '') as FixedRate;
 const input = Buffer.allocUnsafe(65_536);
 
-/** One connection: which requests are on their way on it, in order. */
+/** One connection, with the requests that are on their way on it, in order. */
 class Line {
   readonly #socket: Socket;
   readonly #sent = new Int32Array(ON_THE_WAY_MAX);
@@ -89,7 +89,7 @@ function goFirst(): void {
   try {
     setPriority(constants.priority.PRIORITY_HIGHEST);
   } catch {
-    // It may not: what else runs on its processor counts as the server's.
+    // Not permitted: other work on this processor then counts as the server's.
   }
 }
 

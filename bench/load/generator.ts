@@ -1,7 +1,7 @@
 /**
- * What sends the requests: wrk where it is installed, autocannon otherwise. autocannon runs in Node
- * and saturates before a server does, so it flattens every ratio; it is for where nothing else is.
- * Either is a process of its own.
+ * The generators of requests: wrk where it is installed, autocannon otherwise. autocannon runs in Node
+ * and saturates before a server does, so it flattens every ratio; it is for machines without wrk.
+ * Either runs in a process of its own.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import { promisify } from 'node:util';
 import { programWords } from './program.ts';
 import type { Request } from './request.ts';
 
-/** How often autocannon looks whether it has made its requests. */
+/** Interval at which autocannon checks whether it has made its requests. */
 const SAMPLE_MS = 50;
 
-/** What is asked of a server, over and over. */
+/** The load of a server: requests that are repeated. */
 export interface Load {
   readonly port: number;
   /** Kinds, in the order in which they are sent. */
@@ -21,7 +21,7 @@ export interface Load {
   readonly connections: number;
   /** Requests sent on a connection before the first answer. */
   readonly depth: number;
-  /** autocannon takes whole ones, 1 at least. */
+  /** autocannon takes whole seconds, 1 at least. */
   readonly seconds: number;
   /** autocannon only: this many requests instead of the seconds. */
   readonly amount?: number;
@@ -30,7 +30,7 @@ export interface Load {
 export interface LoadFigures {
   readonly requests: number;
   readonly requestsPerSecond: number;
-  /** Latencies; NaN where the generator does not tell. */
+  /** Latencies; NaN where the generator does not report them. */
   readonly p50Us: number;
   readonly p99Us: number;
   readonly p999Us: number;
@@ -64,14 +64,14 @@ async function driveWrk(load: Load): Promise<LoadFigures> {
     LOAD_KEYS: String(load.keyCount),
   };
   const running = run('wrk', words, { env: { ...process.env, ...variables } });
-  // wrk takes whole seconds alone; interrupted, it ends early with the figures so far.
+  // wrk takes only whole seconds; when interrupted, it ends early with the figures so far.
   const timer =
     whole === load.seconds
       ? undefined
       : setTimeout(() => running.child.kill('SIGINT'), load.seconds * 1000);
   const { stdout } = await running.finally(() => clearTimeout(timer));
   const line = /^FIGURES (.*)$/m.exec(stdout)?.[1];
-  if (line === undefined) throw new Error(`Cannot read what wrk printed: ${stdout}`);
+  if (line === undefined) throw new Error(`Cannot read the output of wrk: ${stdout}`);
   const [requests = 0, us = 0, p50 = 0, p99 = 0, p999 = 0, late = 0, ...failed] = line
     .split(' ')
     .map(Number);
@@ -86,7 +86,7 @@ async function driveWrk(load: Load): Promise<LoadFigures> {
   };
 }
 
-/** As requests.lua reads it. */
+/** The line that requests.lua reads. */
 function lineOf({ method, target, bodyBytes = -1, times = 1 }: Request): string {
   return `${times} ${method} ${bodyBytes} ${target}`;
 }
@@ -129,8 +129,8 @@ async function driveAutocannon(load: Load): Promise<LoadFigures> {
 }
 
 /**
- * wrk prints 0 for a latency that its correction pushed out of its table, autocannon for one under a
- * millisecond.
+ * NaN for 0: wrk prints 0 for a latency that its correction moved out of its table, autocannon for one
+ * under a millisecond.
  */
 function knownUs(us: number): number {
   return us === 0 ? Number.NaN : us;

@@ -1,6 +1,6 @@
 /**
- * What Linux's /proc tells of a running process, its threads and the processes that it has started,
- * summed up. Elsewhere, and once the process has ended, it is undefined.
+ * Figures from Linux's /proc of a running process, its threads and the processes that it has started,
+ * summed up. Elsewhere, and once the process has ended, they are undefined.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -11,14 +11,14 @@ const TICKS_PER_SECOND = 100;
 export function cpuUsOf(pid: number | undefined): number | undefined {
   return sumOf(pid, (each) => {
     const stat = readFileSync(`/proc/${each}/stat`, 'utf8');
-    // The command's name stands in parentheses and may hold blanks; what follows does not.
+    // The command's name is in parentheses and may contain spaces; the fields after it do not.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ticks = Number(fields[11]) + Number(fields[12]);
     return (ticks / TICKS_PER_SECOND) * 1e6;
   });
 }
 
-/** Memory held in the machine, in MiB. */
+/** Resident memory, in MiB. */
 export function residentMibOf(pid: number | undefined): number | undefined {
   return sumOf(pid, (each) => {
     const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${each}/status`, 'utf8'))?.[1];
@@ -31,12 +31,12 @@ function sumOf(pid: number | undefined, read: (pid: number) => number): number |
   try {
     return treeOf(pid).reduce((sum, each) => sum + read(each), 0);
   } catch {
-    // No such file system, or a process has ended: nothing is known.
+    // The file system is missing, or a process has ended: the figure is unknown.
     return undefined;
   }
 }
 
-/** The process and all below it. */
+/** The process and its descendants. */
 function treeOf(pid: number): number[] {
   const threads = readdirSync(`/proc/${pid}/task`);
   const children = threads.flatMap((thread) =>

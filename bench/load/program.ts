@@ -1,7 +1,7 @@
 /**
- * How Node runs one of our own programs: the compiled one when the caller itself is compiled, as in
- * `make bench`, so that no loader's heap lengthens the collections that a bench measures; through tsx
- * in the tests.
+ * Arguments with which Node runs one of our own programs: the compiled one when the caller itself is
+ * compiled, as in `make bench`, so that the heap of no loader lengthens the collections that a bench
+ * measures; in the tests through tsx.
  */
 import { extname, join } from 'node:path';
 
@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..', '..');
 const extension = extname(import.meta.filename);
 const loader = extension === '.ts' ? ['--import', 'tsx'] : [];
 
-/** Those with which the executable starts Node (Makefile has why). */
+/** The flags with which the executable starts Node (Makefile has the reason). */
 export const NODE_FLAGS = ['--v8-pool-size=1'];
 
 /** Node's arguments for a program; `path` starts at the project's root and has no extension. */

@@ -1,6 +1,6 @@
 /**
- * Redis with its append-only file, where it is installed, and redis-benchmark, which loads it: the
- * same disk, number of connections, depth and length of values as ours.
+ * Redis with its append-only file, where it is installed, and redis-benchmark, which loads it: on the
+ * same disk, with the same connections, depth and length of values as gridnode.
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ export class Redis {
     this.port = port;
   }
 
-  /** Resolves once it answers. Its file grows without being rewritten, as ours in so short a time. */
+  /** Resolves once it answers. Its file grows without a rewrite, like our log in so short a time. */
   static async start(directory: string, sync: 'everysec' | 'always'): Promise<Redis> {
     const port = await freePort();
     const words = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory];
@@ -42,14 +42,14 @@ export class Redis {
     throw new Error('Cannot start redis-server: it does not listen');
   }
 
-  /** SET over random keys; requests per second. */
+  /** Runs SET over random keys; returns requests per second. */
   async drive(load: Load, valueBytes: number, requests: number): Promise<number> {
     const words = ['-p', String(this.port), '-t', 'set', '-r', String(load.keyCount), '--csv'];
     words.push('-c', String(load.connections), '-P', String(load.depth));
     words.push('-d', String(valueBytes), '-n', String(requests));
     const { stdout } = await run('redis-benchmark', words);
     const rate = /^"SET","([\d.]+)"/m.exec(stdout)?.[1];
-    if (rate === undefined) throw new Error(`Cannot read what redis-benchmark printed: ${stdout}`);
+    if (rate === undefined) throw new Error(`Cannot read the output of redis-benchmark: ${stdout}`);
     return Number(rate);
   }
 

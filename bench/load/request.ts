@@ -1,6 +1,6 @@
 /**
- * What is asked of a server, over and over: as a generator takes it, and as the bytes that a client of
- * our own writes. A key is twelve digits; `{key}` stands for it.
+ * The repeated requests to a server, in the form of a generator, and as the bytes that our own client
+ * writes. A key has twelve digits; `{key}` stands for it.
  */
 
 export const KEY = '{key}';
@@ -10,17 +10,17 @@ export const KEY_BYTES = 12;
 export interface Request {
   readonly method: string;
   readonly target: string;
-  /** Length of the body, which is of type text/plain; without it there is none. */
+  /** Length of the body, of type text/plain; without it there is no body. */
   readonly bodyBytes?: number;
-  /** How many of this kind follow each other; 1 unless told. */
+  /** Number of successive requests of this kind; default 1. */
   readonly times?: number;
 }
 
-/** A request in bytes, and how an answer that tells of success begins. */
+/** A request in bytes, and the beginning of a successful answer. */
 export interface Exchange {
   readonly request: string;
   readonly answer: string;
-  /** How many may be on their way on a connection; 64 unless told. */
+  /** Limit of the requests on their way on a connection; default 64. */
   readonly depthMax?: number;
 }
 

@@ -1,18 +1,18 @@
--- The requests that wrk sends, batches of DEPTH at a time, and the line of figures that generator.ts
--- reads. LOAD_REQUESTS has a line for each kind, "TIMES METHOD BODY-BYTES TARGET", sent in this order
--- and over again; no body is -1, and {key} in a target is the next key, twelve digits. All batches are
--- made before the start: making requests while it runs would take the generator's time, and so the
--- server's.
+-- The requests that wrk sends, in batches of DEPTH, and the line of figures that generator.ts reads.
+-- LOAD_REQUESTS has a line for each kind, "TIMES METHOD BODY-BYTES TARGET"; the kinds are sent in this
+-- order, again and again. BODY-BYTES is -1 for no body, and {key} in a target is the next key, twelve
+-- digits. All batches are made before the start: making requests during the run would take the
+-- generator's time, and so the server's.
 
 local depth, key_count = tonumber(os.getenv("LOAD_DEPTH")), tonumber(os.getenv("LOAD_KEYS"))
--- A prime, so that neighbours in time are no neighbours in name.
+-- A prime, so that successive requests have distant keys.
 local stride = 7919
 local batch_count_min = 256
--- Of so many keys, more than any cache has room for, only these are asked for.
+-- Limit of the requested keys, which is more than any cache has room for.
 local keys_asked_max = 262144
 local batches, at = {}, 0
 
--- What stands before and after the key, by place in the round.
+-- The texts before and after the key, by place in the round.
 local function read_kinds()
   local kinds = {}
   for line in os.getenv("LOAD_REQUESTS"):gmatch("[^\n]+") do

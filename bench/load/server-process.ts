@@ -1,14 +1,14 @@
 /**
  * A server under load: a process of its own that prints a line of JSON with its port once it serves.
- * Its CPU time and memory are read from Linux's /proc; elsewhere they are undefined. The heap that
- * it allocates is summed up from Node's own garbage collection trace.
+ * Its CPU time and memory are read from Linux's /proc; elsewhere they are undefined. The allocated heap
+ * is summed up from Node's own trace of garbage collections.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { cpuUsOf, residentMibOf } from './process-figures.ts';
 
-/** Recovery of what a bench has stored is in it. */
+/** The time includes the recovery of the data that a bench has stored. */
 const START_TIMEOUT_MS = 120_000;
 const MIB = 1024 * 1024;
 
@@ -34,7 +34,7 @@ export class ServerProcess {
   /** Resolves once the server serves. Called once. */
   async serving(): Promise<void> {
     const { stdout } = this.#child;
-    if (stdout === null) throw new Error(`Cannot read what ${this.name} prints`);
+    if (stdout === null) throw new Error(`Cannot read the output of ${this.name}`);
     const lines = createInterface({ input: stdout });
     const port = new Promise<number>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -71,14 +71,14 @@ export class ServerProcess {
     return cpuUsOf(this.#child.pid);
   }
 
-  /** Memory held in the machine, in MiB. */
+  /** Resident memory, in MiB. */
   residentMib(): number | undefined {
     return residentMibOf(this.#child.pid);
   }
 
   /**
-   * Bytes of heap allocated up to the last collection, and how many collections there were: two
-   * readings say nothing where no collection lies between them.
+   * Bytes of heap allocated up to the last collection, and the number of collections: two readings
+   * without a collection between them have no meaning.
    */
   allocated(): { readonly bytes: number; readonly collections: number } {
     return { bytes: this.#allocatedBytes, collections: this.#collections };

@@ -1,6 +1,6 @@
 /**
- * What gridnode has set itself to reach beside each peer: a ratio of its figure to the peer's, or a
- * figure of its own where no peer stands. Printed with what was measured, never asserted.
+ * The targets of gridnode beside each peer: a ratio of its figure to the peer's, or a figure of its own
+ * where there is no peer. They are printed with the measured figures, never asserted.
  */
 import type { FigureName } from './work.ts';
 
@@ -8,7 +8,7 @@ export interface Bar {
   readonly about: string;
   readonly work: string;
   readonly figure: FigureName;
-  /** The side it is compared with. */
+  /** The side to compare with. */
   readonly against?: string;
   readonly atLeast?: number;
   readonly atMost?: number;

@@ -1,4 +1,4 @@
-/** Polls that wait, each on a connection of its own, and how fast items that come wake them. */
+/** Waiting polls, each on a connection of its own, and how fast new items wake them. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Exchange } from '../load/request.ts';
@@ -8,11 +8,11 @@ import { type Arena, pause, type Side, type Work } from './work.ts';
 
 const POLLS = 1000;
 const VALUE_BYTES = 100;
-/** Connections made at once, and those that offer. */
+/** Connections made at once, and connections that offer. */
 const AT_ONCE = 16;
-/** Rounds before the first that counts: one wakes too few polls for their code to be compiled. */
+/** Rounds before the first that counts: one alone wakes too few polls for their code to be compiled. */
 const WARM_ROUNDS = 10;
-/** Of a round's seconds, what the polls have to reach the server. */
+/** Share of a round's seconds in which the polls reach the server. */
 const SETTLE_SHARE = 1 / 3;
 const WAKE_TIMEOUT_MS = 20_000;
 
@@ -44,7 +44,7 @@ function sideOf(arena: Arena, peer: Peer): Side[] {
   ];
 }
 
-/** From the first offer to the last poll's answer. */
+/** Time from the first offer to the last poll's answer. */
 async function wakeMs(
   { port }: PeerProcess,
   wait: Exchange,

@@ -1,6 +1,6 @@
 /**
- * Does works, one after the other, their sides in alternating rounds, and keeps what each round came to.
- * A side that fails in a work says why and is out of it; the others go on.
+ * Runs works, one after the other, their sides in alternating rounds, and keeps the figures of each
+ * round. A side that fails in a work is excluded from that work, with the reason; the others continue.
  */
 import { Harness, median } from '../harness.ts';
 import { NGINX } from './nginx.ts';
@@ -17,9 +17,9 @@ export const PEERS: readonly Peer[] = [
 
 export interface SideResult {
   readonly name: string;
-  /** By round. */
+  /** Figures of each round. */
   readonly rounds: readonly Figures[];
-  /** Why there are none. */
+  /** The reason of a failure. */
   readonly failure?: string;
 }
 
@@ -29,14 +29,14 @@ export interface WorkResult {
   readonly sides: readonly SideResult[];
 }
 
-/** A ratio of medians, and the least and most of the rounds' own ratios. */
+/** A ratio of medians, with the least and the greatest ratio of a round. */
 export interface Ratio {
   readonly ratio: number;
   readonly least: number;
   readonly most: number;
 }
 
-/** Runs the works; `print` is told of each as soon as it is done. */
+/** Runs the works; `print` gets each result as soon as its work is done. */
 export async function compare(
   size: Size,
   works: readonly Work[],
@@ -96,12 +96,12 @@ function reasonOf(error: unknown): string {
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
-/** NaN where no round knows it. */
+/** NaN where no round has the figure. */
 export function medianOf(side: SideResult, figure: FigureName): number {
   return median(valuesOf(side, figure).filter((value) => !Number.isNaN(value)));
 }
 
-/** How a side's figure stands to another's. */
+/** The ratio of a side's figure to another's. */
 export function ratioOf(side: SideResult, other: SideResult, figure: FigureName): Ratio {
   const others = valuesOf(other, figure);
   const each = valuesOf(side, figure).map((value, round) => value / (others[round] ?? Number.NaN));

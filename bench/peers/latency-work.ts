@@ -1,6 +1,6 @@
 /**
- * A work at a fixed rate, half of what a server can do: how long the answers take, counted from when each
- * request was due.
+ * A work at a fixed rate, half of a server's peak: the time of answers, counted from the moment when
+ * each request was due.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -14,14 +14,17 @@ import type { Arena, Figures, Side, Work } from './work.ts';
 const CONNECTIONS = 64;
 const VALUE_BYTES = 100;
 const KEYS = 10_000;
-/** A round is longer than those of other works by so much: rare pauses are what it is about. */
+/** Factor by which a round is longer than those of other works, as it has to contain rare pauses. */
 const LENGTH = 20 / 3;
-/** Room for what the sender makes, so that it seldom collects, and a collection before it starts. */
+/**
+ * Flags that give the sender room for its garbage, so that it seldom collects, and a collection at its
+ * start.
+ */
 const SENDER_FLAGS = ['--max-semi-space-size=128', '--min-semi-space-size=128', '--expose-gc'];
 
 const run = promisify(execFile);
 
-/** Each server at half of its own peak. */
+/** Loads each server at half of its own peak. */
 export function latencyWork(name: string, about: string, peers: readonly string[]): Work {
   return {
     ...{ name, about, placement: 'pinned' },
@@ -36,7 +39,10 @@ export function latencyWork(name: string, about: string, peers: readonly string[
   };
 }
 
-/** One server with few entries and with ten times the run's number, both at half of the former's peak. */
+/**
+ * Loads one server with few entries and with ten times the run's number, both at half of the former's
+ * peak.
+ */
 export function storedLatencyWork(name: string, about: string, peer: string): Work {
   return {
     ...{ name, about, placement: 'pinned' },

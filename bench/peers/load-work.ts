@@ -1,4 +1,4 @@
-/** A work that a generator drives: as many requests as go, over connections kept open. */
+/** A work that a generator drives: as many requests as possible, over connections kept open. */
 import { fill } from '../load/fill.ts';
 import type { Load } from '../load/generator.ts';
 import type { Request } from '../load/request.ts';
@@ -8,20 +8,20 @@ import type { Placement } from './processors.ts';
 import type { Arena, Figures, Side, Work } from './work.ts';
 
 const KEYS = 10_000;
-/** Items that a queue holds from the start, so that no poll finds it empty. */
+/** Items in a queue from the start, so that no poll finds it empty. */
 const QUEUED_ITEMS = 1000;
 
 export interface LoadOptions {
   readonly name: string;
   readonly about: string;
   readonly peers: readonly string[];
-  /** Operations and how many of each follow one another. */
+  /** Operations, with the number of successive ones of each. */
   readonly operations: Readonly<Partial<Record<Operation, number>>>;
   readonly valueBytes?: number;
   readonly connections?: number;
   readonly depth?: number;
   readonly placement?: Placement;
-  /** Keys; not more than the entries of the run. */
+  /** Number of keys; limited to the entries of the run. */
   readonly keyCount?: number;
 }
 
@@ -34,7 +34,7 @@ export function loadWork(options: LoadOptions): Work {
   };
 }
 
-/** None for a peer that cannot do one of the operations. */
+/** Returns no side for a peer that lacks one of the operations. */
 function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Placement): Side[] {
   const { valueBytes = 100, connections = 64, depth = 1, keyCount = KEYS } = options;
   const requests: Request[] = [];

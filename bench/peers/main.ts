@@ -1,6 +1,7 @@
 /**
- * Compares gridnode with what else one would run, prints the tables, and writes them and every round's
- * figures to a file each. Works may be named on the command line, by their beginning:
+ * Compares gridnode with alternative servers, prints the tables, and writes the tables and the figures
+ * of every round to a file each. Works may be named on the command line, by the beginning of their
+ * names:
  *
  *     SIZE=1000000 SECONDS=3 ROUNDS=5 node dist/bench/peers/main.js [--to FOLDER] [WORK...]
  */
@@ -30,12 +31,12 @@ async function main(): Promise<void> {
   const unknown = positionals.find((word) => !WORKS.some(({ name }) => name.startsWith(word)));
   if (unknown !== undefined) {
     const known = WORKS.map(({ name }) => name).join(', ');
-    throw new RangeError(`Cannot do "${unknown}": there are ${known}`);
+    throw new RangeError(`Cannot run "${unknown}": there are ${known}`);
   }
   const about = [
     `${cpus().length} processors (${cpus()[0]?.model.trim()}), Node ${process.versions.node}; ` +
       `${size.entries} entries, rounds of ${size.seconds} s, ${size.rounds} of them`,
-    ...(canPin ? [] : ['nothing could be pinned: that takes taskset and two processors']),
+    ...(canPin ? [] : ['no process is pinned: pinning needs taskset and two processors']),
     ...missingLines(PEERS),
   ];
   console.log(about.join('\n'));
@@ -58,7 +59,7 @@ function numberFrom(name: string, usual: number): number {
   return value;
 }
 
-// Interrupted, it ends by its exit, which ends the servers.
+// When interrupted, this process exits, and its exit ends the servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 main().catch((error: unknown) => {

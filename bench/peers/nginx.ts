@@ -1,10 +1,10 @@
-/** nginx with one worker that returns a fixed text: the floor of what an HTTP server in C takes. */
+/** nginx with one worker that returns a fixed text: the least cost of an HTTP server in C. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exchangeOf } from '../load/request.ts';
 import { findProgram, overHttp, type Peer, type Place } from './peer.ts';
 
-/** A word of its configuration is no longer than a page. */
+/** A word of its configuration has at most the length of a page. */
 const VALUE_BYTES_MAX = 4000;
 const program = findProgram('nginx');
 

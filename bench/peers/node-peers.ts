@@ -1,6 +1,6 @@
 /**
- * gridnode itself, and what runs on Node beside it: the ceiling that is a bare net.Server, and what one
- * would write on node:http.
+ * gridnode itself, and the peers that run on Node: the ceiling, which is a bare net.Server, and a
+ * simple server on node:http.
  */
 import { programWords } from '../load/program.ts';
 import { exchangeOf } from '../load/request.ts';

@@ -1,6 +1,6 @@
 /**
- * The original grid, from its jar: `ORIGINAL_JAR` says where that is. One member on its own, REST on, as
- * it comes otherwise.
+ * The original grid, from its jar, whose path is in `ORIGINAL_JAR`: a single member with REST on and
+ * otherwise default settings.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const MEMBER = asMember('hazelcast');
 
 export const ORIGINAL: Peer = {
   request: MEMBER.request,
-  // With many writes on their way on a connection it may stop answering for good.
+  // With many writes on their way on a connection it may stop answering on it for good.
   exchange(operation, valueBytes) {
     const exchange = MEMBER.exchange(operation, valueBytes);
     return exchange && { ...exchange, depthMax: 1 };
@@ -53,7 +53,7 @@ function configuration({ port }: Place): string {
 `;
 }
 
-/** What its heap holds after a full collection, which counting its objects brings about. */
+/** Bytes of its heap after a full collection, which the histogram of its objects causes. */
 function heapBytes(pid: number): number {
   const words = [String(pid), 'GC.class_histogram'];
   const lines = execFileSync('jcmd', words, { encoding: 'utf8', maxBuffer: 2 ** 26 });

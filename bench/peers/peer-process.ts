@@ -1,6 +1,7 @@
 /**
- * A peer that runs: its processes, on the processors they may use, in a folder that goes with them. A
- * peer of two programs (webdis and its Redis) is one, its CPU time and memory those of both.
+ * A running peer: its processes, on the processors they may use, and a folder that is removed with
+ * them. A peer of two programs (webdis and its Redis) is one; its CPU time and memory are those of
+ * both.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,11 +15,11 @@ import type { Peer } from './peer.ts';
 import { onProcessors } from './processors.ts';
 
 const START_TIMEOUT_MS = 30_000;
-/** Until it is asked again, by a peer that does not listen yet. */
+/** Time between attempts to reach a peer that does not listen yet. */
 const RETRY_MS = 1;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** All that run: none outlives this process, however it ends. */
+/** All running processes: none outlives this process, however it ends. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -27,7 +28,7 @@ process.on('exit', () => {
 export class PeerProcess {
   readonly peer: Peer;
   readonly port: number;
-  /** From before its first process was made to its first answer, in milliseconds. */
+  /** Time from before its first process was made to its first answer, in milliseconds. */
   readonly startMs: number;
   readonly #folder: string;
   readonly #children: readonly ChildProcess[];
@@ -46,7 +47,7 @@ export class PeerProcess {
     this.#children = children;
   }
 
-  /** Resolves at the peer's first answer. `processors` as taskset takes them. */
+  /** Resolves at the peer's first answer. `processors` is a list in the form of taskset. */
   static async start(peer: Peer, processors: string, valueBytes: number): Promise<PeerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-peer-'));
     const [port, innerPort] = [await freePort(), await freePort()];
@@ -69,17 +70,20 @@ export class PeerProcess {
     }
   }
 
-  /** In microseconds; NaN where the system does not tell. */
+  /** CPU time in microseconds; NaN where the system does not report it. */
   cpuUs(): number {
     return this.#sum((pid) => cpuUsOf(pid) ?? Number.NaN);
   }
 
-  /** Memory held in the machine, in MiB; NaN where the system does not tell. */
+  /** Resident memory, in MiB; NaN where the system does not report it. */
   residentMib(): number {
     return this.#sum((pid) => residentMibOf(pid) ?? Number.NaN);
   }
 
-  /** Memory that its data takes, beside what it takes without any. */
+  /**
+   * Memory of the peer in bytes; the difference of two readings is that of the data stored between
+   * them.
+   */
   dataBytes(): number {
     const { dataBytes } = this.peer;
     if (dataBytes === undefined) return this.residentMib() * 2 ** 20;
@@ -104,7 +108,7 @@ async function stopped(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** A port that nobody listens on now. */
+/** A port on which no process listens now. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -114,7 +118,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Asks until the answer is the one that is waited for. */
+/** Sends the request again and again until the expected answer comes. */
 async function answering(
   port: number,
   ready: Exchange,
@@ -127,7 +131,7 @@ async function answering(
     const ended = children.find((child) => child.exitCode !== null);
     if (ended !== undefined) failure = new Error(`It ended with ${ended.exitCode}`);
     if (failure !== undefined) throw failure;
-    if (performance.now() > deadline) throw new Error('It was waited for too long');
+    if (performance.now() > deadline) throw new Error('It did not answer in time');
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }

@@ -1,22 +1,22 @@
 /**
- * A peer is a server that stands beside gridnode in a comparison: how it is started, and how it is asked
- * for the same things. What it cannot do it has no request for, and takes no part in that work.
+ * A peer is a server that is compared with gridnode: how it is started, and its requests for the same
+ * operations. A peer without a request for an operation takes no part in works of that operation.
  */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Generator } from '../load/generator.ts';
 import { type Exchange, exchangeOf, type Request } from '../load/request.ts';
 
-/** What is done: with the entry of a key, or with the one queue of the comparison. */
+/** The operations: on the entry of a key, or on the one queue of the comparison. */
 export type Operation = 'get' | 'set' | 'offer' | 'poll' | 'wait';
 
-/** For how long `wait` waits for an item, in seconds. */
+/** Time that `wait` waits for an item, in seconds. */
 export const WAIT_SECONDS = 60;
 
-/** Where a peer is started. */
+/** The place where a peer is started. */
 export interface Place {
   readonly port: number;
-  /** For a server behind the server. */
+  /** Port of a server behind the server. */
   readonly innerPort: number;
   /** A folder of its own, for its files. */
   readonly folder: string;
@@ -32,23 +32,23 @@ export interface Peer {
   /** The command that installs it. */
   readonly install: string;
   isInstalled(): boolean;
-  /** Whether it keeps what it is sent; if not, it answers every request with one value. */
+  /** Whether it stores values; if not, it answers every request with one value. */
   readonly stores: boolean;
-  /** Writes the files that it needs, and returns what is to be run, in order. */
+  /** Writes the files that it needs, and returns the commands to run, in order. */
   commands(place: Place): readonly Command[];
-  /** Succeeds once it serves. */
+  /** An exchange that succeeds once the peer serves. */
   readonly ready: Exchange;
-  /** As a generator takes it. */
+  /** The request of an operation, for a generator. */
   request(operation: Operation, valueBytes: number): Request | undefined;
-  /** The same in bytes. */
+  /** The same request in bytes. */
   exchange(operation: Operation, valueBytes: number): Exchange | undefined;
-  /** What loads it, where that is not the generator of all the others. */
+  /** The generator for this peer, where it differs from that of all the others. */
   readonly generator?: Generator;
-  /** Bytes that hold its data, where the resident set does not tell. */
+  /** Memory of its data in bytes, where the resident set does not show it. */
   dataBytes?(pid: number): number;
 }
 
-/** The requests of a peer that is asked over HTTP, from those that a generator takes. */
+/** The requests of a peer over HTTP, from those for a generator. */
 export function overHttp(request: Peer['request']): Pick<Peer, 'request' | 'exchange'> {
   return {
     request,
@@ -71,7 +71,7 @@ export function asMember(segment: string): Pick<Peer, 'request' | 'exchange'> {
   });
 }
 
-/** Where the program stands, or undefined. Debian's servers stand where only root's path leads. */
+/** The path of the program, or undefined. Debian's servers are in a folder of root's path alone. */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));

@@ -1,6 +1,6 @@
 /**
- * Works that are about a process as such, each round with a fresh one: the memory of its entries, its
- * start, and what it takes while nobody asks.
+ * Works about a process itself, each round with a fresh one: the memory of its entries, its start, and
+ * its memory while it is idle.
  */
 import { fill } from '../load/fill.ts';
 import { KEY_BYTES } from '../load/request.ts';
@@ -10,7 +10,10 @@ import { serversOn } from './processors.ts';
 import { type Arena, type Figures, pause, type Work } from './work.ts';
 
 const VALUE_BYTES = 100;
-/** Entries stored before memory is read first: what a server makes once is not theirs. */
+/**
+ * Entries stored before the first reading of memory: memory that a server takes once is not counted for
+ * them.
+ */
 const FIRST_ENTRIES = 20_000;
 const MEMORY_ROUNDS_MAX = 3;
 

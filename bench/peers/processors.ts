@@ -1,7 +1,7 @@
 /**
- * Which processors run what. `pinned` gives the servers the first one and the load the others, so that
- * neither takes the other's time; `all` gives both all of them. Where there is but one, or no taskset
- * (it is Linux's), nothing is pinned.
+ * Assigns processors to servers and load. `pinned` gives the servers the first one and the load the
+ * others, so that neither takes the other's time; `all` gives both all of them. With one processor, or
+ * without taskset (which is Linux's), nothing is pinned.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ export type Placement = 'pinned' | 'all';
 const allowed = allowedProcessors();
 export const canPin = allowed.length > 1 && spawnSync('taskset', ['--version']).error === undefined;
 
-/** Those of the servers, as taskset takes them. */
+/** The processors of the servers, in the form of taskset. */
 export function serversOn(placement: Placement): string {
   return placement === 'pinned' ? String(allowed[0]) : allowed.join();
 }
@@ -21,7 +21,7 @@ export function onProcessors(processors: string, command: Command): Command {
   return canPin ? ['taskset', '-c', processors, ...command] : command;
 }
 
-/** Moves this process, and so what it will start, to where the load runs. */
+/** Moves this process, and so the processes that it starts later, to the processors of the load. */
 export function moveLoad(placement: Placement): void {
   if (!canPin) return;
   const processors = (placement === 'pinned' ? allowed.slice(1) : allowed).join();
@@ -38,7 +38,7 @@ function allowedProcessors(): number[] {
       return Array.from({ length: to - from + 1 }, (_, index) => from + index);
     });
   } catch {
-    // No such file system: no taskset either.
+    // Without this file system there is no taskset either.
     return [];
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Redis, asked in its own protocol and loaded by its own redis-benchmark; and webdis, which lets it be
- * asked over HTTP.
+ * Redis, with its own protocol and its own generator, redis-benchmark; and webdis, which serves Redis
+ * over HTTP.
  */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { type Exchange, exchangeOf, KEY, type Request } from '../load/request.ts
 import { type Command, findProgram, type Operation, type Peer, WAIT_SECONDS } from './peer.ts';
 
 const QUEUE = 'bench';
-/** How many requests show how many fit into a round. */
+/** Requests of a trial that shows how many fit into a round. */
 const TRIAL_REQUESTS = 20_000;
 const ANSWERS: Readonly<Record<Operation, string>> = {
   get: '$',
@@ -23,13 +23,13 @@ const ANSWERS: Readonly<Record<Operation, string>> = {
 
 const run = promisify(execFile);
 
-/** The request's target is a command with its words. */
+/** The target of a request is a command with its arguments. */
 const REDIS_BENCHMARK: Generator = {
   name: 'redis-benchmark',
   async drive(load) {
     const trial = await benchmark(load, TRIAL_REQUESTS);
     const figures = await benchmark(load, Math.ceil(trial.requestsPerSecond * load.seconds));
-    // The server's CPU time is that of both.
+    // The measured CPU time of the server is that of both runs.
     return { ...figures, requests: trial.requests + figures.requests };
   },
 };
@@ -55,7 +55,7 @@ export const REDIS: Peer = {
 
 export const WEBDIS: Peer = {
   request: webdisRequest,
-  // Requests with content, many of them pipelined, it may leave without an answer.
+  // It may leave many pipelined requests with content without an answer.
   exchange(operation, valueBytes) {
     const request = webdisRequest(operation, valueBytes);
     return request && { ...exchangeOf(request), depthMax: 1 };
@@ -77,7 +77,10 @@ function redisServer(port: number, folder: string): Command {
   return ['redis-server', ...words, '--save', '', '--appendonly', 'no', '--daemonize', 'no'];
 }
 
-/** As it comes, but for places, the log, and what closes nothing and forbids nothing. */
+/**
+ * The default configuration, but for ports and files, the log, and settings that close and forbid
+ * nothing.
+ */
 function webdisConfiguration(port: number, innerPort: number, folder: string): object {
   return {
     ...{ redis_host: '127.0.0.1', redis_port: innerPort },
@@ -87,7 +90,7 @@ function webdisConfiguration(port: number, innerPort: number, folder: string): o
   };
 }
 
-/** What comes back is the value itself, not a JSON text around it. */
+/** The answer is the value itself, not a JSON text around it. */
 function webdisRequest(operation: Operation, bodyBytes: number): Request | undefined {
   if (operation === 'get') return { method: 'GET', target: `/GET/${KEY}.txt` };
   if (operation === 'set') return { method: 'PUT', target: `/SET/${KEY}`, bodyBytes };
@@ -110,12 +113,12 @@ async function benchmark(load: Load, amount: number): Promise<LoadFigures> {
   words.push('-P', String(load.depth), '-n', String(amount), '-r', String(load.keyCount));
   const target = load.requests[0]?.target.replaceAll(KEY, '__rand_int__') ?? '';
   const { stdout } = await run('redis-benchmark', [...words, ...target.split(' ')]);
-  // The command, requests a second; milliseconds: mean, least, p50, p95, p99, most.
+  // Columns: the command, requests per second; in milliseconds mean, least, p50, p95, p99, most.
   const line = stdout.trim().split('\n').at(-1) ?? '';
   const cells = line.split(',').map((cell) => Number(cell.replaceAll('"', '')));
   const [, requestsPerSecond = Number.NaN, , , p50 = Number.NaN, , p99 = Number.NaN] = cells;
   if (!(requestsPerSecond > 0))
-    throw new Error(`Cannot read what redis-benchmark printed: ${line}`);
+    throw new Error(`Cannot read the output of redis-benchmark: ${line}`);
   const latencies = { p50Us: p50 * 1000, p99Us: p99 * 1000, p999Us: Number.NaN };
   return { requests: amount, requestsPerSecond, ...latencies, late: 0 };
 }

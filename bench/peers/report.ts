@@ -1,22 +1,22 @@
-/** A comparison as it is read: what was to be shown, then every work, in Markdown. */
+/** The report of a comparison, in Markdown: the targets, then every work. */
 import { count } from '../harness.ts';
 import { BARS, type Bar } from './bars.ts';
 import { medianOf, type Ratio, ratioOf, type SideResult, type WorkResult } from './comparison.ts';
 import type { Peer } from './peer.ts';
 import { FIGURES, type FigureName } from './work.ts';
 
-/** A bar and what was measured beside it. */
+/** A bar and the measured figures. */
 export interface Row extends Bar {
   readonly value: number;
   readonly other?: number;
-  /** Of the value to the other's; NaN while one of them is not known. */
+  /** Ratio of the value to the other's; NaN while one of them is not known. */
   readonly measured?: Ratio;
   readonly holds: boolean;
 }
 
 const names = Object.keys(FIGURES) as FigureName[];
 
-/** The bars of the works that were done; those whose peer is missing have NaN. */
+/** The bars of the works that were run; a bar whose peer is missing has NaN. */
 export function rowsOf(results: readonly WorkResult[]): Row[] {
   return BARS.flatMap((bar) => {
     const sides = results.find(({ name }) => name === bar.work)?.sides;
@@ -62,7 +62,7 @@ export function workLines({ about, sides }: WorkResult): string[] {
   });
 }
 
-/** What is not installed, and the command that installs it. */
+/** A line for each peer that is not installed, with the command that installs it. */
 export function missingLines(peers: readonly Peer[]): string[] {
   return peers
     .filter((peer) => !peer.isInstalled())
@@ -87,7 +87,7 @@ function ratioText({ ratio, least, most }: Ratio): string {
   return `${ratio.toFixed(2)} (${least.toFixed(2)}-${most.toFixed(2)})`;
 }
 
-/** The first figure is what the work is about; the others stand beside it. */
+/** The ratio of the first figure, which is the subject of the work. */
 function ratiosText(own: SideResult, side: SideResult, known: readonly FigureName[]): string {
   const [first] = known;
   return first === undefined ? '' : ratioText(ratioOf(own, side, first));

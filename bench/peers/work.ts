@@ -1,6 +1,6 @@
 /**
- * A work is something that is asked of several servers in turn, and what is measured of it. Its sides
- * are the servers, gridnode first; a round is one side doing the work once.
+ * A work is a task for several servers in turn, with its measured figures. Its sides are the servers,
+ * gridnode first; a round is one side doing the work once.
  */
 
 import { fill } from '../load/fill.ts';
@@ -9,20 +9,20 @@ import type { Peer } from './peer.ts';
 import { PeerProcess } from './peer-process.ts';
 import { type Placement, serversOn } from './processors.ts';
 
-/** How long and how often. The usual size is in the Makefile. */
+/** Size of a comparison. The usual size is in the Makefile. */
 export interface Size {
-  /** Entries stored; ten times as many where it is about many. */
+  /** Entries stored; ten times as many in works about many entries. */
   readonly entries: number;
-  /** Of a round under load. */
+  /** Length of a round under load. */
   readonly seconds: number;
   readonly rounds: number;
 }
 
-/** What one round came to; NaN is not known. */
+/** The figures of one round; NaN is unknown. */
 export type Figures = Readonly<Partial<Record<FigureName, number>>>;
 export type FigureName = keyof typeof FIGURES;
 
-/** How a figure is printed, and whether more of it is better. */
+/** Unit and decimal places of each printed figure. */
 export const FIGURES = {
   perSecond: { unit: '/s', digits: 0 },
   cpuUs: { unit: 'µs CPU', digits: 2 },
@@ -36,7 +36,7 @@ export const FIGURES = {
 
 export interface Side {
   readonly name: string;
-  /** What goes before the first round and is not counted. */
+  /** Runs before the first round and is not counted. */
   warm?(): Promise<void>;
   round(): Promise<Figures>;
 }
@@ -45,21 +45,21 @@ export interface Work {
   readonly name: string;
   readonly about: string;
   readonly placement: Placement;
-  /** Whether each round starts a server of its own, beside no other. */
+  /** Whether each round starts a server of its own, while no other runs. */
   readonly isAlone?: boolean;
-  /** No more rounds than these. */
+  /** Limit of the rounds. */
   readonly roundsMax?: number;
   sides(arena: Arena): readonly Side[];
 }
 
-/** The servers that run, each started when it is first needed. */
+/** The running servers, each started when it is first needed. */
 export class Arena {
   readonly size: Size;
-  /** What loads all peers but those that bring their own. */
+  /** The generator for all peers but those with their own. */
   readonly generator: Generator = isWrkInstalled() ? WRK : AUTOCANNON;
   readonly #peers: readonly Peer[];
   readonly #running = new Map<string, PeerProcess>();
-  /** What the servers have been filled with, by process. */
+  /** The content that each server has been filled with, by process. */
   readonly #filled = new WeakMap<PeerProcess, { valueBytes: number; keyCount: number }>();
 
   constructor(size: Size, peers: readonly Peer[]) {
@@ -67,14 +67,14 @@ export class Arena {
     this.#peers = peers;
   }
 
-  /** Those of the names that are installed, in the order of the names. */
+  /** The installed peers with these names, in the order of the names. */
   installed(names: readonly string[]): Peer[] {
     return names.flatMap((name) => this.#peers.filter((peer) => peer.name === name));
   }
 
   /**
-   * A process of the peer that all works share; `label` sets one apart. One that stores nothing has
-   * been started for the value's length.
+   * A process of the peer that all works share; `label` separates one. A peer that stores nothing is
+   * started for the length of the value.
    */
   async shared(
     peer: Peer,
@@ -90,7 +90,7 @@ export class Arena {
     return started;
   }
 
-  /** The keys 0 to `keyCount - 1` have values of that length. */
+  /** Fills the server, so that the keys 0 to `keyCount - 1` have values of that length. */
   async filled(process: PeerProcess, valueBytes: number, keyCount: number): Promise<void> {
     const exchange = process.peer.exchange('set', valueBytes);
     const now = this.#filled.get(process);

@@ -1,4 +1,4 @@
-/** Everything that is measured, in order: works that share their servers stand together. */
+/** All works, in order: works that share their servers follow each other. */
 import { blockedPollsWork } from './blocked-polls-work.ts';
 import { latencyWork, storedLatencyWork } from './latency-work.ts';
 import { type LoadOptions, loadWork } from './load-work.ts';
@@ -21,7 +21,7 @@ const loads: readonly LoadOptions[] = [
   { ...get, name: 'get-1k', about: 'GET of 1 KiB', valueBytes: KIB },
   { ...set, name: 'post-1k', about: 'POST of 1 KiB', valueBytes: KIB },
   { ...get, name: 'get-64k', about: 'GET of 64 KiB', valueBytes: 64 * KIB, keyCount: 100 },
-  // The bare server would answer before all of it has come.
+  // The bare server would answer before the whole request has come.
   {
     ...{ ...set, name: 'post-64k', about: 'POST of 64 KiB', valueBytes: 64 * KIB },
     ...{ keyCount: 100, peers: STORES },
@@ -39,7 +39,7 @@ const loads: readonly LoadOptions[] = [
     ...{ ...get, name: 'pipelined-64', about: 'GET of 100 B, 64 pipelined', depth: 64 },
     peers: WITH_REDIS,
   },
-  // The original may stop answering for good.
+  // The original may stop answering for good, so it takes no part.
   {
     ...{ ...set, name: 'post-pipelined-16', about: 'POST of 100 B, 16 pipelined', depth: 16 },
     peers: ['gridnode', 'bare', 'node:http'],
@@ -72,7 +72,7 @@ const loads: readonly LoadOptions[] = [
 
 export const WORKS: readonly Work[] = [
   ...loads.map(loadWork),
-  // With twenty polls that wait, the original answers nothing else.
+  // With twenty waiting polls, the original answers no other request.
   blockedPollsWork('blocked-polls', 'up to 1,000 waiting polls woken', ['gridnode', 'redis']),
   latencyWork('latency', 'GET of 100 B at half of the peak rate', SERVERS),
   startWork('start', 'a fresh process', [...WITH_REDIS, 'webdis']),

@@ -1,8 +1,8 @@
 /**
  * The ceiling in Node: a net.Server that parses nothing and writes one fixed response for each blank
- * line that comes in. What a socket and a write cost, and nothing else. Prints a line of JSON with
- * its port, as a member does; the port may be its first argument, the length of the content the
- * second. The body of a request must hold no blank line.
+ * line that arrives. It shows the cost of a socket and a write alone. It prints a line of JSON with its
+ * port, as a member does. The port may be its first argument, the length of the content the second. The
+ * body of a request must not contain a blank line.
  */
 import { type AddressInfo, createServer } from 'node:net';
 
@@ -13,7 +13,7 @@ const response = Buffer.from(
   'HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n' +
     `Content-Length: ${VALUE_BYTES}\r\n\r\n${'x'.repeat(VALUE_BYTES)}`,
 );
-/** The response, by how many times. */
+/** The repeated response, by the number of repetitions. */
 const repeated = new Map<number, Buffer>();
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -21,7 +21,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('data', (chunk: Buffer) => {
     let count = 0;
     let from = 0;
-    // A blank line that began in an earlier chunk.
+    // The chunk may end a blank line of an earlier one.
     if (matched > 0) {
       const rest = BLANK_LINE.length - matched;
       if (chunk.length >= rest && chunk.compare(BLANK_LINE, matched, 4, 0, rest) === 0) {
@@ -44,7 +44,7 @@ server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${JSON.stringify({ msg: 'listening', port })}\n`);
 });
 
-/** How many bytes of a blank line the chunk ends with, from `from` on. */
+/** Number of bytes of an unfinished blank line at the end of the chunk, after `from`. */
 function endOf(chunk: Buffer, from: number): number {
   for (let length = Math.min(3, chunk.length - from); length > 0; length--) {
     const start = chunk.length - length;

@@ -1,6 +1,7 @@
 /**
- * What one would write on node:http in an hour: values in a Map for each map, the paths of a member,
- * its answers. Prints a line of JSON with its port, as a member does; the port may be its argument.
+ * A simple server on node:http, the work of an hour: values in a Map for each map, the paths and
+ * answers of a member. It prints a line of JSON with its port, as a member does; the port may be its
+ * argument.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,6 @@
-/** A socket that takes whatever is written and keeps nothing: what is left is the server's own cost. */
+/**
+ * A socket that accepts every write and stores nothing, so that only the server's own cost is measured.
+ */
 import { EventEmitter } from 'node:events';
 import type { FakeSocket } from '../../spec/http/fake-socket.ts';
 
@@ -7,7 +9,7 @@ export class NullSocket extends EventEmitter {
   readonly writableEnded = false;
   bytesWritten = 0;
 
-  /** As the type that a test server connects. */
+  /** This socket as the type that a test server connects. */
   get asFake(): FakeSocket {
     return { socket: this } as unknown as FakeSocket;
   }
