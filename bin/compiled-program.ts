@@ -1,9 +1,9 @@
 /**
- * The program as `make build` leaves it: one file, and beside it what V8 made of it when it served a
- * first time. With that, nothing of what a start runs is parsed or compiled again, which is a fifth
- * of the time to the first answer. V8 refuses what was kept by another version of itself or under
- * other flags, but believes the bytes and asks of the source only its length: so a digest of both
- * stands before them. Where anything does not fit, the program is compiled as any other.
+ * The program as `make build` leaves it: one file, and beside it the code that V8 compiled from it for
+ * its first requests. With that code, a start parses and compiles nothing again, which saves a fifth of
+ * the time to the first answer. V8 refuses code kept by another version of itself or under other flags.
+ * It does not check the bytes, and of the source only its length, so a digest of both precedes the
+ * code. Where anything does not match, the program is compiled like any other.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,19 +14,19 @@ import { Script } from 'node:vm';
 const DIGEST_BYTES = 32;
 
 export interface CompiledProgram {
-  /** Whether kept code was used. */
+  /** Whether the kept code was used. */
   readonly isKept: boolean;
-  /** Runs it, with what Node gives every module; returns what it exports. */
+  /** Runs the program, with the arguments that Node gives every module; returns its exports. */
   run(): unknown;
-  /** Keeps the code of what has run so far. */
+  /** Stores the code of the functions that have run so far. */
   keep(): void;
 }
 
-/** `file` is the program's, absolute; V8's flags (v8-flags.ts) are set before. */
+/** `file`: the program's absolute path. V8's flags (v8-flags.ts) are set before. */
 export function compileProgram(file: string): CompiledProgram {
   const bytes = readFileSync(file);
   const cachedData = readKept(file, bytes);
-  // Latin-1 is decoded fastest; esbuild leaves nothing but ASCII.
+  // Latin-1 is decoded fastest; the output of esbuild is ASCII.
   const source = nodeModule.wrap(bytes.toString('latin1'));
   const script = new Script(source, { filename: file, ...(cachedData && { cachedData }) });
   return {

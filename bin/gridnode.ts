@@ -1,4 +1,6 @@
-/** The program out of its sources. Everything is behind runCli; this ends the process with its exit code. */
+/**
+ * Runs the program from its sources. All work is in runCli; this ends the process with its exit code.
+ */
 import '../src/cli/node-version.ts';
 import '../src/cli/v8-flags.ts';
 import { runCli } from '../src/cli/main.ts';

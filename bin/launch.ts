@@ -1,8 +1,8 @@
 #!/usr/bin/env sh
 /**
- * What is installed as `gridnode`: the program out of its compiled code. For a shell the second line
- * counts, which Makefile adds and which starts Node with a flag. Node maps the lines of stack traces
- * back to sources only in modules that it loads itself, so with --enable-source-maps it does.
+ * The executable `gridnode`: runs the program from its compiled code. A shell reads the second line,
+ * which Makefile adds and which starts Node with a flag. Node maps stack traces to source lines only in
+ * modules that it loads itself, so with --enable-source-maps Node loads the program.
  */
 import '../src/cli/node-version.ts';
 import '../src/cli/v8-flags.ts';

@@ -1,7 +1,8 @@
 /**
- * A step of `make build`: writes what the package has beside its bundles, into the folder given. The
- * library's entries for both forms of modules, which name what src/index.ts exports; its types, out of
- * those that the compiler has left in `types/`; the thread's program; the licences of what is bundled.
+ * A step of `make build`: writes the files of the package beside its bundles, into the folder given.
+ * They are the library's entries for both forms of modules, which name the exports of src/index.ts; its
+ * types, from those that the compiler wrote to `types/`; the thread's program; and the licences of the
+ * bundled packages.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -16,7 +17,7 @@ writeEntries(Object.keys(library).sort());
 keepTypes('src/index.d.ts');
 writeFileSync(join(folder, 'licences.txt'), licencesOf(bundledPackages()));
 
-/** One library, whichever way it is loaded: the newer form imports the older one. */
+/** Both forms of modules load the same library: the newer form imports the older one. */
 function writeEntries(names: readonly string[]): void {
   const entries = {
     'index.cjs': [
@@ -36,8 +37,8 @@ function writeEntries(names: readonly string[]): void {
 }
 
 /**
- * Removes the types that `entry` does not lead to. Throws where those that it does lead to need a
- * package: none that has types is installed with this one.
+ * Removes the types that `entry` does not need. Throws where the types that it needs include those of a
+ * package: no package with types is installed with this one.
  */
 function keepTypes(entry: string): void {
   const types = join(folder, 'types');
@@ -59,7 +60,7 @@ function keepTypes(entry: string): void {
   }
 }
 
-/** Folders of the packages that the bundles hold, by what esbuild tells of each bundle. */
+/** Folders of the bundled packages, from the metadata that esbuild writes for each bundle. */
 function bundledPackages(): string[] {
   const bundles = readdirSync(folder).filter((name) => name.endsWith('.meta.json'));
   const packages = bundles.flatMap((name) => {
@@ -72,7 +73,10 @@ function bundledPackages(): string[] {
   return [...new Set(packages)].sort();
 }
 
-/** Throws where a package has no licence's text: those that come without are in packaging/licences. */
+/**
+ * Throws where a package has no licence text; packaging/licences has the texts of packages that come
+ * without.
+ */
 function licencesOf(packages: readonly string[]): string {
   const parts = packages.map((path) => {
     const { name, version, license } = JSON.parse(
@@ -84,6 +88,6 @@ function licencesOf(packages: readonly string[]): string {
     const texts = files.map((file) => readFileSync(file, 'utf8').trim());
     return [`${name} ${version}: ${license}`, ...texts].join('\n\n');
   });
-  const about = 'The program holds these packages. What each is licensed under:';
+  const about = 'The program contains these packages, each under the licence given:';
   return `${[about, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * What is bundled into one file, for all that runs of this package: the command line, the library that
- * other programs import, and the thread that reads a configuration. Loading it starts nothing.
+ * The content of the bundle, from which every part of this package runs: the command line, the library
+ * that other programs import, and the thread that reads a configuration. Loading it starts nothing.
  */
 export { runCli } from '../src/cli/main.ts';
 export { answerReadings } from '../src/config/reading-thread-answers.ts';
