@@ -38,8 +38,8 @@ function write(form: Form, { shapes, settings }: Notation): void {
     join(CONFIG, `known-${form}.ts`),
     sourceText(
       `Every setting that a member file of the original takes in ${inForm}, in the notation that\n` +
-        ' * known-settings.ts reads. Names and types only: what becomes of a setting is decided in\n' +
-        ' * settings.ts (used) and refusals.ts (refused); all others have no meaning here.\n' +
+        ' * known-settings.ts reads. It has names and types only: settings.ts has the settings that are used,\n' +
+        ' * refusals.ts those that are refused; all others have no meaning here.\n' +
         ` * ${WRITTEN}`,
       name,
       settings,
