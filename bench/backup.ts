@@ -251,7 +251,7 @@ function add(engine: EmbeddedEngine, number: number): void {
   else engine.set(map, key, value, none, FOREVER, undefined, receiver);
 }
 
-/** Sets or deletes an entry, or offers or polls an item, by chance. */
+/** Sets or deletes an entry, or offers or polls an item, at random. */
 function change(engine: EmbeddedEngine, random: Random, entries: number): void {
   const number = random.below(entries);
   const [map, queue] = placeOf(number);

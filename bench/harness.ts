@@ -24,7 +24,7 @@ export type BenchSize = 'small' | 'full';
 export interface Bench {
   /** The file's name without `.ts`; `make bench NAME=` takes it. */
   readonly name: string;
-  /** One sentence: what is measured, against what. */
+  /** One phrase: the subject of the measurement, and the alternative it is compared with. */
   readonly about: string;
   run(harness: Harness): void | Promise<void>;
 }

@@ -49,7 +49,7 @@ function readKept(file: string, bytes: Buffer): Buffer | undefined {
   try {
     kept = readFileSync(`${file}.cache`);
   } catch {
-    return undefined; // Compiling takes longer, and that is all.
+    return undefined; // The program is then compiled, which only takes longer.
   }
   const code = kept.subarray(DIGEST_BYTES);
   return kept.subarray(0, DIGEST_BYTES).equals(digest(bytes, code)) ? code : undefined;

@@ -36,11 +36,11 @@ test('Of problems, 100 are told, the first ones, and how many more there are', a
     const told = await problemsOf(unknown(count));
     assert.equal(told.length, 101);
     assert.deepEqual(told.slice(0, 100), hundred);
-    assert.equal(told[100], `${left} more problems are not told`);
+    assert.equal(told[100], `${left} more problems are not shown`);
   }
   const wrong = many(2000, (at) => `q${at}: {max-size: x}, `);
   const types = await problemsOf(`grid: {queue: {${wrong}}, nam: 1, cluster-name: ""}`);
-  assert.equal(types.at(-1), '1902 more problems are not told');
+  assert.equal(types.at(-1), '1902 more problems are not shown');
   const [long = ''] = await problemsOf(`grid: {map: {m: {${'n'.repeat(100_000)}: 1}}}`);
   assert.ok(long.length < 3000, `${long.length}`);
 });
@@ -52,7 +52,7 @@ test('Of reasons to refuse, 100 are told, and of names without meaning', async (
   assert.match(refused[100]?.reason ?? '', /one of 400 more/);
   const properties = many(500, (at) => `some-${at}: x, `);
   const { warnings } = await read(`grid: {properties: {${properties}}}`);
-  assert.match(warnings.join('\n'), / some-99, 400 more names are not told/);
+  assert.match(warnings.join('\n'), / some-99, 400 more names are not shown/);
 });
 
 test('Aliases repeat 10,000 nodes at most, and cost no more than they repeat', async () => {

@@ -49,7 +49,7 @@ describe('loadConfig of the environment', () => {
     it(`${warning === undefined ? 'says nothing' : 'warns'} of ${name}="${text}"`, async () => {
       const { warnings, config } = await loadOf({ [name]: text });
       assert.equal(warnings.length, warning === undefined ? 0 : 1, warnings.join('\n'));
-      const verb = /^(HZ_(?!CONFIG)|GRID_)/.test(name) ? 'names' : 'means nothing here:';
+      const verb = /^(HZ_(?!CONFIG)|GRID_)/.test(name) ? 'names' : 'has no meaning here:';
       const begin = `Environment variable ${name} ${verb} ${warning}`;
       if (warning !== undefined) assert.equal(warnings[0]?.slice(0, begin.length), begin);
       assert.deepEqual(

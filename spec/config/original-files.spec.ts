@@ -178,7 +178,7 @@ describe('An unknown name where nothing counts', () => {
       warnings.filter((each) => each.includes('Without meaning here: "unknown-')).length,
       100,
     );
-    assert.ok(warnings.includes('50 more unknown names are not told'));
+    assert.ok(warnings.includes('50 more unknown names are not shown'));
   });
 });
 

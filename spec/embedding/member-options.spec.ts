@@ -92,7 +92,7 @@ test('config is what a file would hold, below the options', async () => {
 });
 
 for (const [options, fault] of [
-  [{ prot: 1 }, /^Cannot use option "prot": there is none; did you mean "port"\?/],
+  [{ prot: 1 }, /^Cannot use option "prot": no such option; did you mean "port"\?/],
   [{ port: 65536 }, /^Cannot use port "65536": not an integer from 0 to 65535/],
   [{ port: 'x' }, /^Cannot use port "x": not an integer/],
   [{ port: {} }, /^Cannot use port \{\}: not text or a number/],

@@ -1,6 +1,6 @@
 /**
  * Runs the client commands. Each is one request to a member. The answer goes to standard output, bytes
- * as they are; a fault goes to standard error. The exit code tells scripts which kind it is.
+ * as they are; a fault goes to standard error. The exit code tells scripts the kind of result.
  */
 import {
   type Call,

@@ -231,7 +231,7 @@ function importedPath(resource: string, { folder }: files.FilePlace): string {
   return name;
 }
 
-/** Throws FileFault for what is no URL of a file on this machine. */
+/** Throws FileFault for a text that is not the URL of a file on this machine. */
 function pathOfUrl(url: string): string {
   try {
     return fileURLToPath(url);

@@ -28,7 +28,7 @@ export interface Assignment {
   readonly name?: string;
   readonly text: string;
   readonly source: Source;
-  /** The path that was set, where the source's name does not tell. */
+  /** The path that was set, where the source's name does not show it. */
   readonly subject?: string;
   /** The user's whole text, where `text` is a part of it. */
   readonly seen?: string;

@@ -76,7 +76,7 @@ function originalWarnings(environment: NodeJS.ProcessEnv): string[] {
   return Object.entries(OF_ORIGINAL).flatMap(([name, insteadOf]) => {
     const text = environment[name] ?? '';
     if (text === '') return [];
-    return [`Environment variable ${name} means nothing here: ${insteadOf(text).join('; ')}`];
+    return [`Environment variable ${name} has no meaning here: ${insteadOf(text).join('; ')}`];
   });
 }
 

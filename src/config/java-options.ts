@@ -3,7 +3,7 @@
 const INSTEAD: readonly (readonly [option: RegExp, instead: string])[] = [
   [/^-Dhazelcast\.config(=|$)/, '--config or GRID_CONFIG names the configuration file'],
   [/^-D(hazelcast|hz)\./, 'settings are flags, variables (GRID_…), or stand in the file'],
-  [/^-Xm[sx]/, '--max-memory limits what stored data takes'],
+  [/^-Xm[sx]/, '--max-memory limits the memory for stored data'],
 ];
 
 /** A text of INSTEAD; undefined for an option that does not concern the member. */

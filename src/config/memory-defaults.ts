@@ -18,9 +18,9 @@ const PROCESS_BYTES = 88_080_384;
 const RECOVERY_SHARE = 1 / 16;
 const RECOVERY_BYTES_MAX = 67_108_864;
 /**
- * The C library's heap holds values of 16 to 256 KiB. It keeps what is freed there when shorter values
- * replace them: as much as all the data, in the worst case (soak: container). This much at most is set
- * aside for it, also on a large machine.
+ * The C library's heap holds values of 16 to 256 KiB. It keeps freed memory when shorter values replace
+ * them: as much as all the data, in the worst case (soak: container). At most this much is set aside
+ * for it, also on a large machine.
  */
 const RETAINED_BYTES_MAX = 268_435_456;
 /** With a smaller share of 128 MiB, not every partition would have its first segment. */

@@ -42,7 +42,7 @@ export function notesOfRoot(root: Root, { compatibility, pathSegment, sources }:
   if (source?.kind !== 'default') return [];
   const segment = quoted(pathSegment ?? '');
   return [
-    `${said}but path segment ${segment} is written, so --compatibility ${ORIGINAL} is off; the flag turns it on`,
+    `${said}but path segment ${segment} is configured, so --compatibility ${ORIGINAL} is off; the flag turns it on`,
   ];
 }
 

@@ -50,7 +50,7 @@ export class Problems {
 export function bounded(lines: readonly string[], count: number, things: string): string[] {
   const told = lines.slice(0, PROBLEMS_MAX);
   const left = count - told.length;
-  return left === 0 ? told : [...told, `${left} more ${things} are not told`];
+  return left === 0 ? told : [...told, `${left} more ${things} are not shown`];
 }
 
 /** A text of the operator in quotes; only the beginning of a long one. */

@@ -45,7 +45,7 @@ const SECURITY_CLASSES: ReadonlyMap<string, string> = new Map(
     'security.client-permission-policy.class-name',
     'security.security-interceptors.[]',
     'security.realms.[].access-control-service.factory-class-name',
-  ].map((pattern) => [pattern, `${NO_CLASSES}write what it grants below client-permissions`]),
+  ].map((pattern) => [pattern, `${NO_CLASSES}write its grants below client-permissions`]),
 );
 
 /** A login here always has the user's name, address and roles; none of the three can be skipped. */

@@ -50,7 +50,7 @@ export interface Setting<Value> {
   readonly fallback: Value;
   /** A value to show in an example, where there is no default. */
   readonly example?: string;
-  /** The fallback in words, where the value itself does not tell. */
+  /** The fallback in words, where the value itself does not explain it. */
   readonly fallbackText?: string;
   parse(text: string): Parsed<Value>;
 }

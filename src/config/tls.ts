@@ -74,7 +74,7 @@ export function readTls(effective: Effective): TlsReading {
 
 /** The reason for refusing `network.ssl.enabled` of a member without a certificate. */
 export const NO_CERTIFICATE =
-  'there is no certificate; write keyStore (PKCS12) and keyStorePassword, or keyFile and ' +
+  'no certificate is configured; write keyStore (PKCS12) and keyStorePassword, or keyFile and ' +
   'keyCertChainFile (PEM), in network.ssl.properties';
 
 function keyStoreFault(
@@ -94,7 +94,7 @@ function keyStoreFault(
 
 function trustFault(store: Statement | undefined): string | undefined {
   if (store === undefined) {
-    return 'there are no authorities to verify clients with; write trustCertCollectionFile (PEM)';
+    return 'no authorities are configured to verify clients with; write trustCertCollectionFile (PEM)';
   }
   const form = formOfStore(store.text);
   if (form === 'PEM') return undefined;

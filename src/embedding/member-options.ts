@@ -128,7 +128,7 @@ export function configRequestOf(options: MemberOptions): ConfigRequest {
     const flag = known.get(name);
     if (flag === undefined) {
       const hint = hintOf(nearestNames(name, optionNames()));
-      throw new TypeError(`Cannot use option ${JSON.stringify(name)}: there is none${hint}`);
+      throw new TypeError(`Cannot use option ${JSON.stringify(name)}: no such option${hint}`);
     }
     return textsOf(name, value).flatMap((text) => assignmentsOf(flag, text));
   });
