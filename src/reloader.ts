@@ -126,8 +126,8 @@ export class Reloader {
       const { config: loaded, warnings, refused } = await this.#load();
       const fault = refusalFault(refused);
       if (fault !== undefined) throw fault;
-      // Security cannot be turned on or off: else its users could log in nowhere, or all clients would
-      // fail to.
+      // Security cannot be turned on or off: its users could then log in nowhere, or every login would
+      // fail.
       const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
       const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
       await this.#apply(config);

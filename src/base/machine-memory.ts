@@ -1,8 +1,8 @@
 /**
  * The memory that this process may use: the machine's, or the least limit of the control groups
  * (cgroups v1 and v2) around it, from its own up to the root. `mountinfo` has the place where the
- * groups are mounted, and the part of their tree that is. In a container the upper groups are often not
- * visible.
+ * groups are mounted, and the part of their tree that is mounted there. In a container the upper groups
+ * are often not visible.
  */
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';

@@ -8,7 +8,7 @@ import type { Form } from './known-settings.ts';
 import type { Place } from './place.ts';
 import { type Problems, quoted } from './problems.ts';
 
-/** The XML declaration, where there is one, lies within these first bytes. */
+/** First bytes, which are searched for an XML declaration. */
 const HEAD_BYTES = 4096;
 
 export interface FileText {

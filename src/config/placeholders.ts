@@ -24,7 +24,7 @@ export function replacePlaceholders(text: string, environment: NodeJS.ProcessEnv
   return { text: replaced, unset };
 }
 
-/** Members that every object inherits are not variables. */
+/** Inherited properties are not variables. */
 function variable(environment: NodeJS.ProcessEnv, name: string): string | undefined {
   return Object.hasOwn(environment, name) ? environment[name] : undefined;
 }
