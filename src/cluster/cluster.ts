@@ -30,7 +30,7 @@ export interface Cluster {
   readonly migrationQueueSize: number;
   /** The local member first. */
   readonly members: readonly MemberInfo[];
-  /** Whether the member has started and does not drain. */
+  /** Whether the member has started and is not draining. */
   readonly isReady: boolean;
   /** `major.minor`. */
   readonly version: string;
