@@ -33,9 +33,8 @@ const BLOCKED = 1;
 const STALLED = 2;
 /** The server drains; the socket is read once more before the last request that has come is run. */
 const LOOKING = 3;
-/** The last answer has been given; what comes is dropped. */
+/** The last answer has been given; what comes is dropped. In LINGERING it has been half-closed, too. */
 const ENDING = 4;
-/** So it is, and the connection is half-closed from here. */
 const LINGERING = 5;
 const CLOSED = 6;
 
@@ -109,9 +108,12 @@ export class Connection implements SlotConnection, Timed, Taker {
     return this.#requests.isNext(slot) ? this.#outbox : undefined;
   }
 
-  hasUnread(slot: RequestSlot): boolean {
-    const isReading = this.#parser.isInRequest || this.#state === LOOKING;
-    return this.#input.hasUnread || !this.#requests.isNewest(slot, isReading);
+  get hasUnread(): boolean {
+    return this.#input.hasUnread;
+  }
+
+  isNewest(slot: RequestSlot): boolean {
+    return this.#requests.isNewest(slot, this.#parser.isInRequest || this.#state === LOOKING);
   }
 
   onItemAwaited(): void {
@@ -175,7 +177,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#host.onConnectionClosed(this);
   }
 
-  /** Something has been answered: what it stood in the way of goes on, with all that this turn brings. */
+  /** Something has been answered: what waited for that goes on, with all that this turn brings. */
   #goOn(): void {
     if (this.#isRunning || this.#state === CLOSED) return;
     this.#requests.sendKept();
@@ -229,7 +231,6 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (this.#state === READING && this.#requests.isBlocked) this.#state = BLOCKED;
   }
 
-  /** Says what is waited for from now on. */
   #tellLimits(): void {
     const received = this.#requests.current?.body.received ?? 0;
     const takenBytes = this.#outbox.isSending ? this.#outbox.takenBytes : -1;
@@ -297,7 +298,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   /** Whether the server drains, nothing has come behind the request, and more may lie in the socket. */
   get #mayBeLast(): boolean {
     if (!this.#host.isDraining || this.#host.isDrainOver) return false;
-    return !this.#input.hasUnread && !this.session.hasInputEnded;
+    return !this.hasUnread && !this.session.hasInputEnded;
   }
 
   /** The request is run when the socket has been read; until then no answer leaves that asks for more. */

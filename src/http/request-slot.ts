@@ -33,8 +33,10 @@ export interface SlotConnection {
   readonly mayWait: boolean;
   /** Where the response may be written now; undefined while others before it are owed. */
   outboxFor(slot: RequestSlot): Outbox | undefined;
-  /** Whether bytes or requests have come behind it. */
-  hasUnread(slot: RequestSlot): boolean;
+  /** Whether bytes have come that have not been read. */
+  readonly hasUnread: boolean;
+  /** Whether no request is behind it that has been read, or a part of it. */
+  isNewest(slot: RequestSlot): boolean;
   onItemAwaited(): void;
   /** The response has been written; `isLast`: the connection ends after it. */
   onAnswered(slot: RequestSlot, isLast: boolean): void;
@@ -114,7 +116,9 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   get isLast(): boolean {
     if (this.isFinal) return true;
     if (!this.isBodyPending && !this.#host.isDraining) return false;
-    const hasUnread = this.#connection?.hasUnread(this) ?? false;
+    const connection = this.#connection;
+    if (connection === undefined || !connection.isNewest(this)) return false;
+    const { hasUnread } = connection;
     if (this.isBodyPending && this.#isContentTooMuch(hasUnread)) return true;
     return this.#host.isDraining && (!hasUnread || this.#host.isDrainOver);
   }
