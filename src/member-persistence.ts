@@ -1,6 +1,6 @@
 /**
- * A member's persistence put together: where its files lie, what holds answers back until they may
- * leave, and what the log and the cluster hear of the disk.
+ * Connects a member to its persistence: opens the storage, holds answers back until they may be sent, and
+ * tells the log and the cluster the state of the disk.
  */
 import type { Clock, Timer } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
@@ -27,9 +27,9 @@ import type { BackupMade, Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** Of foreign files in the data directory. */
+/** Foreign files that a log line names at most. */
 const FILES_TOLD_MAX = 10;
-const FOREIGN_FILES = 'files in the data directory are not of a member; they stay as they are';
+const FOREIGN_FILES = 'files in the data directory are not of a member; they stay unchanged';
 
 export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   /** The engine's sink. */
@@ -39,9 +39,9 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   readonly #persistence: Persistence;
   readonly #backups: Backups;
   readonly #start: AwaitedStart;
-  /** What helps where data is damaged. */
+  /** The remedies for damaged data, as the end of a message. */
   readonly #repairCalls: string;
-  /** Whether somebody can say through REST what is to become of damaged files. */
+  /** Whether an operator can ask for a forced start through REST. */
   readonly #isRepairable: boolean;
   readonly #cluster: StandaloneCluster;
   readonly #log: Log;
@@ -104,7 +104,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     await this.#restoreMember(license);
   }
 
-  /** Recovers the engine, then lets the answers of the senders depend on the disk; more may be added. */
+  /** Recovers the engine, then makes the senders' answers wait for the disk. Senders may be added later. */
   async open(engine: StoredEngine, senders: readonly AnswerSender[]): Promise<void> {
     this.#engine = engine;
     this.#senders = senders;
@@ -129,7 +129,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.#log.info('backing up');
     const beginMs = performance.now();
     const report = await this.#backups.start().catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'no backup');
+      this.#log.warn({ err: error }, 'backup failed');
       throw error;
     });
     this.#log.info(report, 'backed up');
@@ -149,12 +149,12 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     await this.#start.ask('partialStart');
   }
 
-  /** The member ends: nobody waits for a backup any more. */
+  /** Called when the member ends: interrupts a backup. */
   async drain(): Promise<void> {
     await this.#backups.interrupt().catch(() => {});
   }
 
-  /** What was added to the configuration, and is kept. */
+  /** The stored additions to the configuration. */
   get addedConfigs(): readonly AddedConfig[] {
     return this.#persistence.member.record.addedConfigs ?? [];
   }
@@ -175,7 +175,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     });
   }
 
-  /** Does the work, again when somebody has said what is to become of damaged files. */
+  /** Does the work; on damaged data again after each forced start. */
   async #attempt<Result>(work: () => Promise<Result>, limit: Limit): Promise<Result> {
     for (;;) {
       try {
@@ -189,7 +189,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     }
   }
 
-  /** A disk may hang; who waits for the member is to know. */
+  /** Rejects with GridError DATA_TIMEOUT at the limit, as a disk may hang. */
   async #within<Result>({ setting, key }: Limit, work: Promise<Result>): Promise<Result> {
     const seconds = this.#config[key];
     let timer: Timer | undefined;
@@ -220,7 +220,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   #tellForced(start: Start, { aside, records, bytes }: ForcedStart): void {
-    const told = start === 'forceStart' ? 'starts empty' : 'starts with what was readable';
+    const told = start === 'forceStart' ? 'starts empty' : 'starts with the readable data';
     const message = `${start}: ${told}; the old files are in "${aside}"`;
     this.#log.warn({ records, bytes, aside }, message);
   }
@@ -243,17 +243,17 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     await this.#save({ uuid, clusterVersion: cluster.version });
   }
 
-  /** Also a full disk is one to start on. */
+  /** A failure is only logged: a member starts on a full disk, too. */
   async #save(change: MemberRecord): Promise<void> {
     await this.#persistence.member.save(change).catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'cannot keep what belongs to the member');
+      this.#log.warn({ err: error }, 'cannot store the values of the member');
     });
   }
 
-  /** Recovery has failed: another member may have the directory. */
+  /** Releases the directory after a failed recovery: another member may have it. */
   async abandon(): Promise<void> {
     await this.#persistence.close().catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'cannot let go of the data directory');
+      this.#log.warn({ err: error }, 'cannot release the data directory');
     });
   }
 
@@ -290,7 +290,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   onCompacted(bytes: number): void {
-    this.#log.info({ bytes }, 'won space back on the disk');
+    this.#log.info({ bytes }, 'freed space on the disk');
   }
 
   onSnapshotFailed(error: Error): void {
@@ -298,7 +298,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   onCompactionFailed(error: Error): void {
-    this.#log.warn({ err: error }, 'cannot win space back on the disk, will try again');
+    this.#log.warn({ err: error }, 'cannot free space on the disk, will try again');
   }
 }
 

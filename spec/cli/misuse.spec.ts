@@ -167,7 +167,7 @@ const wrong: readonly (readonly [words: string, code: number, message: RegExp])[
   [
     `restore --from ${file} --data-dir d`,
     2,
-    /^Cannot use --from ".*": it, or what .* a file, not a dir/,
+    /^Cannot use --from ".*": it, or a directory above it, is a file$/m,
   ],
   [
     `restore --from ${folder} --data-dir ${file}`,

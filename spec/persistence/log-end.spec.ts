@@ -144,7 +144,7 @@ describe('a file of the member that is missing', () => {
         storage.pump();
         await new Promise((resolve) => setImmediate(resolve));
       });
-      assert.match(findings.join('\n'), /^member is .*the license and what was added .* are lost/);
+      assert.match(findings.join('\n'), /^member is .*the license and the additions .* are lost/);
       const { engine, persistence } = await openPersistent(storage);
       assert.deepEqual(persistence.member.record, {});
       assert.deepEqual(contentOf(engine), name === 'forceStart' ? [] : content);

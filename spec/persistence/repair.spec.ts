@@ -231,13 +231,13 @@ describe('repair', () => {
     const { found, member, told } = await repaired(changed(files, 'member', flipped(bytes, 300)));
     assert.deepEqual(found, content);
     assert.equal(member.clusterState, undefined);
-    assert.match(told.join('\n'), /member \d+: is damaged: .* are lost; the defaults stand in/);
+    assert.match(told.join('\n'), /member \d+: is damaged: .* are lost; the defaults apply/);
   });
 
   it('saves all but the member where that is missing, with the defaults, and says what is lost', async () => {
     const { found, member, told } = await repaired(changed(files, 'member', undefined));
     assert.deepEqual([found, member], [content, {}]);
-    assert.match(told.join('\n'), /member : is missing: .* are lost; the defaults stand in/);
+    assert.match(told.join('\n'), /member : is missing: .* are lost; the defaults apply/);
   });
 
   it('is not misled by copies and files of others', async () => {

@@ -1,6 +1,6 @@
 /**
- * A start on damaged data that waits until somebody says how it goes on: empty, or with what can be
- * read. Until then nothing on the disk is changed.
+ * A start on damaged data, which waits for an operator's call: start empty, or with the readable data.
+ * Nothing on the disk changes before that call.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
@@ -14,13 +14,13 @@ export interface AwaitedStartOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly partitionCount: number;
-  /** A cluster-data-recovery-policy. */
+  /** The setting cluster-data-recovery-policy. */
   readonly policy: string;
-  /** The starts that it allows. */
+  /** The starts that the policy allows. */
   readonly allowed: readonly Start[];
-  /** Told of what could not be read. */
+  /** Receives each fault found in the data. */
   onFinding(finding: Finding): void;
-  /** Told once the files are in order. */
+  /** Called once the files are in order. */
   onForced(start: Start, forced: ForcedStart): void;
 }
 
@@ -32,16 +32,16 @@ interface Asked {
 
 export class AwaitedStart {
   readonly #options: AwaitedStartOptions;
-  /** Set while nobody has said anything. */
+  /** Set while the start waits for a call. */
   #decide: ((asked: Asked) => void) | undefined;
-  /** What is being done. */
+  /** The call under way. */
   #asked: Asked | undefined;
 
   constructor(options: AwaitedStartOptions) {
     this.#options = options;
   }
 
-  /** Resolves once the data can be opened again. */
+  /** Waits until a call succeeds: then the data can be opened again. `because`: the damage. */
   async wait(because: Error): Promise<void> {
     this.end(because);
     for (;;) {
@@ -60,7 +60,7 @@ export class AwaitedStart {
 
   /**
    * Resolves once the member serves. Rejects with GridError START_NOT_AWAITED, START_NOT_ALLOWED, or
-   * START_FAILED: then another start can be asked for.
+   * START_FAILED; after START_FAILED the next call is awaited.
    */
   async ask(start: Start): Promise<void> {
     const { policy, allowed } = this.#options;
@@ -71,7 +71,7 @@ export class AwaitedStart {
     await new Promise<void>((resolve, reject) => decide({ start, resolve, reject }));
   }
 
-  /** What was asked for has come to its end: the member serves, or not. */
+  /** Settles the call under way: the member serves, or the start has failed. */
   end(failure?: Error): void {
     const asked = this.#asked;
     this.#asked = undefined;

@@ -1,9 +1,10 @@
 /**
- * Where a backup is written: `backup-<n>.tmp` below the directory for backups, which becomes
- * `backup-<n>` in one step when all of it is there. Several members may share a directory, so a backup is
- * locked from before it has that name until after it has lost it: it is made under a name of its own,
- * `making-<id>`, locked, and renamed. What has `.tmp` and is not locked was left by a process that ended. It
- * is renamed before it is removed, so that nothing of that name can be another's meanwhile.
+ * The directory of a backup: `backup-<n>.tmp` below the directory for backups while it is written. A rename
+ * to `backup-<n>` completes it in one step. Several members may share the directory for backups, so a backup
+ * is locked from before it takes the name with `.tmp` until after it loses that name: it is made under a name
+ * of its own, `making-<id>`, locked, and renamed. A directory with `.tmp` that is not locked was left by a
+ * process that ended. It is renamed before it is removed, so that the removal never reaches a new directory
+ * of the same name that belongs to another member.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -13,9 +14,9 @@ import { DIRECTORY_MODE, FileStorage, makeDirectories } from './file-storage.ts'
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 const NAME = /^backup-(\d{1,15})(\.tmp)?$/;
-/** A directory that a backup begins in, or that is being removed. */
+/** The name of a directory in which a backup begins, or that is being removed. */
 const OWN_NAME = /^making-[0-9a-f]{16}$/;
-/** One of those that nobody has locked, and that is so old, was left over, in ms. */
+/** An unlocked directory of that name is left over when it is older than this, in ms. */
 const LEFT_OVER_MS = 3_600_000;
 
 export class BackupDirectory {
@@ -31,11 +32,11 @@ export class BackupDirectory {
     this.storage = new FileStorage(this.#temporary);
   }
 
-  /** Makes a new one below `parent`, which is made, too. Rejects with the system's error. */
+  /** Makes a new one below `parent`, which is made if it is missing. Rejects with the system's error. */
   static async begin(parent: string): Promise<BackupDirectory> {
     const place = resolve(parent);
     makeDirectories(place);
-    // With what is removed: no two ever have the same number.
+    // Before leftovers are removed: their numbers count, so that none is used twice.
     const first = 1 + (await lastNumber(place));
     await removeLeftOver(place);
     const own = join(place, ownName());
@@ -56,7 +57,7 @@ export class BackupDirectory {
     return join(this.#parent, nameOf(this.#number) + TEMPORARY_SUFFIX);
   }
 
-  /** What is in it is a backup from now on. Resolves with its path. */
+  /** Completes the backup. Resolves with its path. */
   async keep(): Promise<string> {
     const number = await renameToFree(this.#temporary, this.#parent, '', this.#number);
     const path = join(this.#parent, nameOf(number));
@@ -73,7 +74,7 @@ export class BackupDirectory {
   }
 }
 
-/** Gives the directory the name of the first number, from that one on, which is free. */
+/** Renames the directory to the first free number from `first` on. Resolves with that number. */
 async function renameToFree(
   from: string,
   parent: string,
@@ -85,7 +86,7 @@ async function renameToFree(
       await rename(from, join(parent, nameOf(number) + suffix));
       return number;
     } catch (error) {
-      // Another member has that number.
+      // Another member has taken that number.
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
     }
@@ -102,7 +103,7 @@ async function removeLeftOver(parent: string): Promise<void> {
     const path = join(parent, name);
     if (NAME.exec(name)?.[2] === undefined && !(await isOldOwn(path, name))) continue;
     const lock = new DirectoryLock(path);
-    // One that is locked is somebody's, and one that has gone is no more.
+    // A locked directory is in use; one that cannot be locked is in use or already removed.
     if ((await lock.isTaken()) || !(await takes(lock))) continue;
     await removeAll(path, parent).catch(ignored);
     await lock.release();
@@ -122,7 +123,7 @@ function takes(lock: DirectoryLock): Promise<boolean> {
   );
 }
 
-/** Removes a directory that is locked here. */
+/** Removes a directory that this process has locked. */
 async function removeAll(path: string, parent: string): Promise<void> {
   const own = join(parent, ownName());
   await rename(path, own);
@@ -146,5 +147,5 @@ function ownName(): string {
   return `making-${randomBytes(8).toString('hex')}`;
 }
 
-/** What could not be removed now is by the next backup. */
+/** The next backup tries the removal again. */
 function ignored(): void {}

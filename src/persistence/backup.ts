@@ -1,14 +1,14 @@
 /**
- * Copies what is stored at one moment into another directory while the member serves. The moment is a
- * place in the log: the manifest's snapshot, and the log up to just there, are that state, whatever is
- * written meanwhile. Segments of the log are only ever added to, so they are copied after the moment;
- * whoever gives the cut keeps them from being removed or rewritten until the backup has ended.
+ * Copies the data of one moment into another directory while the member serves. The moment is a place in
+ * the log: the manifest's snapshot and the log up to that place are the data, whatever is written later.
+ * Segments of the log are append-only, so they are copied after the moment. The caller that makes the cut
+ * prevents their removal and rewriting until the backup has ended.
  *
- * Every record's checksum is looked at on the way, so that no damage is carried over unseen; then each
- * file is synced, read back and compared. The checked file `backup` lists all files with their CRC-32
- * and comes last: a directory without it is no backup. With it, it is a data directory of its own.
+ * The copy verifies every record's checksum, so that no damage is copied unnoticed. Then each file is
+ * synced, read back and compared. The checked file `backup` lists all files with their CRC-32 and comes
+ * last: a directory without it is no backup. A directory with it is a data directory, too.
  *
- * Steps are short, with the event loop's turns between them.
+ * Steps are short, and the event loop runs between them.
  */
 import { crc32 } from 'node:zlib';
 import type { Clock } from '../base/clock.ts';
@@ -33,12 +33,12 @@ import type { LogPlace } from './write-ahead-log.ts';
 
 export const BACKUP = 'backup';
 
-/** The time of one step, in ms. */
+/** Duration of one step, in ms. */
 const STEP_MS = 0.25;
 const RECORDS_PER_LOOK = 64;
 const PIECE_BYTES = 262_144;
 
-/** What is stored at one moment. */
+/** The data of one moment. */
 export interface Cut {
   readonly manifest: Manifest;
   readonly member: MemberRecord;
@@ -50,7 +50,7 @@ export interface Cut {
 
 /** The content of the file `backup`. */
 export interface BackupList {
-  /** When that was the state, in ISO 8601. */
+  /** The moment of the data, in ISO 8601. */
   readonly of: string;
   readonly files: readonly BackedUpFile[];
 }
@@ -71,7 +71,7 @@ export class Backup {
   readonly #files: BackedUpFile[] = [];
   #isInterrupted = false;
 
-  /** The target is empty. */
+  /** The target must be empty. */
   constructor(source: Storage, target: Storage, cut: Cut, clock: Clock) {
     this.#source = source;
     this.#target = target;
@@ -100,7 +100,7 @@ export class Backup {
     return list;
   }
 
-  /** Write ends at its next step. */
+  /** Makes `write` reject at its next step. */
   interrupt(): void {
     this.#isInterrupted = true;
   }
@@ -126,7 +126,7 @@ export class Backup {
     }
   }
 
-  /** Copies the segment up to its SEAL, or to `end`; returns what its SEAL names. */
+  /** Copies the segment up to `end`, or to its SEAL: resolves with the number that the SEAL names. */
   async #copy(
     id: SegmentId,
     end: number | undefined,
@@ -138,7 +138,7 @@ export class Backup {
     const at = await this.#endOfRecords(segment, end);
     const sealed = sealAt(segment.page, at, segment.length, segment.seed);
     const length = end ?? sealed.end;
-    // The copy is made as long as it is, however long the segment was made.
+    // The header tells the length of the copy, not that with which the segment was made.
     segmentHeader(id, length).copy(segment.page.bytes);
     await this.#write(segmentName(id), segment.page.bytes, length);
     if (end !== undefined) return 0;
@@ -146,7 +146,7 @@ export class Backup {
     return sealed.next;
   }
 
-  /** The offset of the SEAL, or `end`, which must be one between records. */
+  /** The offset of the SEAL, or `end`, which must lie between two records. */
   async #endOfRecords(segment: ReadSegment, end: number | undefined): Promise<number> {
     const { page, length, seed, id } = segment;
     let at = HEADER_BYTES;
@@ -202,7 +202,7 @@ export class Backup {
   }
 }
 
-/** Reads the file into the piece, again and again; calls `onPiece` before each time. */
+/** The length and CRC-32 of a file. It is read piece by piece into `piece`; `onPiece` precedes each read. */
 export async function sumFile(
   storage: Storage,
   name: string,

@@ -1,14 +1,13 @@
 /**
- * A small file that is written whole and read whole: JSON behind a header. It is replaced in one
- * step, so that a crash leaves the old or the new one. Numbers are little endian.
+ * A small file that is written and read as a whole: JSON behind a header. It is replaced in one step, so
+ * that a crash leaves the old file or the new one. Numbers are little-endian.
  *
  *     0  "gridfile"
  *     8  CRC-32C of all that follows
  *    12  version of the format, 1
  *    16  length of the content in bytes
- *    20 content: JSON, filled up to a multiple of 4 bytes with blanks; its field `file` is the file's
- *    name, so
- *        that one in the place of another is not taken for that (an earlier version wrote none)
+ *    20  content: JSON, filled up with blanks to a multiple of 4 bytes. Its field `file` is the file's name,
+ *        so that a file in the place of another is recognized (an earlier version wrote no such field).
  */
 import { GridError } from '../base/errors.ts';
 import { Slices } from '../base/slices.ts';
@@ -22,7 +21,7 @@ const MAGIC = 'gridfile';
 const FORMAT_VERSION = 1;
 const HEADER_BYTES = 20;
 
-/** Others are served while what may be long is put into words. Rejects as writeWhole does. */
+/** Requests are served while a long content is turned into JSON. Rejects as writeWhole does. */
 export async function writeCheckedFile(
   storage: Storage,
   name: string,
@@ -39,12 +38,12 @@ export async function writeCheckedFile(
   await writeWhole(storage, name, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
-/** What such a file holds. */
+/** The bytes of such a file. */
 export function checkedBytes(content: object, version = FORMAT_VERSION): Buffer {
   return assembled([Buffer.from(JSON.stringify(content))], version);
 }
 
-/** As JSON.stringify writes the content, the items of its arrays one by one. */
+/** The output of JSON.stringify in pieces: each item of an array is one. */
 function* jsonPieces(content: object): Generator<string> {
   let before = '{';
   for (const [key, value] of Object.entries(content)) {
@@ -85,7 +84,7 @@ export async function readCheckedFile(storage: Storage, name: string): Promise<u
     await file.close();
   }
   const isOurs = bytes.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
-  if (!isOurs) throw new DamagedData(storage, name, 0, 'is not what it should be');
+  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
   const json = bytes.subarray(HEADER_BYTES);
   const isWhole = json.length === bytes.readUInt32LE(16);
   if (!isWhole || contentSum(bytes) !== bytes.readInt32LE(8)) {
@@ -100,7 +99,7 @@ export async function readCheckedFile(storage: Storage, name: string): Promise<u
   return content;
 }
 
-/** Of what is behind the checksum; a file's length that is no multiple of 4 is wrong anyhow. */
+/** The checksum of all that follows it. A file whose length is no multiple of 4 is damaged in any case. */
 function contentSum(bytes: Buffer): number {
   const page = new Page((bytes.length + 7) & ~7);
   bytes.copy(page.bytes);

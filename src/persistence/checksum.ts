@@ -1,38 +1,38 @@
 /**
  * CRC-32C (Castagnoli; RFC 3720, appendix B.4) over whole 32-bit words, sixteen bytes a step by table
- * (Kounavis and Berry, 2005). Nothing native in Node computes it, so it is a WebAssembly function of
- * our own, put together below: 2.2 GB/s where the bytes lie in its memory, twice what JavaScript does,
- * and a call costs next to nothing (zlib's CRC-32 does 4.7 GB/s, but its call costs as much as 500
- * bytes). Bytes that lie elsewhere are copied into a memory kept for that. A second function goes from
- * record to record: for a thread that runs ahead of recovery (record-checker.ts).
+ * (Kounavis and Berry, 2005). Node has no native function for it, so this file assembles a WebAssembly
+ * function. It sums 2.2 GB/s where the bytes lie in its memory, twice as fast as JavaScript, and a call costs
+ * next to nothing. (CRC-32 of zlib does 4.7 GB/s, but a call costs as much as 500 bytes.) Bytes that lie
+ * elsewhere are first copied into a memory kept for that. A second function goes from record to record, for
+ * a thread that runs ahead of recovery (record-checker.ts).
  */
 
-/** Tables, and steps of so many bytes. */
+/** Number of tables, and of bytes in a step. */
 const TABLES = 16;
 const TABLE_BYTES = 1024;
 /** The polynomial, lowest bit first. */
 const POLYNOMIAL = 0x82f63b78;
 const WASM_PAGE_BYTES = 65_536;
-/** Bytes begin behind the tables. */
+/** Offset of the bytes to sum, behind the tables. */
 const START = WASM_PAGE_BYTES;
-/** What is copied at once. */
+/** Bytes that are copied at once. */
 const PIECE_BYTES = 65_536;
 /** Shorter pieces are copied word by word, which is faster than a view. */
 const VIEW_WORDS_MIN = 256;
 
-/** Sums the words from the byte `at` to `end`, going on from the sum so far, inverted as it is. */
+/** Sums the words from the byte `at` to the byte `end`, continuing `sum`. `sum` and result are inverted. */
 type Sum = (at: number, end: number, sum: number) => number;
 
-/** Words, and where they lie in a memory of their own. */
+/** Words, and the memory of their own in which they lie, if any. */
 export interface Summable {
   readonly words: Int32Array;
   readonly memory: SummedMemory | undefined;
 }
 
-/** Memory in which sums are made where the bytes lie. */
+/** Memory whose bytes are summed in place. */
 export class SummedMemory {
   readonly buffer: ArrayBuffer;
-  /** What a thread needs to make sums of the same bytes; undefined unless shared. */
+  /** The objects with which a thread sums the same bytes; undefined unless shared. */
   readonly shared: { readonly memory: object; readonly module: object } | undefined;
   /** Offset of the first byte. */
   readonly start = START;
@@ -50,7 +50,7 @@ export class SummedMemory {
   }
 }
 
-/** Of the words from `start` to `end`. */
+/** The checksum of the words from `start` to `end`. */
 export function checksum(
   { words, memory }: Summable,
   start: number,
@@ -68,7 +68,7 @@ export function checksum(
   return ~sum;
 }
 
-/** The sum of each byte value with no, one, ... fifteen zero bytes behind it. */
+/** The sum of each byte value, followed by no, one, ... fifteen zero bytes. */
 const TABLE = makeTable();
 
 function makeTable(): Int32Array {
@@ -85,7 +85,7 @@ function makeTable(): Int32Array {
   return table;
 }
 
-// The module's bytes, as https://webassembly.github.io/spec/core/binary/ has them.
+// Codes of the binary format: https://webassembly.github.io/spec/core/binary/
 const I32 = 0x7f;
 const NO_RESULT = 0x40;
 const BLOCK = 0x02;
@@ -102,13 +102,13 @@ const AND = 0x71;
 const XOR = 0x73;
 const LEFT = 0x74;
 const RIGHT = 0x76;
-/** Locals: the parameters `at`, `end` and `sum`, then the words of a step. */
+/** Locals of `sum`: the parameters `at`, `end` and `sum`, then the words of a step. */
 const [AT, STOP, SUM, FIRST_WORD] = [0, 1, 2, 3];
-/** The other function's: a parameter more, and what the record takes. */
+/** Further locals of `walk`: the fourth parameter, the least bytes of a record, and the record's bytes. */
 const [LEAST, TAKEN] = [3, 4];
-/** Of a record, behind its sum (record-codec.ts). */
+/** Offset of the length in a record, behind its sum (record-codec.ts). */
 const LENGTH_OFFSET = 4;
-/** That a memory can have. */
+/** The most pages that a memory can have. */
 const PAGES_MAX = 65_536;
 
 function makeModule(isShared: boolean): WebAssembly.Module {
@@ -127,7 +127,7 @@ function makeModule(isShared: boolean): WebAssembly.Module {
   return new WebAssembly.Module(Uint8Array.from(bytes));
 }
 
-/** Sums so many words at a time while there are that many. */
+/** Code that sums `count` words at a time while that many are left. */
 function steps(count: number): number[] {
   const code: number[] = [BLOCK, NO_RESULT, LOOP, NO_RESULT];
   code.push(...get(AT), ...constant(count * 4), PLUS, ...get(STOP), GREATER, BRANCH_IF, 1);
@@ -145,7 +145,7 @@ function steps(count: number): number[] {
   return [...code, BRANCH, 0, END, END];
 }
 
-/** The other function: goes on from `at` while there are records of at least LEAST bytes, with right sums. */
+/** Code of `walk`: advances `at` past each record that has at least LEAST bytes and a right sum. */
 function records(): number[] {
   const left = [...get(STOP), ...get(AT), MINUS];
   const code = [...[1, 1, I32], ...[BLOCK, NO_RESULT, LOOP, NO_RESULT]];
@@ -156,13 +156,13 @@ function records(): number[] {
   code.push(...get(TAKEN), ...constant(7), PLUS, ...constant(3), RIGHT, ...constant(3), LEFT);
   code.push(...set(TAKEN), ...get(TAKEN), ...left, GREATER, BRANCH_IF, 1);
   code.push(...get(AT), ...constant(LENGTH_OFFSET), PLUS, ...get(AT), ...get(TAKEN), PLUS);
-  // The sum comes inverted: where it is right, nothing but ones is left, and one more makes zero.
+  // The sum is inverted: XOR with the right sum leaves only ones, and one more makes zero.
   code.push(...get(SUM), CALL, 0, ...get(AT), ...load(0), XOR, ...constant(1), PLUS, BRANCH_IF, 1);
   code.push(...get(AT), ...get(TAKEN), PLUS, ...set(AT));
   return [...code, BRANCH, 0, END, END, ...get(AT), END];
 }
 
-/** Makes of a word the offset, in a table, of the entry of one of its bytes. */
+/** Code that turns a word into the offset, in a table, of the entry for one of its bytes. */
 function tableOffset(byte: number): number[] {
   const mask = [...constant(0x3fc), AND];
   return byte === 0 ? [...constant(2), LEFT, ...mask] : [...constant(byte * 8 - 2), RIGHT, ...mask];
@@ -176,12 +176,12 @@ function set(local: number): number[] {
   return [0x21, local];
 }
 
-/** The word at `offset` from the address that was computed. */
+/** Code that loads the word at `offset` from the computed address. */
 function load(offset: number): number[] {
   return [0x28, 2, ...unsigned(offset)];
 }
 
-/** Of a number that is not negative. */
+/** Code of a constant, which is not negative. */
 function constant(value: number): number[] {
   const bytes = unsigned(value);
   // The last byte's bit of value 64 is the sign.
@@ -208,7 +208,7 @@ const SHARED_MODULE = makeModule(true);
 const COPY = new SummedMemory(PIECE_BYTES);
 const COPY_WORDS = new Int32Array(COPY.buffer, START);
 
-/** Type definitions for Node 20 leave WebAssembly to the DOM's; only this much of it is needed. */
+/** The type definitions of Node 20 have no WebAssembly, those of the DOM do. This is the part in use. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);

@@ -1,15 +1,16 @@
 /**
- * Wins space back where there is none for a snapshot: rewrites the parts of the snapshot and the full
- * segments of the log, from the first on, without the entries and items that are no longer as they say.
- * Segments that are short then are merged: a group of them becomes one, with the number of the first,
- * whose SEAL leads to what follows the last. Records stay in their order, so nothing else has to know.
+ * Frees disk space where there is too little for a snapshot. A pass rewrites the parts of the snapshot and
+ * the full segments of the log, from the first on, without dead records: those of entries and items that
+ * have changed since, or are gone. Rewritten segments that are short are merged: a group of them becomes one
+ * segment with the number of the first, whose SEAL names the successor of the last. Records keep their order,
+ * so no other code is affected.
  *
- * A removal stays as long as an earlier segment or the snapshot may hold what it ends. Those that end nothing
- * any more go, too: all that was recorded before the pass began, and is dead, has either gone by then or is
- * listed (left-behind.ts).
+ * A removal is kept as long as an earlier segment or the snapshot may hold a record that it ends. Other
+ * removals are dropped, too: every dead record from before the beginning of the pass has by then been dropped
+ * or is listed (left-behind.ts).
  *
- * Each step rewrites one group on the blocks of the reserve, and fills that again before others get of the
- * space that was won.
+ * Each step rewrites one group on the blocks of the reserve file, and fills the reserve again before any
+ * other user gets the freed space.
  */
 import type { Clock } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
@@ -45,7 +46,7 @@ import {
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 
-/** Segments of which less is dead are not worth the writing. */
+/** A group with a smaller share of dead bytes is not rewritten. */
 const DEAD_SHARE_MIN = 0.1;
 const RECORDS_PER_TURN = 256;
 
@@ -60,28 +61,28 @@ export interface CompactionOptions {
   syncLog(): Promise<void>;
 }
 
-/** What a pass goes over. */
+/** The segments of a pass. */
 export interface CompactionRange {
   /** Parts of the snapshot. */
   readonly parts: readonly SegmentId[];
-  /** The log's segments from here on, each as the SEAL of the one before says. */
+  /** Number of the first segment of the log; each further one is named by the SEAL of the one before. */
   readonly first: number;
-  /** The first one only says where the others begin. */
+  /** Whether the first one stays unchanged: only its SEAL is read, for the number of the next one. */
   readonly isFirstKept: boolean;
-  /** Up to here, exclusively; those before are full and durable. */
+  /** The pass ends before this number; the segments before it are full and durable. */
   readonly before: number;
 }
 
-/** Segments that are to become one. */
+/** Segments that are merged into one. */
 interface Group {
   readonly ids: SegmentId[];
-  /** Of their files. */
+  /** Bytes of their files. */
   bytes: number;
-  /** Where what counts of them ends in the page. */
+  /** Offset in the page behind their live records. */
   end: number;
-  /** What follows the last one. */
+  /** Number of the segment that follows the last one. */
   next: number;
-  /** Hashes of what is dead in them. */
+  /** Hashes of their dead entries and items, in pairs (left-behind.ts). */
   readonly dead: number[];
 }
 
@@ -92,7 +93,7 @@ export class Compaction {
   readonly #left: LeftBehind;
   readonly #parts: SegmentId[];
   readonly #before: number;
-  /** The segment of the log that comes next. */
+  /** Number of the next segment of the log. */
   #next: number;
   #isNextKept: boolean;
   #page: Page;
@@ -109,7 +110,7 @@ export class Compaction {
     this.#page = pageOf(options.segmentBytes);
   }
 
-  /** Rewrites one group, if it is worth that. How many bytes that has won; undefined at the end. */
+  /** Rewrites one group, if that is worthwhile. Resolves with the bytes freed; undefined at the end. */
   async step(): Promise<number | undefined> {
     for (;;) {
       const id = this.#nextId();
@@ -139,7 +140,7 @@ export class Compaction {
     return 0;
   }
 
-  /** Adds the segment to the group; where that is full ends it, and what it has won is returned. */
+  /** Adds the segment to the group. A full group is ended instead: resolves with the bytes that it freed. */
   async #addToGroup(segment: ReadSegment): Promise<number | undefined> {
     if (this.#isNextKept) return this.#skip(segment);
     const group = this.#group ?? newGroup();
@@ -151,12 +152,12 @@ export class Compaction {
     }
     this.#group = undefined;
     if (group.ids.length > 0) return await this.#end(group);
-    // It is damaged, or longer than any other: it stays as it is.
+    // The segment is damaged, or longer than any other: it stays unchanged.
     this.#left.giveUp();
     return this.#skip(segment);
   }
 
-  /** Goes on behind the segment. */
+  /** Leaves the segment unchanged and continues behind it. */
   async #skip({ page, length, seed, id }: ReadSegment): Promise<number | undefined> {
     let at = HEADER_BYTES;
     for (let count = 1; typeAt(page, at) !== SEAL; count++) {
@@ -171,7 +172,7 @@ export class Compaction {
     return undefined;
   }
 
-  /** Copies what counts behind what the group has. False: it stays as it was, for want of room, or whole. */
+  /** Copies the live records behind those of the group. False: not copied, for want of room or as damaged. */
   async #copy({ id, page, length, seed, fault }: ReadSegment, group: Group): Promise<boolean> {
     if (fault !== undefined) return false;
     this.#makeRoom(group, length);
@@ -200,7 +201,7 @@ export class Compaction {
     return true;
   }
 
-  /** A segment that is longer than the others has the page for itself. */
+  /** Makes the page long enough for a segment that is longer than the others and has the page to itself. */
   #makeRoom({ ids }: Group, length: number): void {
     const needed = (length + NOTE_BYTES + 7) & ~7;
     if (ids.length === 0 && this.#page.bytes.length < needed) this.#page = pageOf(needed);
@@ -218,7 +219,7 @@ export class Compaction {
     return false;
   }
 
-  /** Puts the group in the place of its segments, if that wins enough. */
+  /** Replaces the segments of the group, if that frees enough. */
   async #end(group: Group): Promise<number> {
     const won = group.bytes - group.end - NOTE_BYTES;
     if (won < group.bytes * DEAD_SHARE_MIN) {
@@ -229,7 +230,7 @@ export class Compaction {
       await this.#options.space.run(() => this.#replace(group));
       return won;
     } catch (error) {
-      // What counts of a long segment has not found room beside it.
+      // The disk has no room for the live records of a long segment beside it.
       if (!isFullDisk(error)) throw error;
       this.#left.add(group.dead);
       return 0;
@@ -240,7 +241,7 @@ export class Compaction {
     const { storage, reserve, syncLog } = this.#options;
     const [id, ...others] = group.ids as [SegmentId, ...SegmentId[]];
     const length = await this.#finish(group, id);
-    // What has ended the others must not be lost while they already are.
+    // The records that ended the dropped ones must be durable before those are lost.
     await syncLog();
     try {
       const whole = await reserve.spend(segmentName(id));
@@ -259,7 +260,7 @@ export class Compaction {
     }
   }
 
-  /** Makes a segment of what the page holds. Returns its length. */
+  /** Completes the page to a segment. Resolves with its length in bytes. */
   async #finish({ end, next }: Group, id: SegmentId): Promise<number> {
     const page = this.#page;
     const seed = segmentSeed(id);

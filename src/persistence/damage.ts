@@ -1,6 +1,6 @@
 /**
- * Files that are not as they were written. What they held is never guessed at: whoever reads them
- * stops here, and a person decides.
+ * The error for a file that is not as it was written. Its content is never guessed: the reader stops here,
+ * and a person decides.
  */
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
@@ -8,7 +8,7 @@ import type { Storage } from './storage.ts';
 
 export class DamagedData extends GridError<'DATA_DAMAGED'> {
   readonly file: string;
-  /** Of the first byte that is not as it should be. */
+  /** Offset of the first wrong byte. */
   readonly offset: number;
 
   constructor(storage: Pick<Storage, 'place'>, file: string, offset: number, what: string) {

@@ -1,10 +1,10 @@
-/** Why a directory cannot be used, in words. */
+/** The reason, in words, why a directory cannot be used. */
 
-/** What making or opening it was refused with. */
+/** `error`: from making or opening the directory. */
 export function directoryFault(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
-  // EEXIST: it is a file itself; ENOTDIR: something above it is.
+  // EEXIST: the path names a file; ENOTDIR: a part of the path above does.
   if (code === 'EEXIST') return 'it is a file, not a directory';
-  if (code === 'ENOTDIR') return 'it, or what it is in, is a file, not a directory';
+  if (code === 'ENOTDIR') return 'it, or a directory above it, is a file';
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,11 +1,11 @@
 /**
- * Keeps a second process out of a directory: a socket named `lock` in it, on which the owner listens
- * as long as it lives. The system closes it with the process, however that ends, so that a socket on
- * which nobody answers is left over; that also holds between containers that share the directory, where
- * process numbers mean nothing.
+ * Keeps a second process out of a directory: the owner listens on a socket named `lock` in it as long as it
+ * lives. The system closes the socket when the process ends, for whatever reason, so a socket that does not
+ * answer is left over. That also holds between containers that share the directory, where process numbers
+ * mean nothing.
  *
- * The socket is made under a name of its own and then linked to `lock`, which only one can. One left
- * over is first renamed, then asked again, as its owner may have come meanwhile.
+ * The socket is made under a name of its own and then linked to `lock`, in which only one process succeeds. A
+ * socket that is left over is renamed, then tried again, as a new owner may have taken the name meanwhile.
  */
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
 
 const NAME = 'lock';
-/** The longest path that a socket's address has room for, in bytes. */
+/** The longest path that fits into a socket's address, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 100;
 const ATTEMPTS_MAX = 10;
 
@@ -30,7 +30,7 @@ export class DirectoryLock {
   /** Rejects with GridError DATA_DIRECTORY_LOCKED, or with the system's error. */
   async take(): Promise<void> {
     const own = `${NAME}.${randomBytes(8).toString('hex')}`;
-    // A long path is gone around: by the number of the opened directory.
+    // A longer path is replaced with one through the descriptor of the opened directory.
     const isLong = Buffer.byteLength(join(this.#directory, own)) > SOCKET_PATH_BYTES_MAX;
     const descriptor = isLong ? openSync(this.#directory, 'r') : undefined;
     const at = descriptor === undefined ? this.#directory : `/proc/self/fd/${descriptor}`;
@@ -46,7 +46,7 @@ export class DirectoryLock {
     }
   }
 
-  /** Whether somebody holds it, here or elsewhere; changes nothing. */
+  /** Whether a process has the lock, this one or another. Changes nothing. */
   async isTaken(): Promise<boolean> {
     const path = join(this.#directory, NAME);
     if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return await isAnswered(path);
@@ -86,19 +86,19 @@ export class DirectoryLock {
   }
 }
 
-/** Whether a file of that name is a lock, or was made for one. */
+/** Whether the name is that of a lock, or of a file made for one. */
 export function isOfLock(name: string): boolean {
   return name === NAME || name.startsWith(`${NAME}.`);
 }
 
-/** Removes the socket; puts it back where somebody answers on it after all. */
+/** Removes the socket; puts it back if a process answers on it after all. */
 async function removeLeftOver(at: string, path: string): Promise<void> {
   const aside = join(at, `${NAME}.${randomBytes(8).toString('hex')}`);
   try {
     await rename(path, aside);
     if (await isAnswered(aside)) await link(aside, path);
   } catch (error) {
-    // Somebody else was faster: the next attempt sees what has come of it.
+    // Another process was faster: the next attempt sees the result.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(aside, { force: true });

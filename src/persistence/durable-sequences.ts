@@ -1,20 +1,20 @@
 /**
- * Up to which sequence each partition is durable. A sync makes durable what had been recorded when it
- * began; `begin` and `end` stand around one, and only the partitions changed since the one before cost
- * anything. Nothing is allocated.
+ * The sequence up to which each partition is durable. A sync makes durable all that was recorded before it
+ * began: `begin` is called before it, `end` after it. Both cost time only for the partitions that have
+ * changed since the sync before, and allocate nothing.
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
 
 export class DurableSequences {
-  /** Infinity where everything recorded is durable. */
+  /** By partition; infinity where everything recorded is durable. */
   readonly #durable: Float64Array;
-  /** The last one recorded. */
+  /** The last sequence recorded, by partition. */
   readonly #last: Float64Array;
-  /** Partitions recorded since the last begin, each once. */
+  /** Partitions recorded since the last `begin`, each once. */
   #changed: Int32Array;
   #changedCount = 0;
   readonly #isChanged: Uint8Array;
-  /** Those of the sync under way, and their last sequences at its begin. */
+  /** Partitions of the sync under way; below, their last sequences at its beginning. */
   #syncing: Int32Array;
   #syncingCount = 0;
   readonly #syncingLast: Float64Array;

@@ -1,15 +1,15 @@
 /**
- * How far the log has come, in the file `log-end`, so that a log that was cut off is told from one that
- * ended there. While the log is written to, the record is written over within 50 ms of a change, not
- * synced: written bytes outlive the process, so in the same run of the machine a log that ends before
- * that place is damaged. In another run only what the record says was synced counts, and a record that is not
- * whole tells nothing. Numbers are little endian.
+ * The file `log-end` records how far the log has come, so that a log that was cut off can be told from a log
+ * that ended there. The record is overwritten within 50 ms of a change of the log, without a sync. Written
+ * bytes outlive the process, so in the same run of the machine a log that ends before the recorded place is
+ * damaged. In another run only the synced place of the record counts. A record that is not whole is ignored.
+ * Numbers are little-endian.
  *
  *     0  "gridend\n"
  *     8  version of the format, 1
  *    12  CRC-32C of all that follows
- *    16  number of the segment in which the log ended, at 20 the offset
- *    24  the same of a place that was durable, at 28 the offset
+ *    16  place in which the log ended: number of the segment, at 20 the offset
+ *    24  place up to which the log was durable: number of the segment, at 28 the offset
  *    32  the run of the machine (storage.ts), filled up with zeros to 40 bytes
  */
 import type { Clock, Timer } from '../base/clock.ts';
@@ -28,20 +28,20 @@ const FORMAT_VERSION = 1;
 const BOOT_ID_BYTES_MAX = 40;
 const RECORD_BYTES = 32 + BOOT_ID_BYTES_MAX;
 
-/** So long after a change the end of the log is recorded, in ms. */
+/** Delay from a change of the log to the record of its end, in ms. */
 const DELAY_MS = 50;
 
-/** What is recorded of a log. */
+/** The log, as far as it is recorded. */
 export interface RecordedLog {
   /** Everything before this place is written. */
   readonly writtenEnd: LogPlace;
   /** Everything before this place is durable. */
   readonly synced: LogPlace;
-  /** Why nothing is written any more. */
+  /** The error since which nothing is written. */
   readonly failure: Error | undefined;
 }
 
-/** What the record says. */
+/** The content of the record. */
 export interface RecordedEnd {
   readonly end: LogPlace;
   readonly synced: LogPlace;
@@ -62,7 +62,7 @@ export class EndRecord {
     this.#bootId = bootId;
   }
 
-  /** The record says that the log ends there. Undefined where no run of the machine is known. */
+  /** Records that the log ends at `place`. Undefined where the run of the machine is not known. */
   static async open(
     storage: Storage,
     clock: Clock,
@@ -82,7 +82,7 @@ export class EndRecord {
     }
   }
 
-  /** The log has gone on: its end is recorded some time later, as it is then. */
+  /** Called when the log has changed: the end that it has DELAY_MS later is recorded then. */
   plan(log: RecordedLog): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = this.#clock.after(DELAY_MS, () => {
@@ -114,7 +114,7 @@ export class EndRecord {
     try {
       this.#write(writtenEnd, synced);
     } catch {
-      // What it says stays true, and the next change is recorded again.
+      // The old record stays true, and the next change is recorded again.
     }
   }
 
@@ -129,7 +129,7 @@ export class EndRecord {
   }
 }
 
-/** Undefined where there is none that is whole. */
+/** Undefined where there is no whole record. */
 export async function readEndRecord(storage: Storage): Promise<RecordedEnd | undefined> {
   if (!(await storage.list()).includes(END_RECORD)) return undefined;
   const page = new Page(RECORD_BYTES);
@@ -153,8 +153,8 @@ export async function readEndRecord(storage: Storage): Promise<RecordedEnd | und
 }
 
 /**
- * The place that the log has come to for sure. Rejects with DamagedData where the manifest says that
- * there is a record of this run of the machine, and none can be read.
+ * The place that the log has certainly reached. Rejects with DamagedData where the manifest promises a
+ * record of this run of the machine, and none can be read.
  */
 export async function provenEnd(storage: Storage, manifest: Manifest): Promise<LogPlace> {
   const { synced, bootId, hasEndRecord } = manifest;

@@ -1,4 +1,4 @@
-/** Recovery of an engine at a member's pace: with turns for the event loop, and a word each second. */
+/** Recovery of an engine inside a member: the event loop gets its turns, and progress is told each second. */
 import type { Clock } from '../base/clock.ts';
 import { collectGarbage } from '../base/garbage.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
@@ -6,7 +6,7 @@ import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
 import type { Storage } from './storage.ts';
 
 const PROGRESS_MS = 1000;
-/** After reading more than this, the memory that it was read into is given back at once. */
+/** After reading more bytes than this, the memory that they were read into is freed at once. */
 const GARBAGE_BYTES_MIN = 4_194_304;
 
 export interface EngineRecoveryOptions {

@@ -1,6 +1,6 @@
 /**
- * Files in a directory of the disk (see storage.ts). The directory is made if it is not there. All
- * but what ends in `Now` is done by Node's threads, so that the event loop goes on meanwhile.
+ * A storage in a directory on the disk (storage.ts). The directory is made if it is missing. Node's threads
+ * do the work of all methods but those that end in `Now`, so that the event loop continues meanwhile.
  */
 import * as fs from 'node:fs';
 import { readdir, rename, rm, statfs } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
 import type { Storage, StoredFile } from './storage.ts';
 
-/** The files hold all of the data: only the member's own user reads them. */
+/** The files hold all of the data: only the member's own user may read them. */
 const FILE_MODE = 0o600;
 export const DIRECTORY_MODE = 0o700;
 
@@ -30,7 +30,7 @@ export class FileStorage implements Storage {
   readonly #openFlags: 'r' | 'r+';
 
   /**
-   * Throws the system's error where the directory cannot be made; one that is only read must be there.
+   * Throws the system's error where the directory cannot be made, or with `isOnlyRead` is missing.
    */
   constructor(directory: string, isOnlyRead = false) {
     this.place = resolve(directory);
@@ -168,8 +168,9 @@ class DiskFile implements StoredFile {
 }
 
 /**
- * Makes the directory, and those above it that are missing, durable; `path` is absolute. Throws the
- * system's error. One by one: Node's own way never ends where no directory can be made, as in /proc.
+ * Makes the directory, and those above it that are missing, durably. `path` is absolute. Throws the
+ * system's error. Each is made by a call of its own: Node's option `recursive` never ends where no
+ * directory can be made, as in /proc.
  */
 export function makeDirectories(path: string): void {
   const above = dirname(path);
@@ -200,7 +201,7 @@ function syncDirectoryAt(path: string): void {
   }
 }
 
-/** Linux alone tells. */
+/** Known on Linux alone. */
 function readBootId(): string | undefined {
   try {
     return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();

@@ -1,7 +1,7 @@
 /**
- * Fills an empty directory with data from elsewhere, so that nobody takes a half of it for the whole:
- * a file `restoring` lies in it until all is there and durable. Where that has not ended, it can be
- * done again; a member does not start.
+ * Fills an empty directory with data from elsewhere. A file `restoring` lies in the directory until all data
+ * is there and durable, so that a part is never taken for the whole: a member does not start on such a
+ * directory. After an interruption the directory can be filled again.
  */
 import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
@@ -13,15 +13,15 @@ import type { Storage } from './storage.ts';
 
 const MARKER = 'restoring';
 
-/** Rejects with GridError DATA_NOT_WHOLE where the directory is not filled. */
+/** Rejects with GridError DATA_NOT_WHOLE where filling the directory has not ended. */
 export async function checkFilled(storage: Storage): Promise<void> {
   if (!(await storage.list()).includes(MARKER)) return;
   throw new GridError('DATA_NOT_WHOLE', { directory: storage.place });
 }
 
 /**
- * `work` writes files, each durable when it ends. Rejects with GridError DATA_DIRECTORY_NOT_EMPTY, or
- * as the work does; then nothing is left of it.
+ * `work` writes files, which must be durable when it ends. Rejects with GridError
+ * DATA_DIRECTORY_NOT_EMPTY, or as `work` does; then none of its files is left.
  */
 export async function fill<Result>(storage: Storage, work: () => Promise<Result>): Promise<Result> {
   const names = await storage.list();
@@ -44,7 +44,7 @@ export async function fill<Result>(storage: Storage, work: () => Promise<Result>
   }
 }
 
-/** Removes what an earlier attempt has written. */
+/** Removes the files that an attempt has written. */
 async function empty(storage: Storage): Promise<void> {
   for (const name of await storage.list()) {
     const isOurs = [MANIFEST, MEMBER].includes(name) || name.endsWith('.tmp');

@@ -1,4 +1,4 @@
-/** What is found wrong with a data directory, and told: at once, or when it is known what it means. */
+/** Reports the faults of a data directory: at once, or when it is known whether they are damage. */
 import { isBefore } from './end-record.ts';
 import { describeRecord, type Gap } from './record-scan.ts';
 import type { ReadSegment } from './segment-reader.ts';
@@ -6,10 +6,10 @@ import type { LogPlace } from './write-ahead-log.ts';
 
 export interface Finding {
   readonly file: string;
-  /** Undefined where it is about the file as a whole. */
+  /** Undefined where the finding is about the whole file. */
   readonly offset?: number;
   readonly what: string;
-  /** Whether something is lost, or may be; else it is only told. */
+  /** Whether data is lost, or may be; otherwise the finding is a mere note. */
   readonly isDamage: boolean;
 }
 
@@ -22,7 +22,7 @@ interface TailGap {
 export class Findings {
   damages = 0;
   readonly #onFinding: (finding: Finding) => void;
-  /** What lies behind the last whole record of the log so far: damage only if another follows. */
+  /** Gaps behind the last whole record of the log so far: damage only if another record follows. */
   readonly #tail: TailGap[] = [];
 
   constructor(onFinding: (finding: Finding) => void) {
@@ -49,18 +49,18 @@ export class Findings {
     this.#tail.push(gap);
   }
 
-  /** More of the log follows: what lies before is not its torn end. */
+  /** Called when more of the log follows: the gaps so far are damage, not its torn end. */
   flushTail(): void {
     for (const gap of this.#tail.splice(0)) this.tellGap(gap);
   }
 
-  /** What is left behind the end of the log is its torn end, but for what it had come to for sure. */
+  /** Called at the end of the log: the gaps left are its torn end, except those before `proven`. */
   endTail(proven: LogPlace): void {
     for (const tail of this.#tail.splice(0)) {
       const { segment, file, gap } = tail;
       if (isBefore({ segment: segment.id.number, offset: gap.offset }, proven)) this.tellGap(tail);
       else {
-        const what = `${gap.bytes} bytes are the torn end of the log, which nobody was promised`;
+        const what = `${gap.bytes} bytes are the torn end of the log: nothing promised is lost`;
         this.tell({ file, offset: gap.offset, what, isDamage: false });
       }
     }

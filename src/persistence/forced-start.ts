@@ -1,12 +1,13 @@
 /**
- * Starts on a data directory that is damaged, because somebody said so: empty, or with what can be
- * read. What was there is moved aside into a directory `damaged-<n>` within it, and stays as it is.
+ * Starts on a damaged data directory because an operator has asked for it: empty, or with the readable data.
+ * The old files are moved, unchanged, into a directory `damaged-<n>` within the data directory.
  *
- *     copies of manifest, member and log-end aside → new segments, with higher numbers than all there are, as
- *     `.new` → the manifest names those, and where the others go → the others move, `.new` goes
+ *     copies of manifest, member and log-end aside → new segments, as `.new`, with higher numbers than all
+ *     others → the manifest names the new ones, and where the old ones go → the old segments move, the new
+ *     ones lose `.new`
  *
- * The manifest is replaced in one step: before it the old files are whole, after it the new ones, and
- * what has not moved by then does at the next start.
+ * The manifest is replaced in one step: before it the old files are whole, after it the new ones are. The
+ * next start moves the segments that have not moved by then.
  */
 import { writeCheckedFile } from './checked-file.ts';
 import { END_RECORD } from './end-record.ts';
@@ -22,21 +23,21 @@ import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
 
-/** Of segments that do not count yet. */
+/** Ends the names of segments that do not count yet. */
 export const NEW_SUFFIX = '.new';
 const PIECE_BYTES = 1_048_576;
 
 export interface ForcedStartOptions extends Pace {
   readonly storage: Storage;
   readonly partitionCount: number;
-  /** Told of what could not be read. */
+  /** Receives each fault found in the data. */
   onFinding(finding: Finding): void;
 }
 
 export interface ForcedStart {
-  /** Where the old files are, in the data directory. */
+  /** The directory of the old files, within the data directory. */
   readonly aside: string;
-  /** What was taken over. */
+  /** Records taken over, and their bytes. */
   readonly records: number;
   readonly bytes: number;
 }
@@ -44,7 +45,7 @@ export interface ForcedStart {
 type NewData = Pick<ForcedStart, 'records' | 'bytes'> & { readonly manifest: Manifest };
 type Maker = (target: SalvageTarget, firstNumber: number) => Promise<NewData>;
 
-/** The data begins anew. Rejects with the system's error; then the old files count. */
+/** Starts without data. Rejects with the system's error; then the old files count. */
 export async function startEmpty(options: ForcedStartOptions): Promise<ForcedStart> {
   return await start(options.storage, async (target, firstNumber) => {
     if ((await readMember(options.storage)) === undefined) {
@@ -58,8 +59,8 @@ export async function startEmpty(options: ForcedStartOptions): Promise<ForcedSta
 }
 
 /**
- * The data is what can be read. Rejects with GridError DATA_FORMAT_NEWER or PARTITION_COUNT_CHANGED,
- * or with the system's error; then the old files count.
+ * Starts with the readable data. Rejects with GridError DATA_FORMAT_NEWER or PARTITION_COUNT_CHANGED, or
+ * with the system's error; then the old files count.
  */
 export async function startPartial(options: ForcedStartOptions): Promise<ForcedStart> {
   return await start(options.storage, async (target, firstNumber) => {
@@ -68,7 +69,7 @@ export async function startPartial(options: ForcedStartOptions): Promise<ForcedS
   });
 }
 
-/** Puts in its place what an earlier forced start has not. The manifest, where one can be read. */
+/** Completes an earlier forced start. Resolves with the manifest, if one can be read. */
 export async function finishForcedStart(storage: Storage): Promise<Manifest | undefined> {
   if (!(await storage.list()).includes(MANIFEST)) return undefined;
   const manifest = await readManifest(storage).catch(() => undefined);
@@ -78,7 +79,7 @@ export async function finishForcedStart(storage: Storage): Promise<Manifest | un
 
 async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   await finishForcedStart(storage);
-  // It holds nothing, and makes room where the disk is full.
+  // The reserve holds no data; without it there is room on a full disk.
   await storage.remove(RESERVE);
   await removeNew(storage);
   const names = await storage.list();
@@ -119,12 +120,12 @@ async function putInPlace(storage: Storage, aside: Aside): Promise<void> {
   await storage.syncDirectory();
 }
 
-/** Where the file `member` is lost, the defaults stand in for it. */
+/** Where the file `member` is lost, writes an empty one: the defaults apply. */
 async function mendMember(storage: Storage): Promise<void> {
   if ((await readMember(storage)) === undefined) await writeCheckedFile(storage, MEMBER, {});
 }
 
-/** What came to nothing. */
+/** Removes the segments of a failed attempt. */
 async function removeNew(storage: Storage): Promise<void> {
   for (const name of await storage.list()) if (isNew(name)) await storage.remove(name);
 }

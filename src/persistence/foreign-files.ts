@@ -1,4 +1,4 @@
-/** Files in a data directory that are nobody's who keeps data there: told, and left alone. */
+/** Files in a data directory that no member has written. They are reported and left alone. */
 import { BACKUP } from './backup.ts';
 import { isOfLock } from './directory-lock.ts';
 import { END_RECORD } from './end-record.ts';
@@ -12,7 +12,7 @@ import { TEMPORARY_SUFFIX } from './whole-file.ts';
 const NAMES: ReadonlySet<string> = new Set([MANIFEST, MEMBER, END_RECORD, RESERVE, BACKUP]);
 const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];
 
-/** Those of the names that mean nothing here, in order. */
+/** The names that are not of a member's files, sorted. */
 export function foreignFiles(names: readonly string[]): readonly string[] {
   return names.filter((name) => !isKnown(name)).sort();
 }

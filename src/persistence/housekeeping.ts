@@ -1,9 +1,9 @@
 /**
- * What is done beside the log, one thing at a time: snapshots, which replace the log before them; on a full
- * disk compaction; and the removal of what the manifest does not count any more.
+ * The work beside the log, one task at a time: snapshots, which replace the log before them; compaction on a
+ * full disk; and the removal of files that the manifest no longer names.
  *
- * A snapshot is begun where there is room for it beside the log, and given up where the log comes to
- * need that. Compaction works as long as no segment can be made: also before the log has begun.
+ * A snapshot begins where there is room for it beside the log. It is cancelled where the log comes to need
+ * that room. Compaction works as long as no segment can be made, also before the log has begun.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
@@ -18,11 +18,11 @@ import { Snapshot } from './snapshot.ts';
 import type { Storage } from './storage.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
-/** Until what could not be done is tried again, in ms. */
+/** Delay before failed work is tried again, in ms. */
 const RETRY_MS = 5000;
-/** The same, for compaction: while the disk is full, removals make room that nobody tells of. */
+/** The same for compaction: on a full disk, no event tells of the room that removals make. */
 const COMPACTION_RETRY_MS = 1000;
-/** Segments that a snapshot leaves room for: two to be made ready, and what is written meanwhile. */
+/** Segments that a snapshot leaves room for: two to be made ready, and those written meanwhile. */
 const FREE_SEGMENTS_MIN = 4;
 
 export interface HousekeepingOptions {
@@ -35,24 +35,24 @@ export interface HousekeepingOptions {
   readonly space: InTurn;
   readonly segmentBytes: number;
   readonly snapshotBytesMin: number;
-  /** Of the next snapshot. */
+  /** Number of the next snapshot. */
   readonly nextNumber: number;
-  /** Of the log, of what has come before the start. */
+  /** Bytes of the log that are older than the start. */
   readonly logBytes: number;
-  /** The segment in which the log of the process before has ended. */
+  /** Number of the segment in which the log of the previous process ended. */
   readonly endSegment: number;
   readonly observer: HousekeepingObserver;
-  /** Compaction has won something: the log may begin, where it could not. */
+  /** Called when compaction has freed space: a log that could not begin may begin now. */
   readonly onRoom: () => void;
 }
 
 export interface HousekeepingObserver {
   onSnapshot(bytes: number): void;
-  /** Bytes that were won back on a full disk. */
+  /** `bytes`: freed on a full disk. */
   onCompacted(bytes: number): void;
-  /** No snapshot could be written; it will be tried again. */
+  /** A snapshot has failed; it will be tried again. */
   onSnapshotFailed(error: Error): void;
-  /** Nothing could be won back; it will be tried again. */
+  /** Compaction has failed; it will be tried again. */
   onCompactionFailed(error: Error): void;
 }
 
@@ -61,26 +61,26 @@ export class Housekeeping {
   readonly #reserve: Reserve;
   #nextNumber: number;
   #snapshot: Snapshot | undefined;
-  /** `writtenBytes` of the log at the beginning of the last snapshot, less what came before the start. */
+  /** `writtenBytes` of the log at the beginning of the last snapshot; before the first one, -`logBytes`. */
   #snapshotAtBytes: number;
   #snapshotNotBeforeMs = Number.NEGATIVE_INFINITY;
-  /** What the last snapshot that was given up had taken, at least. */
+  /** Bytes that the last cancelled snapshot would have needed, at least. */
   #snapshotNeedsBytes = 0;
-  /** The pass under way; its steps go on in later work. */
+  /** The pass under way, which later work continues. */
   #compaction: Compaction | undefined;
   #passFromMs = 0;
   #passFromBytes = -1;
   #passHasWon = false;
   #passNotBeforeMs = Number.NEGATIVE_INFINITY;
-  /** Snapshot or compaction under way. */
+  /** The task under way. */
   #working: Promise<void> | undefined;
-  /** Whether that may rewrite segments. */
+  /** Whether the task under way may rewrite segments. */
   #isKeepingSpace = false;
   #again: Timer | undefined;
-  /** What is being copied. */
+  /** The data that a backup copies. */
   #held: Cut | undefined;
   #isHoldWanted = false;
-  /** Whether there are files that have only been kept for that. */
+  /** Whether files are kept for that backup alone. */
   #owesRemoval = false;
   #isClosing = false;
 
@@ -91,14 +91,14 @@ export class Housekeeping {
     this.#snapshotAtBytes = -options.logBytes;
   }
 
-  /** Resolves when no segment is being rewritten; none is until `hold` or `release`. */
+  /** Resolves when no segment is being rewritten. None is rewritten until `hold` or `release`. */
   async pause(): Promise<void> {
     this.#isHoldWanted = true;
     while (this.#isKeepingSpace) await this.#working;
     this.#compaction = undefined;
   }
 
-  /** Of what was stored then, nothing is removed or rewritten until release. */
+  /** The files of the cut are neither removed nor rewritten until `release`. */
   hold(cut: Cut): void {
     this.#held = cut;
     this.#isHoldWanted = false;
@@ -113,7 +113,7 @@ export class Housekeeping {
     this.work();
   }
 
-  /** Resolves when nothing is under way, and nothing is begun any more. */
+  /** Begins no more tasks. Resolves when none is under way. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#snapshot?.cancel();
@@ -121,14 +121,14 @@ export class Housekeeping {
     await this.#working;
   }
 
-  /** A segment could not be made, or can be again. */
+  /** Called when no segment can be made, or when one can be made again. */
   onSupply(): void {
-    // What the snapshot has taken is what the log needs now.
+    // The log needs the room that the snapshot has taken.
     if (this.#isFull) this.#snapshot?.cancel();
     this.work();
   }
 
-  /** Does what is to be done, if anything. */
+  /** Begins the next task, if one is due and none is under way. */
   work(): void {
     if (this.#isClosing || this.#working !== undefined) return;
     if (this.#options.log.failure !== undefined) return;
@@ -176,14 +176,14 @@ export class Housekeeping {
     return grown >= Math.max(snapshotBytesMin, last);
   }
 
-  /** Keeps a reserve; on a full disk wins space back as long as it is full. */
+  /** Fills the reserve; frees space as long as the disk is full. */
   async #keepSpace(): Promise<void> {
     const { observer, space, supply } = this.#options;
     const isWhole = await space.run(() => this.#reserve.fill());
     let won = 0;
     while (this.#isFull && !this.#isClosing && !this.#isHoldWanted) {
       const bytes = await this.#compact();
-      // What has died during a pass that has won something is worth another one at once.
+      // Another pass follows at once on one that has freed space, for the records that died during it.
       if (bytes === undefined && !this.#passHasWon) break;
       if (bytes === undefined) continue;
       won += bytes;
@@ -195,7 +195,10 @@ export class Housekeeping {
     this.#options.onRoom();
   }
 
-  /** Goes on with the pass, or begins one if that may win anything. Undefined at its end. */
+  /**
+   * Continues the pass, or begins one that may free space. Resolves with bytes freed; undefined at its
+   * end.
+   */
   async #compact(): Promise<number | undefined> {
     const { clock, log } = this.#options;
     if (this.#compaction === undefined) {
@@ -206,7 +209,7 @@ export class Housekeeping {
     const won = await this.#compaction?.step();
     if (won === undefined) {
       this.#compaction = undefined;
-      // A long pass that has won nothing is not repeated at once: it reads all there is.
+      // A pass reads all files: one that has freed nothing is repeated only after a pause of its own length.
       if (!this.#passHasWon) this.#passNotBeforeMs = 2 * clock.now() - this.#passFromMs;
     } else if (won > 0) this.#passHasWon = true;
     return won;
@@ -263,7 +266,7 @@ export class Housekeeping {
     });
     if (files === undefined) return;
     this.#snapshotNeedsBytes = 0;
-    // What the visit has seen is in the log up to here: none of it may be lost if the rest is not.
+    // The snapshot shows changes that the log has up to here: no crash may lose those that it lacks.
     await log.sync();
     const { synced } = log;
     await manifest.change({ firstSegment, synced, snapshot: files });
@@ -274,7 +277,7 @@ export class Housekeeping {
     observer.onSnapshot(files.bytes);
   }
 
-  /** Removes what the manifest does not count any more, unless it is being copied. */
+  /** Removes the segments that the manifest no longer names, unless a backup may copy them. */
   async #removeOlder(): Promise<void> {
     this.#owesRemoval = this.#held !== undefined;
     if (this.#owesRemoval) return;

@@ -1,10 +1,10 @@
 /**
- * The backups that a directory keeps, of one member or of several: which there are, and the removal of
- * the old ones. Only a directory named `backup-<n>` whose list of files can be read and fits the files is
- * one. All others are somebody else's, under way, or damaged, and stay.
+ * Lists the backups in a directory, of one member or of several, and removes old ones. Only a directory named
+ * `backup-<n>` whose list of files can be read and fits the files is a backup. All others are foreign, under
+ * way, or damaged, and stay.
  *
- * A backup is locked while it is removed, so that none goes that a member serves from or still makes.
- * It loses its name first: what has that name is whole at every moment.
+ * A backup is locked while it is removed, so that none is removed from which a member serves or that is still
+ * being made. It is renamed first: a directory with the name of a backup is whole at every moment.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -21,14 +21,14 @@ const NAME = /^backup-(\d{1,15})$/;
 
 export interface KeptBackup {
   readonly name: string;
-  /** What it is of, in ISO 8601. */
+  /** The moment of its data, in ISO 8601. */
   readonly of: string;
   /** The member's uuid; undefined where it had none. */
   readonly member: string | undefined;
   readonly bytes: number;
 }
 
-/** Something named as a backup that is none, or none any more. */
+/** A directory with the name of a backup that is not a whole backup. */
 export interface UnreadableBackup {
   readonly name: string;
   readonly reason: string;
@@ -40,7 +40,7 @@ export interface KeptBackups {
   readonly unreadable: readonly UnreadableBackup[];
 }
 
-/** Reads no more than the lists and the files' lengths. Rejects with the system's error. */
+/** Reads of each only the list, the file `member` and the files' lengths. Rejects with the system's error. */
 export async function listBackups(directory: string): Promise<KeptBackups> {
   const whole: KeptBackup[] = [];
   const unreadable: UnreadableBackup[] = [];
@@ -52,12 +52,12 @@ export async function listBackups(directory: string): Promise<KeptBackups> {
       unreadable.push({ name, reason: error instanceof Error ? error.message : String(error) });
     }
   }
-  // Sorting is stable: of the same moment, the lower number is the older.
+  // Sorting is stable: of two backups of the same moment, the lower number counts as older.
   whole.sort((a, b) => Date.parse(a.of) - Date.parse(b.of));
   return { whole, unreadable };
 }
 
-/** Of each member, those beyond its newest `count`, the oldest first. */
+/** The backups of each member beyond its newest `count`, the oldest first. */
 export function backupsBeyond(backups: readonly KeptBackup[], count: number): KeptBackup[] {
   const newer = new Map<string | undefined, number>();
   const beyond = [...backups].reverse().filter(({ member }) => {
@@ -68,7 +68,7 @@ export function backupsBeyond(backups: readonly KeptBackup[], count: number): Ke
   return beyond.reverse();
 }
 
-/** False: a process has it locked, and it stays. Rejects with the system's error. */
+/** False: a process has locked the backup, and it stays. Rejects with the system's error. */
 export async function removeBackup(directory: string, name: string): Promise<boolean> {
   const path = join(directory, name);
   const lock = new DirectoryLock(path);
@@ -79,7 +79,7 @@ export async function removeBackup(directory: string, name: string): Promise<boo
     throw error;
   }
   try {
-    // The name that a backup has which begins or is removed.
+    // The name of a backup that begins or is being removed (backup-directory.ts).
     const aside = join(directory, `making-${randomBytes(8).toString('hex')}`);
     await rename(path, aside);
     await rm(aside, { recursive: true, force: true });
@@ -92,7 +92,7 @@ export async function removeBackup(directory: string, name: string): Promise<boo
 async function readBackup(directory: string, name: string): Promise<KeptBackup> {
   const storage = new FileStorage(join(directory, name), true);
   const { of, files } = await readBackupList(storage);
-  if (Number.isNaN(Date.parse(of))) throw new Error(`its list tells no time but "${of}"`);
+  if (Number.isNaN(Date.parse(of))) throw new Error(`its list has "${of}" in the place of a time`);
   let bytes = 0;
   for (const file of files) {
     const path = join(directory, name, file.name);

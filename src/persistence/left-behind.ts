@@ -1,7 +1,7 @@
 /**
- * What earlier segments and the snapshot still hold although it is dead, by hashes: a removal of anything
- * else ends nothing any more. Two with the same hash cost a removal that is kept without need. The
- * count is bounded; beyond it every removal is kept.
+ * The dead entries and items that earlier segments and the snapshot still hold, as hashes. A removal of
+ * anything else has no more use. Two of them with the same hash only keep a removal without need. Their
+ * number is bounded; beyond it every removal is kept.
  */
 import { crc32 } from 'node:zlib';
 import { CLEAR, type Mutation, OFFER } from '../engine/mutation.ts';
@@ -11,14 +11,14 @@ const COUNT_MAX = 100_000;
 export class LeftBehind {
   readonly #things = new Set<number>();
   readonly #names = new Set<number>();
-  /** Whether nothing is left behind but what is listed here. */
+  /** Whether everything that is left behind is listed. */
   #isComplete: boolean;
 
   constructor(isComplete: boolean) {
     this.#isComplete = isComplete;
   }
 
-  /** Things that are left, as hashes in pairs: of the name, and of the thing itself. */
+  /** `hashes` come in pairs: of the name of the map or queue, and of the entry or item. */
   add(hashes: readonly number[]): void {
     for (let at = 0; at < hashes.length && this.#isComplete; at += 2) {
       this.#names.add(hashes[at] as number);
@@ -27,14 +27,14 @@ export class LeftBehind {
     }
   }
 
-  /** More is left than can be listed. */
+  /** Called when more is left behind than can be listed. */
   giveUp(): void {
     this.#isComplete = false;
     this.#things.clear();
     this.#names.clear();
   }
 
-  /** Whether the DELETE, EXPIRE, CLEAR or REMOVE may end something. */
+  /** Whether the DELETE, EXPIRE, CLEAR or REMOVE may end something that is left behind. */
   mayEnd(removal: Mutation): boolean {
     if (!this.#isComplete) return true;
     if (removal.operation === CLEAR) return this.#names.has(hashOfName(removal));
@@ -46,7 +46,7 @@ export function hashOfName({ operation, name }: Mutation): number {
   return crc32(name.toBuffer(), operation >= OFFER ? 1 : 0);
 }
 
-/** Of an entry's key or an item's number, with the name. */
+/** The hash of an entry's key, or of an item's number, with the name. */
 export function hashOfThing(mutation: Mutation): number {
   const { operation, key, item } = mutation;
   const named = hashOfName(mutation);

@@ -1,16 +1,16 @@
-/** What becomes of the log of an earlier process. */
+/** Takes over the log of an earlier process: makes it durable, cuts its tail, leads on to a new segment. */
 import { NOTE_BYTES, Page, SEAL, SURE, writeNote } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
 import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
 import type { Storage } from './storage.ts';
 import type { LogPlace } from './write-ahead-log.ts';
 
-/** What is left of a segment behind its end, for two SEALs. */
+/** Bytes of a segment that are kept behind the end of the log, for two SEALs. */
 const KEPT_BYTES = 2 * NOTE_BYTES;
 
 /**
- * What was written before the end of the process may be there without being durable: records that are
- * shown from now on, and the manifest, without which files that it does not name still count.
+ * Syncs the log. The last writes of the earlier process may be there without being durable: records that
+ * readers see from now on, and the manifest, without which files that it does not name still count.
  */
 export async function syncRecovered(
   storage: Storage,
@@ -31,8 +31,8 @@ export async function syncRecovered(
 }
 
 /**
- * Marks the end of the log as such and gives back what lies behind it, which makes room where the disk
- * is full: what is not whole, and what is blank. Returns the end of the log from now on.
+ * Seals the end of the log and cuts off the torn and the blank bytes behind it, which makes room on a full
+ * disk. Resolves with the end of the log from now on.
  */
 export async function cutTail(
   storage: Storage,
@@ -50,7 +50,7 @@ export async function cutTail(
     page.bytes.fill(0);
     const taken = writeNote(page, 0, SEAL, 0, 0, SURE, seedOf(end));
     await file.write(page.bytes, 0, KEPT_BYTES, end.offset);
-    // Only then: a segment that is shorter than it was made, and not sealed, is damaged.
+    // First the SEAL: a segment that is shorter than it was made, and not sealed, is damaged.
     await file.sync();
     await file.truncate(kept);
     await file.sync();
@@ -60,14 +60,14 @@ export async function cutTail(
   }
 }
 
-/** Leads from the end of the log to the segment, which is durable, and cuts off what is behind it. */
+/** Names the durable segment `next` in a SEAL at the end of the log, and cuts off the bytes behind that. */
 export async function leadOn(storage: Storage, end: LogPlace, next: number): Promise<void> {
   const page = new Page(NOTE_BYTES);
   writeNote(page, 0, SEAL, 0, next, SURE, seedOf(end));
   const file = await storage.open(logName(end));
   try {
     await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
-    // Only then: a segment that is shorter than it was made, and not sealed, is damaged.
+    // First the SEAL: a segment that is shorter than it was made, and not sealed, is damaged.
     await file.sync();
     const sealed = end.offset + NOTE_BYTES;
     if (file.length > sealed) await file.truncate(sealed);

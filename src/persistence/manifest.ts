@@ -1,6 +1,6 @@
 /**
- * What a data directory consists of, in the checked file `manifest`. It is written last of all that it
- * names, so what it names is there and whole; what it does not name counts for nothing.
+ * The checked file `manifest` names the files of a data directory. It is written after all files that it
+ * names, so these are there and whole. Files that it does not name do not count.
  */
 import { InTurn } from '../base/in-turn.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
@@ -10,42 +10,43 @@ import type { LogPlace } from './write-ahead-log.ts';
 export const MANIFEST = 'manifest';
 
 export interface Manifest {
-  /** Fixed for the life of the data: keys are spread by it. */
+  /** Fixed for the life of the data, as the partition of a key depends on it. */
   readonly partitionCount: number;
-  /** The first of the log's segments that recovery reads. */
+  /** Number of the first segment of the log that recovery reads. */
   readonly firstSegment: number;
   /** A place in the log that was durable when this was written. */
   readonly synced: LogPlace;
-  /** The memory for data that the last member had; what it took fits into as much. */
+  /** The memory for data that the last member had, in bytes: the stored data fits into it. */
   readonly memoryBytesMax?: number;
   /** When the last member stopped, in ms since 1970; counts with `isStopped`. */
   readonly stoppedMs?: number;
   /** The run of the machine in which this was written, where that is known. */
   readonly bootId?: string;
-  /** Whether the log ends just at `synced`: its process has stopped, and none has begun since. */
+  /** Whether the log ends exactly at `synced`: its process has stopped, and none has begun since. */
   readonly isStopped?: boolean;
-  /** Whether there is a file that says how far the log has come (end-record.ts). */
+  /** Whether there is a file `log-end` (end-record.ts). */
   readonly hasEndRecord?: boolean;
   /** Whether there is a file `member`. */
   readonly hasMember?: boolean;
-  /** What the log goes on from. */
+  /** The snapshot that the log continues. */
   readonly snapshot?: SnapshotFiles;
-  /** What a forced start has left aside (forced-start.ts). */
+  /** The files that a forced start moves (forced-start.ts). */
   readonly aside?: Aside;
 }
 
 export interface Aside {
+  /** The directory of the old files. */
   readonly directory: string;
-  /** Segments with numbers before this one go there. */
+  /** Segments with numbers before this one move there. */
   readonly before: number;
-  /** Those from there up to this one take their places. */
+  /** New segments from that number up to this one take their places. */
   readonly last: number;
 }
 
 export interface SnapshotFiles {
   readonly number: number;
   readonly parts: number;
-  /** Of all parts. */
+  /** Bytes of all parts. */
   readonly bytes: number;
 }
 
@@ -53,7 +54,7 @@ export async function readManifest(storage: Storage): Promise<Manifest> {
   return (await readCheckedFile(storage, MANIFEST)) as Manifest;
 }
 
-/** The manifest of a directory that is written to: one change after the other. */
+/** The manifest of a directory that is written to. Changes are made one after the other. */
 export class ManifestFile {
   readonly #storage: Storage;
   #content: Manifest | undefined;
@@ -67,18 +68,18 @@ export class ManifestFile {
     return this.#content !== undefined;
   }
 
-  /** What is in the file; after the first write. */
+  /** The content of the file; only once it has been read or written. */
   get content(): Manifest {
     if (this.#content === undefined) throw new Error('There is no manifest yet');
     return this.#content;
   }
 
-  /** What an earlier process has left. */
+  /** `content`: as an earlier process has left it. */
   hasRead(content: Manifest | undefined): void {
     this.#content = content;
   }
 
-  /** Resolves once the change would be there after a crash. Rejects as writeWhole does. */
+  /** Resolves once the change is durable. Rejects as writeWhole does. */
   change(change: Partial<Manifest>): Promise<void> {
     return this.#changes.run(async () => {
       const { bootId } = this.#storage;

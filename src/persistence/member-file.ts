@@ -1,6 +1,6 @@
 /**
- * What belongs to the member and outlives it, in the checked file `member`: small, and written anew at
- * each change. Fields that this version does not know stay as they are.
+ * The checked file `member` holds the values of a member that outlive it. It is small, and written anew at
+ * each change. Fields that this version does not know stay in it.
  */
 import { InTurn } from '../base/in-turn.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
@@ -17,17 +17,17 @@ export interface MemberRecord {
   readonly clusterVersion?: string;
   /** SHA-256 of the license key, in hexadecimal digits. */
   readonly licenseKeyHash?: string;
-  /** What was added to the configuration, in order. */
+  /** The additions to the configuration, in order. */
   readonly addedConfigs?: readonly AddedConfig[];
 }
 
 export interface AddedConfig {
   readonly text: string;
-  /** Whether the configuration was read again since, so that only maps and queues of it count. */
+  /** Whether the configuration was reloaded since: then only the maps and queues of the text count. */
   readonly isReloaded: boolean;
 }
 
-/** Undefined where there is none that could be read. Rejects with GridError DATA_FORMAT_NEWER. */
+/** Undefined where there is no readable file. Rejects with GridError DATA_FORMAT_NEWER. */
 export async function readMember(storage: Storage): Promise<MemberRecord | undefined> {
   if (!(await storage.list()).includes(MEMBER)) return undefined;
   try {
@@ -38,18 +38,18 @@ export async function readMember(storage: Storage): Promise<MemberRecord | undef
   }
 }
 
-/** What a directory has lost whose file is damaged or gone. */
+/** The loss where the file is damaged or missing, as a part of messages. */
 export const LOST_MEMBER =
-  "the cluster's state and version, the license and what was added to the configuration are lost; " +
-  'the defaults stand in for them';
+  "the cluster's state and version, the license and the additions to the configuration are lost; " +
+  'the defaults apply';
 
 export class MemberFile {
   readonly #storage: Storage;
-  /** Notes in the manifest that the file is there. */
+  /** Notes in the manifest that there is a file. */
   readonly #onMade: () => Promise<void>;
   /** Whether there is a file. */
   isThere = false;
-  /** Whether the manifest says so. */
+  /** Whether the manifest notes it. */
   #isNoted = false;
   #record: MemberRecord = {};
   readonly #changes = new InTurn();
@@ -63,19 +63,27 @@ export class MemberFile {
     return this.#record;
   }
 
-  /** Reads what is there. Rejects as readCheckedFile does, and where nothing is and `isExpected`. */
+  /**
+   * Reads the file, if there is one. Rejects as readCheckedFile does, and where an expected file is
+   * missing.
+   */
   async load(isExpected = false): Promise<void> {
     const names = await this.#storage.list();
     this.isThere = names.includes(MEMBER);
     if (!this.isThere && isExpected) {
-      throw new DamagedData(this.#storage, MEMBER, 0, 'is missing: it was there, and ends');
+      throw new DamagedData(
+        this.#storage,
+        MEMBER,
+        0,
+        'is missing, although there was one: reading ends',
+      );
     }
     this.#isNoted = isExpected;
     if (!this.isThere) return;
     this.#record = (await readCheckedFile(this.#storage, MEMBER)) as MemberRecord;
   }
 
-  /** Resolves once the change would be there after a crash; otherwise the old values count. */
+  /** Resolves once the change is durable; where it rejects, the old values count. */
   save(change: MemberRecord): Promise<void> {
     return this.#changes.run(async () => {
       const record = { ...this.#record, ...change };
@@ -83,7 +91,7 @@ export class MemberFile {
       this.#record = record;
       this.isThere = true;
       if (this.#isNoted) return;
-      // Where that fails the change stands all the same, and the next one tries again.
+      // The change counts even if the note fails; the next change notes it then.
       this.#isNoted = await this.#onMade().then(
         () => true,
         () => false,

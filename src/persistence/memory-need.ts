@@ -1,16 +1,16 @@
-/** What is said where there is more data than memory for it. */
+/** The error where there is more data than memory for it. */
 import { GridError } from '../base/errors.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Manifest } from './manifest.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
 
-/** What a partition takes beside what is in it: one segment that is not full, and an index. */
+/** Memory that a partition takes beside its content, in bytes: one segment that is not full, and an index. */
 const PARTITION_BYTES = 131_072;
-/** An entry takes less in memory than its record in a file, but segments are not always full. */
+/** An entry takes less memory than its record in a file, but segments in memory are not always full. */
 const BYTES_PER_FILE_BYTE = 2;
 
-/** The memory that the last member had suffices; where that is not known, what the files tell. */
+/** The error names memory that suffices: that of the last member; if unknown, an estimate by the files. */
 export async function memoryNeeded(
   storage: Storage,
   engine: StoredEngine,

@@ -1,16 +1,16 @@
 /**
- * What keeps a member's data: its log, its snapshots, and their way back into the engine. Made first,
- * as the engine asks its log from the begin; opened when there is an engine to fill; closed last.
+ * Keeps a member's data: its log, its snapshots, and their recovery into the engine. It is made before the
+ * engine, which consults the log from the beginning; opened when there is an engine to fill; closed last.
  *
- *     lock → recovery → what it found is synced → what counts for nothing is removed → a new segment
- *     → the SEAL of the log's last one names it → manifest → the log goes on
+ *     lock → recovery → the recovered files are synced → files that do not count are removed → a new segment
+ *     → the SEAL of the log's last segment names it → manifest → the log continues
  *
- * Each step is durable before the next, so that a crash between any two leaves a directory that is
- * recovered to the same. Where the disk is too full for a new segment, the engine is read until there
- * is one, and mutations are refused.
+ * Each step is durable before the next, so that a crash between any two leaves a directory that recovers to
+ * the same data. Where the disk is too full for a new segment, the engine serves reads and refuses mutations
+ * until there is one.
  *
- * When the log has grown by as much as the last snapshot, and by enough to be worth it, the next
- * snapshot is written; then the log is synced, the manifest names both, and older files are removed.
+ * The next snapshot is written when the log has grown by as much as the last snapshot, and by a minimum. Then
+ * the log is synced, the manifest names both, and older files are removed.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
@@ -34,11 +34,11 @@ import { isFullDisk, type Storage } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 import { type LogPlace, type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
-/** Log that is shorter is quicker to replay than to replace, in bytes. */
+/** A shorter log is quicker to replay than to replace, in bytes. */
 const SNAPSHOT_BYTES_MIN = 268_435_456;
-/** On a small disk it is this share of it. */
+/** On a small disk the minimum is this share of the disk. */
 const SNAPSHOT_SHARE_MIN = 1 / 8;
-/** Until a segment to begin with is tried again, in ms. */
+/** Delay before the first segment is tried again, in ms. */
 const SPACE_RETRY_MS = 1000;
 
 export interface PersistenceOptions {
@@ -47,20 +47,20 @@ export interface PersistenceOptions {
   readonly partitionCount: number;
   readonly sync: SyncMode;
   readonly syncIntervalMs: number;
-  /** Segments that do not count any more are set aside by a start, not removed. */
+  /** A start moves segments that no longer count aside, and does not remove them. */
   readonly keepsStaleData?: boolean;
-  /** What recovery may read at a time, which segments are no longer than; any unless given. */
+  /** Bytes that recovery may read at a time; segments are made no longer. No bound unless given. */
   readonly readBytesMax?: number;
-  /** For tests; otherwise by the size of the disk. */
+  /** For tests; otherwise the size of the disk decides. */
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
 }
 
-/** Who is told of what. Never called from inside a call of the engine. */
+/** Receives the events. Never called from inside a call of the engine. */
 export interface PersistenceObserver extends HousekeepingObserver {
-  /** More answers may leave. */
+  /** More answers may be sent. */
   onReleased(): void;
-  /** Mutations are refused for want of space from now on, or no longer; `fault`: why there is none. */
+  /** From now on mutations are refused for want of space, or no longer. `fault`: why there is none. */
   onRefusing(isRefusing: boolean, fault: Error | undefined): void;
   /** A write or a sync has failed: the member has to be restarted. */
   onFailed(error: Error): void;
@@ -69,29 +69,29 @@ export interface PersistenceObserver extends HousekeepingObserver {
 }
 
 export interface Opened extends Recovered {
-  /** Files in the directory that mean nothing to a member. */
+  /** Names of foreign files in the directory (foreign-files.ts). */
   readonly foreign: readonly string[];
 }
 
 export class Persistence {
   /** The engine's sink. */
   readonly log: WriteAheadLog;
-  /** Loaded by begin. */
+  /** Loaded by `begin`. */
   readonly member: MemberFile;
   readonly #options: PersistenceOptions;
   readonly #observer: PersistenceObserver;
   readonly #manifest: ManifestFile;
-  /** Space is taken in turn, so that what compaction wins makes its reserve first. */
+  /** Each user of space takes its turn, so that the space freed by compaction fills its reserve first. */
   readonly #space = new InTurn();
   #engine!: StoredEngine;
   #supply: SegmentSupply | undefined;
   #housekeeping: Housekeeping | undefined;
-  /** The one that the log begins in. */
+  /** The segment in which the log begins. */
   #firstSegment: LogSegment | undefined;
   #endRecord: EndRecord | undefined;
-  /** Where the log of the process before ends. */
+  /** Where the log of the previous process ends. */
   #end: LogPlace | undefined;
-  /** What goes on under way to the log's beginning. */
+  /** The attempt under way to begin the log. */
   #beginning: Promise<void> | undefined;
   #again: Timer | undefined;
   #isLocked = false;
@@ -119,11 +119,11 @@ export class Persistence {
   }
 
   /**
-   * What is stored at this moment: of that, nothing is removed or rewritten until release. Rejects with
-   * GridError BACKUP_FAILED where nothing is written.
+   * The data of this moment. Its files are neither removed nor rewritten until `release`. Rejects with
+   * GridError BACKUP_FAILED where the disk takes no writes.
    */
   async hold(): Promise<Cut> {
-    // A compaction under way may have left out what has been ended since it looked.
+    // A compaction under way may drop records that are ended only after the cut.
     await this.#housekeeping?.pause();
     const end = this.log.cut();
     if (!this.#isOpen || this.#closing !== undefined || end === undefined) {
@@ -141,8 +141,8 @@ export class Persistence {
   }
 
   /**
-   * Takes the directory, and reads what belongs to the member. Before open; can be called again when
-   * it has rejected, as readCheckedFile does, or with GridError DATA_DIRECTORY_LOCKED or DATA_NOT_WHOLE.
+   * Locks the directory and reads the file `member`. Called before `open`. Rejects as readCheckedFile does,
+   * or with GridError DATA_DIRECTORY_LOCKED or DATA_NOT_WHOLE; then it can be called again.
    */
   async begin(): Promise<void> {
     const { storage } = this.#options;
@@ -171,7 +171,7 @@ export class Persistence {
       throw error;
     });
     await syncRecovered(storage, recovered);
-    // Before anything is made, as it makes room where the disk is full.
+    // Before any file is made, as removal makes room on a full disk.
     const { leftOver } = recovered;
     const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
     const names = await storage.list();
@@ -207,7 +207,7 @@ export class Persistence {
     });
   }
 
-  /** The log goes on, in a new segment. False where there is no space for that. */
+  /** Continues the log in a new segment. False where there is no space for that. */
   async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
       let segment = await this.#makeFirst(recovered, supply);
@@ -230,7 +230,7 @@ export class Persistence {
     return true;
   }
 
-  /** What lies behind the end of the log is given up for it, and a short one will do. */
+  /** On a full disk, cuts off the bytes behind the log's end and accepts a shorter segment. */
   async #makeFirst(
     { isSealed, nextNumber: number }: Recovered,
     supply: SegmentSupply,
@@ -245,14 +245,14 @@ export class Persistence {
     }
   }
 
-  /** Tries again until there is space; a disk that fails otherwise leaves it at that. */
+  /** Tries again until there is space. Another fault of the disk ends the attempts. */
   #goOnLater(recovered: Recovered, supply: SegmentSupply): void {
     this.#again = this.#options.clock.after(SPACE_RETRY_MS, () => {
       this.#goOnNow(recovered, supply);
     });
   }
 
-  /** Tries again, if that is what is waited for. */
+  /** Tries again at once, if the next attempt is awaited. */
   #goOnNow(recovered: Recovered, supply: SegmentSupply): void {
     if (this.#again === undefined || this.#closing !== undefined) return;
     this.#again.cancel();
@@ -265,7 +265,7 @@ export class Persistence {
       .catch((error: unknown) => this.#observer.onFailed(error as Error));
   }
 
-  /** False where there is no space for it. */
+  /** False where there is no space for the files that name the segment. */
   async #namesFirst(segment: LogSegment, recovered: Recovered): Promise<boolean> {
     try {
       await this.#goOnIn(segment, recovered);
@@ -294,7 +294,7 @@ export class Persistence {
     if (misnamed !== undefined) await storage.remove(misnamed);
   }
 
-  /** Makes everything durable and lets go of the directory. Rejects where that can't be. */
+  /** Makes everything durable and releases the directory. Rejects where that fails. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -307,7 +307,7 @@ export class Persistence {
     try {
       const end = await this.log.close();
       const stopped = { isStopped: true, stoppedMs: this.#options.clock.wall() };
-      // Where there is no space for that, the log's last record and that of its end tell it, too.
+      // On a full disk the log's last record and the end record suffice.
       if (end !== undefined) {
         await this.#manifest.change({ synced: end, ...stopped }).catch(notFull);
       }
@@ -338,7 +338,7 @@ function isTemporary(name: string): boolean {
   return name !== UNNAMED && (name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX));
 }
 
-/** Another error is told. */
+/** Rethrows all errors but that of a full disk. */
 function notFull(error: unknown): void {
   if (!isFullDisk(error)) throw error;
 }

@@ -1,12 +1,12 @@
 /**
- * A thread that checks the records of a segment while those of the segment before are applied, which
- * is a tenth of a long recovery. Only what it has found whole is believed: from where it stops, or
- * where it cannot be had, recovery checks by itself.
+ * A thread that checks the records of a segment while those of the segment before are applied: the checks
+ * are a tenth of a long recovery. Recovery trusts only the records that the thread has found whole. From
+ * the place where the thread stops, or where there is no thread, recovery checks by itself.
  */
 import { Worker } from 'node:worker_threads';
 import { type Page, RECORD_BYTES_MIN } from './record-codec.ts';
 
-/** As text: a program in one file has no other for a thread. */
+/** As text: the member is one file, and there is no other file for a thread. */
 const PROGRAM = `
 const { parentPort } = require('node:worker_threads');
 parentPort.on('message', ({ memory, module, walk }) => {
@@ -17,7 +17,7 @@ parentPort.on('message', ({ memory, module, walk }) => {
 
 export class RecordChecker {
   readonly #thread = new Worker(PROGRAM, { eval: true, execArgv: [] });
-  /** Of what was asked and is not yet answered, in order. */
+  /** Callbacks of the checks that are not answered yet, in order. */
   readonly #answers: ((end: number) => void)[] = [];
   #hasEnded = false;
 
@@ -31,8 +31,8 @@ export class RecordChecker {
   }
 
   /**
-   * Resolves with the offset behind the whole records from `at` on, 0 where nothing is known. Nobody
-   * writes to the page until then; its memory is shared.
+   * Resolves with the offset behind the whole records from `at` on, 0 where nothing is known. The caller
+   * does not write to the page until then, as its memory is shared.
    */
   async wholeEnd({ memory }: Page, at: number, end: number, seed: number): Promise<number> {
     if (this.#hasEnded || memory?.shared === undefined) return 0;

@@ -1,30 +1,30 @@
 /**
- * Records, of which log segments and snapshots consist. All numbers are little endian; a record
- * begins at a multiple of 8 bytes and is filled up to one with zeros.
+ * The records of log segments and snapshots. All numbers are little-endian. A record begins at a multiple of
+ * 8 bytes and is filled up to the next one with zeros.
  *
  *     0  CRC-32C of all that follows, filling included, seeded by the segment (segment.ts)
  *     4  length in bytes, without the filling
  *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
  *     9  flags, one byte: 1 has a lifetime
- *    10  partition, two bytes; 65535 every
+ *    10  partition, two bytes; 65535 is every partition
  *    12  sequence: lower 32 bits, at 16 the upper ones
  *    20  version: low word, at 24 high word
  *
- * Mutations go on:
+ * Mutations continue:
  *
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
  *    40  OFFER, REMOVE, RETURN: item, a double; others: the map's life, low and high word
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
  *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
  *
- * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this
- * was written. SEAL: the segment's last record; the sequence is the number of the next segment; the low word
- * is 1 where that segment was durable before. With the sequence 0 it is the end of the log as its process
- * left it, and what goes on from there puts a SEAL with a number right behind it. PARTITION, in
- * snapshots: the visit of that partition began at that sequence.
+ * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this was
+ * written. SEAL: the segment's last record; the sequence is the number of the next segment; the low word
+ * is 1 where that segment was durable before. A SEAL with the sequence 0 is the end of a log: to continue
+ * the log, a SEAL with a number is written right behind it. PARTITION, in snapshots: the visit of that
+ * partition began at that sequence.
  *
- * Whoever writes gives a Page, a buffer with its memory as words. Bytes of a record are read where
- * they lie: what `read` sets names the page.
+ * Records are written to and read from a Page: a buffer that is also words. They are read in place: the spans
+ * of a mutation that was read point into the page.
  */
 import assert from 'node:assert';
 import { endianness } from 'node:os';
@@ -38,13 +38,13 @@ export const MARK = 16;
 export const SEAL = 17;
 export const PARTITION = 18;
 
-/** What a SEAL says of the next segment: whether it was durable. */
+/** The place in a SEAL: whether the next segment was durable before. */
 export const SURE = { low: 1, high: 0 };
 export const UNSURE = { low: 0, high: 0 };
 
-/** Of MARK, SEAL and PARTITION, in bytes. */
+/** Length of MARK, SEAL and PARTITION, filling included, in bytes. */
 export const NOTE_BYTES = 32;
-/** What a record takes at least, without its filling, in bytes. */
+/** The least length of a record, without its filling, in bytes. */
 export const RECORD_BYTES_MIN = NOTE_BYTES - 4;
 
 const MUTATION_BYTES = 48;
@@ -53,21 +53,21 @@ const HAS_LIFETIME = 1;
 const EVERY = 0xffff;
 /** A value's length has 30 bits, and the rest of a record fits beside it. */
 const RECORD_BYTES_MAX = 2 ** 31 - 8;
-/** Shorter ones are copied byte by byte, which is faster than a call. */
+/** Shorter spans are copied byte by byte, which is faster than a call. */
 const COPY_LENGTH_MIN = 24;
-/** The same, where they can be copied word by word. */
+/** Spans up to this length are copied word by word, where their source has words. */
 const COPY_WORDS_LENGTH_MAX = 256;
 
 assert.equal(endianness(), 'LE', 'records are read and written as words');
 
-/** Bytes, also as words and doubles; as long as a multiple of 8. */
+/** A buffer, also as words and doubles. Its length is a multiple of 8. */
 export class Page {
   readonly bytes: Buffer;
   readonly words: Int32Array;
   readonly doubles: Float64Array;
   readonly memory: SummedMemory | undefined;
 
-  /** One that is used again and again has a memory, so that checksums are made where its bytes lie. */
+  /** A page that is used again and again has a memory, in which its bytes are summed in place. */
   constructor(length: number, memory?: SummedMemory) {
     this.memory = memory;
     const buffer = memory?.buffer ?? Buffer.allocUnsafeSlow(length).buffer;
@@ -78,7 +78,7 @@ export class Page {
   }
 }
 
-/** What a record of the mutation takes, filling included, in bytes. */
+/** Length of the mutation's record, filling included, in bytes. */
 export function recordBytes(mutation: Mutation): number {
   const { name, key, contentType, value } = mutation;
   const fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
@@ -86,7 +86,7 @@ export function recordBytes(mutation: Mutation): number {
   return filled(fixed + named + value.length);
 }
 
-/** Writes the mutation at `at`, where recordBytes have room. Returns the offset behind it. */
+/** Writes the mutation at `at`, where its recordBytes have room. Returns the offset behind it. */
 export function writeMutation(page: Page, at: number, mutation: Mutation, seed: number): number {
   const { name, key, contentType, value } = mutation;
   const { bytes, words, doubles } = page;
@@ -133,8 +133,8 @@ export function writeNote(
 }
 
 /**
- * Bytes that the record at `at` takes, filling included; 0 if there is none whose checksum is right
- * and which ends before `end`.
+ * Length of the record at `at`, filling included, in bytes; 0 if there is none whose checksum is right and
+ * which ends before `end`.
  */
 export function checkRecord(page: Page, at: number, end: number, seed: number): number {
   const { words } = page;
@@ -148,7 +148,7 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
   return sum === words[word] ? taken : 0;
 }
 
-/** Where a segment leads to. */
+/** The end of a segment, and the segment that follows. */
 export interface SealedEnd {
   /** Number of the next segment; undefined for none. */
   readonly next: number | undefined;
@@ -158,7 +158,7 @@ export interface SealedEnd {
   readonly end: number;
 }
 
-/** What the SEAL at `at` says, if there is one; of two in a row the one that names a segment. */
+/** Reads the SEAL at `at`, if there is one; of two in a row, the one that names a segment. */
 export function sealAt(page: Page, at: number, length: number, seed: number): SealedEnd {
   let end = at;
   for (let count = 0; count < 2; count++) {
@@ -172,7 +172,7 @@ export function sealAt(page: Page, at: number, length: number, seed: number): Se
   return { next: undefined, isSure: true, end };
 }
 
-/** What the record at `at` says that it takes without its filling; whether that is so is not known. */
+/** The length field of the record at `at`, without the filling; it is not checked. */
 export function lengthAt(page: Page, at: number): number {
   return page.words[(at >> 2) + 1]!;
 }
@@ -206,7 +206,7 @@ export function highAt(page: Page, at: number): number {
   return page.words[(at >> 2) + 6]!;
 }
 
-/** Whether the record, whose checksum is right, is a mutation, and whole in itself. */
+/** Whether the record is a mutation whose lengths are consistent. Its checksum is not checked. */
 export function isMutation(page: Page, at: number): boolean {
   const type = typeAt(page, at);
   if (type < SET || type > RETURN) return false;
@@ -222,7 +222,7 @@ export function isMutation(page: Page, at: number): boolean {
   return end <= words[word + 1]!;
 }
 
-/** Sets the mutation to what the record says. Its spans name the page. */
+/** Sets the mutation by the record. Its spans point into the page. */
 export function readMutation(page: Page, at: number, mutation: Mutation): void {
   const { bytes, words, doubles } = page;
   const word = at >> 2;
@@ -248,7 +248,7 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
   setSpan(mutation.value, page, start, at + words[word + 1]! - start);
 }
 
-/** Returns the offset of what follows. */
+/** Returns the offset of the next field. */
 function setSpan(span: Span, { bytes, words }: Page, start: number, length: number): number {
   span.set(bytes, start, start + length);
   span.words = words;
@@ -282,7 +282,7 @@ export function finish(page: Page, at: number, end: number, seed: number): numbe
   return next;
 }
 
-/** Copies and fills up to a whole word. Returns the offset behind that. */
+/** Copies the span and fills it up to a whole word with zeros. Returns the offset behind it. */
 function copy({ bytes, words }: Page, at: number, span: Span): number {
   const { bytes: source, words: sourceWords, start, end } = span;
   const next = at + aligned(end - start);

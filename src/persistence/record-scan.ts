@@ -1,10 +1,10 @@
 /**
- * All records of a segment whose checksums hold, wherever they lie, and the gaps between them. Behind a
- * record that is not whole the next one is looked for at every place where one could begin.
+ * Finds all records of a segment whose checksums are right, wherever they lie, and the gaps between them.
+ * Behind a record that is not whole, it looks for the next one at every place where a record could begin.
  *
- * A value may hold bytes that would be a record there. It is passed over with the damaged one that it
- * belongs to, as long as what that says of its lengths can be believed: it fits, and leads to another
- * record. Where the length is what is wrong with it, the checksum holds with the right one.
+ * A value may hold bytes that look like a record. They are skipped with the damaged record that they
+ * belong to, as long as the lengths in that record are plausible: it fits, and another record follows it.
+ * If only the length of a damaged record is wrong, its checksum is right with the right length.
  */
 import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
 import {
@@ -26,7 +26,7 @@ import type { ReadSegment } from './segment-reader.ts';
 /** The event loop gets its turn after this long, in ms. */
 const SLICE_MS = 5;
 const STEPS_PER_LOOK = 256;
-/** Of a name in a description, in characters. */
+/** Length up to which a description shows a name, in characters. */
 const NAME_LENGTH_MAX = 64;
 
 export interface Pace {
@@ -36,14 +36,14 @@ export interface Pace {
   breathe(): Promise<void>;
 }
 
-/** A stretch without a whole record, which is not blank. */
+/** Bytes that are not blank and hold no whole record. */
 export interface Gap {
   readonly offset: number;
   readonly bytes: number;
 }
 
 export interface Scanned {
-  /** Where each record begins. */
+  /** Offset of each record. */
   readonly records: readonly number[];
   readonly gaps: readonly Gap[];
   /** The number that its SEAL names; undefined without a SEAL. */
@@ -72,7 +72,7 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
       }
       at += 8;
     } else if (at < gapEnd && !endsAt(segment, gapFrom, at)) {
-      // What looks like a record lies in a value: whoever wrote that may have made it.
+      // The bytes that look like a record lie in a value: its author may have made them.
       at = gapEnd;
     } else {
       if (gapFrom >= 0) gaps.push({ offset: gapFrom, bytes: at - gapFrom });
@@ -94,7 +94,7 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
   return { records, gaps, next: undefined, end: endOfRecords };
 }
 
-/** What a record that is not whole seems to have held; undefined where that cannot be told. */
+/** The content that a damaged record seems to have had; undefined where that cannot be told. */
 export function describeRecord({ page, length }: ReadSegment, at: number): string | undefined {
   if (at + lengthAt(page, at) > length) return undefined;
   if (typeAt(page, at) === PARTITION) return 'where a partition begins';
@@ -113,8 +113,8 @@ export function describeRecord({ page, length }: ReadSegment, at: number): strin
 }
 
 /**
- * Where the damaged record says that it ends, if what it says is in itself right and another record, or
- * nothing, follows there; else 0.
+ * The end of the damaged record by its length field, if its lengths are consistent and another record, or
+ * nothing, follows; else 0.
  */
 function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number): number {
   if (at + NOTE_BYTES > length || !isMutation(page, at)) return 0;
@@ -123,7 +123,7 @@ function claimedEnd({ page, length, seed }: ReadSegment, at: number, end: number
   return claimed >= end || checkRecord(page, claimed, length, seed) !== 0 ? claimed : 0;
 }
 
-/** Whether nothing of the damaged record is wrong but its length, as it ends here. */
+/** Whether only the length field of the damaged record is wrong: it is whole if it ends at `end`. */
 function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
   const { words } = page;
   const place = (at >> 2) + 1;
@@ -137,7 +137,7 @@ function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
   return isWhole;
 }
 
-/** Whether what lies there could be the begin of a record at all: most bytes could not. */
+/** Whether a record could begin there, by its type and length: at most places none could. */
 function mayBegin(page: Page, at: number): boolean {
   const type = typeAt(page, at);
   const isKnown = (type >= SET && type <= RETURN) || (type >= MARK && type <= PARTITION);

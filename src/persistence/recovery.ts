@@ -1,17 +1,17 @@
 /**
- * Fills an empty engine with what a data directory holds: manifest, snapshot, log. Of the log,
- * recovery reads segment after segment, each named by the SEAL of the one before, up to the first
- * record that is not whole. What lies there decides:
+ * Fills an empty engine from a data directory: manifest, snapshot, log. Recovery reads the log segment by
+ * segment, each named by the SEAL of the one before, up to the first record that is not whole. That place is
+ * judged as follows:
  *
- * - Before the place that the manifest or the record of the end (end-record.ts) tells, or with a segment that
- *   is shorter than it was made: damage.
- * - Nothing but zeros, and no record in a later segment: the end of the log.
+ * - It lies before the place that the manifest or the end record (end-record.ts) tells, or its segment is
+ *   shorter than it was made: damage.
+ * - Only zeros follow, and no later segment has a record: the end of the log.
  * - A later MARK, or the manifest, says that this place had been durable: damage.
- * - Any later record, and the machine has run on since the log was written: damage, too, as then all
- *   that was written is there, in order, but for the end of the last write.
- * - Otherwise the torn end of what was never synced: it is cut off.
+ * - Any later record follows, and the machine has run on since the log was written: damage, as then all
+ *   written bytes are there, in order, except for the end of the last write.
+ * - Otherwise: the torn end of the log, which was never synced. It is cut off.
  *
- * Damage is never guessed around: recovery rejects with DamagedData and has changed nothing on the disk.
+ * Recovery never guesses around damage: it rejects with DamagedData and has changed nothing on the disk.
  */
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
@@ -51,14 +51,14 @@ import type { LogPlace } from './write-ahead-log.ts';
 
 /** The event loop gets its turn after this long, in ms. */
 const SLICE_MS = 5;
-/** Records of which the mutations are applied together, and then it is looked at the clock. */
+/** Records whose mutations are applied together; then the clock is read. */
 const RECORDS_PER_LOOK = 64;
 
 export interface RecoveryOptions {
   readonly storage: Storage;
   readonly engine: StoredEngine;
   readonly partitionCount: number;
-  /** Of a segment that is read while another one is applied; any unless given. */
+  /** Length up to which a segment is read while another is applied, in bytes. No bound unless given. */
   readonly aheadBytesMax?: number;
   /** Milliseconds of a clock that never goes back. */
   now(): number;
@@ -70,24 +70,24 @@ export interface RecoveryOptions {
 export interface RecoveryProgress {
   readonly records: number;
   readonly bytes: number;
-  /** To be read after the one under way. */
+  /** Segments to be read after the one under way. */
   readonly segmentsLeft: number;
 }
 
 export interface Recovered {
-  /** Undefined for a directory that is new. */
+  /** Undefined in a new directory. */
   readonly manifest: Manifest | undefined;
   /** Where the log ends; undefined in a new directory. */
   readonly end: LogPlace | undefined;
-  /** Whether a SEAL before that place says so. */
+  /** Whether a SEAL right before that place marks the end. */
   readonly isSealed: boolean;
-  /** Bytes from there on that were not whole. */
+  /** Bytes behind that place that were torn. */
   readonly tornBytes: number;
   readonly records: number;
   readonly bytes: number;
-  /** Segments that count for nothing and that nothing names. */
+  /** Segments that do not count and that no SEAL and no manifest names. */
   readonly leftOver: readonly string[];
-  /** One that does not count, either, but that the log's last SEAL names: it goes after that. */
+  /** A segment that does not count, but that the log's last SEAL names: it is removed after that SEAL. */
   readonly misnamed: string | undefined;
   /** No segment has this number, or a greater one. */
   readonly nextNumber: number;
@@ -97,10 +97,10 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   readonly #storage: Storage;
   readonly #reader: SegmentReader;
-  /** Read, and not yet applied. */
+  /** Mutations that are read and not yet applied: the first `#waiting`. */
   readonly #mutations = Array.from({ length: RECORDS_PER_LOOK }, () => new Mutation());
   #waiting = 0;
-  /** The sequence that the snapshot has of each partition. */
+  /** The sequence of each partition in the snapshot. */
   readonly #base: Float64Array;
   #replay!: Replay;
   #manifest!: Manifest;
@@ -157,7 +157,7 @@ export class Recovery {
     return { manifest, ...log, records, bytes, leftOver, nextNumber };
   }
 
-  /** A directory whose first start came to nothing has blank segments at most. */
+  /** A directory whose first start failed has blank segments at most. */
   async #checkNew(found: readonly SegmentId[]): Promise<void> {
     for (const id of found) {
       const segment = await this.#reader.read(id, undefined);
@@ -166,7 +166,7 @@ export class Recovery {
         this.#storage,
         MANIFEST,
         0,
-        'is missing, although there is data, and ends',
+        'is missing, although there is data: reading ends',
       );
     }
   }
@@ -210,7 +210,7 @@ export class Recovery {
       const id = { kind: LOG, number, part: 0 } as const;
       const segment = await this.#read(id, later[0]);
       if (segment.fault !== undefined) {
-        // Made in haste, and lost with all that was written to it: then the log ends before it.
+        // It was named before it was durable, and is lost with its records: the log ends before it.
         const isLost = end !== undefined && !isSure && segment.fault !== OTHER_HEADER;
         if (!isLost) throw this.#damage(segment, 0, segment.fault);
         const tornBytes = await this.#judgeEnd(segment, 0, manifest, later);
@@ -241,7 +241,7 @@ export class Recovery {
     }
   }
 
-  /** Applies the segment's records; returns the offset of its SEAL, or of what is no record. */
+  /** Applies the segment's records. Resolves with the offset of its SEAL, or of bytes that are no record. */
   async #apply(segment: ReadSegment): Promise<number> {
     const { page, length, seed, wholeEnd } = segment;
     let at = HEADER_BYTES;
@@ -279,7 +279,7 @@ export class Recovery {
     if (!isKnown) this.#waiting++;
   }
 
-  /** False where there is no memory. */
+  /** False where the memory does not suffice. */
   #applyWaiting(): boolean {
     const count = this.#waiting;
     this.#waiting = 0;
@@ -308,7 +308,10 @@ export class Recovery {
     return bootId !== undefined && bootId === this.#storage.bootId;
   }
 
-  /** The log's records end here. Bytes that are cut off; rejects where they are more than a torn end. */
+  /**
+   * Judges the end of the log's records. Resolves with the bytes of the torn end; rejects where it is
+   * damage.
+   */
   async #judgeEnd(
     segment: ReadSegment,
     at: number,
@@ -318,13 +321,13 @@ export class Recovery {
     const place = { segment: segment.id.number, offset: at };
     const known = await provenEnd(this.#storage, manifest);
     if (isBefore(place, known)) throw this.#damage(segment, at);
-    // A start that came no further has led on to a segment, and nothing was written there.
+    // An interrupted start may have led on to a segment to which nothing was written.
     const isAsStopped = at === HEADER_BYTES || !isBefore(known, place);
     if (manifest.isStopped && !isAsStopped) throw this.#damage(segment, at);
     const proves = this.#isSameRun(manifest) ? undefined : place;
     if (hasRecord(segment, at, true, proves)) throw this.#damage(segment, at);
     let torn = lastByte(segment, at) - at;
-    // This segment's page must stay: the others are read by a reader of their own.
+    // This segment's page must stay: another reader reads the later ones.
     const reader = new SegmentReader(this.#storage);
     for (const id of later) {
       const other = await reader.read(id, undefined);
@@ -340,8 +343,8 @@ export class Recovery {
 }
 
 /**
- * Whether there is a whole record at `at`, or with `isAnywhere` at any place from there on; with
- * `place` only a MARK counts that says more than that place was durable.
+ * Whether there is a whole record at `at`, or with `isAnywhere` at any place from there on. With `place`
+ * only a MARK of a later place counts.
  */
 function hasRecord(
   { page, length, seed }: ReadSegment,
@@ -366,7 +369,7 @@ function hasRecord(
 function lastByte({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: number): number {
   const { bytes } = page;
   let end = Math.max(length, at);
-  // Most of a segment is blank: pieces of it are compared at once.
+  // Most of a segment is blank: whole pieces are compared first.
   while (end - at >= BLANK.length && bytes.subarray(end - BLANK.length, end).equals(BLANK)) {
     end -= BLANK.length;
   }

@@ -1,5 +1,4 @@
-/** Saves what is whole in a damaged data directory into another one, which a member starts on. */
-
+/** Saves the whole records of a damaged data directory into another one, on which a member can start. */
 import { writeCheckedFile } from './checked-file.ts';
 import { fill } from './filling.ts';
 import { writeManifest } from './manifest.ts';
@@ -7,7 +6,7 @@ import { MEMBER } from './member-file.ts';
 import { Salvage, type Salvaged, type SalvageOptions } from './salvage.ts';
 import type { Storage } from './storage.ts';
 
-/** Without a target it only tells. Rejects as Salvage.run and fill do. */
+/** Without a target it only reports. Rejects as Salvage.run and fill do. */
 export async function repair(options: SalvageOptions, target?: Storage): Promise<Salvaged> {
   const salvage = new Salvage(options);
   if (target === undefined) return await salvage.run(undefined, 1);

@@ -1,7 +1,7 @@
 /**
- * Space that compaction alone uses: a file as long as a segment. On a full disk a segment is rewritten on
- * the blocks of that file, which then takes the segment's place; what the old segment had taken makes
- * the reserve anew, and only then does anybody else get of it.
+ * Disk space for compaction alone: a file as long as a segment. On a full disk a segment is rewritten on the
+ * blocks of that file, which then takes the segment's place. The space of the old segment becomes the new
+ * reserve before any other user gets some of it.
  */
 import type { Storage } from './storage.ts';
 import { isFullDisk } from './storage.ts';
@@ -22,8 +22,8 @@ export class Reserve {
   }
 
   /**
-   * Makes the reserve whole as far as there is space; false where that has not sufficed. Rejects with
-   * other errors of the system.
+   * Fills the reserve as far as there is space; false where the space has not sufficed. Rejects with other
+   * errors of the system.
    */
   async fill(): Promise<boolean> {
     const isThere = await this.#isThere();
@@ -34,7 +34,7 @@ export class Reserve {
         const bytes = Math.min(PIECE_BYTES, this.#bytes - at);
         await file.write(BLANK, 0, bytes, at);
       }
-      // Not synced: it is the space that counts, and what is written into it is synced then.
+      // Not synced: only the space counts, and records written into it are synced then.
       return true;
     } catch (error) {
       if (isFullDisk(error)) return false;
@@ -44,7 +44,7 @@ export class Reserve {
     }
   }
 
-  /** Begins a file of that name on the reserve's blocks, where there are any. */
+  /** Begins a file of that name, on the reserve's blocks if there are any. */
   async spend(name: string): Promise<WholeFile> {
     if (!(await this.#isThere())) return await WholeFile.begin(this.#storage, name);
     return await WholeFile.beginOver(this.#storage, name, RESERVE);

@@ -1,4 +1,4 @@
-/** Makes a data directory of a backup: looks at every file of it first, then copies and compares. */
+/** Makes a data directory from a backup: checks every file of it first, then copies and compares. */
 import { GridError } from '../base/errors.ts';
 import { BACKUP, type BackupList, sumFile } from './backup.ts';
 import { readCheckedFile } from './checked-file.ts';
@@ -12,7 +12,7 @@ import { writeWhole } from './whole-file.ts';
 
 const PIECE_BYTES = 1_048_576;
 
-/** Told of so many more bytes read or copied, a file at a time. */
+/** Called for each file that was read or copied, with its bytes. */
 export type OnBytes = (bytes: number) => void;
 
 /**
@@ -27,7 +27,7 @@ export async function restore(
   const list = await verifyBackup(source, onBytes);
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
   await fill(target, async () => {
-    // The manifest last: what it names is there then.
+    // The manifest comes last: the files that it names are there then.
     const files = [...list.files].sort(
       (a, b) => Number(a.name === MANIFEST) - Number(b.name === MANIFEST),
     );
@@ -47,10 +47,10 @@ export async function verifyBackup(source: Storage, onBytes: OnBytes): Promise<B
   return list;
 }
 
-/** Which files a backup has. Rejects with GridError BACKUP_NOT_WHOLE, or with the system's error. */
+/** The list of a backup's files. Rejects with GridError BACKUP_NOT_WHOLE, or with the system's error. */
 export async function readBackupList(source: Storage): Promise<BackupList> {
   const isThere = (await source.list()).includes(BACKUP);
-  if (!isThere) throw notWhole(source, BACKUP, 'is missing: that is no backup, or not a whole one');
+  if (!isThere) throw notWhole(source, BACKUP, 'is missing: there is no backup, or not all of it');
   const list = await readCheckedFile(source, BACKUP).catch((error: unknown) => {
     if (error instanceof DamagedData) throw notWhole(source, BACKUP, 'is damaged');
     throw error;

@@ -1,13 +1,13 @@
 /**
- * Reads a data directory that may be damaged in any way, tells what is wrong with it, and saves what
- * is whole: every record whose checksum holds, in its order, in new segments without a gap. The source
- * is only read. The caller writes the manifest, from which on what was saved counts.
+ * Reads a data directory that may be damaged in any way, reports the faults, and saves every record whose
+ * checksum is right, in order, in new segments without a gap. The source is only read. The caller writes the
+ * manifest, from which on the saved data counts.
  *
- * A file is known by its header, whatever its name, and by its name where the header is damaged. Where
- * several are the same segment, each gives what the others lack. The manifest says which snapshot and
- * which segments count; without it the snapshot that has most partitions, and every segment of the log:
- * what a snapshot covers is known by its sequences. What has no room in the format is left out: marks
- * of what was synced, and what was superseded.
+ * A file is identified by its header, whatever its name, and by its name where the header is damaged. Where
+ * several files are the same segment, each adds the records that the others lack. The manifest says which
+ * snapshot and which segments count. Without a manifest these are the snapshot with the most partitions and
+ * every segment of the log: the sequences tell which of their records the snapshot covers. Marks of what was
+ * synced, and superseded segments, have no place in the new files and are left out.
  */
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
@@ -41,30 +41,30 @@ import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import type { LogPlace } from './write-ahead-log.ts';
 
-/** Files that are no data, and not foreign. */
+/** Files that hold no records and are not foreign. */
 const OTHERS = new Set([MANIFEST, MEMBER, END_RECORD, 'backup', 'lock', 'reserve', 'restoring']);
-/** What was under way when its process ended. */
+/** Files that were unfinished when their process ended. */
 const UNFINISHED = /\.(tmp|new)$/;
 
 export interface SalvageOptions extends Pace {
   readonly source: Storage;
-  /** What the partition count is taken to be where no file tells. */
+  /** The partition count that is assumed where no file tells it. */
   readonly partitionCount: number;
-  /** Told of each thing that is not as it should be. */
+  /** Receives each fault. */
   onFinding(finding: Finding): void;
 }
 
 export interface Salvaged {
-  /** Of what was saved; without a target it means nothing. */
+  /** The manifest of the saved data; without a target it has no meaning. */
   readonly manifest: Manifest;
-  /** Undefined where it could not be read, or is not there. */
+  /** Undefined where the file is missing or unreadable. */
   readonly member: MemberRecord | undefined;
   readonly records: number;
   readonly bytes: number;
   readonly damages: number;
 }
 
-/** A segment, and the files that say they are it, one of that name first. */
+/** A segment, and the names of the files whose headers say that they are it, its own name first. */
 interface Candidate {
   readonly id: SegmentId;
   readonly names: string[];
@@ -80,7 +80,7 @@ export class Salvage {
   readonly #options: SalvageOptions;
   readonly #source: Storage;
   readonly #reader: SegmentReader;
-  /** What is saved of one segment. */
+  /** The saved records of one segment. */
   #page = new Page(HEADER_BYTES);
   readonly #findings: Findings;
   readonly #candidates = new Map<string, Candidate>();
@@ -97,7 +97,7 @@ export class Salvage {
   }
 
   /**
-   * Writes to the target, if there is one, segments with numbers from `firstNumber` on. Rejects with
+   * Writes segments with numbers from `firstNumber` on to the target, if there is one. Rejects with
    * GridError DATA_FORMAT_NEWER, PARTITION_COUNT_CHANGED, or with the system's error.
    */
   async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
@@ -136,7 +136,7 @@ export class Salvage {
     }
   }
 
-  /** Which segment the file is, if any. */
+  /** Finds out which segment the file is, if any. */
   async #identify(name: string): Promise<void> {
     if (OTHERS.has(name) || UNFINISHED.test(name)) return;
     const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
@@ -191,7 +191,7 @@ export class Salvage {
     return saved.files;
   }
 
-  /** Of the snapshots that are there, the one with most partitions; of several the latest. */
+  /** The snapshot with the most partitions; of several such, the latest. */
   async #bestSnapshot(): Promise<SnapshotFiles | undefined> {
     let best: (SnapshotFiles & { readonly partitions: number }) | undefined;
     const ids = [...this.#candidates.values()].map(({ id }) => id);
@@ -278,7 +278,7 @@ export class Salvage {
     return await saved.end();
   }
 
-  /** Where the log did not end: what is missing before that place is damage. */
+  /** The place that the log has certainly reached: anything missing before it is damage. */
   async #provenEnd(manifest: Manifest | undefined): Promise<LogPlace> {
     if (manifest === undefined) return { segment: 0, offset: 0 };
     return await provenEnd(this.#source, manifest).catch((error: unknown) => {
@@ -293,7 +293,7 @@ export class Salvage {
     });
   }
 
-  /** Gives what is whole in the candidate's files to `save`, and tells of the rest. */
+  /** Gives the whole records of the candidate's files to `save`, and reports the rest. */
   async #salvageSegment(
     candidate: Candidate,
     save: (page: Page, end: number) => Promise<void>,
@@ -342,7 +342,7 @@ export class Salvage {
   async #scanAll(candidate: Candidate | undefined) {
     const all: { readonly segment: ReadSegment; readonly scanned: Scanned }[] = [];
     for (const name of candidate?.names ?? []) {
-      // One more has its own reader, as the pages of all of them are needed at once.
+      // Each further file has a reader of its own, as the pages of all files are needed at once.
       const reader = all.length === 0 ? this.#reader : new SegmentReader(this.#source);
       const segment = await reader.readFile(name, candidate?.id as SegmentId);
       all.push({ segment, scanned: await scanRecords(segment, this.#options) });
@@ -355,7 +355,7 @@ export class Salvage {
     return this.#page;
   }
 
-  /** Whether the record, whose checksum holds, is one to save. */
+  /** Whether the record, whose checksum is right, is saved. */
   #isKept({ page, id }: ReadSegment, file: string, at: number): boolean {
     const type = typeAt(page, at);
     if (type === MARK) return false;

@@ -1,6 +1,6 @@
 /**
- * Writes records that were saved into new segments of a log and of a snapshot. Their checksums are
- * made anew, as they begin from the number of the segment. Without a target nothing is written.
+ * Writes saved records into new segments of a log and of a snapshot. Their checksums are computed anew, as
+ * they depend on the number of the segment. Without a target nothing is written.
  */
 import type { Manifest, SnapshotFiles } from './manifest.ts';
 import { finish, lengthAt, NOTE_BYTES, Page, SEAL, SURE, writeNote } from './record-codec.ts';
@@ -16,13 +16,13 @@ import {
 import type { Storage } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 
-/** Where segments go, and what their names end in until they count. */
+/** The storage for the segments, and the suffix of their names until they count. */
 export interface SalvageTarget {
   readonly storage: Storage;
   readonly suffix: string;
 }
 
-/** Segments of a log, each sealed when the next one is there. */
+/** Segments of a log, each sealed when the next one begins. */
 export class SalvagedLog {
   readonly #target: SalvageTarget | undefined;
   readonly #firstNumber: number;
@@ -33,7 +33,7 @@ export class SalvagedLog {
     this.#firstNumber = firstNumber;
   }
 
-  /** The records lie in the page behind the place of a header, up to `end`. */
+  /** Adds a segment. Its records lie in the page behind the place of a header, up to `end`. */
   async add(page: Page, end: number): Promise<void> {
     const number = this.#last === undefined ? this.#firstNumber : this.#last.id.number + 1;
     await this.#last?.keep(number);
@@ -41,7 +41,7 @@ export class SalvagedLog {
     await this.#last.write(page, end);
   }
 
-  /** A log has one segment at least. Nothing is to be added any more. */
+  /** Ends the log, which has one segment at least. Nothing may be added afterwards. */
   async end(): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
     if (this.#last === undefined) await this.add(new Page(HEADER_BYTES), HEADER_BYTES);
     const { id, end } = this.#last as SalvagedSegment;
@@ -49,7 +49,7 @@ export class SalvagedLog {
     return { firstSegment: this.#firstNumber, synced: { segment: id.number, offset: end } };
   }
 
-  /** Lets go of what has not been ended. */
+  /** Discards the segment that has not been ended. */
   async drop(): Promise<void> {
     await this.#last?.drop();
   }
@@ -67,7 +67,7 @@ export class SalvagedSnapshot {
     this.#number = number;
   }
 
-  /** As SalvagedLog.add. */
+  /** Adds a part, as SalvagedLog.add does a segment. */
   async add(page: Page, end: number): Promise<void> {
     const id = { kind: SNAPSHOT, number: this.#number, part: this.#parts++ } as const;
     const segment = await SalvagedSegment.begin(this.#target, id);
@@ -76,7 +76,7 @@ export class SalvagedSnapshot {
     this.#bytes += end - HEADER_BYTES;
   }
 
-  /** Undefined where there is nothing in it. */
+  /** Undefined where there is no part. */
   get files(): SnapshotFiles | undefined {
     if (this.#parts === 0) return undefined;
     return { number: this.#number, parts: this.#parts, bytes: this.#bytes };
@@ -108,7 +108,7 @@ class SalvagedSegment {
     await this.#attempt(({ file }) => file.write(page.bytes, HEADER_BYTES, end, HEADER_BYTES));
   }
 
-  /** Ends it, with a SEAL where another one follows. */
+  /** Ends the segment, with a SEAL where another one follows. */
   async keep(next: number | undefined): Promise<void> {
     await this.#attempt(async ({ file }) => {
       let length = this.end;

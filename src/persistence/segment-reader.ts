@@ -1,6 +1,6 @@
 /**
- * Reads segments, each whole, the next one already while the one before is worked on, unless it is too
- * long for that. The pages of two are used in turn: what was read stays until the next is asked for.
+ * Reads whole segments. The next one is read while the caller works on the one before, unless it is too long
+ * for that. Two pages are used in turn: the content of a segment stays until the next one is asked for.
  */
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
@@ -18,9 +18,9 @@ import {
 import { SEGMENT_BYTES } from './segment-supply.ts';
 import type { Storage } from './storage.ts';
 
-/** Where less may be read ahead, there is no memory for a thread, either. */
+/** Where fewer bytes may be read ahead, there is no memory for a thread, either. */
 const THREAD_BYTES_MIN = 16_777_216;
-/** In a shorter one there is nothing that a thread would be worth. */
+/** A shorter segment is not worth a thread, in bytes. */
 const CHECKED_BYTES_MIN = 4_194_304;
 
 export interface ReadSegment {
@@ -29,9 +29,9 @@ export interface ReadSegment {
   readonly page: Page;
   /** Bytes of the file. */
   readonly length: number;
-  /** How long it was made; 0 where that is not told. */
+  /** The length with which the segment was made; 0 where its header does not tell. */
   readonly madeBytes: number;
-  /** What is wrong with its header. */
+  /** The fault of its header, in words; undefined for none. */
   readonly fault: string | undefined;
   /** The records before this offset are known to be whole. */
   readonly wholeEnd: number;
@@ -42,15 +42,15 @@ export class SegmentReader {
   readonly #checksAhead: boolean;
   readonly #aheadBytesMax: number;
   readonly #pages: Page[] = [];
-  /** Which of the pages was given last. */
+  /** Index of the page that was used last. */
   #turn = 0;
-  /** From the first long segment on that is read ahead. */
+  /** Made for the first long segment that is read ahead. */
   #checker: RecordChecker | undefined;
   #ahead: { readonly name: string; readonly segment: Promise<ReadSegment | undefined> } | undefined;
 
   /**
-   * `checksAhead`: the records of the next one are checked, too; then close has to be called.
-   * `aheadBytesMax`: longer ones are read when they are asked for, into the page of the one before.
+   * `checksAhead`: the records of the next segment are checked, too; then `close` must be called.
+   * `aheadBytesMax`: longer segments are read when they are asked for, into the page of the one before.
    */
   constructor(storage: Storage, checksAhead = false, aheadBytesMax = Number.POSITIVE_INFINITY) {
     this.#storage = storage;
@@ -63,13 +63,13 @@ export class SegmentReader {
     const name = segmentName(id);
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    // Also where it is another that is wanted: its page is not free before.
+    // Also where another segment is wanted: until then the page is in use.
     const read = await ahead?.segment.catch(() => undefined);
     const segment =
       read !== undefined && ahead?.name === name ? read : await this.readFile(name, id);
     if (next !== undefined) {
       const reading = this.#readAhead(next);
-      // Whoever asks for it reads again, and gets the error then.
+      // The caller that asks for it reads again, and gets the error then.
       reading.catch(() => {});
       this.#ahead = { name: segmentName(next), segment: reading };
     }
@@ -77,7 +77,7 @@ export class SegmentReader {
   }
 
   async close(): Promise<void> {
-    // What is read ahead may only now come to where it needs the thread.
+    // The segment that is read ahead may still need the thread.
     await this.#ahead?.segment.catch(() => {});
     await this.#checker?.close();
   }
@@ -116,13 +116,13 @@ export class SegmentReader {
   }
 
   #page(bytes: number): Page {
-    // One page alone is as long as the longest segment.
+    // Only the first page becomes as long as the longest segment.
     this.#turn = bytes <= this.#aheadBytesMax ? this.#turn ^ 1 : 0;
     const page = this.#pages[this.#turn];
-    // Zeros behind the last byte, up to a whole record, count as the file's.
+    // Zeros behind the last byte, up to a whole record, count as part of the file.
     const needed = (bytes + 15) & ~7;
     if (page !== undefined && page.bytes.length >= needed) return page;
-    // A page that is outgrown stays resident until V8 collects it: so it has the usual length at once.
+    // A page that is replaced stays resident until V8 collects it, so it has the usual length at once.
     const isUsual = bytes >= CHECKED_BYTES_MIN / 4 && bytes <= this.#aheadBytesMax;
     const length = isUsual
       ? Math.max(needed, Math.min(this.#aheadBytesMax, SEGMENT_BYTES) + 16)

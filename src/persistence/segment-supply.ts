@@ -1,13 +1,13 @@
 /**
- * Segments for the log, written out and durable before they are needed, so that what is to be written
- * has its place on the disk before anybody is promised anything. Two are kept ready: the next one, and
- * one that only removals get when the disk is full.
+ * Segments for the log, written out and durable before they are needed: records have their place on the disk
+ * before any answer promises them. Two segments are kept ready: the next one, and one that only removals get
+ * when the disk is full.
  *
- * A segment is filled with zeros under another name; its number, header and name come last, so that
- * those ready are in the order of their numbers, and the first can be filled while it is still being
- * found out which number that is. When they are used faster than they are made, one is
- * made on the spot. When none can be made, that is tried again every second; until then removals get
- * short ones, as long as there is room for those.
+ * A segment is filled with zeros under another name. Its number, header and name come last, so that the
+ * ready segments are in the order of their numbers, and the first one can be filled while its number is
+ * not yet known. When segments are used faster than they are made, one is made on the spot. When none can
+ * be made, the supply tries again every second; until then removals get short segments, as long as there
+ * is room for those.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
@@ -15,24 +15,24 @@ import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './se
 import { isFullDisk, type Storage, type StoredFile } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
-/** On a large disk, and where there is memory. */
+/** Length of a segment on a large disk, where the memory suffices. */
 export const SEGMENT_BYTES = 33_554_432;
 const SEGMENT_BYTES_MIN = 1_048_576;
-/** A small disk has this many segments at least. */
+/** A small disk has room for this many segments at least. */
 const SEGMENTS_MIN = 32;
 const READY_COUNT = 2;
 const RETRY_MS = 1000;
-/** The shortest segment, for removals on a full disk, and its share of a whole one. */
+/** Length of a short segment, for removals on a full disk: at most this, and this share of a whole one. */
 const SHORT_BYTES = 65_536;
 const SHORT_SHARE = 1 / 8;
-/** When there was no room for that, it is not tried again for so long. */
+/** Delay before a short segment is tried again, in ms. */
 const SHORT_RETRY_MS = 100;
 /**
- * A segment is filled in such pieces. The system keeps what was written at once together, and looks at
- * all blocks of that at each later write: of 1 MiB, a record takes 2.4 µs to write instead of 1.3.
+ * Bytes of the pieces in which a segment is filled. The system keeps the blocks of one write together, and
+ * looks at all of them at each later write: with pieces of 1 MiB, a record takes 2.4 µs to write, not 1.3.
  */
 const PIECE_BYTES = 131_072;
-/** Of a segment that has no number yet. */
+/** The name of a segment that has no number yet. */
 export const UNNAMED = `log${TEMPORARY_SUFFIX}`;
 const BLANK = Buffer.alloc(PIECE_BYTES);
 const NONE = Promise.resolve(undefined);
@@ -60,15 +60,15 @@ export class SegmentSupply {
   fault: Error | undefined;
   readonly #storage: Storage;
   readonly #clock: Clock;
-  /** Told when `fault` has changed. */
+  /** Called when `fault` has changed. */
   readonly #onFault: () => void;
-  /** Whoever takes space, and must not be disturbed, does so in turn. */
+  /** Each user of space that must not be disturbed takes its turn. */
   readonly #space: InTurn;
   readonly #ready: LogSegment[] = [];
   #nextNumber = 0;
-  /** What is to be the first one; undefined once it is, or where it could not be filled. */
+  /** The file of the first segment; undefined once it is used, or where it could not be filled. */
   #first: Promise<StoredFile | undefined>;
-  /** Of the last segment that is ready or was. */
+  /** Number of the last segment that is or was ready. */
   #lastNumber = 0;
   #making: Promise<void> | undefined;
   #retry: Timer | undefined;
@@ -85,8 +85,8 @@ export class SegmentSupply {
   }
 
   /**
-   * Resolves with the first segment, of that number, with `isShort` one as short as there is room for;
-   * rejects where it cannot be made.
+   * Resolves with the first segment, of at least that number. With `isShort` it may be shorter, if there
+   * is no more room. Rejects where it cannot be made.
    */
   async first(number: number, isShort = false): Promise<LogSegment> {
     this.#nextNumber = Math.max(this.#nextNumber, number);
@@ -98,8 +98,8 @@ export class SegmentSupply {
   }
 
   /**
-   * Resolves with one half as long in the place of a first one that has left no room for what names it;
-   * undefined where that would be too short. Rejects where it cannot be made.
+   * Replaces a first segment that has left no room for the files that name it: resolves with one half as
+   * long; undefined where that would be too short. Rejects where it cannot be made.
    */
   async shorter(first: LogSegment): Promise<LogSegment | undefined> {
     await this.#discard(first);
@@ -121,8 +121,8 @@ export class SegmentSupply {
   }
 
   /**
-   * The next segment, with room for `bytes` of records; undefined when there is none for this use.
-   * May block while one is written out.
+   * The next segment, with room for `bytes` of records; undefined when there is none for this use. May
+   * block while a segment is written out.
    */
   take(bytes: number, isRemoval: boolean): LogSegment | undefined {
     const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
@@ -140,7 +140,7 @@ export class SegmentSupply {
     return this.#taken(next ?? (isRemoval ? this.#makeShort(HEADER_BYTES + bytes) : undefined));
   }
 
-  /** Removals go on as long as there is room for any record. */
+  /** A segment for removals, which continue as long as there is room for any record. */
   #makeShort(needed: number): LogSegment | undefined {
     const now = this.#clock.now();
     if (now < this.#shortNotBeforeMs) return undefined;
@@ -153,14 +153,14 @@ export class SegmentSupply {
     return filled64(Math.min(SHORT_BYTES, this.segmentBytes * SHORT_SHARE));
   }
 
-  /** Space may have become free: tries at once. */
+  /** Called when space may have become free: tries at once. */
   retry(): void {
     this.#retry?.cancel();
     this.#retry = undefined;
     this.#refill();
   }
 
-  /** Resolves when nothing is under way. What is ready is left, for the next start to remove. */
+  /** Resolves when nothing is under way. The next start removes the segments that are ready. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#retry?.cancel();
@@ -230,7 +230,7 @@ export class SegmentSupply {
     }
   }
 
-  /** Its content is made durable with the first sync of what is written to it. */
+  /** Its content becomes durable with the first sync of its records. */
   #makeNow(bytes: number): LogSegment | undefined {
     const id = { kind: LOG, number: this.#nextNumber++, part: 0 } as const;
     const name = segmentName(id);
@@ -251,7 +251,7 @@ export class SegmentSupply {
     }
   }
 
-  /** Those ready come before the one made last: they can no longer follow it. */
+  /** The ready segments have lower numbers than the one made last: they can no longer follow it. */
   #dropReady(): void {
     for (const segment of this.#ready.splice(0)) void this.#discard(segment);
   }
@@ -260,7 +260,7 @@ export class SegmentSupply {
     await this.#drop(file, segmentName({ kind: LOG, number, part: 0 }));
   }
 
-  /** A file that stays all the same is removed by the next start. */
+  /** The next start removes a file that cannot be removed now. */
   async #drop(file: StoredFile, name: string): Promise<void> {
     await file.close().catch(ignored);
     await this.#storage.remove(name).catch(ignored);
@@ -273,17 +273,17 @@ export class SegmentSupply {
   }
 }
 
-/** How long segments are on a disk of that size, where recovery may read so many bytes at a time. */
+/** Length of segments on a disk of `totalBytes`, where recovery may read `readBytesMax` at a time. */
 export function segmentBytesFor(totalBytes: number, readBytesMax = SEGMENT_BYTES): number {
   const most = Math.min(totalBytes / SEGMENTS_MIN, readBytesMax);
   const share = Math.floor(most / SEGMENT_BYTES_MIN) * SEGMENT_BYTES_MIN;
   return Math.min(SEGMENT_BYTES, Math.max(SEGMENT_BYTES_MIN, share));
 }
 
-/** The next multiple of 64, at least one that a record fits into. */
+/** The next multiple of 64, at least one into which a record fits. */
 function filled64(bytes: number): number {
   return Math.max(512, Math.ceil(bytes / 64) * 64);
 }
 
-/** What goes wrong while tidying up adds nothing to what is known already. */
+/** An error of cleaning up adds nothing to the known error. */
 function ignored(): void {}

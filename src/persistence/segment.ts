@@ -1,23 +1,23 @@
 /**
- * A segment: a file of records (record-codec.ts), of the log or of a snapshot. It is written out with
- * zeros before it is used, so that what is written into it later finds its place on the disk. Numbers
- * are little endian.
+ * A segment: a file of records (record-codec.ts), of the log or of a snapshot. A segment of the log is filled
+ * with zeros before it is used, so that records written later have their place on the disk. Numbers are
+ * little-endian.
  *
  *     0  "gridseg\n"
  *     8  version of the format, 2
  *    12  kind: 1 log, 2 snapshot
  *    16  number: of the log's segment; of a snapshot, the snapshot's
  *    20  part of the snapshot, from 0; in the log 0
- *    24  how long the file was made, in bytes; 0 where that is not told
+ *    24  length with which the file was made, in bytes; 0 where it is not told
  *    28  CRC-32C of the 28 bytes before
  *    32  records, one after the other; then zeros to the end
  *
- * In version 1, which is read as well, the checksum is at 24 and no length is told. A segment of the log
- * is as long as it was made until its last record is a SEAL: one that is shorter was cut off.
+ * Version 1, which is read as well, has the checksum at 24 and tells no length. A segment of the log
+ * keeps the length with which it was made until its last record is a SEAL: a shorter one was cut off.
  *
- * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the
- * next. The checksum of a record begins from the segment's seed, so that one that lies in the wrong
- * file is not taken for one of that file.
+ * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the next.
+ * The checksum of a record begins from the segment's seed, so that a record in the wrong file is not
+ * taken for one of that file.
  */
 import { GridError } from '../base/errors.ts';
 import { checksum } from './checksum.ts';
@@ -28,7 +28,7 @@ export const LOG = 1;
 export const SNAPSHOT = 2;
 export const HEADER_BYTES = 32;
 const MAGIC = 'gridseg\n';
-/** What headerFault says of a header that is whole, and that no crash can have left there. */
+/** The fault of a whole header of another segment, which no crash can have left there. */
 export const OTHER_HEADER = 'has the header of another segment';
 
 export type SegmentKind = typeof LOG | typeof SNAPSHOT;
@@ -44,7 +44,7 @@ export function segmentName({ kind, number, part }: SegmentId): string {
   return kind === LOG ? `log-${digits}` : `snapshot-${digits}-${String(part).padStart(6, '0')}`;
 }
 
-/** What a file of that name is to be; undefined when it is no segment's. */
+/** The segment that has this file name; undefined for another name. */
 export function parseSegmentName(name: string): SegmentId | undefined {
   const [, log, snapshot, part] = /^(?:log-(\d{10})|snapshot-(\d{10})-(\d{6}))$/.exec(name) ?? [];
   if (log !== undefined) return { kind: LOG, number: Number(log), part: 0 };
@@ -52,7 +52,7 @@ export function parseSegmentName(name: string): SegmentId | undefined {
   return { kind: SNAPSHOT, number: Number(snapshot), part: Number(part) };
 }
 
-/** What checksums of the segment's records begin from. */
+/** The value from which checksums of the segment's records begin. */
 export function segmentSeed({ kind, number, part }: SegmentId): number {
   return (Math.imul(number, 0x9e3779b1) ^ Math.imul(part + 1, 0x85ebca6b) ^ kind) | 0;
 }
@@ -65,19 +65,19 @@ export function segmentHeader({ kind, number, part }: SegmentId, madeBytes: numb
   return page.bytes;
 }
 
-/** Which segment's header that is; undefined where it is none. */
+/** The segment that the header names; undefined where there is no whole header. */
 export function segmentInHeader(page: Page): SegmentId | undefined {
   const { words } = page;
   if (!isWholeHeader(page)) return undefined;
   return { kind: words[3] as SegmentKind, number: words[4]!, part: words[5]! };
 }
 
-/** How long the file was made, in bytes; 0 where its header, which is whole, does not tell. */
+/** The length with which the file was made, in bytes; 0 where its whole header does not tell. */
 export function madeBytesOf({ words }: Page): number {
   return words[2] === FORMAT_VERSION ? words[6]! >>> 0 : 0;
 }
 
-/** Undefined when the bytes at the begin of the file are the header that it should have, else why not. */
+/** The fault of the header at the beginning of the file; undefined where it is the right one. */
 export function headerFault(id: SegmentId, page: Page, length: number): string | undefined {
   if (length < HEADER_BYTES) return 'ends within its header';
   if (!isWholeHeader(page)) return 'has a damaged header';
@@ -89,7 +89,7 @@ export function headerFault(id: SegmentId, page: Page, length: number): string |
   return kind === id.kind && number === id.number && part === id.part ? undefined : OTHER_HEADER;
 }
 
-/** Of a later version, too: the place of its checksum stays. */
+/** Also for a later version, whose checksum keeps its place. */
 function isWholeHeader(page: Page): boolean {
   const { bytes, words } = page;
   if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) return false;

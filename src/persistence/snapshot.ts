@@ -1,10 +1,10 @@
 /**
- * A snapshot: everything stored, written partition by partition while the member serves. Each
- * partition begins with the sequence at which its visit began; what the log has recorded from then on
- * is replayed over it. So the snapshot as a whole shows no one moment, and need not.
+ * A snapshot: all stored data, written partition by partition while the member serves. Each partition begins
+ * with the sequence at which its visit began; the log's records from then on are replayed over it. So the
+ * snapshot as a whole need not show one moment, and does not.
  *
- * The visit goes in small steps with the event loop's turns between them: a step ends when it has
- * gathered its bytes, or its time is over. The parts are segments; the last record of each is a SEAL.
+ * The visit proceeds in small steps, and the event loop runs between them: a step ends when it has gathered
+ * its bytes, or when its time is over. The parts are segments; the last record of each is a SEAL.
  */
 import type { Clock } from '../base/clock.ts';
 import type { Mutation } from '../engine/mutation.ts';
@@ -24,11 +24,11 @@ import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from 
 import type { Storage } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 
-/** Asked of the engine at once: many enough to be quick, few enough to stop in time. */
+/** Entries and items of one visit: many enough to be fast, few enough to stop in time. */
 const VISIT_BUDGET = 32;
-/** The time of one step, in ms. */
+/** Duration of one step, in ms. */
 const STEP_MS = 0.25;
-/** What is gathered is written when it is this much; longer records take what they need. */
+/** Length of the page in which records are gathered, in bytes; longer records take what they need. */
 const PAGE_BYTES = 262_144;
 
 export class Snapshot {
@@ -37,7 +37,7 @@ export class Snapshot {
   readonly #clock: Clock;
   readonly #number: number;
   readonly #partBytes: number;
-  /** Told of the bytes that are written, before each part; false: it is given up. */
+  /** Called with the bytes written so far, before each part; false cancels the snapshot. */
   readonly #hasRoom: (bytes: number) => Promise<boolean>;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
   readonly #usualPage = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
@@ -65,7 +65,7 @@ export class Snapshot {
     this.#hasRoom = hasRoom;
   }
 
-  /** Resolves once every part is durable; undefined when cancelled. Else removes what it has written. */
+  /** Resolves once every part is durable; undefined when cancelled. Removes its files unless it succeeds. */
   async write(): Promise<SnapshotFiles | undefined> {
     try {
       await this.#beginPart();
@@ -85,7 +85,7 @@ export class Snapshot {
     }
   }
 
-  /** The member stops, or the log needs the space: write ends at its next step. */
+  /** Called when the member stops or the log needs the space: `write` ends at its next step. */
   cancel(): void {
     this.#isCancelled = true;
   }
@@ -117,7 +117,7 @@ export class Snapshot {
     this.#gathered = writeNote(this.#page, at, type, partition, sequence, NOWHERE, seed);
   }
 
-  /** A page that is too small for what one step gives grows; the next write makes it small again. */
+  /** A page that is too small for the records of a step grows; the next write returns to the usual one. */
   #makeRoom(bytes: number): void {
     const { length } = this.#page.bytes;
     if (this.#gathered + bytes <= length) return;
@@ -158,7 +158,7 @@ export class Snapshot {
   }
 
   async #remove(): Promise<void> {
-    // What cannot be removed now is, as nothing names it, by the next start.
+    // The next start removes files that cannot be removed now, as no manifest names them.
     await this.#whole?.drop();
     for (let part = 0; part <= this.#part; part++) {
       const name = segmentName({ kind: SNAPSHOT, number: this.#number, part });

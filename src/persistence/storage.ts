@@ -1,48 +1,48 @@
 /**
- * The contract of where a member keeps its files: named files in one directory, that of a disk or one
- * in memory that can crash or fail (in the tests). It promises what POSIX promises and no more:
+ * The contract of a member's file storage: named files in one directory, on a disk or, in the tests, in
+ * memory that can crash or fail. It promises what POSIX promises and no more:
  *
- * - Bytes written are sure to be there after a crash once `sync` of that file has resolved that was
- *   called after the write. Of others any part may be there.
- * - That a file has come, gone or changed its name is sure once `syncDirectory` has resolved that was
- *   called afterwards.
+ * - Written bytes survive a crash once a `sync` of the file that was called after the write has resolved. Of
+ *   other bytes any part may survive.
+ * - The creation, removal or renaming of a file survives a crash once a `syncDirectory` that was called
+ *   afterwards has resolved.
  *
- * Everything rejects or throws with the system's error (`code` ENOSPC, EIO, EROFS, ...). What ends in
- * `Now` is done when it returns, and blocks meanwhile.
+ * Every method rejects or throws with the system's error (`code` ENOSPC, EIO, EROFS, ...). A method whose
+ * name ends in `Now` has done its work when it returns, and blocks meanwhile.
  */
 export interface Storage {
-  /** Where that is, for messages. */
+  /** Path of the directory, for messages. */
   readonly place: string;
-  /** Names the run of the machine, where that is known: what is written is lost only at its end. */
+  /** Identifies the run of the machine, where it is known: written bytes are lost only at its end. */
   readonly bootId: string | undefined;
   /** Keeps other processes out until close, or rejects with GridError DATA_DIRECTORY_LOCKED. */
   lock(): Promise<void>;
   /** Names of all files, in no order. */
   list(): Promise<readonly string[]>;
-  /** A file that is there. */
+  /** Opens an existing file. */
   open(name: string): Promise<StoredFile>;
-  /** A new, empty file; one of that name loses its content. */
+  /** Makes an empty file; an existing file of that name loses its content. */
   create(name: string): Promise<StoredFile>;
   createNow(name: string): StoredFile;
-  /** A file that had the new name is gone. */
+  /** Replaces a file that has the new name. */
   rename(from: string, to: string): Promise<void>;
-  /** Also when there is no such file. */
+  /** Resolves also when there is no such file. */
   remove(name: string): Promise<void>;
   /**
-   * Makes a directory for files that are then named `directory/file`, which `list` leaves out. False
-   * where there is one with files in it.
+   * Makes a directory. Its files are named `directory/file`, and `list` leaves them out. False where
+   * there is such a directory with files in it.
    */
   makeDirectory(name: string): Promise<boolean>;
-  /** That of all files, or the one made here. */
+  /** Syncs the directory of all files, or the named one from makeDirectory. */
   syncDirectory(name?: string): Promise<void>;
   syncDirectoryNow(): void;
-  /** What could still be written, and all there is, in bytes. */
+  /** Free space and size of the disk, in bytes. */
   space(): Promise<{ readonly freeBytes: number; readonly totalBytes: number }>;
-  /** Gives up the lock. */
+  /** Releases the lock. */
   close(): Promise<void>;
 }
 
-/** Whether that is an error of a disk, or of somebody's share of it, that is full. */
+/** Whether the error says that the disk, or the user's quota of it, is full. */
 export function isFullDisk(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOSPC' || code === 'EDQUOT';
@@ -55,7 +55,7 @@ export interface StoredFile {
   /** Writes the bytes from `start` to `end` at `position`, all of them. */
   writeNow(bytes: Buffer, start: number, end: number, position: number): void;
   write(bytes: Buffer, start: number, end: number, position: number): Promise<void>;
-  /** Fills the buffer as far as there are bytes at `position`; how many that were. */
+  /** Fills the buffer as far as there are bytes at `position`. Resolves with their count. */
   read(into: Buffer, position: number): Promise<number>;
   truncate(length: number): Promise<void>;
   sync(): Promise<void>;

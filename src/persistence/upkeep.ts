@@ -1,15 +1,15 @@
 /**
- * The contract of what can be asked of stored data as a whole, beside reading and writing it. Each
- * rejects with a GridError that says why not; then nothing has changed.
+ * The contract of the operations on the stored data as a whole, beside reading and writing it. Each rejects
+ * with a GridError that tells the reason; then nothing has changed.
  */
 export interface Upkeep {
-  /** Resolves once there is a backup. */
+  /** Makes a backup. Resolves once it is complete. */
   backUp(): Promise<BackupMade>;
-  /** Resolves once nothing is left of the backup under way. */
+  /** Interrupts the backup under way. Resolves once nothing of it is left. */
   interruptBackup(): Promise<void>;
-  /** Starts a member that waits for it, empty; resolves once it serves. */
+  /** Starts a member that waits for this call, without data. Resolves once it serves. */
   forceStart(): Promise<void>;
-  /** The same, with what can be read. */
+  /** The same, with the readable data. */
   partialStart(): Promise<void>;
 }
 

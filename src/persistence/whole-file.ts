@@ -1,17 +1,17 @@
 /**
- * A file that is written whole: under a temporary name, synced, closed, renamed, and its directory
- * synced. A crash leaves the file that was there before or the new one, never a part. Every way out
- * closes the handle, and one that fails before the rename leaves nothing behind.
+ * A file that is written as a whole: under a temporary name, synced, closed, renamed, and its directory
+ * synced. A crash leaves the old file or the new one, never a part. The handle is closed in every case,
+ * and a failure before the rename leaves nothing behind.
  */
 import { OutcomeUnknown } from '../base/errors.ts';
 import type { Storage, StoredFile } from './storage.ts';
 
-/** Beside which a file is written before it takes the name. */
+/** Ends the temporary name of a file that is being written. */
 export const TEMPORARY_SUFFIX = '.tmp';
 
 /**
- * Writes the file of that name as `fill` does, in place of one that is there. Rejects with
- * OutcomeUnknown where only the last step has failed: the new file is there, and a crash may undo that.
+ * Writes the file of that name with `fill`, in place of an existing one. Rejects with OutcomeUnknown where
+ * only the last step has failed: the new file is there, and a crash may undo that.
  */
 export async function writeWhole(
   storage: Storage,
@@ -28,7 +28,7 @@ export async function writeWhole(
   await whole.keep();
 }
 
-/** One that is written piece by piece; ends with `keep` or `drop`. */
+/** A file that is written piece by piece; ends with `keep` or `drop`. */
 export class WholeFile {
   readonly file: StoredFile;
   readonly #storage: Storage;
@@ -45,12 +45,12 @@ export class WholeFile {
     return new WholeFile(storage, name, await storage.create(name + TEMPORARY_SUFFIX));
   }
 
-  /** The same on the blocks of the file `from`, which is there, and whose content is lost. */
+  /** The same on the blocks of the existing file `from`, whose content is lost. */
   static async beginOver(storage: Storage, name: string, from: string): Promise<WholeFile> {
     return new WholeFile(storage, name, await storage.open(from));
   }
 
-  /** What was written is the file from now on. Rejects as writeWhole does. */
+  /** Puts the written file in its place. Rejects as writeWhole does. */
   async keep(): Promise<void> {
     const storage = this.#storage;
     try {
@@ -70,7 +70,7 @@ export class WholeFile {
     }
   }
 
-  /** Nothing is left of it, unless that fails, too: then the next start removes it. */
+  /** Removes the file. Where that fails, too, the next start removes it. */
   async drop(): Promise<void> {
     if (this.#isOpen) await this.file.close().catch(ignored);
     this.#isOpen = false;
@@ -78,5 +78,5 @@ export class WholeFile {
   }
 }
 
-/** An error is on its way already, and this one adds nothing to it. */
+/** Another error is being reported already, and this one adds nothing to it. */
 function ignored(): void {}

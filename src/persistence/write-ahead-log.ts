@@ -1,18 +1,18 @@
 /**
- * The write-ahead log: a sink of the engine that writes every mutation into the present segment
- * before any answer that tells of it leaves.
+ * The write-ahead log: a sink of the engine that writes every mutation into the present segment before any
+ * answer that tells of it is sent.
  *
- * Consent to a mutation means that its record has room in a segment that is written out already.
- * Records of a loop turn are gathered and written at the turn's end, in one call, which is all that
- * surviving the end of the process takes. When they are synced, which is what surviving the end of the
- * machine takes, depends on the mode: with `always` after each turn, as soon as the sync before is
- * done, and answers wait for it; with `interval` some time later; with `never` it is left to the system.
+ * The log admits a mutation only when its record has room in a segment that is written out already.
+ * Records of a turn of the event loop are gathered and written at the turn's end, in one call. A written
+ * record survives the end of the process; a synced one survives the end of the machine. The mode decides
+ * when records are synced: with `always` after each turn, as soon as the sync before is done, and answers
+ * wait for it; with `interval` some time later; with `never` when the system does.
  *
- * After each sync a MARK in the log says how far it went: damage before that place is damage, not the
- * torn end of what nobody was promised.
+ * After each sync a MARK in the log says how far it went: a fault before that place is damage, not the
+ * torn end of the log, for which nothing was promised.
  *
- * When a write or a sync fails, nobody can tell what is on the disk. Nothing is written or synced
- * again; `durable` stays where it was for the partitions concerned, and mutations are refused.
+ * After a failed write or sync the state of the disk is unknown. Nothing is written or synced again;
+ * `durable` stays where it was for the partitions concerned, and mutations are refused.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { FROM_REPLAY, type Mutation, OFFER, SET } from '../engine/mutation.ts';
@@ -42,9 +42,9 @@ import { HEADER_BYTES } from './segment.ts';
 import type { LogSegment, SegmentSupply } from './segment-supply.ts';
 import { isFullDisk, type StoredFile } from './storage.ts';
 
-/** Records are gathered up to this much; a longer one is written on its own. */
+/** Records are gathered up to this many bytes; a longer one is written on its own. */
 const PAGE_BYTES = 262_144;
-/** Kept free at the end of a segment, for a MARK and two SEALs: that of a stop, and what leads on. */
+/** Bytes kept free at the end of a segment, for a MARK and two SEALs: one of a stop, one that leads on. */
 const END_BYTES = 3 * NOTE_BYTES;
 
 export type SyncMode = 'always' | 'interval' | 'never';
@@ -56,13 +56,13 @@ export interface WriteAheadLogOptions {
   readonly syncIntervalMs: number;
 }
 
-/** Who is told of what. Never called from inside a call of the engine. */
+/** Receives the events. Never called from inside a call of the engine. */
 export interface LogObserver {
-  /** More answers may leave. */
+  /** More answers may be sent. */
   onReleased(): void;
-  /** The log has gone on to another segment. */
+  /** The log continues in another segment. */
   onSegment(): void;
-  /** Mutations are refused for want of space from now on, or no longer. */
+  /** From now on mutations are refused for want of space, or no longer. */
   onRefusing(isRefusing: boolean, fault: Error | undefined): void;
   onFailed(error: Error): void;
 }
@@ -75,9 +75,9 @@ export interface LogPlace {
 
 export class WriteAheadLog implements MutationSink {
   readonly ignoresReplay = true;
-  /** Whether no answer at all may leave yet: what this turn has changed is still to be written. */
+  /** Whether no answer at all may be sent yet, as changes of this turn are still to be written. */
   holdsAll = false;
-  /** Why nothing is written any more. */
+  /** The error since which nothing is written. */
   failure: Error | undefined;
   /** Everything before this place is durable. */
   synced: LogPlace = { segment: 0, offset: 0 };
@@ -92,9 +92,9 @@ export class WriteAheadLog implements MutationSink {
   readonly #endOfTurn = () => this.#endTurn();
   #supply: SegmentSupply | undefined;
   #segment!: LogSegment;
-  /** Where the next record goes, in the segment. */
+  /** Offset of the next record in the segment. */
   #position = 0;
-  /** Bytes of the page that are still to be written, those before `#position`. */
+  /** Bytes of the page that are still to be written, right before `#position`. */
   #pending = 0;
   /** Whether the present segment is the one kept for removals. */
   #isOnReserve = false;
@@ -106,7 +106,7 @@ export class WriteAheadLog implements MutationSink {
   #isClosed = false;
   /** Whether anything has been recorded since the last sync began. */
   #isDirty = false;
-  /** Segments that are full, not yet synced, and where they end. */
+  /** Full segments that are not yet synced, and where their records end. */
   #sealed: { readonly file: StoredFile; readonly end: number }[] = [];
   #syncing: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -120,7 +120,7 @@ export class WriteAheadLog implements MutationSink {
     this.#observer = observer;
   }
 
-  /** Begins to write, at the begin of the segment. Before that, only replayed mutations are taken. */
+  /** Begins to write, at the beginning of the segment. Before that, only replayed mutations are admitted. */
   start(supply: SegmentSupply, segment: LogSegment, endRecord?: EndRecord): void {
     this.#supply = supply;
     this.#endRecord = endRecord;
@@ -130,7 +130,7 @@ export class WriteAheadLog implements MutationSink {
     this.#setRefusing(false);
   }
 
-  /** There is no space to start. */
+  /** Called when there is no space to start: mutations are refused. */
   wait(supply: SegmentSupply): void {
     this.#supply = supply;
     this.#setRefusing(true);
@@ -201,14 +201,14 @@ export class WriteAheadLog implements MutationSink {
     return this.#isRefusing || this.failure !== undefined;
   }
 
-  /** Space has been found or lost: those who were refused may try again. */
+  /** Called when space was found or lost: refused mutations may be tried again. */
   onSupply(): void {
     if (this.#supply?.fault === undefined) this.#setRefusing(false);
   }
 
   /**
-   * Where the log ends: everything recorded is written before that place. Undefined where nothing is
-   * written, or no more.
+   * The end of the log, before which everything recorded is written. Undefined where the log does not
+   * write, or no longer.
    */
   cut(): LogPlace | undefined {
     if (!this.#isStarted || this.#isClosed) return undefined;
@@ -217,12 +217,12 @@ export class WriteAheadLog implements MutationSink {
     return { segment: this.#segment.number, offset: this.#position };
   }
 
-  /** Goes on to another segment. False when there is none. */
+  /** Continues in another segment. False when there is none. */
   beginSegment(): boolean {
     return this.failure === undefined && this.#goOn(0, false);
   }
 
-  /** Resolves when everything recorded so far is durable; rejects when that can't be. */
+  /** Resolves when everything recorded so far is durable; rejects when that fails. */
   async sync(): Promise<void> {
     await this.#syncing;
     if (this.#syncing === undefined && this.#isDirty) this.#beginSync();
@@ -231,8 +231,8 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /**
-   * Makes everything durable, seals the log's end and closes the files. Nothing is to be recorded any
-   * more. Resolves with the end; undefined where nothing was ever written.
+   * Makes everything durable, seals the log's end and closes the files. Nothing may be recorded
+   * afterwards. Resolves with the end; undefined where nothing was ever written.
    */
   async close(): Promise<LogPlace | undefined> {
     this.#isClosed = true;
@@ -261,7 +261,7 @@ export class WriteAheadLog implements MutationSink {
     this.#isOnReserve = this.#supply?.fault !== undefined;
   }
 
-  /** Seals the present segment and goes on in the next one. */
+  /** Seals the present segment and continues in the next one. */
   #goOn(bytes: number, isRemoval: boolean): boolean {
     const next = this.#supply?.take(bytes + END_BYTES, isRemoval);
     if (next === undefined) return false;
@@ -302,7 +302,7 @@ export class WriteAheadLog implements MutationSink {
     this.#observer.onReleased();
   }
 
-  /** Writes what is pending. */
+  /** Writes the pending bytes. */
   #write(page = this.#page): void {
     const bytes = this.#pending;
     this.#pending = 0;
@@ -319,7 +319,7 @@ export class WriteAheadLog implements MutationSink {
     if (this.#syncing !== undefined) return;
     if (this.#mode === 'always') this.#beginSync();
     else if (this.#mode === 'never') {
-      // A segment that is full is synced all the same, so that its file can be closed.
+      // A full segment is synced in this mode, too, so that its file can be closed.
       if (this.#sealed.length > 0) this.#beginSync();
     } else if (this.#timer === undefined) {
       this.#timer = this.#clock.after(this.#intervalMs, () => {
@@ -352,7 +352,7 @@ export class WriteAheadLog implements MutationSink {
     } catch (error) {
       this.failure ??= error as Error;
     }
-    // What a failed write has left out is not durable, whatever the sync says.
+    // After a failed write nothing more is durable, whatever the sync says.
     if (this.failure === undefined) {
       this.synced = place;
       this.#sequences.end();
@@ -381,12 +381,12 @@ export class WriteAheadLog implements MutationSink {
   }
 }
 
-/** The file is full and durable: its empty end goes back to the system. */
+/** Frees the empty end of a full and durable file, and closes it. */
 async function retire(file: StoredFile, end: number): Promise<void> {
-  // One that stays as long as it is does no harm.
+  // A file that keeps its length does no harm.
   if (end < file.length) await file.truncate(end).catch(ignored);
   await file.close().catch(ignored);
 }
 
-/** What goes wrong while tidying up adds nothing. */
+/** An error of cleaning up adds nothing. */
 function ignored(): void {}
