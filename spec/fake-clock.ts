@@ -1,6 +1,6 @@
 /**
- * A clock whose hands the test turns. Nothing happens by itself: `advance` calls the timers that
- * come due, each at its own moment and in order; `endTurn` calls what waits for the end of the turn.
+ * A clock that the test moves. Nothing happens by itself: `advance` calls the timers that come due, each
+ * at its own moment and in order; `endTurn` makes the calls that wait for the end of the turn.
  */
 import type { Clock, Timer } from '../src/base/clock.ts';
 
@@ -67,7 +67,7 @@ export class FakeClock implements Clock {
     this.#wallMs = wallMs;
   }
 
-  /** Nothing that was asked for is called any more: whoever asked is gone. */
+  /** Drops all timers and calls, as their callers are gone. */
   forget(): void {
     this.#timers = [];
     this.#ends = [];
@@ -91,14 +91,14 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Ends the turn: what waits for that is called; what it asks for in turn waits for the next one. */
+  /** Ends the turn: makes the calls that wait for it. Calls that these ask for wait for the next end. */
   endTurn(): void {
     const ends = this.#ends;
     this.#ends = [];
     for (const run of ends) run();
   }
 
-  /** Ends turns until nothing waits for one. */
+  /** Ends turns until no call waits for one. */
   settle(): void {
     while (this.#ends.length > 0) this.endTurn();
   }

@@ -1,4 +1,4 @@
-/** What forceStart and partialStart are answered: under each policy, in each state of the member. */
+/** The answers to forceStart and partialStart: under each policy, in each state of the member. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
@@ -43,7 +43,7 @@ function diskOf(files: Files): MemoryStorage {
   return memory;
 }
 
-/** With a bit wrong in the file: in a record of the log, or near the end of another file. */
+/** The files with a wrong bit in the named one: in a record of the log, or near the end of another file. */
 function damaged(name: string): Files {
   const bytes = whole.get(name) ?? Buffer.alloc(0);
   const { at = bytes.length - 16 } = recordsOf(whole, name)[0] ?? {};
@@ -52,7 +52,7 @@ function damaged(name: string): Files {
 
 const DAMAGED = [LOG, 'member', 'manifest'].map(damaged);
 
-/** A member on the files, and those who ask it for a start. */
+/** A member on the files, and clients that ask it for a start. */
 class Subject {
   readonly member: StoredMember;
   readonly #files: Files;
@@ -68,14 +68,14 @@ class Subject {
     this.member = storedMember(this.#memory, settings, this.#disk);
   }
 
-  /** Begins to recover; nothing of the disk is read yet. */
+  /** Begins to recover; the disk has not been read yet. */
   start(): void {
     void this.member.start().then(() => {
       this.isServing = true;
     });
   }
 
-  /** Whether the last that it has said is that the data is damaged. */
+  /** Whether its last log line says that the data is damaged. */
   get isWaiting(): boolean {
     return this.member.lines.at(-1)?.code === 'DATA_DAMAGED';
   }
@@ -93,7 +93,7 @@ class Subject {
     return this;
   }
 
-  /** Asks while the disk stands still; the answer is there at once, or can be looked for later. */
+  /** Asks while the disk stands still. The function returns the answer, once there is one. */
   async ask(start: Start): Promise<() => string | undefined> {
     const { socket, responses } = clientOf(this.member.server);
     socket.receive(post(CALLS[start], 'dev&'));
@@ -110,7 +110,7 @@ class Subject {
     }
   }
 
-  /** Whatever the disk is asked next fails. */
+  /** Every further call to the disk fails. */
   fail(code: string): void {
     this.#disk.failure = { at: this.#disk.callCount + 1, code, isLasting: true };
   }
@@ -119,7 +119,7 @@ class Subject {
     this.#disk.failure = undefined;
   }
 
-  /** Every file is as it was, and in its place. */
+  /** Every file is unchanged and in its place. */
   assertUntouched(): void {
     for (const [name, bytes] of this.#files)
       assert.deepEqual(this.#memory.bytes(name), bytes, name);
@@ -130,7 +130,7 @@ class Subject {
     assert.throws(() => this.#memory.bytes('damaged-1/manifest'), { code: 'ENOENT' });
   }
 
-  /** What was stored is aside, as it was. */
+  /** The old files are aside, unchanged. */
   assertAside(): void {
     const names = [...this.#files.keys()].filter((name) => recordsOf(this.#files, name).length > 0);
     for (const name of ['manifest', 'member', ...names]) {
@@ -151,7 +151,7 @@ function isAllowed(start: Start, policy: Policy): boolean {
   return start === 'forceStart' || policy !== FULL;
 }
 
-/** How members that serve come to the states that they can be in. */
+/** The states of a member that serves, and how it comes to each. */
 const SERVING: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   ACTIVE: async () => {},
   NO_MIGRATION: (subject) => subject.changeState('NO_MIGRATION'),

@@ -1,4 +1,4 @@
-/** What clients hear of a disk that is full, or has failed. */
+/** The answers to clients while the disk is full, or after it has failed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
@@ -8,7 +8,7 @@ import { FailingStorage } from './persistence/failing-storage.ts';
 import { MemoryStorage } from './persistence/memory-storage.ts';
 import { storedMember } from './stored-member.ts';
 
-/** A member that serves, on a disk that fails when it is told to. */
+/** A member that serves, on a disk that fails on demand. */
 async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const memory = new MemoryStorage(new Random(1), 'boot', bytesMax);
   const disk = new FailingStorage(memory);
@@ -16,25 +16,25 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   await member.serve();
   const health = (part: string): Promise<number> =>
     member.status(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  /** Fails the disk's next call but `passed`. */
+  /** Makes the disk's next call fail, after `passed` further ones. */
   const fail = (code: string, isLasting: boolean, passed = 0): void => {
     disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };
   };
-  /** Likewise, but of those that make a file. */
+  /** The same, for calls that make a file. */
   const failToCreate = (code: string, isLasting: boolean): void => {
     disk.failure = { at: disk.callCount + 1, code, isLasting, isOfCreate: true };
   };
   return { ...member, health, fail, failToCreate };
 }
 
-/** Of the calls that write a file whole, those before the last. */
+/** The calls that write a file whole, without the last. */
 const BEFORE_LAST = 5;
 const STATE = post('management/cluster/changeState', 'dev&&passive');
 const LICENSE = post('license', 'dev&&key');
 
 describe('a disk that fails', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
-    it(`with sync ${mode}: what is under way is answered 503, unknown, and not shown any more`, async () => {
+    it(`with sync ${mode}: requests under way get 503, outcome unknown; their changes are not shown`, async () => {
       const { server, clock, lines, ask, status, health, fail, quiet } = await open(mode);
       assert.equal(await status(post('maps/m/k', 'old')), 200);
       assert.equal(await status(post('queues/q', 'item')), 200);
@@ -69,7 +69,7 @@ describe('a disk that fails', () => {
     });
   }
 
-  it('with sync always: likewise where a sync fails, for a poll under way, too', async () => {
+  it('with sync always: the same where a sync fails, also for a poll under way', async () => {
     const { server, ask, status, fail, quiet } = await open('always');
     assert.equal(await status(post('queues/q', 'item')), 200);
     const poller = clientOf(server);
@@ -84,7 +84,7 @@ describe('a disk that fails', () => {
 });
 
 describe('a full disk', () => {
-  it('refuses writes with a message, reads go on, health says so, and all is well with space', async () => {
+  it('refuses writes with a message, serves reads, shows it in health, and recovers with space', async () => {
     const { clock, memory, lines, ask, status, health, quiet } = await open('interval', 3_000_000);
     const value = 'v'.repeat(900);
     let count = 0;
@@ -114,7 +114,7 @@ describe('a full disk', () => {
     );
   });
 
-  it('says that the outcome is unknown of what a crash may undo, and may not', async () => {
+  it('says that the outcome is unknown of a change that a crash may or may not undo', async () => {
     const { ask, fail } = await open('interval');
     for (const request of [LICENSE, STATE]) {
       fail('EIO', false, BEFORE_LAST);
@@ -127,7 +127,7 @@ describe('a full disk', () => {
     assert.deepEqual([answer.status, answer.fields.get('grid-outcome')], [503, undefined]);
   });
 
-  it('tells and logs an error that is not for want of space while a segment is made', async () => {
+  it('tells and logs an error other than a full disk while a segment is made', async () => {
     const { ask, failToCreate, lines, quiet, clock, status, persistence } = await open('interval');
     failToCreate('EIO', true);
     const value = 'v'.repeat(900);

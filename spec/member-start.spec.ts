@@ -1,4 +1,4 @@
-/** Starts that find a disk that hangs, or data that counts no more. */
+/** Starts on a disk that hangs, or on data with segments that no longer count. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
@@ -37,7 +37,7 @@ describe('a start', () => {
     });
   }
 
-  it('removes segments that count no more, or moves them aside', async () => {
+  it('removes segments that no longer count, or moves them aside', async () => {
     const { files, content } = await wholeDirectory();
     const [name = ''] = [...files.keys()]
       .filter((each) => recordsOf(files, each).length > 0)

@@ -1,4 +1,4 @@
-/** Reading the configuration again while a member runs, and adding to it. */
+/** Reloading the configuration while a member runs, and adding to it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError, OutcomeUnknown } from '../src/base/errors.ts';
@@ -16,7 +16,7 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** A reloader of the default configuration, what it took over, and what it logged. */
+/** A reloader of the default configuration, the configurations that it took over, and its log lines. */
 function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
   const [taken, lines]: [Config[], Line[]] = [[], []];
   const apply = async (config: Config) => {
@@ -32,7 +32,7 @@ function loaded(parts: Partial<LoadedConfig>): LoadedConfig {
   return { config, structured: [], sections: [], warnings: [], notes: [], refused: [], ...parts };
 }
 
-test('Reloader takes over what may change, and names what may not', async () => {
+test('Reloader takes over the settings that may change, and names those that may not', async () => {
   const config = resolveConfig([
     { key: 'logLevel', text: 'FINE', source: FILE },
     { key: 'partitionCount', text: '7', source: FILE },
@@ -73,7 +73,7 @@ test('Reloader changes nothing where the configuration is wrong or refused', asy
   );
 });
 
-test('Reloader tells what could not be taken over', async () => {
+test('Reloader tells which setting could not be taken over', async () => {
   const fault = new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
   const { it, lines } = reloader(async () => loaded({}), fault);
   assert.deepEqual((await it.reload()).faults, ['Cannot use "f" for TLS: r']);
@@ -104,7 +104,7 @@ test("Reloader stays with its clients' expectations where a text has the origina
   assert.equal(taken[0]?.compatibility, 'none');
 });
 
-test('Reloader adds maps, queues, groups and users, and ignores what is there already', async () => {
+test('Reloader adds maps, queues, groups and users, and ignores existing ones', async () => {
   const { it, taken } = reloader(() => assert.fail());
   const extended: Config[] = [];
   const added = [
@@ -129,7 +129,7 @@ test('Reloader adds maps, queues, groups and users, and ignores what is there al
   assert.deepEqual(taken.at(-1)?.queueMaxSizes, config?.queueMaxSizes);
 });
 
-test('Reloader adds to what a reload has taken over', async () => {
+test('Reloader adds to the configuration that a reload has taken over', async () => {
   const users = (names: readonly string[]) =>
     names.map((name) => ({ name, password: 'x', roles: [] }));
   const config = resolveConfig([
@@ -177,7 +177,7 @@ for (const [name, text, fault] of [
   });
 }
 
-test('Reloader adds nothing that cannot be kept, and hands on that it may have been', async () => {
+test('Reloader adds nothing that cannot be stored, and passes an unknown outcome on', async () => {
   const taken: Config[] = [];
   const refusal = new GridError(
     'CONFIG_NOT_KEPT',

@@ -1,4 +1,4 @@
-/** A member on a disk in memory: its server, and what is kept; the spec lets the disk go on. */
+/** A member on a disk in memory, with its server. The spec completes the calls to the disk. */
 import assert from 'node:assert/strict';
 import { License } from '../src/cluster/license.ts';
 import { StandaloneCluster } from '../src/cluster/standalone.ts';
@@ -24,7 +24,7 @@ export type Settings = readonly {
 const PARTITION_COUNT = 7;
 const IDLE_TURNS = 3;
 
-/** With all groups; `disk` is what the member sees of the memory. */
+/** A member with all groups. `disk`: the storage that it uses, on top of `memory`. */
 export function storedMember(
   memory: MemoryStorage,
   settings: Settings = [],
@@ -58,11 +58,11 @@ export function storedMember(
     await new Promise((resolve) => setImmediate(resolve));
     return pumped || clock.endCount > 0;
   };
-  /** Until nothing has happened for some turns: a promise may need one to get to its next call. */
+  /** Runs until nothing has happened for some turns: a promise may need a turn before its next call. */
   const quiet = async (): Promise<void> => {
     for (let idle = 0; idle < IDLE_TURNS; idle++) if (await go()) idle = 0;
   };
-  /** What a start does: resolves once the member serves. */
+  /** Does the work of a start. Resolves once the member serves. */
   const start = async (): Promise<void> => {
     await persistence.begin(license);
     await persistence.open(engine, [server.server]);
@@ -81,7 +81,7 @@ export function storedMember(
   return {
     ...{ server, clock, cluster, persistence, license, engine, memory, lines },
     ...{ start, ask, status, go, quiet },
-    /** Starts, and lets everything go on until the member serves. */
+    /** Starts, and completes calls until the member serves. */
     async serve(): Promise<void> {
       await until(start(), go);
       await quiet();

@@ -1,7 +1,7 @@
 /**
- * The code's own rules, which no compiler knows: which folder may import which, that no file is
- * dead, how files are named, opened and bounded, and that nothing speaks of places outside this
- * project. The table below is the architecture; to change it is a decision.
+ * The rules of the code that no compiler knows: which folder may import which; that no file is dead; how
+ * files are named, how they open and how long they are; that nothing names places outside this project.
+ * The table below is the architecture: a change of it is a decision.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -13,8 +13,8 @@ const SOURCE_LINES_MAX = 400;
 const COMMENT_COLUMNS_MAX = 110;
 
 /**
- * What each part may import besides itself: parts, single files that are a part's contract, or
- * `types of` a part, which allows only what the compiler erases.
+ * The imports that each part may have besides its own files: parts, single files that are a part's
+ * contract, or `types of` a part, which allows only imports that the compiler erases.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli', 'index', 'src/config/reading-thread-answers.ts'],
@@ -50,7 +50,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
 };
 
-/** Where running begins, that of threads too, and what others import. */
+/** Files where a program or a thread begins, and the files that other packages import. */
 const DOORS = [
   ...['bin/gridnode.ts', 'bin/launch.ts', 'bin/keep-compiled.ts', 'bin/package-files.ts'],
   ...['bin/program.ts', 'src/index.ts'],
@@ -147,7 +147,7 @@ test('code says nothing that is to be done later, and hides nothing from the com
     /\bTO[D]O\b/,
     /\bFIXM[E]\b/,
     /@ts-(ignore|no[c]heck)/,
-    // Not in a comment, where it is a word.
+    // Not in a comment, where `any` is a word.
     /^(?!\s*(\/?\*|\/\/)).*(:|\bas|<|,) ?an[y]\b(?! \w)/,
   ];
   assert.deepEqual(findings(code, rules), []);

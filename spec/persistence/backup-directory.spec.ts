@@ -1,4 +1,4 @@
-/** Members that share a directory for backups: none touches what another one writes. */
+/** Members that share a directory for backups: no member touches the backup of another. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ async function backUp(content: string, isKept: boolean): Promise<string | undefi
 }
 
 describe('BackupDirectory', () => {
-  it('is its own, whoever else begins, keeps and discards others beside it', async () => {
+  it('is independent of others that are begun, kept and discarded at the same time', async () => {
     const kept = new Map<string, string>();
     const members = Array.from({ length: MEMBERS }, async (_, member) => {
       for (let count = 0; count < BACKUPS; count++) {
@@ -41,7 +41,7 @@ describe('BackupDirectory', () => {
     assert.equal(readdirSync(parent).length, kept.size, 'nothing else is left');
   });
 
-  it('removes what a process that has ended left under way', async () => {
+  it('removes a backup that was under way when its process ended', async () => {
     const left = join(parent, 'backup-9999.tmp');
     mkdirSync(left);
     writeFileSync(join(left, 'manifest'), '?');

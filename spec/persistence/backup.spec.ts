@@ -1,4 +1,4 @@
-/** Backups in memory: the state at one moment, whatever changes meanwhile, or none. */
+/** Backups in memory: each is the state at one moment, whatever changes meanwhile, or none. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -14,7 +14,7 @@ import { contentLeftBy, contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
 const LIVES = Number(process.env.SOAK_SIZE ?? 12);
-/** Calls that are passed over from one that fails to the next; the soak looks at each. */
+/** Distance from one call that fails to the next; the soak has each call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 7);
 
 async function open(storage: MemoryStorage, seed: number) {
@@ -24,7 +24,7 @@ async function open(storage: MemoryStorage, seed: number) {
   const options = { segmentBytes: 2048, snapshotBytesMin: 8192, sinks: [sink] };
   const subject = await openPersistent(storage, options);
   const change = (): void => changeAtRandom(subject.ask, random);
-  /** Lets the work go on beside changes. */
+  /** Makes changes while the work is under way. */
   const beside = async <Value>(work: Promise<Value>, ...others: Pumped[]): Promise<Value> =>
     await until(work, async () => {
       if (random.below(2) === 0) change();
@@ -45,7 +45,7 @@ interface Pumped {
   pump(): boolean;
 }
 
-/** What `see` gives at the moment of the cut. */
+/** The result of `see` at the moment of the cut. */
 function momentOf<Value>({ log }: Persistence, see: () => Value): { value: Value | undefined } {
   const seen: { value: Value | undefined } = { value: undefined };
   const cut = log.cut.bind(log);
@@ -85,7 +85,7 @@ describe('a backup', () => {
     assert.ok(snapshots > 0, 'snapshots were written meanwhile');
   });
 
-  it('is whole where a full disk is made room on meanwhile', async () => {
+  it('is whole where compaction makes room on a full disk meanwhile', async () => {
     const [source, target] = [
       new MemoryStorage(new Random(1), 'boot', 60_000),
       new MemoryStorage(new Random(1)),
@@ -139,7 +139,7 @@ describe('a backup', () => {
 });
 
 describe('a backup that does not come to its end', () => {
-  it('is not taken for a whole one, at whichever call it failed, and the member goes on', async () => {
+  it('is not taken for a whole one, whichever call failed, and the member continues', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, engine, clock, beside } = await open(source, 5);
     const cut = await beside(persistence.hold());
@@ -228,7 +228,7 @@ describe('restore', () => {
     assert.equal(target.bytes('a file').toString(), '?');
   });
 
-  it('that crashes at any call leaves nothing, all, or what a member refuses and can be done again', async () => {
+  it('that crashes at any call leaves nothing, all, or a part that a member refuses and a retry replaces', async () => {
     const { backup, content } = await backedUp();
     const seen = { nothing: 0, all: 0, refused: 0 };
     for (let at = 1, isDone = false; !isDone; at += STEP === 1 ? 1 : 3) {

@@ -1,8 +1,8 @@
 /**
- * One seeded life of a member's data on a storage that crashes: starts, works at random, is cut off at
- * a random call, starts again, several times. After each start what is stored must be what some number
- * of the mutations have left, in the order they were made: at least those that somebody was told of,
- * as far as the mode promises. Everything is decided by the seed.
+ * One seeded life of a member's data on a storage that crashes. It starts, works at random, is cut off at
+ * a random call, and starts again, several times. After each start the content must be the result of the
+ * first n recorded mutations, in their order, for some n. These include at least the mutations that a
+ * client was told of, as far as the mode promises. The seed decides everything.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -23,12 +23,12 @@ import { contentOf, countThatLeaves } from './stored-model.ts';
 const PARTITIONS = 5;
 const SEGMENT_BYTES = 4096;
 const SNAPSHOT_BYTES_MIN = 8192;
-/** Of a disk that becomes full. */
+/** Size of a disk that becomes full. */
 const DISK_BYTES = 50_000;
 const KEYS = 12;
 const STARTS_MAX = 4;
 
-/** What became of a life, to see that the rounds reach what they are for. */
+/** Counts of a life, which show whether the rounds reach the cases that they are for. */
 export interface LifeReport {
   starts: number;
   mutations: number;
@@ -59,12 +59,12 @@ class Life {
   readonly #clock = new FakeClock();
   #storage: MemoryStorage;
   #history: Mutation[] = [];
-  /** How many of the mutations must be there after the next crash. */
+  /** Number of mutations that must be there after the next crash. */
   #promised = 0;
-  /** The same, as long as the machine runs on. */
+  /** The same, as long as the machine does not restart. */
   #promisedToday = 0;
   #boot = 0;
-  /** Decides which lives stop; apart, so that the seeds of the others stay what they were. */
+  /** Decides which lives stop; separate, so that the seeds of the others keep their meaning. */
   readonly #stops: Random;
 
   constructor(seed: number, mode: SyncMode) {
@@ -104,7 +104,7 @@ class Life {
       this.#promisedToday = 0;
       return;
     }
-    // The process alone: all that was answered is there, whatever the mode.
+    // Only the process ends: all answered changes are there, whatever the mode.
     this.#promisedToday = Math.max(this.#promisedToday, member.told);
     this.#storage = this.#storage.afterKill();
   }
@@ -142,7 +142,7 @@ class Life {
     this.#promised = Math.max(this.#promised, member.promised(this.#mode));
   }
 
-  /** Cut off, too, perhaps; else all is there, whatever becomes of the machine. */
+  /** Stops the member. A crash may cut that off, too; otherwise every mutation must be there. */
   async #stop(member: Member): Promise<void> {
     const count = this.#history.length;
     const closing = member.persistence.close().then(() => true);
@@ -157,7 +157,7 @@ class Life {
     if (await this.#drive(syncing)) this.#promised = Math.max(this.#promised, count);
   }
 
-  /** Lets everything go on until the promise is settled, or the storage has crashed. */
+  /** Completes calls until the promise is settled or the storage has crashed. */
   async #drive(promise: Promise<boolean>): Promise<boolean> {
     return await drive(promise, this.#storage, this.#clock);
   }
@@ -188,7 +188,7 @@ class Life {
   #value(): Buffer {
     const { below } = { below: (limit: number) => this.#random.below(limit) };
     const choice = below(40);
-    // Some take several sectors, some are longer than a segment.
+    // Some values take several sectors, some are longer than a segment.
     const length = choice === 0 ? 6000 : choice < 4 ? 1500 : below(60);
     return this.#random.bytes(length);
   }
@@ -201,7 +201,7 @@ interface Given {
   readonly depth: number;
   /** Of an item that is on its way; NO_HOLD for anything else. */
   readonly hold: number;
-  /** Whether its client stays. */
+  /** Whether the client waits for the answer to the end. */
   readonly isAwaited: boolean;
 }
 
@@ -213,7 +213,7 @@ class Member {
   compactions = 0;
   /** Items that came back, as their clients had gone. */
   returns = 0;
-  /** How much of the history somebody was told of. */
+  /** How much of the history a client was told of. */
   told = 0;
   readonly #storage: MemoryStorage;
   readonly #clock: FakeClock;
@@ -277,7 +277,7 @@ class Member {
     this.look();
   }
 
-  /** Answers that may leave do. */
+  /** Sends the answers that are no longer held back. */
   look(): void {
     if (this.#storage.hasCrashed || this.persistence.log.holdsAll) return;
     this.#given = this.#given.filter((given) => {
@@ -352,7 +352,7 @@ function isFull(error: Error): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
-/** Lets promises go on. */
+/** Gives promises a turn. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

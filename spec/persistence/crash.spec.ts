@@ -1,4 +1,4 @@
-/** Power loss and the end of the process at random calls; the soak runs many more of these. */
+/** Power loss and the end of the process at random calls; the soak runs many more rounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
@@ -6,7 +6,7 @@ import { crashRound, type LifeReport, noLife } from './crash-round.ts';
 
 const ROUNDS = 20;
 
-/** Found by the soak: a wrong state, an answer that was undone, or no start on a full disk. */
+/** Seeds that failed in the soak: with a wrong state, a lost answer, or no start on a full disk. */
 const FOUND = {
   always: [57, 67, 151, 2245],
   interval: [78, 462, 648, 1014, 1496, 1570],
@@ -15,7 +15,7 @@ const FOUND = {
 
 describe('a data directory after a crash at any call', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
-    it(`with sync ${mode} holds what was promised and nothing that never was`, async () => {
+    it(`with sync ${mode} holds all promised data, and no data that never was`, async () => {
       const total = noLife();
       for (let seed = 1; seed <= ROUNDS; seed++) {
         const report = await crashRound(seed, mode).catch((error: unknown) => {
@@ -23,14 +23,14 @@ describe('a data directory after a crash at any call', () => {
         });
         for (const key of Object.keys(total) as (keyof LifeReport)[]) total[key] += report[key];
       }
-      // Compactions are rare, and nothing comes back where no answer waits for a sync.
+      // Compactions are rare, and no item comes back where no answer waits for a sync.
       const rare = mode === 'always' ? { compactions: 1 } : { compactions: 1, returns: 1 };
       for (const count of Object.values({ ...total, ...rare }))
         assert.ok(count > 0, JSON.stringify(total));
     });
   }
 
-  it('goes right in the rounds that once went wrong', async () => {
+  it('is right in the rounds that once failed', async () => {
     for (const [mode, seeds] of Object.entries(FOUND)) {
       for (const seed of seeds) await crashRound(seed, mode as SyncMode);
     }

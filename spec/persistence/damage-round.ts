@@ -1,8 +1,8 @@
 /**
- * One seeded damage of a data directory in memory, of a member that has stopped or was killed: a file is
- * cut, zeroed, flipped in a bit, swapped, duplicated or removed. A start must refuse it, or have all that
- * was answered: after a kill all that was answered 100 ms before, or in another run of the machine all
- * that was synced.
+ * One seeded damage of a data directory in memory, of a member that has stopped or was killed: a file is cut,
+ * zeroed, flipped in a bit, swapped, duplicated or removed. A start must refuse the directory or have the
+ * promised changes. After a stop these are all changes. After a kill they are those that were answered 100 ms
+ * before it, or in another run of the machine those that were synced.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -16,10 +16,10 @@ import { contentOf, countThatLeaves } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
 const DAMAGES = ['cut', 'zeroed', 'flipped', 'swapped', 'duplicated', 'removed'] as const;
-/** Before a kill, what was answered so long ago is promised, in ms. */
+/** Changes that were answered this long before a kill are promised, in ms. */
 const PROMISED_MS = 100;
 
-/** What became of it: refused, or started with all. */
+/** Resolves with the outcome: refused, or started with all promised changes. */
 export async function damageRound(seed: number): Promise<'refused' | 'started'> {
   const random = new Random(seed * 2654435761);
   const storage = new MemoryStorage(random, 'boot');
@@ -44,7 +44,7 @@ export async function damageRound(seed: number): Promise<'refused' | 'started'> 
   }
 }
 
-/** How many of the changes were made, were answered long enough ago, and were synced. */
+/** Makes changes. Resolves with all of them, and the numbers of those promised after a kill and synced. */
 async function writeAtRandom(storage: MemoryStorage, random: Random, isStopped: boolean) {
   const history: Mutation[] = [];
   const sinks = [new RecordingSink((mutation) => history.push(mutation))];

@@ -18,7 +18,7 @@ export interface WholeDirectory {
   readonly values: ReadonlySet<string>;
 }
 
-/** Of a member that has stopped, or was killed. */
+/** The directory of a member that has stopped, or was killed. */
 export async function wholeDirectory(isKilled = false): Promise<WholeDirectory> {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const history: Mutation[] = [];
@@ -67,7 +67,7 @@ export interface RecordPlace {
   readonly type: number;
 }
 
-/** Records of the file, its SEAL aside; none where it is no segment. */
+/** Records of the file, without its SEAL; none where it is no segment. */
 export function recordsOf(files: Files, name: string): readonly RecordPlace[] {
   const id = parseSegmentName(name);
   const bytes = files.get(name);

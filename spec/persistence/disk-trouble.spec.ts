@@ -1,4 +1,4 @@
-/** A disk that is full, or fails: what was answered stays true, and nothing doubtful is shown. */
+/** A disk that is full, or fails: answered changes are kept, and doubtful data is not shown. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -9,7 +9,7 @@ import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
 
-/** Calls that are passed over from one that fails to the next; the soak looks at each. */
+/** Distance from one call that fails to the next; the soak has each call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 17);
 const LOG_ONLY = { snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE = Buffer.alloc(200, 'v');
@@ -59,7 +59,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(after.engine), wanted);
   });
 
-  it('has space again for writes when enough has been deleted, and loses nothing over it', async () => {
+  it('has space again for writes when enough has been deleted, and loses nothing', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 80_000);
     const { ask, engine, clock, persistence, told, quiet } = await openPersistent(
       storage,
@@ -88,7 +88,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(killed.engine), wanted);
   });
 
-  it('is started on, to be read, and written to once there is space', async () => {
+  it('lets a member start: it serves reads, and writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
     const { ask, engine, quiet } = await openPersistent(storage, LOG_ONLY);
     for (let key = 0; ask.set('m', `key ${key}`, VALUE).outcome === APPLIED; key++) await quiet();
@@ -112,7 +112,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(last.engine), contentOf(after.engine));
   });
 
-  it('refuses deletes, too, when what was kept for them is used up', async () => {
+  it('refuses deletes, too, when the space kept for them is used up', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 40_000);
     const { ask, quiet } = await openPersistent(storage, LOG_ONLY);
     let count = 0;
@@ -138,7 +138,7 @@ describe('each call to the storage', () => {
     });
   }
 
-  /** How many calls the work makes after the start. */
+  /** Number of calls that the work makes after the start. */
   async function callsOf(failAt: number | undefined): Promise<number> {
     return (await work(failAt, 'EIO', false)).calls;
   }
@@ -150,7 +150,7 @@ describe('each call to the storage', () => {
     for (const key of answered) assert.ok(there.includes(`m m/${key} =`), `${key}, call ${at}`);
   }
 
-  /** Sets keys one after the other; `answered` are those that somebody was told of. */
+  /** Sets keys one after the other; `answered` are those that were answered. */
   async function work(at: number | undefined, code: string, isLasting: boolean) {
     const memory = new MemoryStorage(new Random(7), 'boot');
     const storage = pumped(new FailingStorage(memory), memory);
@@ -174,7 +174,7 @@ describe('each call to the storage', () => {
   }
 });
 
-/** The failing storage, as openPersistent wants it. */
+/** The failing storage, in the form that openPersistent takes. */
 function pumped(storage: FailingStorage, memory: MemoryStorage) {
   Object.defineProperty(storage, 'openNames', { get: () => memory.openNames });
   Object.defineProperty(storage, 'hasEnded', { get: () => memory.hasEnded });

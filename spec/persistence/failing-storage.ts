@@ -1,4 +1,4 @@
-/** A storage whose n-th call fails, once or from then on, with an error of the system. */
+/** A storage whose n-th call fails, once or from then on, with a system error. */
 import type { Storage, StoredFile } from '../../src/persistence/storage.ts';
 import { systemError } from './memory-storage.ts';
 
@@ -14,7 +14,7 @@ export class FailingStorage implements Storage {
   readonly place: string;
   readonly bootId: string | undefined;
   callCount = 0;
-  /** Which calls fail; none unless set. */
+  /** The calls that fail; none unless set. */
   failure: Failure | undefined;
   readonly #storage: Storage;
 
@@ -53,7 +53,7 @@ export class FailingStorage implements Storage {
     return new FailingFile(this.#storage.createNow(name), this);
   }
 
-  /** Counts a call, and throws where it is to fail. */
+  /** Counts a call; throws where it must fail. */
   check(isCreate = false): void {
     const { failure } = this;
     this.callCount++;
@@ -109,7 +109,7 @@ class FailingFile implements StoredFile {
   }
 
   async close(): Promise<void> {
-    // Also a close that fails gives the handle back.
+    // A close that fails frees the handle, too.
     await this.#file.close();
     this.#storage.check();
   }

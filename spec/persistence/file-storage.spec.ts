@@ -15,7 +15,7 @@ function codeOf(run: () => void): string | undefined {
 }
 
 describe('makeDirectories', () => {
-  it('makes all that are missing, for the own user alone, and leaves those that are there', (t) => {
+  it('makes missing directories, for their owner alone, and does not change existing ones', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'a', 'b', 'c');

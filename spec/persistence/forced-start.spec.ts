@@ -1,4 +1,4 @@
-/** Forced starts in memory: nothing is deleted, whenever they are cut off. */
+/** Forced starts in memory: no file is deleted, wherever a start is cut off. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Finding } from '../../src/persistence/findings.ts';
@@ -22,7 +22,7 @@ import type { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
-/** Calls that are passed over from one to the next; the soak looks at each. */
+/** Distance from one call that fails to the next; the soak has each call fail. */
 const STEP = Number(process.env.SOAK_STEP ?? 5);
 
 const { files, content, values } = await wholeDirectory();
@@ -69,7 +69,7 @@ function bytesAt(storage: MemoryStorage, name: string): Buffer | undefined {
 }
 
 describe('a forced start', () => {
-  it('that is empty begins anew, keeps what belongs to the member, and the old files aside', async () => {
+  it('that is empty begins without data, keeps the file of the member, and moves the old files aside', async () => {
     const storage = storageOf(damaged);
     const { aside, records } = await forced(startEmpty, storage);
     assert.deepEqual([aside, records], ['damaged-1', 0]);
@@ -82,7 +82,7 @@ describe('a forced start', () => {
     }
   });
 
-  it('that is partial starts with every whole record, and tells of the others', async () => {
+  it('that is partial starts with every whole record, and reports the others', async () => {
     const storage = storageOf(damaged);
     const findings: Finding[] = [];
     await forced(startPartial, storage, findings);

@@ -8,7 +8,7 @@ import { storedMember } from '../stored-member.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { until } from './subject.ts';
 
-test('foreignFiles knows what a member makes, by its name', () => {
+test('foreignFiles knows the files of a member by their names', () => {
   const own = [
     ...['manifest', 'member', 'log-end', 'reserve', 'backup', 'lock', 'lock.0a', 'log.tmp'],
     ...['manifest.tmp', 'log-0000000001', 'log-0000000001.new', 'snapshot-0000000002-000000'],
@@ -18,7 +18,7 @@ test('foreignFiles knows what a member makes, by its name', () => {
   assert.deepEqual(foreignFiles([...foreign].reverse().concat(own)), foreign);
 });
 
-test('a member tells files in its data directory that are not of a member, and leaves them', async () => {
+test('a member reports files in its data directory that are not of a member, and leaves them', async () => {
   const memory = new MemoryStorage(new Random(1), 'boot', 8_000_000);
   const warnings = ({ lines }: ReturnType<typeof storedMember>) =>
     lines.filter(({ level }) => level === 'warn');

@@ -1,4 +1,4 @@
-/** A log that was cut off is told from one that ended there; so is a member's file that is gone. */
+/** A log that was cut off is told from a log that ended there. A missing file `member` is noticed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -20,7 +20,7 @@ interface Written {
   readonly clock: FakeClock;
 }
 
-/** Ten keys, of a member that has stopped, or was killed `ms` after the last. */
+/** Ten keys, of a member that has stopped, or was killed that many ms after the last. */
 async function written(end: 'stop' | number): Promise<Written> {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const clock = new FakeClock();
@@ -43,7 +43,7 @@ async function start(files: Files, bootId = 'boot') {
   return { storage, ...(await openPersistent(storage)) };
 }
 
-/** Up to its fourth record, and where that ends. */
+/** The files with the log cut or zeroed behind its fourth record, and the offset of the cut. */
 function cut(files: Files, isZeroed: boolean): { readonly damaged: Files; readonly at: number } {
   const bytes = files.get(LOG) ?? Buffer.alloc(0);
   const at = recordsOf(files, LOG)[4]?.at ?? 0;
@@ -75,7 +75,7 @@ describe('the log of a member that has stopped', () => {
     });
   }
 
-  it('is whole, again and again, with what each start adds', async () => {
+  it('is whole after each of several starts that add to it', async () => {
     let { files, content } = await written('stop');
     for (let count = 0; count < 3; count++) {
       const { engine, ask, persistence, quiet, storage, recovered } = await start(
@@ -93,7 +93,7 @@ describe('the log of a member that has stopped', () => {
 });
 
 describe('the log of a member that was killed', () => {
-  it('is damaged, in the same run of the machine, where it ends before what was written 100 ms ago', async () => {
+  it('is damaged, in the same run of the machine, where it ends before a record written 100 ms ago', async () => {
     const { files } = await written(100);
     const { damaged, at } = cut(files, true);
     await isDamage(damaged, at);
@@ -128,7 +128,7 @@ describe('a file of the member that is missing', () => {
     ['forceStart', startEmpty],
     ['partialStart', startPartial],
   ] as const) {
-    it(`is damage, and ${name} makes one with the defaults and says what is lost`, async () => {
+    it(`is damage, and ${name} makes one with the defaults and names the loss`, async () => {
       const { files, content } = await written('stop');
       const damaged = changed(files, 'member', undefined);
       await assert.rejects(start(damaged), { code: 'DATA_DAMAGED', file: 'member', offset: 0 });

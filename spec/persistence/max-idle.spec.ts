@@ -1,4 +1,4 @@
-/** Entries with a max idle, through a stop, and through an end of the process. */
+/** Entries with a max idle, across a stop, and across an end of the process. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -27,14 +27,14 @@ async function ended(isStopped: boolean): Promise<MemoryStorage> {
   return storage;
 }
 
-/** The outcomes of the entries after a start so long after the end. */
+/** The outcomes of the entries after a start `laterMs` after the end. */
 async function found(storage: MemoryStorage, laterMs: number): Promise<readonly number[]> {
   const clock = new FakeClock(0, START_MS + 50_000 + laterMs);
   const { ask } = await openPersistent(storage, { clock });
   return [ask.get('m', 'idle').outcome, ask.get('m', 'both').outcome];
 }
 
-test('a max idle goes on while a member is stopped', async () => {
+test('a max idle continues while a member is stopped', async () => {
   assert.deepEqual(await found(await ended(true), 30_000), [FOUND, FOUND]);
   assert.deepEqual(await found(await ended(true), 59_000), [FOUND, ABSENT]);
   assert.deepEqual(await found(await ended(true), 62_000), [ABSENT, ABSENT]);
@@ -54,6 +54,6 @@ test('the time of a stop counts for the next start alone', async () => {
   assert.deepEqual(await found(storage.afterKill(), 100_000), [FOUND, ABSENT]);
 });
 
-test('a max idle is as long as it was where the clock was set back while the member was stopped', async () => {
+test('a max idle is unchanged where the clock was set back while the member was stopped', async () => {
   assert.deepEqual(await found(await ended(true), -40_000), [FOUND, FOUND]);
 });

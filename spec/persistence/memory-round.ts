@@ -1,7 +1,7 @@
 /**
- * One seeded life of a member with little memory: maps, queues and names come and go, with values of
- * one range of lengths at a time, and memory is filled up again and again, through clean stops and ends
- * of the process. Each start must succeed with the same memory and find just what was there.
+ * One seeded life of a member with little memory. Maps, queues and names come and go, with values of one
+ * range of lengths at a time, and the memory is filled up again and again, across clean stops and ends of
+ * the process. Each start must succeed with the same memory and find exactly the content from before.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -17,14 +17,14 @@ const PARTITIONS = [1, 13, 271];
 const VALUE_BYTES = [20, 500, 5000, 20_000, 60_000];
 const MAPS = 3;
 const QUEUES = 20;
-/** Operations from one turn to the next, and from one look at how far a life is. */
+/** Operations from one turn to the next; after them the written bytes are checked. */
 const TURN = 50;
-/** Names that exist at a time; so many came before each. */
+/** Names that exist at a time. */
 const NAMES = 200;
-/** A snapshot replaces so much of the log, and visits overlap with what is written. */
+/** Share of the memory at which the log is replaced by a snapshot, whose visits overlap with writes. */
 const SNAPSHOT_SHARE = 1 / 2;
 const SEGMENT_BYTES = 262_144;
-/** How many times the memory is written from one start to the next, at most. */
+/** Bytes written from one start to the next, at most, as a multiple of the memory. */
 const WRITTEN_MAX = 2;
 
 export interface MemoryReport {
@@ -35,7 +35,7 @@ export interface MemoryReport {
   most: number;
 }
 
-/** `operationsMax`: from one start to the next. */
+/** `operationsMax`: the most operations from one start to the next. */
 export async function memoryRound(
   seed: number,
   bytesMax: number,
@@ -102,7 +102,7 @@ class Life {
     const valueBytesMax = VALUE_BYTES[random.below(VALUE_BYTES.length)] ?? 1;
     const value = (): Buffer => random.bytes(random.below(valueBytesMax + 1));
     const keys = Math.ceil((this.#bytesMax / valueBytesMax) * (1 + random.below(3)));
-    // A refusal writes nothing.
+    // Bounds the operations, too, as a refused one writes nothing.
     const operations = Math.min(keys * 4, this.#operationsMax);
     for (let rest = operations; rest > 0 && persistence.log.writtenBytes < end; rest -= TURN) {
       for (let step = 0; step < TURN; step++) this.#operate(ask, keys, value);
@@ -130,7 +130,7 @@ class Life {
     if (outcome === MEMORY_FULL) this.report.refusals++;
   }
 
-  /** A map comes, and one of those before it goes. */
+  /** Adds a map, and deletes one of the NAMES before it. */
   #name(ask: AtOnce): void {
     const number = this.#names++;
     ask.set(`name ${number}`, 'key', Buffer.from(`${number}`));

@@ -1,20 +1,20 @@
 /**
- * Files in memory that crash as badly as a disk may. Everything can be read back as it was written
- * until the crash; what is there afterwards is what was synced, and of the rest a part by chance:
- * of each write some sectors, some cut off in the middle; of lengths, new files, renames and removals
- * some. `kill` is the end of the process alone: everything written is there.
+ * Files in memory that crash as badly as a disk may. Until the crash, everything can be read as it was
+ * written. Afterwards the synced data is there, and of the rest a random part: of each write some
+ * sectors, some cut off in the middle; of lengths, new files, renames and removals some. `kill` is the
+ * end of the process alone: everything written is there.
  *
- * Handles are counted, and a file that was removed takes its space until its last one is closed.
+ * Handles are counted, and a removed file takes its space until its last handle is closed.
  *
- * What is not `Now` completes when `pump` says so, in an order by chance. The call that `crashAt`
- * numbers is the last that does anything.
+ * Calls whose names do not end in `Now` complete when `pump` is called, in a random order. The call with the
+ * number `crashAt` is the last that has an effect.
  */
 import type { Random } from '../../bench/harness.ts';
 import type { Storage, StoredFile } from '../../src/persistence/storage.ts';
 
 const SECTOR_BYTES = 512;
 
-/** What a file holds, and what of it is not synced. */
+/** The content of a file, and the changes of it that are not synced. */
 class Inode {
   durable: Buffer = Buffer.alloc(0);
   content: Buffer = Buffer.alloc(0);
@@ -36,7 +36,7 @@ export class MemoryStorage implements Storage {
   readonly place = '/memory';
   readonly bootId: string | undefined;
   readonly #random: Random;
-  /** How much the disk holds. */
+  /** Size of the disk. */
   bytesMax: number;
   #entries = new Map<string, Inode>();
   #durableEntries = new Map<string, Inode>();
@@ -46,7 +46,7 @@ export class MemoryStorage implements Storage {
   callCount = 0;
   crashAt = Number.POSITIVE_INFINITY;
   hasCrashed = false;
-  /** Whether the process has ended: another one has the files. */
+  /** Whether the process has ended, and another one has the files. */
   hasEnded = false;
   /** Open handles, by file. */
   readonly #handles = new Map<Inode, number>();
@@ -62,7 +62,7 @@ export class MemoryStorage implements Storage {
     return this.#waiting.length;
   }
 
-  /** Completes a call by chance; whether there was one. */
+  /** Completes a random call. Whether there was one. */
   pump(): boolean {
     const at = this.#random.below(Math.max(this.#waiting.length, 1));
     const [complete] = this.#waiting.splice(at, 1);
@@ -71,7 +71,7 @@ export class MemoryStorage implements Storage {
     return true;
   }
 
-  /** What the next start finds after the end of the machine. */
+  /** The storage of the next start after the end of the machine. */
   afterCrash(bootId?: string): MemoryStorage {
     this.hasEnded = true;
     const next = new MemoryStorage(this.#random, bootId, this.bytesMax);
@@ -88,7 +88,7 @@ export class MemoryStorage implements Storage {
     return next;
   }
 
-  /** What the next start finds after the end of the process. */
+  /** The storage of the next start after the end of the process. */
   afterKill(): MemoryStorage {
     this.hasEnded = true;
     const next = new MemoryStorage(this.#random, this.bootId, this.bytesMax);
@@ -105,7 +105,7 @@ export class MemoryStorage implements Storage {
     return inode.content;
   }
 
-  /** Replaces, adds or removes a file, as if it had always been so. */
+  /** Replaces, adds or removes a file, durably. */
   put(name: string, content: Buffer | undefined): void {
     if (content === undefined) {
       this.#entries.delete(name);
@@ -185,12 +185,12 @@ export class MemoryStorage implements Storage {
     return [...inodes].reduce((sum, { content }) => sum + content.length, 0);
   }
 
-  /** Whether the disk has room for so many bytes more. */
+  /** Whether the disk has room for that many further bytes. */
   hasRoom(bytes: number): boolean {
     return this.usedBytes + bytes <= this.bytesMax;
   }
 
-  /** Runs a call now; what it changes may be there after a crash in it. */
+  /** Runs a call now. Its change may be there after a crash in it. */
   #now<Result>(run: () => Result): Result {
     if (this.hasCrashed) throw new Crash();
     const result = run();
@@ -207,14 +207,14 @@ export class MemoryStorage implements Storage {
     return this.#later(run);
   }
 
-  /** A call whose effect comes when it completes. */
+  /** A call that has its effect when it completes. */
   #later<Result>(run: () => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => {
         try {
           resolve(this.#now(run));
         } catch (error) {
-          // The process has ended: nobody hears of anything.
+          // The process has ended: the promise stays unsettled.
           if (!(error instanceof Crash)) reject(error);
         }
       });
@@ -351,7 +351,7 @@ class MemoryFile implements StoredFile {
   }
 }
 
-/** An error as the system makes it. */
+/** An error in the form of a system error. */
 export function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: made by a test`), { code });
 }

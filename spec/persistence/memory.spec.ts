@@ -1,4 +1,4 @@
-/** Whether what fitted into memory fits again at the next start. */
+/** Whether data that fitted into memory fits again at the next start. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -22,7 +22,7 @@ function open(storage: MemoryStorage, memoryBytesMax: number) {
   return openPersistent(storage, { clock, memoryBytesMax, ...sizes });
 }
 
-/** Data of about so many bytes, and what it is. */
+/** A storage with about that many bytes of data, and their content. */
 async function filled(memoryBytesMax: number, bytes: number) {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const { engine, ask, persistence, quiet } = await open(storage, memoryBytesMax);
@@ -61,7 +61,7 @@ describe('a member with little memory', () => {
     assert.ok(recovered.records > 30_000);
   });
 
-  it('is refused only where max-memory is less than it was, with a value that suffices', async () => {
+  it('is refused only where max-memory is less than before, with a value that suffices', async () => {
     const { storage, content } = await filled(4 * MIB, 3 * MIB);
     const tooLittle = open(storage.afterKill(), 2 * MIB);
     const message =
@@ -73,7 +73,7 @@ describe('a member with little memory', () => {
     assert.deepEqual(contentOf(engine), content);
   });
 
-  it('starts with less where what it holds fits, and says next time what it has now', async () => {
+  it('starts with less where its data fits, and names the new value next time', async () => {
     const { storage, content } = await filled(8 * MIB, 2 * MIB);
     const { engine, persistence, quiet } = await open(storage, 4 * MIB);
     assert.deepEqual(contentOf(engine), content);
@@ -82,7 +82,7 @@ describe('a member with little memory', () => {
     assert.equal(memoryBytesMax, 4 * MIB);
   });
 
-  it('is told a value that suffices, too, where no file says what it had', async () => {
+  it('is told a value that suffices, too, where no file tells the old value', async () => {
     const { storage } = await filled(4 * MIB, 3 * MIB);
     const pump = async () => storage.pump();
     const { memoryBytesMax, ...rest } = await until(readManifest(storage), pump);

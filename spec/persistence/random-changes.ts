@@ -1,10 +1,10 @@
-/** Changes of every kind, by a seed. */
+/** Random changes of every kind. */
 import type { Random } from '../../bench/harness.ts';
 import type { AtOnce } from '../engine/embedded/at-once.ts';
 
 const KEYS = 12;
 
-/** Makes one change, or tries to. */
+/** Makes one change, which may be refused. */
 export function changeAtRandom(ask: AtOnce, random: Random): void {
   const map = `map ${random.below(3)}`;
   const key = `key ${random.below(KEYS)}`;

@@ -1,4 +1,4 @@
-/** What the thread finds whole, beside what is found record by record. */
+/** The records that the thread finds whole, compared with a check record by record. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -31,7 +31,7 @@ function fill(page: Page, random: Random): number {
   return at;
 }
 
-/** One by one. */
+/** The offset behind the whole records, checked one by one. */
 function wholeEnd(page: Page, end: number): number {
   let at = FROM;
   for (let taken = 1; taken > 0; at += taken) taken = checkRecord(page, at, end, SEED);
@@ -53,7 +53,7 @@ test('records are found whole up to the first with a wrong bit, of two segments 
   }
 });
 
-test('a length that is too short, too long, or longer than there are numbers ends it', async () => {
+test('a length that is too short, too long, or beyond the range of numbers ends the whole records', async () => {
   const page = pageOf(BYTES);
   for (const length of [0, 1, 27, 28, BYTES, 2 ** 31 - 1, -1, -7, -8, -(2 ** 31)]) {
     const end = fill(page, new Random(22));
@@ -65,7 +65,7 @@ test('a length that is too short, too long, or longer than there are numbers end
   }
 });
 
-test('nothing is known of a page that is not shared, nor when the thread has ended', async () => {
+test('no record is known to be whole in a page that is not shared, nor when the thread has ended', async () => {
   const ended = new RecordChecker();
   const page = pageOf(BYTES);
   const end = fill(page, new Random(23));

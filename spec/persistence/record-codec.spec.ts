@@ -1,4 +1,4 @@
-/** Records as they lie in a page: written, checked and read again, whatever their lengths. */
+/** Records in a page: written, checked and read again, whatever their lengths. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -16,7 +16,7 @@ import {
 
 const SEED = 12_345;
 
-/** Names random bytes, with others around them; at a whole word where words are given. */
+/** Sets the span to random bytes, with others around them; at a whole word where it has words. */
 function setRandom(span: Span, random: Random, length: number, hasWords: boolean): void {
   const page = new Page((length + 24) & ~7);
   page.bytes.set(random.bytes(page.bytes.length));
@@ -50,7 +50,7 @@ function shown(mutation: Mutation): object {
   return { ...rest, bytes, words, replaced: undefined };
 }
 
-test('a record is read as it was written, and takes what was said', () => {
+test('a record is read as it was written, and takes recordBytes', () => {
   const random = new Random(11);
   for (const isKept of [true, false]) {
     const page = new Page(65_536, isKept ? new SummedMemory(65_536) : undefined);

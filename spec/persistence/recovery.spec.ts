@@ -1,4 +1,4 @@
-/** What recovery makes of a log that was cut, damaged, or is not all there. */
+/** Recovery of a log that was cut or damaged, or is incomplete. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -12,10 +12,10 @@ import { contentOf } from './stored-model.ts';
 import { openPersistent, type PersistentSubject, until } from './subject.ts';
 
 const FIRST = 'log-0000000001';
-/** Bits that are passed over from one to the next; the soak looks at each. */
+/** Distance from one flipped bit to the next; the soak flips each. */
 const STEP = Number(process.env.SOAK_STEP ?? 29);
 
-/** Opens the files anew, as after the end of the process, or of the machine; the content. */
+/** The content after a start on the files, in another run of the machine unless `bootId` says otherwise. */
 async function recover(files: ReadonlyMap<string, Buffer>, bootId = 'other'): Promise<string[]> {
   const storage = new MemoryStorage(new Random(1), bootId);
   for (const [name, bytes] of files) storage.put(name, bytes);
@@ -35,7 +35,7 @@ async function isRefused(files: ReadonlyMap<string, Buffer>, bootId = 'other'): 
   );
 }
 
-/** A log of some records, the content after each, and where each ends. */
+/** A log of some records, with the content after each record and the offset behind it. */
 async function written(sync: boolean) {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const subject = await openPersistent(storage);
@@ -101,7 +101,7 @@ describe('a log that was written and not synced', () => {
       const file = changed(files, FIRST, bytes.subarray(0, cut));
       assert.ok(await isRefused(file), `cut at ${cut}: it is shorter than it was made`);
       const blanked = Buffer.concat([bytes.subarray(0, cut), Buffer.alloc(bytes.length - cut)]);
-      // Where only zeros were blanked, nothing has changed.
+      // Where only zeros were blanked, the record is still whole.
       const left = contents[endsOf(blanked).length - 1];
       assert.deepEqual(await recover(changed(files, FIRST, blanked)), left, `blank from ${cut}`);
     }
@@ -119,7 +119,7 @@ describe('a log that was written and not synced', () => {
 });
 
 describe('a log that was synced', () => {
-  it('is refused where a bit of a record is wrong, whatever has become of the machine', async () => {
+  it('is refused where a bit of a record is wrong, in any run of the machine', async () => {
     const { files, bytes, ends } = await written(true);
     const [from = 0, to = 0] = [ends[3], ends[4]];
     for (let bit = from * 8; bit < to * 8; bit += STEP) {
@@ -168,11 +168,11 @@ describe('a log of several segments', () => {
     assert.deepEqual(await recover(files), contentOf(subject.engine));
   });
 
-  it('is recovered whole while a line a second tells how far that is', async () => {
+  it('is recovered whole, and reports its progress each second', async () => {
     const { files, subject } = await long(1500, 65_536);
     const storage = new MemoryStorage(new Random(1), 'other');
     for (const [name, bytes] of files) storage.put(name, bytes);
-    // Each look at it takes 50 ms.
+    // The clock advances by 50 ms at each reading.
     const clock = new FakeClock();
     let nowMs = 0;
     clock.now = () => {

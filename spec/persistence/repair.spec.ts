@@ -1,4 +1,7 @@
-/** What repair tells of damaged files, and what it saves: every record whose checksum holds. */
+/**
+ * The findings of repair in damaged files, and the data that it saves: every record whose checksum is
+ * right.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -22,7 +25,7 @@ import { MemoryStorage } from './memory-storage.ts';
 import { contentOf, described } from './stored-model.ts';
 import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
-/** Bits that are passed over from one to the next; the soak looks at each. */
+/** Distance from one flipped bit to the next; the soak flips each. */
 const STEP = Number(process.env.SOAK_STEP ?? 601);
 
 const { files, content, values } = await wholeDirectory();
@@ -32,7 +35,7 @@ const parts = names.filter((name) => name.startsWith('snapshot-'));
 const LOG = logs[1] ?? '';
 const PART = parts[0] ?? '';
 
-/** What is told, saved, and found by a member that starts on that. */
+/** The findings, the saved records, and the content that a member finds when it starts on them. */
 async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known = values) {
   const source = storageOf(damaged);
   const target = new MemoryStorage(new Random(2));
@@ -68,7 +71,7 @@ async function savesAll(damaged: Files, told: RegExp): Promise<void> {
 }
 
 const NOWHERE = { at: 0, type: 0 };
-/** Of a record: what it says of its lengths, and how it is to be read, from and to which byte. */
+/** The bytes of a record, from and to, that tell its lengths and how it is read. */
 const FIELDS_OF_LENGTH = [
   [4, 10],
   [28, 40],
@@ -103,7 +106,7 @@ describe('repair', () => {
     }
   });
 
-  it('tells what a damaged record seems to have held', async () => {
+  it('describes the content that a damaged record seems to have had', async () => {
     const { at = 0 } = recordsOf(files, LOG).find(({ type }) => type === SET) ?? {};
     const bytes = files.get(LOG) ?? Buffer.alloc(0);
     const { told } = await repaired(changed(files, LOG, flipped(bytes, at * 8)));
@@ -113,7 +116,7 @@ describe('repair', () => {
     );
   });
 
-  it('saves what lies behind a stretch of bytes that were overwritten', async () => {
+  it('saves the records behind a stretch of overwritten bytes', async () => {
     const bytes = Buffer.from(files.get(LOG) ?? []);
     const places = recordsOf(files, LOG);
     const [from = 0, to = 0] = [places[1]?.at, places[3]?.at];
@@ -154,7 +157,7 @@ describe('repair', () => {
     }
   });
 
-  /** A log of what is made, and all that was ever in it. */
+  /** A log of the changes that `make` makes, and everything that was ever in it. */
   async function recorded(make: (ask: AtOnce) => void) {
     const storage = new MemoryStorage(new Random(1), 'boot');
     const history: Mutation[] = [];
@@ -168,7 +171,7 @@ describe('repair', () => {
     return { files, name, known: new Set(history.map(described)) };
   }
 
-  /** The second of three records holds what would be one in its place. */
+  /** The value of the second of three records contains bytes that would be a record in their place. */
   async function withForged() {
     const page = new Page(1024);
     const mutation = new Mutation();
@@ -220,13 +223,13 @@ describe('repair', () => {
     }
   });
 
-  it('refuses to guess the partition count where it is greater than what it was told', async () => {
+  it('refuses to guess the partition count where it is greater than the given one', async () => {
     const withoutParts = parts.reduce((left, name) => changed(left, name, undefined), files);
     const damaged = changed(withoutParts, 'manifest', undefined);
     await assert.rejects(repaired(damaged, 2), { code: 'PARTITION_COUNT_CHANGED' });
   });
 
-  it('saves all but what is wrong with the member', async () => {
+  it('saves all but a damaged file of the member', async () => {
     const bytes = files.get('member') ?? Buffer.alloc(0);
     const { found, member, told } = await repaired(changed(files, 'member', flipped(bytes, 300)));
     assert.deepEqual(found, content);
@@ -234,13 +237,13 @@ describe('repair', () => {
     assert.match(told.join('\n'), /member \d+: is damaged: .* are lost; the defaults apply/);
   });
 
-  it('saves all but the member where that is missing, with the defaults, and says what is lost', async () => {
+  it('saves all but a missing file of the member, with the defaults, and names the loss', async () => {
     const { found, member, told } = await repaired(changed(files, 'member', undefined));
     assert.deepEqual([found, member], [content, {}]);
     assert.match(told.join('\n'), /member : is missing: .* are lost; the defaults apply/);
   });
 
-  it('is not misled by copies and files of others', async () => {
+  it('is not misled by copies and foreign files', async () => {
     const more = new Map(files);
     more.set(`${LOG} (copy)`, files.get(LOG) ?? Buffer.alloc(0));
     more.set('log-0000009999', files.get(LOG) ?? Buffer.alloc(0));
@@ -248,7 +251,7 @@ describe('repair', () => {
     await savesAll(more, /notes\.txt : is no file of a data directory/);
   });
 
-  it('takes from a copy what the segment lacks', async () => {
+  it('takes from a copy the records that the segment lacks', async () => {
     const bytes = files.get(LOG) ?? Buffer.alloc(0);
     const copied = changed(files, 'a copy', bytes);
     await savesAll(changed(copied, LOG, undefined), /is missing/);

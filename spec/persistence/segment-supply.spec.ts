@@ -1,4 +1,4 @@
-/** What lies on the disk beside the segments that the log is in. */
+/** Segments on the disk beside those that the log is in. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -9,7 +9,7 @@ import { openPersistent, until } from './subject.ts';
 
 const READY_COUNT = 2;
 
-test('segments that were ready, and cannot follow a longer one, leave the disk', async () => {
+test('segments that were ready, and cannot follow a longer one, are removed', async () => {
   const storage = new MemoryStorage(new Random(1), 'boot');
   const { ask, persistence, quiet } = await openPersistent(storage);
   await quiet();

@@ -1,6 +1,6 @@
 /**
- * What a sequence of recorded mutations leaves, made again from scratch by the plainest means: the
- * truth that a recovery is held against.
+ * The content that a sequence of recorded mutations leaves, computed from scratch in the simplest way: the
+ * reference for a recovery.
  */
 import { crc32 } from 'node:zlib';
 import { CLEAR, DELETE, EXPIRE, type Mutation, OFFER, REMOVE } from '../../src/engine/mutation.ts';
@@ -8,8 +8,8 @@ import type { StoredEngine } from '../../src/engine/stored-engine.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 
 /**
- * The greatest count of mutations, from the first one on, that leave just this content (see
- * contentOf); -1 if no count does.
+ * The greatest count of mutations, from the first one on, that leave exactly this content (see contentOf);
+ * -1 if no count does.
  */
 export function countThatLeaves(history: readonly Mutation[], content: readonly string[]): number {
   const stored = new Map<string, string>();
@@ -23,14 +23,14 @@ export function countThatLeaves(history: readonly Mutation[], content: readonly 
   return found;
 }
 
-/** What the mutations leave, as contentOf tells it. */
+/** The content that the mutations leave, in the form of contentOf. */
 export function contentLeftBy(history: readonly Mutation[]): string[] {
   const stored = new Map<string, string>();
   for (const mutation of history) apply(stored, mutation);
   return [...stored.values()].sort();
 }
 
-/** Everything stored, as sorted texts. */
+/** All stored data, as sorted texts. */
 export function contentOf(engine: StoredEngine): string[] {
   return visited(engine).map(described).sort();
 }

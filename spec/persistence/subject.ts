@@ -1,4 +1,4 @@
-/** A persistence with its engine on any storage, for tests that let everything go on by itself. */
+/** A persistence with its engine on any storage, for tests that let it run by itself. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
@@ -17,9 +17,9 @@ export interface PersistentSubject {
   readonly clock: FakeClock;
   readonly persistence: Persistence;
   readonly recovered: Recovered;
-  /** What it told, in order. */
+  /** The events that it reported, in order. */
   readonly told: string[];
-  /** What it told while recovering. */
+  /** The progress that it reported while recovering. */
   readonly progress: RecoveryProgress[];
   /** Ends turns until nothing is under way. */
   quiet(): Promise<void>;
@@ -27,12 +27,12 @@ export interface PersistentSubject {
 
 export interface PersistentOptions extends Partial<PersistenceOptions> {
   readonly clock?: FakeClock;
-  /** Further ones. */
+  /** Further sinks. */
   readonly sinks?: readonly MutationSink[];
   readonly memoryBytesMax?: number;
 }
 
-/** What a storage needs to complete its calls, and what it tells of its handles. */
+/** The part of a test storage that completes its calls and tells its open handles. */
 interface Pumped {
   pump(): boolean;
   readonly openNames: readonly string[];
@@ -99,10 +99,10 @@ export async function openPersistent(
   return { engine, ask, clock, persistence, recovered, told, progress, quiet };
 }
 
-/** Which of several that were opened on a storage, one after the other, is the last. */
+/** The last of the persistences that were opened on a storage one after the other. */
 const latest = new WeakMap<object, Persistence>();
 
-/** Whatever a test has done: when the persistence is closed, no handle is left. */
+/** Checks after any test that no handle is left when the persistence is closed. */
 async function checkHandles(
   storage: Partial<Pumped>,
   persistence: Persistence,
@@ -118,7 +118,7 @@ function checkNoneOpen({ openNames = [] }: Partial<Pumped>): void {
   assert.deepEqual(openNames, [], 'a handle is open');
 }
 
-/** Lets things go on until the promise is settled. */
+/** Runs until the promise is settled. */
 export async function until<Value>(
   promise: Promise<Value>,
   go: () => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** A file that is written whole, whichever call to the storage fails. */
+/** A file that is written whole, with each call to the storage failing once. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ describe('writeWhole', () => {
       const { memory, error } = await write(at);
       assert.equal((error as NodeJS.ErrnoException).code, 'EIO', `call ${at}`);
       assert.ok(!(error instanceof OutcomeUnknown));
-      // The call that removes what is left follows the failed one, and does not fail.
+      // The removal of the temporary file follows the failed call, and does not fail.
       assert.equal(memory.bytes('file').toString(), 'old');
       assert.throws(() => memory.bytes('file.tmp'), { code: 'ENOENT' });
       assert.deepEqual(memory.openNames, [], `call ${at}`);

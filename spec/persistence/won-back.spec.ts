@@ -1,4 +1,4 @@
-/** A full disk on which there is room: what is dead is won back, and nothing answered is lost. */
+/** A full disk with dead records: compaction frees their space, and no answered change is lost. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
@@ -12,7 +12,7 @@ import { openPersistent, until } from './subject.ts';
 const DISK_BYTES = 160_000;
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE_BYTES_MAX = 300;
-/** What a record takes beside its key and value, at most. */
+/** Bytes of a record beside its key and value, at most. */
 const RECORD_BYTES = 72;
 const LIVE_SHARE = 0.7;
 const PATIENCE_MS = 5000;
@@ -40,7 +40,7 @@ class Filled {
     return true;
   }
 
-  /** Overwrites keys until that is refused; refusals that pass count for nothing. */
+  /** Overwrites keys until that is refused; temporary refusals are ignored. */
   async fill(keys: number): Promise<void> {
     for (let [count, refused] = [0, 0]; refused < 3 && count < 5000; count++) {
       const key = `key ${this.#random.below(keys)}`;
@@ -50,7 +50,7 @@ class Filled {
     }
   }
 
-  /** Deletes until what is live leaves room; each is taken. */
+  /** Deletes until the live records leave room. No delete is refused. */
   async free(): Promise<void> {
     for (const key of [...this.lengths.keys()]) {
       if (this.liveBytes < DISK_BYTES * LIVE_SHARE) break;
@@ -60,7 +60,7 @@ class Filled {
     }
   }
 
-  /** How long it takes until a write is taken, in ms. */
+  /** Waits until a write is taken. Resolves with the time that it took, in ms. */
   async awaitRoom(): Promise<number> {
     for (let ms = 0; ; ms += 100) {
       const isTaken = this.set('probe', 100);
@@ -83,7 +83,7 @@ async function segmentCount(storage: MemoryStorage): Promise<number> {
 }
 
 describe('a full disk', () => {
-  it('takes writes within 5 s of there being room, whatever was overwritten, also after a kill', async () => {
+  it('takes writes within 5 s once there is room, whatever was overwritten, also after a kill', async () => {
     for (let seed = 1; seed <= ROUNDS; seed++) {
       const random = new Random(seed * 2654435761);
       let storage = new MemoryStorage(random, 'boot', DISK_BYTES);
@@ -109,7 +109,7 @@ describe('a full disk', () => {
     }
   });
 
-  it('holds live values of 70 % of it and more, when it is filled with new keys', async () => {
+  it('has room for live values of 70 % of its size and more, when it is filled with new keys', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
     const options = { segmentBytes: 4096, snapshotBytesMin: 16_384 };
     const filled = new Filled(await openPersistent(storage, options), new Random(1));
@@ -122,7 +122,7 @@ describe('a full disk', () => {
     const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
     const { ask, engine } = filled.subject;
     filled.set('stays', 100);
-    // Each round alone takes a part of the disk, and leaves nothing.
+    // Each round takes a part of the disk, and leaves no live record.
     for (let round = 0; round < 30; round++) {
       for (let each = 0; each < 40; each++) {
         assert.equal(ask.set('m', `key ${each}`, Buffer.alloc(150)).outcome, APPLIED);

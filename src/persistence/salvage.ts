@@ -6,8 +6,8 @@
  * A file is identified by its header, whatever its name, and by its name where the header is damaged. Where
  * several files are the same segment, each adds the records that the others lack. The manifest says which
  * snapshot and which segments count. Without a manifest these are the snapshot with the most partitions and
- * every segment of the log: the sequences tell which of their records the snapshot covers. Marks of what was
- * synced, and superseded segments, have no place in the new files and are left out.
+ * every segment of the log: the sequences tell which of their records the snapshot covers. MARKs and
+ * superseded segments have no place in the new files and are left out.
  */
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
@@ -64,7 +64,7 @@ export interface Salvaged {
   readonly damages: number;
 }
 
-/** A segment, and the names of the files whose headers say that they are it, its own name first. */
+/** A segment, and the names of the files that hold it, its own name first. */
 interface Candidate {
   readonly id: SegmentId;
   readonly names: string[];
