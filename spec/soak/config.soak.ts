@@ -1,7 +1,7 @@
 /**
- * Known settings, stated and misspelt, as real processes: `gridnode config` shows what is used, warns
- * of what has no meaning, tells why it refuses, and ends with 0; misspelt ones end with 2. SOAK_SIZE /
- * 1000 of each kind and form, in turn from all over the known settings.
+ * Known settings, stated and misspelt, as real processes. `gridnode config` shows those that are used,
+ * warns of those without meaning, tells why it refuses others, and ends with 0. Misspelt ones end with 2.
+ * SOAK_SIZE / 1000 settings of each kind and form, evenly spread over the known settings.
  */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
@@ -21,7 +21,7 @@ function kindOf({ refused, structured, config }: LoadedConfig): Kind {
   return isUsed || structured.length > 0 ? 'used' : 'without meaning';
 }
 
-/** So many, or all where there are not so many, evenly from all over. */
+/** COUNT of them, or all if there are fewer, evenly spread. */
 function some(all: readonly KnownPath[]): KnownPath[] {
   const count = Math.min(COUNT, all.length);
   const at = (index: number) => all[Math.floor((index * all.length) / count)] as KnownPath;

@@ -1,7 +1,7 @@
 /**
- * What connections leave behind in a member: SOAK_SIZE idle ones, ten times as many uploads that are
- * broken off, a hundred times as many that come and go. Figures are of the member's resident memory;
- * where the system does not tell it, only the answers are looked at.
+ * The memory that connections leave behind in a member: SOAK_SIZE idle ones, ten times as many broken-off
+ * uploads, a hundred times as many that come and go. Figures are of the member's resident memory. Where the
+ * system does not tell it, only the answers are checked.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -116,8 +116,8 @@ soak(`${SIZE * 100} connections that come and go`, async (member, context) => {
 });
 
 /**
- * Has so many connections come, each left by `visit`, and holds what the member has in memory after
- * all of them against what it had after the first twentieth.
+ * Has `count` connections come, each ended by `visit`, and compares the member's memory after all of them
+ * with its memory after the first twentieth.
  */
 async function leavesLittle(
   member: ServerProcess,

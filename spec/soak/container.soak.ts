@@ -1,9 +1,9 @@
 /**
- * Members with the defaults in containers of 128, 256 and 512 MiB, SOAK_SECONDS each: uploads of 15 MiB
- * that nobody asked for, some of which never end, values of all lengths written until there is no
- * memory, deletes, and reads, some of which nobody takes. With a data directory the same, then a start
- * after a clean stop and one after kill -9. The system kills none, and all that was answered is there.
- * Needs root, and control groups.
+ * Members with the defaults in containers of 128, 256 and 512 MiB, SOAK_SECONDS each. Clients upload 15
+ * MiB at a time, some without an end; they write values of all lengths until there is no memory, delete,
+ * and read, some without taking the answer. The same with a data directory, then a start after a clean
+ * stop and one after kill -9. The system kills no member, and every answered change is there. Needs root,
+ * and control groups.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -57,7 +57,7 @@ class Work {
     await Promise.all(all);
   }
 
-  /** Everything that was answered is there. */
+  /** Every answered change is there. */
   async check(port: number): Promise<void> {
     const client = new RawClient(port);
     for (const [path, value] of this.values) {
@@ -71,7 +71,7 @@ class Work {
     return Date.now() >= this.#endMs;
   }
 
-  /** Sends contents of 15 MiB, one after the other; of every third one not all of it. */
+  /** Sends contents of 15 MiB, one after the other; every third one is cut short. */
   async #upload(index: number): Promise<void> {
     for (let count = 0; !this.#isOver; count++) {
       const path = `maps/uploads/${index}`;
@@ -135,7 +135,7 @@ class Work {
     client.destroy();
   }
 
-  /** Asks for large values again and again and takes nothing. */
+  /** Asks for large values again and again and does not read the answers. */
   async #askAndLeave(): Promise<void> {
     while (!this.#isOver) {
       const socket = connect(this.#port, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** A control group with a limit of memory, of cgroups version 1 or 2, whichever there is. Needs root. */
+/** A control group with a memory limit, of cgroups version 1 or 2, whichever there is. Needs root. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,12 +17,12 @@ export class ControlGroup {
     this.#write(this.#isSecond ? 'memory.max' : 'memory.limit_in_bytes', `${bytesMax}`);
   }
 
-  /** What runs a command within: `sh` and its arguments, the command's words behind them. */
+  /** The words that run a command within: `sh` and its arguments. The command's words follow them. */
   get words(): readonly string[] {
     return ['-c', `echo $$ > ${join(this.#path, 'cgroup.procs')} && exec "$@"`, 'sh'];
   }
 
-  /** Processes that were killed because memory ran out. */
+  /** Processes that were killed for want of memory. */
   get killed(): number {
     const text = this.#read(this.#isSecond ? 'memory.events' : 'memory.oom_control');
     return Number(/^oom_kill (\d+)/m.exec(text)?.[1]);
@@ -33,7 +33,7 @@ export class ControlGroup {
     return Number(this.#read(this.#isSecond ? 'memory.peak' : 'memory.max_usage_in_bytes'));
   }
 
-  /** Nothing runs in it any more. */
+  /** Called when no process runs in it. */
   remove(): void {
     rmdirSync(this.#path);
   }

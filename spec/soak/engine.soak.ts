@@ -1,6 +1,6 @@
 /**
- * The embedded engine under a hundred times SOAK_SIZE random operations, recorded and replayed into
- * an empty one, in another order of partitions. SOAK_SEED repeats a run.
+ * The embedded engine under a hundred times SOAK_SIZE random operations, which are recorded and replayed into
+ * an empty engine, in another order of partitions. SOAK_SEED repeats a run.
  */
 import { test } from 'node:test';
 import { refillsAlike } from '../engine/embedded/refill.case.ts';

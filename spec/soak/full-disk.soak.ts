@@ -1,7 +1,7 @@
 /**
- * A member on a file system of 64 MiB that is filled up under load, killed, started again and freed.
- * Nothing that was answered with 200 is lost; writes are refused, reads go on, health says so. Needs
- * to mount a loop device; says so and is skipped where that can't be.
+ * A member on a file system of 64 MiB that is filled up under load, killed, started again and freed. No
+ * change that was answered with 200 is lost. While the disk is full, writes are refused, reads go on, and
+ * health says so. Needs to mount a loop device; where that fails, the test says so and is skipped.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -20,9 +20,9 @@ const DISK = '64M';
 const BALLAST_BYTES = 16_777_216;
 const CLIENTS = 16;
 const VALUE_BYTES_MAX = 4000;
-/** In a row, a second from one to the next: a snapshot that fails gives back what it has taken. */
+/** Refusals in a row, one second apart, after which the disk is full: a failed snapshot frees its space. */
 const REFUSALS = 4;
-/** Within so many seconds of there being space, writes are taken. */
+/** Seconds within which writes are taken once there is space. */
 const PATIENCE_S = 30;
 
 class Disk {
@@ -31,7 +31,7 @@ class Disk {
   readonly ballast = join(this.path, 'ballast');
   #isMounted = false;
 
-  /** Throws where that is not permitted, or not possible here. */
+  /** Throws where mounting is not permitted or not possible. */
   mount(): void {
     const image = join(this.folder, 'image');
     mkdirSync(this.path);
@@ -41,7 +41,7 @@ class Disk {
     this.#isMounted = true;
   }
 
-  /** Takes space that the member cannot have. */
+  /** Takes up space, so that the member cannot have it. */
   load(): void {
     const file = openSync(this.ballast, 'w');
     writeSync(file, Buffer.alloc(BALLAST_BYTES, 'b'));
@@ -54,10 +54,10 @@ class Disk {
   }
 }
 
-/** What was answered with 200, by key; undefined for what was deleted. */
+/** The values that were answered with 200, by key; undefined for a deleted one. */
 class Truth {
   readonly values = new Map<string, string | undefined>();
-  /** Keys whose last answer did not come. */
+  /** Keys whose last change got no answer. */
   readonly unsure = new Set<string>();
 
   async check(port: number): Promise<number> {
@@ -72,7 +72,7 @@ class Truth {
     return this.values.size;
   }
 
-  /** Writes keys of that name until the disk is full, and stays so. */
+  /** Writes keys of that name until the disk stays full. */
   async fill(port: number, name: string, random: Random): Promise<void> {
     const client = new RawClient(port);
     try {
@@ -90,7 +90,7 @@ class Truth {
     }
   }
 
-  /** Deletes most of what there is, as far as that is taken. */
+  /** Deletes most entries, as far as the member takes the deletes. */
   async thin(port: number): Promise<void> {
     const client = new RawClient(port);
     let count = 0;
@@ -129,7 +129,7 @@ async function health(port: number, part: string): Promise<number> {
   return response?.status ?? 0;
 }
 
-/** Until writes are taken again. */
+/** Waits until writes are taken again. */
 async function recovered(truth: Truth, port: number): Promise<void> {
   const client = new RawClient(port);
   for (let second = 0; !(await truth.set(client, 'probe', `${second}`)); second++) {
@@ -186,7 +186,7 @@ for (const mode of (process.env.SOAK_MODES ?? 'always,interval,never').split(','
       await fill(member.port, 'second');
       const whenFullAgain = await truth.check(member.port);
       await truth.thin(member.port);
-      // What was deleted is won back without help from outside.
+      // The space of deleted entries is freed without help from outside.
       await recovered(truth, member.port);
       member.child.kill('SIGTERM');
       assert.deepEqual(await member.exited, [0, null]);

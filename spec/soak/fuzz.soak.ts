@@ -1,6 +1,6 @@
 /**
- * The fuzzer for long: SOAK_CASES random connections, in rounds with a seed each, counted up from
- * FUZZ_SEED. A round that fails names its seed, and repeats with it and 20,000 cases or more in
+ * The fuzzer for a long time: SOAK_CASES random connections, in rounds with a seed each, counted up from
+ * FUZZ_SEED. A round that fails names its seed. It repeats with that seed and 20,000 cases or more in
  * spec/http/fuzz.spec.ts. At the end neither parser nor heap may have grown with the cases.
  */
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ const CASES = Number(process.env.SOAK_CASES ?? 100_000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const ROUND_CASES = 20_000;
 const ROUNDS = Math.ceil(CASES / ROUND_CASES);
-/** Garbage of a round that has not been collected, with room. */
+/** Garbage of a round that is not yet collected, with a margin. */
 const HEAP_GROWTH_BYTES_MAX = 64 * 1024 * 1024;
 
 test(`${ROUNDS * ROUND_CASES} random connections, seeds ${SEED} to ${SEED + ROUNDS - 1}`, async () => {

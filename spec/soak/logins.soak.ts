@@ -1,7 +1,7 @@
 /**
- * Guessing of passwords by 64 connections from 16 addresses for SOAK_SECONDS, at administration and at
- * maps, beside a user who is known and reads: nobody guesses right, the user is always served, and how
- * long each answer took is printed. The machine is shared with whoever guesses.
+ * Password guessing by 64 connections from 16 addresses for SOAK_SECONDS, at administration and at maps,
+ * beside a known user who reads. No guess succeeds, and the user is always served. The times of the
+ * answers are printed; the guessing clients share the machine with the member.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

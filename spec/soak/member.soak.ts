@@ -1,7 +1,7 @@
 /**
- * A member under random work for SOAK_SECONDS: several clients, each with a map and a queue of its
- * own and a model of what must be in them; every answer is held against the model. SOAK_SIZE keys in
- * all; SOAK_SEED repeats a run. At the end everything is read once more, and the member must drain.
+ * A member under random work for SOAK_SECONDS: several clients, each with a map and a queue of its own and a
+ * model of their content. Every answer is compared with the model. SOAK_SIZE keys in all; SOAK_SEED repeats a
+ * run. At the end everything is read once more, and the member must drain.
  */
 import assert from 'node:assert/strict';
 import { Agent, type IncomingMessage, request } from 'node:http';

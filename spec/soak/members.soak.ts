@@ -1,6 +1,6 @@
 /**
- * Members that are started and stopped one after the other in one process, SOAK_SIZE of them, one in
- * 25 with a data directory: they leave no handle, and no memory from the tenth part of them on.
+ * SOAK_SIZE members that are started and stopped one after the other in one process, one in 25 with a data
+ * directory. They leave no handle, and from the tenth part of them on no memory.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

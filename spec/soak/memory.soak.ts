@@ -1,9 +1,9 @@
 /**
- * Members whose memory is used up: SOAK_SIZE / 50 lives on a storage in memory, and as many rounds of
- * real ones. A life is a member of a random max-memory that is filled up with values of random lengths
- * again and again, in maps that are cleared, queues and maps of one entry; it ends by SIGTERM or kill -9
- * and must start with the same flags and have exactly what was answered. Of what was under way at a
- * kill, each change is made as a whole or not at all.
+ * Members whose memory is used up: SOAK_SIZE / 50 lives on a storage in memory, and as many rounds of real
+ * ones. A life is a member of a random max-memory. It is filled up again and again with values of random
+ * lengths, in maps that are cleared, queues, and maps of one entry. It ends by SIGTERM or kill -9, must start
+ * with the same flags, and must have exactly the answered changes. A change that was under way at a kill is
+ * made as a whole or not at all.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -21,30 +21,33 @@ import { portOf } from './port-of.ts';
 const ROUNDS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const ROUNDS_PER_LIFE = 4;
-/** On a storage in memory, and their operations from one start to the next. */
+/** Lives on a storage in memory, and their operations from one start to the next. */
 const LIVES = ROUNDS;
 const OPERATIONS = 60_000;
 const MIB = 1_048_576;
 const CLIENTS = 8;
 const SYNC_MODES = ['always', 'interval', 'never'];
-/** Of lengths up to the second, with less memory than the first alone: small values take long. */
+/**
+ * Memory below which a length is used, and that length, in bytes: to fill memory with short values is
+ * slow.
+ */
 const LENGTHS: readonly (readonly [number, number])[] = [
   [16 * MIB, 1000],
   [64 * MIB, 6000],
   [256 * MIB, 20_000],
   [256 * MIB, 60_000],
 ];
-/** Refusals until something is freed, and how often that is done in a round. */
+/** Refusals until entries are freed, and how often they are freed in a round. */
 const REFUSALS = 20;
 const REFILLS = 3;
 
-/** What a place holds, and what a change without an answer would have made of it. */
+/** The content of a key, and the content that a change without an answer would have given it. */
 interface Slot {
   sure: Buffer | undefined;
   perhaps: { readonly value: Buffer | undefined } | undefined;
 }
 
-/** One client's own maps and its own queue, and all that it knows of them. */
+/** One client's own maps and its own queue, with a model of their content. */
 class Owner {
   refusals = 0;
   operations = 0;
@@ -82,7 +85,7 @@ class Owner {
     }
   }
 
-  /** Finds what must be there, and takes that for sure. */
+  /** Checks that the expected content is there, and takes the found content as sure. */
   async check(port: number): Promise<void> {
     const client = new RawClient(port);
     for (const [path, slot] of this.#slots) {
@@ -153,7 +156,7 @@ class Owner {
     for (const [path] of all) this.#slots.delete(path);
   }
 
-  /** A map of one entry comes, and another one goes. */
+  /** Adds a map of one entry, and removes another. */
   async #name(client: RawClient): Promise<void> {
     const number = this.#names++;
     const path = (each: number): string => `maps/n${this.#number}-${each}/k`;
@@ -178,7 +181,7 @@ class Owner {
     assert.ok(status === 204 || equal(body, item));
   }
 
-  /** Whether the change was made; only what needs memory may be refused. */
+  /** Whether the change was made. Only a change that needs memory may be refused. */
   #isMade(status: number, isRemoval: boolean): boolean {
     if (status === 503 && !isRemoval) this.refusals++;
     else assert.equal(status, 200);
@@ -209,7 +212,7 @@ async function start(directory: string, flags: readonly string[], sync: string) 
   return [child, await portOf(child)] as const;
 }
 
-/** Ends it while its clients work, or when they are done. */
+/** Ends the member while its clients work, or when they are done. */
 async function end(child: ChildProcess, working: Promise<unknown>, random: Random): Promise<void> {
   const exited = once(child, 'exit');
   if (random.below(3) === 0) await Promise.race([working, sleep(random.below(5000))]);

@@ -9,11 +9,11 @@ export type FileSystem = 'ext4' | 'tmpfs';
 export class MountedDisk {
   readonly folder = mkdtempSync(join(tmpdir(), 'gridnode-disk-'));
   readonly path = join(this.folder, 'mounted');
-  /** What can be written to it while it is empty. */
+  /** Bytes that can be written to it while it is empty. */
   readonly usableBytes: number;
   readonly #usedBytes: number;
 
-  /** Throws where that is not permitted, or not possible here. */
+  /** Throws where mounting is not permitted or not possible. */
   constructor(system: FileSystem, megabytes: number) {
     mkdirSync(this.path);
     try {
@@ -33,7 +33,7 @@ export class MountedDisk {
     return bavail * bsize;
   }
 
-  /** What is taken on it, and belongs to no file that has a name, in bytes. */
+  /** Bytes in use that belong to no file with a name. */
   get unnamedBytes(): number {
     execFileSync('sync', ['-f', this.path]);
     const [named = '0'] = execFileSync('du', ['-s', '-B1', this.path]).toString().split('\t');

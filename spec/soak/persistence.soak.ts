@@ -1,8 +1,8 @@
 /**
- * A member's data through crashes. In memory: SOAK_SIZE / 4 seeded lives in each mode, each of which
- * crashes up to four times at random calls. Really: SOAK_KILLS rounds in each mode of kill -9 at a
- * random moment while CLIENTS connections set, delete, clear, offer and poll; a checker knows every
- * answer, and finds after each restart what must be there, and nothing that must not.
+ * A member's data across crashes. In memory: SOAK_SIZE / 4 seeded lives in each mode, each of which
+ * crashes up to four times at random calls. On a real disk: SOAK_KILLS rounds in each mode of kill -9 at
+ * a random moment while CLIENTS connections set, delete, clear, offer and poll. A checker knows every
+ * answer. After each restart it finds everything that must be there, and nothing that must not.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -29,18 +29,18 @@ const RUN_MS_MAX = 800;
 
 type Mode = 'always' | 'interval' | 'never';
 
-/** A value that may be there or not: what was asked for when the answer failed to come. */
+/** The value of a key, and the value that an operation without an answer may have given it. */
 interface Slot {
   /** Undefined for none. */
   sure: string | undefined;
-  /** What an operation without an answer would have made of it. */
+  /** The result of an operation without an answer. */
   perhaps: { readonly value: string | undefined } | undefined;
 }
 
 class Queue {
-  /** Offered, with an answer, and not yet delivered. */
+  /** Items offered, with an answer, and not yet delivered. */
   readonly waiting = new Set<string>();
-  /** Offered without an answer. */
+  /** Items offered without an answer. */
   readonly perhaps = new Set<string>();
   readonly delivered = new Set<string>();
   pollsUnderWay = 0;
@@ -54,7 +54,7 @@ class Checker {
   operations = 0;
   missingItems = 0;
 
-  /** Looks at everything, and takes what is there for sure from now on. */
+  /** Reads everything, and takes the found content as sure from now on. */
   async check(port: number): Promise<void> {
     await Promise.all([
       ...this.slots.map((_, client) => this.#checkMap(port, client)),
@@ -94,7 +94,7 @@ class Checker {
       `${missing.length} items lost, ${queue.pollsUnderWay} polls were under way`,
     );
     this.missingItems += missing.length;
-    // Somebody's poll had taken them, or nobody had: they must not come back.
+    // Whether a poll had taken them or not, they must not come back.
     for (const item of [...missing, ...queue.perhaps]) queue.delivered.add(item);
     queue.waiting.clear();
     queue.perhaps.clear();
@@ -111,7 +111,7 @@ class Checker {
         this.operations++;
       }
     } catch (error) {
-      // Otherwise the member was killed: what was under way is noted as such.
+      // Otherwise the member was killed: the operation under way is noted as such.
       if (error instanceof assert.AssertionError) throw error;
     } finally {
       connection.destroy();

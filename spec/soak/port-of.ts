@@ -1,9 +1,9 @@
-/** The port that a process of ours serves on, once it does. */
+/** The port on which a child process of gridnode serves, once it does. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** Rejects with what it has logged where it ends instead. */
+/** Rejects with its log where it ends instead. */
 export function portOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     const lines: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * A member that is stopped and started SOAK_SIZE / 500 times (20) under 64 clients that go on sending.
- * No call closes the gap between the last accept and the close of the listening socket, so of the clients
- * that connect for each request one in three stops may be reset.
+ * A member that is stopped and started SOAK_SIZE / 500 times (20) under 64 clients that keep sending. No
+ * system call closes the gap between the last accept and the close of the listening socket. So of the
+ * clients that connect for each request, at most one for every three stops may be reset.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

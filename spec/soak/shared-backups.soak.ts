@@ -1,6 +1,7 @@
 /**
- * Three members with one directory for backups, SOAK_BACKUPS of each, all at the same time: each is
- * made, or refused as one is under way, and each can be restored to what its member held.
+ * Three members with one directory for backups. They make SOAK_BACKUPS each, all at the same time. Each
+ * backup is made, or refused because one is under way, and each can be restored to the content that its
+ * member had.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -38,7 +39,7 @@ test(`${MEMBERS} members make ${BACKUPS} backups each in one directory`, async (
   }
 });
 
-/** Every second request comes while the one before is under way. How many backups were made. */
+/** Every second request comes while the one before is under way. Resolves with the number of backups made. */
 async function backUpAgainAndAgain(root: string, member: number): Promise<number> {
   const flags = ['--port', '0', '--enable-group', 'all', '--partition-count', String(PARTITIONS)];
   const data = ['--data-dir', join(root, `data-${member}`), '--backup-dir', join(root, 'backups')];

@@ -1,6 +1,6 @@
 /**
- * A thousand slow clients of each kind for SOAK_SECONDS, against a member and against a bare
- * net.Server: what a client beside them waits, in figures. It loses no request.
+ * A thousand slow clients of each kind for SOAK_SECONDS, against a member and against a bare net.Server.
+ * Prints how long a client beside them waits. It loses no request.
  */
 import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';

@@ -1,8 +1,8 @@
 /**
- * Slow readers of a long value while it and everything else is overwritten, on a member with little
- * memory for data: it stays within its bounds, and who reads to the end has one whole value. A value
- * that somebody is still sent stays in memory, and counts, until it is sent; writes for which there
- * is no memory then get 503.
+ * Slow readers of a long value, while it and all other values are overwritten, on a member with little
+ * memory for data. The member stays within its bounds, and a client that reads to the end has one whole
+ * value. A value that is still being sent stays in memory, and counts, until it is sent. Writes for which
+ * there is no memory then get 503.
  */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -16,10 +16,10 @@ const SECONDS = Math.min(Number(process.env.SOAK_SECONDS ?? 5), 20);
 const READERS = 200;
 const VALUE_BYTES = 8 * 2 ** 20;
 const MEMORY_MIB = 256;
-/** What the process is beside the stored data: Node, requests, what the sockets have not taken. */
+/** Memory of the process beside the stored data: Node, requests, answers that the sockets have not taken. */
 const REST_MIB = 160;
 
-/** Asks for the value, takes a byte a second, and at last all the rest. */
+/** Asks for the value, reads a byte a second, and at last the rest. */
 class SlowReader {
   readonly #socket: Socket;
   readonly #chunks: Buffer[] = [];
@@ -77,7 +77,7 @@ test(`${READERS} slow readers of 8 MiB while all is overwritten for ${SECONDS} s
     const until = performance.now() + SECONDS * 1000;
     let [written, refused, highest] = [0, 0, 0];
     for (let round = 2; performance.now() < until || readers.length < READERS; round++) {
-      // A few come in each round, so that they hold on to different values.
+      // A few come in each round, so that they read different values.
       for (let count = 0; count < 3 && readers.length < READERS; count++) {
         readers.push(new SlowReader(server.port));
       }

@@ -1,7 +1,7 @@
 /**
- * SOAK_SIZE connections on the TLS port of a member that takes no more, silent but for one: the next
- * one is closed, the one that talks is served, the health listener answers; when the time of a
- * handshake has passed, the silent ones are gone and there is room again.
+ * SOAK_SIZE connections on the TLS port of a member that takes no more, all silent but one. The next one is
+ * closed, the one that talks is served, and the health listener answers. After the time limit of a handshake
+ * the silent ones are closed and there is room again.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

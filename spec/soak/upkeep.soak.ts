@@ -1,7 +1,7 @@
 /**
- * SOAK_SIZE / 5 rounds of kill -9 at a random moment of a backup, a restore, a repair, and a forced
- * start of each kind, in turn, over ENTRIES entries on a real disk. After each: what is called whole is
- * whole, what is not is refused and can be done again, and no byte of the old files is gone.
+ * SOAK_SIZE / 5 rounds of kill -9 at a random moment of a backup, a restore, a repair, and a forced start of
+ * each kind, in turn, over ENTRIES entries on a real disk. After each round, data that is called whole is
+ * whole; other data is refused, and the work can be done again; no byte of the old files is gone.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -45,7 +45,7 @@ const data = join(root, 'data');
 const damaged = join(root, 'damaged');
 const backup = join(root, 'backups', 'backup-1');
 const target = join(root, 'target');
-/** Digests of what is stored. */
+/** Digests of the stored data. */
 let whole = '';
 let readable = '';
 
@@ -189,7 +189,7 @@ function assertKept(old: ReadonlyMap<string, string>): void {
   }
 }
 
-/** How long the whole of it takes, from where its rounds begin to count. */
+/** The time of the whole work, from the moment at which its rounds begin to count. */
 async function timed(kind: Kind): Promise<number> {
   rmSync(target, { recursive: true, force: true });
   if (kind === 'restore' || kind === 'repair') {
@@ -222,7 +222,7 @@ function run(words: readonly string[]): ChildProcess {
   return spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** A member, once it logs that, and its port. */
+/** A member, once it logs `until`, and its port. */
 async function serve(directory: string, until: string): Promise<[ChildProcess, number]> {
   const env = {
     ...process.env,

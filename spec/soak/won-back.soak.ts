@@ -1,10 +1,10 @@
 /**
- * Rounds of a member on a disk of 48 to 200 MiB, ext4 or tmpfs, in one of the sync modes: filled with
- * overwrites until writes are refused, killed or not, freed by deletes, clears, polls and smaller
- * values. Within 5 s of there being room writes are taken; nothing that was answered is lost; in the
- * end no handle is on a removed file, and no block belongs to none. Seeded: SOAK_SEED, and SOAK_ROUNDS
- * of them.
- * Needs to mount file systems; says so and is skipped where that can't be.
+ * Rounds of a member on a disk of 48 to 200 MiB, ext4 or tmpfs, in one of the sync modes. It is filled
+ * with overwrites until writes are refused, killed or not, and freed by deletes, clears, polls and
+ * smaller values. Writes are taken within 5 s once there is room, and no answered change is lost. In the
+ * end no handle is on a removed file, and no block belongs to no file. SOAK_SEED is the first seed,
+ * SOAK_ROUNDS the number of rounds. Needs to mount file systems; where that fails, the test says so and
+ * is skipped.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -25,13 +25,13 @@ const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const MODES = ['always', 'interval', 'never'] as const;
 const CLIENTS = 6;
 const MAPS = 3;
-/** Of what is usable, live values of this share leave room. */
+/** Live values of up to this share of the usable space leave room. */
 const LIVE_SHARE = 0.7;
 const CYCLES = 3;
 const PATIENCE_MS = 5000;
-/** What a record takes beside key and value, at most, in bytes. */
+/** Bytes of a record beside key and value, at most. */
 const RECORD_BYTES = 96;
-/** What a file system's own structures may take more of than before, in bytes. */
+/** Bytes by which a file system's own structures may have grown. */
 const STRUCTURE_BYTES = 1_048_576;
 
 /** A value by its key, its number and its length; undefined for none. */
@@ -43,11 +43,11 @@ class Round {
   readonly #disk: MountedDisk;
   readonly #keys: number;
   readonly #lengthMax: number;
-  /** By map and key; two where an answer has not come. */
+  /** Values by map and key; two where an answer has not come. */
   readonly #stored = new Map<string, Stored[]>();
-  /** Items asked to be offered and not delivered, by their numbers; bytes of each. */
+  /** Bytes of the items that were offered, answered or not, and not delivered, by their numbers. */
   readonly #items = new Map<number, number>();
-  /** How many are in the queue, and how many more or less may be. */
+  /** Number of items in the queue; below, by how many it may be wrong. */
   #itemCount = 0;
   #unsureOffers = 0;
   #unsurePolls = 0;
@@ -62,7 +62,7 @@ class Round {
     this.#mode = mode;
     this.#disk = disk;
     this.#lengthMax = [2000, 20_000, 60_000][random.below(3)] ?? 2000;
-    // Live values alone may fill what there is, and a half more.
+    // Live values alone may fill the disk, and half as much again.
     this.#keys = Math.floor((disk.usableBytes * (0.5 + random.below(100) / 100)) / this.#lengthMax);
   }
 
@@ -100,7 +100,7 @@ class Round {
 
   async #restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const exited = once(this.#child, 'exit');
-    // What is under way is all there after that, or not at all.
+    // Each change under way is there as a whole after that, or not at all.
     const under = signal === 'SIGKILL' ? this.#work(40) : Promise.resolve();
     if (signal === 'SIGKILL') await sleep(this.#random.below(60));
     this.#child.kill(signal);
@@ -109,7 +109,7 @@ class Round {
     await this.#start();
   }
 
-  /** Sets and offers until all that is asked for is refused, or the disk was filled twice over. */
+  /** Sets and offers until each is refused, or until twice the disk was written. */
   async #fill(): Promise<void> {
     await this.#work((4 * this.#disk.usableBytes) / this.#lengthMax / CLIENTS);
   }
@@ -130,7 +130,7 @@ class Round {
             if (!taken) await sleep(20);
           }
         } catch (error) {
-          // Otherwise it was killed.
+          // Otherwise the member was killed.
           if (error instanceof assert.AssertionError) throw error;
         } finally {
           client.destroy();
@@ -139,7 +139,7 @@ class Round {
     );
   }
 
-  /** Until what is live leaves room: each kind of removal by chance. */
+  /** Removes entries and items, by random kinds of removals, until the live records leave room. */
   async #free(): Promise<void> {
     const client = new RawClient(this.#port);
     const room = this.#disk.usableBytes * (LIVE_SHARE - 0.02);
@@ -159,7 +159,7 @@ class Round {
     client.destroy();
   }
 
-  /** A removal is taken as long as there is room for a record. */
+  /** Repeats a removal until it is taken: it is as long as there is room for a record. */
   async #insist(remove: () => Promise<boolean>): Promise<void> {
     const fromMs = performance.now();
     while (!(await remove())) {
@@ -241,7 +241,7 @@ class Round {
     return true;
   }
 
-  /** All that was answered is there. */
+  /** Every answered change is there. */
   async #check(): Promise<void> {
     const client = new RawClient(this.#port);
     for (const [key, possible] of this.#stored) {
@@ -282,7 +282,7 @@ function readLink(path: string): string {
 }
 
 for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
-  // Neighbouring seeds begin alike.
+  // Without the factor, neighbouring seeds begin with similar numbers.
   const random = new Random(seed * 2654435761);
   const system: FileSystem = random.below(2) === 0 ? 'ext4' : 'tmpfs';
   const megabytes = 48 + random.below(153);
