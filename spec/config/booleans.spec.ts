@@ -1,4 +1,4 @@
-/** Every setting that is a boolean, from every source: true, false, 1 and 0 in any case, nothing else. */
+/** Every boolean setting, from every source: true, false, 1 and 0 in any case, nothing else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isNamed, rowOf } from '../../src/config/config.ts';
@@ -20,7 +20,7 @@ for (const form of ['yaml', 'xml'] as const) {
     );
     assert.ok(booleans.length > 100, `${booleans.length}`);
     for (const { steps } of booleans) {
-      // `security.enabled` and the like ask for more than this one setting, which is another matter.
+      // Refusals are not checked: `security.enabled` and the like need further settings.
       for (const text of ['1', '0', 'TRUE']) {
         await load(`boolean.${form}`, stated('grid', steps, text).text);
       }

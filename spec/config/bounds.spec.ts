@@ -1,4 +1,4 @@
-/** How much a configuration may ask for: problems, aliases, depth, patterns, permissions. */
+/** The bounds of a configuration: problems, aliases, depth, patterns, permissions. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATTERNS_MAX } from '../../src/config/by-name.ts';
@@ -24,7 +24,7 @@ function many(count: number, piece: (index: number) => string): string {
   return Array.from({ length: count }, (_, index) => piece(index)).join('');
 }
 
-test('Of problems, 100 are told, the first ones, and how many more there are', async () => {
+test('The first 100 problems are told, and the number of the others', async () => {
   const unknown = (count: number) => `grid:\n${many(count, (at) => `  nam${at}: 1\n`)}`;
   const hundred = await problemsOf(unknown(100));
   assert.equal(hundred.length, 100);
@@ -45,7 +45,7 @@ test('Of problems, 100 are told, the first ones, and how many more there are', a
   assert.ok(long.length < 3000, `${long.length}`);
 });
 
-test('Of reasons to refuse, 100 are told, and of names without meaning', async () => {
+test('The first 100 reasons to refuse are told, and the first 100 names without meaning', async () => {
   const classes = `security-interceptors: [${'a, '.repeat(500)}]`;
   const { refused } = await read(`grid: {security: {enabled: true, ${classes}}}`);
   assert.equal(refused.length, 102);
@@ -68,7 +68,7 @@ test('Aliases repeat 10,000 nodes at most, and cost no more than they repeat', a
   const bomb = many(9, (at) => `  x${at + 1}: &x${at + 1} [*x${at}, *x${at}, *x${at}]\n`);
   const told = await problemsOf(`grid:\n  x0: &x0 [1, 1, 1, 1, 1, 1, 1]\n${bomb}`);
   assert.match(told.join('\n'), /more than 10000 nodes/);
-  // An anchor that is given again counts from there on.
+  // An anchor that is defined again counts from there on.
   const again = await read(
     'grid: {queue: {a: &a {max-size: 1}, b: *a, c: &a {max-size: 2}, d: *a}}',
   );
@@ -97,7 +97,7 @@ test('Names with "*" are 10,000 of a kind at most, permissions, too', async () =
   assert.match((await problemsOf(permissions(10_001)))[0] ?? '', /more than 10000 permissions/);
 });
 
-test('A list takes as many items as it has, and tells the one that is wrong', async () => {
+test('A list may have any number of items, and the wrong one is told', async () => {
   const list = (items: string) => `grid: {network: {interfaces: {interfaces: [${items}]}}}`;
   const { config } = await read(list('10.0.0.1, '.repeat(20_000)));
   assert.equal(config.interfaces.length, 20_000);
@@ -106,7 +106,7 @@ test('A list takes as many items as it has, and tells the one that is wrong', as
   assert.deepEqual(more, []);
 });
 
-test('Names that stand twice are told, however many names there are', async () => {
+test('A duplicate name is told, however many names there are', async () => {
   const names = many(20_000, (at) => `q${at}, `);
   const told = await problemsOf(`grid: {queue: {${names} q7}}`);
   assert.equal(told.length, 1);

@@ -1,11 +1,11 @@
-/** Files that cannot be used: each ends with 2 before anything starts, and tells file, line, column. */
+/** Files that cannot be used: serve ends with 2 before anything starts, and tells file, line, column. */
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { runCli } from '../../src/cli/main.ts';
 import { writeConfig } from './documents.ts';
 
-/** What `serve` says of the file on standard error, and its exit code. */
+/** The exit code of `serve` with the file, and its standard error. */
 async function serveWith(path: string): Promise<{ code: number; errors: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const streams = { stdin: Readable.from([]), stdout, stderr };
@@ -31,7 +31,7 @@ grid:
   cluster-name: $\{GRIDNODE_UNSET}
 `;
 
-/** Name, text, where the fault is, and what is said of it. */
+/** Name, text, place of the fault, and its message. */
 const broken: readonly (readonly [string, string, string, RegExp])[] = [
   [
     'a wrong type.yaml',
@@ -176,7 +176,7 @@ for (const [name, text, place, message] of broken) {
   });
 }
 
-test('gridnode serve tells all that is wrong with a file at once, in its order', async () => {
+test('gridnode serve tells all faults of a file at once, in the order of the file', async () => {
   const lines = ['grid:', '  netwrok: {}', '  cluster-name: ""', '  network:', '    port: x'];
   const path = writeConfig('many.yaml', `${lines.join('\n')}\n  map: {m: {ttl: 1}}\n`);
   const { code, errors } = await serveWith(path);
@@ -185,7 +185,7 @@ test('gridnode serve tells all that is wrong with a file at once, in its order',
   assert.deepEqual(places, ['2:3', '3:17', '5:11', '6:13']);
 });
 
-test('gridnode serve ends with 2 for a file that is not there', async () => {
+test('gridnode serve ends with 2 for a missing file', async () => {
   const { code, errors } = await serveWith('not-there.yaml');
   assert.deepEqual(
     [code, errors],

@@ -5,10 +5,10 @@ import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import type { NamedSetting, Setting } from '../../src/config/setting.ts';
 import { SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 
-/** Larger than the defaults of any setting ask for. */
+/** A machine with more memory than the default of any setting needs. */
 const MACHINE = { bytes: 2 ** 34, isContainer: false };
 
-/** The configuration that `--flag text --flag text` makes. */
+/** The configuration from `--flag text --flag text`. */
 function configOf(...words: string[]): Config {
   const assignments = [];
   for (let at = 0; at < words.length; at += 2) {
@@ -48,7 +48,7 @@ test('resolveConfig of nothing has every default', () => {
   assert.equal(config.sources.get('network.port.port')?.kind, 'default');
 });
 
-test('resolveConfig keeps where each value came from', () => {
+test('resolveConfig keeps the source of each value', () => {
   const config = configOf('--port', '0', '--enable-group', 'data', '--queue', 'a=5', '--host', 'h');
   assert.equal(config.port, 0);
   const flag = (name: string) => ({ kind: 'flag', name });
@@ -59,7 +59,7 @@ test('resolveConfig keeps where each value came from', () => {
   assert.deepEqual(config.sources.get('--host'), flag('--host'));
 });
 
-test('resolveConfig takes the last word on a setting', () => {
+test('resolveConfig takes the last value of a setting', () => {
   assert.equal(configOf('--port', '1', '--port', '2').port, 2);
   const all = ['--enable-group', 'all'];
   const but = ['--disable-group', 'DATA'];
@@ -144,7 +144,7 @@ for (const [flag, text, kind, reason] of refused) {
   });
 }
 
-test('resolveConfig refuses a body that could never come in', () => {
+test('resolveConfig refuses bodies longer than all bodies under way may be', () => {
   assert.equal(configOf('--body-bytes-max', '268435456').bodyBytesMax, 268_435_456);
   assert.equal(configOf('--in-flight-bytes-max', '16777216').inFlightBytesMax, 16_777_216);
   assert.throws(() => configOf('--in-flight-bytes-max', '16777215'), {
@@ -217,7 +217,7 @@ test('resolveConfig wants certificate and key together, and client authorities w
   }
 });
 
-test('resolveConfig knows no health port unless it is told one', () => {
+test('resolveConfig has no health port by default', () => {
   assert.equal(configOf().healthPort, undefined);
   assert.equal(configOf('--health-port', '0').healthPort, 0);
   assert.throws(() => configOf('--health-port', '65536'), {
@@ -247,7 +247,7 @@ test('every setting in bytes takes k, m and g of 1,024, in either case', () => {
   }
 });
 
-test('a group that is none has the nearest name', () => {
+test('an unknown group is refused with the nearest name', () => {
   assert.throws(() => configOf('--enable-group', 'DATE'), {
     message:
       'Cannot use --enable-group "DATE": not one of CLUSTER_READ, CLUSTER_WRITE, HEALTH_CHECK, PERSISTENCE, ' +

@@ -12,7 +12,7 @@ test('settingsTables has each setting once, below its section', () => {
   assert.match(settingsTables(), /## Limits\n[^#]*network\.http\.body-bytes-max/);
 });
 
-test('exampleFile states nothing as it is', async () => {
+test('exampleFile sets nothing, as its lines are comments', async () => {
   const { config, warnings } = await load('example.yaml', exampleFile());
   assert.deepEqual(
     [...config.sources].filter(([, { kind }]) => kind !== 'default'),
@@ -21,7 +21,7 @@ test('exampleFile states nothing as it is', async () => {
   assert.deepEqual(warnings, []);
 });
 
-test('exampleFile states every setting that a file may hold once its lines are no comments', async () => {
+test('exampleFile sets every setting of a file once its lines are no comments', async () => {
   const text = exampleFile()
     .replace(/^##.*\n/gm, '')
     .replace(/^#/gm, '')

@@ -1,4 +1,4 @@
-/** Documents that state one setting, in either form, and where in them things stand. */
+/** Documents that state one setting, in either form, and the line where they state it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-config-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Writes a file into a folder that is gone after the tests; returns its path. */
+/** Writes a file into a folder that is removed after the tests. Returns its path. */
 export function writeConfig(name: string, text: string): string {
   const path = join(folder, name);
   writeFileSync(path, text);

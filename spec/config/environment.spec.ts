@@ -1,4 +1,4 @@
-/** What the environment says: settings, the file's name, and variables that only the original reads. */
+/** The environment: settings, the file's name, and variables that only the original reads. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
@@ -15,7 +15,7 @@ function flag(key: 'host' | 'compatibility', text: string): Assignment {
 
 const NAMES_FILE = 'GRID_CONFIG or --config names the configuration file';
 
-/** Variables, and the beginning of the one warning; without it there is none. */
+/** Variables, and the beginning of the only warning; without it no warning is expected. */
 const rows: readonly (readonly [name: string, text: string, warning?: string])[] = [
   ['HZ_MAP_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
   ['GRID_MAP_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
@@ -59,7 +59,7 @@ describe('loadConfig of the environment', () => {
     });
   }
 
-  it('never repeats what options of the JVM say', async () => {
+  it('never repeats the values of JVM options', async () => {
     const { warnings } = await loadOf({
       JAVA_OPTS: '-Dhz.password=secret -Dhazelcast.config=secret',
     });
@@ -78,7 +78,7 @@ describe('loadConfig of the environment', () => {
       loadOf({ GRID_CONFIG: '/nowhere/at/all' }),
       /^Error: Cannot read configuration file "\/nowhere\/at\/all" of GRID_CONFIG: no such file$/,
     );
-    // A text that is added to a running member is no file, and not of its environment.
+    // A text that is added to a running member is no file, and does not depend on its environment.
     const added = await loadConfig({ file: { text: 'grid: {}' }, environment, flags: [] });
     assert.equal(added.config.clusterName, 'dev');
   });

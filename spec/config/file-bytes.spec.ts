@@ -1,4 +1,4 @@
-/** Which files are read: regular ones, and the first one from a pipe; each up to its limit. */
+/** The files that are read: regular ones, and the first one from a pipe; each up to its limit. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ function pipe(name: string): string {
   return inFolder(name);
 }
 
-/** A process that writes the file into the pipe; it waits until that is read. */
+/** Starts a process that writes into the pipe. The process waits until the pipe is read. */
 function feed(path: string, text: string | Buffer): void {
   const from = `${path}.text`;
   writeFileSync(from, text);
@@ -40,7 +40,7 @@ async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]>
   return fault.problems;
 }
 
-test('An import of what is no regular file is refused before it is opened', async () => {
+test('An imported path that is no regular file is refused before it is opened', async () => {
   mkdirSync(inFolder('folder'));
   pipe('import.pipe');
   const server = createServer().listen(inFolder('socket'));
@@ -103,7 +103,7 @@ test('The first file may be a pipe, which imports files beside it, at a start on
   ]);
 });
 
-test('What is neither a file nor a pipe is refused as the first file', async () => {
+test('A path that is neither a file nor a pipe is refused as the first file', async () => {
   mkdirSync(inFolder('none'));
   for (const [path, kind] of [
     [inFolder('none'), 'a directory'],
@@ -125,6 +125,6 @@ test('readRegularFile and readPipe read FILE_BYTES_MAX bytes, and no more', () =
   const message = `more than ${FILE_BYTES_MAX} bytes`;
   assert.throws(() => readPipe(path), { message });
   assert.throws(() => readRegularFile(`${path}.text`), { message });
-  // Of this file the system tells no size.
+  // The system tells no size of this file.
   assert.ok(readRegularFile('/proc/self/status').bytes.length > 0);
 });

@@ -1,4 +1,4 @@
-/** Which encodings a file may have, and where a byte is told that is none of its own. */
+/** The encodings that a file may have, and the place of a byte that does not fit its encoding. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileText } from '../../src/config/file-text.ts';
@@ -35,7 +35,7 @@ test('fileText honours the encoding that an XML file declares', () => {
   assert.equal(read('a', latin(text)), `xml ${text}`);
   const single = "<?xml version='1.0' encoding = 'ISO-8859-1' ?><grid>\xe9</grid>";
   assert.equal(read('a.xml', latin(single)), `xml ${single}`);
-  // Elsewhere it is text as any other.
+  // Elsewhere it is ordinary text.
   assert.match(read('a.yaml', latin(text)), /^a.yaml:2:7: Cannot read text: byte 0xE9 /);
 });
 
@@ -61,7 +61,7 @@ test('fileText refuses every other encoding by its name', () => {
   assert.equal(read('a.xml', latin('\0\0\xfe\xff\0\0\0g')), refused('UTF-32'));
 });
 
-test('fileText tells where a byte stands that is none of the encoding', () => {
+test('fileText tells the place of a byte that does not fit the encoding', () => {
   const at = (bytes: Uint8Array, file = 'a.yaml') =>
     /^.*?:(\d+:\d+): Cannot read text: byte (0x..) at offset (\d+) is no (\S+)/
       .exec(read(file, bytes))
@@ -70,9 +70,9 @@ test('fileText tells where a byte stands that is none of the encoding', () => {
   assert.equal(at(latin('grid:\n  a: \xe9\n')), '2:6 0xE9 11 UTF-8');
   assert.equal(at(latin('\xff')), '1:1 0xFF 0 UTF-8');
   assert.equal(at(Buffer.concat([MARK, latin('a\xff')])), '1:2 0xFF 4 UTF-8');
-  // Columns count letters, offsets bytes: a letter of three, and one that the end cuts off.
+  // Columns count letters, offsets count bytes: one letter has three bytes, one is cut off at the end.
   assert.equal(at(Buffer.concat([Buffer.from('a\n€'), latin('\xe2\x82')])), '2:2 0xE2 5 UTF-8');
-  // Surrogates, overlong forms, and what is beyond Unicode.
+  // Surrogates, overlong forms, and values beyond Unicode.
   for (const wrong of ['\xed\xa0\x80', '\xc0\x80', '\xf4\x90\x80\x80', '\x80'.repeat(9)]) {
     const first = wrong.charCodeAt(0).toString(16).toUpperCase();
     assert.equal(at(latin(`ab${wrong}cd`)), `1:3 0x${first} 2 UTF-8`);
@@ -87,7 +87,7 @@ test('fileText finds the byte wherever it stands', () => {
   const letters = Buffer.from('aé€𝄞\n'.repeat(40));
   for (let offset = 0; offset <= letters.length; offset++) {
     const bytes = Buffer.concat([letters.subarray(0, offset), latin('\xff'), letters]);
-    // Within a letter it makes that letter's first byte the wrong one.
+    // A wrong byte within a letter makes that letter's first byte the wrong one.
     let first = offset;
     while (first > 0 && ((letters[first] ?? 0) & 0xc0) === 0x80) first--;
     assert.match(read('a.yaml', bytes), new RegExp(` at offset ${first} is no UTF-8$`));

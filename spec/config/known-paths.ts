@@ -1,16 +1,16 @@
-/** Every setting that a file may hold, and documents that state it, right or misspelt. */
+/** Every setting that a file may have, and documents that state it, right or misspelt. */
 import assert from 'node:assert/strict';
 import type { Form, KnownContent } from '../../src/config/known-settings.ts';
 import type { ValueType } from '../../src/config/value-type.ts';
 import { type Stated, xmlOf, yamlOf } from './documents.ts';
 
 export interface KnownPath {
-  /** For yamlOf or xmlOf. */
+  /** Steps for yamlOf or xmlOf. */
   readonly steps: readonly string[];
   readonly types: readonly ValueType[];
 }
 
-/** Those that a document may state by themselves: an import, or a realm, needs what it refers to. */
+/** The settings that a document may state alone: an import, or a realm, needs the thing that it names. */
 export function knownPaths(content: KnownContent, form: Form): KnownPath[] {
   return pathsOf(content, form).filter(
     ({ steps }) => steps[0] !== 'import' && !/-authentication,@?realm$/.test(steps.join()),
@@ -31,7 +31,7 @@ export function misspelt(form: Form, { steps }: KnownPath): Stated & { readonly 
   return { name, line: right.line, text: misspell(right, name, form) };
 }
 
-/** Every path that a value may stand at. */
+/** Every path of a value. */
 function pathsOf(content: KnownContent, form: Form, around: readonly string[] = []): KnownPath[] {
   const below: [string, KnownContent, readonly ValueType[]][] = [];
   for (const [name, node] of content.children) {
@@ -54,7 +54,7 @@ function freeName(around: readonly string[]): string {
   return around.at(-1) === 'endpoint-groups' ? 'DATA' : 'some';
 }
 
-/** A value of the type, and of our own where the path is a setting of ours. */
+/** A value of the type, which is valid, too, where gridnode uses the setting. */
 function fittingValue({ steps, types }: KnownPath): string {
   const [type] = types;
   if (steps.at(-1) === 'DATA') return 'true';
@@ -67,7 +67,7 @@ function fittingValue({ steps, types }: KnownPath): string {
   return word ?? /from (-?\d+)/.exec(type.expects)?.[1] ?? '5';
 }
 
-/** A letter of the last name twice, where it can be told from others. */
+/** Doubles the last letter of the name in its line, and in a closing tag. */
 function misspell({ text, line }: Stated, name: string, form: Form): string {
   const lines = text.split('\n');
   const wrong = `${name}${name.at(-1)}`;

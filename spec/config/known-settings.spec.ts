@@ -1,8 +1,8 @@
 /**
- * Every setting that a file may hold, in both forms: each is stated once with a value of its type,
- * and is used, named in a warning or refused; each is misspelt once, and the line and the right name
- * are told: in an error, or in a warning where nothing around it counts here. Generated from the known
- * settings themselves.
+ * Every setting that a file may have, in both forms. Each is stated once with a value of its type, and is
+ * used, named in a warning, or refused. Each is misspelt once, and the line and the right name are told:
+ * in an error, or in a warning where no setting around it has a meaning here. The cases are generated
+ * from the known settings themselves.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -14,7 +14,7 @@ import { parseYaml } from '../../src/config/yaml-document.ts';
 import { load } from './documents.ts';
 import { knownPaths, misspelt, stated } from './known-paths.ts';
 
-/** Sections in which every name counts, and some in which none does. */
+/** The sections in which every name counts, and some sections in which no name does. */
 const COUNTS = new Set(['security']);
 const MEANS_NOTHING = new Set([
   'jet',

@@ -1,4 +1,4 @@
-/** What comes of a file as a whole: used, outweighed, without meaning, refused. */
+/** The settings of whole files: used, outweighed, without meaning, or refused. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explainAsJson, explainAsYaml } from '../../src/config/explain.ts';
@@ -200,7 +200,7 @@ describe('loadConfig', () => {
     assert.match(said.warnings.join('\n'), /^HZ_NETWORK_JOIN_TCPIP_ENABLED: join.tcp-ip joins/);
   });
 
-  it('reads back what it shows', async () => {
+  it('reads back the configuration that it shows', async () => {
     const shown = explainAsYaml(await load('shown.yaml', YAML));
     assert.deepEqual(
       valuesOf(await load('again.yaml', shown)),
@@ -234,7 +234,7 @@ grid:
     await assert.rejects(load('bomb.yaml', lines.join('\n')), /more than 10000 nodes repeated/);
   });
 
-  it('takes the deprecated properties, below what else is said, with a warning', async () => {
+  it('takes the deprecated properties, below other settings, with a warning', async () => {
     const property = 'properties: {hazelcast.rest.enabled: true, hazelcast.partition.count: 11}';
     const loaded = await load('property.yaml', `grid: {${property}}`);
     assert.equal(loaded.config.restEnabled, true);
@@ -255,7 +255,7 @@ grid:
     assert.deepEqual((await load('inside.yaml', local)).warnings, []);
   });
 
-  it('takes names that every object has as any other', async () => {
+  it('takes names that every JavaScript object has like other names', async () => {
     const endpoint = 'rest-server-socket-endpoint-config: {constructor: x, toString: y}';
     const text = `
 grid:
@@ -274,7 +274,7 @@ grid:
     );
   });
 
-  it('says one line for each section without meaning here', async () => {
+  it('gives one warning for each section without meaning here', async () => {
     const { warnings } = await load(
       'meaning.yaml',
       YAML.replace('dev\n', 'dev\n  license-key: x\n'),
@@ -286,7 +286,7 @@ grid:
     assert.match(of('license-key')[0] ?? '', /: license-key$/);
   });
 
-  it('refuses what would be lost of the protection asked for, and masks secrets', async () => {
+  it('refuses settings whose loss would weaken the protection, and masks secrets', async () => {
     const text = `
 grid:
   persistence: {enabled: true, encryption-at-rest: {enabled: true}}
@@ -321,7 +321,7 @@ grid:
     );
   });
 
-  it('refuses a placeholder that stands for nothing in a password that is needed', async () => {
+  it('refuses a placeholder without a variable in a password that is needed', async () => {
     const ssl = 'properties: {keyStore: k.p12, keyStorePassword: "\u0024{GRIDNODE_UNSET}"}';
     const text = (on: boolean) => `grid: {network: {ssl: {enabled: ${on}, ${ssl}}}}`;
     const { refused } = await load('on.yaml', text(true));
@@ -359,7 +359,7 @@ describe('loadConfig of network.ssl', () => {
     assert.equal(optional.config.tlsClientCa, undefined);
   });
 
-  it('refuses what it cannot read, with the command that makes it readable', async () => {
+  it('refuses files that it cannot read, with the command that makes them readable', async () => {
     const own = { keyStore: tlsFile('key-store.p12'), keyStorePassword: 'test-only' };
     const required = { ...own, mutualAuthentication: 'REQUIRED' };
     const reasons = async (properties: Record<string, string>): Promise<string> =>

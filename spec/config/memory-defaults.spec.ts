@@ -16,7 +16,7 @@ function defaultsOf(mib: number) {
   return [maxMemory, bodyBytesMax, inFlightBytesMax].map(({ value }) => value / MIB);
 }
 
-test('memoryDefaults are shares of what there is, up to what is enough', () => {
+test('memoryDefaults are shares of the memory, up to their maximum', () => {
   assert.deepEqual(defaultsOf(64).slice(1), [8, 8]);
   assert.deepEqual(defaultsOf(128).slice(1), [16, 16]);
   assert.deepEqual(defaultsOf(512).slice(1), [16, 64]);
@@ -24,7 +24,7 @@ test('memoryDefaults are shares of what there is, up to what is enough', () => {
   assert.deepEqual(defaultsOf(16_384), [Math.floor(16_384 * MIB * 0.7) / MIB, 16, 256]);
 });
 
-test('memoryDefaults leave room for the process, wherever there is any', () => {
+test('memoryDefaults leave room for the process, wherever there is enough memory', () => {
   for (const mib of SIZES) {
     const [data = 0, , flight = 0] = defaultsOf(mib);
     assert.ok(data > 0 && data <= mib * 0.7, `${data} of ${mib}`);
@@ -33,7 +33,7 @@ test('memoryDefaults leave room for the process, wherever there is any', () => {
   }
 });
 
-test('what is given counts in the defaults of the rest', () => {
+test('memoryDefaults of the other settings take a given value into account', () => {
   const bodyBytesMax = 40 * MIB;
   const ofBody = memoryDefaults({ bodyBytesMax }, container(256));
   assert.equal(ofBody.inFlightBytesMax.value, bodyBytesMax);
@@ -42,7 +42,7 @@ test('what is given counts in the defaults of the rest', () => {
   assert.ok(none.maxMemory.value > ofBody.maxMemory.value);
 });
 
-test('a default tells what it is a share of, and nothing where it is what it always is', () => {
+test('a default that is a share tells of what, and one at its maximum does not', () => {
   const source = { kind: 'flag', name: '--max-memory' } as const;
   const machine = { bytes: 16_384 * MIB, isContainer: false };
   assert.deepEqual(explainMemory(resolveConfig([], machine)), {

@@ -1,13 +1,13 @@
 /**
- * Pieces of files as the original's own examples and documentation have them: each loads. And what is
- * said of a name that is unknown in a section of which nothing counts here.
+ * Pieces of files from the original's examples and documentation: each loads. Also the warnings for unknown
+ * names in a section without meaning here.
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { load } from './documents.ts';
 
-/** What the piece is about, and what stands below the root. */
+/** The subject of the piece, and its text below the root. */
 type Piece = readonly [about: string, text: string];
 
 const XML_PIECES: readonly Piece[] = [
@@ -122,7 +122,7 @@ for (const [about, text] of YAML_PIECES) {
   });
 }
 
-/** Name, file, and what the warning has. */
+/** Name, file, and a part of the warning. */
 const unknownNames: readonly (readonly [string, string, string])[] = [
   [
     'in.yaml',
@@ -162,7 +162,7 @@ const unknownNames: readonly (readonly [string, string, string])[] = [
   ],
 ];
 
-describe('An unknown name where nothing counts', () => {
+describe('An unknown name in a section without meaning', () => {
   for (const [name, text, warning] of unknownNames) {
     it(`is a warning with the nearest one (${name})`, async () => {
       const { warnings } = await load(name, text);
@@ -171,7 +171,7 @@ describe('An unknown name where nothing counts', () => {
     });
   }
 
-  it('is told a hundred times, and then how often more', async () => {
+  it('is told a hundred times; then the number of the others is told', async () => {
     const names = Array.from({ length: 150 }, (_, index) => `unknown-${index}: 1`);
     const { warnings } = await load('many.yaml', `grid: {jet: {${names.join(', ')}}}\n`);
     assert.equal(
@@ -182,7 +182,7 @@ describe('An unknown name where nothing counts', () => {
   });
 });
 
-/** Name, file, and what the error has. */
+/** Name, file, and a part of the error. */
 const errors: readonly (readonly [string, string, RegExp])[] = [
   ['at the root.yaml', 'grid: {jett: {}}\n', /1:8: Cannot use "jett" at the root.*"jet"/],
   [
@@ -261,7 +261,7 @@ const errors: readonly (readonly [string, string, RegExp])[] = [
   ['a client.yaml', 'hazelcast-client: {}\n', /root "hazelcast-client"/],
 ];
 
-describe('What counts stays an error', () => {
+describe('An unknown name stays an error in a section that counts:', () => {
   for (const [name, text, message] of errors) {
     it(name, async () => {
       await assert.rejects(load(name.replaceAll(' ', '-'), text), (error: ConfigFault) => {

@@ -1,4 +1,4 @@
-/** What a file of the original turns on by its root, and what says otherwise. */
+/** The compatibility that the original's root turns on, and the sources that override it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
@@ -14,11 +14,11 @@ interface Row {
   readonly title: string;
   readonly text: string;
   readonly environment?: NodeJS.ProcessEnv;
-  /** Key and text of each. */
+  /** Flags, by key. */
   readonly flags?: Readonly<Partial<Record<Assignment['key'], string>>>;
   /** The compatibility and its source. */
   readonly expected: readonly [value: 'none' | 'hazelcast', source: string];
-  /** In the one line of the log; none where there is none. */
+  /** The only log line; no line unless given. */
   readonly note?: RegExp;
 }
 
@@ -118,7 +118,7 @@ describe("A file of the original's root", () => {
     });
   }
 
-  it('counts where it is the first file’s, not an imported one’s', async () => {
+  it('counts in the first file, not in an imported one', async () => {
     writeConfig('imported.yaml', 'hazelcast: {cluster-name: imported}');
     writeConfig('ours.yaml', 'grid: {cluster-name: imported}');
     const of = async (root: string, imported: string) => {
@@ -135,7 +135,7 @@ describe("A file of the original's root", () => {
     assert.equal(config.compatibility, 'hazelcast');
   });
 
-  it('never does in a text that is added', async () => {
+  it('does not turn it on in a text that is added', async () => {
     for (const text of [XML, YAML]) {
       const loaded = await loadConfig({ file: { text }, environment: {}, flags: [] });
       assert.equal(loaded.config.compatibility, 'none');

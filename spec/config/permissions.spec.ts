@@ -1,4 +1,4 @@
-/** What files say of permissions: each is understood as a whole, or is an error; nothing opens. */
+/** Permissions in files: each is understood as a whole or is an error; none grants too much. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Span } from '../../src/base/span.ts';
@@ -22,7 +22,7 @@ function xml(permissions: string): string {
     <member-authentication realm="r"/>${permissions}</security></grid>`;
 }
 
-/** Whether ann may read map `m`, put into it, and read queue `q`: a 1 or 0 each. */
+/** Whether ann may read map `m`, put into it, and read queue `q`: 1 or 0 for each. */
 function rightsOf({ config }: LoadedConfig, address = '127.0.0.1'): string {
   const { permissions, prefersGrant } = config.security;
   const all = permissions?.map(({ endpoints, ...permission }) => ({
@@ -103,7 +103,7 @@ for (const [what, text, rights] of granted) {
     const loaded = await load(`granted.${text.startsWith('<') ? 'xml' : 'yaml'}`, text);
     assert.deepEqual(loaded.refused, []);
     assert.equal(rightsOf(loaded), rights);
-    // What is shown is read again with the same meaning; in YAML there is one for all.
+    // The shown text is read again with the same meaning; in YAML there is one permission for all.
     if (what.startsWith('several')) return;
     assert.equal(rightsOf(await load('again.yaml', explainAsYaml(loaded))), rights);
   });
@@ -149,7 +149,7 @@ for (const [what, text, message] of faults) {
   });
 }
 
-test('Permissions that nobody is asked for are a warning', async () => {
+test('Permissions that no request is checked for are a warning', async () => {
   const warnings = async (text: string) => (await load('asked.yaml', text)).warnings.join('\n');
   const basic = `${yaml('')}  network: {rest-api: {authentication: basic}}\n`;
   assert.match(await warnings(yaml('')), /has no effect: network\.rest-api\.authentication is/);
@@ -157,7 +157,7 @@ test('Permissions that nobody is asked for are a warning', async () => {
   assert.equal(await warnings(basic), '');
 });
 
-test('A file that imports others has the permissions of all of them, one for all of one only', async () => {
+test('A file that imports others has the permissions of all; a permission for all names comes from one only', async () => {
   writeConfig('granting.yaml', 'grid: {security: {client-permissions: {all: {principal: ann}}}}');
   const importing = (permissions: string) => `${yaml(permissions)}  import: [granting.yaml]\n`;
   assert.equal(rightsOf(await load('importing.yaml', importing(' {}'))), '111');
@@ -172,7 +172,7 @@ test('A file that imports others has the permissions of all of them, one for all
   );
 });
 
-test('A variable stands above the file, its addresses instead of those of the file', async () => {
+test('A variable outweighs the file: its addresses replace those of the file', async () => {
   const text = yaml(' {all: {principal: ann, endpoints: [10.0.0.1]}}');
   const variable = { GRID_SECURITY_CLIENTPERMISSIONS_ALL_ENDPOINTS: '10.0.0.2, 10.0.0.3' };
   const loaded = await load('variable.yaml', text, variable);

@@ -1,4 +1,4 @@
-/** What placeholders stand for. */
+/** The texts that replace placeholders. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { replacePlaceholders } from '../../src/config/placeholders.ts';
@@ -12,7 +12,7 @@ test('replacePlaceholders takes a variable, its name in upper case, the text giv
   assert.deepEqual([text, unset], ['1 3 x \u0024{four} \u0024{} $one', ['four']]);
 });
 
-test('replacePlaceholders finds no variable in what every object has', () => {
+test('replacePlaceholders takes no property that every JavaScript object has for a variable', () => {
   const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty'];
   const text = names.map((name) => `\u0024{${name}}`).join();
   for (const environment of [process.env, {}, Object.create(null)]) {

@@ -7,7 +7,7 @@ function capacityOf(maxSizes: Record<string, number>, queue: string | Buffer): n
   return queueCapacity(new Map(Object.entries(maxSizes)))(Buffer.from(queue as string));
 }
 
-test('queueCapacity is unlimited for a queue that nothing is said of, and for 0', () => {
+test('queueCapacity is unlimited for a queue without a setting, and for 0', () => {
   assert.equal(capacityOf({}, 'q'), Number.POSITIVE_INFINITY);
   assert.equal(capacityOf({ other: 5 }, 'q'), Number.POSITIVE_INFINITY);
   assert.equal(capacityOf({ q: 0, '*': 5 }, 'q'), Number.POSITIVE_INFINITY);
@@ -23,7 +23,7 @@ test('queueCapacity prefers the exact name, then the most literal pattern, then 
   assert.equal(capacityOf({ '*b': 2, 'a*': 1 }, 'ab'), 1);
 });
 
-test('queueCapacity takes what default has for names that nothing else fits', () => {
+test('queueCapacity takes the value of "default" for names that nothing else fits', () => {
   assert.equal(capacityOf({ default: 3, 'a*': 5 }, 'x'), 3);
   assert.equal(capacityOf({ default: 3, 'a*': 5 }, 'ab'), 5);
   assert.equal(capacityOf({ default: 3, a: 0 }, 'a'), Number.POSITIVE_INFINITY);

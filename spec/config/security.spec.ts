@@ -1,4 +1,4 @@
-/** What files say of security: realms, their users, permissions; and what is wrong with it. */
+/** Security in files: realms, their users, permissions; and faults in them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
@@ -96,7 +96,7 @@ for (const [name, text] of [
   });
 }
 
-test('security off is no security, and says nothing of groups that are reached from outside', async () => {
+test('security that is off is none: groups that can be reached from outside are told', async () => {
   const { config, warnings } = await load(
     'off.yaml',
     YAML.replace('true', 'false').replace(/^ +authentication: basic\n/m, ''),
@@ -152,7 +152,7 @@ test('gridnode config shows realms and permissions, without passwords, and reads
   ]);
 });
 
-test('what decides about access in classes is refused while security is on', async () => {
+test('classes that decide about access are refused while security is on', async () => {
   const text = `${REALM}        access-control-service: {factory-class-name: a.B}\n`;
   const { refused } = await load('class.yaml', text);
   assert.match(refused.map(refusalText).join(), /access-control-service.*client-permissions/);

@@ -27,10 +27,7 @@ const OPERATIONS = 60_000;
 const MIB = 1_048_576;
 const CLIENTS = 8;
 const SYNC_MODES = ['always', 'interval', 'never'];
-/**
- * Memory below which a length is used, and that length, in bytes: to fill memory with short values is
- * slow.
- */
+/** Memory up to which values of a length are used, and that length, in bytes: short values take long. */
 const LENGTHS: readonly (readonly [number, number])[] = [
   [16 * MIB, 1000],
   [64 * MIB, 6000],

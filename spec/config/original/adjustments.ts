@@ -1,6 +1,7 @@
 /**
- * What the schemas of the original leave out or get wrong, as its own readers of files have it, and
- * where settings of XML stand in YAML. Nothing of this is about what a setting means here.
+ * Corrections to the original's schemas, where they omit settings or have them wrong, after its own
+ * readers of files; and the places in YAML of the settings in XML. The meaning of a setting here does not
+ * matter.
  */
 import { emptyTree, type KnownTree, leafTree, merged } from './known-tree.ts';
 import type { SchemaTrees } from './schemas.ts';
@@ -13,20 +14,20 @@ const RECOVERY = 'FULL_RECOVERY_ONLY|PARTIAL_RECOVERY_MOST_RECENT|PARTIAL_RECOVE
 
 type Change = (tree: KnownTree) => KnownTree;
 
-/** A path of names, `{}` and `[]`, and what becomes of the setting there. */
+/** A path of names, `{}` and `[]`, and the change of the setting there. */
 const YAML_CHANGES: readonly (readonly [string, Change])[] = [
-  // A port alone may stand in the place of the section.
+  // A port alone may replace the section.
   ['network.port', alsoOf('i0..65536')],
   ['advanced-network.rest-server-socket-endpoint-config.port', alsoOf('i')],
   ...['memcache', 'wan', 'client', 'member'].map(
     (kind) => [`advanced-network.${kind}-server-socket-endpoint-config.port`, alsoOf('i')] as const,
   ),
-  // Endpoint groups are names that were chosen, as they may be written in any case.
+  // Endpoint groups count as free names, as they may be written in any case.
   ['network.rest-api.endpoint-groups', withoutNames],
   ['network.rest-api.endpoint-groups.{}', alsoOf('a')],
   ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups', withoutNames],
   ['advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{}', alsoOf('a')],
-  // In the schema their settings stand where none has a meaning.
+  // The schema has their settings at a place where they have no meaning.
   [
     'durable-executor-service',
     () => named(alsoOf('a')(executor({ durability: 'i1..', capacity: 'i0..' }))),
@@ -48,19 +49,19 @@ const YAML_CHANGES: readonly (readonly [string, Change])[] = [
   // Resources are a list of a namespace, not a list of lists.
   ['user-code-namespaces.name-spaces.{}', withoutInnerList],
   ['user-code-namespaces.{}', withoutInnerList],
-  // A text in the place of the section is told by no schema, and refused by none.
+  // The schemas neither name nor refuse a text in place of the section.
   ['map.{}.query-caches.{}.predicate', alsoOf('a')],
   ['cardinality-estimator.{}.merge-policy', alsoOf('a')],
-  // `deny` stands within the endpoints there. Of the kinds that count here all names are known.
+  // The schema has `deny` within the endpoints. All names are known of the kinds that count here.
   ['security.client-permissions', withDenials],
 ];
 
 const XML_CHANGES: typeof YAML_CHANGES = [
-  // The words are in its description.
+  // The schema has the words in its description only.
   ...['persistence', 'hot-restart-persistence'].map(
     (section) => [`${section}.cluster-data-recovery-policy`, () => leafTree(RECOVERY)] as const,
   ),
-  // Names that stand in the schema for others, which a file has in their place.
+  // Names that the schema uses for others; a file has those in their place.
   ['split-brain-protection', alsoHolding('choice-of-split-brain-protection-function')],
   ...['persistence', 'hot-restart-persistence'].map(
     (section) =>
@@ -71,7 +72,7 @@ const XML_CHANGES: typeof YAML_CHANGES = [
   ),
 ];
 
-/** In XML: where an element stands in YAML, by its name and that of the element around it. */
+/** The place in YAML of an XML element, by its name and that of the element around it. */
 const STEPS: Readonly<Record<string, string>> = {
   property: '{}',
   'trusted-interfaces/interface': '[]',
@@ -90,17 +91,17 @@ const STEPS: Readonly<Record<string, string>> = {
   'user/role': 'roles[]',
 };
 
-/** Elements with a name that need none: there may be several without. */
+/** Elements whose name is optional: there may be several without one. */
 const UNNAMED =
   /-permission$|^(index|wan-replication-ref|near-cache)$|^(member|client|rest|memcache)-server-socket/;
-/** There is one of each name, though the schema has only one at all. */
+/** Elements of which there is one for each name, though the schema allows only one. */
 const NAMED = new Set(['split-brain-protection']);
 
 function changedAll(tree: KnownTree, changes: typeof YAML_CHANGES): KnownTree {
   return changes.reduce((all, [path, change]) => changed(all, path.split('.'), change), tree);
 }
 
-/** A tree with another setting at the path; other parts stay as they are, also those that were the same. */
+/** The tree with the setting at the path changed. Other parts that were the same object stay unchanged. */
 function changed(tree: KnownTree, [step, ...more]: readonly string[], change: Change): KnownTree {
   if (step === undefined) return change(tree);
   const below = step === '{}' ? tree.named : tree.children.get(step);
@@ -126,7 +127,7 @@ function withoutInnerList(tree: KnownTree): KnownTree {
   return tree.item?.item === undefined ? tree : { ...tree, item: tree.item.item };
 }
 
-/** Types of values, or of those of a section. */
+/** Types of values, or of the values of a section. */
 interface Types {
   readonly [name: string]: string | Types;
 }
@@ -167,7 +168,7 @@ function withDenials(permissions: KnownTree): KnownTree {
   return { ...permissions, children, named: others };
 }
 
-/** The tree with the steps that lead from each element to what it sets. */
+/** The tree with the steps that lead from each element to the setting. */
 function withSteps(tree: KnownTree, around: string): KnownTree {
   const children = [...tree.children].map(([name, child]) => {
     const steps = STEPS[`${around}/${name}`] ?? STEPS[name] ?? stepsOfName(name, child);
@@ -177,14 +178,14 @@ function withSteps(tree: KnownTree, around: string): KnownTree {
     return [name, { ...below, steps }] as const;
   });
   const all = new Map(children);
-  // Where any element may stand, one that is called as an attribute is no slip.
+  // Where any element is allowed, one with the name of an attribute is no misspelling.
   for (const [name, child] of tree.isOpen ? tree.children : []) {
     if (name.startsWith('@')) all.set(name.slice(1), child);
   }
   return { ...tree, children: all };
 }
 
-/** Of elements that are told apart by their names. */
+/** The steps of elements that differ by their names. */
 function stepsOfName(name: string, tree: KnownTree): string | undefined {
   const isNamed = tree.children.has('@name') && (tree.repeats || NAMED.has(name));
   return isNamed && !UNNAMED.test(name) ? `${name}{}` : undefined;

@@ -1,10 +1,10 @@
 /**
- * Reads a JSON schema (draft 6) as a tree of known names. Of several alternatives the tree takes all;
- * what only forbids combinations is left out.
+ * Reads a JSON schema (draft 6) as a tree of known names. The tree takes all of several alternatives, and
+ * leaves out rules that only forbid combinations.
  */
 import { emptyTree, type KnownTree, leafTree, merged, rangeType, UNSAID } from './known-tree.ts';
 
-/** The keywords that say which names and types there are. */
+/** The keywords that define names and types. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string;
@@ -23,14 +23,14 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** What stands below the root of that name. */
+/** The tree below the root of that name. */
 export function treeOfJsonSchema(document: JsonSchema, root: string): KnownTree {
   return new JsonSchemaReader(document).read({ $ref: `#/properties/${root}` });
 }
 
 class JsonSchemaReader {
   readonly #document: JsonSchema;
-  /** By what refers to them; undefined while they are being read. */
+  /** Trees by reference; undefined while they are being read. */
   readonly #referred = new Map<string, KnownTree | undefined>();
 
   constructor(document: JsonSchema) {
@@ -86,7 +86,7 @@ class JsonSchemaReader {
       if (schema.type === 'object' && alternativesOf(schema).length === 0) tree.types.add('o');
       return;
     }
-    // Names that may stand here, of which this part says nothing else.
+    // Names that are allowed here, and of which this part says nothing else.
     for (const name of schema.propertyNames?.enum ?? []) {
       if (!tree.children.has(name)) tree.children.set(name, tree.named ?? UNSAID);
     }
@@ -95,7 +95,7 @@ class JsonSchemaReader {
   }
 }
 
-/** Parts that say something of names or types. */
+/** The parts that define names or types. */
 function alternativesOf({ allOf = [], anyOf = [], oneOf = [] }: JsonSchema): JsonSchema[] {
   return [...allOf, ...anyOf, ...oneOf].filter(
     (part) => part.$ref !== undefined || saysType(part) || saysNames(part),

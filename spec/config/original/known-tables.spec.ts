@@ -1,4 +1,4 @@
-/** From a schema of the original to the known settings that are read from what is written of it. */
+/** The way from a schema of the original to known settings: through the notation and back. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Form, type KnownContent, readNotation } from '../../../src/config/known-settings.ts';
@@ -8,13 +8,13 @@ import { type KnownTree, leafTree, merged, rangeType } from './known-tree.ts';
 import { notationOf } from './notation.ts';
 import { treeOfXmlSchema } from './xml-schema.ts';
 
-/** The notation of what a member's file may hold, by the definition of its root. */
+/** The notation of the settings of a member's file, by the definition of its root. */
 function yamlNotation(root: JsonSchema, definitions: Record<string, JsonSchema> = {}): string {
   const tree = treeOfJsonSchema({ properties: { grid: root }, definitions }, 'grid');
   return written(tree, 'yaml');
 }
 
-/** `body`: what stands in the schema, where the type `root` is that of the file's root. */
+/** `body`: the content of the schema, in which `root` is the type of the file's root. */
 function xmlNotation(body: string): string {
   const text = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
     <xs:element name="grid" type="root"/>${body}</xs:schema>`;
@@ -115,7 +115,7 @@ describe('An XML schema', () => {
     assert.equal(notation, '*: name=s\nport=i0..65535: @auto=b @text=s');
   });
 
-  it('gives words and ranges of types with fewer values, and what a type has of another', () => {
+  it('gives words and ranges of restricted types, and the content that a type inherits', () => {
     const notation = xmlNotation(`
       <xs:complexType name="root"><xs:complexContent><xs:extension base="base"><xs:sequence>
         <xs:element name="size"><xs:simpleType><xs:restriction base="xs:int">
@@ -127,7 +127,7 @@ describe('An XML schema', () => {
     assert.equal(notation, '*: @mode=ON|OFF size=i1..');
   });
 
-  it('has in the place of an abstract element those that stand for it', () => {
+  it('replaces an abstract element with its substitutes', () => {
     const notation = xmlNotation(`
       <xs:complexType name="root"><xs:sequence><xs:element ref="class"/></xs:sequence></xs:complexType>
       <xs:element name="class" abstract="true"/>
@@ -136,7 +136,7 @@ describe('An XML schema', () => {
     assert.equal(notation, '*: class-name=s factory-class-name=s');
   });
 
-  it('is open where any element may stand', () => {
+  it('is open where any element is allowed', () => {
     const notation = xmlNotation(`
       <xs:complexType name="root"><xs:sequence><xs:element name="aws" type="aws"/></xs:sequence></xs:complexType>
       <xs:complexType name="aws"><xs:sequence><xs:any minOccurs="0"/></xs:sequence>
@@ -185,7 +185,7 @@ describe('The notation', () => {
     properties: { map: { additionalProperties: eviction }, cache: eviction },
   };
 
-  it('says once what stands at several places', () => {
+  it('writes content once that occurs at several places', () => {
     assert.equal(
       yamlNotation(root),
       '&map: eviction-policy=NONE|LEAST_RECENTLY_USED|LEAST_FREQUENTLY_USED size=i0.. nested[][]=s\n' +
@@ -219,7 +219,7 @@ describe('The notation', () => {
 });
 
 describe('Adjustments', () => {
-  it('say which name the schemas no longer have', () => {
+  it('tell which name the schemas no longer have', () => {
     const empty = treeOfJsonSchema({ properties: { grid: { properties: {} } } }, 'grid');
     assert.throws(() => adjusted({ yaml: empty, xml: empty }), /have no such name/);
   });

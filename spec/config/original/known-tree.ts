@@ -1,16 +1,16 @@
-/** What may stand in a member file of the original, as its schemas say: a tree of names and types. */
+/** The settings of a member file of the original, after its schemas: a tree of names and types. */
 
 /** A setting or section. Trees may share parts. */
 export interface KnownTree {
-  /** Types of a value here, in the notation of value-type.ts; none: no value may stand here. */
+  /** Types of a value here, in the notation of value-type.ts; none: no value is allowed. */
   readonly types: Set<string>;
   readonly children: Map<string, KnownTree>;
-  /** What any other name holds. */
+  /** The tree of any other name. */
   named?: KnownTree | undefined;
   item?: KnownTree | undefined;
-  /** Whether names that are not known may stand here, too. */
+  /** Whether unknown names are allowed, too. */
   isOpen: boolean;
-  /** In XML: whether the element may stand there more than once. */
+  /** In XML: whether the element may occur more than once. */
   repeats: boolean;
   /** In XML: the steps of the path in YAML, where they are not the element's name. */
   steps?: string;
@@ -20,15 +20,15 @@ export function emptyTree(): KnownTree {
   return { types: new Set(), children: new Map(), isOpen: false, repeats: false };
 }
 
-/** A setting of that type, in which anything may stand where it is `a` or `o`. */
+/** A setting of that type; with the types `a` and `o` it may have any content. */
 export function leafTree(type: string): KnownTree {
   return { ...emptyTree(), types: new Set([type]) };
 }
 
-/** A setting of which only its name is said. */
+/** A setting of which only the name is known. */
 export const UNSAID = leafTree('a');
 
-/** What either of two schemas takes. */
+/** The tree that takes the content of either of two. */
 export function merged(one: KnownTree, other: KnownTree): KnownTree {
   if (one === UNSAID || other === UNSAID) return one === UNSAID ? other : one;
   const tree: KnownTree = {
@@ -53,7 +53,7 @@ function mergedIfBoth(
   return one === undefined || other === undefined ? (one ?? other) : merged(one, other);
 }
 
-/** Any text takes in all others; words are put together; of ranges the one that has another stays. */
+/** Any text includes all other types; words are joined; a range that includes another one replaces it. */
 function mergedTypes(types: readonly string[]): Set<string> {
   if (types.includes('a')) return new Set(['a']);
   if (types.includes('s')) return new Set(types.filter((type) => type === 's' || type === 'o'));
@@ -66,7 +66,7 @@ function mergedTypes(types: readonly string[]): Set<string> {
   return new Set(words.size > 0 ? [...kept, [...words].join('|')] : kept);
 }
 
-/** Whether the notation is of words: `READ|WRITE`, or a single one in capitals. */
+/** Whether the notation is one of words: `READ|WRITE`, or a single word in capitals. */
 function isWords(type: string): boolean {
   return type.includes('|') || /^[A-Z]/.test(type);
 }
@@ -88,7 +88,7 @@ function rangeOf(type: string) {
   return { kind, minimum: Number(from), maximum: Number(to) };
 }
 
-/** `i`, `i1..`, `i0..6`; `n` for what need be no integer. */
+/** `i`, `i1..`, `i0..6`; `n` for a number that need not be an integer. */
 export function rangeType(kind: 'i' | 'n', minimum?: number, maximum?: number): string {
   if (minimum === undefined && maximum === undefined) return kind;
   return `${kind}${minimum ?? ''}..${maximum ?? ''}`;

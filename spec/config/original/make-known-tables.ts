@@ -1,7 +1,7 @@
 /**
- * Writes the tables of known settings, src/config/known-*.ts, from the schemas in the original's
- * jars: `make known-tables JARS=DIR`, where DIR has its jars of all versions that count, 5.0 to 5.7.
- * What the schemas get wrong is in adjustments.ts. The next run with the same jars changes nothing.
+ * Writes the tables of known settings, src/config/known-*.ts, from the schemas in the original's jars:
+ * `make known-tables JARS=DIR`, where DIR has its jars of all versions that count, 5.0 to 5.7. Faults of
+ * the schemas are corrected in adjustments.ts. The next run with the same jars changes nothing.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

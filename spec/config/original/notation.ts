@@ -1,18 +1,18 @@
 /**
- * Writes a tree of known names in the notation that src/config/known-settings.ts reads, as the text
- * of a source file. What stands at several places is written once, as a shape; words that several
- * settings have in common, too.
+ * Writes a tree of known names in the notation that src/config/known-settings.ts reads, as the text of a
+ * source file. Content that occurs at several places is written once, as a shape; words that several
+ * settings have in common are written once, too.
  */
 import type { Form } from '../../../src/config/known-settings.ts';
 import type { KnownTree } from './known-tree.ts';
 
 const LINE_LENGTH_MAX = 100;
-/** A shape takes the place of at least so many letters each time, or of a section within one. */
+/** The least letters of a text that a shape replaces, also within another shape. */
 const SHAPE_LENGTH_MIN = 40;
 const WORDS_LENGTH_MIN = 30;
 
 export interface Notation {
-  /** Words and shapes, of which the other part is made. */
+  /** The words and shapes that the settings refer to. */
   readonly shapes: string;
   readonly settings: string;
 }
@@ -32,7 +32,7 @@ interface Shape {
 
 class NotationWriter {
   readonly #form: Form;
-  /** What is the same: by the text of what a setting holds. */
+  /** Shapes by the text of a setting's content. */
   readonly #shapes = new Map<string, Shape>();
   readonly #words = new Map<string, Shape>();
   readonly #texts = new Map<KnownTree, string>();
@@ -42,13 +42,13 @@ class NotationWriter {
     this.#form = form;
   }
 
-  /** Counts what stands at several places. What is within a shape counts once. */
+  /** Counts the occurrences of equal content. Content within a shape counts once. */
   count(tree: KnownTree, name: string): void {
     for (const type of tree.types) {
       if (type.length >= WORDS_LENGTH_MIN) this.#note(this.#words, type, name, tree);
     }
     if (isLeaf(tree)) return;
-    // What is written behind the name is no section of its own.
+    // Free names and lists are written behind the name: they are no section of their own.
     if (this.#form === 'yaml' && tree.types.size === 0 && isHolder(tree)) {
       return this.count(tree.named ?? tree.item ?? tree, name);
     }
@@ -66,7 +66,7 @@ class NotationWriter {
     return known === undefined;
   }
 
-  /** The sections, with what stands at the root itself first. */
+  /** The sections, after the settings of the root itself. */
   root(tree: KnownTree): string {
     const lines: string[] = [];
     const leaves: string[] = [];
@@ -79,7 +79,7 @@ class NotationWriter {
     return [...first, ...lines].join('\n');
   }
 
-  /** Those shapes and words that are used more than once. */
+  /** The shapes and words that are used more than once. */
   shared(): string {
     const words = [...this.#words]
       .filter(([, shape]) => isShared(shape))
@@ -90,12 +90,12 @@ class NotationWriter {
     return [...words.flat(), ...shapes.flat()].join('\n');
   }
 
-  /** A setting with all that is below it. */
+  /** A setting with all settings below it. */
   #block(key: string, tree: KnownTree, indent: string): string[] {
     const isNamed = tree.steps === `${key}{}`;
     let head = tree.steps === undefined ? key : isNamed ? tree.steps : `${key}>${tree.steps}`;
     let inner = tree;
-    // A section of names alone, or a list, is written behind the name.
+    // A section of free names alone, or a list, is written behind the name.
     while (this.#form === 'yaml' && inner.types.size === 0 && isHolder(inner)) {
       head += inner.named === undefined ? '[]' : '{}';
       inner = inner.named ?? inner.item ?? inner;
@@ -103,7 +103,7 @@ class NotationWriter {
     return this.#body(head + this.#typesOf(inner), inner, indent, tree);
   }
 
-  /** `around`: the setting whose head this is, with what it holds. */
+  /** `around`: the setting of this head; undefined for a shape. */
   #body(head: string, tree: KnownTree, indent: string, around?: KnownTree): string[] {
     const isShape = around === undefined;
     if (isLeaf(tree)) return [indent + head + (tree.isOpen && !/=[ao]$/.test(head) ? ': ...' : '')];
@@ -140,7 +140,7 @@ class NotationWriter {
     return text.length >= SHAPE_LENGTH_MIN;
   }
 
-  /** Shapes of one name are told apart by a number. */
+  /** A number distinguishes shapes of one name. */
   #nameOf(shape: Shape & { unique?: string }): string {
     if (shape.unique === undefined) {
       let name = shape.name;
@@ -151,7 +151,7 @@ class NotationWriter {
     return shape.unique;
   }
 
-  /** All that a setting holds, its own types aside. */
+  /** The text of a setting's content, without its own types. */
   #textOf(tree: KnownTree): string {
     let text = this.#texts.get(tree);
     if (text === undefined) {
@@ -181,7 +181,7 @@ function isLeaf({ children, named, item }: KnownTree): boolean {
   return children.size === 0 && named === undefined && item === undefined;
 }
 
-/** Whether there is nothing in it but names, or nothing but items. */
+/** Whether it has only free names, or only items. */
 function isHolder({ children, named, item, isOpen }: KnownTree): boolean {
   return children.size === 0 && !isOpen && (named === undefined) !== (item === undefined);
 }

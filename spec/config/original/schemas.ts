@@ -1,4 +1,4 @@
-/** The schemas that lie in the original's jars, of all versions from 5.0 on. */
+/** The schemas in the original's jars, of all versions from 5.0 on. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ interface Schema {
   readonly text: string;
 }
 
-/** What any of the versions takes, in the order of the newest. Needs the program unzip. */
+/** The settings of all versions, in the order of the newest. Needs the program unzip. */
 export function treesOfJars(folder: string): SchemaTrees {
   const jars = readdirSync(folder).filter((name) => name.endsWith('.jar'));
   const schemas = jars.flatMap((jar) => [...schemasOf(join(folder, jar))]);

@@ -1,20 +1,19 @@
 /**
- * Reads an XML schema as a tree of known names: children by their names, attributes with `@` before
- * it, and the types of texts. How often and in which order children stand is left out, but for
- * whether an element may repeat.
+ * Reads an XML schema as a tree of known names: children by their names, attributes with `@` before the name,
+ * and the types of texts. Number and order of children are left out, except whether an element may repeat.
  */
 import type { DocumentEntry, DocumentNode } from '../../../src/config/document.ts';
 import { parseXml } from '../../../src/config/xml-document.ts';
 import { emptyTree, type KnownTree, leafTree, merged, rangeType } from './known-tree.ts';
 
-/** What stands below the root of that name. */
+/** The tree below the root of that name. */
 export function treeOfXmlSchema(text: string, root: string): KnownTree {
   const { root: schema, problems } = parseXml(text, 'schema');
   if (schema === undefined) throw new Error(`Cannot read schema: ${problems.told[0]?.message}`);
   return new XmlSchemaReader(schema.node).element(root);
 }
 
-/** Types of XML Schema's own, by their names. */
+/** The built-in types of XML Schema, by their names. */
 const BUILT_IN: Readonly<Record<string, string>> = {
   string: 's',
   anyURI: 's',
@@ -38,14 +37,14 @@ const BUILT_IN: Readonly<Record<string, string>> = {
 
 class XmlSchemaReader {
   readonly #schema: DocumentNode;
-  /** By name; undefined while they are being read. */
+  /** Types by name; undefined while they are being read. */
   readonly #types = new Map<string, KnownTree | undefined>();
 
   constructor(schema: DocumentNode) {
     this.#schema = schema;
   }
 
-  /** One that stands by itself. */
+  /** The tree of a global element. */
   element(name: string): KnownTree {
     return this.#typeOf(this.#find('element', name));
   }
@@ -56,7 +55,7 @@ class XmlSchemaReader {
     return found;
   }
 
-  /** Elements that may stand where that one is named; it alone where there are none. */
+  /** The substitutes of the element; the element alone where there are none. */
   #substitutes(name: string): string[] {
     const names = childrenOf(this.#schema, 'element')
       .filter((node) => withoutPrefix(attribute(node, 'substitutionGroup') ?? '') === name)
@@ -68,7 +67,7 @@ class XmlSchemaReader {
     return isAbstract || names.length > 0 ? names : [name];
   }
 
-  /** Of an element or attribute, by name or as it stands there; any text where none is told. */
+  /** The type of an element or attribute, named or inline; any text where there is none. */
   #typeOf(node: DocumentNode): KnownTree {
     const name = attribute(node, 'type');
     if (name !== undefined) return this.#type(name);
@@ -93,7 +92,7 @@ class XmlSchemaReader {
     return tree;
   }
 
-  /** What a definition of a type holds, and whatever is in one another within it. */
+  /** The content of a type's definition, with nested definitions. */
   #content(node: DocumentNode): KnownTree {
     let tree = emptyTree();
     for (const { name, node: child } of node.entries) {
