@@ -19,7 +19,7 @@ after(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** What is told of a system of such files. */
+/** The memory of a system with these files. */
 function told(files: Readonly<Record<string, string>>) {
   const root = mkdtempSync(join(tmpdir(), 'gridnode-machine-'));
   folders.push(root);
@@ -36,7 +36,7 @@ function limited(mib: number) {
   return { bytes: mib * MIB, isContainer: true };
 }
 
-test('machineMemory is what the machine has, without control groups or limits', () => {
+test('machineMemory is that of the machine without control groups or limits', () => {
   assert.deepEqual(told({}), ALL);
   const cgroup = '0::/user.slice\n';
   assert.deepEqual(told({ 'proc/self/cgroup': cgroup }), ALL);
@@ -75,7 +75,7 @@ test('machineMemory is the least limit along the path in version 1', () => {
   assert.deepEqual(told(files), limited(256));
   const own = { 'sys/fs/cgroup/memory/a/b/memory.limit_in_bytes': `${128 * MIB}\n` };
   assert.deepEqual(told({ ...files, ...own }), limited(128));
-  // Memory is of version 1, the rest of version 2, where there is no limit of it.
+  // The memory controller is of version 1, the others of version 2, which has no memory limit.
   const both = `${OTHERS}${V1}31 21 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n`;
   assert.deepEqual(told({ ...files, 'proc/self/mountinfo': both }), limited(256));
 });
@@ -91,7 +91,7 @@ test('machineMemory finds the limit where a container sees its own groups alone'
   assert.deepEqual(told(first), limited(256));
   // or at one that is not on the path,
   assert.deepEqual(told({ ...first, 'proc/self/cgroup': '4:memory:/elsewhere\n' }), limited(256));
-  // or the path is told from a root that is not to be seen.
+  // or the path begins at a root that is not visible.
   const third = {
     'proc/self/cgroup': '0::/../outside\n',
     'proc/self/mountinfo': V2,

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { TicketTable } from '../../src/base/ticket-table.ts';
 
 describe('TicketTable', () => {
-  it('place finds what a ticket was made for', () => {
+  it('place finds the place of a ticket', () => {
     const table = new TicketTable();
     const places = Array.from({ length: 1000 }, () => table.take());
     assert.equal(new Set(places).size, 1000);
@@ -12,7 +12,7 @@ describe('TicketTable', () => {
     assert.ok(Math.max(...places) < table.capacity);
   });
 
-  it('a ticket means nothing once its place is free, also when that is used again', () => {
+  it('a ticket has no place once its place is free, also when that is used again', () => {
     const table = new TicketTable();
     const place = table.take();
     const ticket = table.ticket(place);

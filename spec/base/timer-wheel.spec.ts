@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { TimerWheel } from '../../src/base/timer-wheel.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** A wheel that notes who came due, and when. */
+/** A wheel, and the owners that came due, with the times. */
 function wheelOn(clock: FakeClock, tickMs = 1) {
   const due: [owner: number, atMs: number][] = [];
   const wheel = new TimerWheel(clock, (owner) => due.push([owner, clock.now()]), tickMs);
@@ -59,7 +59,7 @@ describe('TimerWheel', () => {
     assert.deepEqual(due, [[1, 5001]]);
   });
 
-  it('holds deadlines as far away as (2^31-1) x 1000 ms', () => {
+  it('takes deadlines as far away as (2^31-1) x 1000 ms', () => {
     const clock = new FakeClock();
     const { wheel, due } = wheelOn(clock);
     const deadlineMs = (2 ** 31 - 1) * 1000;
@@ -124,7 +124,7 @@ describe('TimerWheel', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const clock = new FakeClock(123);
         const { wheel, due } = wheelOn(clock);
-        // By owner: the earliest and the latest moment. What has passed may come within a tick.
+        // By owner: the earliest and the latest moment. A deadline that has passed may come within a tick.
         const model = new Map<number, { from: number; to: number }>();
         const ids: number[] = [];
         for (const action of steps) {

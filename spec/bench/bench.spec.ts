@@ -1,6 +1,6 @@
 /**
- * Runs every bench at its small size, so that none rots; asserts no time. And the harness's own
- * arithmetic, which the figures rest on.
+ * Runs every bench at its small size, so that none rots, and asserts no time. Also tests the arithmetic
+ * of the harness, on which the figures depend.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** `backup list`, `verify` and `prune` on directories of several members, beside what must stay. */
+/** `backup list`, `verify` and `prune` on directories of several members, beside files that must stay. */
 import assert from 'node:assert/strict';
 import {
   mkdirSync,
@@ -36,7 +36,7 @@ async function run(...words: string[]) {
   return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
 }
 
-/** Time goes from the first to the last, of two members in turn; the numbers do not. */
+/** Makes four backups of two members in turn, in the order of their times but not of their numbers. */
 function makeFour(): number {
   make('backup-9', 'ann', '2026-01-01T00:00:00.000Z');
   make('backup-2', 'bob', '2026-01-02T00:00:00.000Z');
@@ -44,7 +44,7 @@ function makeFour(): number {
   return make('backup-4', 'bob', '2026-01-04T00:00:00.000Z');
 }
 
-test('list tells time, member and size, the oldest first, and what is none', async () => {
+test('list tells time, member and size, the oldest first, and directories that are no backups', async () => {
   const bytes = makeFour();
   mkdirSync(join(backups, 'backup-5'));
   mkdirSync(join(backups, 'backup-6.tmp'));
@@ -101,14 +101,14 @@ test('prune keeps the newest of each member', async () => {
   assert.deepEqual(await run('prune', '--keep', '1'), { code: 0, output: '', errors: '' });
 });
 
-test('prune leaves what is under way, in use, damaged or not ours', async () => {
+test('prune leaves directories that are under way, in use, damaged or foreign', async () => {
   makeFour();
   const others = ['backup-6.tmp', 'making-0123456789abcdef', 'backup-7', 'backup-old', 'photos'];
   for (const name of others) {
     mkdirSync(join(backups, name));
     writeFileSync(join(backups, name, 'file'), 'content');
   }
-  // It counts neither as one of its member's newest, nor as one to be removed.
+  // A damaged backup counts neither as one of its member's newest, nor as one to remove.
   make('backup-11', 'ann', '2025-01-01T00:00:00.000Z');
   writeFileSync(join(backups, 'backup-11', 'member'), 'cut');
   make('backup-12', 'ann', '2025-01-01T00:00:00.000Z');
@@ -131,7 +131,7 @@ test('prune leaves what is under way, in use, damaged or not ours', async () => 
   for (const name of others) assert.equal(statSync(join(backups, name, 'file')).size, 7, name);
 });
 
-test('what prune cannot use is told', async () => {
+test('prune tells which arguments it cannot use', async () => {
   for (const keep of ['0', '-1', 'x', '1.5', '']) {
     const { code, errors } = await run('prune', `--keep=${keep}`);
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** The client commands against a running member: what they print, and the exit codes for scripts. */
+/** The client commands against a running member: their output, and their exit codes. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -44,7 +44,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs a command in this process; the address is the member's unless told. */
+/** Runs a command in this process, on the address of the member unless another is given. */
 async function run(...words: string[]) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const address = words.includes('--address') ? [] : ['--address', `127.0.0.1:${member.port}`];
@@ -161,7 +161,7 @@ test('cluster calls that change', async () => {
   }
 });
 
-test('what authenticates is the cluster’s name, or the user with a password from the environment', async () => {
+test('the cluster’s name authenticates, or the user with a password from the environment', async () => {
   const named = await run('cluster', 'state', '--cluster-name', 'other');
   assert.deepEqual([named.code, named.errors], [4, 'Refused with 403: unauthenticated\n']);
   process.env.GRID_PASSWORD = 'any';
@@ -209,7 +209,7 @@ for (const [words, message] of misused) {
   });
 }
 
-/** Every command, each with what it takes. */
+/** Every command, each with its arguments. */
 const COMMANDS: readonly (readonly string[])[] = [
   ...['get', 'delete'].map((word) => ['map', word, 'm', 'k']),
   ['map', 'set', 'm', 'k', 'v'],
@@ -218,13 +218,13 @@ const COMMANDS: readonly (readonly string[])[] = [
   ...['poll', 'size'].map((word) => ['queue', word, 'q']),
   ['health'],
   ...CLUSTER_CALLS.map(({ words }) => {
-    // A file would have to be there.
+    // Without a file, which would have to exist.
     const typed = words.replace(/<.*>/, 'x').replace(' [file]', '');
     return ['cluster', ...typed.split(' ')];
   }),
 ];
 
-test('every command is code 3 where nobody answers, and code 2 with a word too many', async () => {
+test('every command is code 3 where no member answers, and code 2 with a word too many', async () => {
   const nobody = createServer().listen(0, '127.0.0.1');
   await once(nobody, 'listening');
   const { port } = nobody.address() as { port: number };

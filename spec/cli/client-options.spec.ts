@@ -1,4 +1,4 @@
-/** Flags of the client commands, the variables below them, and when a password is asked for. */
+/** Flags of the client commands, the variables that they outweigh, and the prompts for passwords. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,10 +14,10 @@ import { runCli } from '../../src/cli/main.ts';
 const TLS = join(import.meta.dirname, '..', 'tls');
 const pem = (name: string) => join(TLS, `${name}.pem`);
 
-/** What was asked of the member: method, path and content, and who asked. */
+/** The requests to the member: method, path and content, and the user. */
 const asked: string[] = [];
 let answer: readonly [status: number, body: string] = [200, 'value'];
-/** Answers 401 to whom is not logged in. */
+/** Whether a request without a login is answered 401. */
 let wantsLogin = false;
 const member = createServer(onRequest);
 const secure = createTlsServer(
@@ -63,7 +63,7 @@ function at(server: Server): string {
   return `127.0.0.1:${(server.address() as { port: number }).port}`;
 }
 
-/** Runs a command with these variables, on a terminal where each prompt gets the next of `typed`. */
+/** Runs a command with these variables; with `typed` on a terminal where each prompt gets the next text. */
 async function run(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -92,7 +92,7 @@ async function run(
 
 const get = ['map', 'get', 'm'];
 
-test('a key of any bytes stands in a flag', async () => {
+test('a key of any bytes is given by a flag', async () => {
   const file = join(folder, 'key');
   writeFileSync(file, Buffer.from([0xff, 0x00, 0x2f, 0x61]));
   const address = ['--address', at(member)];
@@ -112,7 +112,7 @@ test('a key of any bytes stands in a flag', async () => {
   }
 });
 
-test('variables stand below the flags', async () => {
+test('flags outweigh variables', async () => {
   const variables = {
     GRID_ADDRESS: at(member),
     GRID_USER: 'ann',
@@ -169,7 +169,7 @@ test('a password is asked for once a member wants one, and at once where it is i
   assert.deepEqual(state.asked, ['POST /grid/rest/management/cluster/state  ann&secret']);
 });
 
-test('a value that is awaited on a terminal is asked for', async () => {
+test('a value from a terminal is asked for', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const streams = { stdin: Object.assign(stdin, { isTTY: true }), stdout, stderr };
   const setting = runCli(['map', 'set', 'm', 'k', '--address', at(member)], streams);
@@ -247,7 +247,7 @@ test('TLS on a plain port, plain text on a TLS port, and no member are told', as
   assert.match(nobody.errors, /ECONNREFUSED .*; does a member run there\?\n$/);
 });
 
-test('update-config sends a file or standard input, and tells what became of each block', async () => {
+test('update-config sends a file or standard input, and tells the outcome for each block', async () => {
   const file = join(folder, 'more.yaml');
   writeFileSync(file, 'grid: {queue: {a&b: {max-size: 1}}}');
   const addedConfigs = [{ sectionName: 'queue', configName: 'a&b' }];
@@ -263,7 +263,7 @@ test('update-config sends a file or standard input, and tells what became of eac
   assert.equal(updated.output, 'Done.\nadded    queue a&b\nignored  network\n');
 });
 
-test('what is typed at a prompt does not show, from before the prompt', async () => {
+test('typed letters do not show at a prompt, from before the prompt on', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const seen: string[] = [];
   stderr.on('data', (chunk) => {

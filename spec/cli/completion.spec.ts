@@ -1,4 +1,4 @@
-/** What `gridnode completion` prints knows every command and flag; spec/peers has the shells' own word. */
+/** The output of `gridnode completion` has every command and flag. spec/peers runs it in the shells. */
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';

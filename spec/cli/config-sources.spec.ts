@@ -1,6 +1,5 @@
 /**
- * The configuration's sources as real processes: each above the one before it, and what is told of
- * each.
+ * The configuration's sources as real processes: each outweighs the one before, and messages name the source.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -36,7 +35,7 @@ hazelcast:
 `;
 
 describe('gridnode config', () => {
-  it('shows each source above the one before it', async () => {
+  it('shows that each source outweighs the one before it', async () => {
     const file = writeConfig('sources.yaml', FILE);
     const environment = { GRID_CLUSTERNAME: 'of-environment', HZ_LOGLEVEL: 'FINE' };
     const flags = ['--config', file, '--log-level', 'FINER'];
@@ -49,7 +48,7 @@ describe('gridnode config', () => {
     assert.deepEqual(settings['log-level'], { value: 'FINER', source: 'flag --log-level' });
   });
 
-  it('replaces placeholders, and warns of one that stands for nothing', async () => {
+  it('replaces placeholders, and warns of one without a variable', async () => {
     const file = writeConfig('placeholder.yaml', FILE);
     const set = await explained(['--config', file], { GRIDNODE_TEST_NAME: 'set' });
     assert.equal(set.settings['cluster-name']?.value, 'set');
@@ -72,7 +71,7 @@ describe('gridnode config', () => {
     assert.doesNotMatch(warnings, /GRID_PASSWORD/);
   });
 
-  it('prints why serve refuses, and goes on', async () => {
+  it('prints why serve refuses, and continues', async () => {
     const file = writeConfig('refused.yaml', 'grid:\n  security:\n    enabled: true\n');
     const { settings } = await explained(['--config', file]);
     assert.match(settings['security.enabled']?.refused ?? '', /member-authentication/);
@@ -83,7 +82,7 @@ describe('gridnode config', () => {
 });
 
 describe('gridnode serve with a file', () => {
-  it('ends with 2 at an import that leads back, through another file', async () => {
+  it('ends with 2 where a file imports itself through another file', async () => {
     const first = writeConfig('first.yaml', 'grid:\n  import: [second.xml]\n');
     writeConfig('second.xml', '<grid>\n <import resource="first.yaml"/>\n</grid>');
     const { code, errors } = await run(['serve', '--config', first]);
@@ -91,7 +90,7 @@ describe('gridnode serve with a file', () => {
     assert.match(errors, /second.xml:2:10: Cannot import "first.yaml": .*imports itself/);
   });
 
-  it('lets the importing file have the last word', async () => {
+  it('lets the importing file outweigh the imported one', async () => {
     writeConfig('part.yaml', 'grid: {cluster-name: imported, instance-name: imported}');
     const whole = 'grid: {cluster-name: own, import: [part.yaml]}';
     const { settings } = await explained(['--config', writeConfig('whole.yaml', whole)]);

@@ -1,4 +1,4 @@
-/** The program as a process of its own, for what only a process shows. */
+/** The program as a process of its own, for behaviour that only a process shows. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -17,7 +17,7 @@ export function start(words: readonly string[], environment: NodeJS.ProcessEnv =
   return spawn(process.execPath, [...programWords('bin/gridnode'), ...words], { env });
 }
 
-/** Resolves when it has ended. */
+/** Runs the program to its end. */
 export async function run(
   words: readonly string[],
   environment?: NodeJS.ProcessEnv,
@@ -45,7 +45,7 @@ export async function serve(words: readonly string[]) {
   const child = start(['serve', '--max-memory', TEST_MEMORY, ...words]);
   const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> });
   const all = lines[Symbol.asyncIterator]();
-  /** The next line that says this, those before it left out. */
+  /** The next line with this message; lines before it are dropped. */
   const next = async (msg: string): Promise<LogLine> => {
     for (;;) {
       const { value, done } = await all.next();

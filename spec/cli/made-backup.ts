@@ -1,10 +1,10 @@
-/** Directories that are backups as far as their checksums tell. */
+/** Directories that pass for backups by their checksums. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 
-/** Makes one of that member and time; returns how many bytes its files have. */
+/** Makes a backup of that member and time. Returns the bytes of its files. */
 export function makeBackup(directory: string, uuid: string, of: string): number {
   mkdirSync(directory);
   const contents = { member: { uuid }, manifest: { partitionCount: 271 } };

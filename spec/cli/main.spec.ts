@@ -1,6 +1,4 @@
-/**
- * The command line as a process: what it prints, where, and the exit code it ends with.
- */
+/** The command line as a process: its output, on which stream, and its exit codes. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** What a member tells of the memory that it has. */
+/** The messages of a member about its memory. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineMemory } from '../../src/base/machine-memory.ts';
@@ -8,7 +8,7 @@ import { run, start } from './gridnode-process.ts';
 const WARNING =
   /^max-memory \(921600 MiB\), network\.http\.in-flight-bytes-max \([\d.]+ MiB\) and the process \([\d.]+ MiB\) are more than the (machine|container) has, [\d.]+ MiB$/m;
 
-test('gridnode config prints effective memory, what it is a share of, and what does not fit', async () => {
+test('gridnode config prints effective memory, of what it is a share, and settings that do not fit', async () => {
   const { maxMemory, inFlightBytesMax } = memoryDefaults({}, machineMemory());
   const { output, errors } = await run(['config', '--json']);
   const settings = JSON.parse(output);

@@ -1,6 +1,5 @@
 /**
- * Wrong invocations: each with its exit code and what it says on standard error; standard output is
- * empty.
+ * Wrong invocations: each with its exit code and its message on standard error; standard output is empty.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +17,7 @@ writeFileSync(file, 'a file');
 writeFileSync(empty, '');
 writeFileSync(broken, 'grid: {networks: {}}');
 
-/** Writes a configuration that is wrong; returns its path. */
+/** Writes a wrong configuration. Returns its path. */
 function config(name: string, text: string | Buffer): string {
   writeFileSync(join(folder, name), text);
   return join(folder, name);

@@ -1,4 +1,4 @@
-/** Every command where standard output does not take what is printed: closed, full, a closed pipe. */
+/** Every command where standard output does not take the output: closed, full, a closed pipe. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ import { start } from './gridnode-process.ts';
 import { makeBackup } from './made-backup.ts';
 
 let folder = '';
-/** Answers each request with what every command takes for a success that has something to print. */
+/** Answers each request with a success that makes every command print something. */
 const member = createServer((socket) => {
   socket.resume();
   socket.once('data', () => {
@@ -93,7 +93,7 @@ for (const [code, ofClient, ofOwnFiles, message] of faults) {
   });
 }
 
-/** The exit code and standard error of a process whose standard output is this. */
+/** The exit code and standard error of a process with this standard output. */
 async function ended(words: readonly string[], stdout: number | 'pipe') {
   const stdio = ['ignore', stdout, 'pipe'] as const;
   const program = programWords('bin/gridnode');
@@ -107,7 +107,7 @@ async function ended(words: readonly string[], stdout: number | 'pipe') {
   return { code, errors };
 }
 
-test('processes with a full and a closed standard output, no stack trace', async () => {
+test('processes with a full or closed standard output end without a stack trace', async () => {
   const full = openSync('/dev/full', 'w');
   const space = 'Cannot write to standard output: ENOSPC: no space left on device, write\n';
   const get = ['map', 'get', 'm', 'k', '--address', address];
@@ -127,13 +127,13 @@ test('processes with a full and a closed standard output, no stack trace', async
   } finally {
     closeSync(full);
   }
-  // A shell's >&- : Node puts the null device in its place, and that takes everything.
+  // The shell's >&- : Node replaces a closed descriptor with the null device, which takes everything.
   const words = [process.execPath, ...programWords('bin/gridnode'), ...get];
   const closed = spawn('sh', ['-c', 'exec "$@" >&-', 'sh', ...words], { stdio: 'ignore' });
   assert.deepEqual(await once(closed, 'close'), [0, null]);
 });
 
-test('a member whose log nobody takes says so once, serves on and stops at a signal', async () => {
+test('a member whose log no process reads says so once, continues and stops at a signal', async () => {
   const child = start(['serve', '--port', '0', '--log-level', 'FINE']);
   child.stdout?.destroy();
   const [told] = (await once(child.stderr as Readable, 'data')) as [Buffer];

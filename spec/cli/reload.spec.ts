@@ -1,4 +1,4 @@
-/** What a member takes over at SIGHUP, each as a real process. */
+/** The settings that a member takes over at SIGHUP, each as a real process. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -44,7 +44,7 @@ describe('gridnode serve at SIGHUP', () => {
     }
   });
 
-  it('takes over whose client certificates are let in, for earlier TLS sessions, too', async () => {
+  it('takes over the authority of client certificates, for earlier TLS sessions, too', async () => {
     const text = (authority: string): string => {
       const properties = JSON.stringify({
         keyCertChainFile: tlsFile('server.pem'),
@@ -86,7 +86,7 @@ describe('gridnode serve at SIGHUP', () => {
     }
   });
 
-  it('takes over users, passwords and permissions; everybody logs in again', async () => {
+  it('takes over users, passwords and permissions; every user logs in again', async () => {
     const text = (users: string, actions: string): string => `
 grid:
   network: {port: 0, rest-api: {enabled: true, authentication: basic, endpoint-groups: {DATA: {enabled: true}}}}

@@ -13,7 +13,7 @@ import { createLog } from '../../src/telemetry/log.ts';
 
 const NEVER = new Promise<never>(() => {});
 
-/** After what is under way in this turn. */
+/** Resolves after the work of this turn. */
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 const MEMBER: ServedMember = {
@@ -35,7 +35,7 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** A run of serve with a member of our own making, and what it logged. */
+/** A run of serve with a simulated member, and its log. */
 function served(
   parts: Partial<ServedMember> = {},
   start?: () => Promise<ServedMember>,
@@ -173,7 +173,7 @@ test('serve ends with 0 at a second signal where nothing had to be cut off', asy
   assert.equal(await exit, 0);
 });
 
-test('serve cuts off what is left after 10 seconds, and ends with 1 though that does not end', async () => {
+test('serve cuts off requests left after 10 seconds, and ends with 1 even if the drain does not end', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     let draining = (): void => {};
@@ -201,7 +201,7 @@ test('serve cuts off what is left after 10 seconds, and ends with 1 though that 
   }
 });
 
-/** A member that takes note of what it is told to do. */
+/** A member that notes the calls to it. */
 function noted() {
   const told: string[] = [];
   const member = {
@@ -314,7 +314,7 @@ test('serve ends with 1 when the member cannot start for another reason', async 
   assert.equal(lines[0]?.level, 'fatal');
 });
 
-test('serve ends with 1 at a failure that nothing caught', async () => {
+test('serve ends with 1 at an uncaught failure', async () => {
   const { exit, source, lines, firstLine } = served();
   await firstLine;
   source.emit('uncaughtException', new Error('unforeseen'));
@@ -362,7 +362,7 @@ test('a member that does not start says so beside the log, in one line', async (
   assert.deepEqual(other.told, ['Cannot start: no luck']);
 });
 
-test('on a terminal one line says where, what, in how much memory and for how long', async () => {
+test('on a terminal one line tells address, groups, memory and whether data is kept', async () => {
   const { exit, source, lines, firstLine } = served({}, undefined, undefined, 0, true);
   await firstLine;
   const { msg, ...fields } = lines[0] as Line;

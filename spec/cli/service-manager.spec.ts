@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { serviceManager } from '../../src/cli/service-manager.ts';
 
-/** A program that stands for systemd-notify, and what it has been called with. */
+/** A program that replaces systemd-notify, and the calls to it. */
 function notifier(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-notify-'));
   context.after(() => rmSync(folder, { recursive: true }));
@@ -16,7 +16,7 @@ function notifier(context: TestContext) {
   return { program, lines: () => readFileSync(calls, 'utf8').split('\n').slice(0, -1) };
 }
 
-test('serviceManager has what is there for it tell each state, in order', async (context) => {
+test('serviceManager has systemd-notify tell each state, in order', async (context) => {
   const { program, lines } = notifier(context);
   const tell = serviceManager({ NOTIFY_SOCKET: '/s' }, assert.ifError, program);
   void tell('READY=1');
@@ -24,7 +24,7 @@ test('serviceManager has what is there for it tell each state, in order', async 
   assert.deepEqual(lines(), ['/s READY=1', '/s STOPPING=1']);
 });
 
-test('serviceManager starts nothing where nobody asked', async () => {
+test('serviceManager starts nothing without a service manager', async () => {
   await serviceManager({}, assert.fail, '/nowhere/notify')('READY=1');
 });
 

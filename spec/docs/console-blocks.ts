@@ -1,30 +1,30 @@
 /**
- * The `console` blocks that pages mark with `<!-- run -->`: their commands, behind `$ `, and what each
- * prints. In that, `…` stands for any text within a line, and alone on a line for any lines. A block
- * marked `<!-- file: NAME -->` is a file of that name for the commands of its page.
+ * The `console` blocks that pages mark with `<!-- run -->`: their commands, behind `$ `, and the output
+ * of each. In the output, `…` stands for any text within a line, and alone on a line for any lines. A
+ * block marked `<!-- file: NAME -->` is a file of that name for the commands of its page.
  */
 import assert from 'node:assert/strict';
 import { PAGES } from './pages.ts';
 
-/** `NAME=value… gridnode …`, perhaps with ` &` behind it, and the two other words that need no shell. */
+/** `NAME=value… gridnode …`, perhaps with ` &` behind it, and the two other commands that need no shell. */
 const IN_PROCESS = /^(([A-Z_]+=\S* )*gridnode [^|&;<>$`]*( &)?|echo \$\?|kill %1)$/;
 
 export interface Step {
-  /** As typed, those of several lines in one. */
+  /** The command as typed; several lines are joined to one. */
   readonly command: string;
   readonly printed: string;
-  /** As in `docs/faq.md:12: gridnode health`. */
+  /** Place and command, as in `docs/faq.md:12: gridnode health`. */
   readonly name: string;
 }
 
-/** What is run of a page, in order. */
+/** The commands of a page, in order. */
 export interface Session {
   readonly page: string;
   readonly steps: readonly Step[];
   readonly files: readonly { readonly name: string; readonly text: string }[];
 }
 
-/** Pages with marked blocks; `isInProcess`: those all of whose commands need no shell, or the others. */
+/** Pages with marked blocks. `isInProcess`: those whose commands need no shell; otherwise the others. */
 export function sessions(isInProcess: boolean): readonly Session[] {
   return PAGES.flatMap(({ path, blocks }) => {
     const steps = blocks
@@ -60,7 +60,7 @@ export function stepsOf(text: string, where: string): readonly Step[] {
     });
 }
 
-/** Fails unless that was printed, up to line ends. */
+/** Fails unless the output is that of the page, up to line ends. */
 export function assertPrinted(seen: string, { printed, name }: Step): void {
   const pattern = lined(printed)
     .map((line, index) => {
@@ -81,7 +81,7 @@ function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/** The words of a command, quotes taken away. */
+/** The words of a command, without quotes. */
 export function wordsOf(command: string): string[] {
   return [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
     word.replace(/'([^']*)'|"([^"]*)"/g, (_, single = '', double = '') => single + double),

@@ -1,7 +1,7 @@
 /**
- * Runs what pages show of `gridnode` in this process, members too: `gridnode serve … &` starts one on
- * a free port, which stands for 5701 in the page, `kill %1` stops it. Blocks that need a shell or
- * other programs are run by spec/peers/docs-console.peers.ts.
+ * Runs the commands of `gridnode` in the pages in this process, members too. `gridnode serve … &` starts
+ * a member on a free port, which stands for 5701 in the page; `kill %1` stops it.
+ * spec/peers/docs-console.peers.ts runs the blocks that need a shell or other programs.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -88,7 +88,7 @@ async function typed(step: Step, port: number): Promise<number> {
   }
 }
 
-test('what a page says is compared line by line, … for any text', () => {
+test('the output is compared with the page line by line, … for any text', () => {
   const [step] = stepsOf("$ gridnode a \\\n    'b c'\none … three\n…\nfive\n", 'p.md:1');
   assert.ok(step !== undefined);
   assert.deepEqual(wordsOf(step.command), ['gridnode', 'a', 'b c']);

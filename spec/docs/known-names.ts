@@ -1,4 +1,4 @@
-/** The names that pages may use of the program: settings, flags, commands, variables and paths. */
+/** The names of the program that pages may use: settings, flags, commands, variables and paths. */
 import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { runCli } from '../../src/cli/main.ts';
@@ -45,14 +45,14 @@ export const SETTING_STEPS: ReadonlySet<string> = new Set([
   ...OWN_PATHS.flatMap((path) => path.split('.')),
 ]);
 
-/** What settings may be, where that is one of some words. */
+/** The values of settings that take one of some words. */
 export const SETTING_WORDS: ReadonlySet<string> = new Set(
   Object.values(SETTINGS).flatMap(({ expects }) =>
     expects.replace(/^one of /, '').split(/, | or /),
   ),
 );
 
-/** The parts of the paths that are served. */
+/** The parts of the served paths. */
 export const PATH_STEPS: ReadonlySet<string> = new Set(
   ROUTES.flatMap(({ path }) => path.split('/')),
 );

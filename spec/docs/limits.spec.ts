@@ -5,14 +5,14 @@ import { memoryDefaults } from '../../src/config/memory-defaults.ts';
 import { type Line, pageOf } from './pages.ts';
 
 const MIB = 1_048_576;
-/** Of an entry in the page's table, measured. */
+/** Bytes of an entry in the page's table, measured. */
 const ENTRY_BYTES = 151;
-/** What the next start keeps to itself is not for entries. */
+/** Share of the memory for entries; the rest is kept for the next start. */
 const SHARE = 63 / 64;
 
 const { lines } = pageOf('docs/limits-and-memory.md');
 
-test('the table of the default of max-memory is what the program computes', () => {
+test('the table of the default of max-memory has the values that the program computes', () => {
   const rows = rowsOf(/^\| (\d+) MiB \| (\d+) MiB \|$/);
   assert.ok(rows.length >= 4);
   for (const [machine = 0, told] of rows) assert.equal(Math.round(defaultMib(machine)), told);

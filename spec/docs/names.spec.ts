@@ -1,4 +1,4 @@
-/** Every name of a setting, flag, command or variable in the pages is one that the program has. */
+/** Every name of a setting, flag, command or variable in the pages is one of the program. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { PAGES, ROOT, spansOf } from './pages.ts';
 const FILE_NAME = /\.(c?js|ts|md|ya?ml|xml|json|tmp|tgz|wasm|pem|p12|service|lua|sh)$/;
 /** Flags of Node that stand alone in prose. */
 const OTHER_FLAGS = new Set(['--v8-pool-size', '--enable-source-maps']);
-/** Words with a dash that are no names of ours. */
+/** Words with a dash that are not names of gridnode. */
 const OTHER_WORDS = new Set([
   ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty'],
   ...['redis-benchmark', 'redis-server'],
@@ -26,7 +26,7 @@ const OTHER_WORDS = new Set([
 const OWN_FILE = /^(\.ci|bench|bin|docs|packaging|spec|src)\/[\w./-]*$/;
 
 const spans = PAGES.flatMap(spansOf);
-/** Prose and tables as they are, code within included. */
+/** Lines of prose and tables, with the code in them. */
 const prose = PAGES.flatMap(({ path, lines }) =>
   lines
     .filter(({ kind }) => kind === 'prose' || kind === 'table')
@@ -42,7 +42,7 @@ test('settings are written as the configuration has them', () => {
   assert.deepEqual(dotted.filter(({ text }) => !isSettingPath(text)).map(told), []);
 });
 
-test('words with dashes are settings, commands, parts of paths or known otherwise', async () => {
+test('words with dashes are settings, commands, parts of paths or other known words', async () => {
   const commands = new Set([...(await commandFlags()).keys()].flatMap((words) => words.split(' ')));
   const flags = new Set([...(await commandFlags()).values()].flatMap((all) => [...all]));
   const wrong = spans
@@ -57,7 +57,7 @@ test('words with dashes are settings, commands, parts of paths or known otherwis
   assert.deepEqual(wrong.map(told), []);
 });
 
-test('flags are those of a command; where one is named, its own', async () => {
+test('flags are those of a command; behind a command they are its own', async () => {
   const commands = await commandFlags();
   const all = new Set([...commands.values()].flatMap((flags) => [...flags]));
   const lines = PAGES.flatMap(({ path, blocks }) =>
@@ -76,7 +76,7 @@ test('flags are those of a command; where one is named, its own', async () => {
     }
   }
   for (const each of prose) {
-    // What stands behind another program's name is that program's.
+    // Flags behind another program's name belong to that program.
     const text = each.text.replace(/`([^`]*)`/g, (span, inside: string) =>
       /^(gridnode|--)/.test(inside) ? span : '',
     );
@@ -96,7 +96,7 @@ test('variables are those that the member or the client reads', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('files of the project and targets of make are there', () => {
+test('files of the project and targets of make exist', () => {
   const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');
   const isThere = (text: string): boolean => {
     if (OWN_FILE.test(text)) return existsSync(join(ROOT, text));
@@ -110,19 +110,19 @@ function flagsIn(text: string): string[] {
   return [...text.matchAll(/(?<![\w-])--[a-z][a-z0-9-]*/g)].map(([flag]) => flag);
 }
 
-/** As `net.Server`: begins like no setting, nor like a misspelt one. */
+/** Whether it is code, as `net.Server`: its first step is no setting's, nor a misspelling of one. */
 function isOfCode(text: string): boolean {
   const first = text.split('.')[0] ?? '';
   if (SECTION_NAMES.has(first)) return false;
   return first.length <= 3 || slippedNames(first, SECTION_NAMES).length === 0;
 }
 
-/** Lines of a shell, those that go on behind a backslash in one. */
+/** Lines of a shell; lines that end in a backslash are joined with the next. */
 function joined(text: string): readonly string[] {
   return text.replace(/\\\n\s*/g, '').split('\n');
 }
 
-/** Of the command that the words begin with. */
+/** The flags of the command with which the words begin. */
 function flagsOf(
   commands: ReadonlyMap<string, ReadonlySet<string>>,
   words: string,

@@ -1,4 +1,4 @@
-/** The pages' own rules: how long and wide they are, and that their links lead somewhere. */
+/** The rules of the pages: their length and width, and that their links lead somewhere. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -23,7 +23,7 @@ test(`lines have at most ${COLUMNS_MAX} columns, but for tables and link definit
   assert.deepEqual(wrong, []);
 });
 
-test('every link names a file that is there, and an anchor of it', () => {
+test('every link names an existing file, and an anchor of it', () => {
   assert.deepEqual(
     PAGES.flatMap((page) => linksOf(page).flatMap(faultsOf)),
     [],
@@ -38,7 +38,7 @@ test('every page is one click from README, or its neighbour at the root', () => 
   assert.deepEqual(missing, []);
 });
 
-test('every page of docs/ begins with a heading and what it answers', () => {
+test('every page of docs/ begins with a heading and the question that it answers', () => {
   const wrong = PAGES.filter(({ path, lines }) => {
     const [heading, empty, first] = lines.map(({ text }) => text);
     const answers = /^[A-Z]/.test(first ?? '') || first?.startsWith('<!--');

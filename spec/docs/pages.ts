@@ -1,6 +1,6 @@
 /**
- * The pages that users read: README and its neighbours at the root, and docs/. Each is read line by
- * line, so that the specs can tell prose from code, tables and link definitions.
+ * The pages that users read: README and the others at the root, and docs/. Each is read line by line, so that
+ * the specs can tell prose from code, tables and link definitions.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ export type Kind = 'prose' | 'code' | 'table' | 'definition' | 'comment';
 export interface Line {
   readonly text: string;
   readonly kind: Kind;
-  /** From 1. */
+  /** Line number, from 1. */
   readonly number: number;
 }
 
-/** Fenced code with what is marked above it. */
+/** Fenced code with the mark above it. */
 export interface Block {
-  /** As in `console`. */
+  /** The word behind the fence, such as `console`. */
   readonly language: string;
   /** Text of the HTML comment on the line above, or empty. */
   readonly mark: string;
@@ -30,11 +30,11 @@ export interface Block {
 }
 
 export interface Page {
-  /** From the project's root, as in `docs/faq.md`. */
+  /** Path from the project's root, such as `docs/faq.md`. */
   readonly path: string;
   readonly lines: readonly Line[];
   readonly blocks: readonly Block[];
-  /** What a link may name behind `#`: the headings as the code host makes anchors of them. */
+  /** The names that a link may have behind `#`: the anchors that the code host makes of the headings. */
   readonly anchors: ReadonlySet<string>;
 }
 
@@ -99,13 +99,13 @@ function anchorsOf(lines: readonly Line[]): ReadonlySet<string> {
 }
 
 export interface Link {
-  /** As written. */
+  /** The target as written. */
   readonly target: string;
-  /** As in `docs/faq.md:12`. */
+  /** Page and line, such as `docs/faq.md:12`. */
   readonly where: string;
 }
 
-/** Links of the page that are neither code nor to other machines. */
+/** Links of the page that are not in code and do not lead to other machines. */
 export function linksOf(page: Page): readonly Link[] {
   return page.lines
     .filter(({ kind }) => kind !== 'code' && kind !== 'comment')
@@ -122,7 +122,7 @@ export function linksOf(page: Page): readonly Link[] {
 }
 
 export interface Span {
-  /** Between the back quotes. */
+  /** The text between the back quotes. */
   readonly text: string;
   readonly where: string;
 }

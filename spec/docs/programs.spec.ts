@@ -1,4 +1,4 @@
-/** Every program that a page shows of the library runs to its end. */
+/** Every program in a page that uses the library runs to its end. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

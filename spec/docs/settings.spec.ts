@@ -1,6 +1,6 @@
 /**
- * docs/settings.md has the tables that the settings make; `make docs` writes them. Every configuration
- * file that a page shows is one that a member starts with.
+ * docs/settings.md has the tables that are made of the settings; `make docs` writes them. A member starts
+ * with every configuration file in a page.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { load } from '../config/documents.ts';
 import { PAGES, ROOT } from './pages.ts';
 
 const PAGE = join(ROOT, 'docs/settings.md');
-/** Of some password, in place of one that a page leaves open. */
+/** The hash of some password, in place of a hash that a page leaves open. */
 const HASH = `scrypt$32768$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 test('docs/settings.md has the tables of settings; `make docs` writes them', () => {
@@ -33,7 +33,7 @@ const files = PAGES.flatMap(({ path, blocks }) =>
 test('pages show configuration files', () => assert.ok(files.length > 1));
 
 for (const { text, language, where } of files) {
-  test(`the configuration at ${where} is read, and nothing of it refused`, async () => {
+  test(`the configuration at ${where} is read, and no setting of it is refused`, async () => {
     const whole = text.replace(/scrypt\$[^'"]*…/g, HASH);
     const { refused } = await load(`member.${language}`, whole);
     assert.deepEqual(refused, []);

@@ -1,4 +1,4 @@
-/** Members of one process, started and stopped one after the other, and what they leave behind. */
+/** Members of one process, started and stopped one after the other, and the resources that they leave. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,14 +6,14 @@ import { collectGarbage } from '../../src/base/garbage.ts';
 import { startMember } from '../../src/index.ts';
 import { RawClient } from '../integration/client.ts';
 
-/** One in so many keeps its data on the disk. */
+/** One member in this many keeps its data on the disk. */
 const STORED_SHARE = 25;
 const MIB = 1_048_576;
 
 export interface LeftBehind {
-  /** Kinds of what keeps the process running, beyond those that were there before. */
+  /** Kinds of resources that keep the process running, without those from before. */
   readonly handles: readonly string[];
-  /** Resident memory from the end of the tenth part of them to the last. */
+  /** Growth of the resident memory from the end of the first tenth of the members to the last. */
   readonly residentMib: number;
 }
 
@@ -33,7 +33,7 @@ export async function comeAndGone(count: number): Promise<LeftBehind> {
       await member.drain();
       if (number === Math.ceil(count / 10)) resident = settledBytes();
     }
-    // What has been closed is told of in a later turn.
+    // A closed resource leaves the list in a later turn.
     await new Promise((resolve) => setTimeout(resolve, 100));
     const residentMib = (settledBytes() - resident) / MIB;
     const left = process.getActiveResourcesInfo();

@@ -37,7 +37,7 @@ function newDirectory(): string {
   return directory;
 }
 
-/** What HTTP answers, and the connection's end. */
+/** The answer over HTTP, on a connection of its own. */
 async function asked(member: EmbeddedMember, method: string, path: string, body = '') {
   const client = new RawClient(member.port);
   const response = await client.request(method, path, Buffer.from(body));
@@ -74,7 +74,7 @@ test('a map of the program and of HTTP clients is the same', async () => {
   assert.equal(await member.map(Buffer.from('people')).size(), 0);
 });
 
-test('entries stay as long as is said, or as their map is configured', async () => {
+test('entries stay as long as the call says, or as their map is configured', async () => {
   const config = { grid: { map: { short: { 'time-to-live-seconds': 1 } } } };
   const member = await started({ config });
   const [short, other] = [member.map('short'), member.map('other')];
@@ -109,7 +109,7 @@ test('a queue of the program and of HTTP clients is the same', async () => {
   assert.equal(await jobs.poll(0.02), undefined);
 });
 
-test('a poll that is given up takes nothing', async () => {
+test('a cancelled poll takes nothing', async () => {
   const jobs = (await started()).queue('jobs');
   const [before, during] = [new AbortController(), new AbortController()];
   before.abort(new Error('before'));
@@ -125,7 +125,7 @@ test('a poll that is given up takes nothing', async () => {
   assert.equal(String((await item)?.value), 'item');
 });
 
-test('what is no name, key, value or time is refused', async () => {
+test('an argument that is no name, key, value or time is refused', async () => {
   const member = await started();
   const map = member.map('m');
   assert.throws(() => member.map(''), /^TypeError: Cannot use a name of no bytes/);
@@ -148,7 +148,7 @@ test('what is no name, key, value or time is refused', async () => {
   assert.equal(await map.size(), 0);
 });
 
-test('an operation rejects with the code of what stands in its way', async () => {
+test('an operation rejects with the code of its obstacle', async () => {
   const member = await started({ maxMemory: '1m', partitionCount: 1 });
   const [map, jobs] = [member.map('m'), member.queue('q')];
   await assert.rejects(async () => {
@@ -175,7 +175,7 @@ test('an operation rejects with the code of what stands in its way', async () =>
   assert.equal(await jobs.size(), 0);
 });
 
-test('a member that drains ends what waits, and serves no longer', async () => {
+test('a member that drains ends waiting polls, and serves no longer', async () => {
   const member = await started();
   const [map, jobs] = [member.map('m'), member.queue('q')];
   const waiting = jobs.poll(60);
@@ -189,7 +189,7 @@ test('a member that drains ends what waits, and serves no longer', async () => {
 });
 
 for (const sync of ['always', 'interval']) {
-  test(`what was set, offered and polled is there after the next start, with sync ${sync}`, async () => {
+  test(`entries, items and polls are kept across the next start, with sync ${sync}`, async () => {
     const options = {
       dataDir: newDirectory(),
       environment: { GRID_PERSISTENCE_SYNC: sync },
@@ -224,7 +224,7 @@ for (const sync of ['always', 'interval']) {
   });
 }
 
-test('members beside each other have nothing in common', async () => {
+test('two members in one process share nothing', async () => {
   const [one, other] = [await started(), await started()];
   one.map('m').setSync('k', 'v');
   assert.equal(other.map('m').getSync('k'), undefined);
@@ -253,7 +253,7 @@ test('a member logs to a child of the log of the program, and writes nowhere wit
   );
 });
 
-test('a client that asks for the end is told to the program, which decides', async () => {
+test('the program is told of a client that asks for a shutdown, and decides', async () => {
   const member = await started();
   await asked(member, 'POST', 'management/cluster/memberShutdown', 'dev&');
   assert.match(await member.stopRequested, /memberShutdown/);

@@ -1,4 +1,4 @@
-/** What a program says about its member: names, values, and what is wrong with them. */
+/** The options that a program gives its member: names, values, and faults in them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SETTING_FLAGS } from '../../src/config/flags.ts';
@@ -44,7 +44,7 @@ const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
   inFlightBytesMax: 10_000,
 };
 
-test('an option is there for each flag, and means what that does', async () => {
+test('each flag has an option with the same meaning', async () => {
   assert.deepEqual(
     new Set(optionNames()),
     new Set([...Object.keys(ALL), 'config', 'environment', 'log']),
@@ -85,7 +85,7 @@ test('without options a member is as `serve` without a file, and no variable of 
   assert.equal(clusterName, 'x');
 });
 
-test('config is what a file would hold, below the options', async () => {
+test('config is the content of a file, and options outweigh it', async () => {
   const config = { grid: { 'cluster-name': 'c', network: { port: { port: 1 } }, map: { m: {} } } };
   const { clusterName, port, host } = await load({ config, port: 2 });
   assert.deepEqual([clusterName, port, host], ['c', 2, '0.0.0.0']);

@@ -1,4 +1,4 @@
-/** A client for tests over real sockets: sends bytes, reads whole responses as they come. */
+/** A client for tests over real sockets: sends bytes, and reads whole responses as they arrive. */
 import { connect, type Socket } from 'node:net';
 
 export interface ReceivedResponse {
@@ -14,7 +14,7 @@ export class RawClient {
   #waiting: (() => void) | undefined;
   #hasEnded = false;
 
-  /** `to`: a port of this machine, or a socket that is one's own. */
+  /** `to`: a port of this machine, or a socket that the caller has made. */
   constructor(to: number | Socket) {
     this.socket =
       typeof to === 'number' ? connect({ host: '127.0.0.1', port: to, noDelay: true }) : to;

@@ -1,4 +1,4 @@
-/** A whole member with `--compatibility hazelcast`: what it is configured to, and our own client on it. */
+/** A whole member with `--compatibility hazelcast`: its configuration, and gridnode's own client on it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ async function start(settings: Partial<Record<SettingKey, string>>): Promise<Mem
 
 after(() => Promise.all(members.map((member) => member.drain())));
 
-test('a member with the flag says that it is of version 5.7.0, below /hazelcast', async () => {
+test('a member with the flag tells the version 5.7.0, below /hazelcast', async () => {
   const { port } = await start({});
   const response = await fetch(`http://127.0.0.1:${port}/hazelcast/rest/cluster`);
   const { members: known } = (await response.json()) as { members: Record<string, unknown>[] };
@@ -44,7 +44,7 @@ test('a member with the flag says that it is of version 5.7.0, below /hazelcast'
   assert.equal((await fetch(`http://127.0.0.1:${port}/grid/health`)).status, 404);
 });
 
-test('a path segment that is chosen stands above the one of the flag', async () => {
+test('a given path segment outweighs the one of the flag', async () => {
   const { port } = await start({ pathSegment: 'own' });
   const base = `http://127.0.0.1:${port}/own`;
   assert.equal((await fetch(`${base}/health`)).status, 200);

@@ -28,7 +28,7 @@ before(async () => {
 after(() => member.drain());
 
 describe('a map over HTTP', () => {
-  it('gives back byte for byte what was set, with its content type', async () => {
+  it('returns a value byte for byte, with its content type', async () => {
     const client = new RawClient(member.port);
     const entries: [string, Buffer, string][] = [
       ['name%2Fwith%40all.of', Buffer.from('v'), 'text/plain'],
@@ -139,7 +139,7 @@ describe('queues over HTTP', () => {
     client.destroy();
   });
 
-  it('hold back what is pipelined behind a poll, and nobody else', async () => {
+  it('hold back requests that are pipelined behind a poll, and no other client', async () => {
     const [client, other] = [await connected(), await connected()];
     client.send(requestBytes('DELETE', 'queues/behind/60'));
     for (let get = 0; get < 3; get++) client.send(requestBytes('GET', `maps/behind/${get}`));
@@ -165,8 +165,8 @@ async function connected(): Promise<RawClient> {
 }
 
 /**
- * What was written is in the member's sockets at once, since both ends are on this machine and in
- * this process; so after some turns of the loop it has been read.
+ * Written bytes are in the member's sockets at once, since both ends are on this machine and in this
+ * process; so after some turns of the loop the member has read them.
  */
 async function arrived(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn++) await nextTurn();

@@ -1,4 +1,4 @@
-/** Limits over real sockets: a member with short ones, and clients that are slow, rude or gone. */
+/** Limits over real sockets: a member with short ones, and clients that are slow, rude or disconnected. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -55,13 +55,13 @@ describe('a client that is slow', { concurrency: true }, () => {
     assert.equal(await client.response(), undefined);
   });
 
-  it('with its next request is let go of', async () => {
+  it('with its next request is disconnected', async () => {
     const client = new RawClient(member.port);
     assert.equal((await client.request('GET', 'maps/m/none')).status, 204);
     assert.equal(await client.response(), undefined);
   });
 
-  it('to read is cut off when it takes nothing', async () => {
+  it('to read is cut off when it takes no bytes', async () => {
     const client = new RawClient(member.port);
     client.socket.pause();
     client.send(requestBytes('GET', 'maps/m/large'));
@@ -78,7 +78,7 @@ describe('a client', () => {
     const socket = connect({ host: '127.0.0.1', port: member.port });
     socket.write(requestBytes('GET', 'maps/m/large'));
     let received = 0;
-    // Listens throughout: what comes while nobody does is lost.
+    // Listens throughout: data that arrives without a listener is lost.
     socket.on('data', (chunk: Buffer) => {
       received += chunk.length;
       socket.pause();
@@ -102,7 +102,7 @@ describe('a client', () => {
     }
     while ((await connectionsOf(watcher)) > 1) await nextTurn();
     assert.equal((await watcher.request('GET', 'maps/m/broken')).status, 204);
-    // All of the budget is there again: this takes most of it.
+    // The whole budget is free again: this takes most of it.
     watcher.send(upload.subarray(0, 1_000_000));
     watcher.send(upload.subarray(1_000_000));
     assert.equal((await watcher.response())?.status, 200);

@@ -1,4 +1,4 @@
-/** A member on a data directory, in this process, and what it logs. */
+/** A member on a data directory, in this process, and its log lines. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { serve } from '../../src/cli/serve.ts';
@@ -19,7 +19,7 @@ export interface Line {
   readonly [field: string]: unknown;
 }
 
-/** Runs one with all groups, further flags, and settings by their keys. */
+/** Runs a member with all groups, further flags, and settings by their keys. */
 export function memberOn(
   directory: string,
   flags: readonly (readonly [string, string])[] = [],
@@ -58,7 +58,7 @@ export function memberOn(
     new StopEvents(source),
     load,
   );
-  /** The line that says this, once it is there. */
+  /** The first line that `wanted` accepts, once it is there. */
   const line = async (wanted: (line: Line) => boolean): Promise<Line> => {
     for (;;) {
       const found = lines.find(wanted);
@@ -79,7 +79,7 @@ export function memberOn(
       clients.push(client);
       return client;
     },
-    /** Its clients send nothing any more, so that nobody waits for what they might. */
+    /** Ends the clients' sides first, so that the member does not wait for further requests. */
     stop(): Promise<number> {
       for (const { socket } of clients) socket.end();
       source.emit('SIGTERM');

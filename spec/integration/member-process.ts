@@ -1,4 +1,4 @@
-/** A member as a process of its own, and what it logs. */
+/** A member as a process of its own, and its log lines. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 
-/** What a member reserves ahead takes time, and tests need little of it. */
+/** Little memory: to reserve it ahead takes time, and tests need little. */
 export const TEST_MEMORY = '64m';
 
 const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
@@ -20,7 +20,7 @@ export interface LogLine {
   readonly signal?: string;
 }
 
-/** Starts one on a free port with further flags; nothing is awaited. */
+/** Starts a member on a free port with further flags; nothing is awaited. */
 export function start(...flags: string[]) {
   const serve = ['serve', '--port', '0', '--max-memory', TEST_MEMORY];
   const words = ['--import', 'tsx', EXECUTABLE, ...serve, ...flags];
@@ -49,7 +49,7 @@ export function start(...flags: string[]) {
   return { child, exited, lines, line };
 }
 
-/** Starts one and waits until it serves. */
+/** Starts a member and waits until it serves. */
 export async function serve(...flags: string[]) {
   const started = start(...flags);
   for (let index = 0; ; index++) {
@@ -58,7 +58,7 @@ export async function serve(...flags: string[]) {
   }
 }
 
-/** Waits until nobody accepts connections there any more. */
+/** Waits until no process accepts connections on the port. */
 export async function refusal(port: number): Promise<void> {
   for (;;) {
     const socket = connect({ host: '127.0.0.1', port });

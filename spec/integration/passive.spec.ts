@@ -12,7 +12,7 @@ const CLIENTS_OF_A_KIND = 16;
 /** Requests of each client in each state. */
 const REQUESTS = 10;
 
-/** `--path-segment`: so the clients of these tests ask alike. */
+/** With `--path-segment` the clients of these tests use the same paths. */
 const DIALECTS = [
   { name: 'none', refused: 503, flags: [] },
   {
@@ -30,11 +30,11 @@ async function changeState(port: number, state: string): Promise<ReceivedRespons
   return response;
 }
 
-/** A client that goes on asking, and what was told it. */
+/** A client that keeps asking, and the counts of its answers. */
 interface Asker {
-  /** Asks once more; rejects where the answer is no possible one. */
+  /** Asks once more; rejects where the answer is impossible. */
   ask(): Promise<void>;
-  /** Answers with each status. */
+  /** Number of answers by status. */
   readonly counts: Record<number, number>;
 }
 
@@ -51,7 +51,7 @@ function asker(ask: (counts: Record<number, number>) => Promise<number>): Asker 
 
 for (const { name, refused, flags } of DIALECTS) {
   describe(`a cluster that is PASSIVE for a while, --compatibility ${name}`, () => {
-    it('answers every read, refuses every change, and loses nothing that it has taken', async (test) => {
+    it('answers every read, refuses every change, and loses no change that it has taken', async (test) => {
       const { child, exited, port } = await serve(
         ...['--enable-group', 'DATA', '--enable-group', 'CLUSTER_WRITE', ...flags],
       );
@@ -107,7 +107,7 @@ for (const { name, refused, flags } of DIALECTS) {
           while (!isOver) await client.ask();
         }),
       );
-      /** Until each of the clients has had as many more answers of the kind. */
+      /** Waits until each of the clients has had REQUESTS more answers of the kind. */
       const more = async (clients: readonly Asker[], wanted: (status: string) => boolean) => {
         const sum = ({ counts }: Asker) =>
           Object.entries(counts).reduce((all, [told, n]) => all + (wanted(told) ? n : 0), 0);
@@ -123,7 +123,7 @@ for (const { name, refused, flags } of DIALECTS) {
         assert.equal((await changeState(port, 'passive')).status, 200);
         const passive = writers.map(({ counts }) => counts[200]);
         await Promise.all([more(changing, isRefusal), more(readers, isDone)]);
-        // At most the answer that was on its way when the state changed.
+        // At most one: the answer that was on its way when the state changed.
         for (const [index, { counts }] of writers.entries()) {
           assert.ok((counts[200] ?? 0) <= (passive[index] ?? 0) + 1, 'a write in PASSIVE');
         }
@@ -152,7 +152,7 @@ for (const { name, refused, flags } of DIALECTS) {
 
     it('refuses changes of the state during a change, and says why', async (test) => {
       const folder = mkdtempSync(join(tmpdir(), 'passive-'));
-      // A state is kept on the disk before it holds, so a change takes a while.
+      // A state is stored on the disk before it takes effect, so a change takes a while.
       const { child, exited, port } = await serve(
         ...['--data-dir', folder, '--enable-group', 'CLUSTER_WRITE', ...flags],
       );

@@ -1,4 +1,4 @@
-/** Data on a real disk: what comes back after a restart, and whom a directory is refused to. */
+/** Data on a real disk: its recovery after a restart, and the members that a directory refuses. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ function damage(): string {
 }
 
 describe('a member with a data directory', () => {
-  it('brings its data, and what belongs to it, back after a restart', async () => {
+  it('has its data, and its own state, again after a restart', async () => {
     const first = member();
     const client = await first.listening();
     await ask(client, 'POST', 'maps/m/k', 'value');
@@ -78,7 +78,7 @@ describe('a member with a data directory', () => {
     assert.equal(await second.stop(), 0);
   });
 
-  it('is refused one that another process has', async () => {
+  it('is refused a directory that another process uses', async () => {
     const first = member();
     (await first.listening()).destroy();
     const { code, output } = await run(['serve', '--port', '0', '--data-dir', directory]);
@@ -87,7 +87,7 @@ describe('a member with a data directory', () => {
     assert.equal(await first.stop(), 0);
   });
 
-  it('is refused what is no directory, and another partition count', async () => {
+  it('is refused a path that is no directory, and another partition count', async () => {
     const first = member();
     (await first.listening()).destroy();
     assert.equal(await first.stop(), 0);
@@ -111,7 +111,7 @@ describe('a member with damaged data', () => {
     return damage();
   }
 
-  it('ends with 3, and names file, offset and what helps', async () => {
+  it('ends with 3, and names file, offset and remedy', async () => {
     const file = await damaged();
     const { exit, lines } = member();
     assert.equal(await exit, 3);

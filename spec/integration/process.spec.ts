@@ -1,4 +1,4 @@
-/** The executable as a process: it serves, drains at a signal under load, and tells. */
+/** The executable as a process: it serves, drains at a signal under load, and logs both. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RawClient, requestBytes } from './client.ts';
@@ -78,7 +78,7 @@ describe('gridnode serve', () => {
     await watcher.request('GET', 'instance');
     child.kill('SIGTERM');
     assert.equal((await line(1)).msg, 'draining');
-    // What is answered while the last connections are accepted need not be a connection's last.
+    // A response that leaves while the last connections are accepted need not be a connection's last.
     await refusal(port);
     for (const client of sending) client.send(request.subarray(60_000));
     const expected = [

@@ -1,4 +1,4 @@
-/** config/update with texts that are dear to read, and others that are served meanwhile. */
+/** config/update with texts that are slow to read, while other clients are served. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ describe('config/update', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Adds the text; also returns how many requests of another client were answered before. */
+  /** Adds the text. Resolves also with the number of another client's requests answered before. */
   async function add(text: string): Promise<{ response: ReceivedResponse; served: number }> {
     let response: ReceivedResponse | undefined;
     const adding = client
@@ -64,7 +64,7 @@ describe('config/update', () => {
     ],
     ['300,000 nested lists', `grid: ${'['.repeat(300_000)}`, 400],
   ] as const) {
-    it(`answers ${name}, and others meanwhile`, async () => {
+    it(`answers ${name}, and other clients meanwhile`, async () => {
       const { response, served } = await add(text);
       assert.equal(response.status, status, response.body.toString().slice(0, 500));
       assert.ok(served >= 3, `${served}`);
@@ -80,13 +80,13 @@ describe('config/update', () => {
     const whole = await add(text(BYTES_MAX));
     assert.equal(whole.response.status, 200);
     assert.match(whole.response.body.toString(), /"configName":"last"/);
-    // Written as three bytes each, they are as many.
+    // A byte that is written as three counts as one.
     const escaped = `dev&&${'%23'.repeat(BYTES_MAX + 1)}`;
     const response = await client.request('POST', 'config/update', Buffer.from(escaped));
     assert.match(response.body.toString(), /longer than 1048576 bytes/);
   });
 
-  it('lists all that it added, and what was there', async () => {
+  it('lists all added blocks, and existing ones', async () => {
     const names = Array.from({ length: 3000 }, (_, at) => `m${at}`);
     const first = await add(`grid: {map: {${names.join(', ')}}}`);
     const second = await add(`grid: {map: {${names.join(', ')}}, license-key: x}`);

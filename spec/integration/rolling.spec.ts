@@ -1,6 +1,5 @@
 /**
- * A member that stops and starts again under clients that go on sending; the long rounds are in
- * spec/soak.
+ * A member that stops and starts again under clients that keep sending. The long rounds are in spec/soak.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

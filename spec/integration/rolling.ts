@@ -1,6 +1,6 @@
 /**
- * Members that stop and start again under clients that go on sending, and what became of the requests.
- * A request that was sent is answered, or its connection has said that it was the last one; a client
+ * Members that stop and start again under clients that keep sending, and the outcome of the requests.
+ * Each sent request is answered, or its connection has said that an earlier one was the last. A client
  * that connects for each request is answered, or refused before it has sent anything.
  */
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { setTimeout as passed } from 'node:timers/promises';
 import { RawClient, requestBytes } from './client.ts';
 import { start } from './member-process.ts';
 
-/** Between two tries to connect, in milliseconds. */
+/** Delay between two attempts to connect, in ms. */
 const RETRY_MS = 20;
 
 export interface Outcome {
@@ -19,7 +19,7 @@ export interface Outcome {
   lost: number;
   /** Connections that were refused. */
   refused: number;
-  /** Other statuses, and other ends, in words. */
+  /** Other statuses, and other ends of connections, in words. */
   readonly others: string[];
 }
 
@@ -109,7 +109,7 @@ export class RestartedMember {
     this.port = running.lines.find(({ msg }) => msg === 'listening')?.port ?? 0;
   }
 
-  /** Stops it; throws where it does not end with 0. */
+  /** Stops it; rejects where it does not end with 0. */
   async stop(): Promise<void> {
     this.#running?.child.kill('SIGTERM');
     const [code, signal] = (await this.#running?.exited) ?? [0, null];
@@ -121,7 +121,7 @@ export class RestartedMember {
   }
 }
 
-/** How often a member is stopped and started under the load, and what became of that. */
+/** Stops and starts a member `stops` times under the load. Resolves with the outcome. */
 export async function rollingRestarts(stops: number, inFlight: number): Promise<Outcome> {
   const member = new RestartedMember();
   await member.start();

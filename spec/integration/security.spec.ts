@@ -55,7 +55,7 @@ function administration(password: string, path = STATE, argument = ''): Buffer {
   return requestBytes('POST', path, Buffer.from(words));
 }
 
-/** A request for an entry that is not there. */
+/** A request for an absent entry. */
 function reading(password: string): Buffer {
   const login = Buffer.from(`ann:${password}`).toString('base64');
   const [line, rest] = requestBytes('GET', 'maps/m/k').toString().split('\r\n', 2);
@@ -67,7 +67,7 @@ async function answerOf(client: RawClient): Promise<ReceivedResponse> {
   return response ?? assert.fail('the connection ended');
 }
 
-/** Counts what comes: each status, and whether who has to wait is told for how long. */
+/** Counts the answers by status. A 429 must say how long to wait. */
 async function tally(answers: readonly Promise<ReceivedResponse>[]) {
   const counts: Record<number, number> = {};
   for (const { status, fields } of await Promise.all(answers)) {
@@ -77,7 +77,7 @@ async function tally(answers: readonly Promise<ReceivedResponse>[]) {
   return counts;
 }
 
-/** The statuses of the audit log's lines of clients at the address, counted. */
+/** Counts the audit log's lines of clients at the address, by status. */
 function audited(address: string): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const line of member.lines as unknown as (AuditEntry & { level: string })[]) {
@@ -88,7 +88,7 @@ function audited(address: string): Record<number, number> {
   return counts;
 }
 
-/** Waits until as many lines of the address have come. */
+/** Waits until there are `count` lines of the address. */
 async function auditedAll(address: string, count: number): Promise<Record<number, number>> {
   for (let index = member.lines.length; ; index++) {
     const counts = audited(address);
@@ -115,7 +115,7 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
       assert.deepEqual(logged, { 200: 64 });
     });
 
-    it('that are wrong 1,000 times, one after the other, are looked at five times', async () => {
+    it('that are wrong 1,000 times, one after the other, are checked five times', async () => {
       const client = clientFrom(addressOf(2));
       const answers: Promise<ReceivedResponse>[] = [];
       while (answers.length < 1000) {
@@ -130,7 +130,7 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
       assert.deepEqual(await auditedAll(addressOf(2), 1001), { [refused]: 5, 429: 996 });
     });
 
-    it('that are wrong 1,000 times at once are looked at five times, and nobody waits for them', async () => {
+    it('that are wrong 1,000 times at once are checked five times, and no other client waits for them', async () => {
       const clients = Array.from({ length: 1000 }, () => clientFrom(addressOf(3)));
       const others = [1, 4].map((index) => clientFrom(addressOf(index)));
       await Promise.all([...clients, ...others].map(({ socket }) => connected(socket)));
@@ -148,7 +148,7 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
       });
       assert.deepEqual(await tally(served), { [right]: 2 });
       assert.deepEqual(await tally(answers), { [refused]: 5, 429: 995 });
-      // Two hashes at a time are computed elsewhere: who is known is not behind the last of them.
+      // Two hashes at a time are computed on other threads: a known user does not wait for the last of them.
       assert.ok(order.indexOf('served') < order.lastIndexOf('refused'), order.join(' '));
       for (const client of [...clients, ...others]) client.destroy();
       assert.deepEqual(await auditedAll(addressOf(3), 1000), { [refused]: 5, 429: 995 });
@@ -156,7 +156,7 @@ for (const { name, requestOf, refused, right, host } of KINDS) {
   });
 }
 
-it('users that change, at SIGHUP or added by a client, do so on connections that are open', async () => {
+it('users that change, at SIGHUP or by a client, change on open connections, too', async () => {
   const client = clientFrom('127.0.0.30');
   const ask = (request: Buffer): Promise<ReceivedResponse> => {
     client.send(request);

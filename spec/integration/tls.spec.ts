@@ -31,7 +31,7 @@ async function statusOf(port: number, path: string): Promise<number | undefined>
 }
 
 describe('gridnode serve over TLS', () => {
-  it('exchanges its certificate at SIGHUP while it serves, and keeps it where that fails', async () => {
+  it('replaces its certificate at SIGHUP while it serves, and keeps it where that fails', async () => {
     install('server');
     const { child, exited, lines, line, port } = await serve(...TLS, '--enable-group', 'DATA');
     const first = tlsClient(port);
@@ -157,7 +157,7 @@ describe('the health listener', () => {
     assert.deepEqual(await exited, [0, null]);
   });
 
-  it('has to have a port of its own: taken, the process ends with 3 and names it', async () => {
+  it('needs a port of its own: where it is taken, the process ends with 3 and names it', async () => {
     const { child, exited, port } = await serve();
     const other = start('--health-port', String(port));
     const { code, msg } = await other.line(0);

@@ -1,4 +1,4 @@
-/** Backups, restore and repair, and forced starts, as an operator uses them: REST, commands, real files. */
+/** Backups, restore, repair and forced starts, as an operator uses them: REST, commands, real files. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,14 +38,14 @@ const SUCCESS = '200 {"status":"success"}';
 const BACKED_UP =
   /^200 \{"status":"success","path":"[^"]+\/backup-\d+","bytes":\d+,"seconds":\d+(\.\d+)?\}$/;
 
-/** The command's exit code, and what it printed. */
+/** The command's exit code and output. */
 async function run(...words: string[]) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
   return { code, output: written(stdout), errors: written(stderr) };
 }
 
-/** All that was written; from Node 26 on, a read takes one piece of it. */
+/** The whole written text; from Node 26 on, a read returns one piece of it. */
 function written(stream: PassThrough): string {
   const pieces: Buffer[] = [];
   for (let piece = stream.read(); piece !== null; piece = stream.read()) pieces.push(piece);
@@ -58,7 +58,7 @@ async function fill(client: RawClient): Promise<void> {
   assert.equal(await ask(client, 'DELETE', 'queues/q/0'), '200 a');
 }
 
-/** A data directory in which a bit of a record of the log is wrong, and that record's file. */
+/** Makes a data directory with a wrong bit in a record of the log. Resolves with the name of that file. */
 async function damagedData(): Promise<string> {
   const member = memberOn(data);
   await fill(await member.listening());
@@ -71,7 +71,7 @@ async function damagedData(): Promise<string> {
 }
 
 describe('a backup', () => {
-  it('is a data directory of its own, which restore makes another of', async () => {
+  it('is a data directory, from which restore makes another', async () => {
     const member = memberOn(data, [['--backup-dir', backups]]);
     const client = await member.listening();
     await fill(client);
@@ -113,7 +113,7 @@ describe('a backup', () => {
     assert.equal(await member.stop(), 0);
   });
 
-  it('removes what one has left whose process ended, and never numbers two alike', async () => {
+  it('removes the files of one whose process ended, and never uses a number twice', async () => {
     mkdirSync(join(backups, 'backup-7'), { recursive: true });
     mkdirSync(join(backups, 'backup-9.tmp'));
     writeFileSync(join(backups, 'backup-9.tmp', 'manifest'), '?');
@@ -124,7 +124,7 @@ describe('a backup', () => {
     assert.equal(await member.stop(), 0);
   });
 
-  it('is refused without a directory, and told where that is of no use; the member serves on', async () => {
+  it('is refused without a directory or with an unusable one, with a reason; the member continues', async () => {
     const without = memberOn(data);
     const client = await without.listening();
     assert.match(await manage(client, 'backup'), /^409 .*persistence\.backup-dir/);
@@ -177,7 +177,7 @@ describe('gridnode restore', () => {
 });
 
 describe('gridnode repair', () => {
-  it('tells what is damaged, saves the rest elsewhere, and leaves the files as they are', async () => {
+  it('reports the damage, saves the rest elsewhere, and does not change the files', async () => {
     const name = await damagedData();
     const before = readFileSync(join(data, name));
     const told = await run('repair', '--data-dir', data);
@@ -252,7 +252,7 @@ describe('a member on damaged data', () => {
   });
 
   for (const policy of PARTIAL) {
-    it(`with ${policy} starts with what is readable, and says what was not`, async () => {
+    it(`with ${policy} starts with the readable data, and names the rest`, async () => {
       const name = await damagedData();
       const before = readFileSync(join(data, name));
       const { client, fatal, lines, stop } = await waiting(policy);
@@ -268,7 +268,7 @@ describe('a member on damaged data', () => {
       assert.equal(await stop(), 0);
     });
 
-    it(`with ${policy} starts empty where forceStart says so`, async () => {
+    it(`with ${policy} starts empty at forceStart`, async () => {
       const name = await damagedData();
       const before = readFileSync(join(data, name));
       const { client, stop } = await waiting(policy);
@@ -279,7 +279,7 @@ describe('a member on damaged data', () => {
     });
   }
 
-  it('waits likewise where what belongs to it, or the manifest, is damaged', async () => {
+  it('waits, too, where its own file, or the manifest, is damaged', async () => {
     await damagedData();
     for (const file of ['member', 'manifest']) {
       const bytes = readFileSync(join(data, file));
@@ -292,7 +292,7 @@ describe('a member on damaged data', () => {
     assert.equal(await stop(), 0);
   });
 
-  it('lets two ask for a start, and does it once', async () => {
+  it('takes two requests for a start, and starts once', async () => {
     await damagedData();
     const { client, port, stop } = await waiting(PARTIAL[0]);
     const other = new RawClient(port);

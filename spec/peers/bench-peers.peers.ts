@@ -1,6 +1,6 @@
 /**
- * The whole comparison at its smallest size, beside every server that Debian has, so that it never
- * rots. Asserts that each work is done and each ratio known, not what they are.
+ * The whole comparison at its smallest size, beside every server that Debian has, so that it never rots.
+ * Asserts that each work is done and that each ratio is known, not its value.
  */
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
@@ -11,7 +11,7 @@ import { WORKS } from '../../bench/peers/works.ts';
 
 const SIZE = { entries: 1000, seconds: 0.1, rounds: 1 };
 
-/** The original is no package of Debian's: what is compared with it is known only where it is. */
+/** Without the original, which is no Debian package: ratios to it are known only where it is installed. */
 const needed = PEERS.filter(({ name }) => name !== 'original');
 
 before(() => {

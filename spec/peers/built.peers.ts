@@ -1,4 +1,4 @@
-/** What make has built: the executable as npm links it, and the benches. */
+/** The results of make build: the executable as npm links it, and the benches. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { NODE_FLAGS } from '../../bench/load/program.ts';
 
 const DIST = join(import.meta.dirname, '../../dist');
 
-test('a shell becomes Node with the flags, and hands the words and signals on', async (t) => {
+test('a shell becomes Node with the flags, and passes words and signals on', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grid node '));
   t.after(() => rmSync(folder, { recursive: true }));
   symlinkSync(join(DIST, 'bin/gridnode.js'), join(folder, 'gridnode'));
@@ -24,7 +24,7 @@ test('a shell becomes Node with the flags, and hands the words and signals on', 
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
-test('the compiled benches start, processes of their own among them', () => {
+test('the compiled benches start, also those that start processes', () => {
   const words = [join(DIST, 'bench/main.js'), '--small', 'background-work', 'router'];
   assert.match(execFileSync(process.execPath, words, { encoding: 'utf8' }), /longest pause/);
 });

@@ -1,4 +1,4 @@
-/** The completion scripts in the shells themselves. */
+/** The completion scripts, run in the shells. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,11 +11,11 @@ import { runCli } from '../../src/cli/main.ts';
 const folder = mkdtempSync(join(tmpdir(), 'completion-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Prints what completes the words, the last of which has been begun; `$1` is the script. */
+/** Scripts that print the completions of the words, the last of which is unfinished; `$1`: the script. */
 const ASKING = {
   bash: `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gridnode
     printf '%s\\n' "\${COMPREPLY[@]}"`,
-  // Stands for zsh's own, which only draws.
+  // Replaces zsh's own function, which only draws.
   zsh: `compdef() { : }; source "$1"; shift
     _describe() { print -l -- \${(M)\${(@)\${(P)2}%%:*}:#$words[CURRENT]*} }
     words=("$@"); CURRENT=$#; _gridnode`,

@@ -1,6 +1,6 @@
 /**
- * Runs what pages show of a shell, in bash, with the program as built and curl beside it. A line
- * `gridnode serve … &` starts a member on a free port, which stands for 5701 in the page.
+ * Runs the shell commands of the pages in bash, with the built program and curl. A line `gridnode serve … &`
+ * starts a member on a free port, which stands for 5701 in the page.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,7 +35,7 @@ async function run({ steps, files }: Session): Promise<void> {
       } else {
         const port = String(member?.port);
         const env = { ...process.env, PATH: path, GRID_ADDRESS: `127.0.0.1:${port}` };
-        // What `$?` is, of the shell before.
+        // Sets `$?` to the exit code in the shell before.
         const command = `exec 2>&1; (exit ${code}); ${step.command.replaceAll('5701', port)}`;
         const options = { encoding: 'utf8', cwd: folder, env } as const;
         const { stdout, status } = spawnSync('bash', ['-c', command], options);

@@ -1,6 +1,6 @@
 /**
- * wrk against a member and the servers it is compared with: that every answer is one, under a load
- * that only a generator outside Node can make. Asserts no time.
+ * wrk against a member and the servers that it is compared with: every answer is a success, under a load that
+ * only a generator outside Node can make. Asserts no time.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

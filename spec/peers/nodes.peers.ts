@@ -1,6 +1,6 @@
 /**
- * The HTTP vectors over real sockets, the engine's contract suite and the integration specs on the other
- * versions of Node that are promised.
+ * The HTTP vectors over real sockets, the engine's contract suite and the integration specs, on the other
+ * promised versions of Node.
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -29,7 +29,7 @@ for (const { version, program } of NODES) {
   });
 }
 
-/** What failed, with the lines behind it that say why. */
+/** The failed tests, each with the lines that tell the reason. */
 function failuresIn(output: string): string {
   const lines = output.split('\n');
   const shown = lines.flatMap((line, index) =>

@@ -1,6 +1,6 @@
 /**
- * A package registry of this machine with the installed version of some packages and nothing else, and
- * what it was asked for: what an installation would fetch.
+ * A package registry of this machine that has the installed version of some packages and nothing else. It
+ * notes the requests: the packages that an installation would fetch.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,12 +10,12 @@ import { done, ROOT } from './tools.ts';
 
 export interface Registry {
   readonly url: string;
-  /** Names of packages, each once. */
+  /** Names of the requested packages, each once. */
   readonly asked: ReadonlySet<string>;
   close(): void;
 }
 
-/** `folder` is for their tarballs. */
+/** `folder`: for the tarballs. */
 export async function registryOf(names: readonly string[], folder: string): Promise<Registry> {
   const tarballs = new Map<string, Buffer>();
   const documents = new Map<string, object>();

@@ -1,4 +1,4 @@
-/** The package as `npm pack` makes it: what is in it, what an installation fetches, and how it is used. */
+/** The package as `npm pack` makes it: its files, the packages that its installation fetches, its use. */
 import assert from 'node:assert/strict';
 import {
   mkdirSync,
@@ -52,7 +52,7 @@ after(() => {
   rmSync(folder, { recursive: true });
 });
 
-test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither maps nor what is not needed`, (t) => {
+test(`the tarball has at most ${TARBALL_BYTES_MAX} bytes, and neither maps nor unneeded files`, (t) => {
   const { size } = statSync(tarball);
   t.diagnostic(`${size} bytes, ${files.length} files`);
   assert.ok(size <= TARBALL_BYTES_MAX, `${size} bytes`);
@@ -74,7 +74,7 @@ test('an installation fetches undici alone', () => {
   ]);
 });
 
-test('the licences of all that is bundled go along', () => {
+test('the licences of all bundled packages are included', () => {
   const text = readFileSync(join(project, 'node_modules/gridnode/dist/licences.txt'), 'utf8');
   const parts = text.split(`\n${'-'.repeat(80)}\n`).slice(1);
   for (const name of ['commander', 'pino', 'pino-pretty', 'saxes', 'yaml']) {
@@ -86,7 +86,7 @@ test('the licences of all that is bundled go along', () => {
   for (const part of parts) assert.match(part, /permission|redistribution/i);
 });
 
-test('package.json names keywords, and no address that there is not', () => {
+test('package.json has keywords, and no address that does not exist', () => {
   assert.ok(MANIFEST.keywords.length > 0);
   for (const name of ['repository', 'homepage', 'bugs']) assert.ok(!(name in MANIFEST), name);
 });

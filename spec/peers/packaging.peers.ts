@@ -1,7 +1,7 @@
 /**
  * The examples of packaging/, as far as programs of Debian and types can judge them: systemd reads the
- * unit, haproxy and nginx their configurations, TypeScript the fields of the manifest; the program does
- * what the unit and the Containerfile start. No image is built and no cluster asked.
+ * unit, haproxy and nginx their configurations, TypeScript the fields of the manifest. The program runs
+ * the commands of the unit and the Containerfile. No image is built and no cluster is asked.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { parseAllDocuments } from 'yaml';
 import { start } from '../integration/member-process.ts';
 import { done, ROOT, toolFolder } from './tools.ts';
 
-/** What a member takes to end beyond its shutdown delay, at most: src/cli/serve.ts. */
+/** The most seconds that a member takes to end after its shutdown delay: src/cli/serve.ts. */
 const END_SECONDS = 11;
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-packaging-'));
@@ -24,7 +24,7 @@ after(() => rmSync(folder, { recursive: true }));
 const read = (name: string): string => readFileSync(join(ROOT, 'packaging', name), 'utf8');
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 
-/** Runs a program of a Debian package; returns what it prints. */
+/** Runs a program of a Debian package. Returns its output. */
 function judged(program: string, debian: string, words: readonly string[]): string {
   const { error, status, stdout, stderr } = spawnSync(program, words, { encoding: 'utf8' });
   assert.equal(error, undefined, `Cannot run ${program}: apt-get install ${debian}`);
@@ -47,7 +47,7 @@ test('the unit gives a member the time that it needs', () => {
   assert.ok(Number(value('TimeoutStopSec')) > delay + END_SECONDS);
 });
 
-/** Prints what comes to a socket of the kind that systemd has, a datagram a line; Node has none. */
+/** Prints the datagrams to a socket of systemd's kind, one a line; Node has no such sockets. */
 const RECEIVER = `
   socket(my $socket, PF_UNIX, SOCK_DGRAM, 0) or die $!;
   bind($socket, pack_sockaddr_un($ARGV[0])) or die $!;
@@ -75,7 +75,7 @@ test('a member tells systemd that it serves, and that it ends', { timeout: 60_00
   assert.ok(member.lines.every(({ level }) => level === 'info'));
 });
 
-test('haproxy and nginx take their examples', () => {
+test('haproxy and nginx accept their examples', () => {
   judged('haproxy', 'haproxy', ['-c', '-f', join(ROOT, 'packaging/haproxy.cfg')]);
   const site = join(folder, 'site.conf');
   writeFileSync(site, read('nginx.conf'));
@@ -149,7 +149,7 @@ interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };
 }
 
-test('what the manifest starts answers its probes, and has the time to end', async () => {
+test('the command of the manifest answers its probes, and has the time to end', async () => {
   const [service, workload, budget] = manifests<Workload>();
   assert.ok(service && workload && budget);
   const { selector, template } = workload.spec;
@@ -185,7 +185,7 @@ async function listening(member: ReturnType<typeof start>) {
   }
 }
 
-/** The words of an instruction of the last stage, of its exec form. */
+/** The words of an instruction of the last stage, in exec form. */
 function wordsOf(instruction: string): string[] {
   const text = read('Containerfile').replace(/\\\n/g, ' ');
   const stage = text.slice(text.lastIndexOf('\nFROM'));
@@ -199,7 +199,7 @@ test('the image’s words start a member and find it healthy, without a shell', 
   assert.ok(entry && command && check);
   const installed = '/opt/gridnode/lib/node_modules/gridnode/dist/bin/gridnode.js';
   const port = await freePort();
-  /** As on this machine: its Node, the program as built, a free port. */
+  /** The words for this machine: its Node, the built program, a free port. */
   const here = (words: readonly string[]): string[] =>
     words.map((word) =>
       word

@@ -1,4 +1,4 @@
-/** The tour in README, each command in a shell as written, but for the port, and what it prints. */
+/** The tour in README: each command in a shell as written, but for the port, and its output. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ test('every command of the tour prints what README says', () => {
   }
 });
 
-/** Without what is new at each run: date, uuid, and the line ends of HTTP. */
+/** The text without the parts that change at each run, date and uuid, and without the line ends of HTTP. */
 function settle(text: string): string {
   return text
     .replaceAll('\r', '')

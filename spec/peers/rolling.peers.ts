@@ -1,7 +1,7 @@
 /**
- * Two members behind a load balancer, stopped and started in turn while clients go on sending: no
- * request fails. haproxy asks each member's `health/ready`, and the shutdown delay gives it the time;
- * nginx has no such checks, and turns to the other member where a connection is refused.
+ * Two members behind a load balancer, stopped and started in turn while clients keep sending: no request
+ * fails. haproxy asks each member's `health/ready`, and the shutdown delay gives it the time for that.
+ * nginx has no such checks, and uses the other member where a connection is refused.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -19,12 +19,12 @@ const CLIENTS = 16;
 
 interface Balancer {
   readonly program: string;
-  /** Its configuration, with a port of its own and those of the members. */
+  /** The balancer's configuration, with its port and those of the members. */
   configuration(folder: string, port: number, members: readonly number[]): string;
   words(folder: string, file: string): readonly string[];
 }
 
-/** An example of packaging/ with a port of its own and these members. */
+/** An example of packaging/ with this port and these members. */
 function example(name: string, port: number, server: RegExp, members: readonly string[]): string {
   const text = readFileSync(join(import.meta.dirname, '../../packaging', name), 'utf8');
   assert.match(text, server);
@@ -92,7 +92,7 @@ for (const balancer of [HAPROXY, NGINX]) {
       await member.stop();
       await member.start();
     }
-    // What was started last is not yet known to be there.
+    // The balancer does not yet know of the member that was started last.
     await passed(500);
     const { answered, lost, refused, others } = await end();
     t.diagnostic(`${answered} answered`);

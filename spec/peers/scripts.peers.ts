@@ -1,7 +1,6 @@
 /**
- * The forms in which administration scripts of the original system ask, by curl, on a member with
- * `--compatibility hazelcast`: arguments that nobody encoded, first `"status":"…"` found by sed, or the
- * status code alone.
+ * The requests of administration scripts of the original system, by curl, to a member with `--compatibility
+ * hazelcast`: arguments without encoding; the first `"status":"…"`, found by sed, or the status code alone.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -31,7 +30,7 @@ before(async () => {
 
 after(() => member.stop());
 
-/** What a shell prints that runs the line; `$base` is the member. */
+/** The output of a shell that runs the line; `$base` is the member. */
 function run(line: string): string {
   const base = `http://127.0.0.1:${member.port}/hazelcast`;
   return execFileSync('bash', ['-c', line], { encoding: 'utf8', env: { ...process.env, base } });
@@ -63,13 +62,13 @@ test('state and version are asked for and changed', () => {
   assert.equal(manage('version', 'dev&dev-pass&4.2'), 'fail');
 });
 
-test('starts that nothing waits for fail, and so does a wrong name', () => {
+test('a start that no member awaits fails, and so does a wrong name', () => {
   assert.equal(manage('forceStart', 'dev&dev-pass'), 'fail');
   assert.equal(manage('partialStart', 'dev&dev-pass'), 'fail');
   assert.equal(manage('state', 'other&dev-pass'), 'fail');
 });
 
-test('a status code behind the answer tells what came of it', () => {
+test('a status code behind the answer tells the outcome', () => {
   assert.equal(ask('rest/cp-subsystem/reset', 'other&pass').at(-1), '403');
   assert.equal(ask('rest/cp-subsystem/reset', 'dev').at(-1), '400');
   assert.equal(ask('rest/cp-subsystem/groups/default/sessions/1/remove', 'x&y').at(-1), '403');

@@ -1,6 +1,6 @@
 /**
- * slowhttptest against a server, and a client that goes on meanwhile as if nothing were: what it
- * asks, what it loses, how long it waits.
+ * slowhttptest against a server, and a client beside it that keeps sending: its requests, the ones that it
+ * loses, and how long it waits.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -9,12 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../../bench/harness.ts';
 import { RawClient } from '../integration/client.ts';
 
-/** Between two requests of the client that goes on, in milliseconds. */
+/** Pause between two requests of the client beside, in ms. */
 const PAUSE_MS = 1;
 const MAP = 'maps/attacked';
 const LARGE_BYTES = 1_048_576;
 
-/** What it does, by its flag: for each connection, how often and how slowly. */
+/** The attacks, by their flags: for each connection, how often and how slowly it sends or reads. */
 export const ATTACKS = [
   { name: 'slow heads', flags: ['-H', '-i', '5', '-x', '24'], path: `${MAP}/large` },
   {
@@ -33,7 +33,7 @@ export const ATTACKS = [
 export type Attack = (typeof ATTACKS)[number];
 
 export interface Outcome {
-  /** Requests of the client that went on; all were answered. */
+  /** Requests of the client beside; all were answered. */
   readonly requests: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -45,7 +45,7 @@ export function requireSlowHttpTest(): void {
   assert.ok(error === undefined, 'slowhttptest is missing: apt-get install slowhttptest');
 }
 
-/** Puts the value there that is asked for slowly. */
+/** Sets the value that is read slowly. */
 export async function prepare(port: number): Promise<void> {
   const client = new RawClient(port);
   const { status } = await client.request('POST', `${MAP}/large`, Buffer.alloc(LARGE_BYTES, 'x'));
@@ -54,8 +54,8 @@ export async function prepare(port: number): Promise<void> {
 }
 
 /**
- * Attacks for so long with so many connections, again where an attack ends early because everybody
- * was answered. Throws when the client that goes on loses a request.
+ * Attacks for that long with that many connections, again where an attack ends early because all of them
+ * were answered. Throws when the client beside loses a request.
  */
 export async function underAttack(
   port: number,

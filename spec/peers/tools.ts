@@ -1,6 +1,6 @@
 /**
- * What `make test-peers` installs in the folder `tools` beside this file: programs that check the package,
- * and other versions of Node.
+ * The tools that `make test-peers` installs in the folder `tools` beside this file: programs that check the
+ * package, and other versions of Node.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -11,7 +11,7 @@ const MODULES = join(import.meta.dirname, 'tools/node_modules');
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** Those that are promised beside the one that the tests run on, and their programs. */
+/** The promised versions beside the one that the tests run on, and their programs. */
 export const NODES = [22, 24, 26].map((version) => {
   return { version, program: join(MODULES, `node-${version}/bin/node`) };
 });
@@ -29,14 +29,14 @@ export interface Ended {
   readonly output: string;
 }
 
-/** Runs a program to its end. A Node that is given goes before others on the path. */
+/** Runs a program to its end. A given Node comes first on the path. */
 export function ended(
   program: string,
   words: readonly string[],
   { cwd = ROOT, node = process.execPath, env = process.env } = {},
 ): Promise<Ended> {
   const PATH = `${dirname(node)}${delimiter}${env.PATH}`;
-  // A runner of tests takes one that has its variable for its own child.
+  // With this variable, a test runner takes itself for the child of another.
   const { NODE_TEST_CONTEXT: _, ...others } = env;
   const options = { cwd, env: { ...others, PATH }, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {
@@ -47,7 +47,7 @@ export function ended(
   });
 }
 
-/** The same, of which nothing but 0 is taken; returns what it printed. */
+/** The same; rejects unless it ends with 0. Resolves with its output. */
 export async function done(...call: Parameters<typeof ended>): Promise<string> {
   const { code, output } = await ended(...call);
   assert.equal(code, 0, `${call[0]} ${call[1].join(' ')}\n${output}`);

@@ -1,6 +1,6 @@
 /**
- * A trust store that keytool made is refused with a command that makes a PEM file of it; that command
- * is run as it is told, and what comes of it lets in the client that the store trusts.
+ * A trust store that keytool made is refused with a command that makes a PEM file of it. That command is
+ * run as printed, and its PEM file admits the client that the store trusts.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -7,7 +7,7 @@ import type { Verdict } from '../../src/security/credentials.ts';
 import { unmatchedHash } from '../../src/security/password.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** Hashed at little cost, so that many can be computed. */
+/** A cheap hash, so that many can be computed. */
 const salt = Buffer.from('a salt');
 const digest = scryptSync('right', salt, 32, { N: 1024, r: 1, p: 1 });
 const hash = `scrypt$1024$1$1$${salt.toString('base64')}$${digest.toString('base64')}`;
@@ -25,7 +25,7 @@ function realm(password = 'right') {
   return { clock, authenticator, check };
 }
 
-/** `right`, `wrong`, or how long to wait. */
+/** `right`, `wrong`, or `wait` with the time in ms. */
 async function told(verdict: Verdict | Promise<Verdict>): Promise<string> {
   const { isRight, retryAfterMs } = await verdict;
   if (retryAfterMs > 0) return `wait ${retryAfterMs}`;
@@ -75,14 +75,14 @@ test('Authenticator counts equal credentials under way at once as one attempt', 
   assert.deepEqual(new Set(await Promise.all(verdicts.map(told))), new Set(['right']));
 });
 
-test('Authenticator remembers what proved right, so that it is answered at once', async () => {
+test('Authenticator remembers right credentials, so that they are answered at once', async () => {
   const { check } = realm(hash);
   assert.equal(await told(check('right')), 'right');
   assert.ok(!(check('right') instanceof Promise));
   assert.ok(check('wrong') instanceof Promise);
 });
 
-test('Authenticator forgets what proved right when the users change, also under way', async () => {
+test('Authenticator forgets right credentials when the users change, also under way', async () => {
   const { check, authenticator } = realm(hash);
   const underWay = check('right');
   authenticator.replaceUsers([{ name: 'ann', password: 'other' }]);
@@ -99,7 +99,7 @@ test('Authenticator counts by address and user where asked to', async () => {
   assert.equal(await told(check('right')), 'right');
 });
 
-test('Authenticator lets an address that asks too much come again later, and others be served before', async () => {
+test('Authenticator makes an address that asks too much wait, and serves others first', async () => {
   const { check } = realm(hash);
   const order: string[] = [];
   const noted = async (verdict: Verdict | Promise<Verdict>) => order.push(await told(verdict));
@@ -113,7 +113,7 @@ test('Authenticator lets an address that asks too much come again later, and oth
   assert.ok(computed.indexOf('right') < 8, `${computed.indexOf('right')}`);
 });
 
-test('Authenticator computes no more than 1,024 at once for all who ask', async () => {
+test('Authenticator computes no more than 1,024 at once for all clients', async () => {
   const { check } = realm(hash);
   const verdicts = Array.from({ length: 1200 }, (_, index) =>
     told(check(`w${index}`, { address: `10.0.${index >> 8}.${index & 255}` })),
@@ -130,7 +130,7 @@ test('Authenticator keeps a bounded number of failed attempts', () => {
   assert.ok(authenticator.size <= 20_000, `${authenticator.size}`);
 });
 
-test('Authenticator refuses a password hash that is none', () => {
+test('Authenticator refuses an invalid password hash', () => {
   assert.throws(() => realm('scrypt$1'), RangeError);
 });
 
@@ -140,7 +140,7 @@ test('Authenticator gives unknown users the kinds of password that known ones ha
     password: index % 2 === 0 ? hash : 'plain',
   }));
   const authenticator = new Authenticator(users, new FakeClock());
-  /** Whether it is computed on another thread, as hashes are. */
+  /** Whether the check is computed on another thread, as that of a hash is. */
   const isComputed = (name: string, address: string) => {
     const credentials = { user: Buffer.from(name), password: Buffer.from('wrong') };
     const verdict = authenticator.check({ ...credentials, address, isCountedByUser: false });
@@ -153,7 +153,7 @@ test('Authenticator gives unknown users the kinds of password that known ones ha
   assert.deepEqual(new Set(first), new Set([true, false]));
 });
 
-test('unmatchedHash is as costly as the hash that it stands beside, and none that is known', () => {
+test('unmatchedHash is as costly as the given hash, and different each time', () => {
   const known = parsePassword('scrypt$4096$4$2$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAA');
   assert.ok(isHashed(known));
   const { N, r, p, salt, hash } = unmatchedHash(known);

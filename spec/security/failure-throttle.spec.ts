@@ -41,7 +41,7 @@ test('FailureThrottle keeps no key longer than its last failure counts', () => {
   assert.equal(throttle.size, 0);
 });
 
-test('FailureThrottle at its limit has room for the keys it knows and for those in place of old ones', () => {
+test('FailureThrottle at its limit has room for known keys, and for new ones in place of old ones', () => {
   const throttle = new FailureThrottle(2);
   failed(throttle, 'a', 0);
   failed(throttle, 'b', 1);

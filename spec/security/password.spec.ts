@@ -5,7 +5,7 @@ import { hashPassword, isSameHashed, isSamePlain } from '../../src/security/pass
 
 const bytes = (text: string) => Buffer.from(text);
 
-test('parsePassword takes a text that does not begin as a hash as it is', () => {
+test('parsePassword takes a text that does not begin like a hash as the password', () => {
   const stored = parsePassword('sésame$1');
   assert.ok(!isHashed(stored));
   assert.ok(isSamePlain(stored, bytes('sésame$1')));

@@ -9,7 +9,7 @@ export function tlsFile(name: string): string {
   return join(import.meta.dirname, name);
 }
 
-/** What a server of that name is; with `clientCa` it lets in clients of that authority alone. */
+/** The identity of a server of that name; with `clientCa` it admits clients of that authority alone. */
 export function identity(name: 'server' | 'server-2', clientCa?: string): TlsIdentity {
   return {
     certificate: readFileSync(tlsFile(`${name}.pem`)),
@@ -18,7 +18,7 @@ export function identity(name: 'server' | 'server-2', clientCa?: string): TlsIde
   };
 }
 
-/** A client of the port that trusts the authority alone; `name`: with a certificate of its own. */
+/** A client of the port that trusts the authority alone; with `name` it has that certificate. */
 export function tlsClient(
   port: number,
   name?: 'client' | 'impostor',
