@@ -14,9 +14,10 @@ export class DurableSequences {
   #changed: Int32Array;
   #changedCount = 0;
   readonly #isChanged: Uint8Array;
-  /** Partitions of the sync under way; below, their last sequences at its beginning. */
+  /** Partitions of the sync under way. */
   #syncing: Int32Array;
   #syncingCount = 0;
+  /** Their last sequences at its beginning, in the same order. */
   readonly #syncingLast: Float64Array;
 
   constructor(partitionCount: number) {

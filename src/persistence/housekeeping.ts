@@ -195,10 +195,7 @@ export class Housekeeping {
     this.#options.onRoom();
   }
 
-  /**
-   * Continues the pass, or begins one that may free space. Resolves with bytes freed; undefined at its
-   * end.
-   */
+  /** Continues the pass, or begins one that may free space. The bytes freed; undefined at its end. */
   async #compact(): Promise<number | undefined> {
     const { clock, log } = this.#options;
     if (this.#compaction === undefined) {
@@ -266,7 +263,7 @@ export class Housekeeping {
     });
     if (files === undefined) return;
     this.#snapshotNeedsBytes = 0;
-    // The snapshot shows changes that the log has up to here: no crash may lose those that it lacks.
+    // The snapshot may show a part of the log's latest changes: no crash may lose the others.
     await log.sync();
     const { synced } = log;
     await manifest.change({ firstSegment, synced, snapshot: files });

@@ -63,10 +63,7 @@ export class MemberFile {
     return this.#record;
   }
 
-  /**
-   * Reads the file, if there is one. Rejects as readCheckedFile does, and where an expected file is
-   * missing.
-   */
+  /** Reads the file, if any. Rejects as readCheckedFile does, and where an expected file is missing. */
   async load(isExpected = false): Promise<void> {
     const names = await this.#storage.list();
     this.isThere = names.includes(MEMBER);

@@ -308,10 +308,7 @@ export class Recovery {
     return bootId !== undefined && bootId === this.#storage.bootId;
   }
 
-  /**
-   * Judges the end of the log's records. Resolves with the bytes of the torn end; rejects where it is
-   * damage.
-   */
+  /** Judges the end of the log's records. Resolves with the torn bytes; rejects where it is damage. */
   async #judgeEnd(
     segment: ReadSegment,
     at: number,
