@@ -239,8 +239,7 @@ export class Connection implements SlotConnection, Timed, Taker {
 
   /** Only what the client owes counts: nothing while something of ours stands in its way. */
   #awaited(isSending: boolean): time.Awaited {
-    if (this.#state === LINGERING) return time.END;
-    if (this.#state !== READING) return time.NOTHING;
+    if (this.#state !== READING) return this.#state === LINGERING ? time.END : time.NOTHING;
     const isClear = !isSending && this.#outbox.isEmpty && this.#requests.isIdle;
     const { current } = this.#requests;
     if (current === undefined || !this.#parser.isInRequest) {
