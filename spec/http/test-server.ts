@@ -4,6 +4,7 @@ import { License } from '../../src/cluster/license.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import type { Engine } from '../../src/engine/engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
@@ -28,7 +29,11 @@ const SERVED_GROUPS = ['DATA', 'HEALTH_CHECK', 'CLUSTER_READ'] as const;
 
 export interface TestServer {
   readonly clock: FakeClock;
+  /** Where the data is. */
   readonly engine: EmbeddedEngine;
+  /** What requests are served from. */
+  readonly served: Engine;
+  readonly cluster: StandaloneCluster;
   readonly server: HttpServer;
   readonly groups: EndpointGroups;
   /** What handlers threw. */
@@ -50,6 +55,8 @@ export interface TestServerParts {
   readonly services?: Partial<RestServices>;
   readonly tls?: TlsIdentity;
   readonly dialect?: Dialect;
+  /** Puts something between the requests and the engine, which then has every take acknowledged. */
+  readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
 }
 
 /** Groups as spec/vectors/README.md has them; `queues/one-item` holds one, `two-items` two. */
@@ -61,6 +68,7 @@ export function createTestServer(
     services,
     clock = new FakeClock(),
     sinks = [],
+    engineOn,
     dialect = { ...DIALECTS.none, memberVersion: '1.2.3' },
   }: TestServerParts = {},
 ): TestServer {
@@ -74,6 +82,7 @@ export function createTestServer(
     for (const waiter of waiting) waiter.endWait();
   };
   const engine = new EmbeddedEngine({
+    acknowledgesAll: engineOn !== undefined,
     partitionCount: 7,
     clock,
     sinks,
@@ -84,9 +93,10 @@ export function createTestServer(
       ]),
     ),
   });
+  const served = engineOn?.(engine, clock) ?? engine;
   const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));
   const application = new RestApplication({
-    engine,
+    engine: served,
     cluster,
     groups,
     router: new Router(dialect.pathSegment, dialect),
@@ -121,6 +131,8 @@ export function createTestServer(
   return {
     clock,
     engine,
+    served,
+    cluster,
     server,
     groups,
     failures,

@@ -1,0 +1,72 @@
+/** Runs a vector on a server, whose answers may come in later turns. */
+import assert from 'node:assert/strict';
+import { Span } from '../../src/base/span.ts';
+import { type Answer, FOUND, NO_HOLD, NOBODY, type Outcome } from '../../src/engine/engine.ts';
+import { FakeSocket } from './fake-socket.ts';
+import type { TestServer } from './test-server.ts';
+import type { Vector } from './vector.ts';
+import { checkResponses } from './vector-responses.ts';
+
+/** In one piece, in two that are split at `splitsMax` places at most, and byte by byte. */
+export function runVector(vector: Vector, server: TestServer, splitsMax: number): void {
+  const { length } = vector.request;
+  const queues = queuesOf(vector);
+  const run = (vector: Vector, pieces: readonly Buffer[], how: string) => {
+    runOn(server, vector, pieces, how);
+    for (const queue of queues) empty(server, queue);
+  };
+  run(vector, [vector.request], 'in one piece');
+  const step = Math.ceil(length / splitsMax);
+  for (let at = 1; at < length; at += step) {
+    const pieces = [vector.request.subarray(0, at), vector.request.subarray(at)];
+    run(vector, pieces, `split at ${at}`);
+  }
+  const bytes = Array.from({ length }, (_, at) => vector.request.subarray(at, at + 1));
+  run(vector, bytes, 'byte by byte');
+}
+
+/** Names of the queues that a vector asks for: what is taken from them is gone, what is offered stays. */
+function queuesOf({ before, request, after }: Vector): ReadonlySet<string> {
+  const text = `${before ?? ''}${request}${after ?? ''}`;
+  const names = [...text.matchAll(/queues\/([^/ ?]+)/g)];
+  return new Set(names.map(([, name = '']) => decodeURIComponent(name)));
+}
+
+function empty({ served: engine, clock }: TestServer, queue: string): void {
+  const bytes = Buffer.from(queue);
+  const name = new Span().set(bytes, 0, bytes.length);
+  let outcome: Outcome = FOUND;
+  const onAnswer = (answer: Answer): void => {
+    outcome = answer.outcome;
+    if (answer.hold !== NO_HOLD) engine.acknowledge(answer.hold, true, NOBODY);
+  };
+  while (outcome === FOUND) {
+    engine.take(name, 0, { onAnswer });
+    clock.settle();
+  }
+}
+
+function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], how: string): void {
+  if (vector.before) exchange(server, [vector.before]);
+  const socket = exchange(server, pieces);
+  if (vector.endsInput) socket.receiveEnd();
+  server.clock.settle();
+  checkResponses(socket.text, vector.responses, vector.request, how);
+  if (vector.closes !== undefined) {
+    assert.equal(socket.writableEnded, vector.closes, `${how}: whether the connection ends`);
+  }
+  if (vector.after) {
+    const after = exchange(server, [vector.after]);
+    checkResponses(after.text, vector.afterResponses, vector.after, `${how}, afterwards`);
+    after.destroy();
+  }
+  socket.destroy();
+}
+
+function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
+  const socket = new FakeSocket();
+  server.connect(socket);
+  for (const piece of pieces) socket.receive(piece);
+  server.clock.settle();
+  return socket;
+}
