@@ -10,6 +10,7 @@ import { MemberPersistence } from '../src/member-persistence.ts';
 import type { Storage } from '../src/persistence/storage.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { FakeClock } from './fake-clock.ts';
+import { type LateOptions, lateEngineOn } from './http/late-server.ts';
 import { client as clientOf } from './http/test-client.ts';
 import { createTestServer } from './http/test-server.ts';
 import type { MemoryStorage } from './persistence/memory-storage.ts';
@@ -29,6 +30,7 @@ export function storedMember(
   memory: MemoryStorage,
   settings: Settings = [],
   disk: Storage = memory,
+  late?: LateOptions,
 ) {
   const clock = new FakeClock();
   const lines: { readonly level: string; readonly msg: string; readonly code?: string }[] = [];
@@ -47,9 +49,11 @@ export function storedMember(
   const license = new License((keyHash) => persistence.saveLicense(keyHash));
   const engine = new EmbeddedEngine({
     ...{ partitionCount: PARTITION_COUNT, clock, sinks: [persistence.sink] },
+    acknowledgesAll: late !== undefined,
     queueCapacity: () => Number.POSITIVE_INFINITY,
   });
-  const services = { engine, cluster, license, upkeep: persistence };
+  const served = late === undefined ? engine : lateEngineOn(engine, clock, late);
+  const services = { engine: served, cluster, license, upkeep: persistence };
   const server = createTestServer({}, { clock, services });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const go = async (): Promise<boolean> => {

@@ -22,7 +22,14 @@ export class FakeSocket extends EventEmitter {
   readonly #unread: Buffer[] = [];
   readonly #waiting: { length: number; readonly callback: (() => void) | undefined }[] = [];
 
+  readonly #defer: (run: () => void) => void;
   #onFinish = (): void => {};
+
+  /** `defer` calls what a socket does in a later turn: reads on, tells that bytes were taken. */
+  constructor(defer: (run: () => void) => void = (run) => process.nextTick(run)) {
+    super();
+    this.#defer = defer;
+  }
 
   /** As the type that a connection asks for. */
   get socket(): Socket {
@@ -39,7 +46,7 @@ export class FakeSocket extends EventEmitter {
     if (this.isStuck) {
       this.writableLength += bytes.length;
       this.#waiting.push({ length: bytes.length, callback });
-    } else if (callback) process.nextTick(callback);
+    } else if (callback) this.#defer(callback);
     return !this.isStuck;
   }
 
@@ -70,7 +77,7 @@ export class FakeSocket extends EventEmitter {
 
   resume(): void {
     this.isPaused = false;
-    if (this.#unread.length > 0) process.nextTick(() => this.#read());
+    if (this.#unread.length > 0) this.#defer(() => this.#read());
   }
 
   destroy(): void {

@@ -64,7 +64,7 @@ function runOn(server: TestServer, vector: Vector, pieces: readonly Buffer[], ho
 }
 
 function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
-  const socket = new FakeSocket();
+  const socket = new FakeSocket((run) => server.clock.endOfTurn(run));
   server.connect(socket);
   for (const piece of pieces) socket.receive(piece);
   server.clock.settle();

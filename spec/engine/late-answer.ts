@@ -1,0 +1,119 @@
+/**
+ * Answers of the late engine: copies whose bytes are overwritten as soon as their receiver has
+ * returned, or the last pin is released, and whose fields mean nothing from then on. Whoever still
+ * looks at one sees that at once.
+ */
+import assert from 'node:assert/strict';
+import { Span } from '../../src/base/span.ts';
+import {
+  ABSENT,
+  type Answer,
+  FOUND,
+  NO_HOLD,
+  NO_PARTITION,
+  type Outcome,
+  type Pin,
+  type Receiver,
+  type Unreachability,
+  VALUE_COPY_BYTES_MAX,
+} from '../../src/engine/engine.ts';
+import { Version } from '../../src/engine/version.ts';
+
+/** What overwritten bytes are. */
+export const SPOILT = 0xdd;
+/** Before, between and behind the bytes of an answer, so that no offset is 0 and none a buffer's end. */
+const GAP_BYTES = 3;
+
+/** How many pins are open. */
+export interface PinCount {
+  pinCount: number;
+}
+
+export class LateAnswer implements Answer {
+  outcome: Outcome = ABSENT;
+  partition = NO_PARTITION;
+  sequence = 0;
+  count = 0;
+  hold = NO_HOLD;
+  refusal = 0;
+  reason: Unreachability | 0 = 0;
+  readonly value = new Span();
+  readonly contentType = new Span();
+  readonly version = new Version();
+  readonly #open: PinCount;
+  #bytes: Buffer = NOTHING;
+  #pins = 0;
+  #isRead = false;
+
+  constructor(open: PinCount) {
+    this.#open = open;
+  }
+
+  /** An outcome alone. */
+  set(outcome: Outcome, reason: Unreachability | 0 = 0): this {
+    this.outcome = outcome;
+    this.reason = reason;
+    return this;
+  }
+
+  copyFrom(answer: Answer): this {
+    const { value, contentType } = answer;
+    const valueStart = GAP_BYTES;
+    const typeStart = valueStart + value.length + GAP_BYTES;
+    this.#bytes = Buffer.alloc(typeStart + contentType.length + GAP_BYTES, SPOILT);
+    value.bytes.copy(this.#bytes, valueStart, value.start, value.end);
+    contentType.bytes.copy(this.#bytes, typeStart, contentType.start, contentType.end);
+    this.value.set(this.#bytes, valueStart, valueStart + value.length);
+    this.contentType.set(this.#bytes, typeStart, typeStart + contentType.length);
+    this.outcome = answer.outcome;
+    this.partition = answer.partition;
+    this.sequence = answer.sequence;
+    this.count = answer.count;
+    this.hold = answer.hold;
+    this.refusal = answer.refusal;
+    this.reason = answer.reason;
+    this.version.copyFrom(answer.version);
+    return this;
+  }
+
+  give(receiver: Receiver): void {
+    try {
+      receiver.onAnswer(this);
+    } finally {
+      this.#isRead = true;
+      this.#spoil();
+    }
+  }
+
+  pin(): Pin {
+    assert(!this.#isRead, 'An answer is read only during onAnswer');
+    assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
+    let isReleased = false;
+    this.#pins++;
+    this.#open.pinCount++;
+    return {
+      release: () => {
+        assert(!isReleased, 'A pin is released once');
+        isReleased = true;
+        this.#pins--;
+        this.#open.pinCount--;
+        this.#spoil();
+      },
+    };
+  }
+
+  #spoil(): void {
+    if (!this.#isRead) return;
+    if (this.#pins === 0) this.#bytes.fill(SPOILT);
+    this.partition = -SPOILT;
+    this.sequence = -SPOILT;
+    this.count = -SPOILT;
+    this.hold = -SPOILT;
+    this.refusal = -SPOILT;
+    this.version.set(SPOILT, SPOILT);
+    this.value.clear();
+    this.contentType.clear();
+  }
+}
+
+const NOTHING = Buffer.alloc(0);

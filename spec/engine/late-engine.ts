@@ -1,0 +1,355 @@
+/**
+ * An engine that answers later: keeps the contract of src/engine/engine.ts and nothing beyond it, so
+ * that whoever stands on the contract alone runs on it. It wraps an engine that answers during the
+ * call and names a hold for every take, copies all arguments, and lets each call take effect and be
+ * answered at the end of the next turn or of a later one, as seeded random numbers say
+ * (late-lanes.ts). What an answer names is overwritten when its receiver returns (late-answer.ts).
+ *
+ * Ordered it is as an engine behind a ring to another thread: one lane for all. Otherwise it is as one
+ * on several servers: a lane a partition, reads of maps beside them, a clear across all.
+ *
+ * It can injure: answers UNKNOWN, the change being made or not, and UNREACHABLE. An acknowledge is
+ * never UNREACHABLE; one that is UNKNOWN ends the hold in any case, but the item may not return.
+ */
+import type { Random } from '../../bench/harness.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { Span } from '../../src/base/span.ts';
+import { TicketTable } from '../../src/base/ticket-table.ts';
+import { murmurHash3, PARTITION_SEED } from '../../src/engine/embedded/hash.ts';
+import { KeyWords } from '../../src/engine/embedded/key-words.ts';
+import {
+  ABSENT,
+  ANSWERED,
+  type Answer,
+  APPLIED,
+  CLOSED,
+  type Condition,
+  DISCONNECTED,
+  type Engine,
+  type Lifetime,
+  NO_HOLD,
+  NOBODY,
+  type Receiver,
+  UNKNOWN,
+  UNREACHABLE,
+  type Unreachability,
+} from '../../src/engine/engine.ts';
+import { Version } from '../../src/engine/version.ts';
+import { LateAnswer } from './late-answer.ts';
+import { type Lane, Lanes, type Turns } from './late-lanes.ts';
+
+export interface LateEngineOptions {
+  readonly clock: Pick<Clock, 'endOfTurn'>;
+  readonly random: Random;
+  readonly isOrdered: boolean;
+  /** Random unless given. */
+  readonly turns?: Turns;
+  /** Of the engine inside. */
+  readonly partitionCount: number;
+  /** Of a thousand operations so many are answered UNKNOWN, and UNREACHABLE; none unless given. */
+  readonly unknownPerMille?: number;
+  readonly disconnectedPerMille?: number;
+}
+
+/** What becomes of an operation: as it should, or an injury. */
+type Fate = 'done' | 'closed' | 'disconnected' | 'unknown, made' | 'unknown, not made';
+
+/** A take that is not answered yet. */
+interface Take {
+  readonly receiver: Receiver;
+  readonly lane: Lane;
+  readonly place: number;
+  /** It is to be answered no more. */
+  isOver: boolean;
+  /** Of the engine inside, while it waits there; and what it has been answered. */
+  ticket: number;
+  hold: number;
+}
+
+export class LateEngine implements Engine {
+  readonly isOrdered: boolean;
+  readonly #inside: Engine;
+  readonly #options: LateEngineOptions;
+  readonly #random: Random;
+  readonly #lanes: Lanes;
+  readonly #tickets = new TicketTable();
+  readonly #takes: (Take | undefined)[] = [];
+  /** The lane of each item that was removed and is neither gone nor back, by hold. */
+  readonly #holds = new Map<number, Lane>();
+  readonly #key = new KeyWords();
+  /** Operations that are not answered, takes that wait included. */
+  operationCount = 0;
+  /** Pins that are not released. */
+  pinCount = 0;
+  #isOpen = false;
+  #closing: Promise<void> | undefined;
+  #onClosed: (() => void) | undefined;
+
+  constructor(inside: Engine, options: LateEngineOptions) {
+    const { clock, random, turns = 'random', isOrdered } = options;
+    this.isOrdered = isOrdered;
+    this.#inside = inside;
+    this.#options = options;
+    this.#random = random;
+    this.#lanes = new Lanes(clock, random, turns, () => this.#onIdle());
+  }
+
+  get isReachable(): boolean {
+    return this.#isOpen && this.#closing === undefined;
+  }
+
+  /** Whether anything happens by itself in the turns to come; a take that waits does not. */
+  get isBusy(): boolean {
+    return this.#lanes.isBusy;
+  }
+
+  /** Items that were removed and are neither gone nor back, those on their way included. */
+  get holdCount(): number {
+    return this.#holds.size;
+  }
+
+  /** Tickets of takes that are not answered. */
+  get ticketCount(): number {
+    return this.#tickets.count;
+  }
+
+  get(map: Span, key: Span, receiver: Receiver): void {
+    const [name, copy] = [copyOf(map), copyOf(key)];
+    this.#read(this.#laneOf(key), receiver, (to) => this.#inside.get(name, copy, to));
+  }
+
+  set(
+    map: Span,
+    key: Span,
+    value: Span,
+    contentType: Span,
+    lifetime: Lifetime,
+    condition: Condition,
+    receiver: Receiver,
+  ): void {
+    const [name, copy, bytes, type] = [map, key, value, contentType].map(copyOf) as Four;
+    const { timeToLiveMs, maxIdleSeconds } = lifetime;
+    const life = { timeToLiveMs, maxIdleSeconds };
+    const version = condition && new Version().copyFrom(condition);
+    this.#call(this.#laneOf(key), receiver, (to) =>
+      this.#inside.set(name, copy, bytes, type, life, version, to),
+    );
+  }
+
+  delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
+    const [name, copy] = [copyOf(map), copyOf(key)];
+    const version = condition && new Version().copyFrom(condition);
+    this.#call(this.#laneOf(key), receiver, (to) => this.#inside.delete(name, copy, version, to));
+  }
+
+  clear(map: Span, receiver: Receiver): void {
+    const name = copyOf(map);
+    const clear = (to: Receiver) => this.#inside.clear(name, to);
+    if (this.isOrdered) return this.#call(this.#lanes.lane(0), receiver, clear);
+    const fate = this.#begin();
+    this.#lanes.callWide((lane) => this.#do(fate, lane, receiver, clear));
+  }
+
+  size(map: Span, receiver: Receiver): void {
+    const name = copyOf(map);
+    this.#read(undefined, receiver, (to) => this.#inside.size(name, to));
+  }
+
+  offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
+    const [name, bytes, type] = [copyOf(queue), copyOf(value), copyOf(contentType)];
+    this.#call(this.#laneOf(queue), receiver, (to) => this.#inside.offer(name, bytes, type, to));
+  }
+
+  peek(queue: Span, receiver: Receiver): void {
+    const name = copyOf(queue);
+    this.#call(this.#laneOf(queue), receiver, (to) => this.#inside.peek(name, to));
+  }
+
+  queueSize(queue: Span, receiver: Receiver): void {
+    const name = copyOf(queue);
+    this.#call(this.#laneOf(queue), receiver, (to) => this.#inside.queueSize(name, to));
+  }
+
+  take(queue: Span, timeoutMs: number, receiver: Receiver): number {
+    const name = copyOf(queue);
+    const lane = this.#laneOf(queue);
+    const place = this.#tickets.take();
+    const take = { receiver, lane, place, isOver: false, ticket: ANSWERED, hold: NO_HOLD };
+    this.#takes[place] = take;
+    const fate = this.#begin();
+    this.#lanes.call(lane, () => this.#take(fate, take, name, timeoutMs));
+    return this.#tickets.ticket(place);
+  }
+
+  cancel(ticket: number): void {
+    const take = this.#takes[this.#tickets.place(ticket)];
+    if (take === undefined) return;
+    this.#end(take);
+    this.#lanes.call(take.lane, () => this.#abandon(take));
+  }
+
+  acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
+    const lane = this.#holds.get(hold) ?? this.#lanes.lane(0);
+    const begun = this.#begin();
+    const fate = begun === 'disconnected' ? 'done' : begun;
+    this.#lanes.call(lane, () => {
+      if (fate === 'unknown, not made') {
+        this.#acknowledge(hold, true, NOBODY);
+        this.#answer(lane, receiver, this.#blank().set(UNKNOWN));
+      } else this.#do(fate, lane, receiver, (to) => this.#acknowledge(hold, isDelivered, to));
+    });
+  }
+
+  async open(): Promise<void> {
+    this.#isOpen = true;
+    await this.#inside.open();
+  }
+
+  close(): Promise<void> {
+    if (this.#closing !== undefined) return this.#closing;
+    this.#closing = new Promise((resolve) => {
+      this.#onClosed = resolve;
+    });
+    for (const take of this.#takes.filter((each) => each !== undefined)) {
+      this.#end(take);
+      this.#lanes.call(take.lane, () => this.#abandon(take));
+      this.#blank().set(ABSENT).give(take.receiver);
+    }
+    this.#lanes.schedule();
+    return this.#closing;
+  }
+
+  /** A read of a map, of that partition or of all, sees what has been answered, and perhaps more. */
+  #read(lane: Lane | undefined, receiver: Receiver, work: (to: Receiver) => void): void {
+    if (this.isOrdered) return this.#call(this.#lanes.lane(0), receiver, work);
+    if (lane !== undefined && this.#random.below(2) === 0) return this.#call(lane, receiver, work);
+    const fate = this.#begin();
+    this.#lanes.callLoose((own) => this.#do(fate, own, receiver, work));
+  }
+
+  #call(lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
+    const fate = this.#begin();
+    this.#lanes.call(lane, () => this.#do(fate, lane, receiver, work));
+  }
+
+  /** An operation is called: what is to become of it. */
+  #begin(): Fate {
+    const { unknownPerMille = 0, disconnectedPerMille = 0 } = this.#options;
+    this.operationCount++;
+    if (this.#closing !== undefined) return 'closed';
+    if (!this.#isOpen) return 'disconnected';
+    if (unknownPerMille + disconnectedPerMille === 0) return 'done';
+    const choice = this.#random.below(1000);
+    if (choice < disconnectedPerMille) return 'disconnected';
+    if (choice >= disconnectedPerMille + unknownPerMille) return 'done';
+    return this.#random.below(2) === 0 ? 'unknown, made' : 'unknown, not made';
+  }
+
+  /** The operation takes effect, as its fate is. */
+  #do(fate: Fate, lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
+    const answer = this.#blank();
+    const unreachability = unreachabilityOf(fate);
+    if (unreachability !== 0) answer.set(UNREACHABLE, unreachability);
+    else if (fate !== 'done') {
+      if (fate === 'unknown, made') work(NOBODY);
+      answer.set(UNKNOWN);
+    } else {
+      const onAnswer = (inner: Answer) => this.#answer(lane, receiver, answer.copyFrom(inner));
+      return work({ onAnswer });
+    }
+    this.#answer(lane, receiver, answer);
+  }
+
+  #take(fate: Fate, take: Take, queue: Span, timeoutMs: number): void {
+    const unreachability = unreachabilityOf(fate);
+    const fault = this.#blank();
+    if (unreachability !== 0) fault.set(UNREACHABLE, unreachability);
+    else if (fate === 'unknown, not made') fault.set(UNKNOWN);
+    else {
+      const onAnswer = (answer: Answer) => this.#taken(take, answer, fate);
+      take.ticket = this.#inside.take(queue, timeoutMs, { onAnswer });
+      if (fate === 'done') return;
+      this.#abandon(take);
+      fault.set(UNKNOWN);
+    }
+    this.#lanes.answer(take.lane, () => this.#answerTake(take, fault));
+  }
+
+  /** The engine inside has answered a take, which may be cancelled by now, or not know it. */
+  #taken(take: Take, inner: Answer, fate: Fate): void {
+    take.ticket = ANSWERED;
+    take.hold = inner.hold;
+    if (take.hold !== NO_HOLD) this.#holds.set(take.hold, take.lane);
+    if (fate !== 'done') return;
+    const answer = this.#blank().copyFrom(inner);
+    this.#lanes.answer(take.lane, () => this.#answerTake(take, answer));
+  }
+
+  #answerTake(take: Take, answer: LateAnswer): void {
+    if (take.isOver) return;
+    this.#end(take);
+    answer.give(take.receiver);
+  }
+
+  /** Nobody is told of the take, or not of what it took: that returns. */
+  #abandon(take: Take): void {
+    if (take.ticket !== ANSWERED) this.#inside.cancel(take.ticket);
+    else if (take.hold !== NO_HOLD) this.#acknowledge(take.hold, false, NOBODY);
+  }
+
+  /** The take is answered, or never will be. */
+  #end(take: Take): void {
+    take.isOver = true;
+    this.operationCount--;
+    this.#takes[take.place] = undefined;
+    this.#tickets.free(take.place);
+  }
+
+  #acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
+    const onAnswer = (answer: Answer) => {
+      if (answer.outcome === APPLIED || answer.outcome === UNKNOWN) this.#holds.delete(hold);
+      receiver.onAnswer(answer);
+    };
+    this.#inside.acknowledge(hold, isDelivered, { onAnswer });
+  }
+
+  #answer(lane: Lane, receiver: Receiver, answer: LateAnswer): void {
+    this.#lanes.answer(lane, () => {
+      this.operationCount--;
+      answer.give(receiver);
+    });
+  }
+
+  #blank(): LateAnswer {
+    return new LateAnswer(this);
+  }
+
+  #onIdle(): void {
+    const onClosed = this.#onClosed;
+    this.#onClosed = undefined;
+    if (onClosed === undefined) return;
+    this.#holds.clear();
+    this.#inside.close().then(onClosed);
+  }
+
+  /** The lane of the partition that the key, or the queue's name, is in. */
+  #laneOf(key: Span): Lane {
+    if (this.isOrdered) return this.#lanes.lane(0);
+    const { words, length } = this.#key.load(key);
+    const hash = murmurHash3(words, 0, length, PARTITION_SEED);
+    return this.#lanes.lane(hash % this.#options.partitionCount);
+  }
+}
+
+function unreachabilityOf(fate: Fate): Unreachability | 0 {
+  if (fate === 'closed') return CLOSED;
+  return fate === 'disconnected' ? DISCONNECTED : 0;
+}
+
+type Four = [Span, Span, Span, Span];
+
+/** A span over bytes of its own. */
+function copyOf(span: Span): Span {
+  const bytes = span.toBuffer();
+  return new Span().set(bytes, 0, bytes.length);
+}

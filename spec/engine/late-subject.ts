@@ -1,0 +1,80 @@
+/** Late engines for tests, on a clock whose turns end by themselves. */
+import { Random } from '../../bench/harness.ts';
+import type { Clock, Timer } from '../../src/base/clock.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import type { MutationSink } from '../../src/engine/mutation-sink.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { LateEngine } from './late-engine.ts';
+import type { Turns } from './late-lanes.ts';
+import { type SequencedSubject, subjectCapacity } from './subject.ts';
+
+const PARTITION_COUNT = 271;
+
+/** A clock whose hands the test turns, and whose turns end when Node's do, as long as anybody waits. */
+export class TurningClock implements Clock {
+  readonly #clock = new FakeClock();
+  #isTurning = false;
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  wall(): number {
+    return this.#clock.wall();
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    return this.#clock.after(delayMs, run);
+  }
+
+  endOfTurn(run: () => void): void {
+    this.#clock.endOfTurn(run);
+    if (this.#isTurning) return;
+    this.#isTurning = true;
+    setImmediate(() => {
+      this.#isTurning = false;
+      this.#clock.endTurn();
+    });
+  }
+
+  /** Lets turns end until nothing waits for that. */
+  async quiet(): Promise<void> {
+    do await new Promise((resolve) => setImmediate(resolve));
+    while (this.#clock.endCount > 0);
+  }
+
+  /** Lets time pass, when all that was called has taken effect. */
+  async advance(ms: number): Promise<void> {
+    await this.quiet();
+    this.#clock.advance(ms);
+    await this.quiet();
+  }
+}
+
+export interface LateSubject extends SequencedSubject {
+  readonly engine: LateEngine;
+  readonly stored: EmbeddedEngine;
+}
+
+export async function lateSubject(
+  isOrdered: boolean,
+  turns: Turns,
+  seed = 1,
+  sinks: readonly MutationSink[] = [],
+): Promise<LateSubject> {
+  const clock = new TurningClock();
+  const stored = new EmbeddedEngine({
+    ...{ partitionCount: PARTITION_COUNT, clock, queueCapacity: subjectCapacity },
+    ...{ acknowledgesAll: true, sinks },
+  });
+  const engine = new LateEngine(stored, {
+    ...{ clock, random: new Random(seed), isOrdered, turns, partitionCount: PARTITION_COUNT },
+  });
+  await engine.open();
+  return {
+    engine,
+    stored,
+    quiet: () => clock.quiet(),
+    advance: (ms) => clock.advance(ms),
+  };
+}

@@ -1,0 +1,52 @@
+/** Test servers on an engine that answers in later turns, and ways to wait until nothing is under way. */
+import { Random } from '../../bench/harness.ts';
+import type { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import type { HttpLimits } from '../../src/http/limits.ts';
+import { LateEngine } from '../engine/late-engine.ts';
+import type { Turns } from '../engine/late-lanes.ts';
+import type { FakeClock } from '../fake-clock.ts';
+import { createTestServer, type TestServer, type TestServerParts } from './test-server.ts';
+
+/** The partitions of a test server. */
+export const PARTITIONS = 7;
+
+export interface LateServer extends TestServer {
+  readonly late: LateEngine;
+}
+
+export interface LateOptions {
+  readonly isOrdered: boolean;
+  readonly turns?: Turns;
+  readonly seed?: number;
+}
+
+/** An engine that answers later, on one with the partitions of a test server; open. */
+export function lateEngineOn(
+  inside: EmbeddedEngine,
+  clock: FakeClock,
+  { isOrdered, turns = 'random', seed = 1 }: LateOptions,
+): LateEngine {
+  const random = new Random(seed);
+  const options = { clock, random, isOrdered, turns, partitionCount: PARTITIONS };
+  const late = new LateEngine(inside, options);
+  void late.open();
+  return late;
+}
+
+export function lateServer(
+  options: LateOptions,
+  limits: Partial<HttpLimits> = {},
+  parts: TestServerParts = {},
+): LateServer {
+  const server = createTestServer(limits, {
+    ...parts,
+    engineOn: (inside, clock) => lateEngineOn(inside, clock, options),
+  });
+  return { ...server, late: server.served as LateEngine };
+}
+
+/** The two modes of a late engine, with their names. */
+export const MODES = [
+  ['ordered', true],
+  ['unordered', false],
+] as const;
