@@ -73,7 +73,7 @@ for (const [mode, isOrdered] of MODES) {
     it(`so they have while all of it is synced before it is answered (seed ${SEED})`, async () => {
       const random = new Random(SEED);
       const scripts = Array.from({ length: CLIENTS }, (_, client) =>
-        script(random, client).slice(0, REQUESTS / CLIENTS / 10),
+        script(random, client).slice(0, REQUESTS / CLIENTS / 40),
       );
       const plain = sync(createTestServer(), scripts, new Random(SEED));
       const always = [{ key: 'persistenceSync', text: 'always' }] as const;
