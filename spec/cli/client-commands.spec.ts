@@ -163,11 +163,23 @@ test('cluster calls that change', async () => {
 
 test('the cluster’s name authenticates, or the user with a password from the environment', async () => {
   const named = await run('cluster', 'state', '--cluster-name', 'other');
-  assert.deepEqual([named.code, named.errors], [4, 'Refused with 403: unauthenticated\n']);
+  assert.deepEqual(
+    [named.code, named.errors],
+    [
+      4,
+      'Refused with 403: unauthenticated: the cluster is not called "other", ' +
+        'or its member asks for --user\n',
+    ],
+  );
   process.env.GRID_PASSWORD = 'any';
   try {
     assert.deepEqual(await run('cluster', 'state', '--user', 'dev'), done('active\n'));
-    assert.equal((await run('cluster', 'state', '--user', 'ann')).code, 4);
+    const other = await run('cluster', 'state', '--user', 'ann');
+    assert.equal(other.code, 4);
+    assert.match(
+      other.errors,
+      /: user "ann" or the password is wrong, or the member asks for --cluster-name$/m,
+    );
   } finally {
     delete process.env.GRID_PASSWORD;
   }

@@ -210,7 +210,7 @@ export class Client {
 
   async #refuse(answer: MemberAnswer, call: Call): Promise<ExitCode> {
     const { status } = answer;
-    const message = refusalReason(answer, call);
+    const message = refusalReason(answer, call, this.#options);
     if (this.#options.json) await this.#tell('', { status, message });
     else this.#streams.stderr.write(`Refused with ${status}${message && `: ${message}`}\n`);
     return EXIT_REFUSED;

@@ -5,8 +5,16 @@
 import type { Call, MemberAnswer } from '../client/member-client.ts';
 import type { ClusterAnswer } from './cluster-calls.ts';
 
-export function refusalReason(answer: MemberAnswer, call: Call): string {
-  return messageOf(answer) || reasonOf(answer.status, call);
+/** The flags that administrative calls authenticate with. */
+export interface GivenCredentials {
+  readonly user?: string;
+  readonly clusterName: string;
+}
+
+export function refusalReason(answer: MemberAnswer, call: Call, given: GivenCredentials): string {
+  const message = messageOf(answer);
+  if (message === 'unauthenticated') return `${message}: ${doubtOf(given)}`;
+  return message || reasonOf(answer.status, call);
 }
 
 /** The member's message; empty where it has none. */
@@ -16,7 +24,14 @@ function messageOf(answer: MemberAnswer): string {
   return message ?? (state === undefined ? '' : `the state is ${state}`);
 }
 
-/** Answers of these statuses have no content, so the client explains them. */
+/** The member does not tell whether it asks for a user or for the cluster's name. */
+function doubtOf({ user, clusterName }: GivenCredentials): string {
+  return user === undefined
+    ? `the cluster is not called ${JSON.stringify(clusterName)}, or its member asks for --user`
+    : `user ${JSON.stringify(user)} or the password is wrong, or the member asks for --cluster-name`;
+}
+
+/** These answers have no content (RFC 9110 names none), so the client knows best. */
 function reasonOf(status: number, { path, body }: Call): string {
   const [, segment = '', ...rest] = path.split('/');
   switch (status) {
