@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { linksOf, PAGES, pageOf, ROOT, readPage } from './pages.ts';
+import { type Link, linksOf, PAGES, pageOf, ROOT, readPage } from './pages.ts';
 
 const README_LINES_MAX = 240;
 const COLUMNS_MAX = 100;
@@ -28,6 +28,19 @@ test('every link names an existing file, and an anchor of it', () => {
     PAGES.flatMap((page) => linksOf(page).flatMap(faultsOf)),
     [],
   );
+});
+
+test('links of the pages that are packed lead to what is packed', () => {
+  const { files } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  // npm packs these whatever `files` says.
+  const packed: readonly string[] = ['README.md', 'LICENSE', 'package.json', ...files];
+  const isPacked = (path: string): boolean =>
+    packed.some((each) => path === each || path.startsWith(`${each}/`));
+  const wrong = PAGES.filter(({ path }) => isPacked(path))
+    .flatMap(linksOf)
+    .filter((link) => !isPacked(pathOf(link)))
+    .map(({ target, where }) => `${where}: ${target}`);
+  assert.deepEqual(wrong, []);
 });
 
 test('every page is one click from README, or its neighbour at the root', () => {
@@ -55,13 +68,19 @@ test('headings give the anchors that the code host gives them', () => {
   assert.deepEqual([...readPage('p.md', text).anchors], ['a-bc-d-e', 'a-b', 'a-b-1']);
 });
 
-function faultsOf({ target, where }: { target: string; where: string }): string[] {
-  const [file = '', anchor] = target.split('#');
-  const from = where.slice(0, where.lastIndexOf(':'));
-  const path = file === '' ? from : join(dirname(from), file);
+function faultsOf({ target, where }: Link): string[] {
+  const anchor = target.split('#')[1];
+  const path = pathOf({ target, where });
   if (!existsSync(join(ROOT, path))) return [`${where}: there is no ${path}`];
   if (anchor === undefined) return [];
   const page = PAGES.find((each) => each.path === path);
   const { anchors } = page ?? readPage(path, readFileSync(join(ROOT, path), 'utf8'));
   return anchors.has(anchor) ? [] : [`${where}: ${path} has no #${anchor}`];
+}
+
+/** From the project's root. */
+function pathOf({ target, where }: Link): string {
+  const [file = ''] = target.split('#');
+  const from = where.slice(0, where.lastIndexOf(':'));
+  return file === '' ? from : join(dirname(from), file);
 }
