@@ -39,6 +39,11 @@ export function sessions(isInProcess: boolean): readonly Session[] {
   });
 }
 
+/** The port that a page shows of the member that the command starts. Specs start it on a free one. */
+export function shownPort(command: string): string {
+  return / --port (\d+)/.exec(command)?.[1] ?? '5701';
+}
+
 function unquoted(command: string): string {
   return command.replace(/'[^']*'|"[^"$`]*"/g, '');
 }

@@ -1,7 +1,7 @@
 /**
- * Runs the commands of `gridnode` in the pages in this process, members too. `gridnode serve … &` starts
- * a member on a free port, which stands for 5701 in the page; `kill %1` stops it.
- * spec/peers/docs-console.peers.ts runs the blocks that need a shell or other programs.
+ * Runs what pages show of `gridnode` in this process, members too: `gridnode serve … &` starts one on
+ * a free port, which stands for the page's own, `kill %1` stops it. Blocks that need a shell or
+ * other programs are run by spec/peers/docs-console.peers.ts.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,6 +19,7 @@ import {
   type Session,
   type Step,
   sessions,
+  shownPort,
   stepsOf,
   wordsOf,
 } from './console-blocks.ts';
@@ -35,14 +36,17 @@ async function run({ steps, files }: Session): Promise<void> {
   process.chdir(folder);
   for (const { name, text } of files) writeFileSync(name, text);
   let member: Member | undefined;
+  let shown = shownPort('');
   let code = 0;
   try {
     for (const step of steps) {
       const [name, ...words] = wordsOf(step.command.replace(/ &$/, ''));
       if (name === 'kill') await member?.drain();
       else if (name === 'echo') assertPrinted(String(code), step);
-      else if (words[0] === 'serve') member = await started(words.slice(1));
-      else code = await typed(step, member?.port ?? 5701);
+      else if (words[0] === 'serve') {
+        shown = shownPort(step.command);
+        member = await started(words.slice(1));
+      } else code = await typed(step, shown, String(member?.port ?? shown));
     }
   } finally {
     member?.abort();
@@ -66,9 +70,9 @@ async function started(words: readonly string[]): Promise<Member> {
   return await startMember(loaded.config, createLog('OFF', { write: () => {} }));
 }
 
-/** Runs `NAME=value… gridnode …`; returns its exit code. */
-async function typed(step: Step, port: number): Promise<number> {
-  const words = wordsOf(step.command.replaceAll('5701', String(port)));
+/** Runs `NAME=value… gridnode …` with that port in place of the shown one; returns its exit code. */
+async function typed(step: Step, shown: string, port: string): Promise<number> {
+  const words = wordsOf(step.command.replaceAll(shown, port));
   const environment: Record<string, string> = { GRID_ADDRESS: `127.0.0.1:${port}` };
   while (words[0]?.includes('=')) {
     const [name = '', value = ''] = words.shift()?.split('=') ?? [];
@@ -80,7 +84,7 @@ async function typed(step: Step, port: number): Promise<number> {
   try {
     const code = await runCli(words.slice(1), { stdin: Readable.from([]), stdout, stderr });
     const printed = `${stdout.read() ?? ''}${stderr.read() ?? ''}`;
-    assertPrinted(printed.replaceAll(String(port), '5701'), step);
+    assertPrinted(printed.replaceAll(port, shown), step);
     return code;
   } finally {
     for (const name of Object.keys(environment)) delete process.env[name];

@@ -1,6 +1,6 @@
 /**
- * Runs the shell commands of the pages in bash, with the built program and curl. A line `gridnode serve … &`
- * starts a member on a free port, which stands for 5701 in the page.
+ * Runs what pages show of a shell, in bash, with the program as built and curl beside it. A line
+ * `gridnode serve … &` starts a member on a free port, which stands for the page's own.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,13 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { assertPrinted, type Session, sessions, wordsOf } from '../docs/console-blocks.ts';
+import {
+  assertPrinted,
+  type Session,
+  sessions,
+  shownPort,
+  wordsOf,
+} from '../docs/console-blocks.ts';
 import { ROOT } from '../docs/pages.ts';
 
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
@@ -24,23 +30,25 @@ async function run({ steps, files }: Session): Promise<void> {
   symlinkSync(PROGRAM, join(folder, 'gridnode'));
   const path = `${folder}${delimiter}${process.env.PATH}`;
   let member: Member | undefined;
+  let shown = shownPort('');
   let code = 0;
   try {
     for (const step of steps) {
       const serving = /^gridnode (serve .*?)( &)?$/.exec(step.command)?.[1];
       if (serving !== undefined) {
+        shown = shownPort(step.command);
         member = await started(wordsOf(serving), folder);
       } else if (step.command === 'kill %1') {
         await member?.stop();
       } else {
-        const port = String(member?.port);
+        const port = String(member?.port ?? shown);
         const env = { ...process.env, PATH: path, GRID_ADDRESS: `127.0.0.1:${port}` };
-        // Sets `$?` to the exit code in the shell before.
-        const command = `exec 2>&1; (exit ${code}); ${step.command.replaceAll('5701', port)}`;
+        // What `$?` is, of the shell before.
+        const command = `exec 2>&1; (exit ${code}); ${step.command.replaceAll(shown, port)}`;
         const options = { encoding: 'utf8', cwd: folder, env } as const;
         const { stdout, status } = spawnSync('bash', ['-c', command], options);
         code = status ?? 1;
-        assertPrinted(stdout.replaceAll(port, '5701'), step);
+        assertPrinted(stdout.replaceAll(port, shown), step);
       }
     }
   } finally {
