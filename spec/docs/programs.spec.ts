@@ -1,35 +1,33 @@
 /** Every program in a page that uses the library runs to its end. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mock, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import { PAGES, ROOT } from './pages.ts';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { ROOT } from './pages.ts';
+import { SHOWN_PROGRAMS } from './shown-programs.ts';
 
-const LIBRARY = pathToFileURL(join(ROOT, 'src/index.ts')).href;
+const LIBRARY = join(ROOT, 'src/index.ts');
+const TSX = fileURLToPath(import.meta.resolve('tsx'));
 
-const programs = PAGES.flatMap(({ path, blocks }) =>
-  blocks
-    .filter(({ text }) => text.includes("from 'gridnode'"))
-    .map(({ text, number }) => ({ text, where: `${path}:${number}` })),
-);
+test('pages show programs of each form', () => {
+  const files = new Set(SHOWN_PROGRAMS.map(({ file }) => file));
+  assert.deepEqual([...files].sort(), ['program.cjs', 'program.mjs', 'program.mts']);
+});
 
-test('pages show programs', () => assert.ok(programs.length > 1));
-
-for (const { text, where } of programs) {
+for (const { text, where, file } of SHOWN_PROGRAMS) {
   test(`the program at ${where} runs to its end`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'docs-'));
-    const before = process.cwd();
-    const printed = mock.method(console, 'log', () => {});
-    const file = join(folder, 'program.mjs');
-    writeFileSync(file, text.replace("'gridnode'", JSON.stringify(LIBRARY)));
-    process.chdir(folder);
     try {
-      await import(pathToFileURL(file).href);
+      writeFileSync(join(folder, file), text.replace("'gridnode'", JSON.stringify(LIBRARY)));
+      const { stderr } = await promisify(execFile)(process.execPath, ['--import', TSX, file], {
+        cwd: folder,
+      });
+      assert.equal(stderr, '');
     } finally {
-      process.chdir(before);
-      printed.mock.restore();
       rmSync(folder, { recursive: true });
     }
   });

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { SHOWN_PROGRAMS } from '../docs/shown-programs.ts';
 import { type Registry, registryOf } from './own-registry.ts';
 import { done, ended, NODES, ROOT, toolFolder } from './tools.ts';
 
@@ -162,6 +163,18 @@ for (const [name, options] of Object.entries(RESOLUTIONS)) {
     const config = { compilerOptions, include: ['*.mts', '*.cts'] };
     writeFileSync(join(from, 'tsconfig.json'), JSON.stringify(config));
     await done(join(toolFolder('typescript'), 'bin/tsc'), ['-p', from]);
+  });
+}
+
+for (const { text, where, file } of SHOWN_PROGRAMS) {
+  test(`the program at ${where} is compiled, if in TypeScript, and runs to its end`, async () => {
+    writeFileSync(join(project, file), text);
+    if (file.endsWith('.mts')) {
+      const words = ['--module', 'nodenext', '--strict', '--types', 'node', '--outDir', '.', file];
+      const types = ['--typeRoots', join(ROOT, 'node_modules/@types')];
+      await done(join(toolFolder('typescript'), 'bin/tsc'), [...types, ...words], { cwd: project });
+    }
+    await done(process.execPath, [file.replace('.mts', '.mjs')], { cwd: project });
   });
 }
 
