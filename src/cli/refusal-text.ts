@@ -31,7 +31,7 @@ function doubtOf({ user, clusterName }: GivenCredentials): string {
     : `user ${JSON.stringify(user)} or the password is wrong, or the member asks for --cluster-name`;
 }
 
-/** These answers have no content (RFC 9110 names none), so the client knows best. */
+/** Answers of these statuses have no content, so the client explains them. */
 function reasonOf(status: number, { path, body }: Call): string {
   const [, segment = '', ...rest] = path.split('/');
   switch (status) {
