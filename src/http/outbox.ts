@@ -66,7 +66,7 @@ export class Outbox implements Holder {
   #runResponses = 0;
   /** Responses that wait for what they depend on. */
   heldCount = 0;
-  /** Those of them that deliver an item. */
+  /** Responses that deliver an item and have not left. */
   #itemCount = 0;
   /** Whether the client has ended its side: it may never read what has not left by then. */
   #hasClientLeft = false;
@@ -105,13 +105,11 @@ export class Outbox implements Holder {
   end(isFinal = true, hold?: ItemHold): void {
     this.#runEnd = this.#arena.used;
     if (isFinal) this.#runResponses++;
-    if (this.#dependence === undefined) {
-      hold?.acknowledge(true);
-      return;
-    }
-    this.#cut(this.#dependence, hold);
+    const dependence = this.#dependence;
+    if (dependence === undefined && hold === undefined) return;
+    this.#cut(dependence, hold);
     this.#dependence = undefined;
-    this.heldCount++;
+    if (dependence !== undefined) this.heldCount++;
     if (hold !== undefined) this.#itemCount++;
   }
 
