@@ -132,7 +132,7 @@ export function heldServer(limits: Partial<HttpLimits> = {}): HeldServer {
     onFailure: (error) => failures.push(error),
   });
   const client = (): HeldClient => {
-    const socket = new FakeSocket();
+    const socket = new FakeSocket((run) => clock.endOfTurn(run));
     const connection = new Connection(server, socket.socket);
     const responses = (isHead?: readonly boolean[]) => readResponses(socket.text, isHead);
     return { socket, connection, responses, bodies: () => responses().map(({ body }) => body) };

@@ -17,6 +17,7 @@ import { Body, type BodyOwner } from './body.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { passesDoors, refuseForCrowd, refuseLength } from './doors.ts';
 import { Exchange, type ExchangeOwner, type KeptResponse } from './exchange.ts';
+import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
 import type { Outbox } from './outbox.ts';
 import * as refusals from './refusals.ts';
@@ -101,6 +102,10 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   get mayWait(): boolean {
     return this.#connection?.mayWait ?? false;
+  }
+
+  get inFlight(): InFlightBudget {
+    return this.#host.inFlight;
   }
 
   get outbox(): Outbox | undefined {

@@ -1,7 +1,9 @@
 /**
  * A response whose content is made piece by piece. Pieces are copied when they are written and leave at
  * the end of the turn; once 64 KiB wait to be sent, the writer is to wait for room. So a stream takes
- * no more memory than that, however long it is and however slowly it is read.
+ * no more memory than that, however long it is and however slowly it is read. Short pieces go through
+ * the arena; others into buffers that are used again and again, as a reader that is slow to take what
+ * lies in the arena has it replaced by a new one.
  *
  * A stream whose client has gone takes no content any more. Its handler is hurried then, and ends it,
  * as any other; until then the request's slot is in use.
@@ -9,10 +11,13 @@
 
 import { INDEPENDENT } from './application.ts';
 import type { OutputArena } from './arena.ts';
+import type { InFlightBudget } from './in-flight.ts';
 import type { Outbox } from './outbox.ts';
 
-/** The most that is written in one chunk, in bytes. */
-const CHUNK_BYTES_MAX = 65536;
+/** The most that is written in one chunk, in bytes: with its framing as much as is sent at once. */
+const CHUNK_BYTES_MAX = 65520;
+/** Pieces up to so many bytes go through the arena. */
+const SHORT_BYTES_MAX = 4096;
 /** A chunk's size in hexadecimal, and the line ends around it and behind it. */
 const CHUNK_FRAMING_BYTES = 16;
 /** Beyond so many bytes that have not been sent, the writer is to wait. */
@@ -22,6 +27,8 @@ const UNSENT_BYTES_MAX = 65536;
 export interface StreamOwner {
   /** Where the stream is written; undefined once the client has gone. */
   readonly outbox: Outbox | undefined;
+  /** Counts what is not sent yet, and has buffers for it. */
+  readonly inFlight: InFlightBudget;
   onStream(stream: ResponseStream): void;
   /** Something has been written: it is to leave. */
   onStreamed(): void;
@@ -112,11 +119,27 @@ export class ResponseStream {
   #write(bytes: Buffer): void {
     const { outbox } = this.#owner;
     if (outbox === undefined) return;
+    if (bytes.length > SHORT_BYTES_MAX) return this.#writeLong(outbox, bytes);
     const arena = this.#arena;
     outbox.begin(bytes.length + CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
     if (this.#isChunked) arena.writeText(`${bytes.length.toString(16)}\r\n`);
     arena.writeBytes(bytes, 0, bytes.length);
     if (this.#isChunked) arena.writeText('\r\n');
     outbox.end(false);
+  }
+
+  #writeLong(outbox: Outbox, bytes: Buffer): void {
+    const { inFlight } = this.#owner;
+    const buffer = inFlight.buffers.take(bytes.length + CHUNK_FRAMING_BYTES);
+    let end = 0;
+    if (this.#isChunked) end = buffer.write(`${bytes.length.toString(16)}\r\n`, 'latin1');
+    end += bytes.copy(buffer, end);
+    if (this.#isChunked) end += buffer.write('\r\n', end, 'latin1');
+    inFlight.overdraw(end);
+    const release = (): void => {
+      inFlight.give(end);
+      inFlight.buffers.give(buffer);
+    };
+    outbox.addPinned(buffer, 0, end, { release });
   }
 }

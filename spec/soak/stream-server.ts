@@ -1,0 +1,89 @@
+/**
+ * A server for the soak of streams, in a process of its own. `/stream/BYTES` is a stream of so many,
+ * `/ping` is answered at once. Tells its port when it listens, and its state when it is asked.
+ */
+import { SystemClock } from '../../src/base/clock.ts';
+import { type Application, INDEPENDENT, type RequestHandler } from '../../src/http/application.ts';
+import type { Exchange } from '../../src/http/exchange.ts';
+import { DEFAULT_LIMITS } from '../../src/http/limits.ts';
+import type { ResponseStream } from '../../src/http/response-stream.ts';
+import { HttpServer } from '../../src/http/server.ts';
+
+/** What a server tells of itself. */
+export interface StreamServerState {
+  readonly residentBytes: number;
+  readonly slots: number;
+  readonly connections: number;
+  readonly deadlines: number;
+  readonly bytesInFlight: number;
+  readonly failures: number;
+}
+
+const BLOCK = Buffer.alloc(16_384, 'stream ');
+
+class StreamingHandler implements RequestHandler {
+  readonly #exchange: Exchange;
+  #stream: ResponseStream | undefined;
+  #bytesLeft = 0;
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange;
+  }
+
+  get isAlone(): boolean {
+    return true;
+  }
+
+  admit(): boolean {
+    return true;
+  }
+
+  run(): void {
+    const [, kind, bytes] = this.#exchange.request.target.toBuffer().toString().split('/');
+    if (kind !== 'stream') return this.#exchange.respondEmpty(200, INDEPENDENT, 0);
+    this.#bytesLeft = Number(bytes);
+    this.#stream = this.#exchange.stream(200, 'text/plain', () => this.#goOn());
+    this.#goOn();
+  }
+
+  onOwned(): void {}
+
+  hurry(): void {
+    this.#stream?.end();
+  }
+
+  #goOn(): void {
+    while (this.#bytesLeft > 0) {
+      const block = BLOCK.subarray(0, this.#bytesLeft);
+      this.#bytesLeft -= block.length;
+      if (!this.#stream?.write(block)) return;
+    }
+    this.#stream?.end();
+  }
+}
+
+const application: Application = { open: (exchange) => new StreamingHandler(exchange) };
+let failures = 0;
+const server = new HttpServer({
+  application,
+  clock: new SystemClock(),
+  limits: DEFAULT_LIMITS,
+  onFailure: () => {
+    failures++;
+  },
+});
+
+process.on('message', () => {
+  const state: StreamServerState = {
+    residentBytes: process.memoryUsage.rss(),
+    slots: server.slots.usedCount,
+    connections: server.connectionCount,
+    deadlines: server.deadlines.count,
+    bytesInFlight: server.inFlight.usedBytes,
+    failures,
+  };
+  process.send?.(state);
+});
+process.on('disconnect', () => process.exit());
+const { port } = await server.listen('127.0.0.1', 0);
+process.send?.(port);
