@@ -21,7 +21,7 @@ export function answerCases(name: string, open: OpenSubject): void {
   describe(`${name}: answers`, () => {
     it(
       'a receiver may call the engine, and its own answer stays as it is',
-      withSubject(open, async (asker, { engine, quiet }) => {
+      withSubject(open, async (asker, { engine, many, quiet }) => {
         await asker.set('m', 'k', 'before', 'old/type');
         const inner = new Keeper();
         const seen: unknown[] = [];
@@ -29,7 +29,7 @@ export function answerCases(name: string, open: OpenSubject): void {
           const before = copied(answer);
           const [value, type] = [span('after!'), span('new/type')];
           engine.set(span('m'), span('k'), value, type, FOREVER, undefined, inner);
-          for (let index = 0; index < 2000; index++) {
+          for (let index = 0; index < many; index++) {
             engine.set(
               span('n'),
               span(`${index}`),

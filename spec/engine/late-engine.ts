@@ -76,7 +76,6 @@ export class LateEngine implements Engine {
   readonly #takes: (Take | undefined)[] = [];
   /** The lane of each item that was removed and is neither gone nor back, by hold. */
   readonly #holds = new Map<number, Lane>();
-  readonly #key = new KeyWords();
   /** Operations that are not answered, takes that wait included. */
   operationCount = 0;
   /** Pins that are not released. */
@@ -335,11 +334,14 @@ export class LateEngine implements Engine {
   /** The lane of the partition that the key, or the queue's name, is in. */
   #laneOf(key: Span): Lane {
     if (this.isOrdered) return this.#lanes.lane(0);
-    const { words, length } = this.#key.load(key);
+    const { words, length } = KEY.load(key);
     const hash = murmurHash3(words, 0, length, PARTITION_SEED);
     return this.#lanes.lane(hash % this.#options.partitionCount);
   }
 }
+
+/** The key whose partition is asked for. */
+const KEY = new KeyWords();
 
 function unreachabilityOf(fate: Fate): Unreachability | 0 {
   if (fate === 'closed') return CLOSED;

@@ -2,13 +2,13 @@
 import { Random } from '../../bench/harness.ts';
 import type { Clock, Timer } from '../../src/base/clock.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
-import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { LateEngine } from './late-engine.ts';
-import type { Turns } from './late-lanes.ts';
+import { LateEngine, type LateEngineOptions } from './late-engine.ts';
 import { type SequencedSubject, subjectCapacity } from './subject.ts';
 
 const PARTITION_COUNT = 271;
+const MANY = 400;
+const SEED = 1;
 
 /** A clock whose hands the test turns, and whose turns end when Node's do, as long as anybody waits. */
 export class TurningClock implements Clock {
@@ -56,24 +56,30 @@ export interface LateSubject extends SequencedSubject {
   readonly stored: EmbeddedEngine;
 }
 
-export async function lateSubject(
-  isOrdered: boolean,
-  turns: Turns,
-  seed = 1,
-  sinks: readonly MutationSink[] = [],
-): Promise<LateSubject> {
+interface LateSubjectOptions
+  extends Omit<LateEngineOptions, 'clock' | 'random' | 'partitionCount'> {
+  /** Whether it has been opened; true unless given. */
+  readonly isOpen?: boolean;
+}
+
+export async function lateSubject({
+  isOpen = true,
+  ...options
+}: LateSubjectOptions): Promise<LateSubject> {
   const clock = new TurningClock();
   const stored = new EmbeddedEngine({
     ...{ partitionCount: PARTITION_COUNT, clock, queueCapacity: subjectCapacity },
-    ...{ acknowledgesAll: true, sinks },
+    acknowledgesAll: true,
   });
   const engine = new LateEngine(stored, {
-    ...{ clock, random: new Random(seed), isOrdered, turns, partitionCount: PARTITION_COUNT },
+    ...{ clock, random: new Random(SEED), partitionCount: PARTITION_COUNT },
+    ...options,
   });
-  await engine.open();
+  if (isOpen) await engine.open();
   return {
     engine,
     stored,
+    many: MANY,
     quiet: () => clock.quiet(),
     advance: (ms) => clock.advance(ms),
   };

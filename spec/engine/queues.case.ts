@@ -8,15 +8,15 @@ export function queueCases(name: string, open: OpenSubject): void {
   describe(`${name}: queues`, () => {
     it(
       'items are polled in the order offered, with their content types',
-      withSubject(open, async (asker) => {
-        for (let index = 0; index < 3000; index++) {
+      withSubject(open, async (asker, { many }) => {
+        for (let index = 0; index < many; index++) {
           assert.equal(
             (await asker.offer('q', `item ${index}`, `type/${index % 5}`)).outcome,
             APPLIED,
           );
         }
-        assert.equal((await asker.queueSize('q')).count, 3000);
-        for (let index = 0; index < 3000; index++) {
+        assert.equal((await asker.queueSize('q')).count, many);
+        for (let index = 0; index < many; index++) {
           const answer = await asker.poll('q');
           assert.equal(answer.outcome, FOUND);
           assert.equal(answer.value, `item ${index}`);

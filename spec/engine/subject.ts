@@ -6,6 +6,8 @@ import { Asker } from './answers.ts';
 /** An empty engine. Its queues have the capacity that subjectCapacity says. */
 export interface Subject {
   readonly engine: Engine;
+  /** What a test of many does so often; fewer times where each has to wait for its turn. */
+  readonly many: number;
   /** Ends the turn, and waits until nothing is under way. */
   quiet(): Promise<void>;
   /** Lets time pass for takes that wait. */
@@ -20,6 +22,8 @@ export interface SequencedSubject extends Subject {
 }
 
 export const SMALL_CAPACITY = 3;
+/** Of an engine that answers at once. */
+export const MANY = 3000;
 
 /** SMALL_CAPACITY for queues whose names begin with `small`; the others have no limit. */
 export function subjectCapacity(queue: Buffer): number {

@@ -1,13 +1,12 @@
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
 import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
-import type { StoredEngine } from '../../../src/engine/stored-engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { engineSuite } from '../engine.case.ts';
 import { holdSuite } from '../holds.case.ts';
 import { sequenceSuite } from '../sequences.case.ts';
 import { HoldingSink, RecordingSink } from '../sinks.ts';
 import { type StoredSubject, storedEngineSuite } from '../stored-engine.case.ts';
-import { subjectCapacity } from '../subject.ts';
+import { MANY, type SequencedSubject, subjectCapacity } from '../subject.ts';
 
 interface Options {
   readonly partitionCount?: number;
@@ -15,7 +14,7 @@ interface Options {
   readonly acknowledgesAll?: boolean;
 }
 
-function subject(options: Options): StoredSubject & { readonly stored: StoredEngine } {
+function subject(options: Options): StoredSubject & SequencedSubject {
   const clock = new FakeClock();
   const engine = new EmbeddedEngine({
     ...{ partitionCount: 271, clock, queueCapacity: subjectCapacity },
@@ -24,6 +23,7 @@ function subject(options: Options): StoredSubject & { readonly stored: StoredEng
   return {
     engine,
     stored: engine,
+    many: MANY,
     quiet: async () => clock.settle(),
     advance: async (ms) => clock.advance(ms),
   };

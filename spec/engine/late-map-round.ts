@@ -1,0 +1,150 @@
+/**
+ * One seeded round of maps behind an engine that answers later. A read must see, of its key, at least
+ * what had been answered when it was called, and nothing that was not called; on an ordered engine
+ * exactly what was called before it. In the end there is what the last changes have left.
+ */
+import assert from 'node:assert/strict';
+import { Random } from '../../bench/harness.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { ABSENT, APPLIED, FOREVER, FOUND } from '../../src/engine/engine.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { span } from './answers.ts';
+import { LateEngine, type LateEngineOptions } from './late-engine.ts';
+
+const PARTITION_COUNT = 5;
+const STEPS = 60;
+const MAPS = ['m', 'n'];
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+/** The changes of one entry in the order called: the value from then on, undefined for none. */
+interface History {
+  readonly values: (string | undefined)[];
+  /** Index of the last one that has been answered. */
+  answered: number;
+}
+
+export type MapRoundOptions = Pick<LateEngineOptions, 'isOrdered' | 'turns'>;
+
+/** Engines take long to make, so one serves many rounds. */
+export class MapWorld {
+  readonly clock = new FakeClock();
+  readonly inside = new EmbeddedEngine({
+    ...{ partitionCount: PARTITION_COUNT, clock: this.clock },
+    queueCapacity: () => 1,
+  });
+}
+
+/** Returns how many reads have seen more than what had been answered. */
+export function lateMapRound(world: MapWorld, seed: number, options: MapRoundOptions): number {
+  const round = new Round(world, seed, options);
+  round.run();
+  return round.aheadCount;
+}
+
+class Round {
+  aheadCount = 0;
+  readonly #world: MapWorld;
+  readonly #isOrdered: boolean;
+  readonly #random: Random;
+  readonly #engine: LateEngine;
+  readonly #histories = new Map<string, History>();
+  #openCount = 0;
+
+  constructor({ clock, inside }: MapWorld, seed: number, options: MapRoundOptions) {
+    this.#world = { clock, inside };
+    this.#isOrdered = options.isOrdered;
+    this.#random = new Random(seed * 2654435761 + 1);
+    this.#engine = new LateEngine(inside, {
+      ...{ clock, random: new Random(seed * 40503 + 7), partitionCount: PARTITION_COUNT },
+      ...options,
+    });
+    for (const map of MAPS) {
+      for (const key of KEYS) this.#histories.set(map + key, { values: [undefined], answered: 0 });
+    }
+  }
+
+  run(): void {
+    void this.#engine.open();
+    for (let step = 0; step < STEPS; step++) this.#step(`${step}`, this.#random.below(100));
+    for (const map of MAPS) this.#size(map);
+    this.#world.clock.settle();
+    for (const map of MAPS) for (const key of KEYS) this.#get(map, key);
+    for (const map of MAPS) this.#clear(map);
+    this.#world.clock.settle();
+    assert.deepEqual([this.#openCount, this.#engine.operationCount], [0, 0]);
+  }
+
+  #step(value: string, choice: number): void {
+    const map = MAPS[this.#random.below(MAPS.length)]!;
+    const key = KEYS[this.#random.below(KEYS.length)]!;
+    if (choice < 35) this.#set(map, key, value);
+    else if (choice < 45) this.#delete(map, key);
+    else if (choice < 50) this.#clear(map);
+    else if (choice < 80) this.#get(map, key);
+    else if (choice < 85) this.#size(map);
+    else this.#world.clock.endTurn();
+  }
+
+  #set(map: string, key: string, value: string): void {
+    const onAnswer = this.#change([map + key], value);
+    const [name, at, bytes, none] = [span(map), span(key), span(value), span('')];
+    this.#engine.set(name, at, bytes, none, FOREVER, undefined, { onAnswer });
+    for (const each of [name, at, bytes]) each.bytes.fill('?');
+  }
+
+  #delete(map: string, key: string): void {
+    const onAnswer = this.#change([map + key], undefined);
+    this.#engine.delete(span(map), span(key), undefined, { onAnswer });
+  }
+
+  #clear(map: string): void {
+    const entries = KEYS.map((key) => map + key);
+    this.#engine.clear(span(map), { onAnswer: this.#change(entries, undefined) });
+  }
+
+  #change(entries: string[], value: string | undefined): (answer: { outcome: number }) => void {
+    const changed = entries.map((entry) => this.#histories.get(entry)!);
+    const places = changed.map(({ values }) => values.push(value) - 1);
+    this.#openCount++;
+    return ({ outcome }) => {
+      this.#openCount--;
+      assert.equal(outcome, APPLIED);
+      changed.forEach((history, index) => {
+        history.answered = Math.max(history.answered, places[index]!);
+      });
+    };
+  }
+
+  #get(map: string, key: string): void {
+    const { values, answered } = this.#histories.get(map + key)!;
+    const called = values.length;
+    this.#openCount++;
+    this.#engine.get(span(map), span(key), {
+      onAnswer: ({ outcome, value }) => {
+        this.#openCount--;
+        const seen = outcome === FOUND ? value.toBuffer().toString() : undefined;
+        assert.equal(outcome, seen === undefined ? ABSENT : FOUND);
+        const possible = this.#isOrdered
+          ? values.slice(called - 1, called)
+          : values.slice(answered, values.length);
+        assert.ok(possible.includes(seen), `${seen} is none of ${possible}`);
+        if (seen !== values[answered]) this.aheadCount++;
+      },
+    });
+  }
+
+  /** Of unordered reads it is only known that they are between. */
+  #size(map: string): void {
+    const present = KEYS.filter(
+      (key) => this.#histories.get(map + key)!.values.at(-1) !== undefined,
+    );
+    this.#openCount++;
+    this.#engine.size(span(map), {
+      onAnswer: ({ count }) => {
+        this.#openCount--;
+        if (this.#isOrdered) assert.equal(count, present.length);
+        else assert.ok(count <= KEYS.length);
+      },
+    });
+  }
+}

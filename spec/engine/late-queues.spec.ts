@@ -1,0 +1,32 @@
+/**
+ * Queues behind an engine that answers later, at random: no item is given twice or lost, whoever
+ * leaves when. LATE_SEED sets the first seed; the soak runs many more.
+ */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { lateQueueRounds } from './late-queue-round.ts';
+
+const SEEDS = 1000;
+const INJURED_SEEDS = 400;
+const FIRST = Number(process.env.LATE_SEED ?? 1);
+
+describe('queues behind an engine that answers later', () => {
+  for (const isOrdered of [true, false]) {
+    for (const turns of ['next', 'random'] as const) {
+      const order = isOrdered ? 'ordered' : 'unordered';
+      it(`${order}, in ${turns === 'next' ? 'the next' : 'a random'} turn: each item once`, async () => {
+        const report = await lateQueueRounds(FIRST, SEEDS, { isOrdered, turns });
+        const { delivered, returned, cancelled, refused } = report;
+        const fewest = Math.min(delivered, returned, cancelled, refused);
+        assert.ok(fewest > SEEDS / 20, JSON.stringify(report));
+      });
+    }
+  }
+
+  it('whose store fails now and then: nothing stays open', async () => {
+    const injuries = { unknownPerMille: 100, disconnectedPerMille: 100 };
+    const options = { isOrdered: false, ...injuries };
+    const report = await lateQueueRounds(FIRST, INJURED_SEEDS, options);
+    assert.ok(report.unknown > INJURED_SEEDS / 20, JSON.stringify(report));
+  });
+});
