@@ -1,40 +1,21 @@
-/** What a connection does beyond single requests: waiting, ending, back-pressure, holding back. */
+/** Connections on engines that answer at once, and on ones that answer later. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ResponseHold } from '../../src/http/application.ts';
 import { HoldingSink } from '../engine/sinks.ts';
-import { client, get, LIVE, poll, post } from './test-client.ts';
+import { connectionCases } from './connection.case.ts';
+import { MODES, settledServer } from './late-server.ts';
+import { client, get, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
-const MEBIBYTE = 1048576;
+connectionCases('on an engine that answers at once', createTestServer);
+for (const [mode, isOrdered] of MODES) {
+  connectionCases(`on an engine that answers later, ${mode}`, (limits, parts) =>
+    settledServer({ isOrdered }, limits, parts),
+  );
+}
 
-describe('a request that waits', () => {
-  it('holds back what stands behind it, and all are answered in order', () => {
-    const { socket, statuses, responses, another, clock } = client();
-    const other = another();
-    socket.receive(poll('q') + post('maps/m/k', 'v') + get('maps/m/k'));
-    socket.receive(LIVE);
-    assert.deepEqual(statuses(), []);
-    other.socket.receive(get('maps/m/k'));
-    assert.deepEqual(other.statuses(), [204], 'the POST behind the poll has not run');
-    other.socket.receive(post('queues/q', 'item'));
-    clock.settle();
-    assert.deepEqual(statuses(), [200, 200, 200, 200]);
-    assert.equal(responses()[0]?.body, 'item');
-    assert.equal(responses()[2]?.body, 'v');
-  });
-
-  it('is answered 204 when its time has passed', () => {
-    const { socket, statuses, clock } = client();
-    socket.receive(poll('q', 3) + LIVE);
-    clock.advance(2999);
-    assert.deepEqual(statuses(), []);
-    clock.advance(1);
-    clock.settle();
-    assert.deepEqual(statuses(), [204, 200]);
-  });
-
+describe('on an engine that answers at once, a connection', () => {
   it('takes nothing for a client that has gone', () => {
     const { socket, another, clock } = client();
     const [second, offerer] = [another(), another()];
@@ -45,171 +26,6 @@ describe('a request that waits', () => {
     clock.settle();
     assert.equal(socket.text, '');
     assert.equal(second.responses()[0]?.body, 'item');
-  });
-
-  it('is answered 204 at the end of input, and polls behind it take nothing', () => {
-    const { socket, statuses, another, clock } = client();
-    const offerer = another();
-    socket.receive(poll('q') + post('maps/m/k', 'v') + poll('filled'));
-    offerer.socket.receive(post('queues/filled', 'item'));
-    socket.receiveEnd();
-    clock.settle();
-    assert.deepEqual(statuses(), [204, 200, 204]);
-    assert(socket.writableEnded);
-    offerer.socket.receive(get('queues/filled/size'));
-    assert.equal(offerer.responses()[1]?.body, '1');
-  });
-
-  it('closes the connection when more than 64 KiB come behind it', () => {
-    const within = client();
-    within.socket.receive(poll('q') + LIVE);
-    within.socket.receive(Buffer.alloc(65536 - LIVE.length, 0x78));
-    assert(!within.socket.isDestroyed);
-    const beyond = client();
-    beyond.socket.receive(poll('q') + LIVE);
-    beyond.socket.receive(Buffer.alloc(65537 - LIVE.length, 0x78));
-    assert(beyond.socket.isDestroyed);
-  });
-
-  it('closes the connection when more than pipeline-max requests come behind it', () => {
-    const limits = { pipelineMax: 10 };
-    for (const request of [LIVE, post('maps/m/k', 'value')]) {
-      for (const pieces of [1, 1000]) {
-        const { socket, another, statuses, clock } = client(createTestServer(limits));
-        const bytes = poll('q') + request.repeat(10) + request.slice(0, -1);
-        const step = Math.ceil(bytes.length / pieces);
-        for (let at = 0; at < bytes.length; at += step) socket.receive(bytes.slice(at, at + step));
-        assert(!socket.isDestroyed);
-        const beyond = another();
-        beyond.socket.receive(bytes);
-        beyond.socket.receive(request.slice(-1));
-        assert(beyond.socket.isDestroyed);
-        another().socket.receive(post('queues/q', 'item'));
-        clock.settle();
-        assert.equal(statuses().length, 11);
-      }
-    }
-  });
-
-  it('keeps the polls of one connection in order', () => {
-    const { socket, responses, another, clock } = client();
-    const offerer = another();
-    socket.receive(poll('q').repeat(100));
-    for (let item = 0; item < 100; item++) {
-      offerer.socket.receive(post('queues/q', String(item)));
-      if (item % 7 === 0) clock.settle();
-    }
-    clock.settle();
-    const bodies = responses().map(({ body }) => body);
-    assert.deepEqual(
-      bodies,
-      Array.from({ length: 100 }, (_, item) => String(item)),
-    );
-  });
-});
-
-describe('the end of a connection', () => {
-  it('comes after the responses to what arrived whole', () => {
-    const { socket, statuses } = client();
-    socket.receive(LIVE + LIVE);
-    socket.receiveEnd();
-    assert.deepEqual(statuses(), [200, 200]);
-    assert(socket.writableEnded);
-  });
-
-  it('tells a client that stops within a request', () => {
-    const { socket, statuses, another } = client();
-    socket.receive(
-      `${LIVE}POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabc`,
-    );
-    socket.receiveEnd();
-    assert.deepEqual(statuses(), [200, 400]);
-    const other = another();
-    other.socket.receive(get('maps/m/k'));
-    assert.deepEqual(other.statuses(), [204]);
-  });
-
-  it('drops what still comes for two seconds, then closes', () => {
-    const { socket, statuses, clock } = client();
-    socket.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-    socket.receive(LIVE);
-    assert.deepEqual(statuses(), [404]);
-    clock.advance(1999);
-    assert(!socket.isDestroyed);
-    clock.advance(1);
-    assert(socket.isDestroyed);
-  });
-
-  it('comes with a failure of the handler, which is told once and answered 500', () => {
-    const { socket, statuses, engine, failures } = client();
-    engine.get = () => {
-      throw new Error('broken');
-    };
-    socket.receive(get('maps/m/k') + LIVE);
-    assert.deepEqual(statuses(), [500]);
-    assert.equal(failures.length, 1);
-    assert(socket.writableEnded);
-  });
-});
-
-describe('content that is announced', () => {
-  const head = 'POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n';
-
-  it('is asked for, once, before it is read', () => {
-    const { socket, statuses } = client();
-    socket.receive(`${head}Content-Length: 3\r\n\r\n`);
-    assert.deepEqual(statuses(), [100]);
-    socket.receive('abc');
-    assert.deepEqual(statuses(), [100, 200]);
-  });
-
-  it('is not asked for when the request is refused, and the connection ends', () => {
-    const { socket, responses } = client();
-    socket.receive(`${head}Content-Length: 1001\r\n\r\n`);
-    assert.equal(responses()[0]?.status, 413);
-    assert.equal(responses()[0]?.fields.get('connection'), 'close');
-    assert(socket.writableEnded);
-  });
-
-  it('is dropped up to 1 MiB when it is not wanted, also in chunks', () => {
-    const { socket, statuses } = client();
-    socket.receive('POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
-    const chunk = `8000\r\n${'x'.repeat(32768)}\r\n`;
-    for (let chunks = 0; chunks < MEBIBYTE / 32768; chunks++) socket.receive(chunk);
-    assert.deepEqual(statuses(), [404]);
-    assert(!socket.writableEnded);
-    socket.receive('1\r\nx\r\n');
-    assert(socket.writableEnded);
-  });
-});
-
-describe('back-pressure', () => {
-  it('stops running requests while a client takes nothing, and goes on when it does', async () => {
-    const { socket, statuses, another, server } = client(createTestServer({ bodyBytesMax: 65536 }));
-    another().socket.receive(post('maps/m/k', 'v'.repeat(65536)));
-    let run = 0;
-    server.observe = () => run++;
-    socket.isStuck = true;
-    for (let read = 0; read < 4; read++) socket.receive(get('maps/m/k').repeat(10));
-    assert(socket.isPaused);
-    assert(run >= 16 && run < 30, `${run} run`);
-    socket.unstick();
-    for (let turn = 0; turn < 50; turn++) await nextTurn();
-    assert(!socket.isPaused);
-    assert.equal(statuses().length, 40);
-  });
-
-  it('sends a long value in pieces from where it lies, and what follows after it', async () => {
-    const { socket, responses, another } = client(createTestServer({ bodyBytesMax: 300_000 }));
-    const value = Array.from({ length: 300_000 }, (_, at) => String(at % 10)).join('');
-    const writer = another();
-    writer.socket.receive(post('maps/m/k', value));
-    socket.receive(get('maps/m/k') + LIVE);
-    writer.socket.receive(post('maps/m/k', 'overwritten'));
-    for (let turn = 0; turn < 10; turn++) await nextTurn();
-    assert.equal(responses()[0]?.body, value);
-    assert.equal(responses()[1]?.status, 200);
-    assert(socket.sent.every((piece) => piece.length <= 65536));
   });
 
   it('lets go of a long value when its client has gone', async () => {
@@ -226,176 +42,19 @@ describe('back-pressure', () => {
     await nextTurn();
     assert(engine.memoryBytes < before + 50_000);
   });
-});
 
-describe('answers that are held back', () => {
-  /** Holds a partition's answers beyond what is durable. */
-  function hold(server: ReturnType<typeof createTestServer>) {
-    const durable = server.engine.sequences();
-    const holder: ResponseHold = {
-      holdsAll: false,
-      holds: (partition, sequence) => sequence > (durable[partition] ?? 0),
-      sequences: () => server.engine.sequences(),
-    };
-    server.server.hold = holder;
-    return {
-      sync(): void {
-        durable.set(server.engine.sequences());
-        server.server.release();
-      },
-    };
-  }
-
-  it('leave when their partition is durable, in order, and later requests run meanwhile', () => {
-    const server = createTestServer();
-    const { sync } = hold(server);
-    const { socket, statuses } = client(server);
-    socket.receive(LIVE + post('maps/m/k', 'v') + get('maps/m/k') + LIVE);
-    assert.deepEqual(statuses(), [200]);
-    const other = client(server);
-    other.socket.receive(get('maps/m/other-partition-3') + LIVE);
-    sync();
-    assert.deepEqual(statuses(), [200, 200, 200, 200]);
-  });
-
-  it('of a clear wait for every partition', () => {
-    const server = createTestServer();
-    const { socket, statuses } = client(server);
-    socket.receive(post('maps/m/k', 'v'));
-    const { sync } = hold(server);
-    socket.receive('DELETE /grid/rest/maps/m HTTP/1.1\r\nHost: x\r\n\r\n');
-    assert.deepEqual(statuses(), [200]);
-    sync();
-    assert.deepEqual(statuses(), [200, 200]);
-  });
-
-  it('hold back reads of what is not durable, and no others', () => {
-    const server = createTestServer();
-    const { sync } = hold(server);
-    const writer = client(server);
-    writer.socket.receive(post('maps/m/k', 'v'));
-    const keys = ['k', ...Array.from({ length: 50 }, (_, key) => `key-${key}`)];
-    const readers = keys.map((key) => {
-      const reader = client(server);
-      reader.socket.receive(get(`maps/m/${key}`));
-      return reader;
-    });
-    const answered = (): number => readers.filter(({ statuses }) => statuses().length > 0).length;
-    assert.deepEqual(readers[0]?.statuses(), []);
-    assert(answered() > 25 && answered() < 50, 'one of seven partitions is held back');
-    sync();
-    assert.deepEqual(readers[0]?.statuses(), [200]);
-    assert.equal(answered(), 51);
-  });
-
-  it('stop the reading when pipeline-max of them wait', () => {
-    const server = createTestServer({ pipelineMax: 10 });
-    const { sync } = hold(server);
-    const { socket, statuses } = client(server);
-    socket.receive(post('maps/m/k', 'v').repeat(9));
-    assert(!socket.isPaused);
-    socket.receive(post('maps/m/k', 'v').repeat(3));
-    assert(socket.isPaused);
-    sync();
-    assert(!socket.isPaused);
-    assert.equal(statuses().length, 10);
-    sync();
-    assert.equal(statuses().length, 12);
-  });
-
-  it('end the connection only when they have left', () => {
-    const server = createTestServer();
-    const { sync } = hold(server);
-    const { socket, statuses } = client(server);
-    socket.receive(post('maps/m/k', 'v').replace('Host', 'Connection: close\r\nHost'));
-    assert(!socket.writableEnded);
-    sync();
-    assert.deepEqual(statuses(), [200]);
-    assert(socket.writableEnded);
-  });
-});
-
-describe('a polled item whose answer is held back', () => {
-  /** A server with a queue of two items that what may leave is decided for. */
-  function held(first = 'first') {
+  it('reads nothing more from the answer on that makes pipeline-max of them wait', () => {
     const sink = new HoldingSink(0);
-    const server = createTestServer({ bodyBytesMax: MEBIBYTE }, { sinks: [sink] });
-    const { socket } = client(server);
-    socket.receive(post('queues/q', first) + post('queues/q', 'second'));
-    server.server.hold = {
-      holdsAll: false,
-      holds: (partition, sequence) => server.engine.holds(partition, sequence),
-      sequences: () => server.engine.sequences(),
-    };
-    const sync = (): void => {
-      server.engine.sequences().forEach((sequence, partition) => {
-        sink.upTo.set(partition, sequence);
-      });
-      server.server.release();
-    };
-    sync();
-    const polled = async (): Promise<string | undefined> => {
-      const other = client(server);
-      other.socket.receive(poll('q', 0));
-      sync();
-      // A long value leaves in parts.
-      await nextTurn();
-      return other.responses()[0]?.body.toString();
-    };
-    return { server, sync, polled };
-  }
-
-  it('is delivered when it may leave, and later requests run meanwhile', async () => {
-    const { server, sync, polled } = held();
-    const { socket, responses } = client(server);
-    socket.receive(poll('q', 0) + poll('q', 30) + LIVE);
-    assert.equal(responses().length, 0);
-    sync();
-    assert.deepEqual(
-      responses().map(({ status, body }) => `${status} ${body}`),
-      ['200 first', '200 second', '200 '],
-    );
-    assert.equal(await polled(), '');
-  });
-
-  for (const length of [5, 100_000]) {
-    it(`of ${length} bytes comes back when the connection is closed first`, async () => {
-      const { server, sync, polled } = held('f'.repeat(length));
-      const { socket } = client(server);
-      socket.receive(poll('q', 0));
-      socket.destroy();
-      assert.equal((await polled())?.length, length);
-      sync();
-      assert.equal(await polled(), 'second');
-    });
-
-    it(`of ${length} bytes comes back when the client ends its side, which is answered 204`, async () => {
-      const { server, sync, polled } = held('f'.repeat(length));
-      const before = server.server.inFlight.usedBytes;
-      const { socket, statuses } = client(server);
-      socket.receive(LIVE + poll('q', 30) + LIVE);
-      socket.emit('end');
-      assert.deepEqual(statuses(), [200]);
-      sync();
-      await nextTurn();
-      assert.deepEqual(statuses(), [200, 204, 200]);
-      assert(socket.writableEnded);
-      assert.equal(server.server.inFlight.usedBytes, before);
-      assert.equal((await polled())?.length, length);
-      assert.equal(await polled(), 'second');
-      assert.deepEqual(server.failures, []);
-    });
-  }
-
-  it('goes to whoever waits for it', () => {
-    const { server, sync } = held();
-    const gone = client(server);
-    gone.socket.receive(poll('q', 0) + poll('q', 0));
-    const { socket, responses } = client(server);
-    socket.receive(poll('q', 30));
-    gone.socket.destroy();
-    server.clock.settle();
-    sync();
-    assert.equal(responses()[0]?.body.toString(), 'first');
+    const server = createTestServer({ pipelineMax: 10 }, { sinks: [sink] });
+    const holds = (partition: number, sequence: number) => server.engine.holds(partition, sequence);
+    server.server.hold = { holdsAll: false, holds, sequences: () => server.engine.sequences() };
+    const { socket, statuses } = client(server);
+    socket.receive(post('maps/m/k', 'v').repeat(12));
+    assert(socket.isPaused);
+    for (const [partition, sequence] of server.engine.sequences().entries()) {
+      sink.upTo.set(partition, sequence);
+    }
+    server.server.release();
+    assert.equal(statuses().length, 10);
   });
 });

@@ -2,9 +2,12 @@
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
+import { MODES } from './late-server.ts';
 
 const CASES = 20_000;
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
+/** Of each mode of an engine that answers later. */
+const LATE_CASES = 1500;
 const EVERY_BYTE = [-1];
 
 const CHUNKED = 'GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -31,4 +34,13 @@ describe('the HTTP engine', () => {
     const property = fc.property(fuzzCase, (each) => target.check(each));
     fc.assert(property, { numRuns: CASES, seed: SEED });
   });
+
+  for (const [mode, isOrdered] of MODES) {
+    it(`reads ${LATE_CASES} of seed ${SEED} so on an engine that answers later, ${mode}`, () => {
+      const target = new FuzzTarget({ isOrdered, seed: SEED });
+      for (const found of Object.values(FOUND)) target.check(found);
+      const property = fc.property(fuzzCase, (each) => target.check(each));
+      fc.assert(property, { numRuns: LATE_CASES, seed: SEED });
+    });
+  }
 });

@@ -13,6 +13,7 @@ import type { Application, RequestHandler } from '../../src/http/application.ts'
 import type { Exchange } from '../../src/http/exchange.ts';
 import { HEAD, isServedMethod, methodName } from '../../src/http/methods.ts';
 import { FakeSocket } from './fake-socket.ts';
+import { type LateOptions, lateServer } from './late-server.ts';
 import { readRequests } from './request-reader.ts';
 import { readResponses } from './response-reader.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
@@ -26,6 +27,8 @@ const LIMITS = { headerBytesMax: 200, targetBytesMax: 100, bodyBytesMax: 60 };
 
 /** Longer than every time limit and every poll. */
 const SILENCE_MS = 200_000;
+/** In so many steps, each of which ends its turns. */
+const SILENCE_STEPS = 25;
 
 /** What a client sends, one character a byte, and where it is cut. */
 export interface FuzzCase {
@@ -41,8 +44,16 @@ type End = 'end' | 'silence' | 'reset';
 
 /** Two servers, for any number of cases one after the other. */
 export class FuzzTarget {
-  readonly #whole = new RecordingServer();
-  readonly #split = new RecordingServer();
+  readonly #whole: RecordingServer;
+  readonly #split: RecordingServer;
+  readonly #isLate: boolean;
+
+  /** `late`: the second server is on an engine that answers later, where given. */
+  constructor(late?: LateOptions) {
+    this.#isLate = late !== undefined;
+    this.#whole = new RecordingServer();
+    this.#split = new RecordingServer(late);
+  }
 
   /** Throws AssertionError where something does not hold. */
   check({ text, cuts, end }: FuzzCase): void {
@@ -68,7 +79,9 @@ export class FuzzTarget {
     const [refusal, other] = [whole.statuses.at(-1) ?? 0, split.statuses.at(-1) ?? 0];
     if (REFUSALS.includes(refusal) && REFUSALS.includes(other)) {
       assert.deepEqual(split.statuses.slice(0, -1), whole.statuses.slice(0, -1));
-    } else assert.equal(split.text, whole.text);
+    } else if (!this.#isLate) assert.equal(split.text, whole.text);
+    // A later answer may know by then that it is the connection's last, and says so.
+    else assert.equal(withoutClose(split.text), withoutClose(whole.text));
   }
 }
 
@@ -91,17 +104,18 @@ interface Seen {
 
 class RecordingServer implements Application {
   readonly #server: TestServer;
+  readonly #isLate: boolean;
   #served: Application | undefined;
   #requests: Run[] = [];
   #isHead: boolean[] = [];
 
-  constructor() {
-    this.#server = createTestServer(LIMITS, {
-      wrap: (served) => {
-        this.#served = served;
-        return this;
-      },
-    });
+  constructor(late?: LateOptions) {
+    const wrap = (served: Application): Application => {
+      this.#served = served;
+      return this;
+    };
+    this.#server = late ? lateServer(late, LIMITS, { wrap }) : createTestServer(LIMITS, { wrap });
+    this.#isLate = late !== undefined;
     this.#server.server.observe = (_, request) => {
       this.#isHead.push(request?.method === HEAD);
     };
@@ -148,19 +162,32 @@ class RecordingServer implements Application {
 
   #exchange(pieces: readonly string[], end: End): string {
     const { clock, server } = this.#server;
-    const socket = new FakeSocket();
+    const socket = new FakeSocket((run) => clock.endOfTurn(run));
     this.#server.connect(socket);
     for (const piece of pieces) socket.receive(piece);
+    // What an engine answers at once is answered by now.
+    if (this.#isLate) clock.settle();
     if (end === 'end') socket.receiveEnd();
-    else if (end === 'silence') clock.advance(SILENCE_MS);
-    else socket.destroy();
+    else if (end === 'reset') socket.destroy();
+    else {
+      for (let step = 0; step < SILENCE_STEPS; step++) {
+        clock.advance(SILENCE_MS / SILENCE_STEPS);
+        clock.settle();
+      }
+    }
     clock.settle();
     assert(socket.writableEnded || socket.isDestroyed, 'the connection ends');
     socket.destroy();
     assert.equal(server.deadlines.count, 0, 'deadlines left');
+    clock.settle();
     assert.equal(server.inFlight.usedBytes, 0, 'bytes in flight left');
+    assert.equal(server.slots.usedCount, 0, 'slots left');
     return socket.text;
   }
+}
+
+function withoutClose(text: string): string {
+  return text.replaceAll('Connection: close\r\n', '');
 }
 
 function pieces(text: string, cuts: readonly number[]): string[] {

@@ -45,6 +45,32 @@ export function lateServer(
   return { ...server, late: server.served as LateEngine };
 }
 
+/** One whose turns end by themselves whenever something has come: its answers look as if made at once. */
+export function settledServer(
+  options: LateOptions,
+  limits?: Partial<HttpLimits>,
+  parts?: TestServerParts,
+): LateServer {
+  const server = lateServer(options, limits, parts);
+  const { clock, connect } = server;
+  return {
+    ...server,
+    connect(socket) {
+      const connection = connect(socket);
+      const { receive, receiveEnd } = socket;
+      socket.receive = (bytes) => {
+        receive.call(socket, bytes);
+        clock.settle();
+      };
+      socket.receiveEnd = () => {
+        receiveEnd.call(socket);
+        clock.settle();
+      };
+      return connection;
+    },
+  };
+}
+
 /** The two modes of a late engine, with their names. */
 export const MODES = [
   ['ordered', true],

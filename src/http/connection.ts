@@ -223,18 +223,22 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (this.#isInputOver ? !this.#requests.isIdle : this.#requests.isBlocked) return false;
     this.#state = this.#isInputOver ? ENDING : READING;
     if (this.#state === READING) this.#requests.unpark();
-    this.#blockIfSo();
+    this.#mayRead();
     return true;
   }
 
-  #blockIfSo(): void {
-    if (this.#state === READING && this.#requests.isBlocked) this.#state = BLOCKED;
+  /** Whether requests may be read and run; if not, the state says why. */
+  #mayRead(): boolean {
+    if (this.#state !== READING) return false;
+    if (this.#requests.isBlocked) this.#state = BLOCKED;
+    else if (isFull(this.#outbox, this.#requests, this.#host)) this.#state = STALLED;
+    return this.#state === READING;
   }
 
   #tellLimits(): void {
     const received = this.#requests.current?.body.received ?? 0;
-    const takenBytes = this.#outbox.isSending ? this.#outbox.takenBytes : -1;
-    this.#limits.tell(this.#awaited(takenBytes >= 0), received, takenBytes);
+    const taken = this.#outbox.isSending ? this.#outbox.takenBytes : -1;
+    this.#limits.tell(this.#awaited(taken >= 0), received, taken);
   }
 
   /** Only what the client owes counts: nothing while something of ours stands in its way. */
@@ -285,8 +289,7 @@ export class Connection implements SlotConnection, Timed, Taker {
         this.#limits.onMoved();
         if (this.#mayBeLast) return this.#lookForMore();
         this.#requests.begin();
-        this.#blockIfSo();
-        if (this.#state === READING) this.#pace();
+        if (this.#mayRead()) this.#pace();
         return true;
       default:
         this.#onRefusal(this.#parser.refusal);
@@ -315,7 +318,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#isRunning = true;
     this.#state = READING;
     this.#requests.begin();
-    this.#blockIfSo();
+    this.#mayRead();
     this.#proceed();
   }
 
@@ -332,7 +335,7 @@ export class Connection implements SlotConnection, Timed, Taker {
       this.#standsBack = true;
       this.#host.turns.add(this);
     }
-    if (this.#standsBack || isFull(this.#outbox, this.#requests, this.#host)) this.#state = STALLED;
+    if (this.#standsBack) this.#state = STALLED;
   }
 
   /** Reading goes on unless it would only fill the backlog; a client that waits for an item is watched. */
@@ -363,11 +366,9 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
-    if (this.#state !== STALLED || this.#standsBack) return false;
-    if (isFull(this.#outbox, this.#requests, this.#host)) return false;
-    this.#state = READING;
-    this.#blockIfSo();
-    return this.#state === READING;
+    const wasStalled = this.#state === STALLED && !this.#standsBack;
+    if (wasStalled) this.#state = READING;
+    return this.#mayRead() && wasStalled;
   }
 
   /** Nothing more is read; the connection ends when all that is under way has been answered. */
@@ -384,7 +385,6 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#tellLimits();
   }
 
-  /** Keeps what comes while nothing is to be read. */
   #keep(bytes: Buffer, length: number): void {
     if (this.#isInputOver) return;
     if (!this.#input.keep(bytes, 0, length) || this.#hasTooMuchBehind) this.destroy();
