@@ -7,7 +7,9 @@ const SPARE_MAX = 1024;
 
 export class SlotPool {
   readonly #host: ConnectionHost;
+  /** The first `#spareCount` of it are spare. It never shrinks: that would cost each read an array. */
   readonly #spare: RequestSlot[] = [];
+  #spareCount = 0;
   /** Slots that have a request. */
   usedCount = 0;
 
@@ -17,11 +19,12 @@ export class SlotPool {
 
   take(): RequestSlot {
     this.usedCount++;
-    return this.#spare.pop() ?? new RequestSlot(this.#host);
+    if (this.#spareCount === 0) return new RequestSlot(this.#host);
+    return this.#spare[--this.#spareCount] as RequestSlot;
   }
 
   give(slot: RequestSlot): void {
     this.usedCount--;
-    if (this.#spare.length < SPARE_MAX) this.#spare.push(slot);
+    if (this.#spareCount < SPARE_MAX) this.#spare[this.#spareCount++] = slot;
   }
 }

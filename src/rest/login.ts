@@ -36,11 +36,13 @@ export class Login {
     return this.#grants !== undefined && this.#epoch === this.#access.epoch && this.#isSame(field);
   }
 
-  /** Has the request done, at once or later, once it is known whose it is; or refuses it. */
-  enter(handler: RestHandler): void {
-    const field = handler.exchange.request.authorization;
-    if (this.isKnown(field)) handler.work(this.#grants);
-    else this.#check(handler, field);
+  /**
+   * Has the request done, at once or later, once it is known whose it is; or refuses it. `isKnown`: its
+   * credentials were, when it was admitted.
+   */
+  enter(handler: RestHandler, isKnown: boolean): void {
+    if (isKnown && this.#epoch === this.#access.epoch) handler.work(this.#grants);
+    else this.#check(handler, handler.exchange.request.authorization);
   }
 
   /** The user may not do what the request asks for. */

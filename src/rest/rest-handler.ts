@@ -64,6 +64,8 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   #ticket = ANSWERED;
   #match: Match | undefined;
   isAlone = true;
+  /** Whether a login is still to be computed. */
+  #isLoginOpen = false;
   /** Whether the name and the key are named in bytes of the request's own. */
   #areNamed = false;
 
@@ -97,6 +99,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.#action = match.actions[method];
     if (this.#action === undefined) return this.#refuseMethod(match);
     this.#match = match;
+    this.#isLoginOpen = services.access !== undefined && this.#mustLogIn(services.access);
     this.isAlone = this.#mustBeAlone(match.access, method);
     const isStarting = services.cluster.nodeState === 'STARTING';
     return !isStarting || match.isServedWhileStarting || this.#refuseWhileStarting();
@@ -105,7 +108,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   run(): void {
     const { access } = this.services;
     if (access === undefined || !this.#asksForLogin(access)) return this.work(undefined);
-    Login.of(this.exchange, access).enter(this);
+    Login.of(this.exchange, access).enter(this, !this.#isLoginOpen);
   }
 
   /** Does what is asked for; `grants` are those of the user, where one has to log in. */
@@ -219,9 +222,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     if (kind === undefined) return true;
     const isChange = (changes & methodBit(method)) !== 0;
     if (isChange && (!this.engine.isOrdered || this.#mayWaitForItem)) return true;
-    const { access } = this.services;
-    if (access === undefined || !this.#asksForLogin(access)) return false;
-    return !Login.of(this.exchange, access).isKnown(this.exchange.request.authorization);
+    return this.#isLoginOpen;
   }
 
   /** Whether the request is a poll with a time limit other than 0. */
@@ -229,6 +230,12 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     const { bytes } = this.exchange.request.target;
     const isZero = this.keyEnd === this.keyStart + 1 && bytes[this.keyStart] === DIGIT_0;
     return this.#action === poll && !isZero;
+  }
+
+  #mustLogIn(access: AccessControl): boolean {
+    const { exchange } = this;
+    if (!this.#asksForLogin(access)) return false;
+    return !Login.of(exchange, access).isKnown(exchange.request.authorization);
   }
 
   #asksForLogin(access: AccessControl): boolean {
