@@ -1,6 +1,6 @@
 /**
- * A member: the one place where its parts are put together. Starts the engine and the HTTP server
- * from a configuration, and ends them: drain answers what was received, abort cuts off.
+ * A member: the one place where its parts are put together. Starts the engine and the HTTP server from
+ * a configuration, and ends them: `drain` answers the requests received, `abort` cuts them off.
  */
 import { SystemClock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
@@ -38,45 +38,47 @@ import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 import { LogLevelControl } from './telemetry/log-level-control.ts';
 
-/** Probes are few; more connections than these are a fault. */
+/** Most connections of the health listener: probes are few, so more are a fault. */
 const HEALTH_CONNECTIONS_MAX = 128;
-/** They have nothing to say. */
+/** Probes send no content. */
 const HEALTH_BODY_BYTES_MAX = 1024;
-/** Contents and answers under way, for each connection. */
+/** Contents and answers under way of each of its connections, in bytes. */
 const HEALTH_IN_FLIGHT_BYTES = 65536;
-/** How long probes may take to end when all else has, in milliseconds. */
+/** The time for probes to end when all else has ended, in milliseconds. */
 const HEALTH_DRAIN_MS = 500;
 
 export interface Member {
-  /** Host that is bound. */
+  /** Host that the listener is bound to. */
   readonly address: string;
   readonly port: number;
   /** Port of the health listener, where there is one. */
   readonly healthPort: number | undefined;
   /** Memory for stored data, in bytes. */
   readonly memoryBytesMax: number;
-  /** Reads the configuration again and takes over what may change; the log says what came of it. */
+  /** Reads the configuration again and takes over what may change; the log has the result. */
   reload(): Promise<void>;
-  /** Resolves with what a client has asked for that ends the member. */
+  /** Resolves with the request of a client that ends the member. */
   readonly stopRequested: Promise<string>;
   /** From now on `ready` is 503; all else is served as before. */
   withdraw(): void;
-  /** Stops accepting, answers what was received and ends; resolves when every connection is closed. */
+  /**
+   * Stops accepting, answers the requests received and ends; resolves when every connection is closed.
+   */
   drain(): Promise<void>;
-  /** What the program in whose process the member runs asks without HTTP. */
+  /** The parts for a program that embeds the member, without HTTP. */
   readonly inProcess: InProcess;
-  /** Cuts off what is left; returns what that was, or undefined if there was nothing. */
+  /** Cuts off the rest; returns a description of it, or undefined if there was nothing. */
   abort(): string | undefined;
 }
 
-/** The parts of a member that answer in process. */
+/** The parts of a member for a program that embeds it. */
 export interface InProcess {
   readonly engine: Engine;
   readonly cluster: Pick<Cluster, 'takesWrites'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
-  /** Who holds answers back until they may leave, if anybody. */
+  /** Decides when answers may leave; undefined where all may leave at once. */
   readonly hold: ResponseHold | undefined;
-  /** Told when more answers may leave. */
+  /** Notified when more answers may leave. */
   readonly senders: AnswerSender[];
   /** Polls that wait. */
   readonly waiting: Set<Waiter>;
@@ -84,7 +86,7 @@ export interface InProcess {
 
 /**
  * Resolves once the member serves. Rejects with the system's error when it cannot listen, with
- * GridError TLS_FILE_UNUSABLE when a TLS file is of no use, DATA_* when the data is not usable,
+ * GridError TLS_FILE_UNUSABLE when a TLS file cannot be used, DATA_* when the data cannot be used,
  * STOPPED_RECOVERING when `stopped` resolves while it recovers.
  */
 export async function startMember(
@@ -132,12 +134,12 @@ export async function startMember(
     requestStop = resolve;
   });
   const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
-  /** Takes over what may change while the member runs; rejects before anything is changed. */
+  /** Takes over the settings that may change while the member runs; rejects before any change. */
   const apply = async (changed: Config): Promise<void> => {
     const files = tlsFilesOf(changed);
     let identity: TlsIdentity | undefined;
     if (tlsFiles !== undefined && files !== undefined) {
-      // Whether clients must show a certificate is not changed by this: only whose they may be.
+      // A reload does not change whether clients must show a certificate, only whose they may be.
       const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
       identity = await readTls({ ...files, clientCa });
     }
@@ -195,7 +197,10 @@ export async function startMember(
     throw error;
   });
   instanceName ||= `gridnode-${bound.port}`;
-  /** Queues that are recovered ask for their capacities, so what was added to them comes first. */
+  /**
+   * Recovered queues ask for their capacities, so queues that were added to the configuration come
+   * first.
+   */
   const recover = async (kept: MemberPersistence): Promise<void> => {
     await kept.begin(license);
     await reloader.restore(kept.addedConfigs, extend);
@@ -250,13 +255,13 @@ export async function startMember(
 
 const NEVER = new Promise<never>(() => {});
 
-/** What is not recovered yet cannot be lost: nobody has to wait for it. */
+/** Data that is not recovered yet cannot be lost, so a stop need not wait for it. */
 async function stopping(stopped: Promise<unknown>): Promise<never> {
   await stopped;
   throw new GridError('STOPPED_RECOVERING', {});
 }
 
-/** A member that somebody else configures. */
+/** The reload of a member that was configured by a program. */
 function readNothing(): Promise<never> {
   const problem = 'Cannot read the configuration again: it came from no file, variable or flag';
   return Promise.reject(new ConfigFault([problem]));
@@ -273,12 +278,12 @@ function tlsFilesOf(config: Config): TlsFiles | undefined {
   return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
 }
 
-/** What reads them is loaded only for them. */
+/** Its code is loaded only where TLS is on. */
 async function readTls(files: TlsFiles): Promise<TlsIdentity> {
   return (await import('./http/tls-files.ts')).readTlsFiles(files);
 }
 
-/** The second listener, which answers when the first one takes nobody any more. */
+/** The second listener, which answers when the first one accepts no more connections. */
 function healthServer(
   config: Config,
   services: RestServices,
@@ -306,7 +311,7 @@ function observe(server: HttpServer, log: Log): void {
     : undefined;
 }
 
-/** What the log says of a request: the path as sent, without the query. */
+/** The fields of a request in the log: the path as sent, without the query. */
 function describe(request: Request | undefined): object {
   if (request === undefined) return {};
   const { target, pathEnd } = request;

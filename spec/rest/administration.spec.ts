@@ -185,7 +185,7 @@ for (const call of [
   ...['forceStart', 'partialStart', 'backup', 'backupInterrupt', 'hotBackup'],
   'hotBackupInterrupt',
 ]) {
-  test(`${call} is refused while there is no persistence, and names what has it`, async () => {
+  test(`${call} is refused while persistence is off, and names the setting that turns it on`, async () => {
     const { ask } = member();
     assert.match(await ask('POST', `${MANAGEMENT}/${call}`, 'dev&'), /^409 .*persistence\.enabled/);
   });

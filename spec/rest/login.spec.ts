@@ -72,7 +72,7 @@ test('a data path takes no request without a login, and says how to log in', asy
   assert.match(response.fields?.get('www-authenticate') ?? '', /^Basic realm="gridnode"/);
   assert.deepEqual(JSON.parse(response.body ?? ''), {
     status: 'fail',
-    message: 'Cannot GET /grid/rest/maps/m/k: it takes a user and a password',
+    message: 'Cannot GET /grid/rest/maps/m/k: a user and a password are required',
   });
   assert.deepEqual(audited, []);
 });

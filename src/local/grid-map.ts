@@ -1,4 +1,4 @@
-/** A map of the member, for the program in whose process that runs. */
+/** A map of the member, for a program that embeds the member. */
 import assert from 'node:assert';
 import type { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
@@ -7,30 +7,30 @@ import type { LocalData, StoredValue } from './local-data.ts';
 import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
-/** What goes along with a value. */
+/** Properties of a value. */
 export interface SetOptions {
-  /** Told to HTTP clients; none unless given. At most 8,192 characters of Latin-1. */
+  /** Sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
   readonly contentType?: string;
   /**
-   * Seconds from now after which the entry is gone; 0 for ever. Up to 2^31-1; where it is not given,
-   * as the map is configured.
+   * Seconds from now until the entry ends; 0 for ever. Up to 2^31-1. The default is the map's
+   * configuration.
    */
   readonly timeToLiveSeconds?: number;
-  /** Seconds without being read or written after which it is gone; as `timeToLiveSeconds`. */
+  /** Seconds without a read or write until the entry ends; range and default as `timeToLiveSeconds`. */
   readonly maxIdleSeconds?: number;
 }
 
 /**
- * Names, keys and values are bytes or text, which stands for its UTF-8: up to 65,536 bytes of a key,
- * 1 GiB of a value. Promises resolve once an HTTP client would have been answered, so with
- * `persistence.sync: always` when a change is on the disk, and reject with GridError: MEMORY_FULL,
+ * Names, keys and values are bytes, or text, which is encoded as UTF-8: up to 65,536 bytes of a key,
+ * 1 GiB of a value. Promises resolve when an HTTP client would be answered, so with
+ * `persistence.sync: always` when a change is on the disk. They reject with GridError: MEMORY_FULL,
  * DISK_FULL, DISK_ERROR, DISK_FAILED, OUTCOME_UNKNOWN, CLUSTER_PASSIVE, ENGINE_CLOSED; with TypeError
- * or RangeError for what is no key or value. Operations take effect in the order of the calls.
+ * or RangeError for an invalid key or value. Operations take effect in the order of the calls.
  */
 export class GridMap {
   readonly name: string;
   readonly #name: Span;
-  /** As messages have it. */
+  /** The name as messages show it. */
   readonly #shown: string;
   readonly #data: LocalData;
   readonly #sync = new SyncReceiver();
@@ -56,8 +56,8 @@ export class GridMap {
   }
 
   /**
-   * The entry, or undefined, at once. Unlike `get` it waits for no disk: what it tells may be gone
-   * after a crash. Throws as the promises reject.
+   * The entry, or undefined, at once. Unlike `get` it waits for no disk: after a crash the value may be
+   * lost. Throws the errors that the promises reject with.
    */
   getSync(key: BytesOrText): StoredValue | undefined {
     const data = this.#data;
@@ -67,7 +67,7 @@ export class GridMap {
     return receiver.end();
   }
 
-  /** Sets the entry, in place of what it was. */
+  /** Sets the entry, in place of an old one. */
   set(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): Promise<void> {
     return this.#data.ask(
       this.#shown,
@@ -78,8 +78,8 @@ export class GridMap {
   }
 
   /**
-   * Sets the entry at once. Unlike `set` it waits for no disk: it returns when `get` finds the value,
-   * and a crash before the next sync may undo it. Throws as the promises reject.
+   * Sets the entry at once. Unlike `set` it waits for no disk: when it returns, `get` finds the value,
+   * and a crash before the next sync may undo it. Throws the errors that the promises reject with.
    */
   setSync(key: BytesOrText, value: BytesOrText, options: SetOptions = NO_OPTIONS): void {
     const data = this.#data;
@@ -111,7 +111,7 @@ export class GridMap {
     );
   }
 
-  /** How many entries there are. */
+  /** The number of entries. */
   size(): Promise<number> {
     const { engine } = this.#data;
     return this.#data.count(this.#shown, (receiver) => engine.size(this.#name, receiver));
@@ -126,7 +126,7 @@ export class GridMap {
   }
 }
 
-/** Of an operation that the engine answers during the call; used again for each. */
+/** Receives an operation that the engine answers during the call; reused for each. */
 class SyncReceiver implements Receiver {
   #data: LocalData | undefined;
   #name = '';

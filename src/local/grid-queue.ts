@@ -1,4 +1,4 @@
-/** A queue of the member, for the program in whose process that runs. */
+/** A queue of the member, for a program that embeds the member. */
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import { ANSWERED, type Answer, NO_HOLD, NOBODY, QUEUE_FULL } from '../engine/engine.ts';
@@ -6,13 +6,13 @@ import type { LocalData, LocalWait, StoredValue } from './local-data.ts';
 import { LocalName } from './local-name.ts';
 import type { BytesOrText } from './plain-bytes.ts';
 
-/** What goes along with an item. */
+/** Properties of an item. */
 export interface OfferOptions {
-  /** Told to HTTP clients; none unless given. At most 8,192 characters of Latin-1. */
+  /** Sent to HTTP clients; none by default. At most 8,192 characters of Latin-1. */
   readonly contentType?: string;
 }
 
-/** As an AbortSignal: tells once that nobody waits any more. */
+/** The part of an AbortSignal that a poll needs. */
 export interface GivingUp {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -21,22 +21,22 @@ export interface GivingUp {
 }
 
 export interface PollOptions {
-  /** Gives the poll up: it rejects with the signal's reason, and takes nothing. */
+  /** Aborts the poll: it rejects with the signal's reason, and takes nothing. */
   readonly signal?: GivingUp;
 }
 
-/** The longest that a poll may wait, in seconds. */
+/** The longest wait of a poll, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
 
 /**
  * Items come out in the order in which they were offered, each once, to this program or to an HTTP
- * client. Items and names are as those of a map (see GridMap), and so are promises: an item is gone
- * for good, and a poll resolves, once an HTTP client would have been sent it.
+ * client. Items and names are as those of a map (see GridMap). So are promises: an item is gone for
+ * good, and a poll resolves, when an HTTP client would be sent the item.
  */
 export class GridQueue {
   readonly name: string;
   readonly #name: Span;
-  /** As messages have it. */
+  /** The name as messages show it. */
   readonly #shown: string;
   readonly #data: LocalData;
 
@@ -64,8 +64,8 @@ export class GridQueue {
   }
 
   /**
-   * The first item, which is the caller's from then on; undefined where none comes within so many
-   * seconds (0 to 2^31-1, also parts of one), or the member ends.
+   * The first item, which the queue no longer has; undefined where none comes within so many seconds (0
+   * to 2^31-1, also fractions), or the member ends.
    */
   poll(seconds = 0, { signal }: PollOptions = {}): Promise<StoredValue | undefined> {
     return new Promise((resolve, reject) => {
@@ -79,14 +79,14 @@ export class GridQueue {
     });
   }
 
-  /** How many items there are. */
+  /** The number of items. */
   size(): Promise<number> {
     const { engine } = this.#data;
     return this.#data.count(this.#shown, (receiver) => engine.queueSize(this.#name, receiver));
   }
 }
 
-/** One poll: takes an item, waits for one, and resolves with it once that may be told. */
+/** One poll: takes an item, or waits for one, and resolves with it when the answer may leave. */
 class Poll implements LocalWait {
   readonly #data: LocalData;
   readonly #name: string;
@@ -128,7 +128,7 @@ class Poll implements LocalWait {
     this.#end(undefined);
   }
 
-  /** The item, if there is one, is the caller's once its removal may be told. */
+  /** The item, if there is one, is the caller's when the answer of its removal may leave. */
   #onTaken(answer: Answer): void {
     const data = this.#data;
     const { partition, sequence, hold } = answer;
@@ -136,7 +136,7 @@ class Poll implements LocalWait {
     const fault = data.faultOf(answer, this.#name);
     if (fault !== undefined) return this.#fail(fault);
     const item = data.found(answer);
-    // Without a hold the item cannot return, so it is too late to give up.
+    // Without a hold the item cannot return, so the poll can no longer be aborted.
     if (item !== undefined && hold === NO_HOLD) this.#ignoreSignal();
     data.answers.send(partition, sequence, (isKnown) => {
       if (hold !== NO_HOLD) {

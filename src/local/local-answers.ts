@@ -1,6 +1,6 @@
 /**
- * Answers to the program in whose process the member runs. One that depends on the disk waits, as an
- * answer over HTTP does, until what it tells would be there after a crash.
+ * Answers to a program that embeds the member. An answer that depends on the disk waits, as one over
+ * HTTP does, until a crash can no longer undo its content.
  */
 import type { AnswerSender, ResponseHold } from '../http/application.ts';
 import { type Dependence, dependence, isHeld } from '../http/piece.ts';
@@ -21,7 +21,7 @@ export class LocalAnswers implements AnswerSender {
     return this.#held.length;
   }
 
-  /** Lets the answer leave, at once where nothing holds it; `partition` and `sequence` as an Answer's. */
+  /** Sends the answer, at once where it is not held back; `partition` and `sequence` as an Answer's. */
   send(partition: number, sequence: number, leave: Leave): void {
     const { hold } = this;
     if (hold === undefined) return leave(true);

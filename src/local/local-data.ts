@@ -1,6 +1,6 @@
 /**
- * Maps and queues for the program in whose process the member runs: the engine without HTTP. What an
- * operation comes to is what an HTTP client would be told, and no earlier.
+ * Maps and queues for a program that embeds the member: the engine without HTTP. The result of an
+ * operation is the one that an HTTP client would get, and no earlier.
  */
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
@@ -14,22 +14,22 @@ import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plai
 export interface StoredValue {
   /** A copy of the bytes stored: a Buffer. */
   readonly value: Uint8Array;
-  /** As stored with it; undefined where none was. */
+  /** The content type stored with the value; undefined for none. */
   readonly contentType: string | undefined;
 }
 
-/** What answers, and what is asked first. @internal */
+/** The engine, and the checks before each operation. @internal */
 export interface LocalParts {
   readonly engine: Engine;
   readonly cluster: Pick<Cluster, 'takesWrites'>;
-  /** How long entries of a map stay where the program does not say. */
+  /** Lifetimes of a map's entries where the program gives none. */
   readonly lifetimes: { of(map: Span): Lifetime };
   readonly answers: LocalAnswers;
   /** Polls that wait. */
   readonly waiting: Set<Waiter>;
 }
 
-/** What a map or a queue asks of its member; shared by all of them. @internal */
+/** The services of a member for its maps and queues, shared by all of them. @internal */
 export class LocalData {
   readonly engine: Engine;
   readonly lifetimes: LocalParts['lifetimes'];
@@ -48,13 +48,13 @@ export class LocalData {
     this.#parts = parts;
   }
 
-  /** Ends waiting polls as one without an item; from now on nothing is served. */
+  /** Ends waiting polls without an item; from now on no operation is served. */
   close(): void {
     this.#isClosed = true;
     for (const poll of this.#polls) poll.hurry();
   }
 
-  /** Throws GridError where the member serves no longer, or `action` would change what is PASSIVE. */
+  /** Throws GridError where the member has closed, or where `action` is a change in a PASSIVE cluster. */
   check(name: string, action?: string): void {
     if (this.#isClosed) throw new GridError('ENGINE_CLOSED', { name });
     if (action !== undefined && !this.#parts.cluster.takesWrites) {
@@ -62,7 +62,7 @@ export class LocalData {
     }
   }
 
-  /** Waits with the poll until it leaves; both ends of the member end it. */
+  /** Registers a waiting poll until `leave`: the end of the member and a PASSIVE cluster end it. */
   enter(poll: LocalWait): void {
     this.#polls.add(poll);
     this.#parts.waiting.add(poll);
@@ -73,13 +73,13 @@ export class LocalData {
     this.#parts.waiting.delete(poll);
   }
 
-  /** Why the answer is none, if it is not; `name` is that of the map or queue in messages. */
+  /** The error of an answer without a result; `name` is that of the map or queue in messages. */
   faultOf(answer: Answer, name: string): GridError | undefined {
     const code = refusalCode(answer);
     return code === undefined ? undefined : new GridError(code, { name });
   }
 
-  /** What FOUND names, copied; undefined of any other outcome. */
+  /** A copy of the value of FOUND; undefined of any other outcome. */
   found({ outcome, value, contentType }: Answer): StoredValue | undefined {
     if (outcome !== FOUND) return undefined;
     const { bytes, start, end } = value;
@@ -89,8 +89,8 @@ export class LocalData {
   }
 
   /**
-   * Asks the engine; resolves with what `read` makes of the answer during onAnswer, once that may be
-   * told. Rejects with GridError; `action` names what changes data.
+   * Asks the engine. `read` gets the answer during onAnswer; the promise resolves with its result when
+   * the answer may leave. Rejects with GridError; `action` names an operation that changes data.
    */
   ask<Result>(
     name: string,
@@ -122,6 +122,6 @@ export class LocalData {
 
 /** A poll that waits. @internal */
 export interface LocalWait extends Waiter {
-  /** The member ends: no item comes any more. */
+  /** The member ends: no further item comes. */
   hurry(): void;
 }

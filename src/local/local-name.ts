@@ -1,4 +1,4 @@
-/** The name of a map or a queue, as bytes that stay, as text, and as messages have it. @internal */
+/** The name of a map or a queue: as bytes that are kept, as text, and as messages show it. @internal */
 import { Span } from '../base/span.ts';
 
 export class LocalName {
@@ -6,7 +6,7 @@ export class LocalName {
   readonly text: string;
   readonly shown: string;
 
-  /** Copies what the span names. */
+  /** Copies the bytes of the span. */
   constructor(name: Span) {
     const bytes = name.toBuffer();
     this.span = new Span().set(bytes, 0, bytes.length);

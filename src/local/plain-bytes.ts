@@ -1,39 +1,39 @@
-/** Names, keys, values and content types of a program, as the bytes that the engine takes. */
+/** Converts names, keys, values and content types of a program to the bytes that the engine takes. */
 import { Span } from '../base/span.ts';
 
-/** Bytes, or text, which stands for its UTF-8. */
+/** Bytes, or text, which is encoded as UTF-8. */
 export type BytesOrText = Uint8Array | string;
 
-/** The longest name or key, in bytes: what a request target may hold at most. */
+/** The longest name or key, in bytes: the longest request target. */
 export const KEY_BYTES_MAX = 65_536;
 /** The longest value, in bytes. */
 export const VALUE_BYTES_MAX = 1_073_741_824;
 /** The longest content type, in characters. */
 const CONTENT_TYPE_LENGTH_MAX = 8192;
-/** Text up to this long is looked at letter by letter, which is faster than a call. */
+/** Text up to this length is encoded character by character, which is faster than a call. */
 const SHORT_TEXT_LENGTH = 64;
 
-/** Names bytes again and again without making anything, for text and for a Buffer. @internal */
+/** Sets one span to given bytes again and again, without an allocation for text or a Buffer. @internal */
 export class PlainBytes {
   readonly span = new Span();
   readonly #what: string;
   readonly #bytesMax: number;
   readonly #room = Buffer.alloc(SHORT_TEXT_LENGTH);
 
-  /** `what` the messages call it, and how many bytes it may have. */
+  /** `what`: its name in messages. `bytesMax`: its longest length in bytes. */
   constructor(what: string, bytesMax: number) {
     this.#what = what;
     this.#bytesMax = bytesMax;
   }
 
   /**
-   * The bytes, until the next call. Throws TypeError for what is neither bytes nor text, or for text
-   * that has no UTF-8 (half of a surrogate pair), RangeError for too many.
+   * The bytes, until the next call. Throws TypeError for a value that is neither bytes nor text, or for
+   * text that has no UTF-8 (half of a surrogate pair), RangeError for too many bytes.
    */
   of(given: BytesOrText): Span {
     if (typeof given === 'string') return this.#ofText(given);
     if (!(given instanceof Uint8Array)) {
-      throw new TypeError(`Cannot use ${typeName(given)} as ${this.#what}: not bytes or text`);
+      throw new TypeError(`Cannot use ${typeName(given)} as ${this.#what}: neither bytes nor text`);
     }
     const bytes = asBuffer(given);
     this.#check(bytes.length);
@@ -53,7 +53,7 @@ export class PlainBytes {
       if (at === length) return this.span.set(room, 0, length);
     }
     if (!isWellFormed(text)) {
-      throw new TypeError(`Cannot use ${JSON.stringify(text)} as ${this.#what}: no Unicode text`);
+      throw new TypeError(`Cannot use ${JSON.stringify(text)} as ${this.#what}: not Unicode text`);
     }
     const bytes = Buffer.from(text);
     this.#check(bytes.length);
@@ -68,13 +68,13 @@ export class PlainBytes {
   }
 }
 
-/** Content types as text: what an HTTP field may hold, a byte a character. @internal */
+/** Content types as text: values that an HTTP field may have, a byte a character. @internal */
 export class ContentTypes {
   readonly span = new Span();
   #lastText = '';
   #lastBytes: Buffer = Buffer.alloc(0);
 
-  /** The bytes, until the next call. Throws TypeError for what no field may hold. */
+  /** The bytes, until the next call. Throws TypeError for text that is no field value. */
   bytesOf(text: string): Span {
     if (text !== this.#lastText) {
       if (typeof text !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
@@ -93,7 +93,7 @@ export class ContentTypes {
     return this.span.set(this.#lastBytes, 0, this.#lastBytes.length);
   }
 
-  /** The text of stored bytes; undefined of none. */
+  /** The text of stored bytes; undefined where there are none. */
   textOf(stored: Span): string | undefined {
     const { bytes, start, end, length } = stored;
     if (length === 0) return undefined;
@@ -113,7 +113,7 @@ export class ContentTypes {
   }
 }
 
-/** The same memory. @internal */
+/** A Buffer on the same memory. @internal */
 export function asBuffer(bytes: Uint8Array): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

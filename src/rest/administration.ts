@@ -14,7 +14,7 @@ export function state(call: AdministrativeCall): void {
   call.succeed({ state: call.handler.services.cluster.state.toLowerCase() });
 }
 
-/** In any case; IN_TRANSITION is the member's own. */
+/** The state is accepted in any case. IN_TRANSITION is set by the member alone. */
 export function changeState(call: AdministrativeCall): void {
   const { cluster, dialect } = call.handler.services;
   const name = call.word.toUpperCase();
@@ -41,7 +41,7 @@ export function version(handler: RestHandler): void {
   respondJson(handler, { status: 'success', version: handler.services.cluster.version });
 }
 
-/** `major.minor`, each up to 127; a patch and a qualifier may follow and say nothing. */
+/** `major.minor`, each up to 127; a patch and a qualifier may follow and are ignored. */
 export function changeVersion(call: AdministrativeCall): void {
   const { cluster, dialect } = call.handler.services;
   const seen = call.word;
@@ -61,7 +61,7 @@ export function changeVersion(call: AdministrativeCall): void {
   );
 }
 
-/** Three lines: the members, their version, the runtime's. */
+/** Three lines: the members, their version, the version of the runtime. */
 export function nodes(call: AdministrativeCall): void {
   const { cluster, dialect } = call.handler.services;
   const { members } = cluster;
@@ -70,7 +70,7 @@ export function nodes(call: AdministrativeCall): void {
   call.succeed({ response: `[${listed}]\n${memberVersion}\n${process.version}` });
 }
 
-/** Answered before it begins: a member that stops answers nobody. */
+/** The answer is sent before the shutdown begins: a member that stops answers no request. */
 export function shutDown(call: AdministrativeCall): void {
   call.succeed();
   call.handler.services.stop(call.action);
@@ -128,7 +128,7 @@ function refuse(call: AdministrativeCall, refusal: GridError): void {
   call.refuse(refusal);
 }
 
-/** Anything but an operating error is ours, and thrown on. */
+/** Returns an operating error; throws any other on, as it is a fault of the member. */
 function refusalOf(error: unknown): GridError {
   if (error instanceof GridError) return error;
   throw error;

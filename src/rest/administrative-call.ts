@@ -1,8 +1,8 @@
 /**
- * An administrative request: parameters in the body as `p1&p2&…`, each written as a form value, the
- * first two its credentials. Their count is checked first, the credentials next, then the work is
- * done: until then nothing but the credentials is decoded. Each has a line in the audit log, once it
- * is answered or would be, had its client not gone.
+ * An administrative request. Its body has the parameters as `p1&p2&…`, each written as a form value;
+ * the first two are the credentials. Their count is checked first, then the credentials, then the work
+ * is done. Until then only the credentials are decoded. Each request has a line in the audit log,
+ * written when it is answered, also where the client has gone by then.
  */
 import type { GridError } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
@@ -15,15 +15,15 @@ import { decodeFormValue, decodeLongFormValue } from './percent.ts';
 import type { RestHandler } from './rest-handler.ts';
 import type { Action } from './routes.ts';
 
-/** The longest user or password as it is sent; no longer one is decoded or compared, in bytes. */
+/** The longest user or password as sent, in bytes; longer ones are neither decoded nor compared. */
 const CREDENTIAL_BYTES_MAX = 4096;
 
-/** Does the work of a request whose parameters have been read and whose credentials are right. */
+/** Does the work of a request whose parameters were read and whose credentials are right. */
 export type Work = (call: AdministrativeCall) => void;
 
 /**
- * An action that takes `count` parameters, of which the first two are the credentials; each of the
- * others has `bytesMax` at most.
+ * Makes an action that takes `count` parameters. The first two are the credentials; each of the others
+ * has `bytesMax` bytes at most.
  */
 export function withParameters(
   count: number,
@@ -72,7 +72,7 @@ export class AdministrativeCall {
   /** As sent, then decoded, the credentials first. */
   readonly #parameters: Buffer[];
   readonly #address: string;
-  /** As given, right or wrong; undefined where it can't be read. */
+  /** The user as given, right or wrong; undefined where it cannot be decoded. */
   readonly #user: string | undefined;
   /** Method and path. */
   readonly action: string;
@@ -87,12 +87,12 @@ export class AdministrativeCall {
     this.action = handler.describeRequest();
   }
 
-  /** The parameter behind the credentials. */
+  /** The parameter after the credentials. */
   get argument(): Buffer {
     return this.parameter(2);
   }
 
-  /** The argument where it is to be a word of a few: of what is longer, the beginning. */
+  /** The argument where one word of a few is expected; of a longer one, its beginning. */
   get word(): string {
     return this.argument.toString('utf8', 0, WORD_BYTES_MAX);
   }
@@ -101,7 +101,7 @@ export class AdministrativeCall {
     return this.#parameters[index] ?? EMPTY;
   }
 
-  /** False: one can't be, and the call has failed. */
+  /** False: a credential cannot be decoded, and the call has failed. */
   decodeCredentials(): boolean {
     return [0, 1].every((index) => {
       const part = this.parameter(index);
@@ -110,7 +110,7 @@ export class AdministrativeCall {
     });
   }
 
-  /** The same for the parameters behind them; what is long is decoded in slices. */
+  /** The same for the parameters after the credentials; a long one is decoded in slices. */
   decodeRest(bytesMax: number): boolean | Promise<boolean> {
     const rest = this.#parameters.slice(2);
     if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX))
@@ -120,14 +120,14 @@ export class AdministrativeCall {
 
   async #decodeLong(rest: readonly Buffer[], bytesMax: number): Promise<boolean> {
     for (const [at, part] of rest.entries()) {
-      // A byte may be written as three; what is longer in any case is not decoded.
+      // A byte may be escaped as three; a part longer than that in any case is not decoded.
       const value = part.length > 3 * bytesMax ? part : await decodeLongFormValue(part);
       if (!this.#decoded(2 + at, value, bytesMax)) return false;
     }
     return true;
   }
 
-  /** Takes what a parameter says, or fails. */
+  /** Stores a decoded parameter, or fails the call. */
   #decoded(index: number, value: Buffer | undefined, bytesMax: number): boolean {
     if (value !== undefined && value.length <= bytesMax) {
       this.#parameters[index] = value;
@@ -139,7 +139,7 @@ export class AdministrativeCall {
     return false;
   }
 
-  /** Goes on when the promise is settled, also where the client has gone by then. */
+  /** Continues when the promise is settled, also where the client has gone by then. */
   await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
     const recorded = promise.catch((error: unknown) => {
       this.#record(500);
@@ -148,12 +148,12 @@ export class AdministrativeCall {
     this.handler.await(recorded, goOn);
   }
 
-  /** Answers 200 with what was done. */
+  /** Answers 200 with the result. */
   succeed(told: object = {}, fields?: Fields): void {
     this.#answer(200, { status: 'success', ...told }, fields);
   }
 
-  /** Answers 200 with what was done, as JSON that is sent from where it lies. */
+  /** Answers 200 with the result as JSON, which is sent without a copy. */
   succeedWith(json: Buffer): void {
     this.#record(200);
     const { exchange } = this.handler;
@@ -167,17 +167,17 @@ export class AdministrativeCall {
     this.#answer(status, { status: 'fail', message }, fields);
   }
 
-  /** Answers with why it was not done, or may not have been. */
+  /** Answers with the reason why the work was not done, or may not have been done. */
   refuse(refusal: GridError, status = this.handler.services.dialect.statusOf(refusal)): void {
     this.fail(status, refusal.message, refusal.isOutcomeUnknown ? OUTCOME_UNKNOWN : undefined);
   }
 
-  /** Answers a failure that is told otherwise. */
+  /** Answers a failure with fields other than a message. */
   failWith(status: number, told: object): void {
     this.#answer(status, { status: 'fail', ...told });
   }
 
-  /** Answers a failure that says nothing. */
+  /** Answers a failure without content. */
   failEmpty(status: number): void {
     this.#record(status);
     this.handler.exchange.respondEmpty(status, INDEPENDENT, 0);
@@ -194,7 +194,7 @@ export class AdministrativeCall {
   }
 }
 
-/** At most `count` parts; the rest, with its ampersands, stays in the last. Nothing is no part. */
+/** At most `count` parts; the last one keeps the rest with its ampersands. An empty body has no parts. */
 function splitParameters(body: Buffer, count: number): Buffer[] {
   const parts: Buffer[] = [];
   if (body.length === 0) return parts;
@@ -209,7 +209,7 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
   return parts;
 }
 
-/** No more of a parameter is decoded in one go. */
+/** Bytes of a parameter that are decoded at once, at most. */
 const AT_ONCE_BYTES_MAX = 16_384;
 const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
 const WORD_BYTES_MAX = 128;

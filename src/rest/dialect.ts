@@ -1,8 +1,8 @@
 /**
- * What depends on whose clients are served: gridnode's own interface, or that of the original member
- * where the two differ (`--compatibility hazelcast`). All else (framing, groups, credentials, names,
- * values, order) is the same in both. Nothing asks which dialect it is; each asks for what it needs,
- * so a difference has one place: here, or a row of hazelcast-routes.ts.
+ * The differences between the two interfaces: gridnode's own, and that of the original member where it
+ * differs (`--compatibility hazelcast`). All else (framing, groups, credentials, names, values, order)
+ * is the same in both. No code asks which dialect it is; each asks for the one property it needs. So a
+ * difference is in one place: here, or a row of hazelcast-routes.ts.
  */
 import type { GridError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
@@ -13,25 +13,25 @@ import { ROUTES, type Route } from './routes.ts';
 export interface Dialect {
   /** First part of every path where none is configured. */
   readonly pathSegment: string;
-  /** Version that the member says it is of; the cluster's is its `major.minor`. */
+  /** Version that the member reports for itself; the cluster's is its `major.minor`. */
   readonly memberVersion: string;
   /** The surface: the same paths in each dialect. */
   readonly routes: readonly Route[];
   /** Whether `queues/{queue}/SIZE` is the queue's size, too. */
   readonly takesSizeInAnyCase: boolean;
-  /** Status of a well-sent request with a value that means nothing: a state, version, level or time. */
+  /** Status of a well-formed request with an invalid value: a state, version, level or time. */
   readonly badValueStatus: 400 | 500;
   /** Status of a change of data, or a poll that waits, in a PASSIVE cluster. */
   readonly passiveStatus: 500 | 503;
-  /** Whether the success of a backup says where it is, its bytes and the seconds it took. */
+  /** Whether the answer of a successful backup has its path, its bytes and the seconds it took. */
   readonly tellsBackups: boolean;
-  /** Status of what the cluster refuses. */
+  /** Status of a request that the cluster refuses. */
   statusOf(refusal: GridError): number;
-  /** How a member's address is told; `address` as in MemberInfo. */
+  /** Formats a member's address; `address` as in MemberInfo. */
   tellAddress(address: string): string;
 }
 
-/** Failures that the original does not tell by the status. */
+/** Failures that the original does not report by the status. */
 const TOLD_WITH_200: ReadonlySet<string> = new Set([
   ...['STATE_UNCHANGED', 'START_NOT_AWAITED', 'START_NOT_ALLOWED', 'START_FAILED'],
   'BACKUP_NOT_UNDER_WAY',

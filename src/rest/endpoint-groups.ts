@@ -1,7 +1,7 @@
 /** Which endpoint groups are enabled now; changes take effect at once. */
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../config/endpoint-group.ts';
 
-/** One bit a group, so that a request's is tested without looking anything up. */
+/** One bit a group, so that the check of a request needs no lookup. */
 export function groupBit(group: EndpointGroup): number {
   return 1 << ENDPOINT_GROUP_NAMES.indexOf(group);
 }
@@ -9,14 +9,14 @@ export function groupBit(group: EndpointGroup): number {
 export class EndpointGroups {
   /** The bits of the groups that are served: none while REST is off. */
   enabled = 0;
-  /** Whether anything is served at all. */
+  /** Whether any group is served. */
   isRestOn = true;
 
   constructor(isRestOn: boolean, groups: ReadonlyMap<EndpointGroup, boolean>) {
     this.set(isRestOn, groups);
   }
 
-  /** From now on these are served. */
+  /** Replaces the groups that are served, from now on. */
   set(isRestOn: boolean, groups: ReadonlyMap<EndpointGroup, boolean>): void {
     let enabled = 0;
     for (const [group, isEnabled] of groups) if (isEnabled) enabled |= groupBit(group);
@@ -24,7 +24,7 @@ export class EndpointGroups {
     this.enabled = isRestOn ? enabled : 0;
   }
 
-  /** Why a request to the group is refused, and what enables it. */
+  /** The message that refuses a request to the group, with the setting that enables it. */
   refusal(group: EndpointGroup): string {
     if (!this.isRestOn) return this.refusalOfAll;
     return (
@@ -33,7 +33,7 @@ export class EndpointGroups {
     );
   }
 
-  /** Why every request is refused while REST is off, and what enables it. */
+  /** The message that refuses every request while REST is off, with the setting that enables it. */
   get refusalOfAll(): string {
     return (
       'Cannot serve this path: REST is disabled; ' +

@@ -1,6 +1,7 @@
 /**
- * The surface as clients of the original member expect it: the table of routes.ts, some of whose rows
- * do more (a GET polls, a path carries the item) or answer otherwise. No path is added or left out.
+ * The surface as clients of the original member expect it: the table of routes.ts, with some rows that
+ * have further methods (a GET polls, a path carries the item) or other answers. No path is added or
+ * left out.
  */
 import { INDEPENDENT } from '../http/application.ts';
 import type { Fields } from '../http/exchange.ts';
@@ -19,9 +20,9 @@ const NO_MAP = { missing: 'Missing map name' };
 const NO_QUEUE = { missing: 'Missing queue name' };
 
 const CHANGED: Readonly<Record<string, Partial<Route>>> = {
-  // DELETE: the map without a name, in which nothing can be.
+  // DELETE clears the map with the empty name, which cannot have entries.
   'rest/maps/': { DELETE: maps.clear, ...NO_MAP },
-  // A missing key, too, is told as a missing name.
+  // A missing key, too, is reported as a missing name.
   'rest/maps/{map}': NO_MAP,
   'rest/maps/{map}/': NO_MAP,
   'rest/queues/': NO_QUEUE,
@@ -36,7 +37,8 @@ const CHANGED: Readonly<Record<string, Partial<Route>>> = {
   [`${MANAGEMENT}/hotBackupInterrupt`]: {
     POST: backupWith(upkeep.interruptBackup, 'backupInterrupt'),
   },
-  // Nothing is done to all groups, and to the member as to all members; who asks is checked first.
+  // A POST to all groups gets 404; one to the member itself is answered as one to all members. The
+  // credentials are checked first.
   'rest/cp-subsystem/groups': { POST: withParameters(2, nowhere) },
   'rest/cp-subsystem/members/local': { POST: withParameters(2, unservedWork) },
 };
@@ -47,7 +49,7 @@ export const HAZELCAST_ROUTES: readonly Route[] = ROUTES.map((route) => ({
   ...CHANGED[route.path],
 }));
 
-/** HEAD of whatever map, entry, queue or item: looks nothing up. */
+/** HEAD of any map, entry, queue or item: looks nothing up. */
 function succeed({ exchange }: RestHandler): void {
   exchange.respondEmpty(200, INDEPENDENT, 0);
 }
@@ -56,7 +58,10 @@ function nowhere(call: AdministrativeCall): void {
   call.failEmpty(404);
 }
 
-/** Without persistence no start waits to be forced: told as a failure, not as an error. */
+/**
+ * Without persistence no start waits to be forced. The answer is a failure by its content, not by its
+ * status.
+ */
 function startWith(work: Work): Action {
   return withParameters(2, (call) => {
     if (call.handler.services.upkeep === undefined) call.failWith(200, {});
@@ -65,8 +70,8 @@ function startWith(work: Work): Action {
 }
 
 /**
- * Without persistence a backup of nothing. `operation`: that under its new name, where the old one is
- * served; it is named in the answer.
+ * Without persistence a backup of nothing. `operation`: the new name of the action, which the answer
+ * has where the old one is served.
  */
 function backupWith(
   work: (call: AdministrativeCall, fields?: Fields) => void,

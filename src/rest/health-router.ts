@@ -1,11 +1,11 @@
-/** The health paths alone; every other path is nowhere. For a listener of their own. */
+/** Finds the health paths alone, for a listener of their own; every other path is unknown. */
 import type { Request } from '../http/request.ts';
 import type { Match, PathParts, RouteFinder } from './router.ts';
 
 export class HealthRouter implements RouteFinder {
   readonly #router: RouteFinder;
 
-  /** `router` knows every path. */
+  /** `router` finds every path. */
   constructor(router: RouteFinder) {
     this.#router = router;
   }

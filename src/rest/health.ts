@@ -1,4 +1,4 @@
-/** Health endpoints (group HEALTH_CHECK): what load balancers and probes ask. */
+/** Health endpoints (group HEALTH_CHECK), for load balancers and probes. */
 import { INDEPENDENT } from '../http/application.ts';
 import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
@@ -7,7 +7,7 @@ export function report(handler: RestHandler): void {
   respondJson(handler, describe(handler));
 }
 
-/** The report to a HEAD, told in header fields, too. */
+/** The report, which a HEAD gets in header fields, too. */
 export function reportInFields(handler: RestHandler): void {
   const report = describe(handler);
   respondJson(handler, report, 200, {
@@ -43,7 +43,7 @@ export function ready(handler: RestHandler): void {
   respondWhether(handler, cluster.isReady && engine.isReachable);
 }
 
-/** The process answers. */
+/** Succeeds as long as the process answers. */
 export function live(handler: RestHandler): void {
   respondWhether(handler, true);
 }

@@ -1,7 +1,7 @@
 /**
- * Who the requests of a connection are from, where HTTP Basic is asked for. The credentials come with
- * each request; those that are the same bytes as the connection's own that proved right are right, so
- * nothing is computed again. The first of a connection and each failure have a line in the audit log.
+ * The user of a connection's requests, where HTTP Basic is required. The credentials come with each
+ * request. Those with the same bytes as the connection's last right ones are right, so that no hash is
+ * computed again. The first login of a connection and each failure have a line in the audit log.
  */
 import type { Span } from '../base/span.ts';
 import { INDEPENDENT } from '../http/application.ts';
@@ -14,24 +14,24 @@ import type { RestHandler } from './rest-handler.ts';
 
 export class Login {
   readonly #access: AccessControl;
-  /** The Authorization value that proved right last. */
+  /** The last Authorization value that was right. */
   #field: Buffer = Buffer.alloc(0);
   #epoch = -1;
   #grants: Grants | undefined;
-  /** Whose value that is, for the audit log. */
+  /** The user of that value, for the audit log. */
   #user = '';
 
   constructor(access: AccessControl) {
     this.#access = access;
   }
 
-  /** The login of the request's connection, made at its first such request. */
+  /** The login of the request's connection, created at its first such request. */
   static of({ session }: Exchange, access: AccessControl): Login {
     session.memory ??= new Login(access);
     return session.memory as Login;
   }
 
-  /** Whether the credentials are those that proved right last, so that nothing is computed. */
+  /** Whether the credentials are the last right ones, so that no hash is computed. */
   isKnown(field: Span): boolean {
     return this.#grants !== undefined && this.#epoch === this.#access.epoch && this.#isSame(field);
   }
@@ -45,7 +45,7 @@ export class Login {
     else this.#check(handler, handler.exchange.request.authorization);
   }
 
-  /** The user may not do what the request asks for. */
+  /** Refuses a request that the user is not permitted to make. */
   refuse(handler: RestHandler): void {
     record(handler, this.#user, 403);
     fail(handler, 403, 'the user is not permitted to');
@@ -55,7 +55,7 @@ export class Login {
     const login = readBasicField(field);
     if (login === undefined) {
       if (field.length > 0) record(handler, undefined, 401);
-      return fail(handler, 401, 'it takes a user and a password');
+      return fail(handler, 401, 'a user and a password are required');
     }
     const { epoch } = this.#access;
     const verdict = this.#access.check(login, handler.exchange.session.peerAddress);
@@ -67,10 +67,10 @@ export class Login {
     });
   }
 
-  /** `epoch`: that of the rules by which it was judged. */
+  /** `epoch`: that of the rules that the verdict is based on. */
   #decide(handler: RestHandler, verdict: Verdict, user: Buffer, epoch: number): void {
     const { request, session } = handler.exchange;
-    // What was right may be so no longer.
+    // The rules have changed since: right credentials may be wrong now.
     if (epoch !== this.#access.epoch) return this.#check(handler, request.authorization);
     recordVerdict(handler, verdict, user);
     if (verdict.isRight) {
@@ -88,8 +88,8 @@ export class Login {
   }
 
   /**
-   * In a time that depends on the length alone. Four bytes a step: what a login costs each request
-   * (bench/request-path.ts) is mostly this.
+   * Compares in a time that depends on the length alone. Four bytes a step: this is most of the cost of
+   * a login for each request (bench/request-path.ts).
    */
   #isSame({ bytes, start, length }: Span): boolean {
     const own = this.#field;

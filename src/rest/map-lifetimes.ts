@@ -1,14 +1,14 @@
 /**
- * How long entries of a map stay, by its name, from the settings of maps whose names may hold `*`.
- * Asked at each write: where nothing is configured the answer is there at once; otherwise the map
- * asked for last is remembered, and some thousand names before it, so that patterns are tried once a
+ * The lifetimes of a map's entries, by its name, from the settings of maps, whose names may have `*`.
+ * Each write asks for them. Where no lifetime is configured the answer is constant. Otherwise the last
+ * map asked for is remembered, and some thousand names before it, so that patterns are tried once a
  * name.
  */
 import type { Span } from '../base/span.ts';
 import { nameAmong } from '../config/by-name.ts';
 import { FOREVER, type Lifetime } from '../engine/engine.ts';
 
-/** Names whose lifetime is remembered; clients choose names, so there is a limit. */
+/** Names whose lifetime is remembered. Clients choose names, so there is a limit. */
 const NAMES_KEPT_MAX = 10_000;
 
 export class MapLifetimes {
@@ -17,7 +17,7 @@ export class MapLifetimes {
   #lastName: Buffer = Buffer.alloc(0);
   #lastLifetime = FOREVER;
 
-  /** As `replace`. */
+  /** The arguments are those of `replace`. */
   constructor(
     timeToLiveSeconds: ReadonlyMap<string, number>,
     maxIdleSeconds: ReadonlyMap<string, number>,
@@ -25,7 +25,7 @@ export class MapLifetimes {
     this.replace(timeToLiveSeconds, maxIdleSeconds);
   }
 
-  /** From now on these hold: seconds by name, 0 for ever. */
+  /** Replaces the settings from now on: seconds by name, 0 for ever. */
   replace(
     timeToLiveSeconds: ReadonlyMap<string, number>,
     maxIdleSeconds: ReadonlyMap<string, number>,
@@ -45,7 +45,7 @@ export class MapLifetimes {
         };
   }
 
-  /** The lifetime of what is written to the map now. */
+  /** The lifetime of an entry written to the map now. */
   of(map: Span): Lifetime {
     if (this.#configured === undefined) return FOREVER;
     const last = this.#lastName;

@@ -1,12 +1,12 @@
 /**
- * Percent-encoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 not required, `+` is
- * a plus. Parts of one request are decoded into one buffer, which the next request uses again. And
- * that of form values, of which one has a buffer of its own.
+ * Percent-encoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 not required, `+` is a
+ * plus. Parts of one request are decoded into one buffer, which the next request reuses. Also the
+ * encoding of form values, each of which has a buffer of its own.
  */
 import { Slices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 
-/** Whether each `%` from `start` to `end` has two hexadecimal digits behind it. */
+/** Whether each `%` from `start` to `end` has two hexadecimal digits after it. */
 export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     if (bytes[at] !== 0x25) continue;
@@ -25,12 +25,12 @@ export class PercentDecoder {
     this.#buffer = Buffer.allocUnsafeSlow(bytesMax);
   }
 
-  /** What was decoded before is not needed any more. */
+  /** Frees the buffer for the next request: what was decoded before is overwritten. */
   reset(): void {
     this.#used = 0;
   }
 
-  /** Sets `decoded` to what the part means. Its escapes must be whole. */
+  /** Sets `decoded` to the decoded bytes of the part, whose escapes must be whole. */
   decode(bytes: Buffer, start: number, end: number, decoded: Span): void {
     const buffer = this.#buffer;
     const from = this.#used;
@@ -47,7 +47,7 @@ export class PercentDecoder {
   }
 }
 
-/** The bytes that a form value stands for, in which `+` is a space; undefined for a bad escape. */
+/** The bytes of a form value, in which `+` is a space; undefined for a bad escape. */
 export function decodeFormValue(value: Buffer): Buffer | undefined {
   const decoded = Buffer.allocUnsafeSlow(value.length);
   let used = 0;
@@ -63,13 +63,13 @@ export function decodeFormValue(value: Buffer): Buffer | undefined {
   return decoded.subarray(0, used);
 }
 
-/** The same in slices, for one that may have megabytes. */
+/** The same in slices, for a value that may have megabytes. */
 export async function decodeLongFormValue(value: Buffer): Promise<Buffer | undefined> {
   const slices = new Slices();
   const pieces: Buffer[] = [];
   for (let start = 0; start < value.length; ) {
     let end = Math.min(start + PIECE_BYTES, value.length);
-    // An escape is not cut: where one begins in the last two bytes, the piece ends before it.
+    // An escape is not cut: where one begins in the last two bytes, the slice ends before it.
     const percent = end < value.length ? value.lastIndexOf(0x25, end - 1) : -1;
     if (percent >= end - 2) end = percent;
     const decoded = decodeFormValue(value.subarray(start, end));
@@ -84,7 +84,7 @@ export async function decodeLongFormValue(value: Buffer): Promise<Buffer | undef
 
 const PIECE_BYTES = 16_384;
 
-/** The value of two hexadecimal digits; negative when they are none. */
+/** The value of two hexadecimal digits; negative where one is not a digit. */
 function hexadecimal(bytes: Buffer, at: number): number {
   return (
     ((DIGITS[bytes[at] as number] as number) << 4) | (DIGITS[bytes[at + 1] as number] as number)

@@ -3,7 +3,7 @@ import { INDEPENDENT } from '../http/application.ts';
 import type { RestHandler } from './rest-handler.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
-/** The longest that a poll may wait, in seconds. */
+/** The longest wait of a poll, in seconds. */
 const POLL_SECONDS_MAX = 2 ** 31 - 1;
 
 export function offer(handler: RestHandler): void {
@@ -11,7 +11,7 @@ export function offer(handler: RestHandler): void {
   handler.engine.offer(handler.name, body, contentType, handler);
 }
 
-/** The path's last part is the item; there is no other content. */
+/** Offers the last part of the path; the item has no content type. */
 export function offerFromPath(handler: RestHandler): void {
   handler.engine.offer(handler.name, handler.key, TEXT_PLAIN, handler);
 }
@@ -20,7 +20,7 @@ export function size(handler: RestHandler): void {
   handler.engine.queueSize(handler.name, handler);
 }
 
-/** The path's last part is the time to wait, in seconds; zero or less: not at all. */
+/** Polls. The path's last part is the time to wait, in seconds; zero or less: no wait. */
 export function poll(handler: RestHandler): void {
   const { exchange } = handler;
   const text = handler.key.toBuffer().toString('latin1');

@@ -1,6 +1,6 @@
 /**
- * Changes of the configuration while the member runs (group CLUSTER_WRITE): reading it again, adding
- * to it, and the list of members. What is wrong changes nothing.
+ * Changes of the configuration while the member runs (group CLUSTER_WRITE): a reload, additions, and
+ * the list of members. An invalid request changes nothing.
  */
 import { Slices } from '../base/slices.ts';
 import { fileText } from '../config/file-text.ts';
@@ -10,7 +10,7 @@ import type { AdministrativeCall } from './administrative-call.ts';
 import { respondJson } from './json.ts';
 import type { RestHandler } from './rest-handler.ts';
 
-/** As SIGHUP does; what needs a restart is listed as ignored. */
+/** Reloads as SIGHUP does. Settings that need a restart are listed as ignored. */
 export function reload(call: AdministrativeCall): void {
   const { handler } = call;
   call.await(handler.services.reconfiguration.reload(), ({ taken, kept, faults }) => {
@@ -23,10 +23,10 @@ export function reload(call: AdministrativeCall): void {
   });
 }
 
-/** Of a configuration that is added, in bytes. */
+/** The longest text of an added configuration, in bytes. */
 export const ADDED_TEXT_BYTES_MAX = 1_048_576;
 
-/** The argument is a configuration in YAML, XML or JSON, of ADDED_TEXT_BYTES_MAX at most. */
+/** Adds to the configuration. The argument is YAML, XML or JSON, of ADDED_TEXT_BYTES_MAX at most. */
 export function update(call: AdministrativeCall): void {
   const { handler } = call;
   const problems = new Problems();
@@ -43,7 +43,7 @@ export function update(call: AdministrativeCall): void {
   });
 }
 
-/** The answer to what was added; of many things, it is written in slices. */
+/** The answer to an addition; a long list is written in slices. */
 async function answered<Failed extends object>(outcome: Added | Failed): Promise<Buffer | Failed> {
   if (!('added' in outcome)) return outcome;
   return Buffer.concat([
@@ -78,7 +78,7 @@ export function memberList(handler: RestHandler): void {
   respondJson(handler, { status: 'success', 'member-list': members });
 }
 
-/** Addresses, parted by any number of commas, semicolons and spaces. */
+/** Addresses, separated by any number of commas, semicolons and spaces. */
 export function changeMemberList(call: AdministrativeCall): void {
   const { reconfiguration } = call.handler.services;
   if (reconfiguration.tcpIpMembers === undefined) return call.fail(400, NO_TCP_IP);

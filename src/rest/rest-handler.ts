@@ -1,7 +1,7 @@
 /**
- * Handles the request of a slot: finds the route, keeps the checks in their order (escapes, unserved
+ * Handles the request of a slot: finds the route, makes the checks in their order (escapes, unserved
  * methods, group, resource, method, OPTIONS), runs the action and turns the engine's answer into the
- * response. Used again for each request of the slot, so that nothing is allocated for one.
+ * response. The handler is reused for each request of the slot, so that a request allocates nothing.
  */
 import assert from 'node:assert';
 import { errorMessage } from '../base/errors.ts';
@@ -51,7 +51,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   readonly exchange: Exchange;
   readonly services: RestServices;
   readonly engine: Engine;
-  /** Name of the map or queue of the request at hand. */
+  /** Name of the present request's map or queue. */
   readonly name = new Span();
   /** Its key, or the last part of a queue's path. */
   readonly key = new Span();
@@ -60,7 +60,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   keyStart = 0;
   keyEnd = 0;
   #action: Action | undefined;
-  /** The take that is not answered yet. */
+  /** The ticket of a take that is not answered yet. */
   #ticket = ANSWERED;
   #match: Match | undefined;
   isAlone = true;
@@ -111,7 +111,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     Login.of(this.exchange, access).enter(this, !this.#isLoginOpen);
   }
 
-  /** Does what is asked for; `grants` are those of the user, where one has to log in. */
+  /** Runs the action; `grants` are those of the user, where a login is required. */
   work(grants: Grants | undefined): void {
     const { method } = this.exchange.request;
     const { access } = this.#match as Match;
@@ -140,26 +140,26 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     if (timeoutMs > 0) this.exchange.awaitItem();
   }
 
-  /** Goes on with the request when the promise is settled. A rejection is a fault of ours. */
+  /** Continues with the request when the promise is settled. A rejection is a fault of the member. */
   await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
     const { exchange } = this;
     const { number } = exchange;
     promise.then(goOn).catch((error: unknown) => exchange.fail(error, number));
   }
 
-  /** The cluster takes no changes any more: a poll that waits takes nothing. */
+  /** The cluster no longer takes changes: a poll that waits takes nothing. */
   endWait(): void {
     this.#cancel();
     this.#refuseChange('wait for an item');
   }
 
-  /** Method and path of the request at hand, as sent. */
+  /** Method and path of the present request, as sent. */
   describeRequest(): string {
     const { method, target, pathEnd } = this.exchange.request;
     return `${methodName(method)} ${target.bytes.toString('latin1', target.start, pathEnd)}`;
   }
 
-  /** The same for the audit log, which holds no value: an item in the path is left out. */
+  /** The same for the audit log, which has no values: an item in the path is left out. */
   describeAction(): string {
     const { method, target, pathEnd } = this.exchange.request;
     const end = this.#action === offerFromPath ? this.nameEnd : pathEnd;
@@ -201,7 +201,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     }
   }
 
-  /** Names the map or queue and the key as they are meant; the decoder keeps what is escaped. */
+  /** Sets `name` and `key` to their decoded bytes; decoded ones are in the decoder's buffer. */
   #nameParts(decoder: PercentDecoder): void {
     const { target, escaped } = this.exchange.request;
     if (escaped) {
@@ -215,8 +215,9 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 
   /**
-   * Reads of maps and queues that follow one another may be under way together, on an engine that is
-   * ordered changes, too. Nothing else: a poll that may wait, a login that is computed, another path.
+   * Reads of maps and queues that follow one another may be under way together; on an ordered engine
+   * changes may be, too. All else must be alone: a poll that may wait, a login that is computed,
+   * another path.
    */
   #mustBeAlone({ kind, changes }: RouteAccess, method: number): boolean {
     if (kind === undefined) return true;
@@ -276,7 +277,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     this.exchange.respondBytes(TEXT_PLAIN, this.key, answer.partition, answer.sequence);
   }
 
-  /** Why the engine has not done it, or does not know. */
+  /** Answers with the reason why the engine has not done the operation, or does not know. */
   #respondFailure(answer: Answer): void {
     const { outcome, reason } = answer;
     const name = JSON.stringify(this.name.toBuffer().toString());
@@ -299,7 +300,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     return false;
   }
 
-  /** `reason` is for logs, where the status does not tell. */
+  /** `reason` is for logs, where the status does not tell it. */
   #refuse(status: number, reason = ''): false {
     this.exchange.reason = reason;
     this.exchange.respondEmpty(status, INDEPENDENT, 0);
@@ -318,7 +319,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
     return false;
   }
 
-  /** The path has no action for the method. */
+  /** Answers a request whose path has no action for the method. */
   #refuseMethod(match: Match): false {
     const { method } = this.exchange.request;
     if (match.missing !== '' && (method === POST || method === PUT)) {
@@ -331,7 +332,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
       return false;
     }
     if ((match.incomplete & methodBit(method)) !== 0) {
-      return this.#refuse(400, 'the path names too little for the method');
+      return this.#refuse(400, 'the path is incomplete for the method');
     }
     const message = `Cannot ${this.describeRequest()}: allowed are ${match.allow}`;
     this.exchange.respondFailure(405, message, { Allow: match.allow });
@@ -339,7 +340,7 @@ export class RestHandler implements RequestHandler, Receiver, PathParts {
   }
 }
 
-/** A taken item on its way to its client. */
+/** A taken item that is being delivered to its client. */
 class EngineHold implements ItemHold {
   readonly #engine: Engine;
   readonly #hold: number;
@@ -354,7 +355,7 @@ class EngineHold implements ItemHold {
   }
 }
 
-/** How long a client should wait before it tries again, in seconds. */
+/** The wait before a client should try again, in seconds. */
 const RETRY_AFTER_SECONDS = 5;
 const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
 const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };

@@ -1,6 +1,6 @@
 /**
- * What a route's methods ask of whoever calls them: an HTTP Basic login where that is on, by group
- * and path, and a permission on the map or queue, by what they do. Bits are those of the methods.
+ * The requirements of a route's methods: an HTTP Basic login where that is on, by group and path, and a
+ * permission on the map or queue, by the action. Bits are those of the methods.
  */
 import { DELETE, GET, HEAD, methodBit, POST, PUT } from '../http/methods.ts';
 import {
@@ -17,15 +17,15 @@ import * as queues from './queues.ts';
 import type { Action, Route } from './routes.ts';
 
 export interface RouteAccess {
-  /** What permissions are on; undefined where any user may. */
+  /** The kind that permissions are checked for; undefined where any user may. */
   readonly kind: Kind | undefined;
   /** The permission that each method needs, by method number; undefined where any user may. */
   readonly needs: readonly (number | undefined)[];
   /** The methods that change data. */
   readonly changes: number;
-  /** The methods that take a login where that is on. */
+  /** The methods that require a login where that is on. */
   readonly logins: number;
-  /** Those that take one where it is on for health, too. */
+  /** The methods that require one where it is on for health, too. */
   readonly healthLogins: number;
 }
 
@@ -37,7 +37,7 @@ export const OPEN: RouteAccess = {
   healthLogins: 0,
 };
 
-/** Probes ask for these without credentials whatever is configured. */
+/** Probes request these without credentials, whatever is configured. */
 const ALWAYS_OPEN = ['health/live', 'health/ready'];
 
 /** `actions`: by method number. */
@@ -48,7 +48,7 @@ export function accessOf(
   if (group === 'HEALTH_CHECK') {
     return ALWAYS_OPEN.includes(path) ? OPEN : { ...OPEN, healthLogins: READING };
   }
-  // What is posted there carries its credentials in its body.
+  // A POST to these carries its credentials in its body.
   if (group !== 'DATA') return { ...OPEN, logins: READING };
   const needs = actions.map((action) => action && NEEDS.get(action));
   let changes = 0;
@@ -59,7 +59,7 @@ export function accessOf(
   return { kind, needs, changes, logins: READING | CHANGING, healthLogins: 0 };
 }
 
-/** What has no need here touches no data. */
+/** Permissions by action; an action that is not listed touches no data. */
 const NEEDS: ReadonlyMap<Action, number> = new Map([
   [maps.get, READ],
   [maps.set, PUT_ENTRY],

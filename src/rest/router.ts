@@ -1,10 +1,10 @@
 /**
- * Finds the route of a request target. The data routes, which carry the load, are matched on the
- * bytes received; all others by their decoded path as text. What a route's own parts are (map, key,
- * queue, the rest) is left as offsets in the target.
+ * Finds the route of a request target. The data routes, which carry the load, are matched on the bytes
+ * received; all others by their decoded path as text. The parts that the request chose (map, key,
+ * queue, the rest) are returned as offsets in the target.
  *
- * The path is split at raw slashes first and each part decoded then, so an encoded slash is part of
- * a name (INTERFACE: names, keys, values).
+ * The path is first split at raw slashes, then each part is decoded, so an encoded slash is part of a
+ * name (INTERFACE: names, keys, values).
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import {
@@ -26,24 +26,24 @@ import { type Action, PREFIXES, type Prefix, type Route } from './routes.ts';
 /** A row of the table, by method number. */
 export interface Match {
   readonly group: EndpointGroup;
-  /** One bit for each group that will do. */
+  /** One bit for each group that permits the request. */
   readonly groupBits: number;
-  /** What the method with that number does; undefined: not a method of this resource. */
+  /** The action of the method with that number; undefined where the resource has no such method. */
   readonly actions: readonly (Action | undefined)[];
   readonly access: RouteAccess;
-  /** One bit for each method whose request names too little here. */
+  /** One bit for each method that needs a further part in the path. */
   readonly incomplete: number;
-  /** What a POST that names too little here is told; empty for nothing. */
+  /** The message for a POST whose path needs a further part; empty for none. */
   readonly missing: string;
   /** Value of the Allow field. */
   readonly allow: string;
   /** Whether it answers before the member has started. */
   readonly isServedWhileStarting: boolean;
-  /** Status of a path that names no resource although it is in a group; 0 for a resource. */
+  /** Status of a path in a group that names no resource; 0 for a resource. */
   readonly unknown: number;
 }
 
-/** A path whose group may depend on the method, by what the method does. */
+/** A path whose group may depend on the method: its row for reading and its row for writing. */
 interface Resource {
   readonly reading: Match;
   readonly writing: Match;
@@ -58,17 +58,17 @@ interface Template {
 
 /** Offsets of the parts that a request chose. */
 export interface PathParts {
-  /** The map, the queue, or the first part that another path leaves open. */
+  /** The map, the queue, or the first chosen part of another path. */
   nameStart: number;
   nameEnd: number;
-  /** The key, the last part of a queue's path, or the last part that another path leaves open. */
+  /** The key, the last part of a queue's path, or the last chosen part of another path. */
   keyStart: number;
   keyEnd: number;
 }
 
 /** Finds the route of a request. */
 export interface RouteFinder {
-  /** The route of the target and its parts; undefined for a path that is nowhere. */
+  /** The route of the target and its parts; undefined for an unknown path. */
   match(request: Request, parts: PathParts): Match | undefined;
 }
 
@@ -78,7 +78,7 @@ export class Router implements RouteFinder {
   readonly #queuesPrefix: Buffer;
   readonly #entry: Match;
   readonly #map: Match;
-  /** `maps/` and nothing behind it. */
+  /** `maps/` with nothing after it. */
   readonly #noMap: Match;
   readonly #noEntry: Match;
   readonly #queue: Match;
@@ -86,7 +86,7 @@ export class Router implements RouteFinder {
   readonly #queuePoll: Match;
   readonly #noQueue: Match;
   readonly #unknownOfQueue: Match;
-  /** The bit that tells letters of `size` from their capitals, where these will do, too. */
+  /** The bit that differs between the letters of `size` and their capitals, where both are accepted. */
   readonly #sizeMask: number;
   readonly #others = new Map<string, Resource>();
   readonly #templates: readonly Template[];
@@ -169,7 +169,7 @@ export class Router implements RouteFinder {
     return true;
   }
 
-  /** Paths that carry no load: by their decoded text, one trailing slash below `rest/` aside. */
+  /** Matches other paths by their decoded text; below `rest/` one trailing slash is ignored. */
   #matchOther(request: Request, parts: PathParts): Match | undefined {
     const { bytes, start } = request.target;
     const raw = bytes.toString('latin1', start, request.pathEnd);
@@ -216,7 +216,7 @@ export class Router implements RouteFinder {
   }
 }
 
-/** Whether the raw parts of a path are those of the template, none of the chosen ones empty. */
+/** Whether the raw parts of a path are those of the template, and no chosen one is empty. */
 function fits({ parts }: Template, seen: readonly string[]): boolean {
   return (
     parts.length === seen.length &&
@@ -301,7 +301,7 @@ function startsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): 
   return true;
 }
 
-/** The path with its parts decoded; an encoded slash stays, since it parts nothing. */
+/** The path with its parts decoded; an encoded slash stays, since it separates no parts. */
 function decodedPath(raw: string): string {
   return raw.replace(/%([0-9A-Fa-f]{2})/g, (whole, digits: string) => {
     const byte = Number.parseInt(digits, 16);

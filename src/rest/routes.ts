@@ -17,27 +17,27 @@ import * as status from './status.ts';
 import { unserved, unservedWork } from './unserved.ts';
 import * as upkeep from './upkeep.ts';
 
-/** Does what a request asks for and answers it through the handler's exchange. */
+/** Handles a request and answers it through the handler's exchange. */
 export type Action = (handler: RestHandler) => void;
 
 export interface Route {
-  /** Behind `/{segment}/`. */
+  /** Path after `/{segment}/`. */
   readonly path: string;
   readonly group: EndpointGroup;
   /** Group of all methods but GET and HEAD, where that is another. OPTIONS needs either. */
   readonly writeGroup?: EndpointGroup;
   readonly GET?: Action;
-  /** What HEAD does where it is more than GET without the content. */
+  /** The action of HEAD where it is more than GET without the content. */
   readonly HEAD?: Action;
   readonly POST?: Action;
   readonly DELETE?: Action;
-  /** Methods whose request would need a further part: 400, a URL that names too little. */
+  /** Methods that need a further part in the path: 400, the URL is incomplete. */
   readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
-  /** What a POST to a URL that names too little is told; without it such an answer has no content. */
+  /** The message for a POST whose URL is incomplete; without it such an answer has no content. */
   readonly missing?: string;
   /** Whether it answers before the member has started. */
   readonly isServedWhileStarting?: true;
-  /** For a path that names no resource: its status to all methods without an action. */
+  /** Status of all methods without an action, for a path that names no resource. */
   readonly unknown?: 400 | 404;
 }
 
@@ -160,16 +160,16 @@ export const ROUTES: readonly Route[] = [
   { path: 'health/live', group: 'HEALTH_CHECK', GET: health.live },
 ];
 
-/** What unknown paths under a prefix are: in its group, and there answered with this status. */
+/** A prefix of unknown paths: their group, and the status of the answer there. */
 export interface Prefix {
-  /** Behind `/{segment}/`; whatever may follow. */
+  /** Beginning of the path after `/{segment}/`. */
   readonly prefix: string;
   readonly group: EndpointGroup;
   readonly writeGroup?: EndpointGroup;
   readonly unknown: 400 | 404;
 }
 
-/** Longer ones first: the first that fits counts. Every path of the table is a prefix of its group. */
+/** Longer ones first: the first match counts. Every path of the table has a prefix of its group. */
 export const PREFIXES: readonly Prefix[] = [
   { prefix: 'rest/maps/', group: 'DATA', unknown: 404 } as const,
   { prefix: 'rest/queues/', group: 'DATA', unknown: 404 } as const,
@@ -183,7 +183,7 @@ export const PREFIXES: readonly Prefix[] = [
   ),
 ].sort((a, b) => b.prefix.length - a.prefix.length);
 
-/** Rows of paths that are posted to: how many parameters they take, their work, and their bytes. */
+/** Rows of POST paths: the count of their parameters, their work, and their bytes. */
 function inGroup(
   group: EndpointGroup,
   works: Readonly<Record<string, readonly [count: number, work: Work, bytesMax?: number]>>,

@@ -1,4 +1,4 @@
-/** What the REST interface stands on; one object for all connections. */
+/** The services that the REST interface uses; one object for all connections. */
 
 import type { GridError } from '../base/errors.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
@@ -20,13 +20,13 @@ import type { RouteFinder } from './router.ts';
 export interface Reconfiguration {
   /** Members of the TCP-IP join list; undefined where that join is not enabled. */
   tcpIpMembers: readonly string[] | undefined;
-  /** Reads the sources again: settings by path that were taken over, those kept, what was wrong. */
+  /** Reads the sources again: settings by path that were taken over, those kept, the faults. */
   reload(): Promise<{
     readonly taken: readonly string[];
     readonly kept: readonly string[];
     readonly faults: readonly string[];
   }>;
-  /** Adds what is new in a configuration text. */
+  /** Adds the new items of a configuration text. */
   add(
     text: string,
   ): Promise<
@@ -42,7 +42,7 @@ export interface RestServices {
   readonly router: RouteFinder;
   readonly dialect: Dialect;
   readonly decoder: PercentDecoder;
-  /** HTTP Basic; undefined while nobody has to log in. */
+  /** HTTP Basic; undefined while no login is required. */
   readonly access: AccessControl | undefined;
   /** Checks the credentials of administrative requests. */
   readonly credentials: Credentials;
@@ -52,15 +52,15 @@ export interface RestServices {
   readonly reconfiguration: Reconfiguration;
   /** Handlers whose polls are not answered. */
   readonly waiting: Set<Waiter>;
-  /** How long entries of a map stay. */
+  /** Lifetimes of a map's entries. */
   readonly lifetimes: MapLifetimes;
-  /** What can be done with data on the disk as a whole; undefined where none is kept there. */
+  /** Operations on the stored data as a whole; undefined without persistence. */
   readonly upkeep?: Upkeep | undefined;
   /** Open client connections. */
   connectionCount(): number;
   instanceName(): string;
-  /** Ends the member, once what was answered has left; `because` is for the log. */
+  /** Ends the member, once the answers given have left; `because` is for the log. */
   stop(because: string): void;
-  /** A request failed by a fault of ours. */
+  /** Reports that a request failed by a fault of the member. */
   onFailure(error: unknown): void;
 }

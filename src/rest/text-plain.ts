@@ -1,4 +1,4 @@
-/** The content type of what the member itself says in plain text. */
+/** The content type of the member's own answers in plain text. */
 import { Span } from '../base/span.ts';
 
 const NAME = Buffer.from('text/plain');

@@ -1,6 +1,6 @@
 /**
- * Endpoints of the surface whose work this member does not do: their groups, parameters and
- * credentials are checked like all others', and then they say so.
+ * Endpoints of the surface whose work this member does not do. Their groups, parameters and credentials
+ * are checked like all others'; then the answer says that the work is not implemented.
  */
 import type { AdministrativeCall } from './administrative-call.ts';
 import type { RestHandler } from './rest-handler.ts';

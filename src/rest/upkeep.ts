@@ -1,6 +1,6 @@
 /**
- * Stored data as a whole (group PERSISTENCE): backups, and starts that wait for somebody to say how.
- * Each is answered when it is done.
+ * Stored data as a whole (group PERSISTENCE): backups, and starts that wait for an operator's decision.
+ * Each request is answered when the work is done.
  */
 import { GridError } from '../base/errors.ts';
 import type { Fields } from '../http/exchange.ts';
@@ -12,7 +12,7 @@ export const interruptBackup = upkeepWork((upkeep) => upkeep.interruptBackup().t
 export const forceStart = upkeepWork((upkeep) => upkeep.forceStart().then(nothing));
 export const partialStart = upkeepWork((upkeep) => upkeep.partialStart().then(nothing));
 
-/** A backup resolves with what is told of it. `fields`: header fields of a success. */
+/** A backup resolves with the fields of its answer. `fields`: header fields of a success. */
 function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
   return (call: AdministrativeCall, fields?: Fields): void => {
     const { upkeep, dialect } = call.handler.services;
@@ -25,7 +25,7 @@ function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
 }
 
 function needsPersistence(call: AdministrativeCall): void {
-  const missing = 'there is no persistence; persistence.enabled or --data-dir has it';
+  const missing = 'persistence is off; persistence.enabled or --data-dir turns it on';
   call.fail(409, `Cannot ${call.action}: ${missing}`);
 }
 
