@@ -1,22 +1,22 @@
 /**
- * The contract of a data engine: maps and queues of bytes. The embedded engine and one on a
- * distributed store stand behind it alike; the suite in spec/engine/engine.case.ts is its proof and
- * runs on every implementation.
+ * The contract of a data engine: maps and queues of bytes. The embedded engine implements it, and so
+ * can one on a distributed store. The suite in spec/engine/engine.case.ts is its proof and runs on
+ * every implementation.
  *
  * Answers. Each operation takes a receiver and answers it exactly once: during the call where the
  * engine can, otherwise in a later turn, never from inside another operation's call. An operation is
- * answered although its client has gone; only a take that was cancelled is not. A receiver does not
- * throw.
+ * answered also where its client has gone; only a cancelled take is not. A receiver does not throw.
  *
  * Bytes. An argument passed as a Span is valid only during the call: an engine that answers later
  * copies it first. The bytes that an Answer names are valid only during onAnswer.
  *
- * Order. Operations on queues and changes of entries take effect, partition by partition, in the
- * order called. A read of a map sees at least what had been answered when it was called. On an engine
- * that is ordered everything, reads and other partitions included, takes effect in the order called.
+ * Order. Operations on queues and changes of entries take effect, partition by partition, in the order
+ * called. A read of a map sees at least every operation that was answered before the read was called.
+ * On an engine that is ordered everything, reads and other partitions included, takes effect in the
+ * order called.
  *
- * An item that is taken goes through two steps, for takes that wait and takes that don't: the take is
- * answered FOUND when the item's removal is made, and `acknowledge` tells whether its client got it
+ * A taken item goes through two steps, for takes that wait and takes that don't. The take is answered
+ * FOUND when the item's removal is made. Then `acknowledge` reports whether the client got the item
  * (see the head of embedded/holds.ts).
  */
 import type { Span } from '../base/span.ts';
@@ -32,24 +32,24 @@ export const APPLIED = 3;
 export const QUEUE_FULL = 4;
 /** The change needs more memory than there is; nothing changed. */
 export const MEMORY_FULL = 5;
-/** The engine cannot be asked now, `reason` says why; nothing changed. */
+/** The engine is not reachable now, for the reason in `reason`; nothing changed. */
 export const UNREACHABLE = 6;
 /** A number: `count` is set. */
 export const COUNTED = 7;
-/** A sink has refused the change, `refusal` says why (see mutation-sink.ts); nothing changed. */
+/** A sink has refused the change, with the code in `refusal` (see mutation-sink.ts); nothing changed. */
 export const REFUSED = 8;
-/** The change may have been made; a read may have seen what is lost after a restart. */
+/** The change may have been made; a read may have seen data that is lost after a restart. */
 export const UNKNOWN = 9;
 /** The hold had ended by itself; nothing changed. */
 export const LOST = 10;
-/** The entry is not as the condition demands; `version` is the one it has. Nothing changed. */
+/** The entry does not meet the condition; `version` is its own. Nothing changed. */
 export const CONDITION_FAILED = 11;
 
 export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
 
 /** `reason` of UNREACHABLE: the engine is closed, for good. */
 export const CLOSED = 1;
-/** `reason` of UNREACHABLE: the store behind the engine does not answer; it may again. */
+/** `reason` of UNREACHABLE: the store behind the engine does not answer; it may answer again later. */
 export const DISCONNECTED = 2;
 
 export type Unreachability = typeof CLOSED | typeof DISCONNECTED;
@@ -61,16 +61,16 @@ export const NO_PARTITION = -2;
 
 /** `ticket` of an operation that was answered during the call. */
 export const ANSWERED = 0;
-/** `hold` of an item that nothing is left to say about. */
+/** `hold` of an item without a hold: no acknowledge follows. */
 export const NO_HOLD = 0;
 
-/** The result of an operation. Owned by the engine and used again for the next one. */
+/** The result of an operation. Owned by the engine and reused for the next one. */
 export interface Answer {
   readonly outcome: Outcome;
   /**
-   * The partition that the answer depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. What was not
-   * done depends on none, nor does the end of a hold whose item was delivered. An engine that is no
-   * StoredEngine says NO_PARTITION.
+   * The partition that the answer depends on, from 0; or EVERY_PARTITION, or NO_PARTITION. The answer
+   * to an operation that was not done depends on none, nor does the end of a hold whose item was
+   * delivered. An engine that is not a StoredEngine sets NO_PARTITION.
    */
   readonly partition: number;
   /**
@@ -84,7 +84,7 @@ export interface Answer {
   readonly contentType: Span;
   /** COUNTED: entries or items. */
   readonly count: number;
-  /** FOUND by take: what acknowledge is called with, or NO_HOLD. */
+  /** FOUND by take: the argument of acknowledge, or NO_HOLD. */
   readonly hold: number;
   /**
    * FOUND by get, APPLIED by set, CONDITION_FAILED: the entry's version; none where there is no
@@ -93,11 +93,11 @@ export interface Answer {
   readonly version: Version;
   /** REFUSED: the sink's code. */
   readonly refusal: number;
-  /** UNREACHABLE: why; otherwise 0. */
+  /** UNREACHABLE: the reason; otherwise 0. */
   readonly reason: Unreachability | 0;
   /**
-   * FOUND: keeps the bytes that `value` names in place until release is called, whatever happens to
-   * the entry. Only for values longer than VALUE_COPY_BYTES_MAX; shorter ones are copied instead.
+   * FOUND: keeps the bytes that `value` names in place until release is called, even if the entry
+   * changes. Only for values longer than VALUE_COPY_BYTES_MAX; shorter ones are copied instead.
    */
   pin(): Pin;
 }
@@ -110,19 +110,19 @@ export interface Pin {
 /** Values up to this many bytes share memory with others, are copied by readers and never pinned. */
 export const VALUE_COPY_BYTES_MAX = 65536;
 
-/** How long an entry stays by itself. */
+/** How long an entry stays. */
 export interface Lifetime {
-  /** From when it is written, in ms; 0 for ever. Up to 2^52. */
+  /** Time after its write, in ms; 0 for ever. Up to 2^52. */
   readonly timeToLiveMs: number;
-  /** Without being written or read, in seconds; 0 for ever. Up to 2^31-1. */
+  /** Time without a write or read, in seconds; 0 for ever. Up to 2^31-1. */
   readonly maxIdleSeconds: number;
 }
 
 export const FOREVER: Lifetime = { timeToLiveMs: 0, maxIdleSeconds: 0 };
 
 /**
- * What an entry must be for a change to be made: of this version; absent, where the version is none;
- * undefined: anything. Read during the call.
+ * The condition of a change: an entry of this version; no entry, where the version is none; undefined
+ * for any. Read during the call.
  */
 export type Condition = Version | undefined;
 
@@ -143,8 +143,8 @@ export interface Engine {
   /** FOUND or ABSENT. */
   get(map: Span, key: Span, receiver: Receiver): void;
   /**
-   * APPLIED, CONDITION_FAILED or MEMORY_FULL. An empty content type is none. Once its lifetime is
-   * over, the entry is neither found nor counted any more.
+   * APPLIED, CONDITION_FAILED or MEMORY_FULL. An empty content type is none. Once its lifetime is over,
+   * the entry is neither found nor counted.
    */
   set(
     map: Span,
@@ -158,8 +158,8 @@ export interface Engine {
   /** APPLIED, also when there was no such entry (then no sequence rises); or CONDITION_FAILED. */
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void;
   /**
-   * APPLIED: every entry of the map is gone. The answer depends on EVERY_PARTITION: if there was such
-   * a map, the sequence of each is now the same number, greater than all of them were.
+   * APPLIED: every entry of the map is gone. The answer depends on EVERY_PARTITION: if there was such a
+   * map, all partitions now have the same sequence, greater than each had before.
    */
   clear(map: Span, receiver: Receiver): void;
   /** COUNTED: the entries of the map. O(1), unless entries with a lifetime have just ended. */
@@ -167,34 +167,33 @@ export interface Engine {
 
   /** APPLIED, QUEUE_FULL or MEMORY_FULL. */
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void;
-  /** FOUND, the item that would be taken next, or ABSENT. */
+  /** FOUND, with the item that would be taken next, or ABSENT. */
   peek(queue: Span, receiver: Receiver): void;
   /** COUNTED: the items of the queue. */
   queueSize(queue: Span, receiver: Receiver): void;
   /**
    * Takes an item, and waits up to `timeoutMs` (0 to (2^31-1) x 1000) for one, first come, first
-   * served. FOUND: the item's removal is made, and is recorded as any change; its `hold` is open,
-   * unless it is NO_HOLD, until acknowledge. ABSENT: none came in time. REFUSED: the item has stayed.
-   * UNKNOWN names no hold: where an item was removed, the engine returns it by itself.
-   * MEMORY_FULL: there is none to wait with. Returns ANSWERED, or a ticket for cancel where the
-   * answer comes later.
+   * served. FOUND: the item's removal is made, and is recorded like any change; its `hold` is open
+   * until acknowledge, unless it is NO_HOLD. ABSENT: none came in time. REFUSED: the item has stayed.
+   * UNKNOWN has no hold: where an item was removed, the engine returns it by itself. MEMORY_FULL: there
+   * is no memory to wait. Returns ANSWERED, or a ticket for cancel where the answer comes later.
    *
    * Between FOUND and the hold's end the item counts neither in the queue's size nor against its
    * `max-size`. The end of the process loses an item whose hold is open.
    */
   take(queue: Span, timeoutMs: number, receiver: Receiver): number;
   /**
-   * The take goes away unanswered, also one without a timeout. An item that is on its way to it
-   * already returns to its old place. A ticket that was answered already is ignored. O(1).
+   * Ends a take without an answer, also one without a timeout. An item that is already on its way to
+   * the take returns to its old place. A ticket that was answered already is ignored. O(1).
    */
   cancel(ticket: number): void;
   /**
    * Ends a hold: APPLIED. `isDelivered`: the item is gone for good. Otherwise it returns to its old
    * place, before later items, also into a queue of `max-size` items; while a sink refuses that, the
-   * engine tries again, and answers when it is back. The bytes that the take's answer named stay valid
-   * until its onAnswer returns, also when acknowledge is called inside it. LOST: the hold had ended, or
-   * was to end, before. After close UNREACHABLE, also for an item that was to return: the end of the
-   * engine has lost it.
+   * engine tries again, and answers when the item is back. The bytes that the take's answer named stay
+   * valid until its onAnswer returns, also when acknowledge is called inside it. LOST: the hold had
+   * already ended, or its end was under way. After close UNREACHABLE, also for an item that was to
+   * return: the end of the engine has lost it.
    */
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void;
 
@@ -202,13 +201,13 @@ export interface Engine {
   open(): Promise<void>;
   /**
    * Releases everything. Takes that wait are answered ABSENT during the call, later operations
-   * UNREACHABLE with CLOSED. Resolves when nothing is under way any more.
+   * UNREACHABLE with CLOSED. Resolves when no operation is under way any more.
    */
   close(): Promise<void>;
 }
 
-/** How many items a queue may hold: a positive number, or Infinity. Asked when a queue comes to be. */
+/** How many items a queue may have: a positive number, or Infinity. Asked when a queue is created. */
 export type QueueCapacity = (queue: Buffer) => number;
 
-/** The receiver of an operation whose answer says nothing to anybody. */
+/** The receiver of an operation whose answer is ignored. */
 export const NOBODY: Receiver = { onAnswer() {} };

@@ -1,7 +1,7 @@
 /**
- * One change of what is stored, as a message: what sinks are asked and told (mutation-sink.ts), what
- * a visit gives, and what a replay takes (stored-engine.ts). The same object is filled again and
- * again; whoever is shown one reads it during the call and copies what is to be kept.
+ * One change of the stored data, as a message: the argument of sinks (mutation-sink.ts), the result of
+ * a visit, and the input of a replay (stored-engine.ts). The same object is reused for each; its reader
+ * reads it during the call and copies the bytes to keep.
  *
  * Messages carry all that is needed to make the same change elsewhere, in any order of partitions:
  *
@@ -9,8 +9,8 @@
  * - An item's change is known by its queue and its `item`, which no queue of that name ever has twice.
  *   Only a RETURN says of an item that has gone that it is there again.
  * - A map lives from its first entry to a clear, or until it is empty; `life` is the version that the
- *   life began with. A set carries the life it was written in, a clear the one it begins: what comes
- *   from an earlier life than the latest known of the map has ended, and is dropped.
+ *   life began with. A set carries the life it was written in, a clear the one it begins. A message of
+ *   an earlier life than the latest known of the map is dropped.
  */
 import { Span } from '../base/span.ts';
 import { EVERY_PARTITION } from './engine.ts';
@@ -33,9 +33,9 @@ export const RETURN = 7;
 
 export type Operation = 1 | 2 | 3 | 4 | 5 | 6 | 7;
 
-/** `origin`: somebody has called the engine. */
+/** `origin`: a caller of the engine made it. */
 export const FROM_CLIENT = 0;
-/** `origin`: it had happened before, and has been restored from a log or a snapshot. */
+/** `origin`: it was made before, and has been restored from a log or a snapshot. */
 export const FROM_REPLAY = 1;
 /** `origin`: this, and every greater number, is a replication source by number. */
 export const FROM_SOURCE = 2;
@@ -43,21 +43,21 @@ export const FROM_SOURCE = 2;
 export class Mutation {
   operation: Operation = SET;
   origin = FROM_CLIENT;
-  /** Of the key, or of the queue's name; EVERY_PARTITION for a clear. */
+  /** Partition of the key, or of the queue's name; EVERY_PARTITION for a clear. */
   partition = EVERY_PARTITION;
   /** The partition's, from this change on; of a clear that of every partition (see Engine.clear). */
   sequence = 0;
   /** The map or the queue. */
   readonly name = new Span();
-  /** Of an entry; empty otherwise. */
+  /** The entry's key; empty otherwise. */
   readonly key = new Span();
   /** SET, OFFER, RETURN: the bytes stored. */
   readonly value = new Span();
-  /** SET, OFFER, RETURN: empty for none. */
+  /** SET, OFFER, RETURN: the content type; empty for none. */
   readonly contentType = new Span();
-  /** The change's own; later than every one before it in this member. */
+  /** The version of the change; later than every one before it in this member. */
   readonly version = new Version();
-  /** SET, DELETE, EXPIRE: of the entry that was there; none if none was. */
+  /** SET, DELETE, EXPIRE: the version of the old entry; none if there was none. */
   readonly replaced = new Version();
   /** SET, DELETE, EXPIRE, CLEAR: the map's life. */
   readonly life = new Version();
@@ -65,6 +65,6 @@ export class Mutation {
   item = 0;
   /** SET: when the entry's time to live ends, in ms since 1970; 0 for never. */
   expiryMs = 0;
-  /** SET: seconds without a read after which the entry goes; 0 for any number. */
+  /** SET: seconds without a read after which the entry goes; 0 for no limit. */
   maxIdleSeconds = 0;
 }

@@ -1,4 +1,4 @@
-/** Why an engine did not do what it was asked for, as the code of an error. */
+/** Why an engine did not do an operation, as the code of an error. */
 import type { ErrorCode } from '../base/errors.ts';
 import {
   type Answer,
@@ -25,8 +25,8 @@ const REFUSALS = {
 } as const;
 
 /**
- * Of an answer MEMORY_FULL, REFUSED, UNREACHABLE, LOST or UNKNOWN, otherwise undefined; the message has
- * a place for the name alone.
+ * The code of an answer MEMORY_FULL, REFUSED, UNREACHABLE, LOST or UNKNOWN, otherwise undefined; the
+ * message has a place for the name alone.
  */
 export function refusalCode({ outcome, refusal, reason }: Answer) {
   switch (outcome) {

@@ -1,61 +1,62 @@
 /**
- * The contract of an engine whose data is this member's own: beside the operations it can be walked,
- * in steps, and be filled again from what sinks have recorded and visits have given. Its suite is
+ * The contract of an engine that stores this member's own data. Beside the operations it can be walked,
+ * in steps, and be filled again from the records of sinks and the results of visits. Its suite is
  * spec/engine/stored-engine.case.ts.
  */
 import type { Engine, Outcome } from './engine.ts';
 import type { Mutation } from './mutation.ts';
 
-/** Where a visit has come to. Made empty, moved by `visit`, thrown away at any time. */
+/** The position of a visit. Made empty, moved by `visit`, dropped at any time. */
 export class VisitCursor {
-  /** Where the walk over the partition's index goes on. */
+  /** Where the walk over the partition's index continues. */
   place = 0;
-  /** Queues that the walk has met and that are not given yet, by number. */
+  /** Queues that the walk has met and whose items are not given yet, by number. */
   readonly queues: number[] = [];
-  /** The item with which the last of `queues` goes on. */
+  /** The item at which the last of `queues` continues. */
   item = 0;
 }
 
-/** Gets what a visit gives; must not call the engine. */
+/** Gets the results of a visit; must not call the engine. */
 export interface StoredVisitor {
   /** An entry as SET, an item as OFFER; `sequence` is the partition's at this moment. */
   onStored(stored: Mutation): void;
 }
 
-/** One refilling of an engine. Until `end`, nobody else calls the engine but to read. */
+/** One refilling of an engine. Until `end` the engine takes no other calls than reads. */
 export interface Replay {
   /**
-   * Makes the change again unless it is known, or ended by what is known. Idempotent; mutations of
-   * one partition come in the order of their sequences, what a visit has given before what was
-   * recorded from its begin on; partitions in any order and mixture. Restores the partition's
-   * sequence, versions, lives of maps and the sequences of items. Sinks are asked and told, with
-   * FROM_REPLAY. APPLIED, also of what was dropped; REFUSED; or MEMORY_FULL: then nothing changed.
+   * Makes the change again unless it is known, or ended by a known one. Idempotent. Mutations of one
+   * partition come in the order of their sequences: first the results of a visit, then the records from
+   * the beginning of that visit on. Partitions come in any order and mixture. Restores the partition's
+   * sequence, versions, lives of maps and the sequences of items. Sinks are asked and notified, with
+   * FROM_REPLAY. APPLIED, also where the mutation was dropped; REFUSED; or MEMORY_FULL: then nothing
+   * changed.
    */
   apply(mutation: Mutation): Outcome;
   /**
-   * Applies the first `count` in their order, faster than one by one. How many were applied: fewer
-   * than that where one was not.
+   * Applies the first `count` in their order, faster than one by one. Returns how many were applied:
+   * fewer than `count` where one was not.
    */
   applyAll(mutations: readonly Mutation[], count: number): number;
   /**
-   * What visits have given is all applied: from now on messages of all partitions come in the order in
+   * The results of visits are all applied: from now on messages of all partitions come in the order in
    * which they were recorded.
    */
   beginLog(): void;
-  /** The partition's sequence is at least this: that at which a visit began. */
+  /** The partition's sequence is at least this one: that at which a visit began. */
   restoreSequence(partition: number, sequence: number): void;
   /**
-   * Forgets what is known of maps that have no entries. Nothing may be applied any more. False where
-   * what is stored does not fit into the memory for it, which is never so with `mayExceed`.
+   * Forgets the lives of maps that have no entries. Nothing may be applied any more. False where the
+   * stored data exceeds its memory, which is never so with `mayExceed`.
    */
   end(): boolean;
 }
 
-/** What is known of all that a refilling brings. */
+/** Known facts of the data that a refilling brings. */
 export interface KnownOfReplay {
-  /** It had its place in as much memory: so nothing is MEMORY_FULL, even if it takes more for a while. */
+  /** The data fitted into as much memory before: nothing is MEMORY_FULL, even if it takes more now. */
   readonly mayExceed?: boolean;
-  /** No entry was read after this, in ms since 1970: its max idle begins here, and otherwise now. */
+  /** No entry was read after this time, in ms since 1970: its max idle begins then, otherwise now. */
   readonly lastReadMs?: number | undefined;
 }
 
@@ -71,25 +72,25 @@ export interface StoredEngine extends Engine {
 
   /**
    * Gives about `budget` of the partition's entries and items to the visitor and moves the cursor.
-   * Whether more is left. An entry that stands from the first step to the last is given at least
-   * once, whatever moves meanwhile; one that is changed meanwhile in its old or its new form; of a
-   * cleared map none after the clear; of a queue the items from its head on. Nothing expired is given,
-   * nor what has been removed and may still come back.
+   * Returns whether more is left. An entry that stays from the first step to the last is given at least
+   * once, even if its record moves; one that changes meanwhile, in its old or its new form; of a
+   * cleared map none after the clear; of a queue the items from its head on. Expired entries are not
+   * given, nor removed items that may still return.
    */
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
 
   /**
-   * Whether what a SET, an OFFER or a RETURN tells of is stored now as it says; else it will not be
-   * again, unless a later RETURN tells of it.
+   * Whether the entry or item of a SET, an OFFER or a RETURN is stored now as the mutation tells. If
+   * not, it will not be again, unless by a later RETURN.
    */
   isStored(mutation: Mutation): boolean;
 
-  /** Bytes of memory for what is stored; may be Infinity. */
+  /** Bytes of memory for stored data; may be Infinity. */
   readonly memoryBytesMax: number;
 
-  /** Begins a refilling; the engine is empty, or holds what an earlier one has left. */
+  /** Begins a refilling; the engine is empty, or has the data of an earlier one. */
   replay(known?: KnownOfReplay): Replay;
 
-  /** Lets go of what refillings have left. Before anybody else has called the engine. */
+  /** Drops the data of refillings. Only before the first call of an operation. */
   reset(): void;
 }

@@ -1,7 +1,7 @@
 /**
- * The version of an entry or an item: 48 bits of milliseconds since 1970 and 16 bits of counter, so
- * two words, as JavaScript's numbers hold 53 bits. Of two versions of one key the later one counts,
- * wherever they come from. 0 is none.
+ * The version of an entry or an item: 48 bits of milliseconds since 1970 and 16 bits of counter, so two
+ * words, as JavaScript's numbers have 53 bits. Of two versions of one key the later one counts, from
+ * any source. 0 is none.
  */
 export class Version {
   /** The lower 16 bits of the milliseconds, then the counter. */

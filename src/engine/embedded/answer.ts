@@ -1,8 +1,8 @@
 /**
- * The engine's answers: objects made once and filled again and again. A receiver may call the engine
- * while it reads its answer, so there is one for each depth of such calls, and as long as any is
- * being read the pool is held: neither the answer nor the bytes it names change before its receiver
- * returns. An answer that tells what a failed sink may lose leaves as UNKNOWN.
+ * The engine's answers: objects made once and reused. A receiver may call the engine while it reads its
+ * answer, so there is one for each depth of such calls. The pool is held as long as any answer is being
+ * read: neither the answer nor the bytes it names change before its receiver returns. An answer with
+ * data that a failed sink may lose leaves as UNKNOWN.
  */
 import assert from 'node:assert/strict';
 import { Span } from '../../base/span.ts';
@@ -43,7 +43,7 @@ export class EmbeddedAnswer implements Answer {
   readonly version = new Version();
   readonly #pool: SegmentPool;
   readonly #contentTypes: NameTable;
-  /** Of the record that `value` is in. */
+  /** Address of the record that `value` is in. */
   #address = 0;
 
   constructor(pool: SegmentPool, contentTypes: NameTable) {
@@ -79,7 +79,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  /** FOUND: what is stored in the record. */
+  /** FOUND: the bytes of the record. */
   setFound(address: number, partition: number, sequence: number): this {
     const pool = this.#pool;
     const words = pool.words(address);
@@ -95,7 +95,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  /** FOUND: the entry that is stored in the record. */
+  /** FOUND: the entry of the record. */
   setEntry(address: number, partition: number, sequence: number): this {
     const pool = this.#pool;
     const words = pool.words(address);
@@ -147,7 +147,7 @@ export class Answers {
     return deeper;
   }
 
-  /** Whether the answer tells what a failed sink may lose. */
+  /** Whether the answer has data that a failed sink may lose. */
   isDoubtful({ partition, sequence }: EmbeddedAnswer): boolean {
     const recorder = this.#recorder;
     if (!recorder.hasFailed || partition === NO_PARTITION) return false;

@@ -1,12 +1,12 @@
 /**
- * Wins back the space of dead records: takes the sparsest segment of a partition, moves what is live
- * in it to the log's head, and so empties it. The work is paid for by those who write and delete, in
- * proportion to their bytes, so it keeps up with any load and no call does much; nothing runs when
- * nothing is written. Moving changes no value, no version and no sequence, only where things are.
+ * Wins back the space of dead records. It takes the sparsest segment of a partition, moves its live
+ * records to the log's head, and so empties it. Writes and deletes do that work, in proportion to their
+ * bytes, so it keeps up with any load and no call does much. Without writes nothing runs. Moving
+ * changes no value, no version and no sequence, only addresses.
  *
- * With the threshold that RecordLog sets, emptying a segment in which a share `u` is live costs
- * u / (1 - u) bytes moved for each byte won; random overwriting settles at 2.7 bytes moved for each
- * written, so four for each written and each killed are enough.
+ * With the threshold that RecordLog sets, emptying a segment with a live share `u` costs u / (1 - u)
+ * bytes moved for each byte won. Random overwriting settles at 2.7 bytes moved for each byte written,
+ * so four for each byte written and each killed are enough.
  */
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
@@ -26,11 +26,11 @@ import type { RecordStore } from './record-store.ts';
 import type { RingBuffers } from './ring-buffer.ts';
 
 const MOVED_PER_WRITTEN = 4;
-/** What looking at a record costs, in bytes moved. */
+/** Cost of reading a record's header, in bytes moved. */
 const LOOK_BYTES = 64;
 /** Bytes moved in one call at most. */
 const STEP_BYTES_MAX = 262144;
-/** A partition with less than this alive is cleaned up at once, whatever is owed: little is moved. */
+/** A partition with fewer live bytes is cleaned up at once, whatever is owed: little is moved. */
 const LITTLE_BYTES = 4096;
 
 export class Cleaner {
@@ -54,22 +54,22 @@ export class Cleaner {
     this.#rings = rings;
   }
 
-  /** Does the work that is owed for what was written to the partition, and to those of names. */
+  /** Does the work owed for writes to the partition, and to those of names. */
   pay(partition: Partition): void {
     this.#clean(partition);
     this.payForNames();
   }
 
-  /** Does the work that is owed for names alone. */
+  /** Does the work owed for names alone. */
   payForNames(): void {
     const { debtors } = this.#store;
     while (debtors.length > 0) this.#clean(debtors.pop()!);
   }
 
-  /** Moves the partition's records together until that wins no segment any more. */
+  /** Moves the partition's records together until no further segment is won. */
   condense(partition: Partition): void {
     const { log } = partition;
-    // Each segment is emptied once at most: what they hold may not go into fewer.
+    // Each segment is emptied once at most: its records may not fit into fewer segments.
     for (let rest = log.sealedCount; rest > 0 && log.isLoose; rest--) {
       if (log.victim === 0 && !log.chooseEmptiest()) return;
       while (log.victim !== 0) if (this.#next(partition) === 0) return;
@@ -92,7 +92,7 @@ export class Cleaner {
     log.owed = 0;
   }
 
-  /** Handles the victim's next record. Returns what that cost, or 0 when there is no memory. */
+  /** Handles the victim's next record. Returns the cost, or 0 when there is no memory. */
   #next(partition: Partition): number {
     const { pool } = this.#store;
     const { log } = partition;
@@ -120,7 +120,7 @@ export class Cleaner {
     return LOOK_BYTES + length;
   }
 
-  /** Tells whoever knows where the record is. */
+  /** Updates the references to the record. */
   #moved(partition: Partition, from: number, to: number): void {
     const { pool } = this.#store;
     const words = pool.words(to);

@@ -1,8 +1,8 @@
 /**
- * Gives items to takes: to one that finds an item at once, to those that wait when the turn ends.
- * What comes to a queue with waiters is handed out when everybody whose going away was noticed in
- * this turn is gone: the first who are still there get the first items, outside any other operation's
- * call.
+ * Gives items to takes: at once where there is an item, and to waiting takes when the turn ends. An
+ * item for a queue with waiters is handed out after the turn has cancelled the takes of all clients
+ * that were seen to leave. So the first waiters still there get the first items, outside any other
+ * operation's call.
  */
 import type { Clock } from '../../base/clock.ts';
 import { ABSENT, NO_HOLD, NOBODY, type Receiver, UNKNOWN } from '../engine.ts';
@@ -21,7 +21,7 @@ export class Deliveries {
   readonly #answers: Answers;
   readonly #recorder: Recorder;
   readonly #returns: Returns;
-  /** Queues that may have items for their waiters; of one that comes twice, the second is idle. */
+  /** Queues that may have items for their waiters; where one is in it twice, the second is idle. */
   #due: number[] = [];
   #scheduled = false;
   readonly #run = () => this.#turnOnEnd();
@@ -45,8 +45,8 @@ export class Deliveries {
   }
 
   /**
-   * Removes the item of the queue that `choose` has chosen behind `skip` others, and gives it to the
-   * receiver: FOUND, or REFUSED, and the item has stayed.
+   * Removes the item of the queue that `choose` has chosen after `skip` others, and gives it to the
+   * receiver: FOUND; or REFUSED, and the item has stayed.
    */
   give(queue: number, item: number, skip: number, receiver: Receiver): void {
     const queues = this.#queues;
@@ -65,7 +65,7 @@ export class Deliveries {
       answer.setFound(queues.address(queue, item), partition, 0);
       answer.hold = queues.remove(queue, item, skip);
       answer.sequence = sequences[partition]!;
-      // Nobody is told of the item, so nobody can acknowledge it.
+      // The receiver does not get the item, so no acknowledge comes.
       if (answer.hold !== NO_HOLD && answers.isDoubtful(answer)) {
         this.#returns.begin(answer.hold, NOBODY);
         answer.set(UNKNOWN);
@@ -83,7 +83,7 @@ export class Deliveries {
     this.#ask();
   }
 
-  /** The waiter's time is over: it gets what is owed to it after all, or ABSENT. */
+  /** The waiter's time is over: it gets an item that is owed to it, or ABSENT. */
   expire(ticket: number): void {
     const queue = this.#waiters.queue(ticket);
     if (this.#queues.available(queue) > 0) this.#deliver(queue);
@@ -100,7 +100,7 @@ export class Deliveries {
     this.#answers.send(receiver);
   }
 
-  /** Answers everybody who waits now ABSENT; who comes meanwhile is not meant. */
+  /** Answers ABSENT to all takes that wait now, but to none that comes meanwhile. */
   dismissAll(): void {
     for (const ticket of this.#waiters.tickets()) {
       if (this.#waiters.queue(ticket) !== 0) this.dismiss(ticket);
@@ -121,7 +121,7 @@ export class Deliveries {
     try {
       for (; done < due.length; done++) this.#deliver(due[done]!);
     } finally {
-      // Only if a receiver has thrown is anything left: it gets its turn.
+      // Some are left only if a receiver has thrown: they are scheduled again.
       for (; done < due.length; done++) this.schedule(due[done]!);
     }
   }

@@ -1,18 +1,18 @@
 /**
- * The engine within the process: everything is in the member's own memory, outside the JavaScript
- * heap, and every operation but a take that waits is answered during the call. This file is the
- * contract's side of it; what it is made of:
+ * The engine within the process: all data is in the member's own memory, outside the JavaScript heap,
+ * and every operation but a take that waits is answered during the call. This file implements the
+ * contract with these parts:
  *
- *     Maps, Queues           what the operations do; each kind of mutation in one place
- *     Deliveries, Waiters    takes, those that wait, too
- *     Returns                items that nobody got
+ *     Maps, Queues           the operations; each kind of mutation in one place
+ *     Deliveries, Waiters    takes, also those that wait
+ *     Returns                items that were not delivered
  *     Answers                answers, and how long the bytes they name stay
  *     NameTable              names of maps, queues and content types as numbers
  *     RecordStore            partitions, an index and a log of records each, in one pool of segments
  *     Cleaner, Sweeper       win back the space of dead records, and of cleared maps
  *     Expiry                 entries that go by themselves
- *     Recorder               asks and tells the sinks
- *     Visits, Refill         everything out in steps, and in again
+ *     Recorder               asks and notifies the sinks
+ *     Visits, Refill         walk over all data in steps, and fill an engine with it again
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
@@ -49,11 +49,11 @@ import type { QueueOptions } from './queues.ts';
 import type { RecordStoreOptions } from './record-store.ts';
 import { Refill } from './refill.ts';
 
-/** What a member reserves, in bytes. */
+/** Memory that a member reserves, in bytes. */
 export const RESERVED_BYTES = 2 ** 30;
 
 export interface EmbeddedEngineOptions extends RecordStoreOptions, QueueOptions {
-  /** In the order in which they are asked; none unless given. */
+  /** In the order in which they are asked; none by default. */
   readonly sinks?: readonly MutationSink[];
 }
 
@@ -72,7 +72,7 @@ export class EmbeddedEngine implements StoredEngine {
     this.#sequences = this.#parts.store.sequences;
   }
 
-  /** It can be asked from the start. */
+  /** The embedded engine is reachable from the start. */
   get isReachable(): boolean {
     return !this.#closed;
   }
@@ -82,12 +82,12 @@ export class EmbeddedEngine implements StoredEngine {
     return this.#parts.queues.holdCount;
   }
 
-  /** Bytes of memory for what is stored; may be Infinity. */
+  /** Bytes of memory for stored data; may be Infinity. */
   get memoryBytesMax(): number {
     return this.#parts.store.meter.bytesMax;
   }
 
-  /** Bytes of memory that what is stored has been given. */
+  /** Bytes of memory that the stored data has been given. */
   get memoryBytes(): number {
     return this.#parts.store.meter.bytes;
   }
@@ -242,7 +242,7 @@ export class EmbeddedEngine implements StoredEngine {
     const { deliveries, returns } = this.#parts;
     const sequences = this.#sequences;
     this.#closed = true;
-    // Empty parts answer from now on, and what was stored can be collected.
+    // From now on empty parts answer, and the old data can be collected.
     this.reset();
     this.#sequences = sequences;
     deliveries.dismissAll();
@@ -255,7 +255,7 @@ export class EmbeddedEngine implements StoredEngine {
     this.#parts.answers.send(receiver);
   }
 
-  /** The next answer, of an outcome alone. What was not made depends on no partition. */
+  /** The next answer, of an outcome alone. An operation that was not done depends on no partition. */
   #fill(outcome: Outcome, partition: number): EmbeddedAnswer {
     const { answers, store, recorder } = this.#parts;
     if (outcome === REFUSED) return answers.blank.setRefused(recorder.refusal);

@@ -1,13 +1,14 @@
 /**
- * Entries that go by themselves: a time to live ends, or nobody has read them for their max idle.
- * Whoever reads such an entry too late finds it gone (`read`); the memory of those that nobody reads
- * comes back in rounds. Each partition knows a moment before which none of its entries is due; a
- * round walks over the partitions where that has passed, a short step at a time with pauses, and
- * finds the next such moment. The next round waits 15 times as long as this one has worked, from one
- * second to ten, so that expiry takes a sixteenth of the processor, or what 10 s ask of it.
+ * Entries that go by themselves: their time to live ends, or they are not read for their max idle. A
+ * read of such an entry finds it gone (`read`); the memory of entries that are not read comes back in
+ * rounds. Each partition knows a moment before which none of its entries is due. A round walks over the
+ * partitions where that moment has passed, a short step at a time with pauses, and finds the next such
+ * moment. The next round waits 15 times as long as this one has worked, from one second to ten, so that
+ * expiry takes a sixteenth of the processor, or more where the limit of 10 s requires it.
  *
- * Times are those of the wall clock, as they must mean the same after a restart. That an entry has
- * gone is a mutation, which sinks are told; if they refuse it, the entry stays, but is not shown.
+ * Times are those of the wall clock, as they must mean the same after a restart. The removal of an
+ * expired entry is a mutation, which the sinks are asked about; if they refuse it, the entry stays, but
+ * is not shown.
  */
 import type { Timer } from '../../base/clock.ts';
 import { EXPIRE, FROM_CLIENT, Mutation } from '../mutation.ts';
@@ -37,11 +38,13 @@ import type { Recorder } from './recorder.ts';
 const PLACES_PER_LOOK = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
-/** From one round's end to the next one's begin: in times of what it took, at least, and at most. */
+/**
+ * Pause between a round's end and the beginning of the next: times its duration, at least, and at most.
+ */
 const ROUND_PAUSE_SHARE = 15;
 const ROUND_PAUSE_MS_MIN = 1000;
 const ROUND_PAUSE_MS_MAX = 10_000;
-/** The wall clock may be set; this is how late that is noticed. */
+/** The wall clock may be set; a change is noticed within this time. */
 const TIMER_MS_MAX = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -53,16 +56,16 @@ export class Expiry implements Visitor {
   readonly #cleaner: Cleaner;
   readonly #recorder: Recorder;
   readonly #draft = new Mutation();
-  /** The partition being walked over, how far, and the first moment of what is left there. */
+  /** The partition being walked over, the position, and the first due moment of the rest. */
   #partition: Partition | undefined;
   #place = WALK_END;
   #leftDueMs = NEVER;
   /** The wall clock, as of the step or the read. */
   #wallMs = 0;
-  /** Of the entries that a walk has removed. */
+  /** Content types of the entries that a walk has removed. */
   readonly #types: number[] = [];
   readonly #owners: number[] = [];
-  /** The partition with which the round goes on, and what it has taken so far. */
+  /** The partition with which the round continues, and the time it has taken so far. */
   #next = 0;
   #workMs = 0;
   #timer: Timer | undefined;
@@ -99,7 +102,7 @@ export class Expiry implements Visitor {
     if (dueMs < this.#timerMs) this.#arm(dueMs);
   }
 
-  /** The entry is asked for: whether it is still there. One that is not goes. */
+  /** The entry is asked for. Returns whether it is still there; one whose time is over goes. */
   read(partition: Partition, address: number): boolean {
     const { pool, clock } = this.#store;
     const words = pool.words(address);
@@ -120,12 +123,12 @@ export class Expiry implements Visitor {
     return false;
   }
 
-  /** Whether the entry that is there, whatever its partition, is not to be shown. */
+  /** Whether the entry, of any partition, must not be shown. */
   isOver(words: Int32Array, at: number, wallMs: number): boolean {
     return (flagsAt(words, at) & EXPIRES) !== 0 && dueMsAt(words, at) <= wallMs;
   }
 
-  /** Everything that is due goes, at once. */
+  /** Removes everything that is due, at once. */
   finish(): void {
     if (this.#timerMs === NEVER) return;
     this.#wallMs = this.#store.clock.wall();
@@ -135,7 +138,7 @@ export class Expiry implements Visitor {
     }
   }
 
-  /** Looks at so many places where something is due; whether there was any. */
+  /** Looks at so many places where an entry may be due; returns whether there was any. */
   help(places: number): boolean {
     if (this.#timerMs === NEVER) return false;
     this.#wallMs = this.#store.clock.wall();
@@ -156,21 +159,21 @@ export class Expiry implements Visitor {
     const at = pool.at(address);
     if (kindAt(words, at) !== KIND_ENTRY || (flagsAt(words, at) & EXPIRES) === 0) return false;
     const owner = ownerAt(words, at);
-    // Those of cleared maps are the sweeper's.
+    // Entries of cleared maps are left to the sweeper.
     if (this.#names.address(owner) === 0) return false;
     const dueMs = dueMsAt(words, at);
     if (dueMs > this.#wallMs || !this.#ends(this.#partition!, address)) {
       this.#leftDueMs = Math.min(this.#leftDueMs, dueMs);
       return false;
     }
-    // Not released at once: that may change the very index that is being walked over.
+    // Not released at once: a release may change the very index that is being walked over.
     if (tagAt(words, at) !== 0) this.#types.push(tagAt(words, at));
     this.#owners.push(owner);
     this.#partition!.log.kill(address);
     return true;
   }
 
-  /** Whether the sinks agree that the entry goes; then that it has is told. */
+  /** Whether the sinks agree to the removal of the entry; if so, they are notified of it. */
   #ends(partition: Partition, address: number): boolean {
     const store = this.#store;
     const sequence = store.next(partition.number);
@@ -197,7 +200,7 @@ export class Expiry implements Visitor {
     return true;
   }
 
-  /** Begins to walk over the partition, if something is due there. */
+  /** Begins to walk over the partition, if an entry may be due there. */
   #open(number: number): boolean {
     const partition = this.#store.partition(number);
     if (partition === undefined || partition.dueMs > this.#wallMs) return false;
@@ -207,7 +210,7 @@ export class Expiry implements Visitor {
     return true;
   }
 
-  /** Begins with the first of the partitions from that one on where something is due. */
+  /** Begins with the first partition from that one on where an entry may be due. */
   #openNext(from: number): boolean {
     for (this.#next = from; this.#next < this.#store.partitionCount; this.#next++) {
       if (this.#open(this.#next)) return true;
@@ -215,7 +218,7 @@ export class Expiry implements Visitor {
     return false;
   }
 
-  /** Walks over so many places of the partition at hand, or to its end. */
+  /** Walks over so many places of the present partition, or to its end. */
   #walk(places: number): void {
     const partition = this.#partition!;
     for (let rest = places; rest > 0 && this.#place < WALK_END; rest -= PLACES_PER_LOOK) {

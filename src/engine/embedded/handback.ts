@@ -1,12 +1,12 @@
 /**
- * Gives memory back to the system by name. V8 frees a dropped buffer only when it collects garbage,
- * which an idle process does not do for minutes. A buffer that is transferred leaves its owner at
- * once, and through a message port that is closed it arrives nowhere: it is freed during the
- * call. That takes 0.1 ms a MiB, nearly all of it in the system, and no collection.
+ * Gives memory back to the system explicitly. V8 frees a dropped buffer only when it collects garbage,
+ * which an idle process does not do for minutes. A transferred buffer leaves its owner at once; through
+ * a message port that is closed it arrives nowhere, so it is freed during the call. That takes 0.1 ms a
+ * MiB, nearly all of it in the system, and no collection.
  *
- * From the first buffer so freed on, V8 has every access to any typed array of the process look
- * whether its buffer is still there, which takes a tenth of the speed of reads (bench:
- * record-store). So it is not for what comes and goes as a store grows.
+ * From the first buffer so freed on, every access to any typed array of the process checks whether its
+ * buffer is detached, which costs a tenth of the speed of reads (bench: record-store). So buffers that
+ * come and go as a store grows are not freed this way.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 

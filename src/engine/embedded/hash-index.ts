@@ -1,34 +1,33 @@
 /**
- * Where the records of a partition are: an open-addressing table of (hash, address) pairs in one
- * typed array, all maps of the partition together. It knows nothing of records: of several entries
- * with one hash, the caller says which is meant.
+ * Where the records of a partition are: an open-addressing table of (hash, address) pairs in one typed
+ * array, for all maps of the partition together. It knows nothing of records: of several entries with
+ * one hash, the caller chooses.
  *
- * Linear probing from the hash's upper bits, so a longer or shorter table holds everything in the
- * same order and is filled in one pass from front to back; a removal moves later entries of its
- * run back instead of leaving a mark. Growing takes no look at a record: the
- * longest step on the way to 184,502 entries, a partition's share of 50,000,000, takes 2 to 7 ms
- * (bench: record-store).
+ * Linear probing from the hash's upper bits. So a longer or shorter table has all entries in the same
+ * order and is filled in one pass from front to back; a removal moves later entries of its run back
+ * instead of leaving a mark. Growing reads no record: the longest step on the way to 184,502 entries, a
+ * partition's share of 50,000,000, takes 2 to 7 ms (bench: record-store).
  *
- * A walk over all entries goes by ranges of hashes (`Walk`): what stands throughout is met exactly
- * once, however the table is changed and resized between its steps.
+ * A walk over all entries goes by ranges of hashes (`Walk`): an entry that stays throughout is met
+ * exactly once, however the table is changed and resized between its steps.
  */
 
 const BITS_MIN = 4;
 const BITS_MAX = 28;
 const PAIR_BYTES = 8;
-/** Where a walk over everything ends; hashes are below. */
+/** Where a walk over all entries ends; hashes are below. */
 export const WALK_END = 2 ** 32;
 
-/** What a walk calls for each entry: true to remove it. Must not change the table otherwise. */
+/** Called by a walk for each entry: true to remove it. Must not change the table otherwise. */
 export interface Visitor {
   visit(address: number): boolean;
 }
 
 export class HashIndex {
-  /** Entries. */
+  /** Number of entries. */
   count = 0;
   #bits = BITS_MIN;
-  /** What turns a hash into a place, and a place into one of the table. */
+  /** The shift from a hash to a place, and the mask of places in the table. */
   #shift = 32 - BITS_MIN;
   #mask = (1 << BITS_MIN) - 1;
   #table = new Int32Array(2 << BITS_MIN);
@@ -53,31 +52,31 @@ export class HashIndex {
     return full ? this.#bits + 1 : this.#bits;
   }
 
-  /** The size that fits what is left after removals: less than a fifth full shrinks. */
+  /** The size that fits the rest after removals: less than a fifth full shrinks. */
   get bitsToShrink(): number {
     let bits = this.#bits;
     while (bits > BITS_MIN && this.count * 5 < 1 << bits) bits--;
     return bits;
   }
 
-  /** The smallest size that fits what is there. */
+  /** The smallest size that fits the entries. */
   get bitsToFit(): number {
     let bits = this.#bits;
     while (bits > BITS_MIN && this.count * 4 <= 3 << (bits - 1)) bits--;
     return bits;
   }
 
-  /** The words of the table, to be read ahead and not used. */
+  /** The words of the table, for a lookahead that ignores them. */
   get words(): Int32Array {
     return this.#table;
   }
 
-  /** Where in these words an entry with that hash would best stand. */
+  /** The index in these words at which an entry with that hash stands without collisions. */
   home(hash: number): number {
     return 2 * (hash >>> this.#shift);
   }
 
-  /** The first place of an entry with that hash, or -1. Places mean something until a change. */
+  /** The first place of an entry with that hash, or -1. Places are valid until a change. */
   first(hash: number): number {
     return this.#search(hash >>> this.#shift, hash);
   }
@@ -87,7 +86,7 @@ export class HashIndex {
     return this.#search((place + 1) & this.#mask, hash);
   }
 
-  /** The place of an entry known to be there. */
+  /** The place of an entry that exists. */
   find(hash: number, address: number): number {
     let place = this.first(hash);
     while (place >= 0 && this.address(place) !== address) place = this.after(place, hash);
@@ -126,8 +125,8 @@ export class HashIndex {
   }
 
   /**
-   * Moves everything into another table, of a size for which there are entries few enough; its words
-   * are 0. Returns the old one.
+   * Moves all entries into another table, whose size fits them and whose words are 0. Returns the old
+   * one.
    */
   resize(bits: number, table = new Int32Array(2 << bits)): Int32Array<ArrayBuffer> {
     if (bits > BITS_MAX) throw new RangeError(`Cannot make an index of 2^${bits} places`);
@@ -144,8 +143,8 @@ export class HashIndex {
   }
 
   /**
-   * Shows the visitor the entries whose hash, unsigned, is at least `from`: about `places` of the
-   * table at a time. Returns where to go on; WALK_END when all have been shown.
+   * Shows the visitor the entries whose hash, unsigned, is at least `from`: about `places` of the table
+   * at a time. Returns where to continue; WALK_END when all have been shown.
    */
   walk(from: number, places: number, visitor: Visitor): number {
     const shift = this.#shift;
@@ -154,14 +153,14 @@ export class HashIndex {
     const start = Math.floor(from / width);
     const end = Math.min((start + places) * width, WALK_END);
     const last = Math.floor((end - 1) / width);
-    // Entries of these hashes may stand behind their places, up to the end of the run.
+    // Entries of these hashes may stand after their places, up to the end of the run.
     for (let at = start; ; at++) {
       const place = at & mask;
       for (;;) {
         const address = this.#table[2 * place + 1]!;
         const hash = this.#table[2 * place]! >>> 0;
         if (address === 0 || hash < from || hash >= end) break;
-        // What stands at the front but belongs to the table's end is met past the end, and not else.
+        // An entry at the front that belongs to the table's end is met past the end, and only there.
         if (hash >>> shift > place !== at > mask || !visitor.visit(address)) break;
         this.remove(place);
       }

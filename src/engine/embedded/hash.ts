@@ -1,12 +1,12 @@
 /**
- * The engine's two hashes, both over key words (see key-words.ts): bytes as little-endian 32-bit
- * words, the last one padded with zero bytes.
+ * The engine's two hashes, both over key words (see key-words.ts): bytes as little-endian 32-bit words,
+ * the last one padded with zero bytes.
  *
- * MurmurHash3 x86_32 (Appleby, public domain) says which partition a key or queue is in. It is part
- * of the data's format: other members and stored data rely on it, so neither it nor its seed ever
- * changes. HalfSipHash-1-3 (Aumasson and Bernstein; the variant that Linux uses for its hash tables)
- * says where a key stands in its partition's index; its seed is random, so that nobody can choose
- * keys that all meet in one place.
+ * MurmurHash3 x86_32 (Appleby, public domain) chooses the partition of a key or queue. It is part of
+ * the data's format: other members and stored data rely on it, so neither it nor its seed ever changes.
+ * HalfSipHash-1-3 (Aumasson and Bernstein; the variant that Linux uses for its hash tables) chooses a
+ * key's place in its partition's index. Its seed is random, so that an attacker cannot choose keys that
+ * collide.
  */
 
 /** Seed of the hash that spreads keys over partitions. Fixed for ever. */

@@ -1,5 +1,5 @@
 /**
- * Open holds: items that were taken and are neither gone nor back. And items that have returned.
+ * Open holds: items that were taken and are neither gone nor back. Also the items that have returned.
  *
  * The life of an item, on every engine. A hold is open in the two states in the middle:
  *
@@ -19,9 +19,8 @@
  * steps, and returns the item of a take that is cancelled meanwhile. A lease will answer its take in
  * `held`: its `acknowledge` makes the removal, or is LOST where the lease had ended before.
  *
- * A returned item is one of the queue's first again, at its old place: each queue has a list of
- * them, by sequence. As items return mostly in the order taken, its end is looked at before the rest
- * is walked through.
+ * A returned item is one of the queue's first again, at its old place: each queue has a list of them,
+ * by sequence. As items mostly return in the order taken, a search begins at the list's end.
  */
 import { grown } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
@@ -30,13 +29,13 @@ import type { PagedIntegers } from './paged-array.ts';
 
 export class Holds {
   readonly #table = new TicketTable();
-  /** By place: the item, and if it has returned the next one that has, or 0. */
+  /** By place: the item, and if it has returned the next returned item, or 0. */
   #queues = new Int32Array(this.#table.capacity);
   #sequences = new Float64Array(this.#table.capacity);
   #next = new Int32Array(this.#table.capacity);
   /** By queue: the items held. */
   readonly #held = new Map<number, Set<number>>();
-  /** By queue: how many have returned, and the list of them. */
+  /** By queue: the number of returned items, and their list. */
   readonly #returned: PagedIntegers;
   readonly #firsts: PagedIntegers;
   readonly #lasts: PagedIntegers;
@@ -67,7 +66,7 @@ export class Holds {
     return this.#returned.get(queue);
   }
 
-  /** Sequence of the returned item that `skip` others come before. */
+  /** Sequence of the returned item after `skip` others. */
   returnedAt(queue: number, skip: number): number {
     let place = this.#firsts.get(queue);
     for (let count = 0; count < skip; count++) place = this.#next[place]!;
@@ -87,7 +86,7 @@ export class Holds {
     this.#insert(this.#take(queue, sequence), queue);
   }
 
-  /** How many returned items come before that one. */
+  /** Number of returned items before that one. */
   returnedBefore(queue: number, sequence: number): number {
     let count = 0;
     let place = this.#firsts.get(queue);
@@ -95,7 +94,7 @@ export class Holds {
     return count;
   }
 
-  /** Takes away the returned item that `skip` others come before; returns its sequence. */
+  /** Removes the returned item after `skip` others; returns its sequence. */
   takeReturned(queue: number, skip: number): number {
     let before = 0;
     let place = this.#firsts.get(queue);

@@ -17,7 +17,7 @@ export class HybridClock {
     this.#clock = clock;
   }
 
-  /** Goes on to the next version; `low` and `high` are its words. */
+  /** Advances to the next version; `low` and `high` are its words. */
   tick(): void {
     const wallMs = this.#clock.wall();
     if (wallMs > this.#ms) {
@@ -31,7 +31,7 @@ export class HybridClock {
     }
   }
 
-  /** Goes on from a version that was given before. */
+  /** Advances to a version that was given before. */
   restore(version: Version): void {
     const ms = (version.high >>> 0) * 2 ** 16 + (version.low >>> 16);
     if (ms < this.#ms) return;

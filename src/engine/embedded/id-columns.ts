@@ -1,7 +1,7 @@
 /**
- * Small numbers for things that come and go, and what is kept by such a number: columns, in pages
- * of 1,024 (paged-array.ts). The lowest free number is given first, so that pages fall empty; what a
- * page of numbers has in all columns goes with the last of them, but for one page that is kept.
+ * Small numbers for things that come and go, and columns of data by such a number, in pages of 1,024
+ * (paged-array.ts). The lowest free number is given first, so that pages become empty. The column pages
+ * of an empty page of numbers are freed; one such page is kept.
  */
 import { grown } from '../../base/grown.ts';
 import {
@@ -21,14 +21,14 @@ const NO_PAGE = -1;
 export class IdColumns {
   readonly #pool: SegmentPool;
   readonly #columns: Pick<PagedArray, 'dropPage'>[] = [];
-  /** Which numbers are given, a bit each, and how many of each page. 0 is never given. */
+  /** The given numbers, a bit each, and their count in each page. 0 is never given. */
   #given = new Int32Array(WORDS_PER_PAGE);
   #counts = new Int32Array(4);
   /** No page below this one has a free number. */
   #lowest = 0;
   /** The empty page whose columns are kept. */
   #spare = NO_PAGE;
-  /** Numbers given. */
+  /** Number of given numbers. */
   count = 0;
 
   constructor(pool: SegmentPool) {
@@ -36,7 +36,7 @@ export class IdColumns {
     this.#given[0] = 1;
   }
 
-  /** A column of integers from -2^31 to 2^31-1. What was never set of a number is what it was. */
+  /** A column of integers from -2^31 to 2^31-1. A value is not reset when its number is given again. */
   integers(): PagedIntegers {
     const column = pagedIntegers(this.#pool);
     this.#columns.push(column);
@@ -81,7 +81,7 @@ export class IdColumns {
   }
 }
 
-/** The numbers of a page that can be given. */
+/** The count of numbers of a page that can be given. */
 function capacity(page: number): number {
   return page === 0 ? PAGE_LENGTH - 1 : PAGE_LENGTH;
 }

@@ -1,12 +1,12 @@
 /**
- * The memory of index tables. A growing store leaves one table after another, as much in all as it
- * has at last, so they lie among the records: a table of 64 KiB to 16 MiB has segments in a row,
- * smaller ones, from a page of 4 KiB on, share segments. What a table leaves is used again at once,
- * and nothing is handed back, and no buffer detached (handback.ts), while a store only grows. Tables
- * below a page, and above 16 MiB, have buffers of their own.
+ * The memory of index tables. A growing store frees one table after another, as much in all as its last
+ * tables have, so tables lie among the records. A table of 64 KiB to 16 MiB has segments in a row;
+ * smaller ones, from a page of 4 KiB on, share segments. Freed memory is reused at once; while a store
+ * only grows, nothing is handed back and no buffer is detached (handback.ts). Tables below a page, and
+ * above 16 MiB, have buffers of their own.
  *
- * Places are pages: segment << 4 | page of the segment; 0 stands for a buffer of its own. Tables in
- * a slab that is to be emptied are moved by their partition.
+ * Places are pages: segment << 4 | page of the segment; 0 stands for a buffer of its own. Tables in a
+ * slab that is to be emptied are moved by their partition.
  */
 import { SEGMENT_BYTES, SLAB_BYTES, type Slabs } from './slabs.ts';
 
@@ -17,7 +17,7 @@ const ROW_BYTES_MAX = SLAB_BYTES / 2;
 
 export class IndexTables {
   readonly #slabs: Slabs;
-  /** Segments that tables share and that have free pages, and which, a bit each. */
+  /** Segments that tables share and that have free pages, and those pages, a bit each. */
   readonly #shared: number[] = [];
   readonly #free: number[] = [];
 
@@ -33,7 +33,7 @@ export class IndexTables {
     return this.#slabs.takeRow(bytes / SEGMENT_BYTES, evacuateFrom) * PAGES_PER_SEGMENT;
   }
 
-  /** The words of a table that was taken, all 0. */
+  /** The words of a taken table, all 0. */
   words(place: number, bytes: number): Int32Array<ArrayBuffer> {
     if (place === 0) return new Int32Array(bytes / 4);
     const at = place * PAGE_BYTES;
@@ -46,7 +46,7 @@ export class IndexTables {
     return place >= this.#slabs.evacuateFrom * PAGES_PER_SEGMENT;
   }
 
-  /** Nobody uses the table there any more. */
+  /** Frees the table there, which is no longer used. */
   free(place: number, table: Int32Array<ArrayBuffer>): void {
     const segment = Math.floor(place / PAGES_PER_SEGMENT);
     const { byteLength } = table;
@@ -97,7 +97,7 @@ export class IndexTables {
   }
 }
 
-/** So many pages of a segment from one on, a bit each. */
+/** A number of pages of a segment from one on, a bit each. */
 function pagesOf(page: number, count: number): number {
   return (2 ** count - 1) << page;
 }

@@ -1,6 +1,6 @@
 /**
- * What sinks are asked and told of a queue's items that go and come back. One mutation, filled again
- * and again; without sinks nothing but its sequence is set.
+ * The mutations of a queue's items that go and return, for the sinks. One object, reused for each;
+ * without sinks only its sequence is set.
  */
 import { FROM_CLIENT, Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
 import type { NameTable } from './name-table.ts';
@@ -10,7 +10,7 @@ import type { RecordStore } from './record-store.ts';
 import type { Recorder } from './recorder.ts';
 
 export class ItemMutations {
-  /** The one being made. */
+  /** The mutation being made. */
   readonly draft = new Mutation();
   readonly #store: RecordStore;
   readonly #names: NameTable;
@@ -33,7 +33,7 @@ export class ItemMutations {
     this.#partitions = partitions;
   }
 
-  /** Somebody has called the engine: the partition's next mutation, with a version of its own. */
+  /** A caller's mutation: the partition's next, with a version of its own. */
   begin(operation: Operation, partition: number): void {
     const { versions } = this.#store;
     const { draft } = this;
@@ -45,7 +45,7 @@ export class ItemMutations {
     draft.version.set(versions.low, versions.high);
   }
 
-  /** What was recorded is made again. */
+  /** A recorded mutation is made again. */
   repeat(mutation: Mutation): void {
     const { draft } = this;
     draft.operation = mutation.operation;
@@ -76,7 +76,7 @@ export class ItemMutations {
     return this.#recorder.admits(draft);
   }
 
-  /** Records the removal that was consented to; whether its answer has to wait. */
+  /** Records the removal that was consented to. Returns whether its answer has to wait. */
   recordRemoval(id: number): boolean {
     const partition = this.#partitions.get(id);
     const { sequence } = this.draft;
@@ -86,7 +86,7 @@ export class ItemMutations {
     return this.#recorder.holds(partition, sequence);
   }
 
-  /** Records that the item, whose record that is, is back. False where a sink refuses. */
+  /** Records the return of the item with that record. False where a sink refuses. */
   recordReturn(id: number, item: number, address: number): boolean {
     const { pool } = this.#store;
     const words = pool.words(address);

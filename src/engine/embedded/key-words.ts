@@ -1,11 +1,11 @@
 /**
- * A key, or a name, as 32-bit words: read once from wherever its bytes are, then hashed, compared
- * and stored a word at a time. Bytes behind the last one are zero up to the word's end. One such
- * object is used again for every request and grows to the longest key it has seen.
+ * A key, or a name, as 32-bit words: read once from its bytes, then hashed, compared and stored a word
+ * at a time. Bytes after the last one are zero up to the word's end. One object is reused for every
+ * request and grows to the longest key it has seen.
  */
 import type { Span } from '../../base/span.ts';
 
-/** Up to here composing words is faster than making a view for `set` (bench: record-store). */
+/** Up to this length composing words is faster than making a view for `set` (bench: record-store). */
 const COMPOSED_BYTES_MAX = 48;
 const WORDS_MIN = 64;
 
@@ -39,7 +39,7 @@ export class KeyWords {
     return this;
   }
 
-  /** Whether these are the bytes that the span names. */
+  /** Whether these are the bytes of the span. */
   is({ bytes, words: theirs, start, end }: Span): boolean {
     const { words, length } = this;
     if (end - start !== length) return false;
@@ -73,7 +73,7 @@ export class KeyWords {
 
   #grow(length: number): void {
     let count = this.words.length;
-    // One word more than the bytes need: `#copy` clears the word behind a whole number of words.
+    // One word more than the bytes need: `#copy` clears the word after a whole number of words.
     while (count <= length >>> 2) count *= 2;
     this.words = new Int32Array(count);
     this.#bytes = Buffer.from(this.words.buffer);

@@ -1,17 +1,17 @@
 /**
- * Has the memory that a few coming changes of entries need fetched while nobody waits for it. A read
- * of memory that is not at hand takes some 200 ns, ten that do not wait for each other hardly more:
- * so all places that new records are written to are read first, in a loop that does nothing else,
- * then all places in indexes, then all records that stand there. What was read is not used, and
- * nothing is changed.
+ * Fetches the memory that a few coming changes of entries need, so that they do not wait for it one by
+ * one. A read of memory that is not in a cache takes some 200 ns; ten that do not depend on each other
+ * take hardly more. So all places of new records are read first, in a loop that does nothing else, then
+ * all places in indexes, then all records that stand there. The words read are ignored, and nothing is
+ * changed.
  */
 import { HashIndex } from './hash-index.ts';
 import type { RecordStore } from './record-store.ts';
 
-/** Changes looked at together: some more than the reads that a processor has under way. */
+/** Changes looked at together: somewhat more than the reads that a processor has under way. */
 export const AHEAD_MAX = 32;
 const NO_OWNER = 0;
-/** Of a new record so many lines of 64 bytes are fetched. */
+/** Lines of 64 bytes that are fetched of a new record. */
 const LINES = 3;
 const LINE_WORDS = 16;
 
@@ -20,13 +20,13 @@ export class Lookahead {
   /** Of each change: the map's id, and the hash by which the entry is found. */
   readonly #owners = new Int32Array(AHEAD_MAX);
   readonly #hashes = new Int32Array(AHEAD_MAX);
-  /** Its index and, as the loops are to be short, its words and where the entry stands in them. */
+  /** Its index; its words and the entry's place in them are kept, too, as the loops are to be short. */
   readonly #indexes: HashIndex[] = [];
   readonly #words: Int32Array[] = [];
   readonly #homes = new Int32Array(AHEAD_MAX);
   /** Where the partition's next record is written; 0 where that is not known. */
   readonly #targets = new Int32Array(AHEAD_MAX);
-  /** Means nothing: kept so that no compiler leaves out the reads. */
+  /** Ignored; kept so that no compiler leaves out the reads. */
   read = 0;
 
   constructor(store: RecordStore) {
@@ -50,7 +50,7 @@ export class Lookahead {
     this.#homes[at] = index.home(hash);
   }
 
-  /** The change is of no entry, or of one in a map that is not known yet. */
+  /** The change has no entry, or one in a map that is not known yet. */
   skip(at: number): void {
     this.#owners[at] = NO_OWNER;
   }
@@ -64,7 +64,7 @@ export class Lookahead {
     return this.#hashes[at]!;
   }
 
-  /** Fetches what the first `count` changes need; for one that is skipped, what another one has. */
+  /** Fetches the memory of the first `count` changes; a skipped one has the values of another. */
   fetch(count: number): void {
     const { pool } = this.#store;
     const words = this.#words;
@@ -80,7 +80,7 @@ export class Lookahead {
     this.read = read;
   }
 
-  /** Only memory that is there: a page that is read before it is written is found twice. */
+  /** Only memory that exists: a page that is read before it is written is faulted in twice. */
   #fetchTargets(count: number): number {
     const { pool } = this.#store;
     let read = 0;

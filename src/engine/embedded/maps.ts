@@ -1,11 +1,11 @@
 /**
- * The maps. All entries of a partition stand in one index, whatever their map: the map is a number
- * in the record (its id, which a clear ends) and a count of uses in the table of names. Each kind of
- * mutation is made in one place, in four steps: what has been said of it is put into `#draft`, and
- * sinks are asked; what it needs is reserved and may be refused; it is made, and cannot fail; it is
- * told to the sinks and paid for with a share of the background work.
+ * The maps. All entries of a partition stand in one index, for all maps: the map is a number in the
+ * record (its id, which a clear ends) and a count of uses in the table of names. Each kind of mutation
+ * is made in one place, in four steps. `#draft` is filled, and sinks are asked; memory is reserved,
+ * which may be refused; the mutation is made, and cannot fail; the sinks are notified, and a share of
+ * the background work is done.
  *
- * Replay makes the same mutations from messages, where what is known does not say otherwise.
+ * Replay makes the same mutations from messages, unless later ones are known.
  */
 import type { Span } from '../../base/span.ts';
 import {
@@ -66,10 +66,10 @@ export class Maps {
   readonly #key = new KeyWords();
   /** The mutation being made. Its spans are set only where there are sinks. */
   readonly #draft = new Mutation();
-  /** Of `#key` in the map with the id `#hashOf`; 0 for none. */
+  /** Hash of `#key` in the map with the id `#hashOf`; 0 for none. */
   #hash = 0;
   #hashOf = 0;
-  /** The partition of the key that was named last. */
+  /** The partition of the last key. */
   partition = 0;
 
   constructor(
@@ -103,7 +103,7 @@ export class Maps {
     return this.#expiry.read(partition, address) ? address : 0;
   }
 
-  /** Of the entry: after a set that was made, its own; after CONDITION_FAILED, the one it has. */
+  /** The entry's version: its new one after a set that was made; its own after CONDITION_FAILED. */
   get version(): Version {
     return this.#draft.version;
   }
@@ -161,7 +161,7 @@ export class Maps {
     return this.#names.address(id) === 0 ? 0 : this.#names.uses(id);
   }
 
-  /** Whether the entry is there in that very version. */
+  /** Whether the entry is stored in that very version. */
   isStored({ name, key, version }: Mutation): boolean {
     const store = this.#store;
     const id = this.#names.find(name);
@@ -196,7 +196,7 @@ export class Maps {
     return old === 0 || this.#isKnown(old) ? APPLIED : this.#remove(old, name, key);
   }
 
-  /** Makes a recorded CLEAR again: of the map with that id, where it is there. */
+  /** Makes a recorded CLEAR again, of the map with that id, if it exists. */
   restoreClear(mutation: Mutation, id: number): Outcome {
     const draft = this.#draft;
     draft.origin = mutation.origin;
@@ -205,7 +205,7 @@ export class Maps {
     return this.#clear(id, mutation.name, mutation.life);
   }
 
-  /** Whether the entry with that record, 0 for none, is as demanded; its version comes to the draft. */
+  /** Whether the entry of that record, 0 for none, meets the condition; the draft gets its version. */
   #isMet(condition: Version, address: number): boolean {
     return this.#store.readVersion(address, this.#draft.version).is(condition);
   }
@@ -215,7 +215,7 @@ export class Maps {
     this.#hashOf = 0;
   }
 
-  /** A mutation that a client makes, of the entry of `#key`, with the version that has come. */
+  /** A caller's mutation of the entry of `#key`, with the version given. */
   #begin(operation: Operation): Mutation {
     const { versions } = this.#store;
     const draft = this.#draft;
@@ -236,7 +236,7 @@ export class Maps {
     return store.partition(this.partition)?.find(id, this.#hash, this.#key) ?? 0;
   }
 
-  /** Whether the draft is made again, and what is there is no older. */
+  /** Whether the draft is made again, and the stored entry is no older. */
   #isKnown(address: number): boolean {
     const { origin, replaced, version } = this.#draft;
     if (origin === FROM_CLIENT || address === 0) return false;
@@ -247,7 +247,7 @@ export class Maps {
   #put(known: number, map: Span, key: Span, value: Span, contentType: Span): Outcome {
     if (key.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
     let outcome = this.#tryPut(known, map, key, value, contentType);
-    // Where cleared or expired entries are left, it is their memory that the write is to have.
+    // The write may have the memory of cleared or expired entries that are left.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       if (this.#draft.origin !== FROM_REPLAY)
         this.#draft.sequence = this.#store.next(this.partition);
@@ -273,7 +273,7 @@ export class Maps {
     return outcome;
   }
 
-  /** Writes the entry of `#key`, which was looked for, as the draft says. */
+  /** Writes the entry of `#key`, whose record was looked up, as the draft tells. */
   #write(
     id: number,
     type: number,
@@ -327,7 +327,7 @@ export class Maps {
     return APPLIED;
   }
 
-  /** Where the record is to be written: over the old one where that can be; 0 without memory. */
+  /** The address for the new record: that of the old one where possible; 0 without memory. */
   #reserve(partition: Partition, old: number, length: number): number {
     const pool = this.#store.pool;
     if (old === 0) return partition.makeRoom() ? partition.log.allocate(length, false) : 0;
@@ -335,7 +335,7 @@ export class Maps {
     return fits && pool.writable(old) ? old : partition.log.allocate(length, false);
   }
 
-  /** Removes the entry of `#key`, which was looked for and is there, as the draft says. */
+  /** Removes the entry of `#key`, whose record was looked up and exists, as the draft tells. */
   #remove(address: number, map: Span, key: Span): Outcome {
     const store = this.#store;
     const partition = store.partition(this.partition)!;
@@ -355,7 +355,7 @@ export class Maps {
     return APPLIED;
   }
 
-  /** Ends the map's life with that id, 0 for a map that is not there; the draft says the rest. */
+  /** Ends the life of the map with that id, 0 for a map that does not exist; the draft has the rest. */
   #clear(id: number, map: Span, life: Version): Outcome {
     const draft = this.#draft;
     draft.operation = CLEAR;
@@ -376,7 +376,7 @@ export class Maps {
     return APPLIED;
   }
 
-  /** Whether the sinks consent to what is going to happen to the entry. */
+  /** Whether the sinks consent to the change of the entry. */
   #admits(id: number, isNewMap: boolean, old: number, map: Span, key: Span): boolean {
     const draft = this.#draft;
     draft.partition = this.partition;

@@ -1,13 +1,13 @@
 /**
- * Counts the bytes that the engine has handed out, and says when there are no more. What clients write
- * stops short of the limit: a little is kept back for moving records together, so that space can still
- * be won when everything else is full, and a margin for the next start. The same records, written
- * again in another order, fill segments and indexes otherwise and may take more of them.
+ * Counts the bytes that the engine has handed out, and refuses more at the limit. Writes of clients
+ * stop short of it: some memory is kept back for moving records together, so that space can still be
+ * won when everything else is full, and a margin for the next start. The same records, written again in
+ * another order, fill segments and indexes otherwise and may take more of them.
  *
- * While an engine is filled (refill.ts), all of the limit may be used, and Refill may go beyond it.
+ * While an engine is filled (refill.ts), all of the limit may be used, and Refill may exceed it.
  */
 
-/** Of the limit, for the next start. Rounds at random needed a quarter of that (soak: memory). */
+/** Share of the limit for the next start. Rounds at random needed a quarter of that (soak: memory). */
 const MARGIN_SHARE = 1 / 64;
 const MARGIN_BYTES_MAX = 67_108_864;
 
@@ -45,19 +45,19 @@ export class MemoryMeter {
     return this.#bytes;
   }
 
-  /** Whether more is handed out than what clients write may take. */
+  /** Whether more is handed out than writes of clients may take. */
   get isOver(): boolean {
     return this.#bytes > this.#writeLimit;
   }
 
-  /** False, and nothing is taken, when they would be too many. */
+  /** False, and nothing is taken, where they would exceed the limit. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#limit) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  /** Takes of what is kept back, too; where little things have used that up, once beyond the limit. */
+  /** Also takes the memory kept back. Where small things have used that up, once beyond the limit. */
   takeSpare(bytes: number): boolean {
     if (this.#bytes + bytes > this.#spareLimit) {
       if (this.#overdraft !== ALLOWED) return false;
@@ -67,7 +67,7 @@ export class MemoryMeter {
     return true;
   }
 
-  /** Takes them in any case: little things without which nothing goes on. */
+  /** Takes them in any case, for small things that are always needed. */
   charge(bytes: number): void {
     this.#bytes += bytes;
     if (this.#overdraft === NONE && this.#bytes > this.#writeLimit) this.#overdraft = ALLOWED;
@@ -78,18 +78,18 @@ export class MemoryMeter {
     if (this.#overdraft === USED && bytes >= this.#spareBytes) this.#overdraft = ALLOWED;
   }
 
-  /** Until it is called with 0, so many bytes beyond the limit may be taken. */
+  /** Until a call with 0, so many bytes beyond the limit may be taken. */
   lend(bytes: number): void {
     this.#limit = bytes === 0 ? this.#writeLimit : this.#spareLimit + bytes;
   }
 
-  /** From now on all of `bytesMax` may be taken, and `more` than there is now in any case. */
+  /** From now on all of `bytesMax` may be taken, and in any case `more` than is taken now. */
   fill(more = 0): void {
     this.#limit = Math.max(this.bytesMax, this.#bytes + more);
     this.#spareLimit = Number.POSITIVE_INFINITY;
   }
 
-  /** The filling is over. Where more is there than may be, records can still be moved together. */
+  /** The filling is over. Even where the limit is exceeded, records can still be moved together. */
   serve(): void {
     this.#limit = this.#writeLimit;
     this.#spareLimit = Math.max(this.#writeLimit, this.#bytes) + this.#spareBytes;

@@ -1,10 +1,10 @@
 /**
  * Names as small numbers: one table each for maps, queues and content types. A name is a record like
- * any other, in the partition that its own hash says, so names cost no objects, grow with the rest,
- * and are moved by the cleaner. The table keeps by id where the record is and how often the name is
- * used; ids of names that are gone are given again.
+ * any other, in the partition of its own hash, so names cost no objects, grow with the rest, and are
+ * moved by the cleaner. The table has for each id the address of the record and the count of its uses;
+ * ids of names that are gone are given again.
  *
- * Most requests name what the request before them named, so the last name is compared first.
+ * Most requests have the same name as the request before them, so the last name is compared first.
  */
 
 import type { Span } from '../../base/span.ts';
@@ -33,17 +33,17 @@ export class NameTable {
   readonly #store: RecordStore;
   /** Owner of this table's records. */
   readonly owner: number;
-  /** Where each id's record is; 0 for an id that is free or retired. */
+  /** Address of each id's record; 0 for an id that is free or retired. */
   readonly #addresses: PagedIntegers;
   readonly #uses: PagedIntegers;
-  /** The ids, from 1, and whatever anybody keeps by them. */
+  /** The ids, from 1, with columns of other data by id. */
   readonly ids: IdColumns;
-  /** The name asked for, and the one found last with its id (0: none) and partition. */
+  /** The present name, and the last one found with its id (0: none) and partition. */
   #asked = new KeyWords();
   #last = new KeyWords();
   #lastId = 0;
   #lastPartition = 0;
-  /** The partition of the name that was asked for last, known or not. */
+  /** The partition of the last name, known or not. */
   partition = 0;
 
   constructor(store: RecordStore, owner: number) {
@@ -78,8 +78,8 @@ export class NameTable {
   }
 
   /**
-   * The name's id, a new one without uses if need be; 0 when there is no memory, and `lentBytes` beyond
-   * the limit are not enough either.
+   * The name's id, a new one without uses if need be; 0 when there is no memory, also not with
+   * `lentBytes` beyond the limit.
    */
   open(name: Span, lentBytes = 0): number {
     const found = this.find(name);
@@ -108,7 +108,7 @@ export class NameTable {
     return id;
   }
 
-  /** Memory of its own for a name, of which a segment would be too much to lend. */
+  /** Memory of its own for a name, as a segment would be too much to lend. */
   #borrow(partition: Partition, length: number, lentBytes: number): number {
     const { meter, pool } = this.#store;
     meter.lend(lentBytes);
@@ -132,14 +132,14 @@ export class NameTable {
     this.dropUnused(id);
   }
 
-  /** Forgets a name that nothing uses. */
+  /** Forgets a name without uses. */
   dropUnused(id: number): void {
     if (this.#uses.get(id) > 0) return;
     this.retire(id);
     this.recycle(id);
   }
 
-  /** Forgets the name, however much it is used, but keeps the id until it is recycled. */
+  /** Forgets the name, whatever its uses, but keeps the id until it is recycled. */
   retire(id: number): void {
     const store = this.#store;
     const address = this.#addresses.get(id);
@@ -157,7 +157,7 @@ export class NameTable {
     this.ids.free(id);
   }
 
-  /** Where the name's record is; 0 for a name that has been retired. */
+  /** Address of the name's record; 0 for a name that has been retired. */
   address(id: number): number {
     return this.#addresses.get(id);
   }

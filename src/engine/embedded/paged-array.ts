@@ -1,6 +1,6 @@
 /**
- * Numbers by id in pages of 1,024, outside the heap: grows a page at a time, without a copy, so ten
- * million queues are added as fast as ten. What was never set is 0.
+ * Numbers by id in pages of 1,024, outside the heap. It grows a page at a time, without a copy, so ten
+ * million queues are added as fast as ten. A number that was never set is 0.
  */
 import type { SegmentPool } from './segment-pool.ts';
 
@@ -30,7 +30,7 @@ export class PagedArray<Kind extends Page = Page> {
     page[id & PAGE_MASK] = value;
   }
 
-  /** Lets go of 1,024 numbers, which are 0 then. */
+  /** Frees a page of 1,024 numbers, which are 0 then. */
   dropPage(number: number): void {
     const page = this.#pages[number];
     if (page === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * One partition: the log with its records and the index that finds entries and names in it. Costs
- * nothing until something is written to it, and half a kilobyte once that is gone again.
+ * One partition: the log with its records and the index that finds entries and names in it. It costs
+ * nothing until its first write, and half a kilobyte once it is empty again.
  */
 import { HashIndex, type Visitor, WALK_END } from './hash-index.ts';
 import type { KeyWords } from './key-words.ts';
@@ -9,7 +9,7 @@ import { hasKeyAt } from './record.ts';
 import { RecordLog } from './record-log.ts';
 import type { SegmentPool } from './segment-pool.ts';
 
-/** Places of an index; a hash has no more bits than this needs by far. */
+/** Most places of an index, as a power of two; within the bits of a hash. */
 const INDEX_BITS_MAX = 28;
 
 export class Partition {
@@ -18,9 +18,9 @@ export class Partition {
   readonly #pool: SegmentPool;
   readonly #meter: MemoryMeter;
   #index: HashIndex | undefined;
-  /** Of the index's table; see IndexTables. */
+  /** Place of the index's table; see IndexTables. */
   #place = 0;
-  /** How far the sweeper has come in its pass; WALK_END when it is done here. */
+  /** How far the sweeper has come in its pass; WALK_END when this partition is done. */
   sweptTo = WALK_END;
   /** Before this moment, in ms since 1970, none of its entries goes by itself. */
   dueMs = Number.POSITIVE_INFINITY;
@@ -32,7 +32,7 @@ export class Partition {
     this.#meter = meter;
   }
 
-  /** Entries and names in the index, those of cleared maps that are still there included. */
+  /** Entries and names in the index, including those of cleared maps that are left. */
   get count(): number {
     return this.#index === undefined ? 0 : this.#index.count;
   }
@@ -49,7 +49,7 @@ export class Partition {
     return 0;
   }
 
-  /** Undefined as long as nothing stands in it. */
+  /** Undefined as long as it has no entry. */
   get index(): HashIndex | undefined {
     return this.#index;
   }
@@ -76,7 +76,7 @@ export class Partition {
     this.#index!.insert(hash, address);
   }
 
-  /** The record at `from` is at `to` now. */
+  /** The record at `from` has moved to `to`. */
   replace(hash: number, from: number, to: number): void {
     const index = this.#index!;
     index.setAddress(index.find(hash, from), to);
@@ -90,13 +90,13 @@ export class Partition {
     this.shrink();
   }
 
-  /** Gives back what the index has too much of, after removals. */
+  /** Frees excess memory of the index, after removals. */
   shrink(): void {
     const index = this.#index;
     if (index !== undefined) this.#shrinkTo(index, index.bitsToShrink);
   }
 
-  /** Gives back all that the index could do without. */
+  /** Frees all memory that the index does not need. */
   fit(): void {
     const index = this.#index;
     if (index !== undefined) this.#shrinkTo(index, index.bitsToFit);

@@ -1,4 +1,4 @@
-/** What an embedded engine is made of, wired together. */
+/** The parts of an embedded engine, wired together. */
 
 import { Answers } from './answer.ts';
 import { Cleaner } from './cleaner.ts';

@@ -1,7 +1,7 @@
 /**
- * Which item of a queue is next. Available are the items that wait: those that have returned from a
- * hold (holds.ts), then those from `#fresh` to the ring's end (ring-buffer.ts). Held items stay at
- * their places. The ring begins with the first item that is not gone.
+ * The order of a queue's items. Available are the items that wait: those that have returned from a hold
+ * (holds.ts), then those from `#fresh` to the ring's end (ring-buffer.ts). Held items stay at their
+ * places. The ring begins with the first item that is not gone.
  */
 import { Holds } from './holds.ts';
 import type { IdColumns } from './id-columns.ts';
@@ -9,13 +9,13 @@ import type { PagedDoubles } from './paged-array.ts';
 import type { RecordLog } from './record-log.ts';
 import type { RingBuffers } from './ring-buffer.ts';
 
-/** No item: what `choose` says of a queue that has none to give. */
+/** No item: the result of `choose` for a queue without an available item. */
 export const NO_ITEM = -1;
 
 export class QueueOrder {
   readonly holds: Holds;
   readonly #rings: RingBuffers;
-  /** By queue: sequence of the first item never given to anybody. */
+  /** By queue: sequence of the first item that was never given to a take. */
   readonly #fresh: PagedDoubles;
 
   constructor(rings: RingBuffers, queues: IdColumns) {
@@ -24,13 +24,13 @@ export class QueueOrder {
     this.#fresh = queues.doubles();
   }
 
-  /** A queue without items begins with that sequence. */
+  /** Begins a queue without items at that sequence. */
   begin(id: number, sequence: number): void {
     this.#rings.begin(id, sequence);
     this.#fresh.set(id, sequence);
   }
 
-  /** Items that nobody holds, those owed to waiters included. */
+  /** Items that are not held, including those owed to waiters. */
   available(id: number): number {
     return this.holds.returned(id) + this.#rings.end(id) - this.#fresh.get(id);
   }
@@ -45,7 +45,7 @@ export class QueueOrder {
     return this.#rings.get(id, item) !== 0 && !this.holds.isHeld(id, item);
   }
 
-  /** Sequence of the available item that `skip` others come before, or NO_ITEM. */
+  /** Sequence of the available item after `skip` others, or NO_ITEM. */
   choose(id: number, skip: number): number {
     if (skip >= this.available(id)) return NO_ITEM;
     const returned = this.holds.returned(id);
@@ -53,26 +53,26 @@ export class QueueOrder {
     return this.#fresh.get(id) + skip - returned;
   }
 
-  /** Takes the item that `choose` has chosen out of those available. */
+  /** Removes the item that `choose` has chosen from the available ones. */
   claim(id: number, skip: number): void {
     const returned = this.holds.returned(id);
     if (skip < returned) {
       this.holds.takeReturned(id, skip);
       return;
     }
-    // The items before it, which are owed to others, are now as good as returned.
+    // The items before it, which are owed to waiters, now count as returned.
     this.#passTo(id, this.#fresh.get(id) + skip - returned);
     this.#fresh.set(id, this.#fresh.get(id) + 1);
   }
 
-  /** Takes that item, which is available. */
+  /** Removes that item, which is available, from the available ones. */
   claimItem(id: number, item: number): void {
     const fresh = this.#fresh.get(id);
     if (item >= fresh) this.claim(id, this.holds.returned(id) + item - fresh);
     else this.claim(id, this.holds.returnedBefore(id, item));
   }
 
-  /** Places at the ring's begin whose items are gone go. */
+  /** Removes the places at the ring's beginning whose items are gone. */
   dropGone(id: number, log: RecordLog): void {
     const rings = this.#rings;
     const fresh = this.#fresh.get(id);
@@ -81,7 +81,7 @@ export class QueueOrder {
     }
   }
 
-  /** Makes the ring end at the item's sequence: what lies between is gone. False without memory. */
+  /** Makes the ring end at the item's sequence: the places between are empty. False without memory. */
   skipTo(id: number, item: number, log: RecordLog): boolean {
     const rings = this.#rings;
     // Available are returned items and those from `#fresh` on, which must have no gaps.
@@ -94,7 +94,7 @@ export class QueueOrder {
     return true;
   }
 
-  /** The items before that sequence are as good as returned. */
+  /** The items before that sequence count as returned. */
   #passTo(id: number, sequence: number): void {
     for (let item = this.#fresh.get(id); item < sequence; item++) this.holds.addReturned(id, item);
     this.#fresh.set(id, sequence);

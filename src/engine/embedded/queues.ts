@@ -2,16 +2,16 @@
  * The queues. A queue is in one partition with all its items, which are records there; a ring keeps
  * their order by sequence (ring-buffer.ts, queue-order.ts).
  *
- * While takes wait, the first available items are owed to them: whoever comes later sees only the
- * items behind those. An offer to such a queue therefore hands out nothing by itself, the engine does
- * at the end of the turn. A queue exists while it has items or waiters; nothing is left of it then.
+ * While takes wait, the first available items are owed to them: a later take sees only the items after
+ * those. So an offer to such a queue hands out nothing by itself; the engine does at the end of the
+ * turn. A queue exists while it has items or waiters; then nothing is left of it.
  *
  * A removal whose answer has to wait for a sink leaves the item at its place, held, until the answer
- * leaves: for a client that has gone by then the item can return. Held items count neither in a
- * queue's size nor against its capacity.
+ * leaves: if the client has gone by then, the item can return. Held items count neither in a queue's
+ * size nor against its capacity.
  *
- * Items are numbered on from the partition's sequence at the queue's begin. As each item raises that
- * by one, no later queue of the same name has an item of the same number.
+ * Items are numbered on from the partition's sequence at the queue's beginning. As each item raises
+ * that by one, no later queue of the same name has an item of the same number.
  */
 import type { Span } from '../../base/span.ts';
 import {
@@ -47,14 +47,14 @@ import type { RingBuffers } from './ring-buffer.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Waiters } from './waiters.ts';
 
-/** What queues that are opened to wait for an item may take beyond the memory there is. */
+/** Bytes that queues opened by a waiting take may use beyond the limit. */
 const WAITING_BYTES_MAX = 1_048_576;
 
 export interface QueueOptions {
   readonly queueCapacity: QueueCapacity;
   /**
-   * Whether every take names a hold: of an engine behind something that answers later, such as a ring
-   * between threads. Otherwise only a take does whose answer a sink keeps back.
+   * Whether every take has a hold, for an engine behind one that answers later, such as a ring between
+   * threads. Otherwise only a take whose answer a sink keeps back has one.
    */
   readonly acknowledgesAll?: boolean;
 }
@@ -74,14 +74,14 @@ export class Queues {
   /** Whether every item that is removed is held. */
   readonly #acknowledgesAll: boolean;
   readonly #mutations: ItemMutations;
-  /** The one being made. Its spans are set only where there are sinks. */
+  /** The mutation being made. Its spans are set only where there are sinks. */
   readonly #draft: Mutation;
   readonly #key = new KeyWords();
   readonly #capacities: PagedDoubles;
   readonly #partitions: PagedIntegers;
-  /** The partition of the queue that was named last, known or not. */
+  /** The partition of the last queue, known or not. */
   partition = 0;
-  /** The queue that the last offer was to. */
+  /** The queue of the last offer. */
   offered = 0;
 
   constructor(
@@ -121,8 +121,8 @@ export class Queues {
   }
 
   /**
-   * The queue's id, that of a new queue if need be; 0 when there is no memory. To wait for an item, a
-   * little more may be taken than there is.
+   * The queue's id, that of a new queue if need be; 0 when there is no memory. A queue for a waiting
+   * take may use a little more than the limit.
    */
   open(queue: Span, isToWait = false): number {
     const id = this.#names.open(queue, isToWait ? WAITING_BYTES_MAX : 0);
@@ -148,7 +148,7 @@ export class Queues {
     return this.#partitions.get(id);
   }
 
-  /** Items that nobody holds, those owed to waiters included. */
+  /** Items that are not held, including those owed to waiters. */
   available(id: number): number {
     return this.#order.available(id);
   }
@@ -165,7 +165,7 @@ export class Queues {
     return outcome;
   }
 
-  /** Sequence of the available item that `skip` others come before, or NO_ITEM. */
+  /** Sequence of the available item after `skip` others, or NO_ITEM. */
   choose(id: number, skip: number): number {
     return this.#order.choose(id, skip);
   }
@@ -180,7 +180,7 @@ export class Queues {
     return this.#mutations.admitsRemoval(id, sequence);
   }
 
-  /** Removes the item that `choose` has chosen. Its hold, or NO_HOLD where the item is gone. */
+  /** Removes the item that `choose` has chosen. Returns its hold, or NO_HOLD where the item is gone. */
   remove(id: number, sequence: number, skip: number): number {
     this.#order.claim(id, skip);
     if (this.#mutations.recordRemoval(id) || this.#acknowledgesAll) {
@@ -255,7 +255,7 @@ export class Queues {
     this.#cleaner.pay(partition);
   }
 
-  /** Sequences of the queue's first item and behind its last one. */
+  /** Sequences of the queue's first item and after its last one. */
   first(id: number): number {
     return this.#rings.first(id);
   }
@@ -269,7 +269,7 @@ export class Queues {
     const id = this.open(name);
     if (id === 0) return MEMORY_FULL;
     if (this.#order.isEmpty(id)) this.#order.begin(id, item);
-    // It is there, or has been there and is gone.
+    // It exists, or has existed and is gone.
     if (item < this.#rings.end(id)) return APPLIED;
     if (item > this.#rings.end(id) && !this.#order.skipTo(id, item, this.#partitionOf(id).log))
       return MEMORY_FULL;
@@ -289,7 +289,7 @@ export class Queues {
     return APPLIED;
   }
 
-  /** The item is there, or is written anew into its place. */
+  /** Nothing to do where the item exists; otherwise it is written anew into its place. */
   #restoreReturn(mutation: Mutation): Outcome {
     const { name, item, value, contentType } = mutation;
     const rings = this.#rings;
@@ -313,7 +313,7 @@ export class Queues {
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     if (type === 0 && contentType.length > 0) return MEMORY_FULL;
     let outcome = this.#write(id, item, type, queue, value, contentType);
-    // Where cleared or expired entries are left, it is their memory that the item is to have.
+    // The item may have the memory of cleared or expired entries that are left.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.#draft;
       if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.partition);
@@ -323,7 +323,7 @@ export class Queues {
     return outcome;
   }
 
-  /** Writes an item as the draft says: a new last one, or one into an empty place. */
+  /** Writes an item as the draft tells: a new last one, or one into an empty place. */
   #write(
     id: number,
     item: number,

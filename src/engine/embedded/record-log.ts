@@ -1,9 +1,8 @@
 /**
  * The records of one partition in the order written, in segments: the last one, the head, is being
- * filled; the others are sealed. A record that dies leaves its bytes where they are; a segment
- * without live bytes goes back to the pool at once, and one that is sparse, or in a slab that the pool
- * wants to be emptied, is emptied by the cleaner (cleaner.ts), which then writes to the head like
- * anybody else.
+ * filled; the others are sealed. A record that dies leaves its bytes where they are. A segment without
+ * live bytes goes back to the pool at once. A sparse one, or one in a slab that the pool wants to
+ * empty, is emptied by the cleaner (cleaner.ts), which writes to the head, too.
  */
 import { bytesAt, markDeadAt } from './record.ts';
 import { RECORD_SHARED_BYTES_MAX, type SegmentPool, UNIT_BYTES } from './segment-pool.ts';
@@ -25,12 +24,12 @@ export class RecordLog {
   #sealedUsed = 0;
   #sealedLive = 0;
   #sealedCount = 0;
-  /** The segment being emptied, 0 for none, and how far that is, in bytes. */
+  /** The segment being emptied, 0 for none, and the position in it, in bytes. */
   victim = 0;
   victimDone = 0;
-  /** No segment from this one on is the log's, as far as is known. */
+  /** As far as is known, the log has no segment from this one on. */
   #noneFrom = Number.POSITIVE_INFINITY;
-  /** Bytes written and killed that the cleaner has not been paid for. */
+  /** Bytes written and killed for which the cleaner has not worked yet. */
   owed = 0;
 
   constructor(pool: SegmentPool) {
@@ -42,7 +41,7 @@ export class RecordLog {
     return this.#sealedLive + (this.#head === 0 ? 0 : this.#pool.live[this.#head]!);
   }
 
-  /** Where the next record goes, if it is not too long; 0 where there is no segment yet. */
+  /** Address of the next record, if it is not too long; 0 where there is no segment yet. */
   get nextAddress(): number {
     if (this.#head === 0) return 0;
     return this.#pool.address(this.#head, Math.min(this.#headUsed, SEGMENT_BYTES - UNIT_BYTES));
@@ -63,8 +62,8 @@ export class RecordLog {
   }
 
   /**
-   * The address of `length` bytes (a whole record's), which count as live from now on, or 0 when
-   * there is no memory and nothing has changed. `spare`: also of what the pool keeps back.
+   * The address of `length` bytes (a whole record's), which count as live from now on; or 0 when there
+   * is no memory and nothing has changed. `spare`: also from the memory kept back.
    */
   allocate(length: number, spare: boolean): number {
     if (length > RECORD_SHARED_BYTES_MAX) return this.#pool.takeLong(length);
@@ -111,7 +110,7 @@ export class RecordLog {
     return this.#sealedCount;
   }
 
-  /** Whether what is live would have room in fewer segments, if it were packed without a gap. */
+  /** Whether the live records would fit into fewer segments, packed without a gap. */
   get isLoose(): boolean {
     const count = this.#sealedCount + (this.#head === 0 ? 0 : 1);
     return this.liveBytes <= (count - 1) * SEGMENT_BYTES;
@@ -135,7 +134,7 @@ export class RecordLog {
     return this.victim !== 0;
   }
 
-  /** Frees every segment, whatever is in it. Long records are the caller's. */
+  /** Frees every segment with its records. Long records are the caller's. */
   clear(): void {
     if (this.#head !== 0) this.#dropHead();
     while (this.#sealed !== 0) {

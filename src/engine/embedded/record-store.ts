@@ -1,6 +1,6 @@
 /**
- * What everything stored has in common: the pool, the partitions and their sequences, the versions,
- * and the hashes that say where a key belongs. Partitions come to be with their first record.
+ * The common parts of all stored data: the pool, the partitions and their sequences, the versions, and
+ * the hashes of keys. A partition is created with its first record.
  */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
@@ -17,11 +17,11 @@ import { SEGMENT_BYTES } from './slabs.ts';
 export interface RecordStoreOptions {
   readonly partitionCount: number;
   readonly clock: Clock;
-  /** Bytes handed out at most; Infinity unless given. */
+  /** Bytes handed out at most; Infinity by default. */
   readonly memoryBytesMax?: number;
-  /** Asked of the system ahead of its use; no more than `memoryBytesMax`, none unless given. */
+  /** Bytes asked of the system ahead of their use; no more than `memoryBytesMax`, none by default. */
   readonly reservedBytes?: number;
-  /** Eight bytes, for tests that need the same places at each run; random unless given. */
+  /** Eight bytes, for tests that need the same places at each run; random by default. */
   readonly hashSeed?: Buffer;
 }
 
@@ -31,11 +31,11 @@ export class RecordStore {
   readonly meter: MemoryMeter;
   readonly pool: SegmentPool;
   readonly versions: HybridClock;
-  /** While an engine is filled: when entries were read last, in ms since 1970; undefined for now. */
+  /** While an engine is filled: the last read of its entries, in ms since 1970; undefined for now. */
   lastReadMs: number | undefined;
   /** The last sequence of each partition. */
   readonly sequences: Float64Array;
-  /** Partitions to which names were written, for which the cleaner is still to be paid. */
+  /** Partitions of written names, for which the cleaner has not worked yet. */
   readonly debtors: Partition[] = [];
   readonly #partitions: (Partition | undefined)[];
   readonly #key0: number;
@@ -60,24 +60,24 @@ export class RecordStore {
     this.#key1 = seed.readInt32LE(4);
   }
 
-  /** When an entry that is written now counts as read, in ms since 1970. */
+  /** The time at which an entry that is written now counts as read, in ms since 1970. */
   get readMs(): number {
     const nowMs = this.clock.wall();
     return this.lastReadMs === undefined ? nowMs : Math.min(this.lastReadMs, nowMs);
   }
 
-  /** The number of the partition that a key, or a queue's name, is in. */
+  /** The number of the partition of a key, or of a queue's name. */
   partitionOf(key: KeyWords): number {
     return murmurHash3(key.words, 0, key.length, PARTITION_SEED) % this.partitionCount;
   }
 
-  /** The same, of the key of the record that is there. */
+  /** The same, for the key of the record at words[at]. */
   partitionOfKeyAt(words: Int32Array, at: number): number {
     const hash = murmurHash3(words, keyAt(words, at), keyLengthAt(words, at), PARTITION_SEED);
     return hash % this.partitionCount;
   }
 
-  /** Undefined as long as nothing was written to it. */
+  /** Undefined until its first write. */
   partition(number: number): Partition | undefined {
     return this.#partitions[number];
   }
@@ -95,7 +95,7 @@ export class RecordStore {
     return halfSipHash13(this.#key0, this.#key1, owner, key.words, 0, key.length);
   }
 
-  /** The same, of the record that is there. */
+  /** The same, for the record at words[at]. */
   hashAt(words: Int32Array, at: number): number {
     const owner = ownerAt(words, at);
     const length = keyLengthAt(words, at);

@@ -37,7 +37,7 @@ const HAS_MAX_IDLE = 16;
 export const EXPIRES = HAS_EXPIRY | HAS_MAX_IDLE;
 const FLAGS_SHIFT = 24;
 
-/** Longer values are copied as bytes: a view costs about what 64 bytes in words do. */
+/** Longer values are copied as bytes: the cost of a view is about that of 64 bytes in words. */
 const VALUE_WORDS_BYTES_MAX = 64;
 
 /** The flags of an entry; 0 for a time that it does not have. */
@@ -80,7 +80,7 @@ export function markDeadAt(words: Int32Array, at: number): void {
   words[at + 1]! |= DEAD << FLAGS_SHIFT;
 }
 
-/** Whose record it is: a map, a queue, or a table of names. */
+/** The record's owner: a map, a queue, or a table of names. */
 export function ownerAt(words: Int32Array, at: number): number {
   return words[at + 2]!;
 }
@@ -100,7 +100,7 @@ export function valueAt(words: Int32Array, at: number): number {
   return keyAt(words, at) + ((keyLengthAt(words, at) + 3) >>> 2);
 }
 
-/** The whole number that the key of an item is. */
+/** The whole number that an item's key is. */
 export function numberKeyAt(words: Int32Array, at: number): number {
   const key = keyAt(words, at);
   return words[key + 1]! * 0x1_0000_0000 + (words[key]! >>> 0);
@@ -143,7 +143,7 @@ export function writeVersion(words: Int32Array, at: number, low: number, high: n
   words[at + 5] = high;
 }
 
-/** Copies the span's bytes to where the record's value is. `bytes` are those that `words` are. */
+/** Copies the span's bytes into the record's value. `bytes` and `words` are the same memory. */
 export function writeValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
   const to = valueAt(words, at);
   const length = value.end - value.start;
@@ -172,7 +172,7 @@ export function versionHighAt(words: Int32Array, at: number): number {
   return words[at + 5]!;
 }
 
-/** Writes the optional fields: those that the head's flags say there are. */
+/** Writes the optional fields that the head's flags have. */
 export function writeFields(
   words: Int32Array,
   at: number,
@@ -191,7 +191,7 @@ export function writeFields(
   words[idle + 1] = Math.floor(wallMs / 1000);
 }
 
-/** Names the record's value where it is stored: also in words, which are quicker to copy. */
+/** Sets the span to the stored value: also to its words, which are faster to copy. */
 export function nameValue(words: Int32Array, bytes: Buffer, at: number, value: Span): void {
   const start = valueAt(words, at) * 4;
   value.set(bytes, start, start + valueLengthAt(words, at));
@@ -217,7 +217,7 @@ export function maxIdleSecondsAt(words: Int32Array, at: number): number {
   return (flags & HAS_MAX_IDLE) === 0 ? 0 : words[at + HEADER_WORDS + expiryWords(flags)]!;
 }
 
-/** When the entry goes if nobody reads it, in ms since 1970; Infinity for never. */
+/** When the entry goes unless it is read, in ms since 1970; Infinity for never. */
 export function dueMsAt(words: Int32Array, at: number): number {
   const flags = flagsAt(words, at);
   const dueMs = (flags & HAS_EXPIRY) === 0 ? Number.POSITIVE_INFINITY : expiryMsAt(words, at);

@@ -1,14 +1,14 @@
-/** The engine's side of its sinks: asks all before a mutation, and tells all after it. */
+/** The engine's side of its sinks: asks all before a mutation, and notifies all after it. */
 
 import { FROM_REPLAY, type Mutation } from '../mutation.ts';
 import { ADMITTED, type MutationSink } from '../mutation-sink.ts';
 
 export class Recorder {
-  /** Whether there are any sinks; without them nobody need fill a message. */
+  /** Whether there are any sinks; without them messages need not be filled. */
   readonly isActive: boolean;
   readonly #isActiveInReplay: boolean;
   readonly #sinks: readonly MutationSink[];
-  /** Why the last mutation that was refused was. */
+  /** The code of the last refusal. */
   refusal = 0;
 
   constructor(sinks: readonly MutationSink[]) {
@@ -17,7 +17,7 @@ export class Recorder {
     this.#isActiveInReplay = sinks.some(({ ignoresReplay }) => ignoresReplay !== true);
   }
 
-  /** Whether there is anybody to ask and to tell of what has that origin. */
+  /** Whether any sink is asked about, and notified of, mutations with that origin. */
   isActiveFor(origin: number): boolean {
     return origin === FROM_REPLAY ? this.#isActiveInReplay : this.isActive;
   }
@@ -42,7 +42,7 @@ export class Recorder {
     for (let index = 0; index < this.#sinks.length; index++) this.#sinks[index]!.record(mutation);
   }
 
-  /** Records what somebody was asked about, if anybody was. */
+  /** Records the mutation with the sinks that were asked, if any. */
   tell(mutation: Mutation): void {
     if (this.isActiveFor(mutation.origin)) this.record(mutation);
   }

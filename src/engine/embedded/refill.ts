@@ -1,14 +1,14 @@
 /**
- * Fills an engine from messages (see Replay in ../stored-engine.ts). What decides is in the message
- * and in what is stored: the version of an entry, the number of an item, the life of a map. As the
- * life of a map that has become empty must still be known when another partition's messages tell of
- * an earlier one, every map that is named stays: to the end, or, once messages come in the order
- * recorded, until memory is short.
+ * Fills an engine from messages (see Replay in ../stored-engine.ts). Each message is judged by its own
+ * fields and by the stored data: the version of an entry, the number of an item, the life of a map. The
+ * life of a map that has become empty must still be known when another partition's messages are of an
+ * earlier one. So every named map stays: to the end, or, once messages come in the order recorded,
+ * until memory is short.
  *
- * When memory is used up, all records are moved together, and what is over is forgotten. That takes
- * long, so it is done again only after a sixteenth of the memory has been taken since, which may be
- * beyond the limit for as long. What a member once took fits into the same memory again, but on the way
- * here it may be arranged worse: with `mayExceed` there is memory for each message.
+ * When memory is used up, all records are moved together, and ended lives are forgotten. That takes
+ * long, so it is repeated only after a further sixteenth of the memory has been taken, which may exceed
+ * the limit until then. Data that a member once stored fits into the same memory again, but may be
+ * arranged worse on the way: with `mayExceed` there is memory for each message.
  */
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER } from '../mutation.ts';
@@ -17,18 +17,18 @@ import { Version } from '../version.ts';
 import { AHEAD_MAX, Lookahead } from './lookahead.ts';
 import type { Parts } from './parts.ts';
 
-/** What `#open` says of a map whose life, as the message has it, is over. */
+/** Result of `#open` for a map whose life, as in the message, is over. */
 const OVER = -1;
-/** What may be taken from one moving together to the next, and beyond the limit, of all memory. */
+/** Share of all memory that may be taken between two such moves, and beyond the limit. */
 const PACE_SHARE = 1 / 16;
-/** A message that has no room in as much as this finds no addresses. */
+/** A message without room in as much as this finds no addresses. */
 const EXCESS_BYTES_MAX = 2 ** 31;
 
 export class Refill implements Replay {
   readonly #parts: Parts;
-  /** Maps that were named, by id: each has a use more than it has entries. */
+  /** Named maps, by id: each has one use more than it has entries. */
   readonly #kept = new Set<number>();
-  /** Of the map with the id `#last`: nearly every message tells of the map of the one before. */
+  /** Life of the map with the id `#last`: nearly every message has the map of the message before. */
   readonly #life = new Version();
   #last = 0;
   readonly #lookahead: Lookahead;
@@ -70,7 +70,7 @@ export class Refill implements Replay {
     else this.#lookahead.expect(index, id, partition, maps.hash(id, key));
   }
 
-  /** `ahead`: what the lookahead knows it by. */
+  /** `ahead`: the message's number in the lookahead. */
   #make(mutation: Mutation, ahead: number): Outcome {
     const { store } = this.#parts;
     let outcome = this.#apply(mutation, ahead);
@@ -100,7 +100,7 @@ export class Refill implements Replay {
     return this.#fits;
   }
 
-  /** Whether what there is may stay. */
+  /** Whether the data in memory fits. */
   get #fits(): boolean {
     const { bytes, bytesMax } = this.#parts.store.meter;
     return this.#mayExceed || bytes <= bytesMax * (1 + PACE_SHARE);
@@ -122,7 +122,7 @@ export class Refill implements Replay {
     return MEMORY_FULL;
   }
 
-  /** Forgets the maps that have no entries; those that have keep their lives by themselves. */
+  /** Forgets the maps without entries; a map with entries keeps its life by itself. */
   #forget(): void {
     const { mapNames, cleaner } = this.#parts;
     for (const id of this.#kept) mapNames.release(id);
@@ -131,7 +131,7 @@ export class Refill implements Replay {
     this.#last = 0;
   }
 
-  /** Moves everything together. */
+  /** Moves all records together. */
   #condense(): void {
     const { store, sweeper, cleaner } = this.#parts;
     sweeper.finish();
@@ -156,7 +156,7 @@ export class Refill implements Replay {
     return maps.restore(mutation, id, hash);
   }
 
-  /** Ends every earlier life of the map, and remembers the one that begins. */
+  /** Ends every earlier life of the map, and keeps the new one. */
   #clear(mutation: Mutation): Outcome {
     const { mapNames, maps, lives } = this.#parts;
     const known = mapNames.find(mutation.name);
@@ -171,7 +171,7 @@ export class Refill implements Replay {
     return this.#keep(mutation) === 0 ? MEMORY_FULL : APPLIED;
   }
 
-  /** The id of the map in the life that the message tells of; OVER, or 0 without memory. */
+  /** The id of the map in the life of the message; OVER, or 0 without memory. */
   #open(mutation: Mutation): number {
     const { mapNames, lives, sweeper } = this.#parts;
     const { life } = mutation;
@@ -196,7 +196,7 @@ export class Refill implements Replay {
     return known;
   }
 
-  /** Opens the map, which is not there, with the message's life. */
+  /** Opens the map, which does not exist, with the message's life. */
   #keep({ name, life }: Mutation): number {
     const { mapNames, lives, cleaner } = this.#parts;
     const id = mapNames.open(name);

@@ -1,6 +1,6 @@
 /**
- * Items that return, as nobody got them. A return is a mutation: while a sink refuses it, the item
- * stays held and the engine tries again, whoever asked for it has the answer when it is made.
+ * Items that return, as they were not delivered. A return is a mutation: while a sink refuses it, the
+ * item stays held and the engine tries again; the caller is answered when the return is made.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { APPLIED, CLOSED, type Receiver } from '../engine.ts';
@@ -8,7 +8,7 @@ import type { Answers } from './answer.ts';
 import type { Queues } from './queues.ts';
 import type { RecordStore } from './record-store.ts';
 
-/** Until an item whose return a sink has refused is to return again, in ms. */
+/** Pause before the next try of a return that a sink has refused, in ms. */
 const RETRY_MS = 1000;
 
 export class Returns {
@@ -17,12 +17,12 @@ export class Returns {
   readonly #queues: Queues;
   readonly #answers: Answers;
   readonly #onReturned: (queue: number) => void;
-  /** Whom to answer, by hold: items that have not returned yet, in the order asked. */
+  /** Receivers by hold: items that have not returned yet, in the order asked. */
   readonly #waiting = new Map<number, Receiver>();
   #timer: Timer | undefined;
   readonly #run = () => this.#timerOnDue();
 
-  /** `onReturned` gets the queue that has an item more. */
+  /** `onReturned` gets the queue that has one more item. */
   constructor(
     clock: Clock,
     store: RecordStore,
@@ -49,7 +49,7 @@ export class Returns {
     return this.#waiting.size > 0 && this.#waiting.has(hold);
   }
 
-  /** Nothing returns any more: answers everybody UNREACHABLE. */
+  /** Nothing returns any more: answers UNREACHABLE to all receivers. */
   close(): void {
     this.#timer?.cancel();
     for (const [hold, receiver] of this.#waiting) {
@@ -71,7 +71,7 @@ export class Returns {
     return true;
   }
 
-  /** All are tried, as a sink may have room for a short item where it has none for a long one. */
+  /** All are tried, as a sink may have room for a short item when it has none for a long one. */
   #timerOnDue(): void {
     this.#timer = undefined;
     for (const [hold, receiver] of [...this.#waiting]) this.#return(hold, receiver);

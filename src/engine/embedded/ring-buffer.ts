@@ -25,7 +25,7 @@ const SHRINK_BITS = 2;
 
 export class RingBuffers {
   readonly #store: RecordStore;
-  /** By queue: sequences of the first place and of the one behind the last. */
+  /** By queue: sequences of the first place and of the one after the last. */
   readonly #firsts: PagedDoubles;
   readonly #ends: PagedDoubles;
   /** By queue: 0 for no ring; up to SINGLE_BITS_MAX its places; PART_BITS for a list. */
@@ -54,7 +54,7 @@ export class RingBuffers {
     return this.#ends.get(queue);
   }
 
-  /** A queue without a ring begins: the sequence that its first item gets. */
+  /** Begins a queue without a ring, with the sequence of its first item. */
   begin(queue: number, sequence: number): void {
     this.#firsts.set(queue, sequence);
     this.#ends.set(queue, sequence);
@@ -77,7 +77,7 @@ export class RingBuffers {
     return sequence;
   }
 
-  /** What stands at a sequence from `first` to `end - 1`. */
+  /** The address at a sequence from `first` to `end - 1`. */
   get(queue: number, sequence: number): number {
     const { pool } = this.#store;
     const part = this.#part(queue, sequence);
@@ -90,7 +90,7 @@ export class RingBuffers {
     pool.words(part)[pool.at(part) + HEADER_WORDS + this.#place(queue, sequence)] = address;
   }
 
-  /** The first place goes. */
+  /** Removes the first place. */
   dropFirst(queue: number, log: RecordLog): void {
     const first = this.first(queue) + 1;
     const count = this.end(queue) - first;
@@ -103,8 +103,8 @@ export class RingBuffers {
   }
 
   /**
-   * Makes the ring begin at an earlier sequence, with nothing in the new places. False without memory:
-   * then it has become longer by some of them, or not at all.
+   * Makes the ring begin at an earlier sequence; the new places are empty. False without memory: then
+   * some of the places have been added, or none.
    */
   extend(queue: number, sequence: number, log: RecordLog): boolean {
     for (;;) {
@@ -124,7 +124,7 @@ export class RingBuffers {
     return true;
   }
 
-  /** The ring goes, with whatever is in it. */
+  /** Removes the ring with all its places. */
   drop(queue: number, log: RecordLog): void {
     this.#dropParts(queue, log);
     this.#bits.set(queue, 0);
@@ -153,7 +153,7 @@ export class RingBuffers {
     return sequence & ((1 << this.#bits.get(queue)) - 1);
   }
 
-  /** Moves what there is, which fits, into one part of another length. False without memory. */
+  /** Moves the places, which fit, into one part of another length. False without memory. */
   #copyTo(queue: number, log: RecordLog, bits: number): boolean {
     const part = this.#allocate(queue, log, 0, 1 << bits);
     if (part === 0) return false;
@@ -198,7 +198,7 @@ export class RingBuffers {
     return true;
   }
 
-  /** Adds the part that the next item is the first of, unless an earlier call has. */
+  /** Adds the part whose first item is the next one, unless it exists. */
   #addPart(queue: number, log: RecordLog): boolean {
     return this.#insertPart(queue, partNumber(this.end(queue)), log);
   }
@@ -207,7 +207,7 @@ export class RingBuffers {
     return partNumber(sequence) === partNumber(sequence + 1) || this.#bits.get(queue) < PART_BITS;
   }
 
-  /** Adds a part right behind the last one or before the first, unless it is there. */
+  /** Adds a part right after the last one or before the first, unless it exists. */
   #insertPart(queue: number, number: number, log: RecordLog): boolean {
     const root = this.#roots.get(queue);
     const first = partNumber(this.first(queue));
@@ -264,7 +264,7 @@ function partNumber(sequence: number): number {
   return Math.floor(sequence / PART_LENGTH);
 }
 
-/** A list of twice the length with the same parts, the first of which has that number. */
+/** A list of twice the length with the same parts; the number of the first is given. */
 function relisted(list: Int32Array<ArrayBuffer>, first: number): Int32Array<ArrayBuffer> {
   const longer = new Int32Array(list.length * 2);
   for (let number = first; number < first + list.length; number++) {

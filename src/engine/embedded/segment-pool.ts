@@ -1,18 +1,17 @@
 /**
- * The memory that records live in, outside the JavaScript heap. Segments of 64 KiB, each owned by
- * one partition while in use, are cut from slabs of 32 MiB (slabs.ts). A record of 256 KiB to 16 MiB
- * has as many segments in a row as it needs; others
- * that are too long for a segment have a buffer of their own, exactly as large as needed. Tables of
- * indexes have segments, too (index-tables.ts).
+ * The memory of records, outside the JavaScript heap. Segments of 64 KiB, each owned by one partition
+ * while in use, are cut from slabs of 32 MiB (slabs.ts). A record of 256 KiB to 16 MiB has as many
+ * segments in a row as it needs. Others that are too long for a segment have a buffer of their own,
+ * exactly as large as needed. Tables of indexes have segments, too (index-tables.ts).
  *
  * An address is 32 bits: slab << 22 | offset in units of 8 bytes, so slabs reach almost 32 GiB; the
- * last 2^24 addresses stand for long records by number. 0 is no address: segment 0 is never
- * handed out. Addresses are signed, as typed arrays of words hold them.
+ * last 2^24 addresses stand for long records by number. 0 is no address: segment 0 is never handed out.
+ * Addresses are signed, as in typed arrays of words.
  *
- * While the pool is held, what is freed is not handed out again: the bytes that an answer names stay
- * as they are until its receiver returns, whatever the receiver does to the engine meanwhile. A
- * pinned record stays as long as it is pinned. Memory is used again as it is, stale bytes included:
- * whoever takes some writes all of it that is ever read.
+ * While the pool is held, freed memory is not handed out again: the bytes that an answer names stay as
+ * they are until its receiver returns, whatever the receiver does to the engine meanwhile. A pinned
+ * record stays as long as it is pinned. Memory is reused with its stale bytes: its new owner writes all
+ * of it that is ever read.
  */
 import type { Clock } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
@@ -24,13 +23,13 @@ export const UNIT_BYTES = 8;
 /** Longer records share no segment with others, so a segment's unused end stays small. */
 export const RECORD_SHARED_BYTES_MAX = 16384;
 
-/** Longer records are copied as bytes: a view costs about what 200 bytes in words do. */
+/** Longer records are copied as bytes: the cost of a view is about that of 200 bytes in words. */
 const COPY_WORDS_BYTES_MAX = 256;
 
 const SEGMENT_BITS = 13;
 const SLAB_BITS = 22;
 const OFFSET_MASK = 2 ** SLAB_BITS - 1;
-/** Records that have segments in a row: at most a fifth of the last one is lost, and rows are found. */
+/** Records from this on have segments in a row: at most a fifth of their last is lost, rows are found. */
 const ROW_BYTES_MIN = SEGMENT_BYTES * 4;
 const ROW_BYTES_MAX = SLAB_BYTES / 2;
 /** Upper eight bits of the addresses of long records. */
@@ -40,10 +39,10 @@ const SLABS_MAX = LONG_TAG << (24 - SLAB_BITS);
 
 export class SegmentPool {
   readonly meter: MemoryMeter;
-  /** The memory of indexes; whoever takes it accounts for it. */
+  /** The memory of indexes; the caller accounts for it. */
   readonly tables: IndexTables;
   readonly #slabs: Slabs;
-  /** Of each slab. */
+  /** The words of each slab. */
   readonly #slabWords: readonly Int32Array<ArrayBuffer>[];
   readonly #slabBytes: readonly Buffer[];
   /** Of each segment: bytes of records that count, bytes written, owner's list. See RecordLog. */
@@ -63,7 +62,7 @@ export class SegmentPool {
   /** Freed while held: segments, and long records as negative addresses. */
   readonly #limbo: number[] = [];
 
-  /** `reservedBytes`: what is asked of the system ahead of its use. */
+  /** `reservedBytes`: bytes asked of the system ahead of their use. */
   constructor(meter: MemoryMeter, clock: Clock, reservedBytes = 0) {
     this.meter = meter;
     this.#slabs = new Slabs(clock, SLABS_MAX, Math.floor(reservedBytes / SLAB_BYTES));
@@ -84,7 +83,7 @@ export class SegmentPool {
     else this.meter.serve();
   }
 
-  /** Whether memory that is handed out now has been written to before. */
+  /** Whether the memory handed out now has been written before. */
   get isTouched(): boolean {
     return this.#slabs.isTouched;
   }
@@ -105,7 +104,7 @@ export class SegmentPool {
     return address >>> 24 === LONG_TAG ? 0 : (address & OFFSET_MASK) << 1;
   }
 
-  /** The bytes that `words` are. */
+  /** The same memory as bytes. */
   bytes(address: number): Buffer {
     return address >>> 24 === LONG_TAG
       ? this.#longBytes[address & LONG_MASK]!
@@ -136,13 +135,13 @@ export class SegmentPool {
     for (let index = 0; index < count; index++) target[targetAt + index] = words[at + index]!;
   }
 
-  /** Whether the bytes there may be overwritten: no answer names them and nobody has them pinned. */
+  /** Whether the bytes there may be overwritten: no answer names them and they are not pinned. */
   writable(address: number): boolean {
     if (this.#holds > 0) return false;
     return address >>> 24 !== LONG_TAG || this.#longPins[address & LONG_MASK] === 0;
   }
 
-  /** A free segment, or 0 when there is no memory. `spare`: also of what is kept back. */
+  /** A free segment, or 0 when there is no memory. `spare`: also from the memory kept back. */
   takeSegment(spare: boolean): number {
     const room = spare ? this.meter.takeSpare(SEGMENT_BYTES) : this.meter.take(SEGMENT_BYTES);
     if (!room) return 0;
@@ -197,7 +196,7 @@ export class SegmentPool {
     this.#reuseLong(number);
   }
 
-  /** Keeps a long record's buffer in place, and accounted for, until unpinned as often. */
+  /** Keeps a long record's buffer in place, and accounted for, until as many calls of unpin. */
   pin(address: number): void {
     this.#longPins[address & LONG_MASK]!++;
   }
@@ -208,7 +207,7 @@ export class SegmentPool {
     this.#reuseLong(number);
   }
 
-  /** Until letGo is called as often, nothing that is freed is used again. */
+  /** Until as many calls of letGo, freed memory is not reused. */
   hold(): void {
     this.#holds++;
   }
@@ -218,7 +217,7 @@ export class SegmentPool {
     if (this.#holds === 0 && this.#limbo.length > 0) this.#emptyLimbo();
   }
 
-  /** Gives a buffer back that nobody uses any more, and that is not accounted for here. */
+  /** Gives back a buffer that is no longer used, and that is not accounted for here. */
   drop(buffer: ArrayBuffer): void {
     this.#slabs.drop(buffer);
   }

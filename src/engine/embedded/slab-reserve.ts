@@ -1,19 +1,19 @@
 /**
- * Slabs that are made ahead, one by one, each in a turn of its own. V8 takes the size of every buffer
- * for garbage to come: each second slab makes it mark its whole heap at once, which takes 5 to 9 ms
- * in a loaded process, and 1 ms right after its start. A slab costs addresses alone until it is used.
+ * Slabs that are made ahead, one by one, each in a turn of its own. V8 counts the size of every buffer
+ * as garbage to come: each second slab makes it mark its whole heap at once, which takes 5 to 9 ms in a
+ * loaded process, and 1 ms right after its start. A slab costs only addresses until it is used.
  *
- * While an engine is filled again, slabs are sure to be used, and soon: then the pages of the next
- * one are touched, too.
+ * While an engine is filled again, slabs are sure to be used soon: then the pages of the next one are
+ * touched, too.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { touchPages } from './touched-pages.ts';
 
-/** A member first starts to serve; in ms. */
+/** Delay at the start, as a member begins to serve first; in ms. */
 const START_MS = 500;
 /** Between two slabs, in ms. */
 const PAUSE_MS = 20;
-/** When no more than this share is left, all are made again. */
+/** When no more than this share is left, the reserve is filled again. */
 const LEFT_SHARE_MIN = 0.125;
 /** After so many bytes of new buffers V8 begins to mark. */
 const SETTLING_BYTES = 67_108_864;
@@ -33,7 +33,7 @@ export class SlabReserve {
   /** Whether the slab given last had been touched. */
   isTouched = false;
 
-  /** Of `countMax` slabs, 0 for none, of so many bytes each; `free` gives one back to the system. */
+  /** For `countMax` slabs, 0 for none, of so many bytes each; `free` gives one back to the system. */
   constructor(
     clock: Clock,
     bytes: number,
@@ -49,7 +49,7 @@ export class SlabReserve {
     if (countMax > 0) this.#timer = clock.after(START_MS, this.#onTimer);
   }
 
-  /** Slabs that are at hand. */
+  /** Slabs in the reserve. */
   get count(): number {
     return this.#slabs.length;
   }
@@ -102,7 +102,8 @@ export class SlabReserve {
     try {
       this.#slabs.push(new ArrayBuffer(this.#bytes));
       if (this.count < this.#countMax) this.#refill();
-      // What is dropped has V8 mark its heap now, in steps, and not at once when the next load begins.
+      // With this dropped buffer V8 marks its heap now, in steps, and not at once when the next load
+      // begins.
       else new ArrayBuffer(SETTLING_BYTES);
     } catch {
       // Addresses are limited here: slabs are made when they are needed.

@@ -1,15 +1,15 @@
 /**
- * Slabs of 32 MiB, cut into segments, and what goes back to the system. The lowest free segment is
- * given first, so that slabs fall empty; where more than one and a half slabs are free all together,
- * the highest one in use is to be emptied: `evacuateFrom` says so to the logs, whose cleaner then
- * moves what is in it (record-log.ts).
+ * Slabs of 32 MiB, cut into segments, and the memory that goes back to the system. The lowest free
+ * segment is given first, so that slabs become empty. Where more than one and a half slabs are free in
+ * all, the highest one in use is to be emptied: `evacuateFrom` reports that to the logs, whose cleaner
+ * then moves its records (record-log.ts).
  *
- * A slab that has been empty for a second goes back to the system (handback.ts), one at a time, and
- * so do other buffers, of long records and columns, several at once. Slabs are that large
- * because glibc raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block:
- * slabs of 256 KiB or 1 MiB came back once, and from the second time on went to its heap and stayed
- * resident (of 0.5 GiB freed 10 MiB came back). A mapping is filled by the system page by page, as it
- * is written, so a slab costs what is used of it.
+ * A slab that has been empty for a second goes back to the system (handback.ts), one at a time. So do
+ * other buffers, of long records and columns, several at once. Slabs are that large because glibc
+ * raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block. Slabs of
+ * 256 KiB or 1 MiB came back once, and from the second time on went to its heap and stayed resident (of
+ * 0.5 GiB freed 10 MiB came back). The system fills a mapping page by page, as it is written, so a slab
+ * costs only its used pages.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
@@ -19,20 +19,20 @@ import { SlabReserve } from './slab-reserve.ts';
 export const SEGMENT_BYTES = 65536;
 export const SEGMENTS_PER_SLAB = 512;
 export const SLAB_BYTES = SEGMENT_BYTES * SEGMENTS_PER_SLAB;
-/** Which segments are free is kept as bits, in words. */
+/** Free segments are kept as bits, in words. */
 const WORD_BITS = 5;
 const WORDS_PER_SLAB = SEGMENTS_PER_SLAB >> WORD_BITS;
-/** A slab goes back when it has been empty for so long, and so long after the one before it. */
+/** A slab goes back when it has been empty for this time, and this time after the one before it. */
 const EMPTY_MS = 1000;
 const HANDBACK_PAUSE_MS = 20;
 /** Free segments, of slabs in use, from which on a slab is emptied, and below which it is not. */
 const FREE_MAX = SEGMENTS_PER_SLAB * 1.5;
 const FREE_MIN = SEGMENTS_PER_SLAB * 1.125;
-/** Other buffers go back together, before they are more than these; small ones are left to V8. */
+/** Other buffers go back together, before they exceed this sum; small ones are left to V8. */
 const DROPPED_BYTES_MIN = 4096;
 const DROPPED_BYTES_MAX = 4_194_304;
 const DROPPED_COUNT_MAX = 64;
-/** With a reserve of fewer, memory is too short for a slab whose pages are touched and not used. */
+/** With a reserve of fewer, memory is too short for a slab with touched pages that are not used. */
 const TOUCHING_COUNT_MIN = 16;
 const NONE = Number.POSITIVE_INFINITY;
 
@@ -42,20 +42,20 @@ export class Slabs {
   readonly #handback = new Handback();
   readonly #reserve: SlabReserve;
   readonly #mayTouch: boolean;
-  /** Of each slab; of one that has gone back no words and no bytes. */
+  /** Words and bytes of each slab; none of one that has gone back. */
   readonly words: Int32Array<ArrayBuffer>[] = [];
   readonly bytes: Buffer[] = [];
   /** Segments from this one on are to be emptied; Infinity for none. */
   evacuateFrom = NONE;
-  /** Of each slab: segments in use, and since when there are none, by the clock. */
+  /** Of each slab: segments in use, and the time since when there are none, by the clock. */
   #used = new Int32Array(16);
   #emptySince = new Float64Array(16);
-  /** Which segments are free, a bit each, and a word below which none is. */
+  /** The free segments, a bit each, and a word below which none is. */
   #free = new Int32Array(WORDS_PER_SLAB);
   #lowestFree = 0;
   /** Free segments of the slabs in use. */
   #freeCount = 0;
-  /** Buffers that have gone and have not been freed, and their bytes. */
+  /** Dropped buffers that have not been freed, and their bytes. */
   #dropped: ArrayBuffer[] = [];
   #droppedBytes = 0;
   #timer: Timer | undefined;
@@ -69,7 +69,7 @@ export class Slabs {
     this.#reserve = new SlabReserve(clock, SLAB_BYTES, reserveCount, (slab) => {
       this.#handback.free([slab]);
     });
-    // So that the collection that V8 makes of a first large buffer does not fall in a request.
+    // So that V8's collection for a first large buffer does not fall in a request.
     this.#add();
   }
 
@@ -78,7 +78,7 @@ export class Slabs {
     this.#reserve.isFilling = isFilling && this.#mayTouch;
   }
 
-  /** Whether the pages of the slab that was added last were there before. */
+  /** Whether the pages of the last slab added were touched before. */
   get isTouched(): boolean {
     return this.#reserve.isTouched;
   }
@@ -102,8 +102,8 @@ export class Slabs {
   }
 
   /**
-   * The first of so many free segments in a row, in the lowest slab that has them; 0 for none.
-   * `below`: they are in slabs below that segment, or in a new one where that is Infinity.
+   * The first of so many free segments in a row, in the lowest slab that has them; 0 for none. `below`:
+   * in slabs below that segment, or in a new one where that is Infinity.
    */
   takeRow(count: number, below = NONE): number {
     for (let slab = 0; slab < this.words.length; slab++) {
@@ -145,7 +145,7 @@ export class Slabs {
     this.#timer ??= this.#clock.after(EMPTY_MS, this.#onTimer);
   }
 
-  /** Gives a buffer back that nobody uses any more, and that is not accounted for here. */
+  /** Gives back a buffer that is no longer used, and that is not accounted for here. */
   drop(buffer: ArrayBuffer): void {
     if (buffer.byteLength < DROPPED_BYTES_MIN) return;
     this.#dropped.push(buffer);
@@ -162,7 +162,7 @@ export class Slabs {
     this.#timer = undefined;
   }
 
-  /** So many more segments of the slab are in use. */
+  /** Adds so many segments of the slab to those in use. */
   #count(slab: number, more: number): void {
     const before = this.#used[slab]!;
     this.#used[slab] = before + more;
@@ -189,7 +189,7 @@ export class Slabs {
     this.#droppedBytes = 0;
   }
 
-  /** Gives one empty slab back, and comes again as long as there are others. */
+  /** Gives one empty slab back, and is set again as long as there are others. */
   #timerOnDue(): void {
     this.#timer = undefined;
     if (this.#dropped.length > 0) this.#freeDropped();

@@ -1,10 +1,10 @@
 /**
- * Wins back the entries of cleared maps. A clear only retires the map's id: its entries can no
- * longer be found, but lie in the partitions' indexes until a pass over all of them has met and
- * removed them; then the id may be given again. One pass serves every id retired before it began.
- * Each write to a partition that is still to be passed does a little of it there; a timer does the
- * rest, a short step at a time with pauses that leave the processor to requests, and keeps neither
- * an idle process busy nor alive.
+ * Wins back the entries of cleared maps. A clear only retires the map's id: its entries can no longer
+ * be found, but lie in the partitions' indexes until a pass over all of them has removed them. Then the
+ * id may be given again. One pass serves every id retired before it began. Each write to a partition
+ * that is still to be passed does a little of the work there. A timer does the rest, a short step at a
+ * time with pauses that leave the processor to requests. It keeps an idle process neither busy nor
+ * alive.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Cleaner } from './cleaner.ts';
@@ -21,7 +21,7 @@ const PLACES_PER_WRITE = 16;
 const PLACES_PER_LOOK = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
-/** Places that a write looks at for which there is no memory; about 1 ms. */
+/** Places that a write without memory looks at; about 1 ms. */
 const PLACES_PER_REFUSAL = 8192;
 
 export class Sweeper implements Visitor {
@@ -34,7 +34,7 @@ export class Sweeper implements Visitor {
   /** Ids that the pass under way serves, and those for the next one. */
   #serving: number[] = [];
   #waiting: number[] = [];
-  /** Partitions that the pass has not finished, and one below which none is left. */
+  /** Partitions that the pass has not finished, and one below which all are finished. */
   #remaining = 0;
   #lowest = 0;
   #timer: Timer | undefined;
@@ -70,12 +70,12 @@ export class Sweeper implements Visitor {
     if (!this.busy) this.#begin();
   }
 
-  /** A write to the partition does its share. */
+  /** A write to the partition does its share of the work. */
   pay(partition: Partition): void {
     if (partition.sweptTo < WALK_END) this.#sweep(partition, PLACES_PER_WRITE);
   }
 
-  /** There is no memory for a write: whether some may have been won now. */
+  /** There is no memory for a write. Returns whether some may have been won. */
   help(): boolean {
     if (!this.busy) return this.#expiry.help(PLACES_PER_REFUSAL);
     for (let places = 0; places < PLACES_PER_REFUSAL; places += PLACES_PER_LOOK) {
@@ -86,7 +86,7 @@ export class Sweeper implements Visitor {
     return true;
   }
 
-  /** Removes what is left of every cleared map, at once. */
+  /** Removes the rest of every cleared map, at once. */
   finish(): void {
     for (let partition = this.#first(); partition !== undefined; partition = this.#first()) {
       this.#sweep(partition, Number.POSITIVE_INFINITY);
@@ -106,7 +106,7 @@ export class Sweeper implements Visitor {
     if (kindAt(words, at) !== KIND_ENTRY || this.#maps.address(ownerAt(words, at)) !== 0) {
       return false;
     }
-    // Not released at once: that may change the very index that is being walked over.
+    // Not released at once: a release may change the very index that is being walked over.
     if (tagAt(words, at) !== 0) this.#types.push(tagAt(words, at));
     this.#partition!.log.kill(address);
     return true;

@@ -1,13 +1,13 @@
 /**
- * Has the system find memory for the pages of a buffer while the event loop does other work: a thread
- * of Node's pool reads zeros into it. Whoever is the first to write to a page waits 4 µs for it.
+ * Touches the pages of a buffer while the event loop does other work: a thread of Node's pool reads
+ * zeros into it. The first write to an untouched page waits 4 µs for the system.
  */
 import { close, open, read } from 'node:fs';
 
-/** Where there is none, nothing is touched. */
+/** Where this file does not exist, nothing is touched. */
 const ZEROS = '/dev/zero';
 
-/** Calls `done` in a later turn. Nobody else writes to the buffer, of zeros, until then. */
+/** Calls `done` in a later turn. Until then only this function writes to the buffer, of zeros. */
 export function touchPages(buffer: ArrayBuffer, done: () => void): void {
   open(ZEROS, (failure, descriptor) => {
     if (failure !== null) return done();

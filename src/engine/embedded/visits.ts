@@ -1,8 +1,8 @@
 /**
- * Everything in a partition, in steps (see StoredEngine.visit). The walk goes over the partition's
- * index by ranges of hashes, so what stands throughout is met, however the index changes between
- * the steps. It meets entries, which are given at once, and names of queues: those are noted, and
- * their items are given, from the ring, before the walk goes on.
+ * All data of a partition, in steps (see StoredEngine.visit). The walk goes over the partition's index
+ * by ranges of hashes, so an entry that stays is met, however the index changes between the steps.
+ * Entries are given at once. Names of queues are noted, and their items are given, from the ring,
+ * before the walk continues.
  */
 import { FROM_CLIENT, Mutation, OFFER, SET } from '../mutation.ts';
 import type { StoredVisitor, VisitCursor } from '../stored-engine.ts';
@@ -36,7 +36,7 @@ export class Visits {
   readonly #queues: Queues;
   readonly #walker: Visitor = { visit: (address) => this.#meet(address) };
   readonly #stored = new Mutation();
-  /** Of the step under way. */
+  /** The cursor of the present step. */
   #cursor: VisitCursor | undefined;
   #visitor: StoredVisitor | undefined;
   #wallMs = 0;
@@ -110,7 +110,7 @@ export class Visits {
     this.#give(address);
   }
 
-  /** Gives items of the last of the queues that were met; returns what is left of the budget. */
+  /** Gives items of the last queue that was met; returns the rest of the budget. */
   #visitQueue(number: number, cursor: VisitCursor, budget: number): number {
     const queues = this.#queues;
     const queue = cursor.queues.at(-1)!;

@@ -1,6 +1,6 @@
 /**
  * Takes that wait for an item: a list a queue, first come first served, and a deadline each on one
- * timing wheel. Adding, taking the first and cancelling are O(1), whatever waits.
+ * timing wheel. Adding, taking the first and cancelling are O(1), for any number of waiters.
  */
 import type { Clock } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
@@ -14,7 +14,7 @@ export class Waiters {
   readonly #clock: Clock;
   readonly #wheel: TimerWheel;
   readonly #table = new TicketTable();
-  /** By place: whom to answer, its queue, neighbours in the queue's list, and its deadline. */
+  /** By place: the receiver, its queue, neighbours in the queue's list, and its deadline. */
   readonly #receivers: (Receiver | undefined)[] = [undefined];
   #queues = new Int32Array(this.#table.capacity);
   #next = new Int32Array(this.#table.capacity);
@@ -39,7 +39,7 @@ export class Waiters {
     return this.#counts.get(queue);
   }
 
-  /** Adds one behind all others of the queue. Returns its ticket. */
+  /** Adds a waiter after all others of the queue. Returns its ticket. */
   add(queue: number, timeoutMs: number, receiver: Receiver): number {
     const place = this.#table.take();
     const { capacity } = this.#table;
@@ -66,13 +66,13 @@ export class Waiters {
     return this.#table.ticket(this.#firsts.get(queue));
   }
 
-  /** The queue that a waiter waits for, or 0 when it does no longer. */
+  /** The queue of a waiter, or 0 when it no longer waits. */
   queue(ticket: number): number {
     const place = this.#table.place(ticket);
     return place === 0 ? 0 : this.#queues[place]!;
   }
 
-  /** Takes away a waiter that is there; returns whom to answer. */
+  /** Removes a waiter that exists; returns its receiver. */
   remove(ticket: number): Receiver {
     const place = this.#table.place(ticket);
     const queue = this.#queues[place]!;
