@@ -159,7 +159,7 @@ describe('gridnode serve with a file', () => {
       writeFileSync(file, `grid: {${network.replace('test-only', 'wrong')}}`);
       child.kill('SIGHUP');
       const keyStore = JSON.stringify(properties.keyStore);
-      await next(`not reloaded: Cannot use ${keyStore} for TLS: not its password`);
+      await next(`not reloaded: Cannot use ${keyStore} for TLS: wrong password`);
     } finally {
       await stop();
     }

@@ -41,15 +41,15 @@ const refused: readonly (readonly [string, string])[] = [
   [host('GET /secret HTTP/2.0'), '505 the version is neither HTTP/1.0 nor HTTP/1.1'],
   [host('GET /secret RTSP/1.0'), '400 the protocol is not HTTP'],
   [head('A: b'), '400 Host: missing in HTTP/1.1'],
-  [head('Host: x\r\nHost: x'), '400 Host: there twice'],
+  [head('Host: x\r\nHost: x'), '400 Host: present twice'],
   [head('Host: secret/'), '400 Host: not a host and port'],
-  [head('Host: x\r\nContent-Type: a\r\nContent-Type: a'), '400 Content-Type: there twice'],
-  [head('Host: x\r\nAuthorization: a\r\nAuthorization: a'), '400 Authorization: there twice'],
+  [head('Host: x\r\nContent-Type: a\r\nContent-Type: a'), '400 Content-Type: present twice'],
+  [head('Host: x\r\nAuthorization: a\r\nAuthorization: a'), '400 Authorization: present twice'],
   [head('Host: x\r\nTransfer-Encoding: gzip, chunked'), '400 Transfer-Encoding: not chunked alone'],
   [head('Transfer-Encoding: chunked', 'GET / HTTP/1.0'), '400 Transfer-Encoding: not in HTTP/1.0'],
   [host('GET secret HTTP/1.1'), '400 Invalid characters in url'],
-  [host('GET ftp://secret/ HTTP/1.1'), '400 the target is no path, absolute URL or asterisk'],
-  [host('GET * HTTP/1.1'), '400 the target is no path, absolute URL or asterisk of OPTIONS'],
+  [host('GET ftp://secret/ HTTP/1.1'), '400 the target is not a path, absolute URL or asterisk'],
+  [host('GET * HTTP/1.1'), '400 the target is not a path, absolute URL or asterisk of OPTIONS'],
   [
     host('GET http://u:secret@h/ HTTP/1.1'),
     '400 the authority of the target is not a host and port',
@@ -139,7 +139,7 @@ test('content that is refused or ended for want of room is told so', () => {
   assert.deepEqual(told, [
     '503 POST /grid/rest/maps/m/l Cannot take the content of a request: ' +
       'all connections together may have 1000 bytes under way',
-    `408 ${POST} others needed its room: in-flight-bytes-max, 1000 bytes`,
+    `408 ${POST} ended to make room for others: in-flight-bytes-max, 1000 bytes`,
   ]);
 });
 

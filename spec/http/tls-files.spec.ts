@@ -77,8 +77,8 @@ function filesOf(
 }
 
 const stores: readonly (readonly [string, string | undefined, string])[] = [
-  ['key-store.p12', 'wrong', 'not its password'],
-  ['key-store.p12', undefined, 'not its password'],
+  ['key-store.p12', 'wrong', 'wrong password'],
+  ['key-store.p12', undefined, 'wrong password'],
   ['trust-store.p12', 'test-only', 'no private key in it'],
   ['key-store.jks', 'test-only', 'not a PKCS12 file'],
   ['server.pem', 'test-only', 'not a PKCS12 file'],
@@ -106,7 +106,7 @@ describe('readTlsFiles', () => {
 
   it('opens a locked key with its passphrase alone', async () => {
     const wrong = filesOf(server, locked, undefined, 'y');
-    await assert.rejects(readTlsFiles(wrong), /for TLS: not its passphrase$/);
+    await assert.rejects(readTlsFiles(wrong), /for TLS: wrong passphrase$/);
     const right = filesOf(server, locked, undefined, 'x');
     await assert.rejects(readTlsFiles(right), /for TLS: not the key of the certificate/);
   });

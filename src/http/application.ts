@@ -1,24 +1,24 @@
 /**
- * The seams of the HTTP engine: what it serves, and what may hold its responses back. Each request has
- * a slot (request-slot.ts) with a handler of its own, which is used again for other requests, also of
- * other connections. The handler answers through its exchange, at once or in a later turn. A
- * connection's requests begin in the order sent; several may be under way.
+ * The seams of the HTTP engine: the application it serves, and the hold that may keep responses back.
+ * Each request has a slot (request-slot.ts) with a handler of its own, which is reused for other
+ * requests, also of other connections. The handler answers through its exchange, at once or in a later
+ * turn. A connection's requests begin in the order sent; several may be under way.
  */
 import type { Exchange } from './exchange.ts';
 
-/** What is served: makes the handler of a slot. */
+/** The application: makes the handler of a slot. */
 export interface Application {
   open(exchange: Exchange): RequestHandler;
 }
 
 export interface RequestHandler {
   /**
-   * Whether nothing else of the connection may be under way beside the request. Asked once it is
-   * admitted, and again when it has outlived its run.
+   * Whether no other request of the connection may be under way beside this one. Asked once the request
+   * is admitted, and again when it has outlived its run.
    */
   readonly isAlone: boolean;
   /**
-   * The head of a request is complete, its content is not read yet. True: go on with it. False: the
+   * The head of a request is complete, its content is not read yet. True: continue with it. False: the
    * handler has answered; the content is dropped.
    */
   admit(): boolean;
@@ -26,24 +26,24 @@ export interface RequestHandler {
   run(): void;
   /**
    * The request has bytes of its own from now on: it runs, or is answered, in a later turn. Its target
-   * lies `shift` bytes further on; the handler names its parts anew.
+   * lies `shift` bytes further on; the handler sets its spans anew.
    */
   onOwned(shift: number): void;
   /**
-   * While an answer is owed: nobody waits for it any more, or the client has sent its last. What waits
-   * for a condition is answered now.
+   * Called while an answer is owed: the client has gone, or has sent its last. A request that waits for
+   * a condition is answered now.
    */
   hurry(): void;
 }
 
-/** Bytes that are sent from where they lie; released once, when the last one has been taken. */
+/** Bytes that are sent without a copy; released once, when the last one has been taken. */
 export interface Pinned {
   release(): void;
 }
 
 /** The hold of an item that a response delivers. */
 export interface ItemHold {
-  /** Called once: the response leaves, or can't any more, and the item returns. */
+  /** Called once. True: the response leaves. False: it cannot any more, and the item returns. */
   acknowledge(isDelivered: boolean): void;
 }
 
@@ -56,7 +56,7 @@ export const EVERY_PARTITION = -1;
 export interface ResponseHold {
   /** Whether no answer at all may leave before the next release. */
   readonly holdsAll: boolean;
-  /** Whether an answer that depends on this sequence of the partition has to stay. */
+  /** Whether an answer that depends on this sequence of the partition has to wait. */
   holds(partition: number, sequence: number): boolean;
   /** The present sequence of every partition, copied. */
   sequences(): Float64Array;
@@ -66,8 +66,8 @@ export interface ResponseHold {
 export interface AnswerSender {
   /** Holds answers back, where set. */
   hold: ResponseHold | undefined;
-  /** More answers may leave: sends those that no longer depend on anything. */
+  /** More answers may leave: sends those that no longer have to wait. */
   release(): void;
-  /** The answers held back must never be shown: their receivers are told that the outcome is unknown. */
+  /** The answers held back must never be shown: their receivers get that the outcome is unknown. */
   disownHeld(): void;
 }

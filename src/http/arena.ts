@@ -1,11 +1,11 @@
 /**
  * The buffer that the responses of all connections are written into before they are handed to their
  * sockets. Each connection's responses of one turn lie in it in one run, so they leave in one write.
- * The kernel usually takes a run at once, then its place is used again; a buffer of which something
- * is still on its way is left to that write, and a new one takes its place.
+ * The kernel usually takes a run at once, then its place is reused. A buffer with bytes that are still
+ * being sent is left to that write, and a new one takes its place.
  *
- * Each buffer begins with the texts that are sent most often: copying within one buffer takes a
- * third of the time of copying from another (bench/response.ts).
+ * Each buffer begins with the texts that are sent most often: copying within one buffer takes a third
+ * of the time of copying from another (bench/response.ts).
  */
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
@@ -16,7 +16,7 @@ const ARENA_BYTES = 262144;
 const PREPARED_BYTES = 256;
 /** Content types up to so many bytes are kept in the prepared text. */
 const TYPE_BYTES_MAX = 96;
-/** Up to here a loop is faster than making a view, by bytes and by words (bench/response.ts). */
+/** Up to this length a loop is faster than making a view, by bytes and by words (bench/response.ts). */
 const SHORT_BYTES_MAX = 20;
 const WORDS_BYTES_MAX = 192;
 
@@ -27,7 +27,7 @@ const VIEW_COUNT = 256;
 export const EMPTY_200 = 0;
 export const EMPTY_204 = 1;
 export const UNTYPED_200 = 2;
-/** With the content type that was sent last. */
+/** With the last content type sent. */
 const TYPED_200 = 3;
 const PREPARED_COUNT = 4;
 
@@ -37,11 +37,11 @@ export class OutputArena {
   used = 0;
   /** Of the buffer's memory. */
   #view: DataView = new DataView(NOTHING.buffer);
-  /** Views of runs, as runs are where others were: each at the place that `view` gives it. */
+  /** Views of runs, for reuse, as runs lie where others were: each at the place that `view` computes. */
   #views: (Buffer | undefined)[] = [];
   /** Runs in the buffer that have not been handed to their sockets. */
   #runs = 0;
-  /** Second of wall time that the Date field tells. */
+  /** Second of wall time in the Date field. */
   #second = -1;
   /** The Date field with its line end (RFC 9110 section 6.6.1). */
   dateLine = '';
@@ -50,7 +50,7 @@ export class OutputArena {
   /** Lengths of the prepared texts, by place. */
   readonly #lengths = new Int32Array(PREPARED_COUNT);
 
-  /** Tells the time, once a turn: milliseconds since 1970 UTC. */
+  /** Sets the time, once a turn: milliseconds since 1970 UTC. */
   tick(wallMs: number): void {
     const second = Math.floor(wallMs / 1000);
     if (second === this.#second) return;
@@ -84,7 +84,7 @@ export class OutputArena {
     } else if (--this.#runs === 0) this.used = PREPARED_BYTES_ALL;
   }
 
-  /** The bytes of a run. Making a view anew costs as much as writing a short answer does. */
+  /** The bytes of a run. A new view costs as much as writing a short answer. */
   view(buffer: Buffer, start: number, end: number): Buffer {
     if (buffer !== this.buffer) return buffer.subarray(start, end);
     const length = end - start;
@@ -117,7 +117,7 @@ export class OutputArena {
     this.writePrepared(TYPED_200);
   }
 
-  /** Writes the end of a head: that of its last field and the empty line. */
+  /** Writes the end of a head: the line end of its last field and the empty line. */
   writeHeadEnd(): void {
     const { buffer, used } = this;
     buffer[used] = 0x0d;
@@ -145,7 +145,7 @@ export class OutputArena {
     this.used += digits;
   }
 
-  /** Writes what the span names. */
+  /** Writes the bytes of the span. */
   writeSpan(span: Span): void {
     const { words, start, end } = span;
     if (words === undefined || end - start > WORDS_BYTES_MAX) {
@@ -162,7 +162,7 @@ export class OutputArena {
     this.writeBytes(span.bytes, start + count * 4, end);
   }
 
-  /** Writes bytes that lie elsewhere. */
+  /** Writes bytes of another buffer. */
   writeBytes(bytes: Buffer, start: number, end: number): void {
     const { buffer, used } = this;
     if (end - start > SHORT_BYTES_MAX) buffer.set(bytes.subarray(start, end), used);

@@ -1,13 +1,13 @@
-/** When a connection runs no further requests, as too many of its answers wait. */
+/** The limits at which a connection runs no further requests, as too many of its answers wait. */
 import type { ConnectionHost } from './connection-host.ts';
 import type { ConnectionRequests } from './connection-requests.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Requests are not run while more than this waits to be sent, in bytes; less in a crowd. */
+/** Requests are not run while more bytes than this wait to be sent; less where the budget is used up. */
 const UNSENT_BYTES_MAX = 1048576;
 const UNSENT_BYTES_CROWD = 65536;
 
-/** Whether as many answers as may wait do: those to be sent, and those that wait for their place. */
+/** Whether the most answers wait: those to be sent, and those that wait for their place. */
 export function isFull(
   outbox: Outbox,
   { keptBytes }: ConnectionRequests,

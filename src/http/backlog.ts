@@ -1,11 +1,11 @@
 /**
- * What a client has sent behind a request that waits: kept as bytes, as nothing of it may take effect
- * yet. Bounded in bytes; requests are counted for whoever bounds these, by a parser of its own, once
- * there are enough bytes that there may be too many of them.
+ * The bytes that a client has sent behind a request that waits. They are kept unread, as nothing of
+ * them may take effect yet. Their number is bounded here. Requests in them are counted for the owner,
+ * who bounds these, by a parser of its own, once there are enough bytes for too many requests.
  */
 import { type Llhttp, llhttp, OK, PAUSED_UPGRADE, type ParserListener } from './llhttp.ts';
 
-/** The most that is kept, in bytes: not more than the parser takes at once. */
+/** The most bytes kept: not more than the parser takes at once. */
 const BACKLOG_BYTES_MAX = 65536;
 /** `GET / HTTP/1.0` with its line ends and the empty line. */
 const REQUEST_BYTES_MIN = 18;
@@ -16,7 +16,7 @@ export class Backlog {
   #chunks: Buffer[] = [];
   #counter: RequestCounter | undefined;
 
-  /** Keeps a copy. False: that makes more bytes than are kept. */
+  /** Keeps a copy. False: the bytes would exceed the limit. */
   add(bytes: Buffer, start: number, end: number): boolean {
     this.bytes += end - start;
     if (this.bytes > BACKLOG_BYTES_MAX) return false;
@@ -36,7 +36,7 @@ export class Backlog {
     return this.#counter.count > requests;
   }
 
-  /** Hands out what was kept, in one piece. */
+  /** Returns the bytes kept, in one piece. */
   take(): Buffer {
     const [first] = this.#chunks;
     const bytes = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks);
@@ -52,7 +52,7 @@ export class Backlog {
   }
 }
 
-/** Counts whole requests, up to bytes that are none. */
+/** Counts whole requests, up to bytes that are not a request. */
 class RequestCounter implements ParserListener {
   count = 0;
   readonly #llhttp: Llhttp = llhttp();

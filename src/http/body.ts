@@ -1,11 +1,11 @@
 /**
- * The content of a request while it arrives. One that came whole with its head is named where it
- * lies in the chunk; one of known length goes into a buffer of that length; a chunked one into a
- * buffer that doubles up to the limit. A body that nobody wants is only counted.
+ * The content of a request while it arrives. Content that came whole with its head is a span on the
+ * chunk; content of known length goes into a buffer of that length; chunked content into a buffer that
+ * doubles up to the limit. Unwanted content is only counted.
  *
- * Buffers are taken out of the budget for bytes in flight before they are made; a chunked one that
- * may still have come whole with its head is not, while it is small. A body that did not is under
- * way: where the budget is used up it may be ended for the sake of others.
+ * Buffers are taken out of the budget for bytes in flight before they are made. A small chunked one is
+ * not, as it may still have come whole with its head. Content that did not is under way: where the
+ * budget is used up it may be ended to make room for others.
  */
 import type { Span } from '../base/span.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
@@ -14,12 +14,12 @@ import { UNKNOWN_LENGTH } from './request.ts';
 
 /** First size of the buffer of a chunked body, in bytes. */
 const CHUNKED_BYTES_FIRST = 4096;
-/** A chunked body beyond this did not come with its head, in bytes: it is more than one read. */
+/** Chunked content beyond this did not come with its head, in bytes: it is more than one read. */
 const CHUNKED_BYTES_FREE = 65536;
 
-/** Whose body it is. */
+/** The request of the content. */
 export interface BodyOwner {
-  /** The body under way has to make room: its request is to be ended. */
+  /** The content under way has to make room: its request is to be ended. */
   onCrowdedOut(): void;
 }
 
@@ -33,19 +33,19 @@ export class Body implements Holder {
   #reservedBytes = 0;
   /** Whether the input ended before the content did. */
   isUnderWay = false;
-  /** Since when, in milliseconds. */
+  /** When it began to be under way, in milliseconds. */
   sinceMs = 0;
-  /** What came of late; made for the first such body. */
+  /** The bytes of late; made for the first content under way. */
   #recent: RecentBytes | undefined;
-  /** Told when others need the room; undefined while the budget does not know the body. */
+  /** Notified when others need the room; undefined while the budget does not know the content. */
   #owner: BodyOwner | undefined;
   /** Bytes of content that have come. */
   received = 0;
-  /** Bytes of content that have come or certainly will. */
+  /** Bytes of content that have come or are certain to come. */
   announced = 0;
-  /** Whether what comes is only counted. */
+  /** Whether further bytes are only counted. */
   isDropped = false;
-  /** Whether more content came, or is announced, than may. */
+  /** Whether more content came, or is announced, than permitted. */
   isTooLong = false;
 
   /** `span` names the content once it is complete; more than `bytesMax` is not kept. */
@@ -65,7 +65,7 @@ export class Body implements Holder {
     this.isTooLong = false;
   }
 
-  /** At least so many bytes more are to come. */
+  /** At least so many more bytes are to come. */
   announce(bytes: number): void {
     this.announced = this.received + bytes;
     if (this.announced <= this.#bytesMax) return;
@@ -87,7 +87,7 @@ export class Body implements Holder {
     this.#budget.enterContent(this);
   }
 
-  /** What has come so far has come by now; for each input of a body under way. */
+  /** Notes the progress so far; called for each input of content under way. */
   note(nowMs: number): void {
     this.#recent?.reach(this.received, nowMs);
   }
@@ -115,7 +115,7 @@ export class Body implements Holder {
     this.#span.set(buffer, 0, this.received);
   }
 
-  /** All of it has come: the needs of others end it no more. */
+  /** All of it has come: the needs of others can no longer end it. */
   complete(): void {
     this.#owner = undefined;
     this.#budget.leave(this);
@@ -126,13 +126,13 @@ export class Body implements Holder {
     if (this.#buffer === undefined) this.#span.set(this.#span.toBuffer(), 0, this.#span.length);
   }
 
-  /** What came is let go of, and what comes from now on is dropped. */
+  /** Frees the bytes received; further ones are dropped. */
   drop(): void {
     this.isDropped = true;
     this.end();
   }
 
-  /** The request is over: its content is let go of. */
+  /** The request is over: frees its content. */
   end(): void {
     this.#letGo();
     this.#span.clear();
@@ -141,7 +141,7 @@ export class Body implements Holder {
     if (this.#owner !== undefined) this.complete();
   }
 
-  /** A buffer with room for what has been received; undefined where the budget has none. */
+  /** A buffer with room for the bytes received; undefined where the budget has none. */
   #room(): Buffer | undefined {
     const buffer = this.#buffer;
     if (buffer !== undefined && buffer.length >= this.received) return buffer;
@@ -162,7 +162,7 @@ export class Body implements Holder {
     this.#buffer = undefined;
   }
 
-  /** Has `bytes` in all out of the budget. False: there are not so many, the body is dropped. */
+  /** Takes `bytes` in all out of the budget. False: there are not so many, the content is dropped. */
   #reserve(bytes: number): boolean {
     const further = bytes - this.#reservedBytes;
     if (further <= 0) return true;

@@ -1,7 +1,7 @@
 /**
- * The requests of a connection: the one that is being read, and those under way, that is, begun and
- * not written yet, in the order sent. A request that may not begin beside those before it is parked:
- * it has been read, and nothing behind it is. Responses are written in the order sent; one that is
+ * The requests of a connection: the one that is being read, and those under way, that is, begun and not
+ * written yet, in the order sent. A request that may not begin beside those before it is parked: it has
+ * been read, and the bytes behind it have not. Responses are written in the order sent; one that is
  * made earlier is kept in its slot.
  */
 import assert from 'node:assert';
@@ -16,13 +16,13 @@ export const REQUESTS_UNDER_WAY_MAX = 64;
 export class ConnectionRequests {
   readonly #slots: SlotPool;
   readonly #underWay: RequestSlot[] = [];
-  /** Those of them that have not been answered. */
+  /** Count of those that have not been answered. */
   #openCount = 0;
   #isSendingKept = false;
   #isParked = false;
   /** The request that is being read or run, or is parked. */
   current: RequestSlot | undefined;
-  /** Of responses that are kept. */
+  /** Bytes of the responses that are kept. */
   keptBytes = 0;
 
   constructor(slots: SlotPool) {
@@ -39,7 +39,7 @@ export class ConnectionRequests {
     return !this.#isParked && this.#last?.awaitsItem === true;
   }
 
-  /** Whether nothing more may be read, or the one that has been may not begin, until one is answered. */
+  /** Whether nothing more may be read, or the request read may not begin, until one is answered. */
   get isBlocked(): boolean {
     if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
     const last = this.#last;
@@ -60,7 +60,7 @@ export class ConnectionRequests {
     return !hasCurrent && slot === this.#last;
   }
 
-  /** The request that the parser's input goes on with, or begins. */
+  /** The request that the parser's input continues or begins. */
   read(connection: SlotConnection, parser: RequestParser): RequestSlot {
     const slot = this.#slots.take();
     slot.begin(connection);
@@ -69,7 +69,7 @@ export class ConnectionRequests {
     return slot;
   }
 
-  /** The present one has come whole: it begins, unless it has been refused, or is parked. */
+  /** The present request has come whole: it begins, unless it has been refused, or is parked. */
   begin(): void {
     const slot = this.current as RequestSlot;
     if (!slot.complete()) this.#onRun(slot);
@@ -80,14 +80,14 @@ export class ConnectionRequests {
     }
   }
 
-  /** Nothing is blocked any more: the one that was parked begins. */
+  /** Nothing is blocked any more: the parked request begins. */
   unpark(): void {
     if (!this.#isParked) return;
     this.#isParked = false;
     this.#run(this.current as RequestSlot);
   }
 
-  /** The present one is refused while it is read; it is the last one. */
+  /** The present request is refused while it is read; it is the last one. */
   refuse(verdict: Verdict, parser: RequestParser): void {
     const { current } = this;
     current?.refuse(verdict, parser.refusal !== 0, () => parser.errorReason);
@@ -112,7 +112,7 @@ export class ConnectionRequests {
     return true;
   }
 
-  /** Writes the responses that were kept and whose place has come; asks for content that waits for it. */
+  /** Writes the kept responses whose place has come; asks for content that waits for that. */
   sendKept(): void {
     if (this.#isSendingKept) return;
     this.#isSendingKept = true;
@@ -127,17 +127,17 @@ export class ConnectionRequests {
     if (this.#underWay.length === 0) this.current?.onTurn();
   }
 
-  /** A stream is told where there is room for more of it. */
+  /** Notifies a stream where there is room for more of it. */
   offerRoom(): void {
     if (this.#underWay.length > 0) this.#underWay[0]?.offerRoom();
   }
 
-  /** The client sends no more: what waits for a condition is answered now. */
+  /** The client sends no more: a request that waits for a condition is answered now. */
   hurry(): void {
     for (const slot of this.#underWay.slice()) if (!slot.isKept) slot.hurry();
   }
 
-  /** The client has gone: each request leaves, and its slot is free once the engine has answered it. */
+  /** The client has gone: each request leaves, and its slot is free once the engine has answered. */
   abandon(): void {
     this.#openCount = 0;
     this.keptBytes = 0;
@@ -167,7 +167,7 @@ export class ConnectionRequests {
     this.#onRun(slot);
   }
 
-  /** It has run, or was refused. Where it has been answered, the next one is read into its slot. */
+  /** The request has run, or was refused. If it was answered, the next one is read into its slot. */
   #onRun(slot: RequestSlot): void {
     if (slot !== this.current) return;
     if (slot.exchange.isAnswered && !slot.isKept) return slot.renew();

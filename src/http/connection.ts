@@ -1,15 +1,15 @@
 /**
- * One client connection: feeds what the socket brings to the parser, has requests run, sends their
+ * One client connection: feeds the bytes of the socket to the parser, has requests run, sends their
  * responses in order, and ends the connection when it is time.
  *
  * Requests begin in the order sent, as far as they may be under way together (connection-requests.ts).
- * Where the next one may not begin yet the connection is blocked: the bytes that come are kept, and
- * reading pauses. Behind a request that waits for an item it goes on reading, so that the client's
- * going away is seen, and ends where too much comes. Reading pauses, too, while the client does not
- * take its answers. While the server drains, the last request that has come runs when the socket has
- * been read once more: where more comes, its answer is not the last. After the last answer the
- * connection is half-closed and what still comes is dropped for a while, so that no reset overtakes
- * the answer. At the end of each piece of work the time limits are told what is waited for.
+ * Where the next one may not begin yet the connection is blocked: further bytes are kept, and reading
+ * pauses. Behind a request that waits for an item reading continues, so that the client's leaving is
+ * seen; too many bytes end the connection. Reading pauses, too, while the client does not take its
+ * answers. While the server drains, the last request runs when the socket has been read once more: if
+ * more comes, its answer is not the last. After the last answer the connection is half-closed and
+ * further bytes are dropped for a while, so that no reset overtakes the answer. At the end of each
+ * piece of work the time limits get what is awaited.
  */
 import type { Socket } from 'node:net';
 import { isFull } from './back-pressure.ts';
@@ -33,7 +33,7 @@ const BLOCKED = 1;
 const STALLED = 2;
 /** The server drains; the socket is read once more before the last request that has come is run. */
 const LOOKING = 3;
-/** The last answer has been given; what comes is dropped. In LINGERING it has been half-closed, too. */
+/** The last answer has been given; further bytes are dropped. In LINGERING it is half-closed, too. */
 const ENDING = 4;
 const LINGERING = 5;
 const CLOSED = 6;
@@ -47,7 +47,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   readonly #outbox: Outbox;
   readonly #limits: time.TimeLimits;
   readonly #requests: ConnectionRequests;
-  /** Whether nothing is to be read any more: the connection ends when all is answered. */
+  /** Whether nothing more is to be read: the connection ends when all is answered. */
   #isInputOver = false;
   #state = READING;
   /** Requests run in a row. */
@@ -56,7 +56,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   #standsBack = false;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
-  /** The server's: whether it tells when more answers may leave, and at the end of the turn. */
+  /** Set by the server: whether it calls when more answers may leave, and at the end of the turn. */
   isHeld = false;
   isWoken = false;
 
@@ -83,7 +83,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     return !this.session.hasInputEnded && !this.#host.isDraining;
   }
 
-  /** Sends what may leave by now; goes on where answers stood in the way. */
+  /** Sends the answers that may leave by now; continues where answers were in the way. */
   release(): void {
     this.#host.tick();
     if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
@@ -97,7 +97,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (this.#state === READING) this.onDeadline();
   }
 
-  /** The connection ends here and now: what is under way is not answered any more. */
+  /** The connection ends at once: requests under way are not answered any more. */
   destroy(): void {
     this.#abandon();
     this.#socket.destroy();
@@ -117,7 +117,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   }
 
   onItemAwaited(): void {
-    // Behind a login as much may have been read as no poll may have behind it.
+    // Behind a login as much may have been read as may not be behind a poll.
     if (this.#isRunning) return;
     if (this.#hasTooMuchBehind) this.destroy();
     else this.#pauseOrResume();
@@ -177,7 +177,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#host.onConnectionClosed(this);
   }
 
-  /** Something has been answered: what waited for that goes on, with all that this turn brings. */
+  /** A request has been answered: all that waited for that continues. */
   #goOn(): void {
     if (this.#isRunning || this.#state === CLOSED) return;
     this.#requests.sendKept();
@@ -185,7 +185,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     else this.#host.wake(this);
   }
 
-  /** Nobody sends more: what waits for a condition is answered now. */
+  /** The client sends no more: a request that waits for a condition is answered now. */
   #hurry(): void {
     this.#host.tick();
     const wasRunning = this.#isRunning;
@@ -194,7 +194,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#isRunning = wasRunning;
   }
 
-  /** Runs requests as long as there are any and nothing stands in the way; sends the answers. */
+  /** Runs requests as long as there are any and nothing is in the way; sends the answers. */
   #proceed(): void {
     this.#isRunning = true;
     this.#runCount = 0;
@@ -217,7 +217,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#requests.offerRoom();
   }
 
-  /** Goes on where the requests under way no longer stand in the way. */
+  /** Continues where the requests under way are no longer in the way. */
   #unblock(): boolean {
     if (this.#state !== BLOCKED) return false;
     if (this.#isInputOver ? !this.#requests.isIdle : this.#requests.isBlocked) return false;
@@ -241,7 +241,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#limits.tell(this.#awaited(taken >= 0), received, taken);
   }
 
-  /** Only what the client owes counts: nothing while something of ours stands in its way. */
+  /** Only what the client owes counts: nothing while the server itself is in its way. */
   #awaited(isSending: boolean): time.Awaited {
     if (this.#state !== READING) return this.#state === LINGERING ? time.END : time.NOTHING;
     const isClear = !isSending && this.#outbox.isEmpty && this.#requests.isIdle;
@@ -254,7 +254,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     return current.isInviting ? time.NOTHING : time.CONTENT;
   }
 
-  /** The client has not sent in time what it had begun, or is not to go on with it. */
+  /** The client has not sent the rest of a request in time, or is not to continue it. */
   #onLate(lateness: Verdict): void {
     this.#isRunning = true;
     if (this.#parser.isInRequest) this.#onRefusal(lateness);
@@ -262,7 +262,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#proceed();
   }
 
-  /** Gives up the bytes read, but for those that are still to run; and a slot without a request. */
+  /** Frees the bytes read, but for those that are still to run; and a slot without a request. */
   #leaveInput(): void {
     const isToStay = this.#state === BLOCKED || this.#state === STALLED;
     if (!this.#input.leave(isToStay) || this.#hasTooMuchBehind) this.destroy();
@@ -270,7 +270,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (!isReading || this.#state >= ENDING) this.#requests.leaveCurrent();
   }
 
-  /** Reads up to the next decision and takes it. False: the input is used up. */
+  /** Reads up to the next decision and makes it. False: the input is used up. */
   #step(): boolean {
     let { current } = this.#requests;
     if (current === undefined) {
@@ -297,13 +297,13 @@ export class Connection implements SlotConnection, Timed, Taker {
     }
   }
 
-  /** Whether the server drains, nothing has come behind the request, and more may lie in the socket. */
+  /** Whether the server drains, nothing has come behind the request, and more may be in the socket. */
   get #mayBeLast(): boolean {
     if (!this.#host.isDraining || this.#host.isDrainOver) return false;
     return !this.hasUnread && !this.session.hasInputEnded;
   }
 
-  /** The request is run when the socket has been read; until then no answer leaves that asks for more. */
+  /** Runs the request when the socket has been read; until then no answer that asks for more leaves. */
   #lookForMore(): false {
     this.#state = LOOKING;
     this.#requests.current?.own();
@@ -322,7 +322,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#proceed();
   }
 
-  /** What is under way is not to be answered any more: a poll takes nothing from now on. */
+  /** Requests under way are not to be answered any more: a poll takes nothing from now on. */
   #abandon(): void {
     if (this.#state === CLOSED) return;
     this.#state = CLOSED;
@@ -338,7 +338,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (this.#standsBack) this.#state = STALLED;
   }
 
-  /** Reading goes on unless it would only fill the backlog; a client that waits for an item is watched. */
+  /** Reads on unless that would only fill the backlog; a client that waits for an item is watched. */
   #pauseOrResume(): void {
     const isBlocked = this.#state === BLOCKED && !this.#requests.awaitsItem;
     const isWaiting = isBlocked || this.#state === LOOKING;
@@ -350,14 +350,14 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#end();
   }
 
-  /** Everything that arrived whole has begun: the end, if nothing more is to come. */
+  /** All whole requests have begun: the end, if nothing more is to come. */
   #endIfDone(): void {
     if (!this.session.hasInputEnded) return;
     if (this.#parser.isInRequest) this.#onRefusal(CUT_OFF);
     else this.#end();
   }
 
-  /** Hands over what may leave. True: requests that stood back, or were blocked, go on. */
+  /** Hands over the answers that may leave. True: requests that stood back, or were blocked, continue. */
   #flush(): boolean {
     if (this.#state === LOOKING) return false;
     this.#requests.sendKept();
@@ -391,7 +391,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     else this.#pauseOrResume();
   }
 
-  /** Whether more stands behind a poll than may: reading on, as has to be, would only add to it. */
+  /** Whether more is behind a poll than permitted: reading on, as is necessary, would only add to it. */
   get #hasTooMuchBehind(): boolean {
     const isForItem = this.#state === BLOCKED && this.#requests.awaitsItem;
     return isForItem && this.#input.hasTooMany;

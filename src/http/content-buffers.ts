@@ -1,23 +1,23 @@
 /**
- * Buffers for contents that arrive in parts, used again and again. V8 counts the bytes of buffers that
- * are made and collects its whole heap after some tens of MiB of them, so with a new buffer for each
- * content those of 64 KiB cost a third more (bench: peers, post-64k).
+ * Buffers for contents that arrive in parts, for reuse. V8 counts the bytes of new buffers and collects
+ * its whole heap after some tens of MiB of them, so with a new buffer for each content those of 64 KiB
+ * cost a third more (bench: peers, post-64k).
  *
- * Lengths are in steps of a quarter of a power of two, so that contents of about the same length share
- * their buffers, which are longer than these by less than a quarter. What is spare is bounded; short
- * and very long contents have buffers of their own length.
+ * Lengths are in steps of a quarter of a power of two. So contents of about the same length share their
+ * buffers, which are longer than these by less than a quarter. The spare buffers are bounded; short and
+ * very long contents have buffers of their own length.
  */
 const BYTES_MIN = 4096;
 const BYTES_MAX = 1_048_576;
 const SPARE_BYTES_MAX = 4_194_304;
 
 export class ContentBuffers {
-  /** By length. */
+  /** Spare buffers by length. */
   readonly #spares = new Map<number, Buffer[]>();
-  /** Of all that are spare. */
+  /** Bytes of all spare buffers. */
   #spareBytes = 0;
 
-  /** A buffer of at least so many bytes, with anything in it. */
+  /** A buffer of at least so many bytes, with arbitrary content. */
   take(bytes: number): Buffer {
     if (bytes < BYTES_MIN || bytes > BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);
     const length = steppedUp(bytes);
@@ -27,12 +27,12 @@ export class ContentBuffers {
     return spare;
   }
 
-  /** One that was taken and that nobody reads any more. */
+  /** Returns a buffer that is no longer read. */
   give(buffer: Buffer): void {
     const { length } = buffer;
     if (length < BYTES_MIN || length > BYTES_MAX) return;
     const spares = this.#spares.get(length) ?? [];
-    // Those of other lengths are of contents that have passed, or there is room again soon.
+    // Spare ones of other lengths are of past contents, or there is room again soon.
     if (this.#spareBytes + length > SPARE_BYTES_MAX) {
       this.#spares.clear();
       this.#spareBytes = spares.length * length;

@@ -1,17 +1,17 @@
 /**
- * The time limits of connections and of handshakes, all on one timer wheel. Whoever is under a limit
- * takes a place once and sets its deadline as often as it likes: O(1), without an object or a timer
- * each. A deadline may be earlier than what it stands for: then its owner looks what the time really
- * is and sets it again, so nothing is moved for a request that comes and goes meanwhile.
+ * The time limits of connections and of handshakes, all on one timer wheel. An owner takes a place once
+ * and sets its deadline any number of times: O(1), without an object or a timer each. A deadline may be
+ * earlier than the owner's real limit: then the owner computes that and sets it again. So nothing is
+ * moved for a request that comes and is answered meanwhile.
  */
 import type { Clock } from '../base/clock.ts';
 import { grown } from '../base/grown.ts';
 import { TicketTable } from '../base/ticket-table.ts';
 import { TimerWheel } from '../base/timer-wheel.ts';
 
-/** What is under a time limit. */
+/** The owner of a deadline. */
 export interface Timed {
-  /** The deadline set last has come; none is set any more. */
+  /** The last deadline set has come; none is set any more. */
   onDeadline(): void;
 }
 
@@ -19,7 +19,7 @@ export class Deadlines {
   readonly #wheel: TimerWheel;
   readonly #table = new TicketTable();
   readonly #owners: (Timed | undefined)[] = [];
-  /** What the wheel calls the deadline of each place; 0 for none. */
+  /** The wheel's id of each place's deadline; 0 for none. */
   #ids = new Float64Array(this.#table.capacity);
 
   constructor(clock: Clock) {
@@ -31,7 +31,7 @@ export class Deadlines {
     return this.#wheel.count;
   }
 
-  /** A place for the owner; to be left when it ends. */
+  /** A place for the owner, which leaves it when it ends. */
   enter(owner: Timed): number {
     const place = this.#table.take();
     this.#ids = grown(this.#ids, this.#table.capacity);
@@ -39,7 +39,7 @@ export class Deadlines {
     return place;
   }
 
-  /** Tells the owner of the place once the clock is at `atMs`, and not at what was set before. */
+  /** Sets the deadline to `atMs` by the clock, instead of the one before. */
   set(place: number, atMs: number): void {
     this.#wheel.cancel(this.#ids[place]!);
     this.#ids[place] = this.#wheel.add(atMs, place);

@@ -1,13 +1,13 @@
 /**
- * The doors that HTTP itself has between a request's admission by its handler and its content: what
- * the client expects, how much it sends, in which coding. Whoever does not pass is answered.
+ * The checks of HTTP itself between a request's admission by its handler and its content: what the
+ * client expects, the length of its content, and its coding. A request that fails one is answered.
  */
 import { INDEPENDENT } from './application.ts';
 import type { Exchange } from './exchange.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 
-/** False: the request has been refused for what its head says. */
+/** False: the request has been refused because of its head. */
 export function passesDoors(exchange: Exchange, limits: HttpLimits): boolean {
   const { request } = exchange;
   if (request.unknownExpectation !== '') {
@@ -21,13 +21,13 @@ export function passesDoors(exchange: Exchange, limits: HttpLimits): boolean {
   return !exchange.isAnswered;
 }
 
-/** Refuses content that is longer than it may be. */
+/** Refuses content that is longer than permitted. */
 export function refuseLength(exchange: Exchange, { bodyBytesMax }: HttpLimits): void {
   exchange.reason = `the content is longer than body-bytes-max, ${bodyBytesMax} bytes`;
   exchange.respondEmpty(413, INDEPENDENT, 0);
 }
 
-/** Refuses content for which the budget has no room; another's may have to go. */
+/** Refuses content for which the budget has no room; another's may be ended. */
 export function refuseForCrowd(exchange: Exchange, inFlight: InFlightBudget, nowMs: number): void {
   const message =
     `Cannot take the content of a request: all connections together may have ` +

@@ -1,8 +1,7 @@
 /**
- * A request and its response, as its handler sees them: part of a request's slot, used again. Each
- * request is answered by exactly one of the respond methods. A response whose place has come is
- * written into the arena; one that is made before is kept by the slot, and one for a client that has
- * gone is dropped.
+ * A request and its response, as its handler sees them: part of a request's slot, reused. Each request
+ * is answered by exactly one of the respond methods. A response whose place has come is written into
+ * the arena; one made earlier is kept by the slot, and one for a client that has gone is dropped.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
@@ -21,13 +20,13 @@ import {
 import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';
 
-/** What the exchange asks of its slot. */
+/** The parts of its slot that an exchange uses. */
 export interface ExchangeOwner extends StreamOwner {
-  /** Whether the client has gone: nobody is answered. */
+  /** Whether the client has gone: answers are dropped. */
   readonly isAbandoned: boolean;
   /** Whether an answer may wait for a condition: false at the end of input and while draining. */
   readonly mayWait: boolean;
-  /** Where the response is to be written; undefined while it has to be kept. */
+  /** The outbox for the response; undefined while it has to be kept. */
   readonly outbox: Outbox | undefined;
   /** Whether the response that is about to be written is the connection's last. */
   readonly isLast: boolean;
@@ -41,9 +40,9 @@ export interface ExchangeOwner extends StreamOwner {
   onFailed(error: unknown, isPresent: boolean): void;
 }
 
-/** A response that waits for its place. One of its methods is called, once. */
+/** A response that waits for its place. Exactly one of its methods is called, once. */
 export interface KeptResponse {
-  /** That it keeps in memory. */
+  /** Bytes that it keeps in memory. */
   readonly bytes: number;
   send(): void;
   drop(): void;
@@ -54,13 +53,13 @@ export type Fields = Readonly<Record<string, string>>;
 
 export class Exchange {
   readonly request: Request;
-  /** Whose request it is. */
+  /** The client of the request. */
   session!: Session;
-  /** Of the request among those that the slot has had. */
+  /** Number of the request among those of the slot. */
   number = 0;
   /** Whether the request has been answered. */
   isAnswered = true;
-  /** Why it is refused, for logs; set before it is answered so, and empty otherwise. */
+  /** The reason of a refusal, for logs; set before the answer, and empty otherwise. */
   reason = '';
   readonly #owner: ExchangeOwner;
   readonly #arena: OutputArena;
@@ -82,16 +81,16 @@ export class Exchange {
   }
 
   /**
-   * The request waits for an item, for as long as its client does: its content is given back, and the
-   * client is watched.
+   * The request waits for an item, for as long as its client does: its content is freed, and the client
+   * is watched.
    */
   awaitItem(): void {
     this.#owner.onItemAwaited();
   }
 
   /**
-   * An answer without content. `partition` and `sequence`, here and below: what must be durable
-   * before the answer leaves, where answers are held back; or INDEPENDENT.
+   * An answer without content. `partition` and `sequence`, here and below: the mutation that must be
+   * durable before the answer leaves, where answers are held back; or INDEPENDENT.
    */
   respondEmpty(status: number, partition: number, sequence: number): void {
     const outbox = this.#begin();
@@ -166,15 +165,15 @@ export class Exchange {
     this.#answered(status, isLast);
   }
 
-  /** A failure told in JSON; the message names the thing and the value. */
+  /** A failure in JSON; the message names the thing and the value. */
   respondFailure(status: number, message: string, fields?: Fields): void {
     this.respond(status, 'application/json', JSON.stringify({ status: 'fail', message }), fields);
   }
 
   /**
-   * Begins a response whose content is made piece by piece: chunked, or to the end of the connection
-   * in HTTP/1.0. The request has been alone under way until then; it is answered when the stream has
-   * ended. `onRoom`: more may be written, after a write that returned false.
+   * Begins a response whose content is made piece by piece: chunked, or to the end of the connection in
+   * HTTP/1.0. The request has been alone under way until then; it is answered when the stream has
+   * ended. `onRoom` is called when more may be written, after a write that returned false.
    */
   stream(status: number, contentType: string, onRoom: () => void, fields?: Fields): ResponseStream {
     const outbox = this.#begin();
@@ -195,7 +194,7 @@ export class Exchange {
     return stream;
   }
 
-  /** The request of that number has failed by a fault of ours: 500, unless it has been answered. */
+  /** The request of that number has failed by a fault of the member: 500, unless it has been answered. */
   fail(error: unknown, number: number): void {
     this.#owner.onFailed(error, number === this.number);
   }
@@ -249,7 +248,7 @@ export class Exchange {
     this.#keep(bytes.length, () => this.#deliver(hold, respond, pinned), pinned, hold);
   }
 
-  /** A client that has ended its side may never read what has not left by then: no item is lost to it. */
+  /** A client that has ended its side may not read a response that has not left: its item returns. */
   #deliver(hold: ItemHold | undefined, respond: () => void, pinned?: Pinned): void {
     if (hold === undefined || !this.session.hasInputEnded) return respond();
     pinned?.release();
@@ -282,7 +281,7 @@ function copied(span: Span): Span {
   return new Span().set(bytes, 0, bytes.length);
 }
 
-/** Lines of a head. A name that is no token, or a value with a line end, is the caller's mistake. */
+/** Lines of a head. A name that is not a token, or a value with a line end, is the caller's mistake. */
 export function fieldLines(fields: Fields | undefined): string {
   if (fields === undefined) return '';
   let lines = '';

@@ -1,6 +1,6 @@
 /**
- * The header fields that decide how a message is read or answered, recognised by their bytes, and
- * the syntax of their values (RFC 9110, RFC 9112). All other fields are passed over unseen.
+ * The header fields that affect how a message is read or answered, recognised by their bytes, and the
+ * syntax of their values (RFC 9110, RFC 9112). All other fields are ignored.
  */
 
 export const OTHER_FIELD = 0;
@@ -11,10 +11,10 @@ export const TRANSFER_ENCODING = 4;
 export const CONTENT_ENCODING = 5;
 export const EXPECT = 6;
 export const AUTHORIZATION = 7;
-/** It means nothing, but the parser takes it for Connection. */
+/** It has no meaning, but the parser takes it for Connection. */
 export const PROXY_CONNECTION = 8;
 
-/** Which field a name is; names are compared without regard to case. */
+/** The number of the field with that name; names are compared without regard to case. */
 export function fieldOf(bytes: Buffer, start: number, end: number): number {
   switch (end - start) {
     case 4:
@@ -87,7 +87,7 @@ export function isAuthority(bytes: Buffer, start: number, end: number): boolean 
   return start < end && bytes[start] !== 0x3a && isHost(bytes, start, end);
 }
 
-/** Whether a list has no other members than `wanted`, in any case, and one at least. */
+/** Whether a list has at least one member, and no other than `wanted`, in any case. */
 export function isListOf(bytes: Buffer, start: number, end: number, wanted: Buffer): boolean {
   let count = 0;
   for (let from = start; from <= end; ) {
@@ -103,7 +103,7 @@ export function isListOf(bytes: Buffer, start: number, end: number, wanted: Buff
   return count > 0;
 }
 
-/** The number that a Content-Length value of digits means; checked by the parser before. */
+/** The number of a Content-Length value of digits; checked by the parser before. */
 export function decimal(bytes: Buffer, start: number, end: number): number {
   let value = 0;
   for (let at = start; at < end; at++) value = value * 10 + (bytes[at] as number) - 0x30;

@@ -1,10 +1,10 @@
 /**
- * Gathers the head of a request out of the pieces that the parser meets, and keeps to the rules
- * that llhttp leaves open (RFC 9112: Host, one coding, lengths; the limits). Fills in a Request.
+ * Collects the head of a request from the pieces that the parser reports, and checks the rules that
+ * llhttp leaves open (RFC 9112: Host, one coding, lengths; the limits). Fills in a Request.
  *
- * Spans are offsets in the parser's input. Where that ends before the request does, what has been
- * gathered moves to a buffer of its own (the carry), and the pieces that follow are appended there.
- * Positions count the bytes of the connection from its beginning, so lengths are exact across inputs.
+ * Spans are offsets in the parser's input. Where that ends before the request does, the pieces so far
+ * move to a buffer of its own (the carry), and the following ones are appended there. Positions count
+ * the bytes of the connection from its beginning, so lengths are exact across inputs.
  */
 import type { Span } from '../base/span.ts';
 import * as fields from './fields.ts';
@@ -24,20 +24,20 @@ const IN_NAME = 1;
 const IN_VALUE = 2;
 
 export class Head {
-  /** What is filled in; set between requests. */
+  /** The request that is filled in; set between requests. */
   request!: Request;
   readonly #limits: HttpLimits;
   #state = IN_TARGET;
-  /** The input, where it begins, and what to add to an offset in it to get a position. */
+  /** The input, its beginning, and the difference between a position and an offset in it. */
   #input: Buffer = NOTHING;
   #inputStart = 0;
   #positionBase = 0;
-  /** What the spans refer to: the input or the carry. */
+  /** The buffer of the spans: the input or the carry. */
   #source: Buffer = NOTHING;
   #carry: Buffer | undefined;
   /** Bytes used in the carry; -1 while the head lies in the input. */
   #carried = -1;
-  /** The field whose name or value was read last, and where these lie. */
+  /** The last field whose name or value was read, and the places of these. */
   #field = fields.OTHER_FIELD;
   #nameStart = 0;
   #nameEnd = 0;
@@ -48,7 +48,7 @@ export class Head {
   #contentTypes = 0;
   #authorizations = 0;
   #targetEndPosition = 0;
-  /** First byte of the protocol's name, once an input that holds it has been left; otherwise 0. */
+  /** First byte of the protocol's name, once the input that has it is left; otherwise 0. */
   #protocol = 0;
   /** Position of the first field, or -1. */
   #fieldsPosition = -1;
@@ -58,7 +58,7 @@ export class Head {
     this.#limits = limits;
   }
 
-  /** What follows lies in `input`, from `start` on. */
+  /** The following pieces lie in `input`, from `start` on. */
   setInput(input: Buffer, start: number, positionBase: number): void {
     this.#input = input;
     this.#inputStart = start;
@@ -117,7 +117,7 @@ export class Head {
   onValue(start: number, length: number): void {
     this.#valueEndPosition = this.#positionBase + start + length;
     if (this.#state === IN_NAME) {
-      // The parser finds a value empty when it has seen the line's end.
+      // The parser reports an empty value when it has seen the line's end.
       if (length === 0) this.#valueEndPosition -= LINE_END_BYTES;
       this.#state = IN_VALUE;
       this.#field = fields.fieldOf(this.#source, this.#nameStart, this.#nameEnd);
@@ -162,7 +162,7 @@ export class Head {
     return resolveTarget(request);
   }
 
-  /** Whether the field read last is one that the parser takes for Connection. */
+  /** Whether the last field read is one that the parser takes for Connection. */
   get isAtProxyConnection(): boolean {
     return this.#field === fields.PROXY_CONNECTION;
   }
@@ -173,7 +173,7 @@ export class Head {
     return this.#valueEndPosition + LINE_END_BYTES - this.#fieldsPosition;
   }
 
-  /** Position of the first byte behind a complete head that has fields. */
+  /** Position of the first byte after a complete head that has fields. */
   get endPosition(): number {
     return this.#valueEndPosition + LINE_END_BYTES + EMPTY_LINE_BYTES;
   }
@@ -185,7 +185,7 @@ export class Head {
     return this.endPosition + contentLength <= this.#positionBase + end;
   }
 
-  /** The value of the field read last is complete. */
+  /** The value of the last field read is complete. */
   #endField(): refusals.Verdict {
     if (this.#field === fields.OTHER_FIELD) return 0;
     const request = this.request;
@@ -223,7 +223,7 @@ export class Head {
     }
   }
 
-  /** Where the piece lies in the source of spans; in the carry it is appended first. */
+  /** The place of the piece in the buffer of spans; in the carry it is appended first. */
   #place(start: number, length: number): number {
     return this.#carried < 0 ? start : this.#append(this.#input, start, start + length);
   }
@@ -264,7 +264,7 @@ export class Head {
     span.end = this.#carried;
   }
 
-  /** The byte behind the target's space if it lies in this input, otherwise 0. */
+  /** The byte after the target's space if it lies in this input, otherwise 0. */
   #protocolBefore(end: number): number {
     const at = this.#targetEndPosition + 1 - this.#positionBase;
     return at >= this.#inputStart && at < end ? (this.#input[at] as number) : 0;
@@ -276,5 +276,5 @@ const CHUNKED = Buffer.from('chunked');
 const CONTINUE = Buffer.from('100-continue');
 const LINE_END_BYTES = 2;
 const EMPTY_LINE_BYTES = 2;
-/** A position before all others, so that no chunk holds what lies behind it. */
+/** A position before all others, so that no chunk has the bytes after it. */
 const NOWHERE = -2;

@@ -1,35 +1,35 @@
 /**
- * The budget for bytes in flight over all connections: contents under way, by their announced
- * length, and copies of answers that wait for their clients. A long value that is sent from where
- * it is stored is not in it: it is data, and counted there.
+ * The budget for bytes in flight over all connections: contents under way, by their announced length,
+ * and copies of answers that wait for their clients. A long value that is sent without a copy is not in
+ * it: it is data, and counted there.
  *
- * Contents are refused beyond the budget. Answers are not, as their requests have taken effect; but
- * then connections that hold some of it read no further. So that neither content half sent nor slow
- * readers lock the others out, each refusal ends the content that has been under way for a while and
- * moved least of late; where there is none, the answers that have waited so.
+ * Contents beyond the budget are refused. Answers are not, as their requests have taken effect; but
+ * then connections that have some of it read no further. So that neither half-sent contents nor slow
+ * readers block the others, each refusal ends the content that has been under way for a while and moved
+ * least of late; where there is none, the answers that have waited so.
  */
 
 import { ContentBuffers } from './content-buffers.ts';
 import { RECENT_MS } from './recent-bytes.ts';
 
-/** What has moved so many bytes of late is not ended. */
+/** Contents and answers that moved so many bytes of late are not ended. */
 const SPARED_BYTES = 65536;
-/** What is under way is looked through once in so many milliseconds at most. */
+/** The search for one to end is made once in so many milliseconds at most. */
 const SEARCH_PAUSE_MS = 10;
 
-/** What holds some of the budget: content that comes, or answers that are to be taken. */
+/** A user of the budget: content that comes, or answers that are to be taken. */
 export interface Holder {
-  /** Since when, in milliseconds of the clock. */
+  /** When it began, in milliseconds of the clock. */
   readonly sinceMs: number;
   /** Bytes that have come, or were taken, in the last RECENT_MS. */
   recentBytes(nowMs: number): number;
-  /** It is to end: content with 408, answers with their connection. */
+  /** Ends it: content with 408, answers with their connection. */
   makeRoom(): void;
 }
 
 export class InFlightBudget {
   readonly bytesMax: number;
-  /** Where the contents go. */
+  /** The buffers of contents. */
   readonly buffers = new ContentBuffers();
   /** Bytes of contents and answers. */
   usedBytes = 0;
@@ -64,12 +64,12 @@ export class InFlightBudget {
     this.usedBytes -= bytes;
   }
 
-  /** Content is under way; to be left when it has come or is let go of. */
+  /** Content is under way; it leaves when it has come or is freed. */
   enterContent(content: Holder): void {
     this.#contents.add(content);
   }
 
-  /** Answers wait; to be left when they have been taken. */
+  /** Answers wait; they leave when they have been taken. */
   enterAnswers(answers: Holder): void {
     this.#answers.add(answers);
   }
@@ -78,7 +78,7 @@ export class InFlightBudget {
     if (!this.#contents.delete(holder)) this.#answers.delete(holder);
   }
 
-  /** Content was refused: ends what has moved least of late, if anything may be ended. */
+  /** Content was refused: ends the one that has moved least of late, if any may be ended. */
   relieve(nowMs: number): void {
     if (nowMs < this.#searchedMs + SEARCH_PAUSE_MS) return;
     this.#searchedMs = nowMs;

@@ -1,6 +1,6 @@
 /**
- * The input of one connection: what the socket brings, read by the parser at once or, while nothing is
- * to be read, kept for later. So that little has to be kept, the socket is paused then.
+ * The input of one connection: the bytes of its socket, read by the parser at once or, while nothing is
+ * to be read, kept for later. The socket is paused then, so that little has to be kept.
  */
 import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';
@@ -35,19 +35,19 @@ export class Input {
     return this.#backlog.hasMoreThan(this.#pipelineMax);
   }
 
-  /** Has the parser read what was kept, if anything. */
+  /** Has the parser read the bytes kept, if any. */
   takeKept(): void {
     if (this.#backlog.bytes === 0) return;
     const bytes = this.#backlog.take();
     this.parser.load(bytes, bytes.length);
   }
 
-  /** Keeps a copy of bytes for later. False: that would be too many. */
+  /** Keeps a copy of bytes for later. False: that would exceed the limit. */
   keep(bytes: Buffer, start: number, end: number): boolean {
     return this.#backlog.add(bytes, start, end);
   }
 
-  /** The bytes loaded are no longer there; with `isToStay` those unread are kept. False: too many. */
+  /** The bytes loaded become unavailable; with `isToStay` the unread are kept. False: too many. */
   leave(isToStay: boolean): boolean {
     const { rest } = this.parser;
     const fits = !isToStay || rest.length === 0 || this.keep(rest.bytes, rest.start, rest.end);
@@ -55,7 +55,7 @@ export class Input {
     return fits;
   }
 
-  /** Drops what was kept. */
+  /** Drops the bytes kept. */
   drop(): void {
     this.#backlog.clear();
   }

@@ -1,24 +1,24 @@
 /**
  * Reading from accepted sockets into one buffer for all of them. A socket that is read as a stream
- * takes a new buffer of 64 KiB from the allocator for every read and hands it to the collector, a
- * fifth of what a server spends on a small request (bench/intake.ts, where the client's share is in
- * the figure). Node reads into a given buffer where a socket is made with `onread`, but a server
- * makes its sockets without: so the connection's handle is moved to a socket of our own making.
+ * takes a new buffer of 64 KiB from the allocator for every read and leaves it to the collector; that
+ * is a fifth of a server's time for a small request (bench/intake.ts, whose figure includes the
+ * client's share). Node reads into a given buffer where a socket is made with `onread`, but a server
+ * makes its sockets without: so the connection's handle is moved to a socket made here.
  *
- * The stream of a TLS socket is read instead, and of one that has no such handle (other runtimes,
- * tests); that is slower and otherwise the same.
+ * A TLS socket, and one that has no such handle (other runtimes, tests), is read as a stream; that is
+ * slower and otherwise the same.
  */
 import { Socket, type SocketConstructorOpts } from 'node:net';
 
 /** Most that is read at once, in bytes. */
 export const READ_BYTES_MAX = 65536;
 
-/** Takes bytes 0 to `length - 1`; they are good during the call only. */
+/** Takes bytes 0 to `length - 1`; they are valid during the call only. */
 export type OnRead = (bytes: Buffer, length: number) => void;
 
 /**
- * Begins to read the socket, which its server has accepted with `pauseOnConnect`. Returns the socket
- * to go on with; the one given is not to be used any more.
+ * Begins to read the socket, which its server has accepted with `pauseOnConnect`. Returns the socket to
+ * use from then on, instead of the one given.
  */
 export function readInto(buffer: Buffer, accepted: Socket, onRead: OnRead): Socket {
   const { _handle: handle, encrypted } = accepted as Handled;

@@ -1,12 +1,12 @@
 /**
  * The heads that a connection has sent before. The requests of a client differ in their target and
- * little else, so most heads repeat, byte for byte, one that llhttp has read on the same connection,
- * but for the target. Such a head is not read again: what was found of the one before holds for it,
- * too, where all characters of its target are plain ones, which mean nothing to any reader of heads.
- * That takes less than half of the time (bench/request-parser.ts).
+ * little else. So most heads repeat, byte for byte but for the target, one that llhttp has read on the
+ * same connection. Such a head is not read again: the result of the one before is valid for it, too,
+ * where all characters of its target are plain ones, which have no special meaning to any reader of
+ * heads. That takes less than half of the time (bench/request-parser.ts).
  *
  * Only a request that lies whole in the input is recognised; all others are llhttp's. A head becomes
- * known when the one before it was as long, so what is sent once costs nothing.
+ * known when the one before it was as long, so a head that is sent once costs nothing.
  */
 import type { Body } from './body.ts';
 import type { Llhttp } from './llhttp.ts';
@@ -20,10 +20,10 @@ const WORD_BYTES = 4;
 export class KnownHeads {
   readonly #llhttp: Llhttp;
   readonly #targetBytesMax: number;
-  /** Of requests whose method begins with a P, which have content, and of others. */
+  /** For requests whose method begins with a P, which have content, and for others. */
   #writing: KnownHead | undefined;
   #reading: KnownHead | undefined;
-  /** Length of the head that llhttp read last, from the end of its target on. */
+  /** Length of the last head that llhttp read, from the end of its target on. */
   #lastBytes = 0;
 
   constructor(llhttp: Llhttp, targetBytesMax: number) {
@@ -72,7 +72,7 @@ function isUsual(request: Request, memory: Buffer): boolean {
   const { target, version, method, keepAlive, contentLength } = request;
   return (
     target.bytes === memory &&
-    // Otherwise the target was sent with an authority, or is no path.
+    // Otherwise the target was sent with an authority, or is not a path.
     memory[target.start] === SLASH &&
     memory[target.start - 1] === SPACE &&
     version === 11 &&
@@ -92,9 +92,9 @@ class KnownHead {
   readonly bytes: number;
   readonly contentLength: number;
   readonly #method: number;
-  /** All behind the target, from every fourth byte on; the last word ends where the head does. */
+  /** The bytes after the target, from every fourth byte on; the last word ends where the head does. */
   readonly #words: Int32Array;
-  /** Where the content type and the credentials are, from the end of the target. */
+  /** Positions of the content type and the credentials, from the end of the target. */
   readonly #typeStart: number;
   readonly #typeEnd: number;
   readonly #loginStart: number;
@@ -125,7 +125,7 @@ class KnownHead {
     return true;
   }
 
-  /** Whether what stands before `end` is what stood behind the target. */
+  /** Whether the bytes before `end` are those that followed the target. */
   endsAt(view: DataView, end: number): boolean {
     const words = this.#words;
     const last = words.length - 1;
@@ -136,7 +136,7 @@ class KnownHead {
     return view.getInt32(end - WORD_BYTES, true) === words[last];
   }
 
-  /** The request is this one, with the target that stands there. */
+  /** The request is this one, with the target at that place. */
   fillIn(request: Request, memory: Buffer, targetStart: number, targetEnd: number): void {
     request.method = this.#method;
     request.version = 11;
@@ -153,7 +153,7 @@ class KnownHead {
   }
 }
 
-/** Where the plain characters from `start` on end: those of paths, without `%` (RFC 3986). */
+/** The end of the plain characters from `start` on: those of paths, without `%` (RFC 3986). */
 function plainEnd(memory: Buffer, start: number, end: number): number {
   let at = start;
   while (at < end && PLAIN[memory[at] as number] === 1) at++;

@@ -1,4 +1,4 @@
-/** What a connection may take; settings `network.http.*`, each with its own flag. */
+/** The limits of a connection; settings `network.http.*`, each with its own flag. */
 export interface HttpLimits {
   /** All header fields of a request with their line ends, in bytes; also chunk extensions and trailers. */
   readonly headerBytesMax: number;
@@ -8,15 +8,15 @@ export interface HttpLimits {
   readonly bodyBytesMax: number;
   /** Open connections. */
   readonly connectionsMax: number;
-  /** Requests of one connection that wait: answers held back, or what stands behind a poll. */
+  /** Requests of one connection that wait: answers held back, or requests behind a poll. */
   readonly pipelineMax: number;
-  /** From the first byte of a request to the end of its head; also a TLS handshake. */
+  /** Time from the first byte of a request to the end of its head; also of a TLS handshake. */
   readonly headerTimeoutSeconds: number;
-  /** Without a byte of a request's content. */
+  /** Time without a byte of a request's content. */
   readonly bodyProgressTimeoutSeconds: number;
-  /** In which no piece of what waits for the client is taken. */
+  /** Time in which the client takes nothing of the answers that wait for it. */
   readonly writeProgressTimeoutSeconds: number;
-  /** Without a request. */
+  /** Time without a request. */
   readonly keepAliveTimeoutSeconds: number;
   /** Contents under way and answers that wait for their clients, over all connections, in bytes. */
   readonly inFlightBytesMax: number;

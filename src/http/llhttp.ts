@@ -1,24 +1,24 @@
 /**
- * The llhttp parser, as the WebAssembly module that undici carries: one instance for the process,
- * one parser pointer a connection, one input area that bytes are copied into before they are read.
+ * The llhttp parser, as the WebAssembly module that undici carries: one instance for the process, one
+ * parser pointer a connection, one input area that bytes are copied into before they are read.
  *
- * Callbacks go to the listener whose execute is running. They get addresses in the module's memory,
- * and so offsets in `memory`, good until the next load. No lenient flag is ever set.
+ * Callbacks go to the listener whose execute is running. They get addresses in the module's memory, and
+ * so offsets in `memory`, valid until the next load. No lenient flag is ever set.
  *
- * The module's memory never grows in usual operation, as growing it detaches its buffer: from the
- * first one detached on, V8 has every access to any typed array of the process look whether its
- * buffer is still there, which takes a fifth of the speed (bench/request-path.ts). So the module
- * begins with more than it knows of. Behind what it does know lie the input area and the parsers;
- * only those of very many connections it allocates itself, and then `memory` is another view.
+ * The module's memory never grows in usual operation, as growing it detaches its buffer: from the first
+ * detached buffer on, every access to any typed array of the process checks whether its buffer is
+ * detached, which costs a fifth of the speed (bench/request-path.ts). So the module begins with more
+ * memory than it knows of. After the part that it knows are the input area and the parsers. Only those
+ * of very many connections are allocated by the module itself, and then `memory` is another view.
  */
 import assert from 'node:assert';
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { PUT } from './methods.ts';
 
-/** Bytes that fit into the input area: as many as a socket hands over in one read. */
+/** Size of the input area in bytes: as many as a socket hands over in one read. */
 export const INPUT_BYTES_MAX = 65536;
-/** Memory that the module begins with, in pages, and what it is made to begin with. */
+/** Memory that the module begins with by itself, in pages, and the memory it is made to begin with. */
 const PAGE_BYTES = 65536;
 const PAGES_KNOWN = 2;
 const PAGES = 64;
@@ -26,7 +26,7 @@ const PAGES = 64;
 const KNOWN_MODULE = '2434215e1f7fa0163f22ce895ddbeb83984fa0aa51e123164e053213e5aca028';
 /** Bytes of a parser. */
 const PARSER_BYTES = 64;
-/** Up to here a loop over words is faster than making a view of the chunk: measured with Node 20. */
+/** Up to this length a loop over words is faster than a view of the chunk: measured with Node 20. */
 const WORDS_BYTES_MAX = 1024;
 
 /** Results of execute and of callbacks that are not errors of the sender. */
@@ -35,7 +35,7 @@ export const DATA_AFTER_CLOSE = 5;
 export const INVALID_VERSION = 9;
 export const PAUSED = 21;
 export const PAUSED_UPGRADE = 22;
-/** Returned by a callback that refuses: execute returns it, too. */
+/** Returned by a callback that refuses; execute returns it, too. */
 export const REFUSED = 24;
 
 /** Called while execute runs. Each returns OK, PAUSED or REFUSED. */
@@ -52,20 +52,20 @@ export interface ParserListener {
 export class Llhttp {
   readonly #exports: Exports;
   readonly inputAddress = PAGES_KNOWN * PAGE_BYTES;
-  /** What all connections may read into, and the same as words: from there, input is loaded fastest. */
+  /** Read buffer of all connections, and the same as words: input is loaded fastest from there. */
   readonly readBuffer = Buffer.allocUnsafeSlow(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
   /** The module's memory; `view` and `#words` are the same. */
   memory: Buffer = NOTHING;
   view: DataView = new DataView(NOTHING.buffer);
   #words: Int32Array = new Int32Array();
-  /** A parser that has read nothing; others are copies of it. */
+  /** A parser that has read nothing; new ones are copies of it. */
   readonly #pattern: number;
-  /** Places of parsers that have been freed, and behind all that have been given. */
+  /** Places of freed parsers, and the place after all given ones. */
   readonly #freed: number[] = [];
   #unused = this.inputAddress + INPUT_BYTES_MAX;
   #listener: ParserListener | undefined;
-  /** Whose bytes the input area holds. */
+  /** The owner of the bytes in the input area. */
   inputOwner: ParserListener | undefined;
   /** Whether the module is the one that the tests have checked. */
   readonly isKnown: boolean;
@@ -96,7 +96,7 @@ export class Llhttp {
     this.#pattern = this.#exports.llhttp_alloc(TYPE_REQUEST);
     this.#view();
     assert(this.memory.length === PAGES * PAGE_BYTES, 'memory of llhttp');
-    // The little that is parsed has V8 optimize the parser: 20 ms of a thread beside a start.
+    // This little parsing makes V8 optimize the parser: 20 ms of a thread beside a start.
     if (!this.isKnown) this.checkLayout();
   }
 
@@ -135,42 +135,42 @@ export class Llhttp {
     }
   }
 
-  /** After PAUSED: the input offset to go on from. */
+  /** After PAUSED: the input offset to continue from. */
   resume(pointer: number): number {
     const at = pointer >> 2;
     this.#words[at + ERROR_WORD] = 0;
     return (this.#words[at + POSITION_WORD] as number) - this.inputAddress;
   }
 
-  /** After PAUSED_UPGRADE: the input offset to go on from, in HTTP/1.1 as before. */
+  /** After PAUSED_UPGRADE: the input offset to continue from, in HTTP/1.1 as before. */
   resumeAfterUpgrade(pointer: number): number {
     this.#exports.llhttp_resume_after_upgrade(pointer);
     return this.resume(pointer);
   }
 
   /**
-   * The connection may go on after the request, whatever its trailers say of that: the parser reads
-   * a Connection field there as if it stood in the head. Called within onMessageComplete.
+   * The connection may continue after the request, whatever its trailers contain: the parser reads a
+   * Connection field there as if it were in the head. Called within onMessageComplete.
    */
   keepOpen(pointer: number): void {
     this.memory[pointer + FLAGS_OFFSET] = (this.memory[pointer + FLAGS_OFFSET] as number) & ~CLOSE;
   }
 
-  /** What the parser has found in the fields read so far. */
+  /** Flags of the fields read so far. */
   flags(pointer: number): number {
     return this.memory[pointer + FLAGS_OFFSET] as number;
   }
 
   /**
-   * Sets what the parser has found back to what it was; the version is known. Returns whether it
-   * keeps alive.
+   * Restores flags that were read before; the version is known. Returns whether the connection is kept
+   * alive.
    */
   setFlags(pointer: number, flags: number): boolean {
     this.memory[pointer + FLAGS_OFFSET] = flags;
     return this.version(pointer) === 11 ? (flags & CLOSE) === 0 : (flags & KEEP_ALIVE) !== 0;
   }
 
-  /** One of the method numbers. */
+  /** The number of the method. */
   method(pointer: number): number {
     return this.memory[pointer + METHOD_OFFSET] as number;
   }
@@ -189,13 +189,13 @@ export class Llhttp {
     return (low >>> 0) + (high >>> 0) * 2 ** 32;
   }
 
-  /** What the parser says of its last error; ASCII. */
+  /** The parser's reason of its last error; ASCII. */
   errorReason(pointer: number): string {
     const start = this.#exports.llhttp_get_error_reason(pointer);
     return this.memory.toString('latin1', start, this.memory.indexOf(0, start));
   }
 
-  /** Where there has been no parser yet. */
+  /** A place that no parser has used yet. */
   #place(): number {
     const pointer = this.#unused;
     if (pointer < PAGES * PAGE_BYTES) {
@@ -215,8 +215,8 @@ export class Llhttp {
   }
 
   /**
-   * Makes sure that a parser's fields lie where they are read. There is no getter for the content
-   * length, and the others' cost a call out of JavaScript each.
+   * Checks that a parser's fields lie where they are read. There is no getter for the content length,
+   * and those of the others cost a call out of JavaScript each.
    */
   checkLayout(): void {
     const head = Buffer.from(
@@ -251,7 +251,7 @@ let loaded = false;
 
 const TYPE_REQUEST = 1;
 const NOTHING = Buffer.alloc(0);
-/** Where a parser keeps what, in words and in bytes from its pointer; held to by checkLayout. */
+/** Places of a parser's fields, in words and in bytes from its pointer; verified by checkLayout. */
 const ERROR_WORD = 3;
 const POSITION_WORD = 5;
 const CONTENT_LENGTH_WORD = 8;
@@ -282,7 +282,7 @@ interface Exports {
   llhttp_get_error_reason(pointer: number): number;
 }
 
-/** Type definitions for Node 20 leave WebAssembly to the DOM's; only this much of it is needed. */
+/** Type definitions for Node 20 leave WebAssembly to the DOM's; only this part is needed. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Buffer);
@@ -302,7 +302,7 @@ function readModule(): Buffer {
 }
 
 function compile(module: Buffer): WebAssembly.Module {
-  // The section says: one memory, without a maximum, of so many pages.
+  // The section has: one memory, without a maximum, of so many pages.
   const at = contentsOf(module, MEMORY_SECTION);
   assert(module[at] === 1 && module[at + 1] === 0, 'memory of llhttp');
   assert(module[at + 2] === PAGES_KNOWN, 'memory of llhttp');
@@ -310,7 +310,7 @@ function compile(module: Buffer): WebAssembly.Module {
   return new WebAssembly.Module(module);
 }
 
-/** Where the contents of the section with that number begin in a module. */
+/** The beginning of the contents of the section with that number in a module. */
 function contentsOf(module: Buffer, section: number): number {
   let at = MODULE_HEADER_BYTES;
   while (at < module.length) {

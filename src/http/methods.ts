@@ -1,6 +1,6 @@
 /**
- * Request methods by the numbers that the parser gives them. Those with a name here are known to
- * the server; every other one that the parser knows is "not implemented" (RFC 9110 section 15.6.2).
+ * Request methods by the numbers of the parser. Those with a name here are known to the server; every
+ * other one that the parser knows is "not implemented" (RFC 9110 section 15.6.2).
  */
 export const DELETE = 0;
 export const GET = 1;
@@ -10,7 +10,7 @@ export const PUT = 4;
 export const CONNECT = 5;
 export const OPTIONS = 6;
 
-/** Of the Icecast protocol; the parser takes it in HTTP/1.1, too, where it means nothing. */
+/** Of the Icecast protocol; the parser accepts it in HTTP/1.1, too, where it has no meaning. */
 export const SOURCE = 33;
 
 /** One bit a method, for sets of methods. Defined for DELETE to OPTIONS. */

@@ -1,11 +1,10 @@
 /**
- * What a connection has to send, in order. Responses are written into the arena, as one run a turn;
- * a run is cut into pieces only where something stands between: a long value, which is sent from
- * where it lies, or an answer that must not leave yet. flush hands over whatever may go; it never
- * waits.
+ * The responses that a connection has to send, in order. They are written into the arena, as one run a
+ * turn. A run is cut into pieces only before a long value, which is sent without a copy, or an answer
+ * that must not leave yet. flush hands over whatever may leave; it never waits.
  *
- * A client that is slow to take its answers is sent 64 KiB at a time, each when the one before has
- * been taken. What stays behind is copied out of the arena, so that only what it is stays in memory.
+ * A client that is slow to take its answers is sent 64 KiB at a time, each when the one before has been
+ * taken. The rest is copied out of the arena, so that it alone stays in memory.
  */
 import type { Socket } from 'node:net';
 import { INDEPENDENT, type ItemHold, type Pinned, type ResponseHold } from './application.ts';
@@ -16,23 +15,23 @@ import { type Dependence, dependence, isHeld, type Piece } from './piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { statusLine } from './status.ts';
 
-/** The most that is handed to the socket at once, in bytes. */
+/** Bytes handed to the socket at once, at most. */
 const WRITE_BYTES_MAX = 65536;
 
-/** What the outboxes of a server share: the arena, the budget, who holds answers back, if anybody. */
+/** The parts that the outboxes of a server share: the arena, the budget, the hold of answers, if any. */
 export interface OutboxHost {
   readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
   readonly hold: ResponseHold | undefined;
-  /** While it is set, what leaves in the place of every response that has not. */
+  /** While it is set, the text that leaves in the place of every response that has not left. */
   readonly substitute: string | undefined;
   /** The time of this turn, in milliseconds. */
   readonly nowMs: number;
 }
 
-/** Whose outbox it is. */
+/** The connection of the outbox. */
 export interface OutboxOwner {
-  /** In a later turn: the client has taken what was sent slowly, and more may be sent. */
+  /** In a later turn: the client has taken the bytes sent slowly, and more may be sent. */
   release(): void;
   /** The connection has failed, or has to make room. */
   destroy(): void;
@@ -46,29 +45,29 @@ export class Outbox implements Holder {
   #pieces: Piece[] = [];
   /** Bytes in pieces. */
   #pieceBytes = 0;
-  /** Bytes of copies, out of the budget. */
+  /** Bytes of copies, taken out of the budget. */
   #copiedBytes = 0;
-  /** Since when there are some, in milliseconds. */
+  /** Since when there are copies, in milliseconds. */
   sinceMs = 0;
-  /** What was taken of late; made for the first copies. */
+  /** The bytes taken of late; made for the first copies. */
   #recent: RecentBytes | undefined;
-  /** The run being written, behind all pieces; NOTHING when there is none. */
+  /** The run being written, after all pieces; NOTHING when there is none. */
   #runBuffer: Buffer = NOTHING;
   #runStart = 0;
   #runEnd = 0;
-  /** What the response being written waits for. */
+  /** The sequences that the response being written waits for. */
   #dependence: Dependence | undefined;
-  /** Whether the socket tells when what it was handed last has been taken. */
+  /** Whether the socket calls back when the bytes it was handed last have been taken. */
   #isAwaitingSocket = false;
   /** Bytes handed to the socket. */
   #handedBytes = 0;
   /** Responses in the run. */
   #runResponses = 0;
-  /** Responses that wait for what they depend on. */
+  /** Responses that wait for the sequences they depend on. */
   heldCount = 0;
   /** Responses that deliver an item and have not left. */
   #itemCount = 0;
-  /** Whether the client has ended its side: it may never read what has not left by then. */
+  /** Whether the client has ended its side: it may never read a response that has not left by then. */
   #hasClientLeft = false;
 
   constructor(socket: Socket, host: OutboxHost, owner: OutboxOwner) {
@@ -101,7 +100,7 @@ export class Outbox implements Holder {
     this.#runStart = arena.used;
   }
 
-  /** The response, or with `isFinal` false what goes before it, has been written into the arena. */
+  /** The response, or with `isFinal` false an interim one, has been written into the arena. */
   end(isFinal = true, hold?: ItemHold): void {
     this.#runEnd = this.#arena.used;
     if (isFinal) this.#runResponses++;
@@ -113,7 +112,7 @@ export class Outbox implements Holder {
     if (hold !== undefined) this.#itemCount++;
   }
 
-  /** A long value follows what has been written; it is sent from where it lies. */
+  /** A long value follows the bytes written; it is sent without a copy. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
     this.#cut(undefined);
     const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
@@ -135,7 +134,7 @@ export class Outbox implements Holder {
     return this.#pieces.length === 0 && this.#runBuffer === NOTHING;
   }
 
-  /** Whether there is something that may not leave yet. */
+  /** Whether there are responses that may not leave yet. */
   get isHeld(): boolean {
     return this.heldCount > 0 || (this.#host.hold?.holdsAll === true && !this.isEmpty);
   }
@@ -151,7 +150,7 @@ export class Outbox implements Holder {
   }
 
   recentBytes(nowMs: number): number {
-    // The kernel does not tell when it takes part of a piece.
+    // The kernel does not report when it takes part of a piece.
     this.#recent?.reachEvenly(this.takenBytes, nowMs);
     return this.#recent?.sum(nowMs) ?? 0;
   }
@@ -160,7 +159,7 @@ export class Outbox implements Holder {
     this.#owner.destroy();
   }
 
-  /** Hands over what may leave. */
+  /** Hands over the responses that may leave. */
   flush(): void {
     if (this.#host.substitute !== undefined) this.#replaceUnsent(this.#host.substitute);
     if (this.#host.hold?.holdsAll === true) return;
@@ -176,7 +175,7 @@ export class Outbox implements Holder {
     if (this.#isAwaitingSocket) this.#copyRest();
   }
 
-  /** The connection is gone: nothing is sent any more. What the socket has it gives back itself. */
+  /** The connection is gone: nothing more is sent. The socket itself frees the bytes that it has. */
   drop(): void {
     this.#cut(undefined);
     const kept = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
@@ -189,7 +188,7 @@ export class Outbox implements Holder {
     this.heldCount = 0;
   }
 
-  /** The usual case: one short run, and a client that takes what it is sent. */
+  /** The usual case: one short run, and a client that takes its answers at once. */
   #sendRun(): void {
     const buffer = this.#runBuffer;
     this.#runBuffer = NOTHING;
@@ -253,7 +252,7 @@ export class Outbox implements Holder {
     item.acknowledge(isDelivered);
   }
 
-  /** Puts a 204 in the place of the response that the piece is, and of the long value behind it. */
+  /** Puts a 204 in the place of the piece's response, and of the long value after it. */
   #withdraw(piece: Piece, next: Piece | undefined): void {
     const text = Buffer.from(`${statusLine(204)}${this.#arena.dateLine}\r\n`);
     this.#finish(piece);
@@ -277,7 +276,7 @@ export class Outbox implements Holder {
     return true;
   }
 
-  /** Whether `next` lies right behind the piece and may leave with it; then it is part of it now. */
+  /** Whether `next` lies right after the piece and may leave with it; then it is part of it now. */
   #joins(piece: Piece, next: Piece): boolean {
     if (piece.runStart < 0 || next.runStart !== piece.end || next.bytes !== piece.bytes)
       return false;
@@ -289,8 +288,8 @@ export class Outbox implements Holder {
   }
 
   /**
-   * Hands over the piece as far as the client takes it. False: then the socket tells when the last
-   * part handed over has been taken; until then a pinned one must stay, and a slow client waits.
+   * Hands over the piece as far as the client takes it. False: the socket calls back when the last part
+   * handed over has been taken; until then a pinned one must stay, and a slow client waits.
    */
   #send(piece: Piece): boolean {
     while (piece.start < piece.end) {
@@ -304,14 +303,14 @@ export class Outbox implements Holder {
     return true;
   }
 
-  /** False: it is told when the bytes have been taken. Those of a run are left to the socket. */
+  /** False: the socket calls back when the bytes are taken. Those of a run are left to the socket. */
   #hand(bytes: Buffer, isRun: boolean): boolean {
     this.#handedBytes += bytes.length;
     this.#isAwaitingSocket = !this.#outlet.write(bytes, isRun);
     return !this.#isAwaitingSocket;
   }
 
-  /** Whether nobody needs the place any more where the run lies that was handed over last. */
+  /** Whether the place of the last run handed over is no longer needed. */
   get #isRunTaken(): boolean {
     return this.#outlet.isCopying || this.#outlet.waitingBytes === 0;
   }
@@ -328,7 +327,7 @@ export class Outbox implements Holder {
     this.#owner.release();
   }
 
-  /** Nothing of the piece is needed any more. */
+  /** The piece is no longer needed. */
   #finish(piece: Piece): void {
     if (piece.pinned !== undefined) piece.pinned.release();
     else if (piece.runStart >= 0) {
@@ -342,7 +341,7 @@ export class Outbox implements Holder {
     }
   }
 
-  /** The client is slow: what lies in the arena is copied, but for what the socket has already. */
+  /** The client is slow: the bytes in the arena are copied, but for those that the socket has already. */
   #copyRest(): void {
     for (const piece of this.#pieces) {
       if (piece.runStart < 0) continue;
@@ -369,7 +368,7 @@ export class Outbox implements Holder {
     inFlight.overdraw(bytes);
   }
 
-  /** Ends the run: what is in it becomes a piece. */
+  /** Ends the run: its bytes become a piece. */
   #cut(dependence: Dependence | undefined, item?: ItemHold): void {
     const bytes = this.#runBuffer;
     if (bytes === NOTHING) return;

@@ -1,17 +1,17 @@
 /**
  * The way of answers to a socket. The kernel nearly always takes an answer at once, and the way there
  * through the socket's stream costs several objects and a tick of its own. So where the socket has a
- * handle of the system's, bytes are handed to that. It sends them in order, and tells when the kernel
- * has taken what it did not take at once. Other sockets (TLS, other runtimes, tests) are written to as
- * streams; that is slower and otherwise the same.
+ * handle of the system's, bytes are handed to that. It sends them in order, and calls back when the
+ * kernel has taken the bytes that it did not take at once. Other sockets (TLS, other runtimes, tests)
+ * are written to as streams; that is slower and otherwise the same.
  *
- * A handle tells by an object of a class that Node keeps for itself. Up to Node 24 it wants one with
- * each write and uses it up only where it has something to tell; later ones make it where they do.
- * The first answer of the process is written as to a stream, which shows how it is done.
+ * A handle calls back through an object of a class that Node keeps internal (the teller). Up to Node 24
+ * the handle needs one with each write and uses it up only where it calls back; later versions make it
+ * then. The first answer of the process is written as to a stream, which shows the class.
  */
 import type { Socket } from 'node:net';
 
-/** Told once of what was not taken at once: it has been, or the connection has failed. */
+/** Called once for bytes that were not taken at once: they have been, or the connection has failed. */
 export type OnTaken = (error?: Error | null) => void;
 
 export class Outlet {
@@ -21,12 +21,12 @@ export class Outlet {
   readonly #onFailed: () => void;
   /** For the next bytes that the kernel does not take at once. */
   #teller: Teller | null = null;
-  /** Whether the handle has bytes that the kernel has not taken, which did not come by the stream. */
+  /** Whether the handle has bytes that the kernel has not taken, and that did not come by the stream. */
   #isWaiting = false;
-  /** Whether the socket copies what it is handed while it has nothing else to send, as TLS does. */
+  /** Whether the socket copies the bytes it is handed while it has nothing else to send, as TLS does. */
   readonly isCopying: boolean;
 
-  /** `onFailed`: nothing can be sent any more; the socket is still to be destroyed. */
+  /** `onFailed`: nothing more can be sent; the socket is still to be destroyed. */
   constructor(socket: Socket, onTaken: OnTaken, onFailed: () => void) {
     this.#socket = socket;
     this.#onTaken = onTaken;
@@ -45,8 +45,8 @@ export class Outlet {
   }
 
   /**
-   * Hands over bytes, which have to stay as they are until they are taken. False: nothing more may be
-   * handed over until onTaken has been told that they are. With `isLeft` nobody has to know when.
+   * Hands over bytes, which have to stay unchanged until they are taken. False: nothing more may be
+   * handed over until onTaken is called. With `isLeft` the caller need not know when they are taken.
    */
   write(bytes: Buffer, isLeft: boolean): boolean {
     const handle = this.#handle;
@@ -63,7 +63,7 @@ export class Outlet {
     return true;
   }
 
-  /** The teller is in the handle's hands, though the kernel may have taken everything by now. */
+  /** The handle has the teller, though the kernel may have taken everything by now. */
   #await(teller: Teller, bytes: Buffer): boolean {
     this.#teller = null;
     this.#isWaiting = true;
@@ -91,15 +91,15 @@ export class Outlet {
   }
 }
 
-/** What a handle tells by. */
+/** The object through which a handle calls back. */
 interface Teller {
-  /** Positive while a handle has it in its hands. */
+  /** Positive while a handle has it. */
   getAsyncId(): number;
-  /** What became of a write that ended within the call. */
+  /** The result of a write that ended within the call. */
   readonly writeStatus?: number | null;
   /** Called when the kernel has taken the bytes, with 0, or a negative error number. */
   oncomplete?(status: number): void;
-  /** Kept from the collector until then. */
+  /** The bytes, kept from the collector until then. */
   bytes?: Buffer;
 }
 
@@ -115,14 +115,14 @@ interface Handled {
 interface StreamHandle {
   /** Bytes that the kernel has not taken. */
   readonly writeQueueSize: number;
-  /** Hands over bytes: 0, a negative error number, or what it will tell by. */
+  /** Hands over bytes: 0, a negative error number, or the teller. */
   writeBuffer?(teller: Teller | null, bytes: Buffer): number | Teller;
 }
 
-/** Of all tellers, once a stream has shown it; null where handles make them. */
+/** The class of all tellers, once a stream has shown it; null where handles make them. */
 let Class: TellerClass | null | undefined;
 
-/** The next write of a stream to the handle shows what it tells by. */
+/** The next write of a stream to the handle shows the class of its teller. */
 function showClass(handle: StreamHandle): void {
   handle.writeBuffer = (teller, bytes) => {
     delete handle.writeBuffer;

@@ -1,11 +1,11 @@
 /**
- * Reads the requests of one connection out of its chunks: drives an llhttp parser, gathers heads
- * and bodies, bounds the framing of chunked bodies. It knows no socket and no answer: next() says
- * what has been reached.
+ * Reads the requests of one connection out of its chunks: drives an llhttp parser, collects heads and
+ * bodies, bounds the framing of chunked bodies. It knows no socket and no answer: next() returns the
+ * point reached.
  *
  * Heads that the connection has sent before are recognised (known-heads.ts); llhttp reads the others.
- * It is paused at the end of each head that has content and of each message. So requests run outside
- * of its callbacks, and what has been read is known exactly; measured, a pause costs nothing.
+ * It is paused at the end of each head that has content and of each message. So requests run outside of
+ * its callbacks, and the position in the input is known exactly; measured, a pause costs nothing.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
@@ -30,11 +30,11 @@ import { type Request, UNKNOWN_LENGTH } from './request.ts';
 
 /** The chunk is used up; the next one goes on where it ended. */
 export const NEEDS_MORE = 0;
-/** A head with content behind it is complete: decide on it, then go on. */
+/** A head followed by content is complete: decide on it, then continue. */
 export const AT_HEAD = 1;
 /** A request is complete. */
 export const AT_REQUEST = 2;
-/** The bytes are no request that can be served: `refusal` says what to answer. Read no more. */
+/** The bytes are not a request that can be served: `refusal` has the reason. Read no more. */
 export const AT_REFUSAL = 3;
 
 export type Reached = 0 | 1 | 2 | 3;
@@ -47,10 +47,10 @@ const IN_BODY = 2;
 const FRAMING_BYTES_PER_CHUNK = 24;
 
 export class RequestParser implements ParserListener {
-  /** What the request at hand is read into. */
+  /** The request and the body that the present request is read into. */
   request!: Request;
   body!: Body;
-  /** After AT_REFUSAL: why. */
+  /** After AT_REFUSAL: the reason. */
   refusal: refusals.Verdict = 0;
 
   /** The bytes of the chunk that have not been read. */
@@ -66,15 +66,15 @@ export class RequestParser implements ParserListener {
   /** Whether the parser's input area was given the chunk, and from which offset on. */
   #isLoaded = false;
   #loadedStart = 0;
-  /** Where the input ends in the parser's memory, and what makes a position of an offset there. */
+  /** The input's end in the parser's memory, and the difference of a position and an offset there. */
   #inputEnd = 0;
   #positionBase = 0;
   /** Bytes of the connection before the chunk. */
   #chunkPosition = 0;
-  /** Position where the framing at hand of a chunked body began, and the bytes counted before it. */
+  /** Position where the present framing of a chunked body began, and the bytes counted before it. */
   #framingPosition = 0;
   #framingBytes = 0;
-  /** What llhttp had found when the field at hand began. */
+  /** llhttp's flags when the present field began. */
   #flags = 0;
 
   constructor(limits: HttpLimits) {
@@ -93,7 +93,7 @@ export class RequestParser implements ParserListener {
 
   /**
    * Takes the next bytes of the connection, bytes 0 to `length - 1` of the chunk: INPUT_BYTES_MAX at
-   * most. What was unread of the ones before is to be in them. They are needed until next says
+   * most. They begin with the unread ones of the chunk before. They are needed until next returns
    * NEEDS_MORE.
    */
   load(chunk: Buffer, length: number): void {
@@ -103,7 +103,7 @@ export class RequestParser implements ParserListener {
     this.#isLoaded = false;
   }
 
-  /** Reads on, up to the next thing to decide on. */
+  /** Reads on, up to the next decision. */
   next(): Reached {
     const { rest } = this;
     while (rest.start < rest.end) {
@@ -136,12 +136,12 @@ export class RequestParser implements ParserListener {
     return this.#state !== BETWEEN;
   }
 
-  /** What llhttp says of bytes that it did not take; it repeats nothing that was sent. */
+  /** llhttp's reason for bytes that it did not take; it repeats nothing that was sent. */
   get errorReason(): string {
     return this.#llhttp.errorReason(this.#pointer);
   }
 
-  /** Gives the parser back; nothing may be called afterwards. */
+  /** Frees the parser; nothing may be called afterwards. */
   free(): void {
     this.#llhttp.free(this.#pointer);
     this.#pointer = 0;
@@ -218,7 +218,7 @@ export class RequestParser implements ParserListener {
     this.#head.setInput(memory, inputAddress, this.#positionBase);
   }
 
-  /** Whether the input goes on with a request whose head is known; then it has been read. */
+  /** Whether the input continues with a request whose head is known; then it has been read. */
   #isKnown(): boolean {
     const base = this.#inputEnd - this.rest.end;
     const end = this.#knownHeads.recognise(
@@ -241,7 +241,7 @@ export class RequestParser implements ParserListener {
     return this.#reached;
   }
 
-  /** The input is used up: what lies in it of an unfinished request is accounted for and kept. */
+  /** The input is used up: its part of an unfinished request is counted and kept. */
   #suspend(): Reached {
     if (this.#state === IN_HEAD) {
       const verdict = this.#head.suspend(this.#inputEnd);
@@ -281,5 +281,5 @@ export class RequestParser implements ParserListener {
   }
 }
 
-/** What llhttp says of a version of two digits that it does not know. */
+/** llhttp's reason for a version of two digits that it does not know. */
 const VERSION_REASON = 'Invalid HTTP version';

@@ -1,4 +1,4 @@
-/** The pieces that an outbox sends, and what those wait for that must not leave yet. */
+/** The pieces that an outbox sends, and the dependences of those that must not leave yet. */
 import { EVERY_PARTITION, type ItemHold, type Pinned, type ResponseHold } from './application.ts';
 
 /** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
@@ -7,7 +7,7 @@ export interface Piece {
   start: number;
   end: number;
   readonly pinned: Pinned | undefined;
-  /** Where it begins in the arena; -1 elsewhere. */
+  /** Its beginning in the arena; -1 elsewhere. */
   runStart: number;
   /** Runs of the arena that it consists of. */
   runCount: number;
@@ -16,7 +16,7 @@ export interface Piece {
   /** Whether some of it has been handed over. */
   isUnderWay: boolean;
   dependence: Dependence | undefined;
-  /** Of the item that it delivers: acknowledged when it leaves. */
+  /** The item that it delivers, acknowledged when it leaves. */
   item: ItemHold | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface Dependence {
   readonly sequences: Float64Array;
 }
 
-/** What the answer has to wait for; undefined for nothing. */
+/** The sequences that the answer has to wait for; undefined for none. */
 export function dependence(
   hold: ResponseHold,
   partition: number,

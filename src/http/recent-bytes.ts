@@ -1,24 +1,24 @@
 /**
- * How many bytes moved of late: in the last five seconds, and up to a quarter of a second before. A ring
- * of sums, one for each quarter that the five seconds touch; adding and asking are O(1) but for quarters
- * that have passed since, of which no more are looked at than there are in the ring.
+ * The count of bytes that moved of late: in the last five seconds, and up to a quarter of a second
+ * before. A ring of sums, one for each quarter that the five seconds touch. Adding and reading are O(1)
+ * but for quarters that have passed since, of which at most the ring's length are visited.
  */
 
-/** What counts as of late, in milliseconds. */
+/** The time that counts as of late, in milliseconds. */
 export const RECENT_MS = 5000;
 const STEP_MS = 250;
 const STEPS = RECENT_MS / STEP_MS + 1;
 
 export class RecentBytes {
   readonly #sums = new Float64Array(STEPS);
-  /** The number of the step that was added to or asked about last, and the sum of the ring. */
+  /** The number of the last step that was added to or read, and the sum of the ring. */
   #step = 0;
   #total = 0;
-  /** How many bytes have moved in all, and when that was told. */
+  /** Bytes that have moved in all, and the time of that count. */
   #reached = 0;
   #reachedMs = 0;
 
-  /** None has moved of late; `reached` have before. */
+  /** No byte has moved of late; `reached` have before. */
   begin(reached: number, nowMs: number): void {
     this.#sums.fill(0);
     this.#step = stepAt(nowMs);
@@ -27,14 +27,14 @@ export class RecentBytes {
     this.#reachedMs = nowMs;
   }
 
-  /** So many have moved in all, what is new of them just now. */
+  /** So many bytes have moved in all, the new ones just now. */
   reach(reached: number, nowMs: number): void {
     this.#add(reached - this.#reached, nowMs);
     this.#reached = reached;
     this.#reachedMs = nowMs;
   }
 
-  /** The same, what is new of them evenly since that was told last. */
+  /** The same, the new ones evenly since the last call. */
   reachEvenly(reached: number, nowMs: number): void {
     const share = Math.min(1, RECENT_MS / Math.max(nowMs - this.#reachedMs, 1));
     this.#add((reached - this.#reached) * share, nowMs);

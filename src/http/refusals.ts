@@ -1,11 +1,11 @@
 /**
- * Why bytes are no request that can be served, or the rest of one is not waited for: a row for each
- * reason, with the status to answer with and what the log says of it. That names the rule, the field
- * and the limit, never what was sent.
+ * The reasons why bytes are not a request that can be served, or the rest of one is not waited for: a
+ * row for each, with the status of the answer and the text for the log. The text names the rule, the
+ * field and the limit, never the bytes sent.
  */
 import type { HttpLimits } from './limits.ts';
 
-/** What a rule says: 0 to go on, otherwise the row of a refusal. */
+/** The result of a rule: 0 to continue, otherwise the row of a refusal. */
 export type Verdict = number;
 
 interface Refusal {
@@ -34,22 +34,22 @@ export const FRAMING_TOO_LONG = row(
     `${limits.headerBytesMax} bytes`,
 );
 export const NO_HOST = row(400, 'Host: missing in HTTP/1.1');
-export const SECOND_HOST = row(400, 'Host: there twice');
+export const SECOND_HOST = row(400, 'Host: present twice');
 export const BAD_HOST = row(400, 'Host: not a host and port');
-export const SECOND_CONTENT_TYPE = row(400, 'Content-Type: there twice');
-export const SECOND_AUTHORIZATION = row(400, 'Authorization: there twice');
-export const SECOND_CODING = row(400, 'Transfer-Encoding: there twice');
+export const SECOND_CONTENT_TYPE = row(400, 'Content-Type: present twice');
+export const SECOND_AUTHORIZATION = row(400, 'Authorization: present twice');
+export const SECOND_CODING = row(400, 'Transfer-Encoding: present twice');
 export const UNKNOWN_CODING = row(400, 'Transfer-Encoding: not chunked alone');
 export const CODING_IN_1_0 = row(400, 'Transfer-Encoding: not in HTTP/1.0');
-export const BAD_TARGET = row(400, 'the target is no path, absolute URL or asterisk of OPTIONS');
+export const BAD_TARGET = row(400, 'the target is not a path, absolute URL or asterisk of OPTIONS');
 export const BAD_AUTHORITY = row(400, 'the authority of the target is not a host and port');
 export const FRAGMENT = row(400, 'the target has a fragment');
 export const OTHER_PROTOCOL = row(400, 'the protocol is not HTTP');
 export const UNKNOWN_VERSION = row(505, 'the version is neither HTTP/1.0 nor HTTP/1.1');
-/** Bytes that llhttp does not take: its own reason is told. */
+/** Bytes that llhttp does not take; the log has llhttp's own reason. */
 export const NO_REQUEST = row(400, 'not a request');
-/** Nobody is answered: the last request has been. */
-export const BEHIND_LAST = row(0, 'bytes behind the last request');
+/** Gets no answer: the last request has been answered. */
+export const BEHIND_LAST = row(0, 'bytes after the last request');
 
 export const CUT_OFF = row(400, 'the input ended within the request');
 export const LATE_HEAD = row(
@@ -66,7 +66,8 @@ export const LATE_CONTENT = row(
 export const LATE_AT_END = row(408, 'the member stops, and the rest did not come in time');
 export const CROWDED_OUT = row(
   408,
-  (limits) => `others needed its room: in-flight-bytes-max, ${limits.inFlightBytesMax} bytes`,
+  (limits) =>
+    `ended to make room for others: in-flight-bytes-max, ${limits.inFlightBytesMax} bytes`,
 );
 
 export function statusOf(verdict: Verdict): number {

@@ -1,8 +1,8 @@
 /**
- * A request, from its first byte to its response: what was received, its handler, and the response
- * where that has to wait for its place. Slots come from a pool of the server. A slot is used again
- * once its request has been answered, whatever became of the connection by then; so whoever answers
- * late answers the request that it was asked for.
+ * A request, from its first byte to its response: the bytes received, its handler, and the response
+ * where that has to wait for its place. Slots come from a pool of the server. A slot is reused once its
+ * request has been answered, even if the connection has ended by then; so a late answer always goes to
+ * the request that it belongs to.
  *
  *     free ─ read ─ run ─┬─────────────── answered, written ─ free
  *                 │      └─ under way ──┬─ answered, written ─ free
@@ -25,18 +25,18 @@ import { Request } from './request.ts';
 import type { ResponseStream } from './response-stream.ts';
 import type { Session } from './session.ts';
 
-/** The most of an unwanted body that is read so that the connection can go on, in bytes. */
+/** The most bytes of an unwanted body that are read so that the connection can continue. */
 const DROPPED_BYTES_MAX = 1048576;
 
-/** What a slot asks of the connection whose request it has. */
+/** The parts of its connection that a slot uses. */
 export interface SlotConnection {
   readonly session: Session;
   readonly mayWait: boolean;
-  /** Where the response may be written now; undefined while others before it are owed. */
+  /** The outbox for the response; undefined while others before it are owed. */
   outboxFor(slot: RequestSlot): Outbox | undefined;
   /** Whether bytes have come that have not been read. */
   readonly hasUnread: boolean;
-  /** Whether no request is behind it that has been read, or a part of it. */
+  /** Whether no request behind it has been read, also in part. */
   isNewest(slot: RequestSlot): boolean;
   onItemAwaited(): void;
   /** The response has been written; `isLast`: the connection ends after it. */
@@ -55,7 +55,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   readonly exchange: Exchange;
   readonly handler: RequestHandler;
   readonly #host: ConnectionHost;
-  /** Whose request it is; undefined while it is free, and once the client has gone. */
+  /** The connection of the request; undefined while it is free, and once the client has gone. */
   #connection: SlotConnection | undefined;
   /** Whether it has a request, answered or not. */
   #isTaken = false;
@@ -66,16 +66,16 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   #isInvited = false;
   /** Whether it waits for an item: its client is watched. */
   awaitsItem = false;
-  /** Whether its response ends the connection, whatever else is so. */
+  /** Whether its response ends the connection in any case. */
   #endsConnection = false;
-  /** Whether the bytes are no request, or not the whole head of one. */
+  /** Whether the bytes are not a request, or not the whole head of one. */
   #isUnreadable = false;
   #hasBegun = false;
   #isRunning = false;
   #ownsBytes = false;
-  /** Whether the handler knows that. */
+  /** Whether the handler was notified of that. */
   #isHandlerTold = false;
-  /** Whether it differs from one that has had no request in more than it is given anew with each. */
+  /** Whether it differs from an unused slot in fields that a new request does not set. */
   #isDirty = false;
   #kept: KeptResponse | undefined;
   #stream: ResponseStream | undefined;
@@ -112,7 +112,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     return this.#connection?.outboxFor(this);
   }
 
-  /** Whether nothing behind it is to be read, whatever has come. */
+  /** Whether nothing behind it is to be read. */
   get isFinal(): boolean {
     const { request } = this;
     return !request.keepAlive || request.method === CONNECT || this.#endsConnection;
@@ -133,7 +133,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     return this.#kept !== undefined;
   }
 
-  /** Bytes that are kept for that. */
+  /** Bytes of the response that is kept. */
   get keptBytes(): number {
     return this.#kept?.bytes ?? 0;
   }
@@ -148,7 +148,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.isInviting = this.request.expectsContinue && !hasRest;
   }
 
-  /** It is complete. Whether it is to be run; otherwise it has been refused. */
+  /** It is complete. Returns whether to run it; otherwise it has been refused. */
   complete(): boolean {
     return this.isBodyPending ? this.#takeContent() : this.#admit();
   }
@@ -180,8 +180,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   }
 
   /**
-   * Its bytes are not to be taken, or not waited for: answered, unless it has been, and the end of the
-   * connection. `parserReason`: what the parser says of it.
+   * Its bytes are refused, or not waited for: it is answered, unless it has been, and the connection
+   * ends. `parserReason`: the parser's reason.
    */
   refuse(verdict: refusals.Verdict, isParsed: boolean, parserReason: () => string): void {
     const status = refusals.statusOf(verdict);
@@ -200,7 +200,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     exchange.respondEmpty(status, INDEPENDENT, 0);
   }
 
-  /** Content is on its way: refused where it is too much. True: too much that nobody wants. */
+  /** Content is being sent: refused where it is too much. True: too much that is unwanted. */
   checkBody(): boolean {
     const { body, exchange } = this;
     const { nowMs } = this.#host;
@@ -223,7 +223,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.exchange.invite(outbox);
   }
 
-  /** The client has gone: nobody is answered. */
+  /** The client has gone: the answer is dropped. */
   abandon(): void {
     this.#connection = undefined;
     this.#stream?.drop();
@@ -233,13 +233,13 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     if (!this.#isRunning) this.#leave();
   }
 
-  /** Its turn to be answered has come while it is read: what it owes its client is written. */
+  /** Its turn to be answered has come while it is read: the answers it owes its client are written. */
   onTurn(): void {
     if (this.#kept !== undefined) this.sendKept();
     else this.invite();
   }
 
-  /** Nobody sends more, or waits: what waits for a condition is answered now. */
+  /** The client sends no more, or has gone: a request that waits for a condition is answered now. */
   hurry(): void {
     try {
       this.handler.hurry();
@@ -256,7 +256,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   }
 
   /**
-   * A fault of ours: the request is answered with 500. The connection ends, unless the request is
+   * A fault of the member: the request is answered with 500. The connection ends, unless the request is
    * under way, as others may have begun behind it.
    */
   onFailed(error: unknown, isPresent = true): void {
@@ -313,7 +313,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.#connection?.destroy();
   }
 
-  /** The stream, if the response is one, is told where there is room for more of it. */
+  /** Notifies the stream, if the response is one, where there is room for more of it. */
   offerRoom(): void {
     this.#stream?.offerRoom();
   }
@@ -326,7 +326,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.#host.slots.give(this);
   }
 
-  /** The request is over, and the connection's next one goes into the slot. */
+  /** The request is over, and the slot gets the connection's next one. */
   renew(): void {
     if (this.#isDirty) this.#clean();
   }
@@ -346,7 +346,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.exchange.reason = '';
   }
 
-  /** Without a client: the end of a request that nothing is owed to the engine for, or comes for. */
+  /** Without a client: ends the request if it has not begun or is answered, else hurries it. */
   #leave(): void {
     if (!this.#hasBegun || this.exchange.isAnswered) return this.free();
     this.own();
@@ -358,7 +358,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.#kept = undefined;
   }
 
-  /** Its content has come: whether it is to be run with that; otherwise it has been answered. */
+  /** Its content has come. Returns whether to run it with that; otherwise it has been answered. */
   #takeContent(): boolean {
     const { body } = this;
     this.isBodyPending = false;
@@ -369,7 +369,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     return false;
   }
 
-  /** Whether it is to be run; otherwise it has been answered. */
+  /** Returns whether to run it; otherwise it has been answered. */
   #admit(): boolean {
     const { exchange } = this;
     exchange.isAnswered = false;
@@ -383,7 +383,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     return passesDoors(exchange, this.#host.limits);
   }
 
-  /** Whether the connection rather ends than drops what is still to come. */
+  /** Whether the connection ends instead of dropping the rest of the content. */
   #isContentTooMuch(hasUnread: boolean): boolean {
     const { contentLength, expectsContinue } = this.request;
     return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);

@@ -1,8 +1,8 @@
 /**
- * A request as the handler sees it: numbers and spans on the bytes that were received, filled in by
- * the parser and used again for the connection's next request. Valid until the request is answered:
- * spans may lie in the input area that all connections share, so the connection has a request that
- * outlives its turn keep its own bytes.
+ * A request as the handler sees it: numbers and spans on the bytes received, filled in by the parser
+ * and reused for the connection's next request. Valid until the request is answered. Spans may lie in
+ * the input area that all connections share, so the connection gives a request that outlives its turn
+ * bytes of its own.
  */
 import { Span } from '../base/span.ts';
 
@@ -11,7 +11,7 @@ export class Request {
   method = 0;
   /** 10 or 11. */
   version = 0;
-  /** Whether the connection may go on after this request (RFC 9112 section 9.3). */
+  /** Whether the connection may continue after this request (RFC 9112 section 9.3). */
   keepAlive = false;
   /** Path and query, beginning with a slash, or the asterisk; raw bytes, escapes as sent. */
   readonly target = new Span();

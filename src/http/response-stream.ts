@@ -2,11 +2,11 @@
  * A response whose content is made piece by piece. Pieces are copied when they are written and leave at
  * the end of the turn; once 64 KiB wait to be sent, the writer is to wait for room. So a stream takes
  * no more memory than that, however long it is and however slowly it is read. Short pieces go through
- * the arena; others into buffers that are used again and again, as a reader that is slow to take what
- * lies in the arena has it replaced by a new one.
+ * the arena. Others go into buffers of the pool for contents, as a slow reader's bytes in the arena
+ * would cost a new arena.
  *
- * A stream whose client has gone takes no content any more. Its handler is hurried then, and ends it,
- * as any other; until then the request's slot is in use.
+ * A stream whose client has gone takes no more content. Its handler is hurried then, and ends it, as
+ * any other; until then the request's slot is in use.
  */
 
 import { INDEPENDENT } from './application.ts';
@@ -14,25 +14,25 @@ import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import type { Outbox } from './outbox.ts';
 
-/** The most that is written in one chunk, in bytes: with its framing as much as is sent at once. */
+/** The most bytes of one chunk: with its framing as many as are sent at once. */
 const CHUNK_BYTES_MAX = 65520;
 /** Pieces up to so many bytes go through the arena. */
 const SHORT_BYTES_MAX = 4096;
-/** A chunk's size in hexadecimal, and the line ends around it and behind it. */
+/** A chunk's size in hexadecimal, and the line ends around it and after it. */
 const CHUNK_FRAMING_BYTES = 16;
-/** Beyond so many bytes that have not been sent, the writer is to wait. */
+/** Where more bytes have not been sent, the writer is to wait. */
 const UNSENT_BYTES_MAX = 65536;
 
-/** What a stream asks of its request's slot. */
+/** The parts of its request's slot that a stream uses. */
 export interface StreamOwner {
   /** Where the stream is written; undefined once the client has gone. */
   readonly outbox: Outbox | undefined;
-  /** Counts what is not sent yet, and has buffers for it. */
+  /** Counts the bytes not sent yet, and has buffers for them. */
   readonly inFlight: InFlightBudget;
   onStream(stream: ResponseStream): void;
-  /** Something has been written: it is to leave. */
+  /** Bytes have been written and are to leave. */
   onStreamed(): void;
-  /** The connection is to end where the stream has come to. */
+  /** The connection is to end at the present point of the stream. */
   onCut(): void;
 }
 
@@ -63,12 +63,12 @@ export class ResponseStream {
     this.#onEnded = onEnded;
   }
 
-  /** Whether what is written is sent: not to HEAD, nor to a client that has gone. */
+  /** Whether the bytes written are sent: not to HEAD, nor to a client that has gone. */
   get takesContent(): boolean {
     return this.#takesContent;
   }
 
-  /** Adds bytes, which are copied. False: no more until there is room, which is told. */
+  /** Adds bytes, which are copied. False: no more until onRoom is called. */
   write(bytes: Buffer): boolean {
     if (this.#isEnded || !this.#takesContent) return true;
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAX) {
@@ -92,7 +92,7 @@ export class ResponseStream {
     this.#onEnded();
   }
 
-  /** The content cannot be completed: the connection ends, so that the client sees that. */
+  /** The content cannot be completed: the connection ends, so that the client notices it. */
   cut(): void {
     if (this.#isEnded) return;
     this.#owner.onCut();
@@ -105,7 +105,7 @@ export class ResponseStream {
     this.#wantsRoom = false;
   }
 
-  /** Tells the writer where there is room again. */
+  /** Notifies the writer where there is room again. */
   offerRoom(): void {
     if (!this.#wantsRoom || this.#unsentBytes > UNSENT_BYTES_MAX / 2) return;
     this.#wantsRoom = false;

@@ -1,6 +1,6 @@
 /**
  * Writes responses into the arena (RFC 9112 section 6): status line, Date, framing, content. Every
- * response with content has Content-Length; 204 has neither. To HEAD the content is left away.
+ * response with content has Content-Length; 204 has neither. The answer to HEAD has no content.
  */
 import type { Span } from '../base/span.ts';
 import { EMPTY_200, EMPTY_204, type OutputArena, UNTYPED_200 } from './arena.ts';
@@ -75,7 +75,7 @@ export function writeHeadOfStream(
   arena.writeText(headText(arena, request, status, type + coding + fieldLines, isLast));
 }
 
-/** A head with the Connection field where that says something: the end, or to HTTP/1.0 that not. */
+/** A head, with the Connection field where it is needed: at the end, or for HTTP/1.0 where it goes on. */
 function headText(
   arena: OutputArena,
   request: Request,

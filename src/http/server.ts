@@ -1,6 +1,6 @@
 /**
- * The HTTP server: accepts connections up to a limit, keeps what they share (the arena, the limits,
- * who holds answers back), and ends them. It knows no route and no engine.
+ * The HTTP server: accepts connections up to a limit, has the parts they share (the arena, the limits,
+ * the hold of answers), and ends them. It knows no route and no engine.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
@@ -25,7 +25,7 @@ export interface HttpServerOptions {
   readonly clock: Clock;
   /** Serves over TLS alone, with this identity. */
   readonly tls?: TlsIdentity | undefined;
-  /** Told of what a handler threw; its request was answered with 500. */
+  /** Called with an error that a handler threw; its request was answered with 500. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -36,7 +36,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   readonly onFailure: (error: unknown) => void;
   readonly arena = new OutputArena();
   readonly inFlight: InFlightBudget;
-  /** Time limits of connections, and of what is to become one. */
+  /** Time limits of connections and of TLS handshakes. */
   readonly deadlines: Deadlines;
   /** Connections that let others run first. */
   readonly turns: Turns;
@@ -45,26 +45,26 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   nowMs = Number.NEGATIVE_INFINITY;
   /** When the Date field is to be made again. */
   #secondEndMs = Number.NEGATIVE_INFINITY;
-  /** What all connections read into. */
+  /** The buffer that all connections read into. */
   readonly readBuffer = llhttp().readBuffer;
-  /** Told of each answer, for logs. */
+  /** Called with each answer, for logs. */
   observe: Observer | undefined;
   substitute: string | undefined;
-  /** Who holds answers back, if anybody; set before the first connection. */
+  /** Decides when answers may leave, if set; set before the first connection. */
   hold: ResponseHold | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
-  /** When it did, in milliseconds of the clock; Infinity before. */
+  /** When it began to drain, in milliseconds of the clock; Infinity before. */
   drainedMs = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #turnedAway: TurnedAway;
   readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
-  /** Accepted while the server stops accepting; they are opened when it has. */
+  /** Sockets accepted while the server stops accepting; they are opened when it has stopped. */
   #latecomers: Socket[] | undefined;
   /** Connections with answers that are held back, each once. */
   #held: Connection[] = [];
-  /** Connections that go on at the end of the turn, each once. */
+  /** Connections that continue at the end of the turn, each once. */
   #woken: Connection[] = [];
   readonly #wakeAll = (): void => this.#turnOnEnd();
   #onAllClosed: (() => void) | undefined;
@@ -101,7 +101,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     return this.#connections.size + (this.#handshakes?.count ?? 0);
   }
 
-  /** Connections that begin from now on get this identity. Throws what OpenSSL says against it. */
+  /** Connections that begin from now on get this identity. Throws OpenSSL's error about it. */
   renewTls(identity: TlsIdentity): void {
     this.#handshakes?.renew(identity);
   }
@@ -125,7 +125,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     });
   }
 
-  /** Reads the time: called by whatever begins a turn's work. */
+  /** Reads the time; called at the beginning of a turn's work. */
   tick(): void {
     this.nowMs = this.clock.now();
     if (this.nowMs < this.#secondEndMs) return;
@@ -134,7 +134,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.arena.tick(wallMs);
   }
 
-  /** More answers may leave: sends those that no longer depend on anything. */
+  /** More answers may leave: sends those that no longer have to wait. */
   release(): void {
     const held = this.#held;
     this.#held = [];
@@ -144,7 +144,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     }
   }
 
-  /** What is held back must never be shown: its clients are told that nobody knows what came of it. */
+  /** Answers held back must never be shown: their clients get that the outcome is unknown. */
   disownHeld(): void {
     this.tick();
     this.substitute =
@@ -155,11 +155,11 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   }
 
   /**
-   * Stops accepting, answers what has been received, ends every connection. Resolves when the last
-   * one is closed. What is in the sockets' buffers when it begins still counts as received, and what
-   * the kernel has taken by then is accepted: a connection a turn, up to the first turn that brings
-   * none. These are opened only then, and until then no answer is a connection's last: a client that
-   * waits does not connect again meanwhile.
+   * Stops accepting, answers the requests received, ends every connection. Resolves when the last one
+   * is closed. Bytes in the sockets' buffers at that time still count as received, and connections that
+   * the kernel has by then are accepted: one a turn, up to the first turn without one. These are opened
+   * only then. Until then no answer is a connection's last, so that a waiting client does not connect
+   * again meanwhile.
    */
   drain(): Promise<void> {
     this.tick();
@@ -212,7 +212,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     }
   }
 
-  /** `seen`: how many had come when the turn began that ends now. */
+  /** `seen`: the count of those that had come when the turn that ends now began. */
   #acceptRest(seen: number, untilMs: number): void {
     if (this.#latecomers === undefined) return;
     this.tick();
@@ -230,7 +230,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.#tellIfAllClosed();
   }
 
-  /** Returns those that have been accepted and not opened. */
+  /** Returns the accepted sockets that are not opened. */
   #stopAccepting(): readonly Socket[] {
     if (this.#server.listening) this.#server.close();
     const latecomers = this.#latecomers ?? [];

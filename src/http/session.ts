@@ -1,4 +1,4 @@
-/** The client of a connection as handlers know it, and a place for what they remember of it. */
+/** The client of a connection as handlers know it, and a place for their own data about it. */
 export class Session {
   /** The client's address; empty where it had gone at once. */
   readonly peerAddress: string;

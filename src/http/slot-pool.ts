@@ -1,8 +1,8 @@
-/** The slots of a server that have no request. Those used last come first, as they are in the caches. */
+/** The slots of a server without a request. The last used ones come first, as they are in the caches. */
 import type { ConnectionHost } from './connection-host.ts';
 import { RequestSlot } from './request-slot.ts';
 
-/** More than these are left to the collector: a flood does not keep what it has taken. */
+/** More than these are left to the collector: the slots of a flood are not kept. */
 const SPARE_MAX = 1024;
 
 export class SlotPool {

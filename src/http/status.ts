@@ -52,7 +52,7 @@ const REASONS: Readonly<Record<number, string>> = {
   511: 'Network Authentication Required',
 };
 
-/** The status line with its line end. Throws RangeError for a status that is none. */
+/** The status line with its line end. Throws RangeError for an invalid status. */
 export function statusLine(status: number): string {
   if (!(Number.isInteger(status) && status >= 100 && status < 600)) {
     throw new RangeError(`Cannot answer with status ${status}: not from 100 to 599`);

@@ -1,7 +1,7 @@
 /**
- * The request target (RFC 9112 section 3.2): origin-form as it is, absolute-form without its scheme
- * and authority, which counts instead of Host; asterisk-form for OPTIONS. Anything else, and a
- * fragment, is refused.
+ * The request target (RFC 9112 section 3.2): origin-form as it is; absolute-form without its scheme and
+ * authority, which replaces Host; asterisk-form for OPTIONS. Any other form, and a fragment, is
+ * refused.
  */
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
@@ -38,7 +38,7 @@ export function resolveTarget(request: Request): refusals.Verdict {
   return 0;
 }
 
-/** An absolute-form target loses its scheme and authority; one without a path means `/`. */
+/** Removes the scheme and authority of an absolute-form target; one without a path means `/`. */
 function skipAuthority(request: Request): refusals.Verdict {
   const { target } = request;
   const { bytes, start, end } = target;

@@ -1,10 +1,10 @@
 /**
- * The time limits of one connection. Its client is waited for in two ways: for what it is to send
- * (the next request, the rest of a head, of content, or its end), and for its taking what was sent.
- * Each has a limit, counted from the last progress.
+ * The time limits of one connection. Its client is awaited in two ways: to send (the next request, the
+ * rest of a head, of content, or its end), and to take the bytes sent. Each has a limit, counted from
+ * the last progress.
  *
- * Progress only notes the time. The deadline set is moved where it would come too late, and where it
- * comes too early it is set anew: so a request that comes and is answered at once moves nothing.
+ * Progress only notes the time. The deadline is moved at once only where it would come too late; where
+ * it comes too early it is set anew. So a request that comes and is answered at once moves nothing.
  */
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { HttpLimits } from './limits.ts';
@@ -13,14 +13,14 @@ import { LATE_AT_END, LATE_CONTENT, LATE_HEAD, type Verdict } from './refusals.t
 /** How long a half-closed connection is read, in milliseconds. */
 const END_MS = 2000;
 /**
- * While the server drains, a client that is silent this long within a request is told 408, in
+ * While the server drains, a client that is silent this long within a request gets 408, in
  * milliseconds.
  */
 const DRAIN_MS = 5000;
 /**
- * So long a connection of a server that drains waits for a request, in milliseconds, if the last one
- * came as shortly before: its response says that it is the last. A client that goes on sending would
- * otherwise send into a connection that is closed.
+ * How long a connection of a server that drains waits for a request, in milliseconds, if the last one
+ * came within this time: its response says that it is the last. Otherwise a client that sends on would
+ * send into a closed connection.
  */
 export const LAST_REQUEST_MS = 1000;
 
@@ -33,7 +33,7 @@ export const END = 4;
 
 export type Awaited = 0 | 1 | 2 | 3 | 4;
 
-/** What the limits of a server's connections share. */
+/** The parts that the limits of a server's connections share. */
 export interface TimeSource {
   readonly limits: HttpLimits;
   readonly deadlines: Deadlines;
@@ -48,18 +48,18 @@ export class TimeLimits {
   readonly #place: number;
   #awaited: Awaited = REQUEST;
   #awaitedSinceMs: number;
-  /** Whether some of that has come since the limits were told. */
+  /** Whether some of that has come since the last call of `tell`. */
   #hasMoved = false;
   /** Bytes of content that had come by then. */
   #receivedBytes = 0;
   #isSending = false;
   #sendingSinceMs = 0;
-  /** What the client had taken by then, in bytes. */
+  /** Bytes that the client had taken by then. */
   #takenBytes = 0;
-  /** When the owner is told; Infinity: not set. */
+  /** When the owner is called; Infinity: not set. */
   #deadlineMs = Number.POSITIVE_INFINITY;
 
-  /** The owner is told when a limit may have passed; then it calls check. */
+  /** The owner is called when a limit may have passed; then it calls check. */
   constructor(source: TimeSource, owner: Timed) {
     this.#source = source;
     this.#awaitedSinceMs = source.nowMs;
@@ -73,8 +73,8 @@ export class TimeLimits {
   }
 
   /**
-   * What the client is to send from now on, and the bytes of content that have come; what it has taken
-   * in all, in bytes, or -1 where it has nothing to take.
+   * The awaited part that the client is to send from now on, and the bytes of content that have come;
+   * the bytes that it has taken in all, or -1 where it has nothing to take.
    */
   tell(awaited: Awaited, receivedBytes: number, takenBytes: number): void {
     this.#sends(takenBytes);
@@ -88,7 +88,7 @@ export class TimeLimits {
     } else if (hasMoved) this.#awaitedSinceMs = this.#source.nowMs;
   }
 
-  /** The deadline has come: whether a limit has passed. If not, it is set to when one may. */
+  /** The deadline has come. Returns whether a limit has passed; if not, sets the next deadline. */
   check(): boolean {
     this.#deadlineMs = Number.POSITIVE_INFINITY;
     if (this.isReaderLate || this.isSenderLate) return true;
@@ -101,12 +101,12 @@ export class TimeLimits {
     return this.#readerDueMs <= this.#source.nowMs;
   }
 
-  /** Whether the client has not sent for too long what it is to send. */
+  /** Whether the client has not sent the awaited part for too long. */
   get isSenderLate(): boolean {
     return this.#senderDueMs <= this.#source.nowMs;
   }
 
-  /** Which limit has passed of a request's rest. */
+  /** The limit that has passed for the rest of a request. */
   get lateness(): Verdict {
     const ownDueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#source.limits);
     if (this.#source.nowMs < ownDueMs) return LATE_AT_END;

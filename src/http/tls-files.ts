@@ -1,7 +1,6 @@
 /**
- * Reads the files that TLS needs and makes sure that they can be used before anything relies on them:
- * a certificate that has a key, its own; authorities that are certificates. The error names the file
- * and what is wrong with it, never what is in it.
+ * Reads the files of TLS and checks them before their use: a certificate that has a key, its own;
+ * authorities that are certificates. The error names the file and its fault, never its content.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -9,7 +8,7 @@ import { createSecureContext } from 'node:tls';
 import { GridError } from '../base/errors.ts';
 import { secureContextOf, type TlsIdentity } from './tls.ts';
 
-/** Paths of PEM files, or of a PKCS12 file in the place of certificate and key. */
+/** Paths of PEM files, or of a PKCS12 file instead of certificate and key. */
 export interface TlsFiles {
   readonly own: PemFiles | KeyStoreFile;
   readonly clientCa: string | undefined;
@@ -18,7 +17,7 @@ export interface TlsFiles {
 export interface PemFiles {
   readonly certificate: string;
   readonly key: string;
-  /** Of the key, if it has one. */
+  /** Passphrase of the key, if it has one. */
   readonly passphrase: string | undefined;
 }
 
@@ -46,7 +45,7 @@ async function readPemFiles(files: PemFiles): Promise<Omit<TlsIdentity, 'clientC
   try {
     createSecureContext(secureContextOf({ ...identity, clientCa: undefined }));
   } catch (error) {
-    // A key that is too short, for example.
+    // For example a key that is too short.
     throw unusable(files.certificate, (error as { reason?: string }).reason, error);
   }
   return identity;
@@ -91,7 +90,7 @@ function privateKeyIn(pem: Buffer, { key: file, passphrase }: PemFiles): KeyObje
     return createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase });
   } catch (error) {
     const isLocked = pem.includes('ENCRYPTED');
-    const locked = passphrase === undefined ? 'its key has a passphrase' : 'not its passphrase';
+    const locked = passphrase === undefined ? 'its key has a passphrase' : 'wrong passphrase';
     throw unusable(file, isLocked ? locked : 'no private key in PEM form in it', error);
   }
 }
@@ -103,13 +102,13 @@ function unusable(file: string, reason: string | undefined, cause?: unknown): Gr
 
 const CERTIFICATE = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]+-----END [^-]+-----/g;
 
-/** What OpenSSL says of a PKCS12 file, in our words. */
+/** OpenSSL's errors about a PKCS12 file, in other words. */
 const STORE_FAILURES: readonly (readonly [RegExp, string])[] = [
-  [/mac verify/i, 'not its password'],
+  [/mac verify/i, 'wrong password'],
   [/private key/i, 'no private key in it'],
   [
     /unsupported/i,
-    'its encryption is too old; write it anew with keytool or openssl pkcs12 -export',
+    'its encryption is too old; create it again with keytool or openssl pkcs12 -export',
   ],
   [/wrong tag|not enough data|asn1|too long|header/i, 'not a PKCS12 file'],
 ];

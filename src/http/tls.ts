@@ -1,23 +1,23 @@
 /**
- * TLS in front of connections (1.2 and up): takes accepted sockets through their handshakes and hands
- * on the secure ones. A handshake is bounded in time, and counted, by whoever owns this; one that
- * fails, plain text on the port included, ends its socket and nothing else.
+ * TLS in front of connections (1.2 and up): takes accepted sockets through their handshakes and passes
+ * on the secure ones. The owner bounds the time and the count of handshakes. One that fails, plain text
+ * on the port included, ends its socket and nothing else.
  *
- * The handshakes are those of a tls.Server that does not listen itself: so sockets beyond a limit are
- * closed before TLS is begun, and one is counted from its first moment on.
+ * The handshakes are those of a tls.Server that does not listen itself. So sockets beyond a limit are
+ * closed before TLS begins, and each socket is counted from its first moment on.
  */
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import type { Deadlines, Timed } from './deadlines.ts';
 
-/** Who the server is, and whom it lets in; PEM texts, but for a key store. */
+/** The identity of the server, and the authorities of its clients; PEM texts, but for a key store. */
 export interface TlsIdentity {
-  /** The certificate, and behind it those that lead to its authority. */
+  /** The certificate, followed by those that lead to its authority. */
   readonly certificate?: Buffer | undefined;
   readonly key?: Buffer | undefined;
   /** Certificate and key in one, as PKCS12, instead of the two. */
   readonly keyStore?: Buffer | undefined;
-  /** Of the key or key store. */
+  /** Passphrase of the key or key store. */
   readonly passphrase?: string | undefined;
   /** Clients must show a certificate of one of these authorities; undefined: they need none. */
   readonly clientCa: Buffer | undefined;
@@ -30,8 +30,8 @@ export class Handshakes {
   readonly #underWay = new Map<Socket, Handshake>();
 
   /**
-   * Throws what OpenSSL says of an identity that it cannot use. `onEnded` is told of each handshake
-   * that has ended, after `onSecure` if it did well.
+   * Throws OpenSSL's error about an identity that it cannot use. `onEnded` is called for each handshake
+   * that has ended, after `onSecure` if it succeeded.
    */
   constructor(
     identity: TlsIdentity,
@@ -75,12 +75,12 @@ export class Handshakes {
     this.#server.emit('connection', socket);
   }
 
-  /** Handshakes that begin from now on are made with this identity. Throws as the constructor. */
+  /** Handshakes that begin from now on use this identity. Throws the errors of the constructor. */
   renew(identity: TlsIdentity): void {
     this.#server.setSecureContext(secureContextOf(identity));
   }
 
-  /** Cuts off what is under way. */
+  /** Cuts off the handshakes under way. */
   destroy(): void {
     for (const socket of this.#underWay.keys()) socket.destroy();
   }

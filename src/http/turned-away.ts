@@ -1,14 +1,14 @@
 /**
- * Connections beyond the limit: each is told so and closed. It is read for a while, so that no reset
- * overtakes the answer; where many come at once, those that are too many for that are just closed.
+ * Connections beyond the limit: each gets an answer and is closed. It is read for a while, so that no
+ * reset overtakes the answer; where too many come at once for that, the others are only closed.
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { statusLine } from './status.ts';
 
-/** How long one is read, in milliseconds. */
+/** How long such a connection is read, in milliseconds. */
 const READ_MS = 2000;
-/** How many are read at a time. */
+/** How many such connections are read at a time. */
 const READ_COUNT_MAX = 128;
 
 export class TurnedAway {
@@ -40,7 +40,7 @@ export class TurnedAway {
     socket.end(answer);
   }
 
-  /** Cuts them off. */
+  /** Cuts off all that are read. */
   destroy(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

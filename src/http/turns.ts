@@ -1,18 +1,18 @@
 /**
- * Fairness among connections with many requests at hand. A connection runs so many in a row; then it
- * stands back, and those that do go on in turn, a while in each turn of the event loop. So a flood of
- * pipelined requests, on however many connections, costs the others a few milliseconds.
+ * Fairness among connections with many requests to run. A connection runs so many in a row; then it
+ * stands back, and those that do continue in turn, for some time in each turn of the event loop. So a
+ * flood of pipelined requests, on any number of connections, costs the others a few milliseconds.
  */
 import type { Clock } from '../base/clock.ts';
 
 /** Requests that a connection runs in a row while it has more of them. */
 export const REQUESTS_IN_A_ROW = 64;
-/** For how long in a turn of the loop connections that stood back go on, in milliseconds. */
+/** How long in a turn of the loop connections that stood back continue, in milliseconds. */
 const TURN_MS = 5;
 
-/** What stands back. */
+/** A connection that stands back. */
 export interface Taker {
-  /** Goes on; it may stand back again at once. */
+  /** Continues; it may stand back again at once. */
   takeTurn(): void;
 }
 
@@ -27,7 +27,7 @@ export class Turns {
     this.#clock = clock;
   }
 
-  /** Has the taker go on after the others that wait. */
+  /** The taker continues after the others that wait. */
   add(taker: Taker): void {
     this.#waiting.push(taker);
     if (this.#waiting.length === 1) this.#clock.endOfTurn(this.#run);
