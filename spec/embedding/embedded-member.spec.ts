@@ -133,7 +133,10 @@ test('an argument that is no name, key, value or time is refused', async () => {
     () => member.queue('q'.repeat(65_537)),
     /Cannot use 65537 bytes as name: more than/,
   );
-  assert.throws(() => map.getSync('\ud800'), /^TypeError: Cannot use "\\ud800" as key: not Unicode/);
+  assert.throws(
+    () => map.getSync('\ud800'),
+    /^TypeError: Cannot use "\\ud800" as key: not Unicode/,
+  );
   await assert.rejects(map.get(7 as never), /^TypeError: Cannot use number as key: neither bytes/);
   await assert.rejects(map.set('k', null as never), /^TypeError: Cannot use null as value/);
   await assert.rejects(

@@ -1,6 +1,6 @@
 /**
- * What the contract promises of answers, of who reads them, and of a closed engine. Part of the
- * suite in engine.case.ts.
+ * The contract's promises about answers, their receivers, and a closed engine. Part of the suite in
+ * engine.case.ts.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -29,7 +29,7 @@ export interface Seen {
   readonly reason: number;
 }
 
-/** A receiver that keeps what it gets; may be used for one operation only. */
+/** A receiver that keeps its answer; may be used for one operation only. */
 export class Keeper implements Receiver {
   /** The answer, as soon as there is one. */
   seen: Seen | undefined;
@@ -141,7 +141,7 @@ export class Asker {
     return this.#ask((keeper) => this.engine.queueSize(span(queue), keeper));
   }
 
-  /** Takes an item that nobody needs to acknowledge: the take's answer. */
+  /** Takes an item, and acknowledges it where it is held: the take's answer. */
   async poll(queue: Bytes): Promise<Seen> {
     const taken = await this.take(queue);
     if (taken.hold !== NO_HOLD) await this.acknowledge(taken.hold, true);

@@ -1,4 +1,4 @@
-/** What the contract promises of versions, and of changes on a condition. Part of engine.case.ts. */
+/** The contract's promises about versions, and about changes on a condition. Part of engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, CONDITION_FAILED, FOUND } from '../../src/engine/engine.ts';

@@ -1,6 +1,6 @@
 /**
- * The contract of src/engine/engine.ts as tests, for any engine, whether it answers during the call
- * or in a later turn: they observe only what the contract promises, and wait for every answer.
+ * The contract of src/engine/engine.ts as tests, for any engine, whether it answers during the call or
+ * in a later turn. The tests observe only the contract's promises, and wait for every answer.
  */
 import { answerCases } from './answers.case.ts';
 import { conditionCases } from './conditions.case.ts';

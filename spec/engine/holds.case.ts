@@ -1,6 +1,6 @@
 /**
- * What the contract promises of holds, from a take's FOUND to acknowledge: for engines that name a
- * hold for every item taken.
+ * The contract's promises about holds, from a take's FOUND to acknowledge: for engines that name a hold
+ * for every item taken.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,7 +1,7 @@
 /**
  * Answers of the late engine: copies whose bytes are overwritten as soon as their receiver has
- * returned, or the last pin is released, and whose fields mean nothing from then on. Whoever still
- * looks at one sees that at once.
+ * returned, or the last pin is released. From then on their fields mean nothing. A receiver that still
+ * reads one finds the overwritten bytes.
  */
 import assert from 'node:assert/strict';
 import { Span } from '../../src/base/span.ts';
@@ -19,9 +19,9 @@ import {
 } from '../../src/engine/engine.ts';
 import { Version } from '../../src/engine/version.ts';
 
-/** What overwritten bytes are. */
+/** The value of overwritten bytes. */
 export const SPOILT = 0xdd;
-/** Before, between and behind the bytes of an answer, so that no offset is 0 and none a buffer's end. */
+/** Before, between and after the bytes of an answer, so that no offset is 0 or a buffer's end. */
 const GAP_BYTES = 3;
 
 /** How many pins are open. */

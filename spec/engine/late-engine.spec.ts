@@ -1,4 +1,4 @@
-/** The engine that answers later: that it keeps the contract, and does what it is for. */
+/** The engine that answers later: it keeps the contract, and answers and injures as configured. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {

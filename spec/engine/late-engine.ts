@@ -1,9 +1,9 @@
 /**
- * An engine that answers later: keeps the contract of src/engine/engine.ts and nothing beyond it, so
- * that whoever stands on the contract alone runs on it. It wraps an engine that answers during the
- * call and names a hold for every take, copies all arguments, and lets each call take effect and be
- * answered at the end of the next turn or of a later one, as seeded random numbers say
- * (late-lanes.ts). What an answer names is overwritten when its receiver returns (late-answer.ts).
+ * An engine that answers later. It keeps the contract of src/engine/engine.ts and nothing beyond it, so
+ * that a caller that relies on the contract alone runs on it. It wraps an engine that answers during
+ * the call and names a hold for every take. It copies all arguments, and lets each call take effect and
+ * be answered at the end of the next turn or of a later one, by seeded random numbers (late-lanes.ts).
+ * The bytes of an answer are overwritten when its receiver returns (late-answer.ts).
  *
  * Ordered it is as an engine behind a ring to another thread: one lane for all. Otherwise it is as one
  * on several servers: a lane a partition, reads of maps beside them, a clear across all.
@@ -42,16 +42,16 @@ export interface LateEngineOptions {
   readonly clock: Pick<Clock, 'endOfTurn'>;
   readonly random: Random;
   readonly isOrdered: boolean;
-  /** Random unless given. */
+  /** Random by default. */
   readonly turns?: Turns;
   /** Of the engine inside. */
   readonly partitionCount: number;
-  /** Of a thousand operations so many are answered UNKNOWN, and UNREACHABLE; none unless given. */
+  /** Of a thousand operations so many are answered UNKNOWN, and UNREACHABLE; none by default. */
   readonly unknownPerMille?: number;
   readonly disconnectedPerMille?: number;
 }
 
-/** What becomes of an operation: as it should, or an injury. */
+/** The fate of an operation: done as called, or an injury. */
 type Fate = 'done' | 'closed' | 'disconnected' | 'unknown, made' | 'unknown, not made';
 
 /** A take that is not answered yet. */
@@ -61,7 +61,7 @@ interface Take {
   readonly place: number;
   /** It is to be answered no more. */
   isOver: boolean;
-  /** Of the engine inside, while it waits there; and what it has been answered. */
+  /** The ticket of the engine inside, while the take waits there; and the answer it has got. */
   ticket: number;
   hold: number;
 }
@@ -218,7 +218,7 @@ export class LateEngine implements Engine {
     return this.#closing;
   }
 
-  /** A read of a map, of that partition or of all, sees what has been answered, and perhaps more. */
+  /** A read of a map, of that partition or of all, sees all answered changes, and perhaps more. */
   #read(lane: Lane | undefined, receiver: Receiver, work: (to: Receiver) => void): void {
     if (this.isOrdered) return this.#call(this.#lanes.lane(0), receiver, work);
     if (lane !== undefined && this.#random.below(2) === 0) return this.#call(lane, receiver, work);
@@ -231,7 +231,7 @@ export class LateEngine implements Engine {
     this.#lanes.call(lane, () => this.#do(fate, lane, receiver, work));
   }
 
-  /** An operation is called: what is to become of it. */
+  /** An operation is called: chooses its fate. */
   #begin(): Fate {
     const { unknownPerMille = 0, disconnectedPerMille = 0 } = this.#options;
     this.operationCount++;
@@ -244,7 +244,7 @@ export class LateEngine implements Engine {
     return this.#random.below(2) === 0 ? 'unknown, made' : 'unknown, not made';
   }
 
-  /** The operation takes effect, as its fate is. */
+  /** The operation takes effect, by its fate. */
   #do(fate: Fate, lane: Lane, receiver: Receiver, work: (to: Receiver) => void): void {
     const answer = this.#blank();
     const unreachability = unreachabilityOf(fate);
@@ -290,7 +290,7 @@ export class LateEngine implements Engine {
     answer.give(take.receiver);
   }
 
-  /** Nobody is told of the take, or not of what it took: that returns. */
+  /** The take gets no answer, or not that with its item: the item returns. */
   #abandon(take: Take): void {
     if (take.ticket !== ANSWERED) this.#inside.cancel(take.ticket);
     else if (take.hold !== NO_HOLD) this.#acknowledge(take.hold, false, NOBODY);

@@ -1,10 +1,10 @@
 /**
- * When the late engine does what, and in which order: calls and answers in lanes, each of which keeps
- * its order; between lanes there is none. Everything happens at the end of a turn, the next one or
- * one that the random numbers choose.
+ * The time and order of the late engine's work: calls and answers in lanes, each of which keeps its
+ * order; between lanes there is none. Everything happens at the end of a turn, the next one or one that
+ * the random numbers choose.
  *
- * A wide call takes effect behind all that was called before it and before all that was called after
- * it, whatever their lanes; only loose calls, which have a lane of their own, care for none of that.
+ * A wide call takes effect after all calls before it and before all calls after it, in any lane. Only
+ * loose calls, which have a lane of their own, ignore that order.
  */
 import assert from 'node:assert/strict';
 import type { Random } from '../../bench/harness.ts';
@@ -13,7 +13,7 @@ import type { Clock } from '../../src/base/clock.ts';
 /** Whether everything happens in the next turn, or in any one. */
 export type Turns = 'next' | 'random';
 
-/** Of what happens later than in the next turn: so many turns at most, one time in so many. */
+/** Work later than in the next turn: so many turns at most, one time in so many. */
 const LATE_TURNS_MAX = 16;
 const LATE_SHARE = 3;
 
@@ -74,7 +74,7 @@ export class Lanes {
     return lane;
   }
 
-  /** Does that in a later turn, behind what was called on the lane before. */
+  /** Runs the call in a later turn, after the calls on the lane before it. */
   call(lane: Lane, run: () => void): void {
     this.#push(lane, run, ++this.#callCount, false);
   }
@@ -90,7 +90,7 @@ export class Lanes {
     this.#wide.push(this.#push(lane, () => run(lane), ++this.#callCount, true));
   }
 
-  /** Does that in this turn or a later one, behind what is to be answered on the lane before. */
+  /** Runs the answer in this turn or a later one, after the answers on the lane before it. */
   answer(lane: Lane, run: () => void): void {
     lane.answers.push({ turn: this.#turn + this.#delay(), run });
     this.#busy.add(lane);
@@ -121,7 +121,7 @@ export class Lanes {
     this.#isScheduled = false;
     this.#turn++;
     try {
-      // A wide call that takes effect lets others go on.
+      // A wide call that takes effect lets others continue.
       while (this.#callDue());
       for (const lane of this.#shuffled()) {
         while ((lane.answers[0]?.turn ?? Infinity) <= this.#turn) lane.answers.shift()?.run();

@@ -1,7 +1,7 @@
 /**
  * One seeded round of maps behind an engine that answers later. A read must see, of its key, at least
- * what had been answered when it was called, and nothing that was not called; on an ordered engine
- * exactly what was called before it. In the end there is what the last changes have left.
+ * the changes answered when it was called, and none that was not called; on an ordered engine exactly
+ * those called before it. At the end the maps are as the last changes have left them.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -34,7 +34,7 @@ export class MapWorld {
   });
 }
 
-/** Returns how many reads have seen more than what had been answered. */
+/** Returns how many reads have seen more than the answered changes. */
 export function lateMapRound(world: MapWorld, seed: number, options: MapRoundOptions): number {
   const round = new Round(world, seed, options);
   round.run();
@@ -133,7 +133,7 @@ class Round {
     });
   }
 
-  /** Of unordered reads it is only known that they are between. */
+  /** Of unordered reads it is only known that they are between the bounds. */
   #size(map: string): void {
     const present = KEYS.filter(
       (key) => this.#histories.get(map + key)!.values.at(-1) !== undefined,

@@ -1,8 +1,8 @@
 /**
  * One seeded round of queues behind an engine that answers later: offers, takes with and without a
- * timeout, cancels at every moment, holds that are acknowledged in any order, a sink that refuses for
- * a while, perhaps the close. Whatever happens, an item is with one taker at most, none is lost, and in
- * the end nothing is open.
+ * timeout, cancels at every moment, holds that are acknowledged in any order, a sink that refuses for a
+ * while, perhaps the close. In all cases an item is with one take at most, none is lost, and at the end
+ * nothing is open.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
@@ -39,7 +39,7 @@ const TURNS_MAX = 8;
 /** An engine takes longer to make than a round, so it serves so many. */
 const ROUNDS_PER_WORLD = 200;
 
-/** What the rounds stand on: an engine that answers at once, and what its records say of each item. */
+/** The base of the rounds: an engine that answers at once, and its last record of each item. */
 class QueueWorld implements MutationSink {
   readonly clock = new FakeClock();
   readonly refusing = new RefusingSink();
@@ -76,7 +76,7 @@ export interface QueueRoundOptions extends Pick<LateEngineOptions, 'isOrdered' |
   readonly disconnectedPerMille?: number;
 }
 
-/** What became of a round, to see that the rounds reach what they are for. */
+/** Counts of a round's events, which show that the rounds reach every case. */
 export interface QueueReport {
   delivered: number;
   returned: number;
@@ -176,7 +176,7 @@ class Round {
     else if (choice < 85) this.#acknowledge();
     else if (choice < 95) this.#endTurns(1 + this.#random.below(TURNS_MAX));
     else if (choice < 98) clock.advance(this.#random.below(TIMEOUT_MS_MAX));
-    // What cannot return before the close is lost.
+    // An item that cannot return before the close is lost.
     else if (!this.#isClosing) {
       refusing.refusal = refusing.refusal === undefined ? DISK_FULL : undefined;
     }
@@ -295,7 +295,7 @@ class Round {
     this.#waiting.length = 0;
   }
 
-  /** Ends everything that is open, in the middle of what is under way. */
+  /** Ends everything that is open, in the middle of operations under way. */
   #finish(): void {
     while (this.#waiting.length > 0) {
       if (this.#random.below(2) === 0) this.#cancel();
@@ -304,7 +304,7 @@ class Round {
     do {
       while (this.#given.size > 0) this.#acknowledge();
       this.#settle();
-      // Takes time out, and what a sink has refused returns.
+      // Takes time out, and items whose return a sink has refused return.
       this.#world.clock.advance(2000);
       this.#settle();
     } while (this.#given.size > 0);
@@ -341,7 +341,7 @@ class Round {
     }
   }
 
-  /** Takes what is left of the queue: in the order offered, whatever has come back. */
+  /** Takes the rest of the queue: in the order offered, also the returned items. */
   #drain(queue: string, left: Set<string>): void {
     const ask = new AtOnce(this.#world.inside);
     let last = -1;
@@ -362,7 +362,7 @@ class Round {
 
 const NOTHING_OPEN = [0, 0, 0, 0, 0];
 
-/** The text of an item without what makes it long. */
+/** The text of an item without its padding. */
 function textOf(value: Buffer): string {
   return value.toString('latin1', 0, 20).replace(/x+$/, '');
 }

@@ -1,6 +1,6 @@
 /**
- * Queues behind an engine that answers later, at random: no item is given twice or lost, whoever
- * leaves when. LATE_SEED sets the first seed; the soak runs many more.
+ * Queues behind an engine that answers later, at random: no item is given twice or lost, whenever
+ * clients leave. LATE_SEED sets the first seed; the soak runs many more.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -10,7 +10,7 @@ const PARTITION_COUNT = 271;
 const MANY = 400;
 const SEED = 1;
 
-/** A clock whose hands the test turns, and whose turns end when Node's do, as long as anybody waits. */
+/** A clock whose time the test sets, and whose turns end with Node's, as long as a callback waits. */
 export class TurningClock implements Clock {
   readonly #clock = new FakeClock();
   #isTurning = false;
@@ -58,7 +58,7 @@ export interface LateSubject extends SequencedSubject {
 
 interface LateSubjectOptions
   extends Omit<LateEngineOptions, 'clock' | 'random' | 'partitionCount'> {
-  /** Whether it has been opened; true unless given. */
+  /** Whether it has been opened; true by default. */
   readonly isOpen?: boolean;
 }
 

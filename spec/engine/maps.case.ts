@@ -1,4 +1,4 @@
-/** What the contract promises of maps. Part of the suite in engine.case.ts. */
+/** The contract's promises about maps. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, COUNTED, FOREVER, FOUND } from '../../src/engine/engine.ts';

@@ -1,4 +1,4 @@
-/** What the contract promises of queues. Part of the suite in engine.case.ts. */
+/** The contract's promises about queues. Part of the suite in engine.case.ts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';

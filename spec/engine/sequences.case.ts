@@ -1,4 +1,4 @@
-/** What the contract promises of partitions and their sequences. For engines that tell them. */
+/** The contract's promises about partitions and their sequences. For engines that report them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EVERY_PARTITION, NO_PARTITION } from '../../src/engine/engine.ts';

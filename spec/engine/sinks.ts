@@ -5,7 +5,7 @@ import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink, type Refusal } from '../../src/engine/mutation-sink.ts';
 
-/** A mutation of its own with the same content; what is passed to sinks and visitors is not kept. */
+/** A mutation of its own with the same content, as sinks and visitors must not keep the given one. */
 export function copyOf(mutation: Mutation): Mutation {
   const copy = new Mutation();
   copy.operation = mutation.operation;
@@ -30,7 +30,7 @@ function setTo(span: Span, other: Span): void {
   span.set(bytes, 0, bytes.length);
 }
 
-/** What must be the same when a mutation is asked about and when it is recorded. */
+/** The parts that must be the same when a mutation is asked about and when it is recorded. */
 function outlineOf({
   operation,
   partition,
@@ -48,7 +48,7 @@ function outlineOf({
 export class RecordingSink implements MutationSink {
   readonly records: Mutation[] = [];
   readonly #onRecord: ((mutation: Mutation) => void) | undefined;
-  /** What was asked about and has not been recorded or abandoned; empty for nothing. */
+  /** The mutation asked about that is not recorded or abandoned yet; empty for none. */
   #admitted = '';
   abandonedCount = 0;
   readonly #sequences = new Map<number, number>();
@@ -75,7 +75,7 @@ export class RecordingSink implements MutationSink {
     this.#admitted = '';
     const copy = copyOf(mutation);
     const { partition, sequence } = copy;
-    // What is replayed may come twice.
+    // A replayed mutation may come twice.
     if (copy.origin === FROM_REPLAY) {
       assert.ok(sequence > 0);
     } else if (partition === EVERY_PARTITION) {
@@ -111,11 +111,11 @@ export class RefusingSink implements MutationSink {
   }
 }
 
-/** Holds back what depends on more than `upTo` of a partition, or else `upToElse`. */
+/** Holds back answers beyond `upTo` of a partition, or else `upToElse`. */
 export class HoldingSink implements MutationSink {
   readonly upTo = new Map<number, number>();
   upToElse: number;
-  /** Whether nothing more gets durable. */
+  /** Whether nothing more becomes durable. */
   hasFailed = false;
 
   constructor(upToElse = Number.POSITIVE_INFINITY) {

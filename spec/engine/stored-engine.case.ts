@@ -47,7 +47,7 @@ export interface StoredSubject {
 
 export type OpenStoredSubject = (sinks: readonly MutationSink[]) => Promise<StoredSubject>;
 
-/** Everything that is stored, in the order given, in steps of `budget`. */
+/** All stored data, in the order given, in steps of `budget`. */
 export function visited(engine: StoredEngine, budget = 1000): Mutation[] {
   const all: Mutation[] = [];
   for (let partition = 0; partition < engine.partitionCount; partition++) {
@@ -58,7 +58,7 @@ export function visited(engine: StoredEngine, budget = 1000): Mutation[] {
   return all;
 }
 
-/** What is stored as texts in a fixed order: where it is, its value, content type and version. */
+/** The stored data as texts in a fixed order: its place, value, content type and version. */
 export function contentOf(engine: StoredEngine): string[] {
   return visited(engine).map(describeStored).sort();
 }
@@ -358,7 +358,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       return { ...subject, asker, sink, refusing };
     }
 
-    /** What an engine has that the records were replayed into. */
+    /** An engine into which the records were replayed. */
     async function replayed(sink: RecordingSink) {
       const { engine } = await open([]);
       const replay = engine.replay();
@@ -619,7 +619,7 @@ async function mixedWork(asker: Asker): Promise<void> {
     if (index % 3 !== 0) await asker.poll('q');
   }
   await asker.clear('gone');
-  // Items that are taken leave gaps behind those that return.
+  // Taken items leave gaps behind the returned ones.
   const holds: number[] = [];
   for (let count = 0; count < 20; count++) holds.push((await asker.take('q')).hold);
   for (const [index, hold] of holds.entries()) await asker.acknowledge(hold, index % 3 === 1);

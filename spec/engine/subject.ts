@@ -6,7 +6,7 @@ import { Asker } from './answers.ts';
 /** An empty engine. Its queues have the capacity that subjectCapacity says. */
 export interface Subject {
   readonly engine: Engine;
-  /** What a test of many does so often; fewer times where each has to wait for its turn. */
+  /** Repetitions of a test of many; fewer where each has to wait for its turn. */
   readonly many: number;
   /** Ends the turn, and waits until nothing is under way. */
   quiet(): Promise<void>;
@@ -16,7 +16,7 @@ export interface Subject {
 
 export type OpenSubject = () => Promise<Subject>;
 
-/** An engine whose data somebody keeps: the sequences that its answers tell are those of `stored`. */
+/** An engine with stored data: the sequences in its answers are those of `stored`. */
 export interface SequencedSubject extends Subject {
   readonly stored: Pick<StoredEngine, 'sequences'>;
 }
@@ -30,7 +30,7 @@ export function subjectCapacity(queue: Buffer): number {
   return queue.toString().startsWith('small') ? SMALL_CAPACITY : Number.POSITIVE_INFINITY;
 }
 
-/** A test on an engine of its own, which is closed in the end. */
+/** A test on an engine of its own, which is closed at the end. */
 export function withSubject<Opened extends Subject>(
   open: () => Promise<Opened>,
   test: (asker: Asker, subject: Opened) => Promise<void>,

@@ -1,4 +1,4 @@
-/** Buffers for contents: long enough and hardly longer, one owner each, used again, few kept. */
+/** Buffers for contents: long enough and hardly longer, one owner each, reused, few kept. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -119,7 +119,7 @@ describe('contents that arrive in parts', () => {
   });
 });
 
-/** Tells where it is from and which part of it is which. */
+/** A content whose every part tells the index and the position. */
 function contentOf(index: number, bytes: number): string {
   return Array.from({ length: Math.ceil(bytes / 8) }, (_, word) =>
     `${index}`.padStart(2, '0').concat(`${word}`.padStart(6, '0')),

@@ -1,4 +1,7 @@
-/** How a server ends: what it accepts and answers still, which connections it keeps and for how long. */
+/**
+ * The end of a server: the requests it still accepts and answers, the connections it keeps, and how
+ * long.
+ */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
@@ -13,7 +16,7 @@ const LAST_REQUEST_MS = 1000;
 
 type Client = ReturnType<typeof client>;
 
-/** The server drains from now on, and says so to the connections of these clients. */
+/** The server drains from now on, and the connections of these clients are notified. */
 function drain(...clients: readonly Client[]): void {
   for (const { server, clock, connection } of clients) {
     server.isDraining = true;
@@ -186,7 +189,7 @@ describe('A server that drains', () => {
   it('accepts what the kernel has taken by then, and answers it', async () => {
     const { server, port } = await listening();
     const answers = Promise.all(Array.from({ length: 100 }, () => asking(port, LIVE)));
-    // A client that has connected may have a connection that nobody has accepted.
+    // A connected client may have a connection that the server has not accepted.
     while (server.connectionCount < 5) await nextTurn();
     await server.drain();
     for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 200 OK/);

@@ -1,6 +1,6 @@
 /**
- * A socket in memory for the HTTP engine's tests: what is sent is kept, what comes is emitted at
- * once, or while the socket is paused after it is resumed; the kernel takes everything unless told
+ * A socket in memory for the HTTP engine's tests. Bytes sent are kept. Bytes received are emitted at
+ * once, or, while the socket is paused, after it is resumed. The kernel takes everything unless told
  * otherwise. No time passes and no turn.
  */
 import { EventEmitter } from 'node:events';
@@ -15,17 +15,17 @@ export class FakeSocket extends EventEmitter {
   writableEnded = false;
   isDestroyed = false;
   isPaused = false;
-  /** While true, nothing that is written is taken. */
+  /** While true, no written bytes are taken. */
   isStuck = false;
   /** What was written and not taken: how much, and whom to tell. */
-  /** What has come while the socket was paused. */
+  /** Bytes received while the socket was paused. */
   readonly #unread: Buffer[] = [];
   readonly #waiting: { length: number; readonly callback: (() => void) | undefined }[] = [];
 
   readonly #defer: (run: () => void) => void;
   #onFinish = (): void => {};
 
-  /** `defer` calls what a socket does in a later turn: reads on, tells that bytes were taken. */
+  /** `defer` runs the socket's work of a later turn: reading on, calling back for taken bytes. */
   constructor(defer: (run: () => void) => void = (run) => process.nextTick(run)) {
     super();
     this.#defer = defer;
@@ -50,14 +50,14 @@ export class FakeSocket extends EventEmitter {
     return !this.isStuck;
   }
 
-  /** The kernel takes what was written; the socket says so. */
+  /** The kernel takes all bytes written; the socket calls back. */
   unstick(): void {
     this.isStuck = false;
     while (this.#waiting.length > 0) this.take();
     this.emit('drain');
   }
 
-  /** The kernel takes the oldest of what was written and not taken. */
+  /** The kernel takes the oldest bytes written and not taken. */
   take(): void {
     const first = this.#waiting.shift();
     this.writableLength -= first?.length ?? 0;

@@ -1,4 +1,4 @@
-/** Faults of ours while a request is read: its connection ends, and all others go on. */
+/** Faults of the member while a request is read: its connection ends, and all others continue. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { client, get, LIVE, post, postHead } from './test-client.ts';

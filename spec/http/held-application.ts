@@ -1,7 +1,7 @@
 /**
- * An application whose requests are answered when a test says so. Paths: `/late/NAME` may be under way
+ * An application whose requests are answered on a test's command. Paths: `/late/NAME` may be under way
  * beside others, `/alone/NAME` not, `/now/TEXT` is answered while it runs; `/throws` throws there,
- * `/stream` begins a stream. The answer to a request is its name, or what the test gives.
+ * `/stream` begins a stream. The answer to a request is its name, or the text that the test gives.
  */
 import { Span } from '../../src/base/span.ts';
 import { type Application, INDEPENDENT, type RequestHandler } from '../../src/http/application.ts';
@@ -22,9 +22,9 @@ export class HeldApplication implements Application {
   /** Names in the order in which they began. */
   readonly begun: string[] = [];
   readonly streams: ResponseStream[] = [];
-  /** Whether requests are answered 204 when nobody waits for them any more. */
+  /** Whether requests are answered 204 when their client has gone or sends no more. */
   hurries = true;
-  /** How often a stream has been told of room. */
+  /** How often a stream was notified of room. */
   roomCount = 0;
 
   open(exchange: Exchange): RequestHandler {

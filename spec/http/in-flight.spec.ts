@@ -1,4 +1,7 @@
-/** The budget for bytes in flight over all connections: who gets some, who is refused, who must go. */
+/**
+ * The budget for bytes in flight over all connections: requests that get some, are refused, or are
+ * ended.
+ */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -7,7 +10,7 @@ import { createTestServer } from './test-server.ts';
 
 const PATIENCE_MS = 5000;
 
-/** Contents of up to 1,000 bytes, and room for 2,000. */
+/** A server with contents of up to 1,000 bytes, and room for 2,000. */
 function crowd() {
   return client(createTestServer({ bodyBytesMax: 1000, inFlightBytesMax: 2000 }));
 }
@@ -160,7 +163,7 @@ describe('content that makes room', () => {
   });
 });
 
-/** Senders that hold the whole budget, with this much sent at once; a writer beside them. */
+/** Senders with the whole budget, each with this much sent at once; a writer beside them. */
 function letsWrite(count: number, length: number, sent: number): void {
   const server = createTestServer({ bodyBytesMax: length, inFlightBytesMax: 16 * length });
   const { clock } = server;

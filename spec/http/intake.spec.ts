@@ -7,7 +7,7 @@ import { READ_BYTES_MAX, readInto } from '../../src/http/intake.ts';
 
 const BUFFER = Buffer.alloc(READ_BYTES_MAX);
 
-/** A connection: the client's side, the server's side, and what the latter has read. */
+/** A connection: the client's side, the server's side, and the bytes that the latter has read. */
 async function connection() {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   server.listen(0, '127.0.0.1');

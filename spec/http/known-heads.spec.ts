@@ -1,4 +1,4 @@
-/** What is recognised without llhttp, and that this never makes a difference. */
+/** Heads are recognised without llhttp, and that never makes a difference. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Body } from '../../src/http/body.ts';
@@ -14,7 +14,7 @@ const POST =
   'POST /grid/rest/maps/m/k HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\nabc';
 const POLL = 'DELETE /grid/rest/queues/q/1 HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** What became of the last request of those that came one after the other, each in a chunk. */
+/** The result of the last of several requests, each in a chunk of its own. */
 function lastOf(texts: readonly string[], limits: HttpLimits = DEFAULT_LIMITS) {
   const parser = new RequestParser(limits);
   const request = new Request();

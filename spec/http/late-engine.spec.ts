@@ -1,6 +1,6 @@
 /**
- * The HTTP engine and the REST interface on an engine that answers later, ordered and not: what is on
- * the wire is what the embedded engine has there.
+ * The HTTP engine and the REST interface on an engine that answers later, ordered and not: their
+ * responses are the same bytes as with the embedded engine.
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Answers handed to a socket's handle come out as from a stream: whole, in order, told of. */
+/** Answers handed to a socket's handle come out as from a stream: whole, in order, with a callback. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { READ_BYTES_MAX, readInto } from '../../src/http/intake.ts';
 import { Outlet } from '../../src/http/outlet.ts';
 
-/** More than the system's buffers take while nobody reads. */
+/** More bytes than the system's buffers take while the client does not read. */
 const LONG = Buffer.alloc(16_777_216, 'abcdefg');
 
 /** A connection: the client's side, which does not read yet, and the server's with its outlet. */
@@ -38,7 +38,7 @@ async function connection() {
       });
     }
   };
-  // Whichever connection is the process's first: this answer goes by the stream.
+  // In case this connection is the process's first: this answer goes by the stream.
   assert(outlet.write(Buffer.from('first '), true));
   return { client, socket, outlet, told, toldTimes };
 }

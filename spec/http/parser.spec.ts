@@ -1,4 +1,4 @@
-/** What the parser makes of requests too long to be vectors. */
+/** The parser's results for requests too long to be vectors. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** What the log is told of a refusal: the rule, the field, the limit, and nothing that was sent. */
+/** The log's text of a refusal: the rule, the field, the limit, and no bytes of the request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { methodName } from '../../src/http/methods.ts';
@@ -25,9 +25,9 @@ const content = (length: number, more = '') =>
   head(`Host: x\r\nContent-Length: ${length}${more}`, 'POST /grid/rest/maps/m/k HTTP/1.1');
 const POST = 'POST /grid/rest/maps/m/k';
 
-/** What is sent, and what is told of it. */
+/** The bytes sent, and the log's text. */
 const refused: readonly (readonly [string, string])[] = [
-  // What llhttp does not take, in its own words.
+  // Refused by llhttp, with its own reason.
   ['secret\r\n\r\n', '400 Invalid method encountered'],
   [host('GET /a b HTTP/1.1'), '400 Expected HTTP/, RTSP/ or ICE/'],
   [head('Host x'), '400 Invalid header token'],
@@ -37,7 +37,7 @@ const refused: readonly (readonly [string, string])[] = [
     "400 Transfer-Encoding can't be present with Content-Length",
   ],
   [`${chunked}secret`, '400 Invalid character in chunk size'],
-  // What it leaves open.
+  // Refused by the rules that llhttp leaves open.
   [host('GET /secret HTTP/2.0'), '505 the version is neither HTTP/1.0 nor HTTP/1.1'],
   [host('GET /secret RTSP/1.0'), '400 the protocol is not HTTP'],
   [head('A: b'), '400 Host: missing in HTTP/1.1'],
@@ -147,7 +147,7 @@ test('the reason of one request is not told of the next', () => {
   const server = createTestServer(limits);
   const socket = new FakeSocket();
   server.connect(socket);
-  // Nobody is told of this one.
+  // This one gets no answer.
   socket.receive(`${content(1, '\r\nContent-Encoding: gzip')}x`);
   const told = observed(server);
   socket.receive(`${get('nowhere')}${content(1, '\r\nExpect: more')}`);

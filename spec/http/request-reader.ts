@@ -1,6 +1,7 @@
 /**
- * Takes requests apart by the letter of RFC 9112 and stops where the letter is left: what everybody
- * who reads the bytes must see. Slow and simple; the fuzzer holds the server's parser against it.
+ * Parses requests by the letter of RFC 9112 and stops where the letter is unclear: the requests that
+ * every reader of the bytes must find. Slow and simple; the fuzzer compares the server's parser with
+ * it.
  */
 
 export interface ReadRequest {

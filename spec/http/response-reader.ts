@@ -1,4 +1,4 @@
-/** Takes responses apart as a client must (RFC 9112 section 6), and refuses what is no response. */
+/** Parses responses as a client must (RFC 9112 section 6), and refuses bytes that are not a response. */
 import assert from 'node:assert';
 
 export interface ReadResponse {

@@ -1,6 +1,6 @@
 /**
  * The vectors once more, over real sockets, in one piece and in two: there a server reads and writes by
- * the sockets' handles (src/http/intake.ts, src/http/outlet.ts), which no socket in memory has.
+ * the sockets' handles (src/http/intake.ts, src/http/outlet.ts), which sockets in memory do not have.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,9 +12,9 @@ import { createTestServer, type TestServer } from './test-server.ts';
 import { readVectors, VECTORS, type Vector } from './vector.ts';
 import { checkResponses, finalResponses } from './vector-responses.ts';
 
-/** In so many turns all that was sent has come: both ends are of this process. */
+/** After so many turns all bytes sent have come: both ends are in this process. */
 const TURNS = 5;
-/** What has not come by then does not come. */
+/** Bytes that have not come by then will not come. */
 const TURNS_MAX = 100_000;
 
 interface Listening {
@@ -22,7 +22,7 @@ interface Listening {
   readonly port: number;
 }
 
-/** What the client of one connection has seen. */
+/** The bytes that the client of one connection has received. */
 interface Seen {
   readonly text: string;
   /** Whether the server has ended its side, or the connection. */
@@ -108,7 +108,7 @@ async function exchange(
   }
   if (endsInput) socket.end();
   for (let turn = 0; turn < TURNS_MAX && !isAll(seen); turn += TURNS) await turns();
-  // What comes behind that is too much.
+  // Bytes that come after that are too many.
   await turns();
   socket.destroy();
   return seen;

@@ -31,12 +31,12 @@ export interface TestServer {
   readonly clock: FakeClock;
   /** Where the data is. */
   readonly engine: EmbeddedEngine;
-  /** What requests are served from. */
+  /** The engine that requests use. */
   readonly served: Engine;
   readonly cluster: StandaloneCluster;
   readonly server: HttpServer;
   readonly groups: EndpointGroups;
-  /** What handlers threw. */
+  /** Errors that handlers threw. */
   readonly failures: unknown[];
   /** Lines of the audit log. */
   readonly audited: AuditEntry[];
@@ -46,16 +46,16 @@ export interface TestServer {
 }
 
 export interface TestServerParts {
-  /** Puts something between the server and what it serves. */
+  /** Wraps the application that the server serves. */
   readonly wrap?: (application: Application) => Application;
   readonly clock?: FakeClock;
-  /** Who is asked and told of mutations. */
+  /** The sinks of mutations. */
   readonly sinks?: readonly MutationSink[];
   /** In place of the server's own. */
   readonly services?: Partial<RestServices>;
   readonly tls?: TlsIdentity;
   readonly dialect?: Dialect;
-  /** Puts something between the requests and the engine, which then has every take acknowledged. */
+  /** Puts an engine between the requests and the embedded one, which then has every take acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
 }
 

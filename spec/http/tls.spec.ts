@@ -45,7 +45,7 @@ function plainClient(port: number): Socket {
   return socket;
 }
 
-/** Lets things happen until the condition holds. */
+/** Lets turns end until the condition holds. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await nextTurn();
 }

@@ -1,4 +1,4 @@
-/** Requests of one connection that are under way together: who begins when, and what leaves when. */
+/** Requests of one connection that are under way together: when each begins, and when answers leave. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type HeldServer, heldServer, request } from './held-application.ts';
@@ -6,7 +6,7 @@ import { type HeldServer, heldServer, request } from './held-application.ts';
 const late = (...names: readonly string[]): string =>
   names.map((name) => request(`/late/${name}`)).join('');
 
-/** Nothing of any request is left. */
+/** Asserts that no request is left. */
 function assertAtRest({ server, clock }: HeldServer): void {
   clock.settle();
   assert.equal(server.slots.usedCount, 0, 'slots in use');

@@ -1,4 +1,4 @@
-/** Compares what a server has sent with the responses that a vector wants. */
+/** Compares a server's responses with those that a vector wants. */
 import assert from 'node:assert/strict';
 import { type ReadResponse, readResponses } from './response-reader.ts';
 import type { ExpectedResponse } from './vector.ts';
@@ -10,7 +10,7 @@ export function finalResponses(text: string, request: Buffer): ReadResponse[] {
   return readResponses(text, isHead).filter(({ status }) => status !== 100);
 }
 
-/** Throws AssertionError where they differ; `how` says in which run. */
+/** Throws AssertionError where they differ; `how` names the run. */
 export function checkResponses(
   text: string,
   expected: readonly ExpectedResponse[],

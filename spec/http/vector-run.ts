@@ -25,7 +25,7 @@ export function runVector(vector: Vector, server: TestServer, splitsMax: number)
   run(vector, bytes, 'byte by byte');
 }
 
-/** Names of the queues that a vector asks for: what is taken from them is gone, what is offered stays. */
+/** Names of the queues in a vector: items taken from them are gone, items offered stay. */
 function queuesOf({ before, request, after }: Vector): ReadonlySet<string> {
   const text = `${before ?? ''}${request}${after ?? ''}`;
   const names = [...text.matchAll(/queues\/([^/ ?]+)/g)];

@@ -1,6 +1,6 @@
 /**
- * Reads test vectors from Markdown (spec/vectors/README.md tells the form): what a client sends on
- * one connection, and the responses that it must get.
+ * Reads test vectors from Markdown (spec/vectors/README.md describes the form): the bytes that a client
+ * sends on one connection, and the responses that it must get.
  */
 import { readFileSync } from 'node:fs';
 
@@ -22,12 +22,12 @@ export interface Vector {
   /** Sent first on another connection, to prepare. */
   readonly before: Buffer | undefined;
   readonly request: Buffer;
-  /** Whether the client ends its side behind the request. */
+  /** Whether the client ends its side after the request. */
   readonly endsInput: boolean;
   readonly responses: readonly ExpectedResponse[];
   /** Whether the server ends the connection; undefined: either. */
   readonly closes: boolean | undefined;
-  /** Sent afterwards on another connection, and what it must get. */
+  /** Sent afterwards on another connection, and the response that it must get. */
   readonly after: Buffer | undefined;
   readonly afterResponses: readonly ExpectedResponse[];
 }

@@ -1,4 +1,4 @@
-/** What a request that waits keeps, and how its connection ends or goes on meanwhile. */
+/** The bytes that a waiting request keeps, and how its connection ends or continues meanwhile. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -65,7 +65,7 @@ describe('A poll that waits', () => {
     it(`takes no item from the moment on in which its connection ends because ${how}`, () => {
       const server = createTestServer({ bodyBytesMax: 65536 });
       const { socket, connection, another, clock } = client(server);
-      // A socket says that it is closed in a later turn.
+      // A socket reports in a later turn that it is closed.
       socket.destroy = () => {
         socket.isDestroyed = true;
       };

@@ -1,4 +1,4 @@
-/** Answers in process that depend on the disk: when they leave, and what they are when it fails. */
+/** Answers in process that depend on the disk: when they leave, and their values when it fails. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
@@ -10,7 +10,7 @@ import { LocalData } from '../../src/local/local-data.ts';
 import { PlainBytes } from '../../src/local/plain-bytes.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** Maps and queues over an engine whose disk syncs when it is told to. */
+/** Maps and queues over an engine whose disk syncs on command. */
 function onDisk() {
   let isDurable = false;
   const sink: MutationSink = {
@@ -43,7 +43,7 @@ function onDisk() {
   return { answers, hold, sync, map: new GridMap(data, name), queue: new GridQueue(data, name) };
 }
 
-/** What has become of promises by now: `held`, or what they settled with. */
+/** The present state of promises: `held`, or the values they settled with. */
 async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const told = promises.map((promise) =>
     promise.then(

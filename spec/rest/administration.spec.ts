@@ -1,4 +1,6 @@
-/** Cluster administration over the wire: what each call answers, changes and leaves in the audit log. */
+/**
+ * Cluster administration over the wire: each call's answer, its changes and its line in the audit log.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';

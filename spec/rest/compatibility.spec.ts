@@ -1,6 +1,7 @@
 /**
- * Replays what was asked of an original member on one of ours with `--compatibility hazelcast`: each
- * answer is the recorded one, or our own for a reason that spec/vectors/compatibility/README.md lists.
+ * Replays requests to an original member on this member with `--compatibility hazelcast`. Each answer
+ * is the recorded one, or this member's own for a reason that spec/vectors/compatibility/README.md
+ * lists.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { type Exchange, type ExpectedAnswer, readExchanges } from './exchange-ta
 const FOLDER = new URL('../vectors/compatibility/', import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
 
-/** In answers to every request: their values say nothing about it, and the reader has checked them. */
+/** In answers to every request: their values depend on no request, and the reader has checked them. */
 const FRAMING = ['date', 'content-length', 'connection'];
 
 for (const name of FILES) {
@@ -57,7 +58,7 @@ function startMember(): TestServer {
   return member;
 }
 
-/** What was not as expected; undefined where all was. */
+/** The differences; undefined where there are none. */
 async function replay(member: TestServer, exchange: Exchange): Promise<string | undefined> {
   const socket = new FakeSocket();
   const connection = member.connect(socket);

@@ -1,5 +1,5 @@
 /**
- * The calls that clients of the original member make, in both dialects: ours, and that of
+ * The calls that clients of the original member make, in both dialects: gridnode's own, and that of
  * `--compatibility hazelcast`. A row is a request and the answers; rows of a test follow one another on
  * one member.
  */
@@ -20,7 +20,7 @@ import { createTestServer } from '../http/test-server.ts';
 
 type Name = keyof typeof DIALECTS;
 
-/** `GET path` or `POST path content`, our answer, and the other dialect's where it is another. */
+/** `GET path` or `POST path content`, the own answer, and the other dialect's where it differs. */
 type Row = readonly [request: string, ours: string, theirs?: string];
 
 const MANAGEMENT = 'rest/management/cluster';

@@ -1,6 +1,6 @@
 /**
- * Reads exchanges from the tables in spec/vectors/compatibility (its README tells the form): what a
- * client sends, what the original member answers, and what we do where that is something else.
+ * Reads exchanges from the tables in spec/vectors/compatibility (its README describes the form): the
+ * request of a client, the answer of the original member, and gridnode's where that differs.
  */
 import { readFileSync } from 'node:fs';
 import { readBytes } from '../http/vector.ts';
@@ -14,7 +14,7 @@ export interface Exchange {
   readonly isHead: readonly boolean[];
   /** What the original answers, as in the table. */
   readonly original: string;
-  /** What we answer, as in the table; empty where it is the same. */
+  /** Gridnode's answer, as in the table; empty where it is the same. */
   readonly ours: string;
   readonly expected: Expectation;
   /** The reasons for a difference. */
@@ -23,13 +23,13 @@ export interface Exchange {
 
 export interface Expectation {
   readonly answers: readonly ExpectedAnswer[];
-  /** Whether the connection ends behind the last of them. */
+  /** Whether the connection ends after the last of them. */
   readonly closes: boolean;
 }
 
 export interface ExpectedAnswer {
   readonly status: number;
-  /** All there are but Date, Connection and Content-Length; names in lower case. */
+  /** All fields but Date, Connection and Content-Length; names in lower case. */
   readonly fields: ReadonlyMap<string, string>;
   /** Matches the content, one character a byte. */
   readonly content: RegExp;

@@ -1,7 +1,7 @@
 /**
- * Requests that are answered in a later turn: meanwhile other clients' bytes lie where theirs came in,
- * and where their escapes were decoded. Each action of the table is done at once on one server and late
- * on another; both have to answer, log and store the same.
+ * Requests that are answered in a later turn. Meanwhile other clients' bytes lie in the buffers of
+ * their bytes and of their decoded escapes. Each action of the table is done at once on one server and
+ * late on another; both have to answer, log and store the same.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -27,14 +27,14 @@ const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const { routes } = DIALECTS.none;
 
-/** Fills what requests share with bytes that are nobody's. */
+/** Overwrites the buffers that requests share. */
 function overwrite(decoder: PercentDecoder): void {
   llhttp().load(undefined, HASHES, 0, HASHES.length);
   decoder.reset();
   decoder.decode(HASHES, 0, 32_768, new Span());
 }
 
-/** Has every action begin in a later turn, once what requests share has been overwritten. */
+/** Lets every action begin in a later turn, once the buffers that requests share are overwritten. */
 class LateRouter implements RouteFinder {
   readonly #router = new Router('grid', DIALECTS.none);
   readonly #decoder: PercentDecoder;
@@ -99,7 +99,7 @@ async function ask(
   return response;
 }
 
-/** What there is to see of a server: all that the requests may have changed. */
+/** All visible state of a server that the requests may have changed. */
 async function look(server: Subject): Promise<unknown> {
   const paths = ['rest/maps/nAme/k/%2541', 'rest/maps/nAme/b', 'rest/queues/nAme/size'];
   const seen = [];

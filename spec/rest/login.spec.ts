@@ -1,4 +1,4 @@
-/** HTTP Basic over the wire: who is asked, what a user may do, what wrong logins come to. */
+/** HTTP Basic over the wire: which requests need a login, a user's permissions, and wrong logins. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';

@@ -1,4 +1,4 @@
-/** Which route a target has, and which parts of it are name and key. */
+/** The route of a target, and the parts of it that are name and key. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GET } from '../../src/http/methods.ts';

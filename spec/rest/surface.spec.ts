@@ -1,4 +1,4 @@
-/** Every path of the surface with every method: which group decides about it, and what is checked. */
+/** Every path of the surface with every method: the group that decides about it, and the checks. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
@@ -15,8 +15,8 @@ type Method = (typeof METHODS)[number];
 const PATHS = ROUTES.map(({ path }) => path.replace('{seconds}', '0').replace(/\{\w+\}/g, 'x'));
 
 /**
- * The groups that a request may be in, by the rules of the interface and not by our table: prefixes
- * in this order, the first that fits.
+ * The groups that a request may be in, by the rules of the interface and not by the routes' table:
+ * prefixes in this order, the first that fits.
  */
 function groupsOf(method: Method, path: string): readonly EndpointGroup[] {
   const rules: readonly (readonly [RegExp, ...EndpointGroup[]])[] = [

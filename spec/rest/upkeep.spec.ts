@@ -1,4 +1,4 @@
-/** What the calls about stored data as a whole answer, in both dialects, for each outcome. */
+/** The answers of the calls about stored data as a whole, in both dialects, for each outcome. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
@@ -12,7 +12,9 @@ const MANAGEMENT = 'rest/management/cluster';
 
 type Outcome = GridError | undefined;
 
-/** A member whose every call comes to this; `ask` gives the status and the message or status told. */
+/**
+ * A member whose every call has this outcome; `ask` returns the status and the message or status told.
+ */
 function member(name: 'none' | 'hazelcast', outcome: Outcome) {
   const done: string[] = [];
   const work = (call: string) => async () => {

@@ -60,7 +60,7 @@ export class AtOnce {
     return this.#ask((receiver) => this.#engine.peek(span(queue), receiver));
   }
 
-  /** Takes an item that nobody needs to acknowledge: the take's answer. */
+  /** Takes an item, and acknowledges it where it is held: the take's answer. */
   poll(queue: string): Seen {
     const taken = this.take(queue);
     if (taken.hold !== NO_HOLD) this.acknowledge(taken.hold, true);

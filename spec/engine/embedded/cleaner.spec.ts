@@ -68,7 +68,7 @@ describe('Cleaner', () => {
     for (const name of names) {
       parts.maps.set(span(`map ${name}`), span('k'), span(name), span(`type ${name}`));
       parts.queues.offer(span(`queue ${name}`), span(name), span(`type ${name}`));
-      // Between those that stay lie records that go.
+      // Records that go lie between those that stay.
       for (let index = 0; index < 10; index++) {
         parts.maps.set(span('m'), span(`${name} ${index}`), span(Buffer.alloc(1000)), none);
       }
@@ -111,7 +111,7 @@ describe('Cleaner', () => {
     const value = (index: number) => span(Buffer.alloc(1000, index % 251));
     const write = (map: string, index: number) =>
       parts.maps.set(span(map), span(`${index}`), value(index), none);
-    // Three slabs, in each of which some of what stays fills segments of its own.
+    // Three slabs, in each of which some of the staying records fill segments of their own.
     for (let index = 0; index < 90_000; index++) write(index % 1000 < 100 ? 'stay' : 'go', index);
     assert.equal(parts.store.pool.slabCount, 3);
     parts.maps.clear(span('go'));
@@ -133,7 +133,8 @@ describe('Cleaner', () => {
     const none = span('');
     const write = (map: string, index: number, bytes: number) =>
       parts.maps.set(span(map), span(`${index}`), span(Buffer.alloc(bytes, index % 251)), none);
-    // The index takes its last place in the third slab, and what stays is too much for a smaller one.
+    // The index takes its last place in the third slab, and the staying records are too many for a
+    // smaller one.
     for (let index = 0; index < 90_000; index++) write('go', index, 1000);
     for (let index = 0; index < 60_000; index++) write('stay', index, 8);
     assert.equal(parts.store.pool.slabCount, 3);
@@ -166,7 +167,7 @@ describe('Cleaner', () => {
     }
     clock.advance(20_000);
     assert.equal(tables.size, 3 * 12);
-    // Of what has been handed back nothing is left.
+    // No table reads memory that was handed back.
     assert.ok([...tables].every(({ length }) => length > 0));
   });
 });

@@ -33,7 +33,7 @@ describe('Expiry', () => {
     set(test, 'c', lived(0));
     test.clock.advance(999);
     assert.ok(has(test, 'a'));
-    // The sweep comes a moment later; what is asked for is gone before.
+    // The sweep comes a moment later; an entry that is asked for is gone before.
     test.parts.expiry.close();
     test.clock.advance(1);
     assert.ok(!has(test, 'a'));

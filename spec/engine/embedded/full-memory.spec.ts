@@ -1,4 +1,7 @@
-/** An engine whose memory is used up: what still goes on, and what may go beyond the limit. */
+/**
+ * An engine whose memory is used up: operations that still succeed, and those that may exceed the
+ * limit.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
@@ -8,7 +11,7 @@ import { Asker } from '../answers.ts';
 import { AtOnce } from './at-once.ts';
 
 const BYTES_MAX = 4_194_304;
-/** What waiting takes go beyond that, together. */
+/** Bytes beyond that for all waiting takes together. */
 const WAITING_BYTES_MAX = 1_048_576;
 
 function fullEngine() {

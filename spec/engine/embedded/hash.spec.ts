@@ -96,7 +96,7 @@ describe('KeyWords', () => {
       for (const [other, text] of keys.entries()) {
         const named = span(Buffer.from(text));
         assert.equal(words(key).is(named), index === other);
-        // What lies behind the last byte in its word is somebody else's.
+        // The bytes after the last one in its word belong to another key.
         const buffer = Buffer.alloc(64, 0xff);
         named.set(buffer, 8, 8 + buffer.write(text, 8));
         named.words = new Int32Array(buffer.buffer, buffer.byteOffset, 16);

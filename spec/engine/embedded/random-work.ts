@@ -1,7 +1,7 @@
 /**
- * Seeded random work on an engine with sinks: every kind of operation, with refusals in between, on
- * an engine that answers during the call. A model knows what must be there; what is recorded is
- * given to `onRecord`.
+ * Seeded random work on an engine with sinks: every kind of operation, with refusals in between, on an
+ * engine that answers during the call. A model has the data that must be stored; `onRecord` gets the
+ * records.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../../bench/harness.ts';
@@ -124,7 +124,7 @@ export class RandomWork {
     this.#maps.get(map)!.set(key, { value: value.toString('latin1'), expiryMs, version });
   }
 
-  /** A set or a delete on the version that is there, on none, or on one that was. */
+  /** A set or a delete on the present version, on none, or on a former one. */
   #changeIf(name: string, key: string): void {
     const map = this.#maps.get(name)!;
     const entry = map.get(key);
@@ -253,7 +253,7 @@ export class Shuffle {
     else queue.push(mutation);
   }
 
-  /** Gives on what waits of some partitions. */
+  /** Passes on waiting records of some partitions. */
   some(give: (mutation: Mutation) => void): void {
     for (const [partition, queue] of this.#waiting) {
       if (partition === this.#last || this.#random.below(4) !== 0) continue;

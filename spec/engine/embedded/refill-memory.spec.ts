@@ -17,7 +17,7 @@ function engineOf(memoryBytesMax: number, sinks: readonly RecordingSink[] = []):
   return new EmbeddedEngine({ partitionCount: 13, clock, queueCapacity, memoryBytesMax, sinks });
 }
 
-/** What was recorded while maps of so many bytes were written and cleared, one after the other. */
+/** The records of maps of so many bytes, written and cleared one after the other. */
 function mapsInTurn(count: number, bytes: number): readonly Mutation[] {
   const sink = new RecordingSink();
   const ask = new AtOnce(engineOf(Number.POSITIVE_INFINITY, [sink]));
@@ -43,7 +43,7 @@ describe('Refill with little memory', () => {
 
   it('goes beyond it for a while, where what comes had fitted, and never else', () => {
     const records = mapsInTurn(2, 3 * MIB);
-    // As visits of one map before its end, and of the other after its begin.
+    // As visits of one map before its end, and of the other after its beginning.
     const both = records.filter(({ key }) => key.length > 0);
     for (const mayExceed of [true, false]) {
       const engine = engineOf(4 * MIB);

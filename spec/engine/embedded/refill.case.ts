@@ -1,4 +1,4 @@
-/** Random work, recorded and replayed into an empty engine while it goes on, in another order. */
+/** Random work, recorded and replayed into an empty engine at the same time, in another order. */
 import assert from 'node:assert/strict';
 import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
 import { APPLIED } from '../../../src/engine/engine.ts';
@@ -9,7 +9,7 @@ import { RandomWork, Shuffle } from './random-work.ts';
 const PARTITIONS = 13;
 const STEPS_BETWEEN = 1000;
 
-/** Returns a line that says what was done. */
+/** Returns a line that describes the work done. */
 export function refillsAlike(operations: number, seed: number): string {
   const shuffle = new Shuffle(seed, 3);
   let recorded = 0;

@@ -1,4 +1,4 @@
-/** Takes that wait, against a list of items and a list of waiters: whatever happens in which turn. */
+/** Takes that wait, against a list of items and a list of waiters: any events in any turns. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -39,7 +39,7 @@ class Run {
     acknowledgesAll: true,
   });
   readonly #ask = new AtOnce(this.#engine);
-  /** Numbers of the items that nobody holds, sorted. */
+  /** Numbers of the items that are not held, sorted. */
   readonly #items: number[] = [];
   readonly #holds: { hold: number; item: number }[] = [];
   readonly #waiters: Waiter[] = [];
@@ -100,7 +100,7 @@ class Run {
       const due = this.#waiters.filter((waiter) => waiter.deadlineMs <= endMs);
       const first = due.sort((a, b) => a.deadlineMs - b.deadlineMs)[0];
       if (first === undefined) return;
-      // Whoever is due first brings what has come to those who wait, itself perhaps included.
+      // The first waiter that is due delivers the items to the waiting takes, perhaps to itself.
       while (this.#waiters.length > 0 && this.#items.length > 0) this.#deliver();
       if (this.#waiters.includes(first)) {
         this.#waiters.splice(this.#waiters.indexOf(first), 1);

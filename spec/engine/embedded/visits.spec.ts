@@ -1,4 +1,4 @@
-/** Visits in steps while everything else is overwritten, deleted, cleared, moved and grown. */
+/** Visits in steps while all other data is overwritten, deleted, cleared, moved and grown. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
@@ -19,7 +19,7 @@ function newEngine(partitionCount: number) {
   return { clock, engine, ask: new AtOnce(engine) };
 }
 
-/** A value that tells when it is a mixture of two. */
+/** A value that shows whether it is a mixture of two. */
 function marked(text: string, length: number): Buffer {
   return Buffer.from(`${text};`.repeat(Math.ceil(length / (text.length + 1))));
 }
@@ -64,7 +64,7 @@ describe('visit', () => {
     it(`gives what stood throughout, and nothing mixed or cleared (${partitionCount} partitions)`, () => {
       const { clock, engine, ask } = newEngine(partitionCount);
       for (let index = 0; index < STAYING; index++) {
-        // What is deleted in between makes the segments sparse, so that the rest is moved.
+        // Entries deleted in between make the segments sparse, so that the rest is moved.
         ask.set('leaving', `k${index}`, marked('leaving', 150));
         ask.set('stay', `k${index}`, marked(`${index}`, 60), index % 2 === 0 ? 'a/type' : '');
       }
