@@ -21,7 +21,7 @@
  */
 import type { Mutation } from './mutation.ts';
 
-/** What `admit` returns for consent. */
+/** Result of `admit` for consent. */
 export const ADMITTED = 0;
 /** There is no room for its record on the disk. */
 export const DISK_FULL = 1;

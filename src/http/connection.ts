@@ -9,7 +9,7 @@
  * answers. While the server drains, the last request runs when the socket has been read once more: if
  * more comes, its answer is not the last. After the last answer the connection is half-closed and
  * further bytes are dropped for a while, so that no reset overtakes the answer. At the end of each
- * piece of work the time limits get what is awaited.
+ * piece of work the time limits are set to the awaited part.
  */
 import type { Socket } from 'node:net';
 import { isFull } from './back-pressure.ts';

@@ -82,7 +82,7 @@ export function isHost(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-/** Whether an authority of an http URI is what a Host value may be, with a host (RFC 9110 section 4.2). */
+/** Whether an authority of an http URI is a valid Host value with a host (RFC 9110 section 4.2). */
 export function isAuthority(bytes: Buffer, start: number, end: number): boolean {
   return start < end && bytes[start] !== 0x3a && isHost(bytes, start, end);
 }

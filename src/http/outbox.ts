@@ -1,7 +1,7 @@
 /**
  * The responses that a connection has to send, in order. They are written into the arena, as one run a
  * turn. A run is cut into pieces only before a long value, which is sent without a copy, or an answer
- * that must not leave yet. flush hands over whatever may leave; it never waits.
+ * that must not leave yet. flush hands over the responses that may leave; it never waits.
  *
  * A client that is slow to take its answers is sent 64 KiB at a time, each when the one before has been
  * taken. The rest is copied out of the arena, so that it alone stays in memory.

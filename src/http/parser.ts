@@ -28,7 +28,7 @@ import {
 import * as refusals from './refusals.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 
-/** The chunk is used up; the next one goes on where it ended. */
+/** The chunk is used up; the next one continues where it ended. */
 export const NEEDS_MORE = 0;
 /** A head followed by content is complete: decide on it, then continue. */
 export const AT_HEAD = 1;
@@ -271,7 +271,7 @@ export class RequestParser implements ParserListener {
     return AT_REFUSAL;
   }
 
-  /** A well-formed version that is not ours is told from what is no HTTP. */
+  /** Distinguishes a well-formed version that is not served from bytes that are not HTTP. */
   #verdictOf(error: number): refusals.Verdict {
     if (error === DATA_AFTER_CLOSE) return refusals.BEHIND_LAST;
     const isVersion = error === INVALID_VERSION;

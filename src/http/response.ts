@@ -75,7 +75,7 @@ export function writeHeadOfStream(
   arena.writeText(headText(arena, request, status, type + coding + fieldLines, isLast));
 }
 
-/** A head, with the Connection field where it is needed: at the end, or for HTTP/1.0 where it goes on. */
+/** A head, with the Connection field where it is needed: at the end, or to keep HTTP/1.0 open. */
 function headText(
   arena: OutputArena,
   request: Request,
