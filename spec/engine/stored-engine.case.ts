@@ -516,6 +516,39 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
+    it('an item that returned is stored as its return says, whatever else is known of it', async () => {
+      const sink = new RecordingSink();
+      const { engine } = await open([sink, new HoldingSink(0)]);
+      const asker = new Asker(engine);
+      await asker.offer('q', 'a', 'a/type');
+      await asker.offer('q', 'b');
+      await asker.acknowledge((await asker.take('q')).hold, false);
+      const [offer, other, removal, back] = sink.records as [
+        Mutation,
+        Mutation,
+        Mutation,
+        Mutation,
+      ];
+      assert.deepEqual(
+        [offer, other, back].map((mutation) => engine.isStored(mutation)),
+        [false, true, true],
+      );
+      for (const known of [
+        [offer, other, removal, back],
+        [offer, other, back],
+        [other, back],
+        [offer, other, back, back],
+      ]) {
+        const copy = (await open([])).engine;
+        const replay = copy.replay();
+        for (const mutation of known) assert.equal(replay.apply(mutation), APPLIED);
+        replay.end();
+        assert.deepEqual(contentOf(copy), contentOf(engine));
+        await copy.close();
+      }
+      await engine.close();
+    });
+
     it('versions and items go on behind those restored', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink]);

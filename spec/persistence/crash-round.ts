@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
-import { EVERY_PARTITION, NO_HOLD, NOBODY } from '../../src/engine/engine.ts';
+import { EVERY_PARTITION, FOUND, NO_HOLD, NOBODY } from '../../src/engine/engine.ts';
 import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { Persistence } from '../../src/persistence/persistence.ts';
@@ -180,8 +180,11 @@ class Life {
     } else if (choice < 55) seen = ask.delete(map, key);
     else if (choice < 58) seen = ask.clear(map);
     else if (choice < 75) seen = ask.offer(queue, this.#value(), type);
-    else if (choice < 92) seen = ask.take(queue);
-    else seen = ask.get(map, key);
+    else if (choice < 87) seen = ask.take(queue);
+    else if (choice < 92) {
+      const next = ask.peek(queue);
+      if (next.outcome === FOUND) seen = random.below(4) > 0 ? ask.take(queue) : next;
+    } else seen = ask.get(map, key);
     if (seen !== undefined) member.answered(seen, before, this.#history, random.below(3) > 0);
   }
 

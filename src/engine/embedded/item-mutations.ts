@@ -3,9 +3,17 @@
  * without sinks only its sequence is set.
  */
 import { FROM_CLIENT, Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
+import { isAfter } from '../version.ts';
 import type { NameTable } from './name-table.ts';
 import type { PagedIntegers } from './paged-array.ts';
-import { tagAt, valueAt, valueLengthAt, writeVersion } from './record.ts';
+import {
+  tagAt,
+  valueAt,
+  valueLengthAt,
+  versionHighAt,
+  versionLowAt,
+  writeVersion,
+} from './record.ts';
 import type { RecordStore } from './record-store.ts';
 import type { Recorder } from './recorder.ts';
 

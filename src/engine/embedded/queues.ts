@@ -220,11 +220,15 @@ export class Queues {
     return true;
   }
 
-  /** Whether the item is there and not held. */
-  isStored({ name, item }: Mutation): boolean {
+  /** Whether the item is there in that very version, and not held. */
+  isStored({ name, item, version }: Mutation): boolean {
     const id = this.find(name);
-    const isWithin = id !== 0 && item >= this.#rings.first(id) && item < this.#rings.end(id);
-    return isWithin && this.isThere(id, item);
+    if (id === 0 || item < this.#rings.first(id) || item >= this.#rings.end(id)) return false;
+    const { replaced } = this.#draft;
+    return (
+      this.isThere(id, item) &&
+      this.#store.readVersion(this.#rings.get(id, item), replaced).is(version)
+    );
   }
 
   /** Whether the item, one from `first` to `end`, is there and not held. */
@@ -298,7 +302,10 @@ export class Queues {
     if (item < rings.first(id) && !rings.extend(id, item, this.#partitionOf(id).log)) {
       return MEMORY_FULL;
     }
-    if (rings.get(id, item) !== 0) return APPLIED;
+    if (rings.get(id, item) !== 0) {
+      this.#mutations.repeatReturn(rings.get(id, item));
+      return APPLIED;
+    }
     const outcome = this.#offer(id, item, name, value, contentType);
     if (outcome === APPLIED) this.#holds.addReturned(id, item);
     return outcome;
