@@ -45,6 +45,18 @@ for (const [method, path, status] of CASES) {
   });
 }
 
+test('HealthRouter: a member whose engine is not reachable is live and not ready', async () => {
+  const { engine, connect } = createTestServer();
+  await engine.close();
+  const socket = new FakeSocket();
+  connect(socket);
+  for (const path of ['live', 'ready']) {
+    socket.receive(`GET /grid/health/${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  }
+  const statuses = readResponses(socket.text, [false, false]).map(({ status }) => status);
+  assert.deepEqual(statuses, [200, 503]);
+});
+
 test('HealthRouter: health is refused while its group is off', () => {
   server.groups.set(true, new Map([['DATA', true]]));
   assert.equal(statusOf('GET', '/grid/health/live'), 403);

@@ -1,6 +1,7 @@
 /** The name of a map or a queue: as bytes that are kept, as text, and as messages show it. @internal */
 import { Span } from '../base/span.ts';
 
+/** A name as bytes that stay, as text, and as messages have it. @internal */
 export class LocalName {
   readonly span: Span;
   readonly text: string;
