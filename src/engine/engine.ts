@@ -193,7 +193,8 @@ export interface Engine {
    * engine tries again, and answers when the item is back. The bytes that the take's answer named stay
    * valid until its onAnswer returns, also when acknowledge is called inside it. LOST: the hold had
    * already ended, or its end was under way. After close UNREACHABLE, also for an item that was to
-   * return: the end of the engine has lost it.
+   * return: the end of the engine has lost it. Never UNREACHABLE with DISCONNECTED: an engine that
+   * cannot tell its store does so later, or answers UNKNOWN, and the hold ends by itself.
    */
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void;
 

@@ -94,6 +94,16 @@ export class ItemMutations {
     return this.#recorder.holds(partition, sequence);
   }
 
+  /** The item with that record had returned already: it has the later version of the two. */
+  repeatReturn(address: number): void {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const { low, high } = this.draft.version;
+    if (!isAfter(low, high, versionLowAt(words, at), versionHighAt(words, at))) return;
+    writeVersion(words, at, low, high);
+  }
+
   /** Records the return of the item with that record. False where a sink refuses. */
   recordReturn(id: number, item: number, address: number): boolean {
     const { pool } = this.#store;
