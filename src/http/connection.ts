@@ -50,9 +50,8 @@ export class Connection implements SlotConnection, Timed, Taker {
   /** Whether nothing more is to be read: the connection ends when all is answered. */
   #isInputOver = false;
   #state = READING;
-  /** Requests run in a row. */
+  /** Requests run in a row, and whether others are to run first. */
   #runCount = 0;
-  /** Whether others are to run first. */
   #standsBack = false;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
@@ -181,6 +180,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   #goOn(): void {
     if (this.#isRunning || this.#state === CLOSED) return;
     this.#requests.sendKept();
+    this.#mayRead();
     if (this.#requests.isIdle) this.#proceed();
     else this.#host.wake(this);
   }
@@ -366,9 +366,9 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
-    const wasStalled = this.#state === STALLED && !this.#standsBack;
-    if (wasStalled) this.#state = READING;
-    return this.#mayRead() && wasStalled;
+    if (this.#state !== STALLED || this.#standsBack) return false;
+    this.#state = READING;
+    return this.#mayRead();
   }
 
   /** Nothing more is read; the connection ends when all that is under way has been answered. */

@@ -89,7 +89,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** A request of the connection begins. */
   begin(connection: SlotConnection): void {
-    assert(!this.#isTaken, 'a slot has one request');
+    if (this.#isTaken) assert.fail('a slot has one request');
     this.#isTaken = true;
     this.#connection = connection;
     this.exchange.session = connection.session;
