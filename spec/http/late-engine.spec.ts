@@ -12,10 +12,10 @@ import { readResponses } from './response-reader.ts';
 import { get, LIVE, post } from './test-client.ts';
 import type { TestServer } from './test-server.ts';
 import { readVectors, VECTORS } from './vector.ts';
-import { runVector } from './vector-run.ts';
+import { forgetMaps, runVector } from './vector-run.ts';
 
 /** Requests are split at so many places. */
-const SPLITS_MAX = 4;
+const SPLITS_MAX = 3;
 /** Of random ones; `make soak` has more. */
 const REQUESTS = 6000;
 const SYNCED_REQUESTS = 160;
@@ -25,8 +25,10 @@ for (const [mode, isOrdered] of MODES) {
   describe(`on an engine that answers later, ${mode}`, () => {
     for (const name of readdirSync(VECTORS).sort()) {
       it(`the vectors of ${name} hold`, () => {
+        const server = lateServer({ isOrdered });
         for (const vector of readVectors(new URL(name, VECTORS).pathname)) {
-          runVector(vector, lateServer({ isOrdered }), SPLITS_MAX);
+          runVector(vector, server, SPLITS_MAX);
+          forgetMaps(server, vector);
         }
       });
     }

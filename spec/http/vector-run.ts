@@ -70,3 +70,13 @@ function exchange(server: TestServer, pieces: readonly Buffer[]): FakeSocket {
   server.clock.settle();
   return socket;
 }
+
+/** Clears the maps that a vector has named, for one that uses the same server. */
+export function forgetMaps({ served, clock }: TestServer, { before, request }: Vector): void {
+  const text = `${before ?? ''}${request}`;
+  for (const [, name = ''] of text.matchAll(/maps\/([^/ ?]+)/g)) {
+    const bytes = Buffer.from(name);
+    served.clear(new Span().set(bytes, 0, bytes.length), NOBODY);
+    clock.settle();
+  }
+}
