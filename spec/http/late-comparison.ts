@@ -37,7 +37,8 @@ export async function compareSyncedAnswers(
   const scripts = scriptsOf(seed, requests);
   const plain = sync(createTestServer(), scripts, new Random(seed));
   const always = [{ key: 'persistenceSync', text: 'always' }] as const;
-  const storage = new MemoryStorage(new Random(seed));
+  // On a disk of that size segments are short.
+  const storage = new MemoryStorage(new Random(seed), undefined, 2 ** 26);
   const member = storedMember(storage, always, undefined, { isOrdered, seed });
   await member.serve();
   const sockets = await begin(member.server, scripts, new Random(seed), () => member.quiet());

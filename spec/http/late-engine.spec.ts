@@ -18,7 +18,7 @@ import { forgetMaps, runVector } from './vector-run.ts';
 const SPLITS_MAX = 3;
 /** Of random ones; `make soak` has more. */
 const REQUESTS = 6000;
-const SYNCED_REQUESTS = 160;
+const SYNCED_REQUESTS = 1600;
 const SEED = Number(process.env.LATE_SEED ?? Date.now() % 1_000_000_000);
 
 for (const [mode, isOrdered] of MODES) {
