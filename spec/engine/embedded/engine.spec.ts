@@ -1,6 +1,9 @@
-import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { EmbeddedEngine, RESERVED_BYTES } from '../../../src/engine/embedded/engine.ts';
 import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { Asker } from '../answers.ts';
 import { engineSuite } from '../engine.case.ts';
 import { holdSuite } from '../holds.case.ts';
 import { sequenceSuite } from '../sequences.case.ts';
@@ -46,3 +49,20 @@ for (const [sort, options] of [
   sequenceSuite(name, async () => subject(options()));
   if (sort !== 'with a sink') holdSuite(name, async () => subject(options()));
 }
+
+it('an embedded engine that is closed waits for nothing, and makes no slabs ahead', async () => {
+  const clock = new FakeClock();
+  const engine = new EmbeddedEngine({
+    partitionCount: 271,
+    clock,
+    queueCapacity: subjectCapacity,
+    reservedBytes: RESERVED_BYTES,
+  });
+  const asker = new Asker(engine);
+  await asker.set('m', 'k', 'value');
+  await asker.offer('q', 'item');
+  asker.wait('other', 10_000);
+  assert.ok(clock.timerCount > 0);
+  await engine.close();
+  assert.equal(clock.timerCount, 0);
+});

@@ -225,12 +225,7 @@ export class EmbeddedEngine implements StoredEngine {
   }
 
   reset(): void {
-    const { sweeper, expiry, store } = this.#parts;
-    this.#parts = new Parts(this.#options);
-    this.#sequences = this.#parts.store.sequences;
-    sweeper.close();
-    expiry.close();
-    store.pool.close();
+    this.#replaceParts(this.#options);
   }
 
   open(): Promise<void> {
@@ -243,11 +238,20 @@ export class EmbeddedEngine implements StoredEngine {
     const sequences = this.#sequences;
     this.#closed = true;
     // From now on empty parts answer, and the old data can be collected.
-    this.reset();
+    this.#replaceParts({ ...this.#options, reservedBytes: 0 });
     this.#sequences = sequences;
     deliveries.dismissAll();
     returns.close();
     return Promise.resolve();
+  }
+
+  #replaceParts(options: EmbeddedEngineOptions): void {
+    const { sweeper, expiry, store } = this.#parts;
+    this.#parts = new Parts(options);
+    this.#sequences = this.#parts.store.sequences;
+    sweeper.close();
+    expiry.close();
+    store.pool.close();
   }
 
   #answer(outcome: Outcome, partition: number, receiver: Receiver): void {
