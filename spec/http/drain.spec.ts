@@ -201,6 +201,18 @@ describe('A server that drains', () => {
     assert.match(await asking(port, LIVE), /ECONNREFUSED/);
   });
 
+  it('waits for nothing once all connections are closed', async () => {
+    const { server, clock } = createTestServer();
+    await server.listen('127.0.0.1', 0);
+    const drained = server.drain();
+    while (clock.endCount > 0) {
+      await nextTurn();
+      clock.endTurn();
+    }
+    await drained;
+    assert.equal(clock.timerCount, 0);
+  });
+
   it('stops accepting after a second, though each turn brings another', async () => {
     const { server, clock } = createTestServer();
     const { port } = await server.listen('127.0.0.1', 0);

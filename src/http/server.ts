@@ -3,7 +3,7 @@
  * the hold of answers), and ends them. It knows no route and no engine.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { AnswerSender, Application, ResponseHold } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
@@ -68,6 +68,8 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   #woken: Connection[] = [];
   readonly #wakeAll = (): void => this.#turnOnEnd();
   #onAllClosed: (() => void) | undefined;
+  /** Cuts off handshakes under way when the server drains. */
+  #handshakesEnd: Timer | undefined;
 
   constructor(options: HttpServerOptions) {
     this.application = options.application;
@@ -224,7 +226,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     const latecomers = this.#stopAccepting();
     this.isDraining = true;
     this.drainedMs = this.nowMs;
-    this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
+    this.#handshakesEnd = this.clock.after(LAST_REQUEST_MS, () => this.#handshakes?.destroy());
     for (const socket of latecomers) this.#admit(socket);
     for (const connection of this.#connections) connection.drain();
     this.#tellIfAllClosed();
@@ -239,7 +241,9 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   }
 
   #tellIfAllClosed(): void {
-    if (this.#latecomers === undefined && this.connectionCount === 0) this.#onAllClosed?.();
+    if (this.#latecomers !== undefined || this.connectionCount > 0) return;
+    this.#handshakesEnd?.cancel();
+    this.#onAllClosed?.();
   }
 
   #onConnection(socket: Socket): void {
