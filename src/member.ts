@@ -93,7 +93,7 @@ export async function startMember(
   config: Config,
   log: Log,
   load: () => Promise<LoadedConfig> = readNothing,
-  stopped: Promise<unknown> = NEVER,
+  stopped?: Promise<unknown>,
   audit: Audit = openAudit(),
 ): Promise<Member> {
   const warning = memoryWarning(config);
@@ -213,7 +213,9 @@ export async function startMember(
       await persistence.abandon();
       throw error;
     });
-    await Promise.race([recovering, stopping(stopped)]).catch((error: unknown) => {
+    const recovered =
+      stopped === undefined ? recovering : Promise.race([recovering, stopping(stopped)]);
+    await recovered.catch((error: unknown) => {
       for (const each of [server, health]) {
         void each?.drain();
         each?.abort();
@@ -242,8 +244,9 @@ export async function startMember(
       await persistence?.close();
       await engine.close();
       if (health === undefined) return;
-      clock.after(HEALTH_DRAIN_MS, () => health.abort());
+      const end = clock.after(HEALTH_DRAIN_MS, () => health.abort());
       await health.drain();
+      end.cancel();
     },
     abort() {
       health?.abort();
@@ -252,8 +255,6 @@ export async function startMember(
     },
   };
 }
-
-const NEVER = new Promise<never>(() => {});
 
 /** Data that is not recovered yet cannot be lost, so a stop need not wait for it. */
 async function stopping(stopped: Promise<unknown>): Promise<never> {
