@@ -191,10 +191,15 @@ export async function startMember(
   const health = healthServer(config, services, common);
   logLevel.onChange = () => observe(server, log);
   logLevel.onChange();
-  const bound = await listenAsConfigured(server, config);
+  /** The engine of a member that cannot start makes nothing ready any more. */
+  const giveUp = async (error: unknown): Promise<never> => {
+    await engine.close();
+    throw error;
+  };
+  const bound = await listenAsConfigured(server, config).catch(giveUp);
   const healthBound = await health?.listen(bound.address, config.healthPort ?? 0).catch((error) => {
     server.drain();
-    throw error;
+    return giveUp(error);
   });
   instanceName ||= `gridnode-${bound.port}`;
   /**
@@ -211,7 +216,7 @@ export async function startMember(
     log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
     const recovering = recover(persistence).catch(async (error: unknown) => {
       await persistence.abandon();
-      throw error;
+      return giveUp(error);
     });
     const recovered =
       stopped === undefined ? recovering : Promise.race([recovering, stopping(stopped)]);

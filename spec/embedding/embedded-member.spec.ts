@@ -12,6 +12,7 @@ import {
 } from '../../src/index.ts';
 import { RawClient } from '../integration/client.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
+import { countTimers } from '../timer-count.ts';
 import { comeAndGone } from './come-and-gone.ts';
 
 const members: EmbeddedMember[] = [];
@@ -263,7 +264,24 @@ test('the program is told of a client that asks for a shutdown, and decides', as
   assert.equal(await member.map('m').size(), 0);
 });
 
+test('a member that cannot start leaves no timer behind', async () => {
+  const { port } = await started();
+  const dataDir = newDirectory();
+  await started({ dataDir });
+  const timers = countTimers();
+  const inUse = { code: 'EADDRINUSE' };
+  try {
+    await assert.rejects(startMember({ port }), inUse);
+    await assert.rejects(startMember({ port: 0, healthPort: port }), inUse);
+    const locked = { code: 'DATA_DIRECTORY_LOCKED' };
+    await assert.rejects(startMember({ port: 0, dataDir }), locked);
+    assert.equal(await timers.count(), 0);
+  } finally {
+    timers.end();
+  }
+});
+
 test('members that come and go leave nothing behind', async () => {
-  const { handles } = await comeAndGone(50);
-  assert.deepEqual(handles, []);
+  const { handles, timers } = await comeAndGone(50);
+  assert.deepEqual({ handles, timers }, { handles: [], timers: 0 });
 });
