@@ -63,18 +63,19 @@ async function driveWrk(load: Load): Promise<LoadFigures> {
     LOAD_DEPTH: String(load.depth),
     LOAD_KEYS: String(load.keyCount),
   };
-  const running = run('wrk', words, { env: { ...process.env, ...variables } });
-  // wrk takes only whole seconds; when interrupted, it ends early with the figures so far.
-  const timer =
-    whole === load.seconds
-      ? undefined
-      : setTimeout(() => running.child.kill('SIGINT'), load.seconds * 1000);
-  const { stdout } = await running.finally(() => clearTimeout(timer));
-  const line = /^FIGURES (.*)$/m.exec(stdout)?.[1];
-  if (line === undefined) throw new Error(`Cannot read the output of wrk: ${stdout}`);
-  const [requests = 0, us = 0, p50 = 0, p99 = 0, p999 = 0, late = 0, ...failed] = line
-    .split(' ')
-    .map(Number);
+  // wrk takes only whole seconds; when interrupted, it ends early with the figures so far. On a busy
+  // machine it may not have begun by then: it gets more time.
+  let figures: readonly number[] = [];
+  for (let seconds = load.seconds; !((figures[0] ?? 0) > 0) && seconds < whole * 2; seconds *= 2) {
+    const running = run('wrk', words, { env: { ...process.env, ...variables } });
+    const interrupt = () => running.child.kill('SIGINT');
+    const timer = seconds < whole ? setTimeout(interrupt, seconds * 1000) : undefined;
+    const { stdout } = await running.finally(() => clearTimeout(timer));
+    const line = /^FIGURES (.*)$/m.exec(stdout)?.[1];
+    if (line === undefined) throw new Error(`Cannot read the output of wrk: ${stdout}`);
+    figures = line.split(' ').map(Number);
+  }
+  const [requests = 0, us = 0, p50 = 0, p99 = 0, p999 = 0, late = 0, ...failed] = figures;
   refuseFailures(failed, requests);
   return {
     requests,
