@@ -36,12 +36,16 @@ export function nameAmong(
   const inOrder = [...rules].reverse();
   inOrder.sort(([, a], [, b]) => b.literalLength - a.literalLength);
   const has = (name: string) => configured.some((names) => names.has(name));
+  const fallback = has('default') ? 'default' : undefined;
+  const isFallback = (name: string) => name === 'default';
+  // Nothing is decoded where all names have one configuration.
+  if (configured.every((names) => [...names.keys()].every(isFallback))) return () => fallback;
   return (bytes) => {
     const exact = bytes.toString();
     // Decoding replaces bytes that are not UTF-8.
     if (has(exact) && Buffer.from(exact).equals(bytes)) return exact;
     const text = bytes.toString('latin1');
     const [name] = inOrder.find(([, pattern]) => pattern.matches(text)) ?? [];
-    return name ?? (has('default') ? 'default' : undefined);
+    return name ?? fallback;
   };
 }

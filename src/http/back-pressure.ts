@@ -13,6 +13,7 @@ export function isFull(
   { keptBytes }: ConnectionRequests,
   { inFlight, limits }: ConnectionHost,
 ): boolean {
+  if (outbox.isEmpty && keptBytes === 0) return false;
   const isCrowd = inFlight.isFull;
   return (
     outbox.unsentBytes + keptBytes > (isCrowd ? UNSENT_BYTES_CROWD : UNSENT_BYTES_MAX) ||

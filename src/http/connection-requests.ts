@@ -41,11 +41,7 @@ export class ConnectionRequests {
 
   /** Whether nothing more may be read, or the request read may not begin, until one is answered. */
   get isBlocked(): boolean {
-    if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
-    const last = this.#last;
-    if (last === undefined) return false;
-    if (this.#underWay.length >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
-    return last.handler.isAlone && !last.isKept;
+    return this.#underWay.length > 0 && this.#isBehindBlocked;
   }
 
   /** Whether the response of the request may be written now: all before it have been. */
@@ -158,6 +154,13 @@ export class ConnectionRequests {
     return length === 0 ? undefined : this.#underWay[length - 1];
   }
 
+  get #isBehindBlocked(): boolean {
+    if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
+    const last = this.#last as RequestSlot;
+    if (this.#underWay.length >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
+    return last.handler.isAlone && !last.isKept;
+  }
+
   #mayBegin(slot: RequestSlot): boolean {
     return this.#openCount === 0 || !slot.handler.isAlone;
   }
@@ -170,7 +173,12 @@ export class ConnectionRequests {
   /** The request has run, or was refused. If it was answered, the next one is read into its slot. */
   #onRun(slot: RequestSlot): void {
     if (slot !== this.current) return;
-    if (slot.exchange.isAnswered && !slot.isKept) return slot.renew();
+    if (slot.exchange.isAnswered && !slot.isKept) slot.renew();
+    else this.#stay(slot);
+  }
+
+  /** The request is under way. */
+  #stay(slot: RequestSlot): void {
     this.current = undefined;
     this.#underWay.push(slot);
     if (slot.isKept) this.keptBytes += slot.keptBytes;

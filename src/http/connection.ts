@@ -199,12 +199,12 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#isRunning = true;
     this.#runCount = 0;
     try {
-      this.#unblock();
+      if (this.#state === BLOCKED) this.#unblock();
       do {
-        if (this.#state === READING) this.#input.takeKept();
+        if (this.#state === READING && this.#input.isKept) this.#input.takeKept();
         while (this.#state === READING && this.#step());
-        if (this.#state === READING) this.#endIfDone();
-      } while (this.#flush() || this.#unblock());
+        if (this.#state === READING && this.session.hasInputEnded) this.#endWithInput();
+      } while (this.#flush() || (this.#state === BLOCKED && this.#unblock()));
     } catch (error) {
       this.#host.onFailure(error);
       this.destroy();
@@ -212,14 +212,13 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#isRunning = false;
     this.#leaveInput();
     if (this.#state === CLOSED) return;
-    this.#pauseOrResume();
+    if (this.#state !== READING || this.#input.isPaused) this.#pauseOrResume();
     this.#tellLimits();
-    this.#requests.offerRoom();
+    if (!this.#requests.isIdle) this.#requests.offerRoom();
   }
 
   /** Continues where the requests under way are no longer in the way. */
   #unblock(): boolean {
-    if (this.#state !== BLOCKED) return false;
     if (this.#isInputOver ? !this.#requests.isIdle : this.#requests.isBlocked) return false;
     this.#state = this.#isInputOver ? ENDING : READING;
     if (this.#state === READING) this.#requests.unpark();
@@ -265,7 +264,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   /** Frees the bytes read, but for those that are still to run; and a slot without a request. */
   #leaveInput(): void {
     const isToStay = this.#state === BLOCKED || this.#state === STALLED;
-    if (!this.#input.leave(isToStay) || this.#hasTooMuchBehind) this.destroy();
+    if (!this.#input.leave(isToStay) || (isToStay && this.#hasTooMuchBehind)) this.destroy();
     const isReading = this.#parser.isInRequest || this.#state === LOOKING;
     if (!isReading || this.#state >= ENDING) this.#requests.leaveCurrent();
   }
@@ -287,9 +286,9 @@ export class Connection implements SlotConnection, Timed, Taker {
         return true;
       case AT_REQUEST:
         this.#limits.onMoved();
-        if (this.#mayBeLast) return this.#lookForMore();
+        if (this.#host.isDraining && this.#mayBeLast) return this.#lookForMore();
         this.#requests.begin();
-        if (this.#mayRead()) this.#pace();
+        if (this.#mayRead() && ++this.#runCount >= REQUESTS_IN_A_ROW) this.#standBack();
         return true;
       default:
         this.#onRefusal(this.#parser.refusal);
@@ -297,9 +296,9 @@ export class Connection implements SlotConnection, Timed, Taker {
     }
   }
 
-  /** Whether the server drains, nothing has come behind the request, and more may be in the socket. */
+  /** While the server drains: nothing has come behind the request, and more may be in the socket. */
   get #mayBeLast(): boolean {
-    if (!this.#host.isDraining || this.#host.isDrainOver) return false;
+    if (this.#host.isDrainOver) return false;
     return !this.hasUnread && !this.session.hasInputEnded;
   }
 
@@ -329,13 +328,12 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#requests.abandon();
   }
 
-  /** Reading stops where answers do not leave, and while others are to run. */
-  #pace(): void {
-    if (++this.#runCount >= REQUESTS_IN_A_ROW && this.#parser.hasRest) {
-      this.#standsBack = true;
-      this.#host.turns.add(this);
-    }
-    if (this.#standsBack) this.#state = STALLED;
+  /** Others are to run before the rest of the input. */
+  #standBack(): void {
+    if (!this.#parser.hasRest) return;
+    this.#standsBack = true;
+    this.#state = STALLED;
+    this.#host.turns.add(this);
   }
 
   /** Reads on unless that would only fill the backlog; a client that waits for an item is watched. */
@@ -350,9 +348,8 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#end();
   }
 
-  /** All whole requests have begun: the end, if nothing more is to come. */
-  #endIfDone(): void {
-    if (!this.session.hasInputEnded) return;
+  /** All whole requests have begun, and nothing more is to come. */
+  #endWithInput(): void {
     if (this.#parser.isInRequest) this.#onRefusal(CUT_OFF);
     else this.#end();
   }

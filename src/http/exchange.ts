@@ -94,9 +94,7 @@ export class Exchange {
    */
   respondEmpty(status: number, partition: number, sequence: number): void {
     const outbox = this.#begin();
-    if (outbox === undefined) {
-      return this.#keep(0, () => this.respondEmpty(status, partition, sequence));
-    }
+    if (outbox === undefined) return this.#keepEmpty(status, partition, sequence);
     const { isLast } = this.#owner;
     outbox.begin(HEAD_BYTES_MAX, partition, sequence);
     writeEmpty(this.#arena, this.request, status, isLast);
@@ -214,6 +212,10 @@ export class Exchange {
   #answered(status: number, isLast: boolean): void {
     this.isAnswered = true;
     this.#owner.onAnswered(status, isLast);
+  }
+
+  #keepEmpty(status: number, partition: number, sequence: number): void {
+    this.#keep(0, () => this.respondEmpty(status, partition, sequence));
   }
 
   #keepBytes(

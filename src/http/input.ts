@@ -12,7 +12,8 @@ export class Input {
   readonly #socket: Socket;
   readonly #backlog = new Backlog();
   readonly #pipelineMax: number;
-  #isPaused = false;
+  /** Whether the socket is paused. */
+  isPaused = false;
 
   constructor(socket: Socket, limits: HttpLimits) {
     this.#socket = socket;
@@ -35,9 +36,8 @@ export class Input {
     return this.#backlog.hasMoreThan(this.#pipelineMax);
   }
 
-  /** Has the parser read the bytes kept, if any. */
+  /** Has the parser read the bytes kept; there are some. */
   takeKept(): void {
-    if (this.#backlog.bytes === 0) return;
     const bytes = this.#backlog.take();
     this.parser.load(bytes, bytes.length);
   }
@@ -61,8 +61,8 @@ export class Input {
   }
 
   pause(isPaused: boolean): void {
-    if (isPaused === this.#isPaused) return;
-    this.#isPaused = isPaused;
+    if (isPaused === this.isPaused) return;
+    this.isPaused = isPaused;
     if (isPaused) this.#socket.pause();
     else this.#socket.resume();
   }

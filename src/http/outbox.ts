@@ -90,11 +90,11 @@ export class Outbox implements Holder {
     const { hold } = this.#host;
     if (hold !== undefined && partition !== INDEPENDENT) {
       this.#dependence = dependence(hold, partition, sequence);
-      if (this.#dependence !== undefined) this.#cut(undefined);
+      if (this.#dependence !== undefined) this.#cut();
     }
     arena.reserve(bytes);
     if (this.#runBuffer === arena.buffer && this.#runEnd === arena.used) return;
-    this.#cut(undefined);
+    this.#cut();
     arena.openRun();
     this.#runBuffer = arena.buffer;
     this.#runStart = arena.used;
@@ -114,7 +114,7 @@ export class Outbox implements Holder {
 
   /** A long value follows the bytes written; it is sent without a copy. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
-    this.#cut(undefined);
+    this.#cut();
     const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
     this.#push({ bytes, start, end, pinned, ...run, dependence: undefined, item: undefined });
   }
@@ -168,7 +168,7 @@ export class Outbox implements Holder {
       if (length === 0) return;
       if (length <= WRITE_BYTES_MAX && this.#outlet.waitingBytes === 0) return this.#sendRun();
     }
-    this.#cut(undefined);
+    this.#cut();
     if (this.#pieces.length === 0) return;
     if (this.#itemCount > 0) this.#acknowledgeItems();
     if (!this.#isAwaitingSocket) this.#sendPieces();
@@ -177,7 +177,7 @@ export class Outbox implements Holder {
 
   /** The connection is gone: nothing more is sent. The socket itself frees the bytes that it has. */
   drop(): void {
-    this.#cut(undefined);
+    this.#cut();
     const kept = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
     for (const piece of this.#pieces.splice(kept)) {
       this.#acknowledge(piece, false);
@@ -201,7 +201,7 @@ export class Outbox implements Holder {
 
   /** Puts this text in the place of every response of which nothing has been handed over. */
   #replaceUnsent(text: string): void {
-    this.#cut(undefined);
+    this.#cut();
     let count = 0;
     for (const piece of this.#pieces.splice(this.#pieces[0]?.isUnderWay ? 1 : 0)) {
       count += piece.responses;
@@ -369,9 +369,12 @@ export class Outbox implements Holder {
   }
 
   /** Ends the run: its bytes become a piece. */
-  #cut(dependence: Dependence | undefined, item?: ItemHold): void {
+  #cut(dependence?: Dependence, item?: ItemHold): void {
+    if (this.#runBuffer !== NOTHING) this.#endRun(dependence, item);
+  }
+
+  #endRun(dependence: Dependence | undefined, item: ItemHold | undefined): void {
     const bytes = this.#runBuffer;
-    if (bytes === NOTHING) return;
     const [start, end] = [this.#runStart, this.#runEnd];
     this.#runBuffer = NOTHING;
     this.#runStart = 0;

@@ -86,6 +86,7 @@ export class RequestParser implements ParserListener {
 
   /** Between requests: the next ones are read into these. */
   use(request: Request, body: Body): void {
+    if (this.request === request) return;
     this.request = request;
     this.body = body;
     this.#head.request = request;
@@ -97,7 +98,7 @@ export class RequestParser implements ParserListener {
    * NEEDS_MORE.
    */
   load(chunk: Buffer, length: number): void {
-    assert(length <= INPUT_BYTES_MAX);
+    if (length > INPUT_BYTES_MAX) assert.fail(`a chunk of ${length} bytes`);
     this.#chunkPosition += this.rest.start;
     this.rest.set(chunk, 0, length);
     this.#isLoaded = false;
@@ -105,10 +106,16 @@ export class RequestParser implements ParserListener {
 
   /** Reads on, up to the next decision. */
   next(): Reached {
+    if (!this.hasRest) return this.#suspend();
+    if (!this.#isLoaded || this.#llhttp.inputOwner !== this) this.#loadInput();
+    if (this.#state === BETWEEN && this.#isKnown()) return AT_REQUEST;
+    return this.#parse();
+  }
+
+  /** The same by llhttp. */
+  #parse(): Reached {
     const { rest } = this;
     while (rest.start < rest.end) {
-      if (!this.#isLoaded || this.#llhttp.inputOwner !== this) this.#loadInput();
-      if (this.#state === BETWEEN && this.#isKnown()) return AT_REQUEST;
       const result = this.#llhttp.execute(
         this.#pointer,
         this,
@@ -207,7 +214,8 @@ export class RequestParser implements ParserListener {
   }
 
   #loadInput(): void {
-    assert(!this.#isLoaded || this.#state === BETWEEN, 'the input of an unfinished request');
+    if (this.#isLoaded && this.#state !== BETWEEN)
+      assert.fail('the input of an unfinished request');
     const { bytes, start, end } = this.rest;
     const { inputAddress, memory } = this.#llhttp;
     this.#isLoaded = true;

@@ -150,7 +150,7 @@ export class Answers {
   /** Whether the answer has data that a failed sink may lose. */
   isDoubtful({ partition, sequence }: EmbeddedAnswer): boolean {
     const recorder = this.#recorder;
-    if (!recorder.hasFailed || partition === NO_PARTITION) return false;
+    if (partition === NO_PARTITION) return false;
     if (partition !== EVERY_PARTITION) return recorder.mayLose(partition, sequence);
     return this.#sequences.some((last, each) => recorder.mayLose(each, last));
   }
@@ -158,7 +158,7 @@ export class Answers {
   /** Gives `blank` to the receiver. */
   send(receiver: Receiver): void {
     const answer = this.#byDepth[this.#depth]!;
-    if (this.isDoubtful(answer)) answer.set(UNKNOWN);
+    if (this.#recorder.hasFailed && this.isDoubtful(answer)) answer.set(UNKNOWN);
     this.#depth++;
     this.#pool.hold();
     try {
