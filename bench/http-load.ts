@@ -114,7 +114,7 @@ async function runWork(
   }
   const sides = servers.map((server) => ({
     name: server.name,
-    round: () => measureRound(generator, server, loadOf(server, harness.pick(1, ROUND_SECONDS))),
+    round: () => measureRound(generator, server, loadOf(server, harness.pick(0.2, ROUND_SECONDS))),
   }));
   const results = await harness.alternate(sides);
   const rows = results.map((rounds, index) => ({

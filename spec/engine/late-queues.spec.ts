@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { lateQueueRounds } from './late-queue-round.ts';
 
-const SEEDS = 1000;
-const INJURED_SEEDS = 400;
+const SEEDS = 600;
+const INJURED_SEEDS = 200;
 const FIRST = Number(process.env.LATE_SEED ?? 1);
 
 describe('queues behind an engine that answers later', () => {

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { runQueueRounds } from './late-queue-rounds.ts';
 import { MODES } from './late-server.ts';
 
-const ROUNDS = 80;
+const ROUNDS = 50;
 const SEED = Number(process.env.LATE_SEED ?? Date.now() % 1_000_000_000);
 
 for (const [mode, isOrdered] of MODES) {
