@@ -82,16 +82,8 @@ export class EmbeddedAnswer implements Answer {
   /** FOUND: the bytes of the record. */
   setFound(address: number, partition: number, sequence: number): this {
     const pool = this.#pool;
-    const words = pool.words(address);
-    const at = pool.at(address);
-    const start = valueAt(words, at) * 4;
     this.#begin(FOUND, partition, sequence);
-    this.#address = address;
-    this.value.set(pool.bytes(address), start, start + valueLengthAt(words, at));
-    this.value.words = words;
-    const contentType = tagAt(words, at);
-    if (contentType === 0) this.contentType.clear();
-    else this.#contentTypes.name(contentType, this.contentType);
+    this.#setBytes(address, pool.words(address), pool.at(address));
     return this;
   }
 
@@ -100,7 +92,8 @@ export class EmbeddedAnswer implements Answer {
     const pool = this.#pool;
     const words = pool.words(address);
     const at = pool.at(address);
-    this.setFound(address, partition, sequence);
+    this.#begin(FOUND, partition, sequence);
+    this.#setBytes(address, words, at);
     this.version.set(versionLowAt(words, at), versionHighAt(words, at));
     return this;
   }
@@ -108,6 +101,16 @@ export class EmbeddedAnswer implements Answer {
   pin(): Pin {
     assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
     return new RecordPin(this.#pool, this.#address);
+  }
+
+  #setBytes(address: number, words: Int32Array, at: number): void {
+    const start = valueAt(words, at) * 4;
+    this.#address = address;
+    this.value.set(this.#pool.bytes(address), start, start + valueLengthAt(words, at));
+    this.value.words = words;
+    const contentType = tagAt(words, at);
+    if (contentType === 0) this.contentType.clear();
+    else this.#contentTypes.name(contentType, this.contentType);
   }
 
   #begin(outcome: Outcome, partition: number, sequence: number): void {
