@@ -14,8 +14,19 @@ import { createTestServer, type TestServer } from './test-server.ts';
 
 const CLIENTS = 16;
 
+/** So many at once: behind a poll that waits a client may send only 64 KiB. */
+const ROUND = 4000;
+
 /** Compares the answers to so many requests, and sees that nothing is left of them. */
 export function compareAnswers(seed: number, requests: number, isOrdered: boolean): void {
+  for (const [each, count] of rounds(seed, requests)) compareRound(each, count, isOrdered);
+}
+
+function* rounds(seed: number, requests: number): Generator<readonly [number, number]> {
+  for (let left = requests; left > 0; left -= ROUND) yield [seed++, Math.min(left, ROUND)];
+}
+
+function compareRound(seed: number, requests: number, isOrdered: boolean): void {
   const scripts = scriptsOf(seed, requests);
   const plain = sync(createTestServer(), scripts, new Random(seed));
   const late = lateServer({ isOrdered, seed });
@@ -30,6 +41,16 @@ export function compareAnswers(seed: number, requests: number, isOrdered: boolea
 
 /** The same where all is synced, with `persistence.sync: always`, before it is answered. */
 export async function compareSyncedAnswers(
+  seed: number,
+  requests: number,
+  isOrdered: boolean,
+): Promise<void> {
+  for (const [each, count] of rounds(seed, requests)) {
+    await compareSyncedRound(each, count, isOrdered);
+  }
+}
+
+async function compareSyncedRound(
   seed: number,
   requests: number,
   isOrdered: boolean,

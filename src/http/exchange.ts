@@ -119,10 +119,10 @@ export class Exchange {
     }
     const { length } = body;
     const { isLast } = this.#owner;
-    outbox.begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence);
+    outbox.begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence, hold);
     writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
     if (this.request.method !== HEAD) this.#arena.writeSpan(body);
-    outbox.end(true, hold);
+    outbox.end();
     this.#answered(200, isLast);
   }
 
@@ -140,9 +140,9 @@ export class Exchange {
       return this.#keepPinned(contentType, body, pinned, partition, sequence, hold);
     }
     const { isLast } = this.#owner;
-    outbox.begin(HEAD_BYTES_MAX + contentType.length, partition, sequence);
+    outbox.begin(HEAD_BYTES_MAX + contentType.length, partition, sequence, hold);
     writeHeadOfContent(this.#arena, this.request, contentType, body.length, isLast);
-    outbox.end(true, hold);
+    outbox.end();
     if (this.request.method === HEAD) pinned.release();
     else outbox.addPinned(body.bytes, body.start, body.end, pinned);
     this.#answered(200, isLast);

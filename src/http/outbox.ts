@@ -11,7 +11,7 @@ import { INDEPENDENT, type ItemHold, type Pinned, type ResponseHold } from './ap
 import type { OutputArena } from './arena.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
 import { Outlet } from './outlet.ts';
-import { type Dependence, dependence, isHeld, type Piece } from './piece.ts';
+import { type Dependence, dependence, isHeld, type Piece, pinnedPiece, runPiece } from './piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { statusLine } from './status.ts';
 
@@ -57,6 +57,8 @@ export class Outbox implements Holder {
   #runEnd = 0;
   /** The sequences that the response being written waits for. */
   #dependence: Dependence | undefined;
+  /** The item that it delivers. */
+  #item: ItemHold | undefined;
   /** Whether the socket calls back when the bytes it was handed last have been taken. */
   #isAwaitingSocket = false;
   /** Bytes handed to the socket. */
@@ -84,14 +86,19 @@ export class Outbox implements Holder {
     });
   }
 
-  /** Before a response is written: makes room for `bytes` of it, its head at least. */
-  begin(bytes: number, partition: number, sequence: number): void {
+  /**
+   * Before a response is written: makes room for `bytes` of it, its head at least. One that delivers an
+   * item, or waits, is a piece of its own.
+   */
+  begin(bytes: number, partition: number, sequence: number, item?: ItemHold): void {
     const arena = this.#arena;
     const { hold } = this.#host;
     if (hold !== undefined && partition !== INDEPENDENT) {
       this.#dependence = dependence(hold, partition, sequence);
       if (this.#dependence !== undefined) this.#cut();
     }
+    if (item !== undefined) this.#cut();
+    this.#item = item;
     arena.reserve(bytes);
     if (this.#runBuffer === arena.buffer && this.#runEnd === arena.used) return;
     this.#cut();
@@ -101,22 +108,21 @@ export class Outbox implements Holder {
   }
 
   /** The response, or with `isFinal` false an interim one, has been written into the arena. */
-  end(isFinal = true, hold?: ItemHold): void {
+  end(isFinal = true): void {
     this.#runEnd = this.#arena.used;
     if (isFinal) this.#runResponses++;
-    const dependence = this.#dependence;
-    if (dependence === undefined && hold === undefined) return;
-    this.#cut(dependence, hold);
+    const [dependence, item] = [this.#dependence, this.#item];
+    if (dependence === undefined && item === undefined) return;
+    this.#cut(dependence, item);
     this.#dependence = undefined;
     if (dependence !== undefined) this.heldCount++;
-    if (hold !== undefined) this.#itemCount++;
+    if (item !== undefined) this.#itemCount++;
   }
 
   /** A long value follows the bytes written; it is sent without a copy. */
   addPinned(bytes: Buffer, start: number, end: number, pinned: Pinned): void {
     this.#cut();
-    const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
-    this.#push({ bytes, start, end, pinned, ...run, dependence: undefined, item: undefined });
+    this.#push(pinnedPiece(bytes, start, end, pinned));
   }
 
   /** Bytes that have not been handed to the socket. */
@@ -374,15 +380,14 @@ export class Outbox implements Holder {
   }
 
   #endRun(dependence: Dependence | undefined, item: ItemHold | undefined): void {
-    const bytes = this.#runBuffer;
-    const [start, end] = [this.#runStart, this.#runEnd];
+    const piece = runPiece(this.#runBuffer, this.#runStart, this.#runEnd, this.#runResponses);
+    piece.dependence = dependence;
+    piece.item = item;
     this.#runBuffer = NOTHING;
     this.#runStart = 0;
     this.#runEnd = 0;
-    const responses = this.#runResponses;
     this.#runResponses = 0;
-    const run = { runStart: start, runCount: 1, responses, isUnderWay: false };
-    this.#push({ bytes, start, end, pinned: undefined, ...run, dependence, item });
+    this.#push(piece);
   }
 
   #push(piece: Piece): void {

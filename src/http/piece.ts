@@ -20,6 +20,18 @@ export interface Piece {
   item: ItemHold | undefined;
 }
 
+/** A run of responses in the arena. */
+export function runPiece(bytes: Buffer, start: number, end: number, responses: number): Piece {
+  const none = { pinned: undefined, dependence: undefined, item: undefined };
+  return { bytes, start, end, runStart: start, runCount: 1, responses, isUnderWay: false, ...none };
+}
+
+/** A long value, which is sent without a copy. */
+export function pinnedPiece(bytes: Buffer, start: number, end: number, pinned: Pinned): Piece {
+  const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
+  return { bytes, start, end, pinned, ...run, dependence: undefined, item: undefined };
+}
+
 /** The sequences that an answer waits for: one partition's, or those of all from 0. */
 export interface Dependence {
   readonly partition: number;
