@@ -2,8 +2,8 @@
 import { GET } from '../src/http/methods.ts';
 import { Request } from '../src/http/request.ts';
 import { resolveTarget } from '../src/http/target.ts';
-import { DIALECTS } from '../src/rest/dialect.ts';
 import { Router } from '../src/rest/router.ts';
+import { SURFACES } from '../src/rest/surface.ts';
 import type { Bench } from './harness.ts';
 
 const TARGETS = {
@@ -20,7 +20,7 @@ export const bench: Bench = {
   name: 'router',
   about: 'targets resolved and matched, by the kind of their resource',
   run(harness) {
-    const router = new Router('grid', DIALECTS.none);
+    const router = new Router('grid', SURFACES.none);
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
     for (const [name, target] of Object.entries(TARGETS)) {
       const bytes = Buffer.from(target);

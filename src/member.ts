@@ -31,8 +31,9 @@ import { HealthRouter } from './rest/health-router.ts';
 import { MapLifetimes } from './rest/map-lifetimes.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
-import { Router } from './rest/router.ts';
+import { type RouteFinder, Router } from './rest/router.ts';
 import type { Reconfiguration, RestServices } from './rest/services.ts';
+import { SURFACES } from './rest/surface.ts';
 import { MemberSecurity } from './security/member-security.ts';
 import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
@@ -162,33 +163,33 @@ export async function startMember(
     add: (text) => reloader.add(text, extend),
   };
   let instanceName = config.instanceName ?? '';
-  const router = new Router(config.pathSegment ?? dialect.pathSegment, dialect);
+  const segment = config.pathSegment ?? dialect.pathSegment;
+  const router = new Router(segment, SURFACES[config.compatibility]);
+  const decoder = new PercentDecoder(config.targetBytesMax);
   const services: RestServices = {
-    engine,
-    cluster,
-    groups,
-    router,
     dialect,
-    decoder: new PercentDecoder(config.targetBytesMax),
-    access: security.access,
-    credentials: security.credentials,
-    audit,
-    logLevel,
-    license,
-    waiting,
-    lifetimes,
-    reconfiguration,
-    upkeep: persistence,
-    connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
-    instanceName: () => instanceName,
-    stop: requestStop,
-    onFailure,
+    data: { engine, lifetimes, waiting, decoder },
+    access: { groups, login: security.access, credentials: security.credentials },
+    cluster,
+    administration: {
+      license,
+      logLevel,
+      reconfiguration,
+      upkeep: persistence,
+      instanceName: () => instanceName,
+      stop: requestStop,
+      stopAll: requestStop,
+    },
+    telemetry: {
+      audit,
+      connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
+    },
   };
   const common = { clock, onFailure };
-  const application = new RestApplication(services);
+  const application = new RestApplication(router, services);
   const server = new HttpServer({ ...common, application, limits: config, tls });
   const senders: AnswerSender[] = [server];
-  const health = healthServer(config, services, common);
+  const health = healthServer(config, router, services, common);
   logLevel.onChange = () => observe(server, log);
   logLevel.onChange();
   /** The engine of a member that cannot start makes nothing ready any more. */
@@ -292,12 +293,12 @@ async function readTls(files: TlsFiles): Promise<TlsIdentity> {
 /** The second listener, which answers when the first one accepts no more connections. */
 function healthServer(
   config: Config,
+  router: RouteFinder,
   services: RestServices,
   common: Pick<HttpServerOptions, 'clock' | 'onFailure'>,
 ): HttpServer | undefined {
   if (config.healthPort === undefined) return undefined;
-  const router = new HealthRouter(services.router);
-  const application = new RestApplication({ ...services, router });
+  const application = new RestApplication(new HealthRouter(router), services);
   const limits = {
     ...config,
     connectionsMax: HEALTH_CONNECTIONS_MAX,

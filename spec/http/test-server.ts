@@ -1,23 +1,34 @@
 /** A whole server in memory: REST over the embedded engine, without a port; time stands still. */
+import assert from 'node:assert';
 import type { Waiter } from '../../src/cluster/cluster.ts';
 import { License } from '../../src/cluster/license.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
+import type { Compatibility } from '../../src/config/compatibility.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
+import type { Observer } from '../../src/http/connection-host.ts';
 import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
-import { DIALECTS, type Dialect } from '../../src/rest/dialect.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
-import { Router } from '../../src/rest/router.ts';
-import type { RestServices } from '../../src/rest/services.ts';
+import { type RouteFinder, Router } from '../../src/rest/router.ts';
+import { statusesOf } from '../../src/rest/routes.ts';
+import type {
+  AccessServices,
+  AdministrationServices,
+  DataServices,
+  RestServices,
+  TelemetryServices,
+} from '../../src/rest/services.ts';
+import { SURFACES } from '../../src/rest/surface.ts';
 import { ClusterNameCredentials } from '../../src/security/credentials.ts';
 import type { AuditEntry } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -45,16 +56,27 @@ export interface TestServer {
   connect(socket: FakeSocket): Connection;
 }
 
+/** Services of any group. */
+export type ServiceParts = Partial<
+  Pick<RestServices, 'cluster'> &
+    DataServices &
+    AccessServices &
+    AdministrationServices &
+    TelemetryServices
+>;
+
 export interface TestServerParts {
+  /** In place of the server's own. */
+  readonly router?: RouteFinder;
   /** Wraps the application that the server serves. */
   readonly wrap?: (application: Application) => Application;
   readonly clock?: FakeClock;
   /** The sinks of mutations. */
   readonly sinks?: readonly MutationSink[];
   /** In place of the server's own. */
-  readonly services?: Partial<RestServices>;
+  readonly services?: ServiceParts;
   readonly tls?: TlsIdentity;
-  readonly dialect?: Dialect;
+  readonly compatibility?: Compatibility;
   /** Puts an engine between the requests and the embedded one, which then has every take acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
 }
@@ -65,13 +87,18 @@ export function createTestServer(
   {
     wrap = (application) => application,
     tls,
-    services,
+    services = {},
     clock = new FakeClock(),
     sinks = [],
     engineOn,
-    dialect = { ...DIALECTS.none, memberVersion: '1.2.3' },
+    compatibility,
+    router,
   }: TestServerParts = {},
 ): TestServer {
+  const dialect =
+    compatibility === undefined
+      ? { ...DIALECTS.none, memberVersion: '1.2.3' }
+      : DIALECTS[compatibility];
   const failures: unknown[] = [];
   const audited: AuditEntry[] = [];
   const stops: string[] = [];
@@ -95,30 +122,41 @@ export function createTestServer(
   });
   const served = engineOn?.(engine, clock) ?? engine;
   const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));
-  const application = new RestApplication({
-    engine: served,
-    cluster,
-    groups,
-    router: new Router(dialect.pathSegment, dialect),
+  const ownRouter = new Router(dialect.pathSegment, SURFACES[compatibility ?? 'none']);
+  const application = new RestApplication(router ?? ownRouter, {
     dialect,
-    decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
-    access: undefined,
-    credentials: new ClusterNameCredentials('dev'),
-    audit: { record: (entry) => audited.push(entry) },
-    logLevel: new LogLevelControl(createLog('OFF', { write: () => {} }), 'OFF'),
-    license: new License(),
-    reconfiguration: {
-      tcpIpMembers: undefined,
-      reload: async () => ({ taken: [], kept: [], faults: [] }),
-      add: async () => ({ added: [], ignored: [] }),
+    data: {
+      engine: served,
+      decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
+      waiting,
+      lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),
+      ...services,
     },
-    waiting,
-    lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),
-    connectionCount: () => 1,
-    instanceName: () => 'vectors',
-    stop: (because) => stops.push(because),
-    onFailure,
-    ...services,
+    access: {
+      groups,
+      login: undefined,
+      credentials: new ClusterNameCredentials('dev'),
+      ...services,
+    },
+    cluster: services.cluster ?? cluster,
+    administration: {
+      logLevel: new LogLevelControl(createLog('OFF', { write: () => {} }), 'OFF'),
+      license: new License(),
+      reconfiguration: {
+        tcpIpMembers: undefined,
+        reload: async () => ({ taken: [], kept: [], faults: [] }),
+        add: async () => ({ added: [], ignored: [] }),
+      },
+      instanceName: () => 'vectors',
+      stop: (because) => stops.push(because),
+      stopAll: (because) => stops.push(because),
+      ...services,
+    },
+    telemetry: {
+      audit: { record: (entry) => audited.push(entry) },
+      connectionCount: () => 1,
+      ...services,
+    },
   });
   const server = new HttpServer({
     application: wrap(application),
@@ -127,6 +165,7 @@ export function createTestServer(
     clock,
     onFailure,
   });
+  server.observe = statusCheck(router ?? ownRouter);
   cluster.start('127.0.0.1:5701');
   return {
     clock,
@@ -139,5 +178,17 @@ export function createTestServer(
     audited,
     stops,
     connect: (socket) => new Connection(server, socket.socket),
+  };
+}
+
+/** Every answer is of a status that the table of routes has for its operation. */
+function statusCheck(router: RouteFinder): Observer {
+  return (status, request) => {
+    if (request === undefined) return;
+    const match = router.match(request, { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 });
+    const endpoint = match?.endpoints[request.method];
+    if (endpoint === undefined || statusesOf(endpoint.operation).has(status)) return;
+    const { summary } = endpoint.operation;
+    process.nextTick(() => assert.fail(`a status of the operation "${summary}": ${status}`));
   };
 }

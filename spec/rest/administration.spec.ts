@@ -8,17 +8,16 @@ import { License } from '../../src/cluster/license.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
-import type { RestServices } from '../../src/rest/services.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import { hashPassword } from '../../src/security/password.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
-import { createTestServer } from '../http/test-server.ts';
+import { createTestServer, type ServiceParts } from '../http/test-server.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
-function member(services: Partial<RestServices> = {}, limits: Partial<HttpLimits> = {}) {
+function member(services: ServiceParts = {}, limits: Partial<HttpLimits> = {}) {
   const server = createTestServer(limits, { services });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const open = (request: string) => {

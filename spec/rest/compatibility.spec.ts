@@ -8,7 +8,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { DEFAULT_LIMITS } from '../../src/http/limits.ts';
-import { DIALECTS } from '../../src/rest/dialect.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type TestServer } from '../http/test-server.ts';
@@ -52,7 +51,7 @@ function exchangesOf(name: string): Exchange[] {
 function startMember(): TestServer {
   const member = createTestServer(DEFAULT_LIMITS, {
     services: { instanceName: () => 'inst' },
-    dialect: DIALECTS.hazelcast,
+    compatibility: 'hazelcast',
   });
   member.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   return member;

@@ -12,11 +12,11 @@ import { Request } from '../../src/http/request.ts';
 import { resolveTarget } from '../../src/http/target.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
 import { Router } from '../../src/rest/router.ts';
-import type { RestServices } from '../../src/rest/services.ts';
+import { SURFACES } from '../../src/rest/surface.ts';
 import { ADD, READ, REMOVE } from '../../src/security/permissions.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
-import { createTestServer } from '../http/test-server.ts';
+import { createTestServer, type ServiceParts } from '../http/test-server.ts';
 
 type Name = keyof typeof DIALECTS;
 
@@ -28,10 +28,10 @@ const MANAGEMENT = 'rest/management/cluster';
 function member(
   name: Name,
   groups: readonly EndpointGroup[] = ENDPOINT_GROUP_NAMES,
-  services: Partial<RestServices> = {},
+  services: ServiceParts = {},
 ) {
   const dialect = DIALECTS[name];
-  const server = createTestServer({}, { dialect, services });
+  const server = createTestServer({}, { compatibility: name, services });
   server.groups.set(groups.length > 0, new Map(groups.map((group) => [group, true])));
   const open = (request: string) => {
     const [method = '', path = '', content = ''] = request.split(' ');
@@ -423,20 +423,20 @@ test('GET polls wait as DELETE polls do, with the flag', async () => {
 });
 
 test('a GET that polls takes the permission to remove, one that reads that to read', () => {
-  const router = new Router('hazelcast', DIALECTS.hazelcast);
+  const router = new Router('hazelcast', SURFACES.hazelcast);
   const needOf = (method: number, path: string) => {
     const request = new Request();
     request.method = method;
     request.target.set(Buffer.from(path), 0, path.length);
     assert(resolveTarget(request) === 0);
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
-    return router.match(request, parts)?.access.needs[method];
+    return router.match(request, parts)?.endpoints[method]?.need;
   };
   assert.equal(needOf(GET, '/hazelcast/rest/queues/q/0'), REMOVE);
   assert.equal(needOf(DELETE, '/hazelcast/rest/queues/q/0'), REMOVE);
   assert.equal(needOf(POST, '/hazelcast/rest/queues/q/0'), ADD);
   assert.equal(needOf(GET, '/hazelcast/rest/queues/q/SIZE'), READ);
-  assert.equal(needOf(HEAD, '/hazelcast/rest/queues/q/0'), undefined);
+  assert.equal(needOf(HEAD, '/hazelcast/rest/queues/q/0'), 0);
   assert.equal(needOf(DELETE, '/hazelcast/rest/maps/'), REMOVE);
 });
 
@@ -450,6 +450,6 @@ test('an address has its host in brackets once, with the flag', () => {
 
 test('both dialects have the same paths in the same groups', () => {
   const paths = (name: Name) =>
-    DIALECTS[name].routes.map(({ path, group, writeGroup }) => ({ path, group, writeGroup }));
+    SURFACES[name].routes.map(({ path, group, writeGroup }) => ({ path, group, writeGroup }));
   assert.deepEqual(paths('hazelcast'), paths('none'));
 });

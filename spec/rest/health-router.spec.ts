@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DIALECTS } from '../../src/rest/dialect.ts';
 import { HealthRouter } from '../../src/rest/health-router.ts';
 import { Router } from '../../src/rest/router.ts';
+import { SURFACES } from '../../src/rest/surface.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { createTestServer } from '../http/test-server.ts';
@@ -10,7 +10,7 @@ import { createTestServer } from '../http/test-server.ts';
 const server = createTestServer(
   {},
   {
-    services: { router: new HealthRouter(new Router('grid', DIALECTS.none)) },
+    router: new HealthRouter(new Router('grid', SURFACES.none)),
   },
 );
 

@@ -11,11 +11,11 @@ import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { DISK_FAILED } from '../../src/engine/mutation-sink.ts';
 import { INPUT_BYTES_MAX, llhttp } from '../../src/http/llhttp.ts';
 import type { Request } from '../../src/http/request.ts';
-import { DIALECTS } from '../../src/rest/dialect.ts';
+import type { Match } from '../../src/rest/match.ts';
 import { PercentDecoder } from '../../src/rest/percent.ts';
-import type { RestHandler } from '../../src/rest/rest-handler.ts';
-import { type Match, type PathParts, type RouteFinder, Router } from '../../src/rest/router.ts';
-import type { Action, Route } from '../../src/rest/routes.ts';
+import type { Action, Route } from '../../src/rest/route.ts';
+import { type PathParts, type RouteFinder, Router } from '../../src/rest/router.ts';
+import { SURFACES } from '../../src/rest/surface.ts';
 import { RefusingSink } from '../engine/sinks.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
@@ -25,7 +25,7 @@ import { createTestServer, type TestServer } from '../http/test-server.ts';
 const HASHES = Buffer.alloc(INPUT_BYTES_MAX, '#');
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-const { routes } = DIALECTS.none;
+const { routes } = SURFACES.none;
 
 /** Overwrites the buffers that requests share. */
 function overwrite(decoder: PercentDecoder): void {
@@ -36,7 +36,7 @@ function overwrite(decoder: PercentDecoder): void {
 
 /** Lets every action begin in a later turn, once the buffers that requests share are overwritten. */
 class LateRouter implements RouteFinder {
-  readonly #router = new Router('grid', DIALECTS.none);
+  readonly #router = new Router('grid', SURFACES.none);
   readonly #decoder: PercentDecoder;
 
   constructor(decoder: PercentDecoder) {
@@ -45,19 +45,19 @@ class LateRouter implements RouteFinder {
 
   match(request: Request, parts: PathParts): Match | undefined {
     const match = this.#router.match(request, parts);
-    return (
-      match && { ...match, actions: match.actions.map((action) => action && this.#late(action)) }
-    );
+    if (match === undefined) return undefined;
+    const endpoints = match.endpoints.map((each) => each && { ...each, run: this.#late(each.run) });
+    return { ...match, endpoints };
   }
 
   #late(action: Action): Action {
-    return (handler: RestHandler) => {
+    return (call) => {
       const goOn = (): void => {
         overwrite(this.#decoder);
-        action(handler);
+        action(call);
         overwrite(this.#decoder);
       };
-      handler.await(Promise.resolve(), goOn);
+      call.await(Promise.resolve(), goOn);
     };
   }
 }
@@ -68,8 +68,8 @@ interface Subject extends TestServer {
 
 function subject(isLate: boolean): Subject {
   const decoder = new PercentDecoder(32_768);
-  const services = isLate ? { decoder, router: new LateRouter(decoder) } : { decoder };
-  const server = createTestServer({ bodyBytesMax: 100_000 }, { services });
+  const parts = isLate ? { router: new LateRouter(decoder) } : {};
+  const server = createTestServer({ bodyBytesMax: 100_000 }, { ...parts, services: { decoder } });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const observed: string[] = [];
   server.server.observe = (status, request) => {
@@ -186,7 +186,7 @@ describe('A poll that waits', () => {
 
   it('behind a login, with escapes in its name, is answered from its own queue', async () => {
     const decoder = new PercentDecoder(32_768);
-    const server = createTestServer({}, { services: { decoder, router: new LateRouter(decoder) } });
+    const server = createTestServer({}, { router: new LateRouter(decoder), services: { decoder } });
     const { socket, responses, another, clock } = client(server);
     socket.receive(poll('%71ueue') + LIVE);
     for (let turn = 0; turn < 5; turn++) await nextTurn();

@@ -1,8 +1,9 @@
 /** HTTP Basic over the wire: which requests need a login, a user's permissions, and wrong logins. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Compatibility } from '../../src/config/compatibility.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
-import { DIALECTS, type Dialect } from '../../src/rest/dialect.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
 import { hashPassword } from '../../src/security/password.ts';
@@ -19,7 +20,7 @@ interface Options {
   readonly coversHealth?: boolean;
   readonly permissions?: readonly Permission[];
   readonly prefersGrant?: boolean;
-  readonly dialect?: Dialect;
+  readonly compatibility?: Compatibility;
 }
 
 function member({
@@ -27,7 +28,7 @@ function member({
   coversHealth = false,
   permissions,
   prefersGrant = false,
-  dialect = DIALECTS.none,
+  compatibility = 'none',
 }: Options = {}) {
   const clock = new FakeClock();
   const rules = {
@@ -38,11 +39,11 @@ function member({
     coversHealth,
   };
   const access = new AccessControl(rules);
-  const server = createTestServer({}, { services: { access }, dialect });
+  const server = createTestServer({}, { services: { login: access }, compatibility });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const requestOf = (method: string, path: string, login?: string, body = '') => {
     const field = login === undefined ? '' : `Authorization: ${basic(login)}\r\n`;
-    const line = `${method} /${dialect.pathSegment}/${path} HTTP/1.1`;
+    const line = `${method} /${DIALECTS[compatibility].pathSegment}/${path} HTTP/1.1`;
     return `${line}\r\nHost: h\r\n${field}Content-Length: ${body.length}\r\n\r\n${body}`;
   };
   const connect = () => {
@@ -115,7 +116,7 @@ for (const field of [
   `Basic ${Buffer.from('ann').toString('base64')}`,
 ]) {
   test(`Authorization "${field}" is no login`, async () => {
-    const { connect } = createTestServer({}, { services: { access: member().access } });
+    const { connect } = createTestServer({}, { services: { login: member().access } });
     const socket = new FakeSocket();
     connect(socket);
     socket.receive(
@@ -277,7 +278,7 @@ test('a login whose client goes away is in the audit log, and its request is not
 });
 
 test('the audit log holds no item of a queue, also where the path carries it', async () => {
-  const { ask, audited } = member({ dialect: DIALECTS.hazelcast });
+  const { ask, audited } = member({ compatibility: 'hazelcast' });
   assert.equal((await ask('POST', 'rest/queues/q/item', 'ann:wrong')).status, 401);
   assert.equal(audited[0]?.action, 'POST /hazelcast/rest/queues/q');
 });

@@ -4,9 +4,9 @@ import { describe, it } from 'node:test';
 import { GET } from '../../src/http/methods.ts';
 import { Request } from '../../src/http/request.ts';
 import { resolveTarget } from '../../src/http/target.ts';
-import { DIALECTS } from '../../src/rest/dialect.ts';
 import { Router } from '../../src/rest/router.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
+import { SURFACES } from '../../src/rest/surface.ts';
 
 function route(target: string, segment = 'grid') {
   const request = new Request();
@@ -15,7 +15,7 @@ function route(target: string, segment = 'grid') {
   request.target.set(bytes, 4, 4 + Buffer.byteLength(target, 'latin1'));
   assert(resolveTarget(request) === 0, `${target} is a target`);
   const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
-  const match = new Router(segment, DIALECTS.none).match(request, parts);
+  const match = new Router(segment, SURFACES.none).match(request, parts);
   const text = (start: number, end: number): string => bytes.toString('latin1', start, end);
   return {
     match,
@@ -31,7 +31,7 @@ describe('Router.match', () => {
       const { match } = route(`/grid/${path}`);
       assert.equal(match?.group, row.group, row.path);
       assert.equal(match?.unknown, row.unknown ?? 0, row.path);
-      assert.equal(match?.actions[GET], row.GET, row.path);
+      assert.equal(match?.endpoints[GET]?.operation, row.GET, row.path);
     }
   });
 

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
+import { RouteCompiler } from '../../src/rest/match.ts';
+import type { Operation, Route } from '../../src/rest/route.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
+import { SURFACES } from '../../src/rest/surface.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type TestServer } from '../http/test-server.ts';
@@ -169,4 +172,32 @@ describe('The surface', () => {
     );
     assert.deepEqual(server.failures, []);
   });
+});
+
+test('a row without a group, or an operation without a permission, does not compile', () => {
+  const plain = { summary: '', changesData: false, readsQuery: false, statuses: [] } as const;
+  const operation = { ...plain, audited: 'path', permission: 'anyone', run() {} } as const;
+  const route: Route = { path: 'x', group: 'DATA', GET: operation };
+  // @ts-expect-error
+  const ungrouped: Route = { path: 'x', GET: operation };
+  // @ts-expect-error
+  const open: Operation = { ...plain, audited: 'path', run() {} };
+  assert.deepEqual([route.group, ungrouped.group, open.permission], ['DATA', undefined, undefined]);
+});
+
+test('operations are numbered from 0 in the order of the table', () => {
+  for (const { routes } of Object.values(SURFACES)) {
+    const compiler = new RouteCompiler(routes);
+    const numbers = routes.flatMap((route) => {
+      const { reading, writing } = compiler.resource(route);
+      return [...reading.endpoints, ...writing.endpoints].map((each) => each?.number ?? 0);
+    });
+    const operations = routes.flatMap(({ GET, HEAD, POST, DELETE }) =>
+      [GET, HEAD, POST, DELETE].filter((each) => each !== undefined),
+    );
+    assert.deepEqual(
+      [...new Set(numbers)].sort((a, b) => a - b),
+      operations.map((_, number) => number),
+    );
+  }
 });

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
-import { DIALECTS } from '../../src/rest/dialect.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
 import { createTestServer } from '../http/test-server.ts';
@@ -30,7 +29,7 @@ function member(name: 'none' | 'hazelcast', outcome: Outcome) {
     forceStart: work('forceStart'),
     partialStart: work('partialStart'),
   };
-  const server = createTestServer({}, { dialect: DIALECTS[name], services: { upkeep } });
+  const server = createTestServer({}, { compatibility: name, services: { upkeep } });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const ask = async (call: string) => {
     const socket = new FakeSocket();

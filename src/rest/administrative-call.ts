@@ -12,33 +12,34 @@ import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
 import { decodeFormValue, decodeLongFormValue } from './percent.ts';
-import type { RestHandler } from './rest-handler.ts';
-import type { Action } from './routes.ts';
+import type { Action, Call } from './route.ts';
+import type { RestServices } from './services.ts';
 
 /** The longest user or password as sent, in bytes; longer ones are neither decoded nor compared. */
 const CREDENTIAL_BYTES_MAX = 4096;
 
+/** The user and the password. */
+const CREDENTIALS = 2;
+
 /** Does the work of a request whose parameters were read and whose credentials are right. */
 export type Work = (call: AdministrativeCall) => void;
 
-/**
- * Makes an action that takes `count` parameters. The first two are the credentials; each of the others
- * has `bytesMax` bytes at most.
- */
+/** Makes an action that takes the credentials and `further` parameters of `bytesMax` bytes at most. */
 export function withParameters(
-  count: number,
+  further: number,
   work: Work,
   bytesMax = Number.POSITIVE_INFINITY,
 ): Action {
-  return (handler) => {
-    const { exchange, services } = handler;
+  const count = CREDENTIALS + further;
+  return (request) => {
+    const { exchange, services } = request;
     const parts = splitParameters(exchange.request.body.toBuffer(), count);
-    const call = new AdministrativeCall(handler, parts);
+    const call = new AdministrativeCall(request, parts);
     if (parts.length < count) {
       return call.fail(400, `This endpoint expects at least ${count} parameters`);
     }
     if (!call.decodeCredentials()) return;
-    const verdict = services.credentials.check({
+    const verdict = services.access.credentials.check({
       address: exchange.session.peerAddress,
       user: call.parameter(0),
       password: call.parameter(1),
@@ -68,7 +69,7 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax
 }
 
 export class AdministrativeCall {
-  readonly handler: RestHandler;
+  readonly #call: Call;
   /** As sent, then decoded, the credentials first. */
   readonly #parameters: Buffer[];
   readonly #address: string;
@@ -77,19 +78,23 @@ export class AdministrativeCall {
   /** Method and path. */
   readonly action: string;
 
-  constructor(handler: RestHandler, parts: Buffer[]) {
-    this.handler = handler;
+  constructor(call: Call, parts: Buffer[]) {
+    this.#call = call;
     this.#parameters = parts;
-    this.#address = handler.exchange.session.peerAddress;
+    this.#address = call.exchange.session.peerAddress;
     const [name] = parts;
     const user = name && name.length <= CREDENTIAL_BYTES_MAX ? decodeFormValue(name) : undefined;
     this.#user = user && auditedUser(user);
-    this.action = handler.describeRequest();
+    this.action = call.describe();
+  }
+
+  get services(): RestServices {
+    return this.#call.services;
   }
 
   /** The parameter after the credentials. */
   get argument(): Buffer {
-    return this.parameter(2);
+    return this.parameter(CREDENTIALS);
   }
 
   /** The argument where one word of a few is expected; of a longer one, its beginning. */
@@ -112,17 +117,19 @@ export class AdministrativeCall {
 
   /** The same for the parameters after the credentials; a long one is decoded in slices. */
   decodeRest(bytesMax: number): boolean | Promise<boolean> {
-    const rest = this.#parameters.slice(2);
+    const rest = this.#parameters.slice(CREDENTIALS);
     if (rest.some((part) => part.length > AT_ONCE_BYTES_MAX))
       return this.#decodeLong(rest, bytesMax);
-    return rest.every((part, at) => this.#decoded(2 + at, decodeFormValue(part), bytesMax));
+    return rest.every((part, at) =>
+      this.#decoded(CREDENTIALS + at, decodeFormValue(part), bytesMax),
+    );
   }
 
   async #decodeLong(rest: readonly Buffer[], bytesMax: number): Promise<boolean> {
     for (const [at, part] of rest.entries()) {
       // A byte may be escaped as three; a part longer than that in any case is not decoded.
       const value = part.length > 3 * bytesMax ? part : await decodeLongFormValue(part);
-      if (!this.#decoded(2 + at, value, bytesMax)) return false;
+      if (!this.#decoded(CREDENTIALS + at, value, bytesMax)) return false;
     }
     return true;
   }
@@ -145,7 +152,7 @@ export class AdministrativeCall {
       this.#record(500);
       throw error;
     });
-    this.handler.await(recorded, goOn);
+    this.#call.await(recorded, goOn);
   }
 
   /** Answers 200 with the result. */
@@ -156,7 +163,7 @@ export class AdministrativeCall {
   /** Answers 200 with the result as JSON, which is sent without a copy. */
   succeedWith(json: Buffer): void {
     this.#record(200);
-    const { exchange } = this.handler;
+    const { exchange } = this.#call;
     const type = new Span().set(JSON_TYPE, 0, JSON_TYPE.length);
     const body = new Span().set(json, 0, json.length);
     exchange.respondPinned(type, body, { release() {} }, INDEPENDENT, 0);
@@ -168,7 +175,7 @@ export class AdministrativeCall {
   }
 
   /** Answers with the reason why the work was not done, or may not have been done. */
-  refuse(refusal: GridError, status = this.handler.services.dialect.statusOf(refusal)): void {
+  refuse(refusal: GridError, status = this.services.dialect.statusOf(refusal)): void {
     this.fail(status, refusal.message, refusal.isOutcomeUnknown ? OUTCOME_UNKNOWN : undefined);
   }
 
@@ -180,17 +187,17 @@ export class AdministrativeCall {
   /** Answers a failure without content. */
   failEmpty(status: number): void {
     this.#record(status);
-    this.handler.exchange.respondEmpty(status, INDEPENDENT, 0);
+    this.#call.exchange.respondEmpty(status, INDEPENDENT, 0);
   }
 
   #answer(status: number, told: object, fields?: Fields): void {
     this.#record(status);
-    respondJson(this.handler, told, status, fields);
+    respondJson(this.#call, told, status, fields);
   }
 
   #record(status: number): void {
     const [user, address] = [this.#user, this.#address];
-    this.handler.services.audit.record({ user, address, action: this.action, status });
+    this.services.telemetry.audit.record({ user, address, action: this.action, status });
   }
 }
 

@@ -2,23 +2,17 @@
  * The differences between the two interfaces: gridnode's own, and that of the original member where it
  * differs (`--compatibility hazelcast`). All else (framing, groups, credentials, names, values, order)
  * is the same in both. No code asks which dialect it is; each asks for the one property it needs. So a
- * difference is in one place: here, or a row of hazelcast-routes.ts.
+ * difference is in one place: here, or a row of hazelcast-routes.ts (surface.ts).
  */
 import type { GridError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
 import type { Compatibility } from '../config/compatibility.ts';
-import { HAZELCAST_ROUTES } from './hazelcast-routes.ts';
-import { ROUTES, type Route } from './routes.ts';
 
 export interface Dialect {
   /** First part of every path where none is configured. */
   readonly pathSegment: string;
   /** Version that the member reports for itself; the cluster's is its `major.minor`. */
   readonly memberVersion: string;
-  /** The surface: the same paths in each dialect. */
-  readonly routes: readonly Route[];
-  /** Whether `queues/{queue}/SIZE` is the queue's size, too. */
-  readonly takesSizeInAnyCase: boolean;
   /** Status of a well-formed request with an invalid value: a state, version, level or time. */
   readonly badValueStatus: 400 | 500;
   /** Status of a change of data, or a poll that waits, in a PASSIVE cluster. */
@@ -41,8 +35,6 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
   none: {
     pathSegment: 'grid',
     memberVersion: VERSION,
-    routes: ROUTES,
-    takesSizeInAnyCase: false,
     badValueStatus: 400,
     passiveStatus: 503,
     tellsBackups: true,
@@ -52,8 +44,6 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
   hazelcast: {
     pathSegment: 'hazelcast',
     memberVersion: '5.7.0',
-    routes: HAZELCAST_ROUTES,
-    takesSizeInAnyCase: true,
     badValueStatus: 500,
     passiveStatus: 500,
     tellsBackups: false,

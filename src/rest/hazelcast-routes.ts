@@ -5,54 +5,71 @@
  */
 import { INDEPENDENT } from '../http/application.ts';
 import type { Fields } from '../http/exchange.ts';
-import { type AdministrativeCall, type Work, withParameters } from './administrative-call.ts';
-import * as health from './health.ts';
-import * as maps from './maps.ts';
-import * as queues from './queues.ts';
-import type { RestHandler } from './rest-handler.ts';
-import { type Action, ROUTES, type Route } from './routes.ts';
-import { unservedWork } from './unserved.ts';
-import * as upkeep from './upkeep.ts';
+import { ADD, MAP, QUEUE, REMOVE } from '../security/permissions.ts';
+import type { AdministrativeCall, Work } from './administrative-call.ts';
+import * as health from './health-endpoints.ts';
+import * as maps from './map-endpoints.ts';
+import { administering, changing, informing, probing, unservedWith } from './operations.ts';
+import * as persistence from './persistence-endpoints.ts';
+import * as queues from './queue-endpoints.ts';
+import type { Operation, Route } from './route.ts';
+import { POLL, ROUTES } from './routes.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
 const NO_MAP = { missing: 'Missing map name' };
 const NO_QUEUE = { missing: 'Missing queue name' };
 
+/** The audit log has no items. */
+const OFFER_FROM_PATH: Operation = {
+  ...changing(
+    { kind: QUEUE, action: ADD },
+    'Appends an item, the last part of the path',
+    queues.offerFromPath,
+    [200],
+  ),
+  audited: 'name',
+};
+
+/** HEAD of any map, entry, queue or item: looks nothing up, so that no permission is needed. */
+const SUCCEED: Operation = informing('Nothing', ({ exchange }) =>
+  exchange.respondEmpty(200, INDEPENDENT, 0),
+);
+
 const CHANGED: Readonly<Record<string, Partial<Route>>> = {
   // DELETE clears the map with the empty name, which cannot have entries.
-  'rest/maps/': { DELETE: maps.clear, ...NO_MAP },
+  'rest/maps/': {
+    DELETE: changing({ kind: MAP, action: REMOVE }, 'Removes nothing', maps.clear, [200]),
+    ...NO_MAP,
+  },
   // A missing key, too, is reported as a missing name.
   'rest/maps/{map}': NO_MAP,
   'rest/maps/{map}/': NO_MAP,
   'rest/queues/': NO_QUEUE,
-  'rest/queues/{queue}/size': { POST: queues.offerFromPath },
-  'rest/queues/{queue}/{seconds}': { GET: queues.poll, POST: queues.offerFromPath },
-  health: { HEAD: health.reportInFields },
-  [`${MANAGEMENT}/forceStart`]: { POST: startWith(upkeep.forceStart) },
-  [`${MANAGEMENT}/partialStart`]: { POST: startWith(upkeep.partialStart) },
-  [`${MANAGEMENT}/backup`]: { POST: backupWith(upkeep.backUp) },
-  [`${MANAGEMENT}/backupInterrupt`]: { POST: backupWith(upkeep.interruptBackup) },
-  [`${MANAGEMENT}/hotBackup`]: { POST: backupWith(upkeep.backUp, 'backup') },
+  'rest/queues/{queue}/size': { POST: OFFER_FROM_PATH },
+  'rest/queues/{queue}/{seconds}': { GET: POLL, POST: OFFER_FROM_PATH },
+  health: { HEAD: probing('user-for-health', 'All of health, in fields', health.reportInFields) },
+  [`${MANAGEMENT}/forceStart`]: { POST: startWith(persistence.forceStart) },
+  [`${MANAGEMENT}/partialStart`]: { POST: startWith(persistence.partialStart) },
+  [`${MANAGEMENT}/backup`]: { POST: backupWith(persistence.backUp) },
+  [`${MANAGEMENT}/backupInterrupt`]: { POST: backupWith(persistence.interruptBackup) },
+  [`${MANAGEMENT}/hotBackup`]: { POST: backupWith(persistence.backUp, 'backup') },
   [`${MANAGEMENT}/hotBackupInterrupt`]: {
-    POST: backupWith(upkeep.interruptBackup, 'backupInterrupt'),
+    POST: backupWith(persistence.interruptBackup, 'backupInterrupt'),
   },
   // A POST to all groups gets 404; one to the member itself is answered as one to all members. The
   // credentials are checked first.
-  'rest/cp-subsystem/groups': { POST: withParameters(2, nowhere) },
-  'rest/cp-subsystem/members/local': { POST: withParameters(2, unservedWork) },
+  'rest/cp-subsystem/groups': { POST: administering('Nothing', [], nowhere, [404]) },
+  'rest/cp-subsystem/members/local': {
+    POST: unservedWith('Makes the member one of the subsystem', []),
+  },
 };
 
 export const HAZELCAST_ROUTES: readonly Route[] = ROUTES.map((route) => ({
   ...route,
-  ...(route.group === 'DATA' ? { HEAD: succeed } : {}),
+  ...(route.group === 'DATA' ? { HEAD: SUCCEED } : {}),
   ...CHANGED[route.path],
 }));
-
-/** HEAD of any map, entry, queue or item: looks nothing up. */
-function succeed({ exchange }: RestHandler): void {
-  exchange.respondEmpty(200, INDEPENDENT, 0);
-}
 
 function nowhere(call: AdministrativeCall): void {
   call.failEmpty(404);
@@ -62,9 +79,9 @@ function nowhere(call: AdministrativeCall): void {
  * Without persistence no start waits to be forced. The answer is a failure by its content, not by its
  * status.
  */
-function startWith(work: Work): Action {
-  return withParameters(2, (call) => {
-    if (call.handler.services.upkeep === undefined) call.failWith(200, {});
+function startWith(work: Work): Operation {
+  return administering('Starts a member that waits for that', [], (call) => {
+    if (call.services.administration.upkeep === undefined) call.failWith(200, {});
     else work(call);
   });
 }
@@ -76,10 +93,10 @@ function startWith(work: Work): Action {
 function backupWith(
   work: (call: AdministrativeCall, fields?: Fields) => void,
   operation?: string,
-): Action {
-  return withParameters(2, (call) => {
+): Operation {
+  return administering('Makes or ends a backup', [], (call) => {
     const fields = operation === undefined ? undefined : deprecation(call, operation);
-    if (call.handler.services.upkeep === undefined) call.succeed({}, fields);
+    if (call.services.administration.upkeep === undefined) call.succeed({}, fields);
     else work(call, fields);
   });
 }

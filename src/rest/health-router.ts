@@ -1,6 +1,7 @@
 /** Finds the health paths alone, for a listener of their own; every other path is unknown. */
 import type { Request } from '../http/request.ts';
-import type { Match, PathParts, RouteFinder } from './router.ts';
+import type { Match } from './match.ts';
+import type { PathParts, RouteFinder } from './router.ts';
 
 export class HealthRouter implements RouteFinder {
   readonly #router: RouteFinder;

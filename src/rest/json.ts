@@ -1,12 +1,12 @@
 /** Answers in JSON: compact, in the order of the fields given. */
 import type { Fields } from '../http/exchange.ts';
-import type { RestHandler } from './rest-handler.ts';
+import type { Call } from './route.ts';
 
 export function respondJson(
-  handler: RestHandler,
+  { exchange }: Pick<Call, 'exchange'>,
   value: unknown,
   status = 200,
   fields?: Fields,
 ): void {
-  handler.exchange.respond(status, 'application/json', JSON.stringify(value), fields);
+  exchange.respond(status, 'application/json', JSON.stringify(value), fields);
 }

@@ -10,7 +10,15 @@ import { type AccessControl, readBasicField } from '../security/access-control.t
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';
 import { auditedUser } from '../telemetry/audit.ts';
-import type { RestHandler } from './rest-handler.ts';
+import type { Call } from './route.ts';
+
+/** A request that is done once its user is known. */
+export interface LoginCall extends Call {
+  /** Does it; `grants` are those of the user. */
+  work(grants: Grants | undefined): void;
+  /** Method and path, as the audit log may show them. */
+  describeAction(): string;
+}
 
 export class Login {
   readonly #access: AccessControl;
@@ -40,49 +48,49 @@ export class Login {
    * Has the request done, at once or later, once it is known whose it is; or refuses it. `isKnown`: its
    * credentials were, when it was admitted.
    */
-  enter(handler: RestHandler, isKnown: boolean): void {
-    if (isKnown && this.#epoch === this.#access.epoch) handler.work(this.#grants);
-    else this.#check(handler, handler.exchange.request.authorization);
+  enter(call: LoginCall, isKnown: boolean): void {
+    if (isKnown && this.#epoch === this.#access.epoch) call.work(this.#grants);
+    else this.#check(call, call.exchange.request.authorization);
   }
 
   /** Refuses a request that the user is not permitted to make. */
-  refuse(handler: RestHandler): void {
-    record(handler, this.#user, 403);
-    fail(handler, 403, 'the user is not permitted to');
+  refuse(call: LoginCall): void {
+    record(call, this.#user, 403);
+    fail(call, 403, 'the user is not permitted to');
   }
 
-  #check(handler: RestHandler, field: Span): void {
+  #check(call: LoginCall, field: Span): void {
     const login = readBasicField(field);
     if (login === undefined) {
-      if (field.length > 0) record(handler, undefined, 401);
-      return fail(handler, 401, 'a user and a password are required');
+      if (field.length > 0) record(call, undefined, 401);
+      return fail(call, 401, 'a user and a password are required');
     }
     const { epoch } = this.#access;
-    const verdict = this.#access.check(login, handler.exchange.session.peerAddress);
-    if (!(verdict instanceof Promise)) return this.#decide(handler, verdict, login.user, epoch);
-    handler.await(verdict, (later) => {
-      if (!handler.exchange.isAbandoned) return this.#decide(handler, later, login.user, epoch);
-      recordVerdict(handler, later, login.user);
-      handler.exchange.respondEmpty(401, INDEPENDENT, 0);
+    const verdict = this.#access.check(login, call.exchange.session.peerAddress);
+    if (!(verdict instanceof Promise)) return this.#decide(call, verdict, login.user, epoch);
+    call.await(verdict, (later) => {
+      if (!call.exchange.isAbandoned) return this.#decide(call, later, login.user, epoch);
+      recordVerdict(call, later, login.user);
+      call.exchange.respondEmpty(401, INDEPENDENT, 0);
     });
   }
 
   /** `epoch`: that of the rules that the verdict is based on. */
-  #decide(handler: RestHandler, verdict: Verdict, user: Buffer, epoch: number): void {
-    const { request, session } = handler.exchange;
+  #decide(call: LoginCall, verdict: Verdict, user: Buffer, epoch: number): void {
+    const { request, session } = call.exchange;
     // The rules have changed since: right credentials may be wrong now.
-    if (epoch !== this.#access.epoch) return this.#check(handler, request.authorization);
-    recordVerdict(handler, verdict, user);
+    if (epoch !== this.#access.epoch) return this.#check(call, request.authorization);
+    recordVerdict(call, verdict, user);
     if (verdict.isRight) {
       this.#field = request.authorization.toBuffer();
       this.#user = auditedUser(user);
       this.#epoch = epoch;
       this.#grants = this.#access.grantsOf(user, session.peerAddress);
-      return handler.work(this.#grants);
+      return call.work(this.#grants);
     }
-    if (verdict.retryAfterMs === 0) return fail(handler, 401, 'user or password is wrong');
+    if (verdict.retryAfterMs === 0) return fail(call, 401, 'user or password is wrong');
     const seconds = Math.ceil(verdict.retryAfterMs / 1000);
-    fail(handler, 429, `too many logins failed, try again in ${seconds} s`, {
+    fail(call, 429, `too many logins failed, try again in ${seconds} s`, {
       'Retry-After': String(seconds),
     });
   }
@@ -108,24 +116,24 @@ export class Login {
   }
 }
 
-function fail(handler: RestHandler, status: number, reason: string, fields?: Fields): void {
-  const message = `Cannot ${handler.describeRequest()}: ${reason}`;
-  handler.exchange.respondFailure(status, message, status === 401 ? CHALLENGE : fields);
+function fail(call: LoginCall, status: number, reason: string, fields?: Fields): void {
+  const message = `Cannot ${call.describe()}: ${reason}`;
+  call.exchange.respondFailure(status, message, status === 401 ? CHALLENGE : fields);
 }
 
-function recordVerdict(handler: RestHandler, verdict: Verdict, user: Buffer): void {
-  if (verdict.isRight) record(handler, auditedUser(user), 200, 'log in');
-  else record(handler, auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
+function recordVerdict(call: LoginCall, verdict: Verdict, user: Buffer): void {
+  if (verdict.isRight) record(call, auditedUser(user), 200, 'log in');
+  else record(call, auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
 }
 
 function record(
-  handler: RestHandler,
+  call: LoginCall,
   user: string | undefined,
   status: number,
-  action = handler.describeAction(),
+  action = call.describeAction(),
 ): void {
-  const { exchange, services } = handler;
-  services.audit.record({ user, address: exchange.session.peerAddress, action, status });
+  const { exchange, services } = call;
+  services.telemetry.audit.record({ user, address: exchange.session.peerAddress, action, status });
 }
 
 const CHALLENGE: Fields = { 'WWW-Authenticate': 'Basic realm="gridnode", charset="UTF-8"' };

@@ -2,16 +2,19 @@
 import type { Application, RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { RestHandler } from './rest-handler.ts';
+import type { RouteFinder } from './router.ts';
 import type { RestServices } from './services.ts';
 
 export class RestApplication implements Application {
+  readonly #router: RouteFinder;
   readonly #services: RestServices;
 
-  constructor(services: RestServices) {
+  constructor(router: RouteFinder, services: RestServices) {
+    this.#router = router;
     this.#services = services;
   }
 
   open(exchange: Exchange): RequestHandler {
-    return new RestHandler(exchange, this.#services);
+    return new RestHandler(exchange, this.#router, this.#services);
   }
 }

@@ -6,49 +6,11 @@
  * The path is first split at raw slashes, then each part is decoded, so an encoded slash is part of a
  * name (INTERFACE: names, keys, values).
  */
-import type { EndpointGroup } from '../config/endpoint-group.ts';
-import {
-  allowedMethods,
-  DELETE,
-  GET,
-  HEAD,
-  methodBit,
-  OPTIONS,
-  POST,
-  PUT,
-} from '../http/methods.ts';
+import { GET, HEAD, OPTIONS } from '../http/methods.ts';
 import type { Request } from '../http/request.ts';
-import type { Dialect } from './dialect.ts';
-import { groupBit } from './endpoint-groups.ts';
-import { accessOf, OPEN, type RouteAccess } from './route-access.ts';
-import { type Action, PREFIXES, type Prefix, type Route } from './routes.ts';
-
-/** A row of the table, by method number. */
-export interface Match {
-  readonly group: EndpointGroup;
-  /** One bit for each group that permits the request. */
-  readonly groupBits: number;
-  /** The action of the method with that number; undefined where the resource has no such method. */
-  readonly actions: readonly (Action | undefined)[];
-  readonly access: RouteAccess;
-  /** One bit for each method that needs a further part in the path. */
-  readonly incomplete: number;
-  /** The message for a POST whose path needs a further part; empty for none. */
-  readonly missing: string;
-  /** Value of the Allow field. */
-  readonly allow: string;
-  /** Whether it answers before the member has started. */
-  readonly isServedWhileStarting: boolean;
-  /** Status of a path in a group that names no resource; 0 for a resource. */
-  readonly unknown: number;
-}
-
-/** A path whose group may depend on the method: its row for reading and its row for writing. */
-interface Resource {
-  readonly reading: Match;
-  readonly writing: Match;
-  readonly options: Match;
-}
+import { type Match, type Resource, RouteCompiler, unknownResource } from './match.ts';
+import type { Surface } from './route.ts';
+import { PREFIXES } from './routes.ts';
 
 /** A path with parts that the request chooses: its literal parts, undefined for a chosen one. */
 interface Template {
@@ -93,23 +55,25 @@ export class Router implements RouteFinder {
   readonly #prefixes: readonly (readonly [string, Resource])[];
 
   /** `segment`: the first part of every path. */
-  constructor(segment: string, { routes, takesSizeInAnyCase }: Dialect) {
-    this.#entry = compiledRow(routes, 'rest/maps/{map}/{key}');
-    this.#map = compiledRow(routes, 'rest/maps/{map}');
-    this.#noMap = compiledRow(routes, 'rest/maps/');
-    this.#noEntry = compiledRow(routes, 'rest/maps/{map}/');
-    this.#queue = compiledRow(routes, 'rest/queues/{queue}');
-    this.#queueSize = compiledRow(routes, 'rest/queues/{queue}/size');
-    this.#queuePoll = compiledRow(routes, 'rest/queues/{queue}/{seconds}');
-    this.#noQueue = compiledRow(routes, 'rest/queues/');
-    this.#unknownOfQueue = compiledRow(routes, 'rest/queues/{queue}/{seconds}/{more}');
+  constructor(segment: string, { routes, takesSizeInAnyCase }: Surface) {
+    const compiler = new RouteCompiler(routes);
+    this.#entry = compiler.row('rest/maps/{map}/{key}');
+    this.#map = compiler.row('rest/maps/{map}');
+    this.#noMap = compiler.row('rest/maps/');
+    this.#noEntry = compiler.row('rest/maps/{map}/');
+    this.#queue = compiler.row('rest/queues/{queue}');
+    this.#queueSize = compiler.row('rest/queues/{queue}/size');
+    this.#queuePoll = compiler.row('rest/queues/{queue}/{seconds}');
+    this.#noQueue = compiler.row('rest/queues/');
+    this.#unknownOfQueue = compiler.row('rest/queues/{queue}/{seconds}/{more}');
     this.#sizeMask = takesSizeInAnyCase ? 0x20 : 0;
     this.#restPrefix = `/${segment}/rest/`;
     this.#mapsPrefix = Buffer.from(`/${segment}/rest/maps/`);
     this.#queuesPrefix = Buffer.from(`/${segment}/rest/queues/`);
     const others = routes.filter(({ path }) => !/^rest\/(maps|queues)\//.test(path));
     for (const route of others) {
-      if (!route.path.includes('{')) this.#others.set(`/${segment}/${route.path}`, resource(route));
+      if (!route.path.includes('{'))
+        this.#others.set(`/${segment}/${route.path}`, compiler.resource(route));
     }
     this.#templates = others
       .filter(({ path }) => path.includes('{'))
@@ -117,7 +81,7 @@ export class Router implements RouteFinder {
         parts: `/${segment}/${route.path}`
           .split('/')
           .map((part) => (part.startsWith('{') ? undefined : part)),
-        resource: resource(route),
+        resource: compiler.resource(route),
       }));
     this.#prefixes = PREFIXES.map((row) => [`/${segment}/${row.prefix}`, unknownResource(row)]);
   }
@@ -230,68 +194,6 @@ const SLASH = 0x2f;
 const SIZE = Buffer.from('size');
 /** Slashes in `/{segment}/rest/maps/`. */
 const DATA_PREFIX_SLASHES = 4;
-
-function compiledRow(routes: readonly Route[], path: string): Match {
-  const route = routes.find((row) => row.path === path);
-  if (route === undefined) throw new RangeError(`Cannot route "${path}": not in the table`);
-  return compile(route, route.group);
-}
-
-function resource(route: Route): Resource {
-  const { group, writeGroup = group } = route;
-  return {
-    reading: compile(route, group),
-    writing: compile(route, writeGroup),
-    options: compile(route, group, writeGroup),
-  };
-}
-
-function unknownResource({ group, writeGroup = group, unknown }: Prefix): Resource {
-  return {
-    reading: unknownMatch(unknown, group),
-    writing: unknownMatch(unknown, writeGroup),
-    options: unknownMatch(unknown, group, writeGroup),
-  };
-}
-
-/** The row for requests that need `group`, or any of `others`. */
-function compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[]): Match {
-  const actions: (Action | undefined)[] = [];
-  actions[GET] = route.GET;
-  actions[HEAD] = route.HEAD ?? route.GET;
-  actions[POST] = actions[PUT] = route.POST;
-  actions[DELETE] = route.DELETE;
-  let methods = methodBit(OPTIONS);
-  for (const [method, action] of actions.entries()) if (action) methods |= methodBit(method);
-  let incomplete = 0;
-  for (const name of route.incomplete ?? []) incomplete |= METHOD_BITS[name];
-  const allow = allowedMethods(methods);
-  const groupBits = bitsOf(group, ...others);
-  const access = accessOf(route, actions);
-  const { isServedWhileStarting = isHealth(group), unknown = 0, missing = '' } = route;
-  const told = { group, groupBits, access, incomplete, missing, allow, unknown };
-  return { ...told, actions, isServedWhileStarting };
-}
-
-const METHOD_BITS = {
-  GET: methodBit(GET) | methodBit(HEAD),
-  POST: methodBit(POST) | methodBit(PUT),
-  DELETE: methodBit(DELETE),
-};
-
-function unknownMatch(unknown: number, group: EndpointGroup, ...others: EndpointGroup[]): Match {
-  const groupBits = bitsOf(group, ...others);
-  const told = { group, groupBits, access: OPEN, incomplete: 0, missing: '', allow: '', unknown };
-  return { ...told, actions: [], isServedWhileStarting: isHealth(group) };
-}
-
-function isHealth(group: EndpointGroup): boolean {
-  return group === 'HEALTH_CHECK';
-}
-
-function bitsOf(...groups: readonly EndpointGroup[]): number {
-  return groups.reduce((bits, group) => bits | groupBit(group), 0);
-}
 
 function startsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): boolean {
   if (end - start < prefix.length) return false;

@@ -1,164 +1,209 @@
 /**
- * The whole surface in one table: path, group, and what each method does. Everything that depends on
- * it (405 and Allow, OPTIONS, 404, which group a path is in) is read from here; router.ts matches.
- *
- * In a path, `{map}`, `{key}` and so on are parts that the request chooses. PUT is POST, so it has no
- * column; OPTIONS is answered from the table. Other dialects change some rows, none adds a path.
+ * The whole surface in one table: paths, groups, and each method's operation. Everything that depends
+ * on it is read from here: 405 and Allow, OPTIONS, 404, logins and permissions, what is refused in a
+ * PASSIVE cluster. router.ts matches. Other dialects change some rows, none adds a path.
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
-import * as administration from './administration.ts';
-import { type Work, withParameters } from './administrative-call.ts';
-import * as health from './health.ts';
-import * as maps from './maps.ts';
-import * as queues from './queues.ts';
-import * as reconfiguration from './reconfiguration.ts';
-import type { RestHandler } from './rest-handler.ts';
-import * as status from './status.ts';
-import { unserved, unservedWork } from './unserved.ts';
-import * as upkeep from './upkeep.ts';
+import { ADD, MAP, PUT, QUEUE, READ, REMOVE } from '../security/permissions.ts';
+import * as cluster from './cluster-endpoints.ts';
+import * as configuration from './configuration-endpoints.ts';
+import * as health from './health-endpoints.ts';
+import * as maps from './map-endpoints.ts';
+import {
+  administering,
+  changing,
+  informing,
+  probing,
+  reading,
+  rows,
+  unservedReading,
+  unservedWith,
+} from './operations.ts';
+import * as persistence from './persistence-endpoints.ts';
+import * as queues from './queue-endpoints.ts';
+import type { Operation, Route } from './route.ts';
+import * as status from './status-endpoints.ts';
 
-/** Handles a request and answers it through the handler's exchange. */
-export type Action = (handler: RestHandler) => void;
+const MANAGEMENT = 'rest/management/cluster';
+const CLUSTER = { group: 'CLUSTER_READ', writeGroup: 'CLUSTER_WRITE' } as const;
+const PUBLISHER = ['replication', 'publisher'];
 
-export interface Route {
-  /** Path after `/{segment}/`. */
-  readonly path: string;
-  readonly group: EndpointGroup;
-  /** Group of all methods but GET and HEAD, where that is another. OPTIONS needs either. */
-  readonly writeGroup?: EndpointGroup;
-  readonly GET?: Action;
-  /** The action of HEAD where it is more than GET without the content. */
-  readonly HEAD?: Action;
-  readonly POST?: Action;
-  readonly DELETE?: Action;
-  /** Methods that need a further part in the path: 400, the URL is incomplete. */
-  readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
-  /** The message for a POST whose URL is incomplete; without it such an answer has no content. */
-  readonly missing?: string;
-  /** Whether it answers before the member has started. */
-  readonly isServedWhileStarting?: true;
-  /** Status of all methods without an action, for a path that names no resource. */
-  readonly unknown?: 400 | 404;
-}
+const BACK_UP = administering('Makes a backup', [], persistence.backUp, [409]);
+const INTERRUPT_BACKUP = administering('Ends the backup', [], persistence.interruptBackup, [409]);
+
+export const POLL: Operation = {
+  ...changing(
+    { kind: QUEUE, action: REMOVE },
+    'Takes the first item, or waits for one',
+    queues.poll,
+    [200, 204],
+  ),
+  mayWait: true,
+};
 
 export const ROUTES: readonly Route[] = [
   {
     path: 'rest/maps/{map}/{key}',
     group: 'DATA',
-    GET: maps.get,
-    POST: maps.set,
-    DELETE: maps.remove,
+    GET: reading({ kind: MAP, action: READ }, 'The value of a key', maps.get, [200, 204]),
+    POST: changing({ kind: MAP, action: PUT }, 'Sets the value of a key', maps.set, [200]),
+    DELETE: changing({ kind: MAP, action: REMOVE }, 'Removes a key', maps.remove, [200]),
   },
-  { path: 'rest/maps/{map}', group: 'DATA', DELETE: maps.clear, incomplete: ['GET', 'POST'] },
-  { path: 'rest/queues/{queue}', group: 'DATA', POST: queues.offer },
-  { path: 'rest/queues/{queue}/size', group: 'DATA', GET: queues.size },
-  { path: 'rest/queues/{queue}/{seconds}', group: 'DATA', DELETE: queues.poll },
+  {
+    path: 'rest/maps/{map}',
+    group: 'DATA',
+    DELETE: changing({ kind: MAP, action: REMOVE }, 'Removes all keys', maps.clear, [200]),
+    incomplete: ['GET', 'POST'],
+  },
+  {
+    path: 'rest/queues/{queue}',
+    group: 'DATA',
+    POST: changing({ kind: QUEUE, action: ADD }, 'Appends an item', queues.offer, [200]),
+  },
+  {
+    path: 'rest/queues/{queue}/size',
+    group: 'DATA',
+    GET: reading({ kind: QUEUE, action: READ }, 'The number of items', queues.size, [200]),
+  },
+  {
+    path: 'rest/queues/{queue}/{seconds}',
+    group: 'DATA',
+    DELETE: POLL,
+  },
   { path: 'rest/maps/', group: 'DATA', unknown: 400 },
   { path: 'rest/maps/{map}/', group: 'DATA', unknown: 400 },
   { path: 'rest/queues/', group: 'DATA', unknown: 400 },
   { path: 'rest/queues/{queue}/{seconds}/{more}', group: 'DATA', unknown: 404 },
 
-  { path: 'rest/cluster', group: 'CLUSTER_READ', GET: status.cluster },
-  { path: 'rest/instance', group: 'CLUSTER_READ', GET: status.instance },
-
-  {
-    path: 'rest/management/cluster/version',
-    group: 'CLUSTER_READ',
-    writeGroup: 'CLUSTER_WRITE',
-    GET: administration.version,
-    POST: withParameters(3, administration.changeVersion),
-  },
-  ...inGroup('CLUSTER_READ', {
-    'rest/management/cluster/state': [2, administration.state],
-    'rest/management/cluster/nodes': [2, administration.nodes],
+  ...rows('CLUSTER_READ', 'GET', {
+    'rest/cluster': informing('Members and connections', status.cluster),
+    'rest/instance': informing('The name of the member', status.instance),
+  }),
+  ...rows('CLUSTER_READ', 'POST', {
+    [`${MANAGEMENT}/state`]: administering('The cluster state', [], cluster.state),
+    [`${MANAGEMENT}/nodes`]: administering('The members, in three lines', [], cluster.nodes),
   }),
   {
+    path: `${MANAGEMENT}/version`,
+    ...CLUSTER,
+    GET: informing('The cluster version', cluster.version),
+    POST: administering('Changes the cluster version', ['version'], cluster.changeVersion, [409]),
+  },
+  {
     path: 'rest/license',
-    group: 'CLUSTER_READ',
-    writeGroup: 'CLUSTER_WRITE',
-    GET: administration.license,
-    POST: withParameters(3, administration.setLicense),
+    ...CLUSTER,
+    GET: informing('The hash of the license key', cluster.license),
+    POST: administering('Sets the license key', ['key'], cluster.setLicense),
   },
   {
     path: 'rest/log-level',
-    group: 'CLUSTER_READ',
-    writeGroup: 'CLUSTER_WRITE',
-    GET: administration.logLevel,
-    POST: withParameters(3, administration.changeLogLevel),
+    ...CLUSTER,
+    GET: informing('The log level that was set', cluster.logLevel),
+    POST: administering('Sets the log level', ['level'], cluster.changeLogLevel),
   },
   {
     path: 'rest/config/tcp-ip/member-list',
-    group: 'CLUSTER_READ',
-    writeGroup: 'CLUSTER_WRITE',
-    GET: reconfiguration.memberList,
-    POST: withParameters(3, reconfiguration.changeMemberList),
+    ...CLUSTER,
+    GET: informing('The members of the TCP-IP join', configuration.memberList),
+    POST: administering('Replaces that list', ['members'], configuration.changeMemberList),
   },
-
-  ...inGroup('CLUSTER_WRITE', {
-    'rest/management/cluster/changeState': [3, administration.changeState],
-    'rest/management/cluster/clusterShutdown': [2, administration.shutDown],
-    'rest/management/cluster/memberShutdown': [2, administration.shutDown],
-    'rest/log-level/reset': [2, administration.resetLogLevel],
-    'rest/config/reload': [2, reconfiguration.reload],
-    'rest/config/update': [3, reconfiguration.update, reconfiguration.ADDED_TEXT_BYTES_MAX],
+  ...rows('CLUSTER_WRITE', 'POST', {
+    [`${MANAGEMENT}/changeState`]: administering(
+      'Changes the cluster state',
+      ['state'],
+      cluster.changeState,
+      [409],
+    ),
+    [`${MANAGEMENT}/clusterShutdown`]: administering('Ends all members', [], cluster.shutDownAll),
+    [`${MANAGEMENT}/memberShutdown`]: administering('Ends the member', [], cluster.shutDown),
+    'rest/log-level/reset': administering('Restores the log level', [], cluster.resetLogLevel),
+    'rest/config/reload': administering('Reads the sources again', [], configuration.reload),
+    'rest/config/update': administering(
+      'Adds to the configuration',
+      ['configuration'],
+      configuration.update,
+      [],
+      configuration.ADDED_TEXT_BYTES_MAX,
+    ),
   }),
+
   {
-    path: 'rest/management/cluster/forceStart',
+    path: `${MANAGEMENT}/forceStart`,
     group: 'PERSISTENCE',
     isServedWhileStarting: true,
-    POST: withParameters(2, upkeep.forceStart),
+    POST: administering('Starts without the data', [], persistence.forceStart, [409]),
   },
   {
-    path: 'rest/management/cluster/partialStart',
+    path: `${MANAGEMENT}/partialStart`,
     group: 'PERSISTENCE',
     isServedWhileStarting: true,
-    POST: withParameters(2, upkeep.partialStart),
+    POST: administering('Starts with the undamaged data', [], persistence.partialStart, [409]),
   },
-  ...inGroup('PERSISTENCE', {
-    'rest/management/cluster/backup': [2, upkeep.backUp],
-    'rest/management/cluster/backupInterrupt': [2, upkeep.interruptBackup],
-    'rest/management/cluster/hotBackup': [2, upkeep.backUp],
-    'rest/management/cluster/hotBackupInterrupt': [2, upkeep.interruptBackup],
+  ...rows('PERSISTENCE', 'POST', {
+    [`${MANAGEMENT}/backup`]: BACK_UP,
+    [`${MANAGEMENT}/backupInterrupt`]: INTERRUPT_BACKUP,
+    [`${MANAGEMENT}/hotBackup`]: BACK_UP,
+    [`${MANAGEMENT}/hotBackupInterrupt`]: INTERRUPT_BACKUP,
   }),
-  ...inGroup('WAN', {
-    'rest/wan/sync/map': [5, unservedWork],
-    'rest/wan/sync/allmaps': [4, unservedWork],
-    'rest/wan/sync/allMaps': [4, unservedWork],
-    'rest/wan/clearWanQueues': [4, unservedWork],
-    'rest/wan/addWanConfig': [3, unservedWork],
-    'rest/wan/pausePublisher': [4, unservedWork],
-    'rest/wan/stopPublisher': [4, unservedWork],
-    'rest/wan/resumePublisher': [4, unservedWork],
-    'rest/wan/consistencyCheck/map': [5, unservedWork],
-  }),
-  { path: 'rest/wan/sync/progress/{uuid}', group: 'WAN', GET: unserved },
 
-  { path: 'rest/cp-subsystem/groups', group: 'CP', GET: unserved },
-  { path: 'rest/cp-subsystem/groups/{group}', group: 'CP', GET: unserved },
-  { path: 'rest/cp-subsystem/groups/{group}/sessions', group: 'CP', GET: unserved },
+  ...rows('WAN', 'POST', {
+    'rest/wan/sync/map': unservedWith('Sends a map', [...PUBLISHER, 'map']),
+    'rest/wan/sync/allmaps': unservedWith('Sends all maps', PUBLISHER),
+    'rest/wan/sync/allMaps': unservedWith('Sends all maps', PUBLISHER),
+    'rest/wan/clearWanQueues': unservedWith('Drops what a publisher has to send', PUBLISHER),
+    'rest/wan/addWanConfig': unservedWith('Adds publishers', ['configuration']),
+    'rest/wan/pausePublisher': unservedWith('Pauses a publisher', PUBLISHER),
+    'rest/wan/stopPublisher': unservedWith('Stops a publisher', PUBLISHER),
+    'rest/wan/resumePublisher': unservedWith('Resumes a publisher', PUBLISHER),
+    'rest/wan/consistencyCheck/map': unservedWith('Compares a map', [...PUBLISHER, 'map']),
+  }),
+  ...rows('WAN', 'GET', {
+    'rest/wan/sync/progress/{uuid}': unservedReading('The progress of a synchronisation'),
+  }),
+
   {
     path: 'rest/cp-subsystem/members',
     group: 'CP',
-    GET: unserved,
-    POST: withParameters(2, unservedWork),
+    GET: unservedReading('The members of the subsystem'),
+    POST: unservedWith('Makes the member one of the subsystem', []),
   },
-  { path: 'rest/cp-subsystem/members/local', group: 'CP', GET: unserved },
-  ...inGroup('CP', {
-    'rest/cp-subsystem/groups/{group}/remove': [2, unservedWork],
-    'rest/cp-subsystem/groups/{group}/sessions/{id}/remove': [2, unservedWork],
-    'rest/cp-subsystem/members/{uuid}/remove': [2, unservedWork],
-    'rest/cp-subsystem/reset': [2, unservedWork],
+  ...rows('CP', 'GET', {
+    'rest/cp-subsystem/groups': unservedReading('The groups'),
+    'rest/cp-subsystem/groups/{group}': unservedReading('A group'),
+    'rest/cp-subsystem/groups/{group}/sessions': unservedReading('The sessions of a group'),
+    'rest/cp-subsystem/members/local': unservedReading('The member in the subsystem'),
+  }),
+  ...rows('CP', 'POST', {
+    'rest/cp-subsystem/groups/{group}/remove': unservedWith('Removes a group', []),
+    'rest/cp-subsystem/groups/{group}/sessions/{id}/remove': unservedWith('Ends a session', []),
+    'rest/cp-subsystem/members/{uuid}/remove': unservedWith('Removes a member', []),
+    'rest/cp-subsystem/reset': unservedWith('Resets the subsystem', []),
   }),
 
-  { path: 'health', group: 'HEALTH_CHECK', GET: health.report },
-  { path: 'health/node-state', group: 'HEALTH_CHECK', GET: health.nodeState },
-  { path: 'health/cluster-state', group: 'HEALTH_CHECK', GET: health.clusterState },
-  { path: 'health/cluster-safe', group: 'HEALTH_CHECK', GET: health.clusterSafe },
-  { path: 'health/migration-queue-size', group: 'HEALTH_CHECK', GET: health.migrationQueueSize },
-  { path: 'health/cluster-size', group: 'HEALTH_CHECK', GET: health.clusterSize },
-  { path: 'health/ready', group: 'HEALTH_CHECK', GET: health.ready },
-  { path: 'health/live', group: 'HEALTH_CHECK', GET: health.live },
+  ...rows('HEALTH_CHECK', 'GET', {
+    health: probing('user-for-health', 'All of health', health.report),
+    'health/node-state': probing('user-for-health', 'The state of the member', health.nodeState),
+    'health/cluster-state': probing('user-for-health', 'The cluster state', health.clusterState),
+    'health/cluster-safe': probing('user-for-health', 'Whether it is safe', health.clusterSafe),
+    'health/migration-queue-size': probing(
+      'user-for-health',
+      'Partitions that are to move',
+      health.migrationQueueSize,
+    ),
+    'health/cluster-size': probing('user-for-health', 'The members', health.clusterSize),
+    'health/ready': probing('anyone', 'Whether the member serves', health.ready),
+    'health/live': probing('anyone', 'Whether the process answers', health.live),
+  }),
 ];
+
+/**
+ * The statuses that an operation may be answered with: its own, and those of the checks before it, of the
+ * engine, and of faults.
+ */
+export function statusesOf({ permission, statuses }: Operation): ReadonlySet<number> {
+  const ofLogin = permission === 'anyone' ? [] : [401, 403, 429];
+  return new Set([...statuses, ...ofLogin, 400, 403, 408, 413, 415, 417, 500, 503]);
+}
 
 /** A prefix of unknown paths: their group, and the status of the answer there. */
 export interface Prefix {
@@ -182,15 +227,3 @@ export const PREFIXES: readonly Prefix[] = [
     },
   ),
 ].sort((a, b) => b.prefix.length - a.prefix.length);
-
-/** Rows of POST paths: the count of their parameters, their work, and their bytes. */
-function inGroup(
-  group: EndpointGroup,
-  works: Readonly<Record<string, readonly [count: number, work: Work, bytesMax?: number]>>,
-): Route[] {
-  return Object.entries(works).map(([path, [count, work, bytesMax]]) => ({
-    path,
-    group,
-    POST: withParameters(count, work, bytesMax),
-  }));
-}

@@ -1,5 +1,4 @@
 /** The services that the REST interface uses; one object for all connections. */
-
 import type { GridError } from '../base/errors.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
 import type { License } from '../cluster/license.ts';
@@ -14,7 +13,55 @@ import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { MapLifetimes } from './map-lifetimes.ts';
 import type { PercentDecoder } from './percent.ts';
-import type { RouteFinder } from './router.ts';
+
+export interface RestServices {
+  readonly dialect: Dialect;
+  readonly data: DataServices;
+  readonly access: AccessServices;
+  readonly cluster: Cluster;
+  readonly administration: AdministrationServices;
+  readonly telemetry: TelemetryServices;
+}
+
+/** Maps and queues. */
+export interface DataServices {
+  readonly engine: Engine;
+  /** Lifetimes of a map's entries. */
+  readonly lifetimes: MapLifetimes;
+  /** Takes that are not answered. */
+  readonly waiting: Set<Waiter>;
+  /** Decodes the names and keys of requests that are answered in their turn. */
+  readonly decoder: PercentDecoder;
+}
+
+/** Who may do what. */
+export interface AccessServices {
+  readonly groups: EndpointGroups;
+  /** HTTP Basic; undefined where no login is required. */
+  readonly login: AccessControl | undefined;
+  /** Checks the credentials of administrative requests. */
+  readonly credentials: Credentials;
+}
+
+/** The member's own administration. */
+export interface AdministrationServices {
+  readonly license: License;
+  readonly logLevel: LogLevelControl;
+  readonly reconfiguration: Reconfiguration;
+  /** Operations on the stored data as a whole; undefined without persistence. */
+  readonly upkeep?: Upkeep | undefined;
+  instanceName(): string;
+  /** Ends the member, once the answers given have left; `because` is for the log. */
+  stop(because: string): void;
+  /** The same for each member of the cluster. */
+  stopAll(because: string): void;
+}
+
+export interface TelemetryServices {
+  readonly audit: Audit;
+  /** Open client connections. */
+  connectionCount(): number;
+}
 
 /** Changes of the configuration while the member runs. */
 export interface Reconfiguration {
@@ -33,34 +80,4 @@ export interface Reconfiguration {
     | { readonly added: readonly NamedConfig[]; readonly ignored: readonly NamedConfig[] }
     | { readonly faults: readonly string[]; readonly refusal?: GridError }
   >;
-}
-
-export interface RestServices {
-  readonly engine: Engine;
-  readonly cluster: Cluster;
-  readonly groups: EndpointGroups;
-  readonly router: RouteFinder;
-  readonly dialect: Dialect;
-  readonly decoder: PercentDecoder;
-  /** HTTP Basic; undefined while no login is required. */
-  readonly access: AccessControl | undefined;
-  /** Checks the credentials of administrative requests. */
-  readonly credentials: Credentials;
-  readonly audit: Audit;
-  readonly logLevel: LogLevelControl;
-  readonly license: License;
-  readonly reconfiguration: Reconfiguration;
-  /** Handlers whose polls are not answered. */
-  readonly waiting: Set<Waiter>;
-  /** Lifetimes of a map's entries. */
-  readonly lifetimes: MapLifetimes;
-  /** Operations on the stored data as a whole; undefined without persistence. */
-  readonly upkeep?: Upkeep | undefined;
-  /** Open client connections. */
-  connectionCount(): number;
-  instanceName(): string;
-  /** Ends the member, once the answers given have left; `because` is for the log. */
-  stop(because: string): void;
-  /** Reports that a request failed by a fault of the member. */
-  onFailure(error: unknown): void;
 }

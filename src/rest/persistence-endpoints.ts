@@ -15,7 +15,8 @@ export const partialStart = upkeepWork((upkeep) => upkeep.partialStart().then(no
 /** A backup resolves with the fields of its answer. `fields`: header fields of a success. */
 function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
   return (call: AdministrativeCall, fields?: Fields): void => {
-    const { upkeep, dialect } = call.handler.services;
+    const { administration, dialect } = call.services;
+    const { upkeep } = administration;
     if (upkeep === undefined) return needsPersistence(call);
     call.await(run(upkeep).catch(refusalOf), (outcome) => {
       if (outcome instanceof GridError) call.fail(dialect.statusOf(outcome), outcome.message);

@@ -8,15 +8,15 @@ import { CLUSTER_STATES, type MemberInfo } from '../cluster/cluster.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 import type { Dialect } from './dialect.ts';
 import { respondJson } from './json.ts';
-import type { RestHandler } from './rest-handler.ts';
+import type { Call } from './route.ts';
 
 export function state(call: AdministrativeCall): void {
-  call.succeed({ state: call.handler.services.cluster.state.toLowerCase() });
+  call.succeed({ state: call.services.cluster.state.toLowerCase() });
 }
 
 /** The state is accepted in any case. IN_TRANSITION is set by the member alone. */
 export function changeState(call: AdministrativeCall): void {
-  const { cluster, dialect } = call.handler.services;
+  const { cluster, dialect } = call.services;
   const name = call.word.toUpperCase();
   const wanted = CLUSTER_STATES.find((each) => each === name);
   if (wanted === undefined) {
@@ -37,13 +37,13 @@ export function changeState(call: AdministrativeCall): void {
   );
 }
 
-export function version(handler: RestHandler): void {
-  respondJson(handler, { status: 'success', version: handler.services.cluster.version });
+export function version(call: Call): void {
+  respondJson(call, { status: 'success', version: call.services.cluster.version });
 }
 
 /** `major.minor`, each up to 127; a patch and a qualifier may follow and are ignored. */
 export function changeVersion(call: AdministrativeCall): void {
-  const { cluster, dialect } = call.handler.services;
+  const { cluster, dialect } = call.services;
   const seen = call.word;
   const [, major, minor] = /^(\d{1,3})\.(\d{1,3})(?:\.\d+)?(?:-[\w.-]+)?$/.exec(seen) ?? [];
   const wanted = `${Number(major)}.${Number(minor)}`;
@@ -63,7 +63,7 @@ export function changeVersion(call: AdministrativeCall): void {
 
 /** Three lines: the members, their version, the version of the runtime. */
 export function nodes(call: AdministrativeCall): void {
-  const { cluster, dialect } = call.handler.services;
+  const { cluster, dialect } = call.services;
   const { members } = cluster;
   const listed = members.map((member) => describeMember(member, dialect)).join(', ');
   const memberVersion = members.find((member) => member.localMember)?.memberVersion ?? '';
@@ -73,49 +73,55 @@ export function nodes(call: AdministrativeCall): void {
 /** The answer is sent before the shutdown begins: a member that stops answers no request. */
 export function shutDown(call: AdministrativeCall): void {
   call.succeed();
-  call.handler.services.stop(call.action);
+  call.services.administration.stop(call.action);
 }
 
-export function logLevel(handler: RestHandler): void {
-  respondJson(handler, { logLevel: handler.services.logLevel.chosen ?? null });
+/** The same for each member of the cluster. */
+export function shutDownAll(call: AdministrativeCall): void {
+  call.succeed();
+  call.services.administration.stopAll(call.action);
+}
+
+export function logLevel(call: Call): void {
+  respondJson(call, { logLevel: call.services.administration.logLevel.chosen ?? null });
 }
 
 export function changeLogLevel(call: AdministrativeCall): void {
-  const { dialect, logLevel } = call.handler.services;
+  const { administration, dialect } = call.services;
   const seen = call.word;
   const level = LOG_LEVEL_NAMES.find((name) => name === seen.toUpperCase());
   if (level === undefined) {
     const known = LOG_LEVEL_NAMES.join(', ');
     return call.fail(dialect.badValueStatus, `Invalid level '${seen}', known levels are: ${known}`);
   }
-  logLevel.choose(level);
+  administration.logLevel.choose(level);
   call.succeed({ message: 'log level is changed' });
 }
 
 export function resetLogLevel(call: AdministrativeCall): void {
-  call.handler.services.logLevel.reset();
+  call.services.administration.logLevel.reset();
   call.succeed({ message: 'log level is reset' });
 }
 
-export function license(handler: RestHandler): void {
-  respondJson(handler, { licenseInfo: licenseInfo(handler) });
+export function license(call: Call): void {
+  respondJson(call, { licenseInfo: licenseInfo(call) });
 }
 
 export function setLicense(call: AdministrativeCall): void {
   const message = 'License updated at run time';
   call.await(
-    call.handler.services.license.set(call.argument).then(() => undefined, refusalOf),
+    call.services.administration.license.set(call.argument).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal !== undefined) refuse(call, refusal);
-      else call.succeed({ licenseInfo: licenseInfo(call.handler), message });
+      else call.succeed({ licenseInfo: licenseInfo(call), message });
     },
   );
 }
 
 const VERSION_PART_MAX = 127;
 
-function licenseInfo({ services }: RestHandler): { keyHash: string } | null {
-  const { keyHash } = services.license;
+function licenseInfo({ services }: Pick<Call, 'services'>): { keyHash: string } | null {
+  const { keyHash } = services.administration.license;
   return keyHash === undefined ? null : { keyHash };
 }
 

@@ -3,9 +3,9 @@
  * are checked like all others'; then the answer says that the work is not implemented.
  */
 import type { AdministrativeCall } from './administrative-call.ts';
-import type { RestHandler } from './rest-handler.ts';
+import type { Call } from './route.ts';
 
-export function unserved({ exchange }: RestHandler): void {
+export function unserved({ exchange }: Call): void {
   exchange.respondFailure(501, MESSAGE);
 }
 

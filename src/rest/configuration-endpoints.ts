@@ -8,14 +8,13 @@ import { formatProblem, Problems } from '../config/problems.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 import { respondJson } from './json.ts';
-import type { RestHandler } from './rest-handler.ts';
+import type { Call } from './route.ts';
 
 /** Reloads as SIGHUP does. Settings that need a restart are listed as ignored. */
 export function reload(call: AdministrativeCall): void {
-  const { handler } = call;
-  call.await(handler.services.reconfiguration.reload(), ({ taken, kept, faults }) => {
+  call.await(call.services.administration.reconfiguration.reload(), ({ taken, kept, faults }) => {
     if (faults.length > 0)
-      return call.fail(call.handler.services.dialect.badValueStatus, faults.join('; '));
+      return call.fail(call.services.dialect.badValueStatus, faults.join('; '));
     call.succeed({
       message: 'Configuration Reload successfully finished.',
       result: { addedConfigs: taken.map(section), ignoredConfigs: kept.map(section) },
@@ -28,19 +27,21 @@ export const ADDED_TEXT_BYTES_MAX = 1_048_576;
 
 /** Adds to the configuration. The argument is YAML, XML or JSON, of ADDED_TEXT_BYTES_MAX at most. */
 export function update(call: AdministrativeCall): void {
-  const { handler } = call;
   const problems = new Problems();
   const read = fileText('configuration', call.argument, problems);
   if (read === undefined) {
     const told = problems.told.map(formatProblem).join('; ');
-    return call.fail(handler.services.dialect.badValueStatus, told);
+    return call.fail(call.services.dialect.badValueStatus, told);
   }
-  call.await(handler.services.reconfiguration.add(read.text).then(answered), (outcome) => {
-    if (!('faults' in outcome)) return call.succeedWith(outcome);
-    const { faults, refusal } = outcome;
-    if (refusal !== undefined) return call.refuse(refusal, refusal.status);
-    call.fail(handler.services.dialect.badValueStatus, faults.join('; '));
-  });
+  call.await(
+    call.services.administration.reconfiguration.add(read.text).then(answered),
+    (outcome) => {
+      if (!('faults' in outcome)) return call.succeedWith(outcome);
+      const { faults, refusal } = outcome;
+      if (refusal !== undefined) return call.refuse(refusal, refusal.status);
+      call.fail(call.services.dialect.badValueStatus, faults.join('; '));
+    },
+  );
 }
 
 /** The answer to an addition; a long list is written in slices. */
@@ -72,15 +73,15 @@ async function written(things: readonly NamedConfig[]): Promise<Buffer[]> {
   return [...pieces, Buffer.from(text)];
 }
 
-export function memberList(handler: RestHandler): void {
-  const members = handler.services.reconfiguration.tcpIpMembers;
-  if (members === undefined) return handler.exchange.respondFailure(400, NO_TCP_IP);
-  respondJson(handler, { status: 'success', 'member-list': members });
+export function memberList(call: Call): void {
+  const members = call.services.administration.reconfiguration.tcpIpMembers;
+  if (members === undefined) return call.exchange.respondFailure(400, NO_TCP_IP);
+  respondJson(call, { status: 'success', 'member-list': members });
 }
 
 /** Addresses, separated by any number of commas, semicolons and spaces. */
 export function changeMemberList(call: AdministrativeCall): void {
-  const { reconfiguration } = call.handler.services;
+  const { reconfiguration } = call.services.administration;
   if (reconfiguration.tcpIpMembers === undefined) return call.fail(400, NO_TCP_IP);
   const members = call.argument
     .toString()
@@ -89,7 +90,7 @@ export function changeMemberList(call: AdministrativeCall): void {
   if (members.length === 0) {
     const seen = JSON.stringify(call.word);
     const message = `Cannot change the member list to ${seen}: it names no member`;
-    return call.fail(call.handler.services.dialect.badValueStatus, message);
+    return call.fail(call.services.dialect.badValueStatus, message);
   }
   reconfiguration.tcpIpMembers = members;
   call.succeed({

@@ -1,0 +1,73 @@
+/** The take of a request: its ticket while it is not answered, then the delivery of its item. */
+import type { Span } from '../base/span.ts';
+import type { Waiter } from '../cluster/cluster.ts';
+import { ANSWERED, type Answer, type Engine, NO_HOLD, NOBODY } from '../engine/engine.ts';
+import { INDEPENDENT, type ItemHold } from '../http/application.ts';
+import type { Call } from './route.ts';
+import type { DataServices } from './services.ts';
+
+export class ItemTake implements Waiter {
+  readonly #call: Call;
+  readonly #data: DataServices;
+  readonly #refuse: () => void;
+  #ticket = ANSWERED;
+
+  /** `refuse` answers a request that no item may be taken for any more. */
+  constructor(call: Call, refuse: () => void) {
+    this.#call = call;
+    this.#data = call.services.data;
+    this.#refuse = refuse;
+  }
+
+  /** Takes an item, and waits for one up to `timeoutMs`; the call is answered now or later. */
+  begin(queue: Span, timeoutMs: number): void {
+    const ticket = this.#data.engine.take(queue, timeoutMs, this.#call);
+    if (ticket === ANSWERED) return;
+    this.#ticket = ticket;
+    this.#data.waiting.add(this);
+    if (timeoutMs > 0) this.#call.exchange.awaitItem();
+  }
+
+  /** The engine has answered. Returns the hold of its item, if it has one. */
+  onAnswer(answer: Answer): ItemHold | undefined {
+    if (this.#ticket !== ANSWERED) this.#leave();
+    return answer.hold === NO_HOLD ? undefined : new EngineHold(this.#data.engine, answer.hold);
+  }
+
+  /** The client sends no more, or has gone: it gets no item. */
+  hurry(): void {
+    if (this.#ticket === ANSWERED) return;
+    this.#cancel();
+    this.#call.exchange.respondEmpty(204, INDEPENDENT, 0);
+  }
+
+  endWait(): void {
+    this.#cancel();
+    this.#refuse();
+  }
+
+  #cancel(): void {
+    this.#data.engine.cancel(this.#ticket);
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#ticket = ANSWERED;
+    this.#data.waiting.delete(this);
+  }
+}
+
+/** A taken item that is being delivered to its client. */
+class EngineHold implements ItemHold {
+  readonly #engine: Engine;
+  readonly #hold: number;
+
+  constructor(engine: Engine, hold: number) {
+    this.#engine = engine;
+    this.#hold = hold;
+  }
+
+  acknowledge(isDelivered: boolean): void {
+    this.#engine.acknowledge(this.#hold, isDelivered, NOBODY);
+  }
+}

@@ -1,0 +1,171 @@
+/** The table of the surface as router and handler use it: its rows by group, their operations by method. */
+import type { EndpointGroup } from '../config/endpoint-group.ts';
+import {
+  allowedMethods,
+  DELETE,
+  GET,
+  HEAD,
+  methodBit,
+  OPTIONS,
+  POST,
+  PUT,
+} from '../http/methods.ts';
+import type { Kind } from '../security/permissions.ts';
+import { groupBit } from './endpoint-groups.ts';
+import type { Action, Operation, Route } from './route.ts';
+import type { Prefix } from './routes.ts';
+
+/** An operation, with what is asked of it for each request. */
+export interface Endpoint {
+  /** Its number among those of the table, from 0: GET, HEAD, POST and DELETE of the first row, and so on. */
+  readonly number: number;
+  readonly operation: Operation;
+  readonly run: Action;
+  /** What the permission is for; undefined where any user may, and for what is no data. */
+  readonly kind: Kind | undefined;
+  /** The bit of the permission's action. */
+  readonly need: number;
+  readonly changesData: boolean;
+  readonly mayWait: boolean;
+  /** Whether a user is required where HTTP Basic is on, and where it is on for health. */
+  readonly needsUser: boolean;
+  readonly needsUserForHealth: boolean;
+}
+
+/** A row of the table, by method number. */
+export interface Match {
+  readonly group: EndpointGroup;
+  /** One bit for each group that permits the request. */
+  readonly groupBits: number;
+  /** That of the method with that number; undefined where the resource has no such method. */
+  readonly endpoints: readonly (Endpoint | undefined)[];
+  /** One bit for each method that needs a further part in the path. */
+  readonly incomplete: number;
+  /** The message for a POST whose path needs a further part; empty for none. */
+  readonly missing: string;
+  /** Value of the Allow field. */
+  readonly allow: string;
+  /** Whether it answers before the member has started. */
+  readonly isServedWhileStarting: boolean;
+  /** Status of a path in a group that names no resource; 0 for a resource. */
+  readonly unknown: number;
+}
+
+/** A path whose group may depend on the method: its row for reading and its row for writing. */
+export interface Resource {
+  readonly reading: Match;
+  readonly writing: Match;
+  readonly options: Match;
+}
+
+/** Makes the rows of a table into matches. */
+export class RouteCompiler {
+  readonly #routes: readonly Route[];
+  readonly #endpoints: ReadonlyMap<Route, RouteEndpoints>;
+
+  constructor(routes: readonly Route[]) {
+    this.#routes = routes;
+    this.#endpoints = endpointsOf(routes);
+  }
+
+  /** The row of that path, which has one group. */
+  row(path: string): Match {
+    const route = this.#routes.find((row) => row.path === path);
+    if (route === undefined) throw new RangeError(`Cannot route "${path}": not in the table`);
+    return this.#compile(route, route.group);
+  }
+
+  resource(route: Route): Resource {
+    const { group, writeGroup = group } = route;
+    return {
+      reading: this.#compile(route, group),
+      writing: this.#compile(route, writeGroup),
+      options: this.#compile(route, group, writeGroup),
+    };
+  }
+
+  /** The row for requests that need `group`, or any of `others`. */
+  #compile(route: Route, group: EndpointGroup, ...others: EndpointGroup[]): Match {
+    const { GET: get, HEAD: head, POST: post, DELETE: remove } = this.#endpoints.get(route)!;
+    const endpoints: (Endpoint | undefined)[] = [];
+    endpoints[GET] = get;
+    endpoints[HEAD] = head;
+    endpoints[POST] = endpoints[PUT] = post;
+    endpoints[DELETE] = remove;
+    let methods = methodBit(OPTIONS);
+    for (const [method, endpoint] of endpoints.entries())
+      if (endpoint) methods |= methodBit(method);
+    let incomplete = 0;
+    for (const name of route.incomplete ?? []) incomplete |= METHOD_BITS[name];
+    const allow = allowedMethods(methods);
+    const groupBits = bitsOf(group, ...others);
+    const { isServedWhileStarting = isHealth(group), unknown = 0, missing = '' } = route;
+    return {
+      ...{ group, groupBits, endpoints, incomplete, missing, allow, unknown },
+      isServedWhileStarting,
+    };
+  }
+}
+
+/** The paths of a prefix that name no resource. */
+export function unknownResource({ group, writeGroup = group, unknown }: Prefix): Resource {
+  return {
+    reading: unknownMatch(unknown, group),
+    writing: unknownMatch(unknown, writeGroup),
+    options: unknownMatch(unknown, group, writeGroup),
+  };
+}
+
+const METHOD_BITS = {
+  GET: methodBit(GET) | methodBit(HEAD),
+  POST: methodBit(POST) | methodBit(PUT),
+  DELETE: methodBit(DELETE),
+};
+
+function unknownMatch(unknown: number, group: EndpointGroup, ...others: EndpointGroup[]): Match {
+  const groupBits = bitsOf(group, ...others);
+  const told = { group, groupBits, incomplete: 0, missing: '', allow: '', unknown };
+  return { ...told, endpoints: [], isServedWhileStarting: isHealth(group) };
+}
+
+function isHealth(group: EndpointGroup): boolean {
+  return group === 'HEALTH_CHECK';
+}
+
+function bitsOf(...groups: readonly EndpointGroup[]): number {
+  return groups.reduce((bits, group) => bits | groupBit(group), 0);
+}
+
+/** The endpoints of a table's rows. */
+function endpointsOf(routes: readonly Route[]): ReadonlyMap<Route, RouteEndpoints> {
+  let number = 0;
+  const endpoint = (operation: Operation | undefined): Endpoint | undefined =>
+    operation && endpointOf(operation, number++);
+  return new Map(
+    routes.map((route) => {
+      const GET = endpoint(route.GET);
+      const HEAD = endpoint(route.HEAD) ?? GET;
+      return [route, { GET, HEAD, POST: endpoint(route.POST), DELETE: endpoint(route.DELETE) }];
+    }),
+  );
+}
+
+/** The endpoints of a row; HEAD is GET where it has none of its own. */
+interface RouteEndpoints {
+  readonly GET: Endpoint | undefined;
+  readonly HEAD: Endpoint | undefined;
+  readonly POST: Endpoint | undefined;
+  readonly DELETE: Endpoint | undefined;
+}
+
+function endpointOf(operation: Operation, number: number): Endpoint {
+  const { permission, changesData, mayWait = false, run } = operation;
+  const { kind, action } =
+    typeof permission === 'string' ? { kind: undefined, action: 0 } : permission;
+  const needsUser = kind !== undefined || permission === 'user';
+  const needsUserForHealth = permission === 'user-for-health';
+  return {
+    ...{ number, operation, run, kind, need: action, changesData, mayWait },
+    ...{ needsUser, needsUserForHealth },
+  };
+}

@@ -1,0 +1,84 @@
+/** Operations and rows of the kinds that the table of the surface has. */
+import type { EndpointGroup } from '../config/endpoint-group.ts';
+import { type Work, withParameters } from './administrative-call.ts';
+import type { Action, DataPermission, Operation, Route } from './route.ts';
+import { unserved, unservedWork } from './unserved-endpoints.ts';
+
+/** Reads a map or a queue. */
+export function reading(
+  permission: DataPermission,
+  summary: string,
+  run: Action,
+  statuses: readonly number[],
+): Operation {
+  return { ...PLAIN, summary, permission, statuses, run };
+}
+
+/** Changes a map or a queue. */
+export function changing(
+  permission: DataPermission,
+  summary: string,
+  run: Action,
+  statuses: readonly number[],
+): Operation {
+  return { ...PLAIN, summary, permission, changesData: true, statuses, run };
+}
+
+/**
+ * Administrative work: a POST with the credentials and the parameters in its body. `statuses` beside 200
+ * and 400; `bytesMax` of each parameter.
+ */
+export function administering(
+  summary: string,
+  parameters: readonly string[],
+  work: Work,
+  statuses: readonly number[] = [],
+  bytesMax?: number,
+): Operation {
+  return {
+    ...PLAIN,
+    summary,
+    permission: 'credentials',
+    parameters,
+    statuses: [200, ...statuses],
+    run: withParameters(parameters.length, work, bytesMax),
+  };
+}
+
+/** Work that this member does not do. */
+export function unservedWith(summary: string, parameters: readonly string[]): Operation {
+  return administering(summary, parameters, unservedWork, [501]);
+}
+
+/** Reads what is no data. */
+export function informing(
+  summary: string,
+  run: Action,
+  statuses: readonly number[] = [200],
+): Operation {
+  return { ...PLAIN, summary, permission: 'user', statuses, run };
+}
+
+export function unservedReading(summary: string): Operation {
+  return informing(summary, unserved, [501]);
+}
+
+/** For load balancers and probes. */
+export function probing(
+  permission: 'anyone' | 'user-for-health',
+  summary: string,
+  run: Action,
+): Operation {
+  return { ...PLAIN, summary, permission, statuses: [200], run };
+}
+
+/** Rows with one method. */
+export function rows(
+  group: EndpointGroup,
+  method: 'GET' | 'POST',
+  operations: Readonly<Record<string, Operation>>,
+): Route[] {
+  return Object.entries(operations).map(([path, each]) => ({ path, group, [method]: each }));
+}
+
+const PLAIN = { changesData: false, readsQuery: false, audited: 'path' } as const;

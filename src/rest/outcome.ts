@@ -1,0 +1,75 @@
+/** The engine's outcome as a response. */
+import assert from 'node:assert';
+import { errorMessage } from '../base/errors.ts';
+import { Span } from '../base/span.ts';
+import {
+  ABSENT,
+  type Answer,
+  APPLIED,
+  CLOSED,
+  COUNTED,
+  FOUND,
+  LOST,
+  QUEUE_FULL,
+  UNKNOWN,
+  UNREACHABLE,
+  VALUE_COPY_BYTES_MAX,
+} from '../engine/engine.ts';
+import { refusalCode } from '../engine/refusal-code.ts';
+import type { ItemHold } from '../http/application.ts';
+import type { Exchange, Fields } from '../http/exchange.ts';
+import { TEXT_PLAIN } from './text-plain.ts';
+
+/** Answers the request. `item`: the hold of the item found, if any; `name`: of the map or queue. */
+export function respondOutcome(
+  exchange: Exchange,
+  answer: Answer,
+  item: ItemHold | undefined,
+  name: Span,
+): void {
+  const { partition, sequence } = answer;
+  switch (answer.outcome) {
+    case FOUND:
+      return respondValue(exchange, answer, item);
+    case ABSENT:
+      return exchange.respondEmpty(204, partition, sequence);
+    case APPLIED:
+      return exchange.respondEmpty(200, partition, sequence);
+    case QUEUE_FULL:
+      return exchange.respondEmpty(503, partition, sequence);
+    case COUNTED:
+      return respondCount(exchange, answer);
+    default:
+      return respondFailure(exchange, answer, name);
+  }
+}
+
+function respondValue(exchange: Exchange, answer: Answer, item: ItemHold | undefined): void {
+  const { value, contentType, partition, sequence } = answer;
+  if (value.length <= VALUE_COPY_BYTES_MAX) {
+    exchange.respondBytes(contentType, value, partition, sequence, item);
+  } else exchange.respondPinned(contentType, value, answer.pin(), partition, sequence, item);
+}
+
+function respondCount(exchange: Exchange, { count, partition, sequence }: Answer): void {
+  const digits = Buffer.from(String(count));
+  exchange.respondBytes(TEXT_PLAIN, DIGITS.set(digits, 0, digits.length), partition, sequence);
+}
+
+/** Answers with the reason why the engine has not done the operation, or does not know. */
+function respondFailure(exchange: Exchange, answer: Answer, name: Span): void {
+  const { outcome, reason } = answer;
+  const code = refusalCode(answer);
+  if (code === undefined) assert.fail(`outcome ${outcome}`);
+  const message = errorMessage(code, { name: JSON.stringify(name.toBuffer().toString()) });
+  const isNotApplied = (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST;
+  const fields = isNotApplied ? NOT_APPLIED : RETRY_LATER;
+  exchange.respondFailure(503, message, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
+}
+
+const DIGITS = new Span();
+/** The wait before a client should try again, in seconds. */
+const RETRY_AFTER_SECONDS = 5;
+export const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
+const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };
+const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };

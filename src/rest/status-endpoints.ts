@@ -1,0 +1,20 @@
+/** Cluster status and instance name (seed section 2, group CLUSTER_READ). */
+import { respondJson } from './json.ts';
+import type { Call } from './route.ts';
+
+export function cluster(call: Call): void {
+  const { cluster: known, dialect, telemetry } = call.services;
+  const members = known.members.map((member) => ({
+    address: dialect.tellAddress(member.address),
+    liteMember: member.liteMember,
+    localMember: member.localMember,
+    uuid: member.uuid,
+    memberVersion: member.memberVersion,
+  }));
+  const count = telemetry.connectionCount();
+  respondJson(call, { members, connectionCount: count, allConnectionCount: count });
+}
+
+export function instance(call: Call): void {
+  respondJson(call, { name: call.services.administration.instanceName() });
+}
