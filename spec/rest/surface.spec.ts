@@ -1,6 +1,6 @@
 /** Every path of the surface with every method: the group that decides about it, and the checks. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
 import { RouteCompiler } from '../../src/rest/match.ts';
 import type { Operation, Route } from '../../src/rest/route.ts';
