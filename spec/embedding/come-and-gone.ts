@@ -66,7 +66,7 @@ async function comeAndGo(options: MemberOptions): Promise<void> {
 async function settledBytes(): Promise<number> {
   const session = new Session();
   session.connect();
-  for (let collection = 0; collection < 2; collection++) {
+  for (let collection = 0; collection < 4; collection++) {
     await new Promise((resolve) => setTimeout(resolve, SETTLING_MS));
     await session.post('HeapProfiler.collectGarbage');
   }
