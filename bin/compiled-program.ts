@@ -13,7 +13,7 @@ import { Script } from 'node:vm';
 
 const DIGEST_BYTES = 32;
 
-export interface CompiledProgram {
+interface CompiledProgram {
   /** Whether the kept code was used. */
   readonly isKept: boolean;
   /** Runs the program, with the arguments that Node gives every module; returns its exports. */

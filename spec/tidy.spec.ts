@@ -4,11 +4,11 @@
  * The table below is the architecture: a change of it is a decision.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { code, files, importsOf, ROOT, sources, textOf } from './project-files.ts';
 
-const ROOT = dirname(import.meta.dirname);
 const SOURCE_LINES_MAX = 400;
 const COMMENT_COLUMNS_MAX = 110;
 
@@ -33,7 +33,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['engine', 'engine/*', 'base'],
   ],
   rest: [
-    ...['types of http', 'src/http/application.ts', 'src/http/methods.ts'],
+    ...['types of http', 'src/http/response-hold.ts', 'src/http/methods.ts'],
     ...['engine', 'cluster', 'security', 'persistence', 'wan', 'config'],
     ...['telemetry', 'base'],
   ],
@@ -57,18 +57,6 @@ const DOORS = [
   'src/config/reading-thread-program.ts',
 ];
 const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
-const SKIPPED = new Set(['node_modules', 'dist', 'bench-results', '.git']);
-
-interface Import {
-  /** Path from the project's root. */
-  readonly path: string;
-  readonly typesOnly: boolean;
-}
-
-const files = walk('.');
-const sources = files.filter((file) => /^(bin|src)\/.*\.ts$/.test(file));
-const code = files.filter((file) => /^(bin|src|bench|spec)\/.*\.ts$/.test(file));
-const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
 
 test('every import of a source file goes in the direction of the table', () => {
   const wrong: string[] = [];
@@ -134,7 +122,7 @@ test(`source files have less than ${SOURCE_LINES_MAX} lines`, () => {
 
 test('no line of a comment is wider than can be read', () => {
   const wide = code.flatMap((file) => {
-    const lines = (texts.get(file) ?? '').split('\n');
+    const lines = textOf(file).split('\n');
     const isWide = (line: string) =>
       line.length > COMMENT_COLUMNS_MAX && /^\s*(\*|\/[*/])/.test(line);
     return lines.flatMap((line, index) => (isWide(line) ? [`${file}:${index + 1}`] : []));
@@ -174,40 +162,4 @@ function partOf(file: string): string {
   if (top !== 'src') return top;
   if (deeper === undefined) return folder.replace(/\.ts$/, '');
   return folder === 'engine' && rest !== undefined ? 'engine/*' : folder;
-}
-
-function importsOf(file: string): Import[] {
-  const found: Import[] = [];
-  const statements = /^(?:import|export)\b([^;'"]*?)\bfrom '(\.[^']+)'/gm;
-  for (const [, what = '', path = ''] of textOf(file).matchAll(statements)) {
-    found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(what) });
-  }
-  for (const [, path = ''] of textOf(file).matchAll(/\bimport(?:\(| )'(\.[^']+)'/g)) {
-    found.push({ path: join(dirname(file), path), typesOnly: false });
-  }
-  return found;
-}
-
-/** Whether `type { A }` or `{ type A, type B }` stands between import and from. */
-function isTypesOnly(what: string): boolean {
-  if (/^\s*type\b/.test(what)) return true;
-  const names = what
-    .replace(/[{}]/g, '')
-    .split(',')
-    .filter((name) => name.trim() !== '');
-  return names.length > 0 && names.every((name) => /^\s*type\b/.test(name));
-}
-
-function textOf(file: string): string {
-  return texts.get(file) ?? '';
-}
-
-/** Every file below the folder that belongs to the project, by its path from the root. */
-function walk(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true })
-    .filter((entry) => !SKIPPED.has(entry.name) && !entry.name.endsWith('.log'))
-    .flatMap((entry) => {
-      const path = relative(ROOT, join(ROOT, folder, entry.name));
-      return entry.isDirectory() ? walk(path) : [path];
-    });
 }

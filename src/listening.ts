@@ -10,7 +10,7 @@ import type { Config } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 
 /** A server that can listen. */
-export interface Listener {
+interface Listener {
   /** Rejects with the system's error. */
   listen(host: string, port: number): Promise<AddressInfo>;
 }

@@ -11,7 +11,7 @@ import type { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { AnswerSender, ResponseHold } from './http/application.ts';
+import type { AnswerSender, ResponseHold } from './http/response-hold.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';

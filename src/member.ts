@@ -16,9 +16,9 @@ import { memoryWarning } from './config/memory-defaults.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/engine.ts';
 import type { Engine } from './engine/engine.ts';
-import type { AnswerSender, ResponseHold } from './http/application.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
+import type { AnswerSender, ResponseHold } from './http/response-hold.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import type { TlsIdentity } from './http/tls.ts';
 import type { TlsFiles } from './http/tls-files.ts';
@@ -73,7 +73,7 @@ export interface Member {
 }
 
 /** The parts of a member for a program that embeds it. */
-export interface InProcess {
+interface InProcess {
   readonly engine: Engine;
   readonly cluster: Pick<Cluster, 'takesWrites'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;

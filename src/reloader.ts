@@ -19,17 +19,17 @@ import type { Log } from './telemetry/log.ts';
  * The result of a reload: the settings that were applied and those that were not, by path or flag, and
  * the faults, a line each.
  */
-export interface ReloadOutcome {
+interface ReloadOutcome {
   readonly taken: readonly string[];
   readonly kept: readonly string[];
   readonly faults: readonly string[];
 }
 
 /** Applies the settings that may change. Rejects with GridError and then changes nothing. */
-export type Apply = (config: Config) => Promise<void>;
+type Apply = (config: Config) => Promise<void>;
 
 /** Stores all added configuration, so that it outlives the member. Rejects with GridError. */
-export type KeepAdded = (added: readonly AddedConfig[]) => Promise<void>;
+type KeepAdded = (added: readonly AddedConfig[]) => Promise<void>;
 
 export class Reloader {
   readonly #apply: Apply;

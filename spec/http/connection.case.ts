@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ResponseHold } from '../../src/http/application.ts';
+import type { ResponseHold } from '../../src/http/response-hold.ts';
 import { HoldingSink } from '../engine/sinks.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
 import type { createTestServer, TestServer } from './test-server.ts';

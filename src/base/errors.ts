@@ -121,7 +121,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 /** The values for the places of a code's message. */
-export type ErrorValues<Code extends ErrorCode> = {
+type ErrorValues<Code extends ErrorCode> = {
   readonly [Name in Placeholders<(typeof ERRORS)[Code]['message']>]: string | number;
 };
 

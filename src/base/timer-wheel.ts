@@ -27,7 +27,7 @@ const TICKS_MAX = 2 ** (SLOT_BITS * LEVELS) - 1;
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /** Called when a deadline has come. It may add and cancel deadlines. */
-export type OnDue = (owner: number) => void;
+type OnDue = (owner: number) => void;
 
 export class TimerWheel {
   readonly #clock: Clock;

@@ -33,7 +33,7 @@ export interface ClientOptions extends AddressOptions {
 }
 
 /** The name of a flag in messages: its own, or the variable that its value came from. */
-export type NameOfFlag = (flag: keyof ClientOptions) => string;
+type NameOfFlag = (flag: keyof ClientOptions) => string;
 
 /** The source of a value, and the content type stored with it. */
 export interface ValueOptions {

@@ -6,7 +6,7 @@ import { memoryWarning } from '../config/memory-defaults.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { print, type Streams } from './output.ts';
 
-export interface Printing {
+interface Printing {
   readonly json?: true;
   readonly example?: true;
 }

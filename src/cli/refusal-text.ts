@@ -6,7 +6,7 @@ import type { Call, MemberAnswer } from '../client/member-client.ts';
 import type { ClusterAnswer } from './cluster-calls.ts';
 
 /** The flags that administrative calls authenticate with. */
-export interface GivenCredentials {
+interface GivenCredentials {
   readonly user?: string;
   readonly clusterName: string;
 }

@@ -29,7 +29,7 @@ const END_TIMEOUT_MS = 1000;
 /** A member in a process of its own has no caller in that process. */
 export type ServedMember = Omit<Member, 'inProcess'>;
 
-export type StartMember = (
+type StartMember = (
   config: Config,
   log: Log,
   load: () => Promise<LoadedConfig>,
@@ -37,7 +37,7 @@ export type StartMember = (
 ) => Promise<ServedMember>;
 
 /** The output for people, beside that for readers of the log. */
-export interface Screen {
+interface Screen {
   /** Whether the log is on a terminal. */
   readonly isLogForPeople: boolean;
   /** Shows the reason why the member does not start, where people do not see the log. */

@@ -5,7 +5,7 @@
  */
 
 /** The states that systemd knows: the member serves; it ends. */
-export type ServiceState = 'READY=1' | 'STOPPING=1';
+type ServiceState = 'READY=1' | 'STOPPING=1';
 
 /**
  * Resolves when the message was sent. A failure is passed to `onError` instead, and the member

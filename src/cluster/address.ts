@@ -2,7 +2,7 @@
 import { networkInterfaces } from 'node:os';
 
 /** `host:port`, an IPv6 host in brackets. */
-export function formatAddress(host: string, port: number): string {
+function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
@@ -24,7 +24,7 @@ export function publicAddress(
  * The host that the member reports: the bound one; where all interfaces are bound, the first that is no
  * loopback.
  */
-export function publicHost(boundHost: string): string {
+function publicHost(boundHost: string): string {
   if (boundHost !== '::' && boundHost !== '0.0.0.0') return boundHost;
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   const outside = addresses.filter((each) => !each.internal && !each.address.startsWith('fe80:'));

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 /** Resolves once the hash would survive a crash. */
-export type SaveLicense = (keyHash: string) => Promise<void>;
+type SaveLicense = (keyHash: string) => Promise<void>;
 
 export class License {
   /** SHA-256 in hexadecimal digits; undefined until a key is set. */

@@ -11,7 +11,7 @@ import type { RequestSlot, SlotConnection } from './request-slot.ts';
 import type { SlotPool } from './slot-pool.ts';
 
 /** The most under way of one connection. */
-export const REQUESTS_UNDER_WAY_MAX = 64;
+const REQUESTS_UNDER_WAY_MAX = 64;
 
 export class ConnectionRequests {
   readonly #slots: SlotPool;

@@ -5,7 +5,6 @@
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Outbox } from './outbox.ts';
@@ -17,6 +16,7 @@ import {
   writeHeadOfStream,
   writeWhole,
 } from './response.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './response-hold.ts';
 import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';
 

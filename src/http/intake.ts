@@ -14,7 +14,7 @@ import { Socket, type SocketConstructorOpts } from 'node:net';
 export const READ_BYTES_MAX = 65536;
 
 /** Takes bytes 0 to `length - 1`; they are valid during the call only. */
-export type OnRead = (bytes: Buffer, length: number) => void;
+type OnRead = (bytes: Buffer, length: number) => void;
 
 /**
  * Begins to read the socket, which its server has accepted with `pauseOnConnect`. Returns the socket to

@@ -7,12 +7,12 @@
  * taken. The rest is copied out of the arena, so that it alone stays in memory.
  */
 import type { Socket } from 'node:net';
-import { INDEPENDENT, type ItemHold, type Pinned, type ResponseHold } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import type { Holder, InFlightBudget } from './in-flight.ts';
 import { Outlet } from './outlet.ts';
 import { type Dependence, dependence, isHeld, type Piece, pinnedPiece, runPiece } from './piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
+import { INDEPENDENT, type ItemHold, type Pinned, type ResponseHold } from './response-hold.ts';
 import { statusLine } from './status.ts';
 
 /** Bytes handed to the socket at once, at most. */
@@ -30,7 +30,7 @@ export interface OutboxHost {
 }
 
 /** The connection of the outbox. */
-export interface OutboxOwner {
+interface OutboxOwner {
   /** In a later turn: the client has taken the bytes sent slowly, and more may be sent. */
   release(): void;
   /** The connection has failed, or has to make room. */

@@ -12,7 +12,7 @@
 import type { Socket } from 'node:net';
 
 /** Called once for bytes that were not taken at once: they have been, or the connection has failed. */
-export type OnTaken = (error?: Error | null) => void;
+type OnTaken = (error?: Error | null) => void;
 
 export class Outlet {
   readonly #socket: Socket;

@@ -37,7 +37,7 @@ export const AT_REQUEST = 2;
 /** The bytes are not a request that can be served: `refusal` has the reason. Read no more. */
 export const AT_REFUSAL = 3;
 
-export type Reached = 0 | 1 | 2 | 3;
+type Reached = 0 | 1 | 2 | 3;
 
 const BETWEEN = 0;
 const IN_HEAD = 1;

@@ -1,5 +1,5 @@
 /** The pieces that an outbox sends, and the dependences of those that must not leave yet. */
-import { EVERY_PARTITION, type ItemHold, type Pinned, type ResponseHold } from './application.ts';
+import { EVERY_PARTITION, type ItemHold, type Pinned, type ResponseHold } from './response-hold.ts';
 
 /** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
 export interface Piece {

@@ -12,21 +12,25 @@
  * connections share. One that is parked or under way has bytes of its own (`own`).
  */
 import assert from 'node:assert';
-import { INDEPENDENT, type RequestHandler } from './application.ts';
+import type { RequestHandler } from './application.ts';
 import { Body, type BodyOwner } from './body.ts';
-import type { ConnectionHost } from './connection-host.ts';
-import { passesDoors, refuseForCrowd, refuseLength } from './doors.ts';
 import { Exchange, type ExchangeOwner, type KeptResponse } from './exchange.ts';
+import {
+  DROPPED_BYTES_MAX,
+  endsInsteadOfDropping,
+  passesHeadChecks,
+  refuseForCrowd,
+  refuseLength,
+} from './head-checks.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
 import type { Outbox } from './outbox.ts';
 import * as refusals from './refusals.ts';
 import { Request } from './request.ts';
+import { INDEPENDENT } from './response-hold.ts';
 import type { ResponseStream } from './response-stream.ts';
 import type { Session } from './session.ts';
-
-/** The most bytes of an unwanted body that are read so that the connection can continue. */
-const DROPPED_BYTES_MAX = 1048576;
+import type { SlotHost } from './slot-host.ts';
 
 /** The parts of its connection that a slot uses. */
 export interface SlotConnection {
@@ -54,7 +58,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   readonly body: Body;
   readonly exchange: Exchange;
   readonly handler: RequestHandler;
-  readonly #host: ConnectionHost;
+  readonly #host: SlotHost;
+  readonly #onFree: (slot: RequestSlot) => void;
   /** The connection of the request; undefined while it is free, and once the client has gone. */
   #connection: SlotConnection | undefined;
   /** Whether it has a request, answered or not. */
@@ -80,8 +85,10 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   #kept: KeptResponse | undefined;
   #stream: ResponseStream | undefined;
 
-  constructor(host: ConnectionHost) {
+  /** `onFree` is called when its request is over. */
+  constructor(host: SlotHost, onFree: (slot: RequestSlot) => void) {
     this.#host = host;
+    this.#onFree = onFree;
     this.body = new Body(this.request.body, host.limits.bodyBytesMax, host.inFlight);
     this.exchange = new Exchange(this.request, host.arena, this);
     this.handler = host.application.open(this.exchange);
@@ -124,7 +131,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     const connection = this.#connection;
     if (connection === undefined || !connection.isNewest(this)) return false;
     const { hasUnread } = connection;
-    if (this.isBodyPending && this.#isContentTooMuch(hasUnread)) return true;
+    if (this.isBodyPending && endsInsteadOfDropping(this.request, hasUnread)) return true;
     return this.#host.isDraining && (!hasUnread || this.#host.isDrainOver);
   }
 
@@ -323,7 +330,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     if (this.#isDirty) this.#clean();
     this.#isTaken = false;
     this.#connection = undefined;
-    this.#host.slots.give(this);
+    this.#onFree(this);
   }
 
   /** The request is over, and the slot gets the connection's next one. */
@@ -380,13 +387,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
       this.onFailed(error);
       return false;
     }
-    return passesDoors(exchange, this.#host.limits);
-  }
-
-  /** Whether the connection ends instead of dropping the rest of the content. */
-  #isContentTooMuch(hasUnread: boolean): boolean {
-    const { contentLength, expectsContinue } = this.request;
-    return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);
+    return passesHeadChecks(exchange, this.#host.limits);
   }
 
   #refuseContent(): void {

@@ -9,10 +9,10 @@
  * any other; until then the request's slot is in use.
  */
 
-import { INDEPENDENT } from './application.ts';
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import type { Outbox } from './outbox.ts';
+import { INDEPENDENT } from './response-hold.ts';
 
 /** The most bytes of one chunk: with its framing as many as are sent at once. */
 const CHUNK_BYTES_MAX = 65520;

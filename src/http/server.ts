@@ -4,14 +4,16 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
-import type { AnswerSender, Application, ResponseHold } from './application.ts';
+import type { Application } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
-import type { ConnectionHost, Observer } from './connection-host.ts';
+import type { ConnectionHost } from './connection-host.ts';
 import { Deadlines } from './deadlines.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
+import type { AnswerSender, ResponseHold } from './response-hold.ts';
+import type { Observer } from './slot-host.ts';
 import { SlotPool } from './slot-pool.ts';
 import { statusLine } from './status.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';

@@ -14,14 +14,14 @@ export interface TlsFiles {
   readonly clientCa: string | undefined;
 }
 
-export interface PemFiles {
+interface PemFiles {
   readonly certificate: string;
   readonly key: string;
   /** Passphrase of the key, if it has one. */
   readonly passphrase: string | undefined;
 }
 
-export interface KeyStoreFile {
+interface KeyStoreFile {
   readonly keyStore: string;
   readonly passphrase: string | undefined;
 }

@@ -2,11 +2,12 @@
  * Answers to a program that embeds the member. An answer that depends on the disk waits, as one over
  * HTTP does, until a crash can no longer undo its content.
  */
-import type { AnswerSender, ResponseHold } from '../http/application.ts';
+
 import { type Dependence, dependence, isHeld } from '../http/piece.ts';
+import type { AnswerSender, ResponseHold } from '../http/response-hold.ts';
 
 /** Called once; `isKnown` is false where the disk has failed before the answer could leave. */
-export type Leave = (isKnown: boolean) => void;
+type Leave = (isKnown: boolean) => void;
 
 export class LocalAnswers implements AnswerSender {
   hold: ResponseHold | undefined;

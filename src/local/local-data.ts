@@ -19,7 +19,7 @@ export interface StoredValue {
 }
 
 /** The engine, and the checks before each operation. @internal */
-export interface LocalParts {
+interface LocalParts {
   readonly engine: Engine;
   readonly cluster: Pick<Cluster, 'takesWrites'>;
   /** Lifetimes of a map's entries where the program gives none. */

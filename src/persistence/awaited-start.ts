@@ -10,7 +10,7 @@ import type { Storage } from './storage.ts';
 
 export type Start = 'forceStart' | 'partialStart';
 
-export interface AwaitedStartOptions {
+interface AwaitedStartOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly partitionCount: number;

@@ -15,6 +15,7 @@ import type { Clock } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
+import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
 import { MEMBER, type MemberRecord } from './member-file.ts';
 import { checkRecord, SEAL, sealAt, typeAt } from './record-codec.ts';
@@ -29,7 +30,6 @@ import {
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
-import type { LogPlace } from './write-ahead-log.ts';
 
 export const BACKUP = 'backup';
 
@@ -55,7 +55,7 @@ export interface BackupList {
   readonly files: readonly BackedUpFile[];
 }
 
-export interface BackedUpFile {
+interface BackedUpFile {
   readonly name: string;
   readonly bytes: number;
   readonly crc32: number;

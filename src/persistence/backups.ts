@@ -5,7 +5,7 @@ import { Backup } from './backup.ts';
 import { BackupDirectory } from './backup-directory.ts';
 import type { Persistence } from './persistence.ts';
 
-export interface BackupReport {
+interface BackupReport {
   readonly directory: string;
   readonly files: number;
   readonly bytes: number;

@@ -24,7 +24,7 @@ const VIEW_WORDS_MIN = 256;
 type Sum = (at: number, end: number, sum: number) => number;
 
 /** Words, and the memory of their own in which they lie, if any. */
-export interface Summable {
+interface Summable {
   readonly words: Int32Array;
   readonly memory: SummedMemory | undefined;
 }

@@ -50,7 +50,7 @@ import { isFullDisk, type Storage } from './storage.ts';
 const DEAD_SHARE_MIN = 0.1;
 const RECORDS_PER_TURN = 256;
 
-export interface CompactionOptions {
+interface CompactionOptions {
   readonly storage: Storage;
   readonly engine: StoredEngine;
   readonly clock: Clock;
@@ -62,7 +62,7 @@ export interface CompactionOptions {
 }
 
 /** The segments of a pass. */
-export interface CompactionRange {
+interface CompactionRange {
   /** Parts of the snapshot. */
   readonly parts: readonly SegmentId[];
   /** Number of the first segment of the log; each further one is named by the SEAL of the one before. */

@@ -15,11 +15,11 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
+import type { LogPlace } from './log-place.ts';
 import type { Manifest } from './manifest.ts';
 import { Page } from './record-codec.ts';
 import type { Storage, StoredFile } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
-import type { LogPlace } from './write-ahead-log.ts';
 
 export const END_RECORD = 'log-end';
 
@@ -32,7 +32,7 @@ const RECORD_BYTES = 32 + BOOT_ID_BYTES_MAX;
 const DELAY_MS = 50;
 
 /** The log, as far as it is recorded. */
-export interface RecordedLog {
+interface RecordedLog {
   /** Everything before this place is written. */
   readonly writtenEnd: LogPlace;
   /** Everything before this place is durable. */
@@ -42,7 +42,7 @@ export interface RecordedLog {
 }
 
 /** The content of the record. */
-export interface RecordedEnd {
+interface RecordedEnd {
   readonly end: LogPlace;
   readonly synced: LogPlace;
   readonly bootId: string;
@@ -130,7 +130,7 @@ export class EndRecord {
 }
 
 /** Undefined where there is no whole record. */
-export async function readEndRecord(storage: Storage): Promise<RecordedEnd | undefined> {
+async function readEndRecord(storage: Storage): Promise<RecordedEnd | undefined> {
   if (!(await storage.list()).includes(END_RECORD)) return undefined;
   const page = new Page(RECORD_BYTES);
   page.bytes.fill(0);

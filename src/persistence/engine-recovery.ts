@@ -9,7 +9,7 @@ const PROGRESS_MS = 1000;
 /** After reading more bytes than this, the memory that they were read into is freed at once. */
 const GARBAGE_BYTES_MIN = 4_194_304;
 
-export interface EngineRecoveryOptions {
+interface EngineRecoveryOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly partitionCount: number;

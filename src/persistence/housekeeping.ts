@@ -25,7 +25,7 @@ const COMPACTION_RETRY_MS = 1000;
 /** Segments that a snapshot leaves room for: two to be made ready, and those written meanwhile. */
 const FREE_SEGMENTS_MIN = 4;
 
-export interface HousekeepingOptions {
+interface HousekeepingOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly engine: StoredEngine;

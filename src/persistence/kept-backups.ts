@@ -19,7 +19,7 @@ import { readBackupList } from './restore.ts';
 
 const NAME = /^backup-(\d{1,15})$/;
 
-export interface KeptBackup {
+interface KeptBackup {
   readonly name: string;
   /** The moment of its data, in ISO 8601. */
   readonly of: string;
@@ -29,7 +29,7 @@ export interface KeptBackup {
 }
 
 /** A directory with the name of a backup that is not a whole backup. */
-export interface UnreadableBackup {
+interface UnreadableBackup {
   readonly name: string;
   readonly reason: string;
 }

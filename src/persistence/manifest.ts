@@ -4,8 +4,8 @@
  */
 import { InTurn } from '../base/in-turn.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
+import type { LogPlace } from './log-place.ts';
 import type { Storage } from './storage.ts';
-import type { LogPlace } from './write-ahead-log.ts';
 
 export const MANIFEST = 'manifest';
 

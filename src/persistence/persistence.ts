@@ -24,6 +24,7 @@ import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
 import { foreignFiles } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { cutTail, leadOn, syncRecovered } from './log-end.ts';
+import type { LogPlace } from './log-place.ts';
 import { ManifestFile } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
 import type { Recovered, RecoveryProgress } from './recovery.ts';
@@ -32,7 +33,7 @@ import { type LogSegment, SegmentSupply, segmentBytesFor, UNNAMED } from './segm
 import { setStaleAside } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
-import { type LogPlace, type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
+import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
 /** A shorter log is quicker to replay than to replace, in bytes. */
 const SNAPSHOT_BYTES_MIN = 268_435_456;
@@ -57,7 +58,7 @@ export interface PersistenceOptions {
 }
 
 /** Receives the events. Never called from inside a call of the engine. */
-export interface PersistenceObserver extends HousekeepingObserver {
+interface PersistenceObserver extends HousekeepingObserver {
   /** More answers may be sent. */
   onReleased(): void;
   /** From now on mutations are refused for want of space, or no longer. `fault`: why there is none. */

@@ -149,7 +149,7 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
 }
 
 /** The end of a segment, and the segment that follows. */
-export interface SealedEnd {
+interface SealedEnd {
   /** Number of the next segment; undefined for none. */
   readonly next: number | undefined;
   /** Whether that segment was durable before. */

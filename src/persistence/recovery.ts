@@ -19,6 +19,7 @@ import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { DamagedData } from './damage.ts';
 import { isBefore, provenEnd } from './end-record.ts';
+import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import { memoryNeeded } from './memory-need.ts';
 import {
@@ -47,14 +48,13 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import type { LogPlace } from './write-ahead-log.ts';
 
 /** The event loop gets its turn after this long, in ms. */
 const SLICE_MS = 5;
 /** Records whose mutations are applied together; then the clock is read. */
 const RECORDS_PER_LOOK = 64;
 
-export interface RecoveryOptions {
+interface RecoveryOptions {
   readonly storage: Storage;
   readonly engine: StoredEngine;
   readonly partitionCount: number;

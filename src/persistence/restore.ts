@@ -13,7 +13,7 @@ import { writeWhole } from './whole-file.ts';
 const PIECE_BYTES = 1_048_576;
 
 /** Called for each file that was read or copied, with its bytes. */
-export type OnBytes = (bytes: number) => void;
+type OnBytes = (bytes: number) => void;
 
 /**
  * Rejects with GridError BACKUP_NOT_WHOLE or DATA_DIRECTORY_NOT_EMPTY, or with the system's error;

@@ -15,6 +15,7 @@ import { readCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
 import { END_RECORD, isBefore, provenEnd } from './end-record.ts';
 import { type Finding, Findings } from './findings.ts';
+import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
 import { LOST_MEMBER, MEMBER, type MemberRecord } from './member-file.ts';
 import {
@@ -39,7 +40,6 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-import type { LogPlace } from './write-ahead-log.ts';
 
 /** Files that hold no records and are not foreign. */
 const OTHERS = new Set([MANIFEST, MEMBER, END_RECORD, 'backup', 'lock', 'reserve', 'restoring']);

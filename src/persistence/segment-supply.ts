@@ -46,7 +46,7 @@ export interface LogSegment {
   readonly isDurable: boolean;
 }
 
-export interface SupplyOptions {
+interface SupplyOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly segmentBytes: number;

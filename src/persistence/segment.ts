@@ -31,7 +31,7 @@ const MAGIC = 'gridseg\n';
 /** The fault of a whole header of another segment, which no crash can have left there. */
 export const OTHER_HEADER = 'has the header of another segment';
 
-export type SegmentKind = typeof LOG | typeof SNAPSHOT;
+type SegmentKind = typeof LOG | typeof SNAPSHOT;
 
 export interface SegmentId {
   readonly kind: SegmentKind;

@@ -27,6 +27,7 @@ import {
 import { SummedMemory } from './checksum.ts';
 import { DurableSequences } from './durable-sequences.ts';
 import type { EndRecord } from './end-record.ts';
+import type { LogPlace } from './log-place.ts';
 import {
   MARK,
   NOTE_BYTES,
@@ -49,7 +50,7 @@ const END_BYTES = 3 * NOTE_BYTES;
 
 export type SyncMode = 'always' | 'interval' | 'never';
 
-export interface WriteAheadLogOptions {
+interface WriteAheadLogOptions {
   readonly partitionCount: number;
   readonly clock: Clock;
   readonly sync: SyncMode;
@@ -57,7 +58,7 @@ export interface WriteAheadLogOptions {
 }
 
 /** Receives the events. Never called from inside a call of the engine. */
-export interface LogObserver {
+interface LogObserver {
   /** More answers may be sent. */
   onReleased(): void;
   /** The log continues in another segment. */
@@ -65,12 +66,6 @@ export interface LogObserver {
   /** From now on mutations are refused for want of space, or no longer. */
   onRefusing(isRefusing: boolean, fault: Error | undefined): void;
   onFailed(error: Error): void;
-}
-
-/** A place in the log. */
-export interface LogPlace {
-  readonly segment: number;
-  readonly offset: number;
 }
 
 export class WriteAheadLog implements MutationSink {

@@ -6,8 +6,8 @@
  */
 import type { GridError } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
-import { INDEPENDENT } from '../http/application.ts';
 import type { Fields } from '../http/exchange.ts';
+import { INDEPENDENT } from '../http/response-hold.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';

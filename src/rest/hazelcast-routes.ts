@@ -3,8 +3,9 @@
  * have further methods (a GET polls, a path carries the item) or other answers. No path is added or
  * left out.
  */
-import { INDEPENDENT } from '../http/application.ts';
+
 import type { Fields } from '../http/exchange.ts';
+import { INDEPENDENT } from '../http/response-hold.ts';
 import { ADD, MAP, QUEUE, REMOVE } from '../security/permissions.ts';
 import type { AdministrativeCall, Work } from './administrative-call.ts';
 import * as health from './health-endpoints.ts';

@@ -4,8 +4,8 @@
  * computed again. The first login of a connection and each failure have a line in the audit log.
  */
 import type { Span } from '../base/span.ts';
-import { INDEPENDENT } from '../http/application.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
+import { INDEPENDENT } from '../http/response-hold.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';

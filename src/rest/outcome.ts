@@ -16,8 +16,8 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
 import { refusalCode } from '../engine/refusal-code.ts';
-import type { ItemHold } from '../http/application.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
+import type { ItemHold } from '../http/response-hold.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
 /** Answers the request. `item`: the hold of the item found, if any; `name`: of the map or queue. */

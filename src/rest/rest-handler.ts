@@ -6,7 +6,7 @@
 import { errorMessage } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
 import type { Answer } from '../engine/engine.ts';
-import { INDEPENDENT, type RequestHandler } from '../http/application.ts';
+import type { RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import {
   allowedMethods,
@@ -17,6 +17,7 @@ import {
   POST,
   PUT,
 } from '../http/methods.ts';
+import { INDEPENDENT } from '../http/response-hold.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { ItemTake } from './item-take.ts';

@@ -20,7 +20,7 @@ export interface AccessRules {
 }
 
 /** User and password of a Basic field. */
-export interface BasicLogin {
+interface BasicLogin {
   readonly user: Buffer;
   readonly password: Buffer;
 }

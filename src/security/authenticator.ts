@@ -25,7 +25,7 @@ import { isSameHashed, isSamePlain, unmatchedHash, unmatchedPlain } from './pass
 /** Time after which an attempt may be repeated that was refused because too many computations wait. */
 const RETRY_MS = 1000;
 
-export interface UserAccount {
+interface UserAccount {
   readonly name: string;
   /** In plain text or as a hash; see password.ts. */
   readonly password: string;

@@ -6,7 +6,7 @@
 
 const AT_ONCE = 2;
 /** For one client. */
-export const WAITING_MAX = 64;
+const WAITING_MAX = 64;
 const WAITING_IN_ALL_MAX = 1024;
 
 export class Computations {

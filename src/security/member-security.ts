@@ -13,7 +13,7 @@ import { Authenticator, readPasswords } from './authenticator.ts';
 import { ClusterNameCredentials, type Credentials } from './credentials.ts';
 import type { Permission, Principal } from './permissions.ts';
 
-export interface MemberSecurityOptions {
+interface MemberSecurityOptions {
   readonly security: SecurityConfig;
   readonly authentication: Authentication;
   readonly clusterName: string;

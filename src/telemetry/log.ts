@@ -11,7 +11,7 @@ const STANDARD_OUTPUT = 1;
 const UNWRITTEN_BYTES_MAX = 65_536;
 
 /** Writes a line: a text alone, or fields and a text. */
-export type WriteLine = (textOrFields: string | object, text?: string) => void;
+type WriteLine = (textOrFields: string | object, text?: string) => void;
 
 /** The log of a member; a logger of pino has this interface. */
 export interface Log {
@@ -27,7 +27,7 @@ export interface Log {
 }
 
 /** The stream of a log's lines, each with its line end. */
-export interface LogStream {
+interface LogStream {
   write(line: string): unknown;
 }
 

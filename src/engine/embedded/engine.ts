@@ -34,7 +34,6 @@ import {
   type Receiver,
 } from '../engine.ts';
 import { type Mutation, SET } from '../mutation.ts';
-import type { MutationSink } from '../mutation-sink.ts';
 import type {
   KnownOfReplay,
   Replay,
@@ -43,19 +42,15 @@ import type {
   VisitCursor,
 } from '../stored-engine.ts';
 import type { EmbeddedAnswer } from './answer.ts';
-import { Parts } from './parts.ts';
+import { type EmbeddedEngineOptions, Parts } from './parts.ts';
+
 import { NO_ITEM } from './queue-order.ts';
-import type { QueueOptions } from './queues.ts';
-import type { RecordStoreOptions } from './record-store.ts';
 import { Refill } from './refill.ts';
 
 /** Memory that a member reserves, in bytes. */
 export const RESERVED_BYTES = 2 ** 30;
 
-export interface EmbeddedEngineOptions extends RecordStoreOptions, QueueOptions {
-  /** In the order in which they are asked; none by default. */
-  readonly sinks?: readonly MutationSink[];
-}
+export type { EmbeddedEngineOptions } from './parts.ts';
 
 export class EmbeddedEngine implements StoredEngine {
   readonly isOrdered = true;

@@ -1,21 +1,26 @@
 /** The parts of an embedded engine, wired together. */
 
+import type { MutationSink } from '../mutation-sink.ts';
 import { Answers } from './answer.ts';
 import { Cleaner } from './cleaner.ts';
 import { Deliveries } from './deliveries.ts';
-import type { EmbeddedEngineOptions } from './engine.ts';
 import { Expiry } from './expiry.ts';
 import { MapLives } from './map-lives.ts';
 import { Maps } from './maps.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.ts';
-import { Queues } from './queues.ts';
-import { RecordStore } from './record-store.ts';
+import { type QueueOptions, Queues } from './queues.ts';
+import { RecordStore, type RecordStoreOptions } from './record-store.ts';
 import { Recorder } from './recorder.ts';
 import { Returns } from './returns.ts';
 import { RingBuffers } from './ring-buffer.ts';
 import { Sweeper } from './sweeper.ts';
 import { Visits } from './visits.ts';
 import { Waiters } from './waiters.ts';
+
+export interface EmbeddedEngineOptions extends RecordStoreOptions, QueueOptions {
+  /** In the order in which they are asked; none by default. */
+  readonly sinks?: readonly MutationSink[];
+}
 
 export class Parts {
   readonly store: RecordStore;

@@ -23,7 +23,7 @@ export const HEADER_WORDS = 6;
 export const KEY_BYTES_MAX = 2 ** 24 - 1;
 export const VALUE_BYTES_MAX = 2 ** 30;
 
-export const DEAD = 1;
+const DEAD = 1;
 export const KIND_ENTRY = 0;
 export const KIND_ITEM = 2;
 export const KIND_RING = 4;

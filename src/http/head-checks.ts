@@ -2,13 +2,18 @@
  * The checks of HTTP itself between a request's admission by its handler and its content: what the
  * client expects, the length of its content, and its coding. A request that fails one is answered.
  */
-import { INDEPENDENT } from './application.ts';
+
 import type { Exchange } from './exchange.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
+import type { Request } from './request.ts';
+import { INDEPENDENT } from './response-hold.ts';
+
+/** The most bytes of unwanted content that are read so that the connection can continue. */
+export const DROPPED_BYTES_MAX = 1048576;
 
 /** False: the request has been refused because of its head. */
-export function passesDoors(exchange: Exchange, limits: HttpLimits): boolean {
+export function passesHeadChecks(exchange: Exchange, limits: HttpLimits): boolean {
   const { request } = exchange;
   if (request.unknownExpectation !== '') {
     refuse(exchange, 417, `Cannot meet Expect "${request.unknownExpectation}"`);
@@ -19,6 +24,14 @@ export function passesDoors(exchange: Exchange, limits: HttpLimits): boolean {
     refuse(exchange, 415, message);
   }
   return !exchange.isAnswered;
+}
+
+/** Whether the connection ends instead of dropping the rest of refused content. */
+export function endsInsteadOfDropping(
+  { contentLength, expectsContinue }: Request,
+  hasUnread: boolean,
+): boolean {
+  return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);
 }
 
 /** Refuses content that is longer than permitted. */

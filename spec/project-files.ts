@@ -1,0 +1,53 @@
+/** The files of the project, and what the specs of its structure ask of them. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+export const ROOT = dirname(import.meta.dirname);
+const SKIPPED = new Set(['node_modules', 'dist', 'bench-results', '.git']);
+
+export interface Import {
+  /** Path from the project's root. */
+  readonly path: string;
+  readonly typesOnly: boolean;
+}
+
+export const files: readonly string[] = walk('.');
+const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+export const sources = files.filter((file) => /^(bin|src)\/.*\.ts$/.test(file));
+export const code = files.filter((file) => /^(bin|src|bench|spec)\/.*\.ts$/.test(file));
+
+export function textOf(file: string): string {
+  return texts.get(file) ?? '';
+}
+
+export function importsOf(file: string): Import[] {
+  const found: Import[] = [];
+  const statements = /^(?:import|export)\b([^;'"]*?)\bfrom '(\.[^']+)'/gm;
+  for (const [, what = '', path = ''] of textOf(file).matchAll(statements)) {
+    found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(what) });
+  }
+  for (const [, path = ''] of textOf(file).matchAll(/\bimport(?:\(| )'(\.[^']+)'/g)) {
+    found.push({ path: join(dirname(file), path), typesOnly: false });
+  }
+  return found;
+}
+
+/** Whether `type { A }` or `{ type A, type B }` stands between import and from. */
+function isTypesOnly(what: string): boolean {
+  if (/^\s*type\b/.test(what)) return true;
+  const names = what
+    .replace(/[{}]/g, '')
+    .split(',')
+    .filter((name) => name.trim() !== '');
+  return names.length > 0 && names.every((name) => /^\s*type\b/.test(name));
+}
+
+/** Every file below the folder that belongs to the project, by its path from the root. */
+function walk(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter((entry) => !SKIPPED.has(entry.name) && !entry.name.endsWith('.log'))
+    .flatMap((entry) => {
+      const path = relative(ROOT, join(ROOT, folder, entry.name));
+      return entry.isDirectory() ? walk(path) : [path];
+    });
+}

@@ -1,0 +1,91 @@
+/**
+ * The structure of the code beside the directions of imports: no circles, no long functions, no name
+ * twice, no export that nobody uses. The exceptions may only become fewer, each with its reason.
+ */
+import assert from 'node:assert/strict';
+import { basename } from 'node:path';
+import { test } from 'node:test';
+import { importsOf, sources, textOf } from './project-files.ts';
+
+const FUNCTION_LINES_MAX = 80;
+
+/** Functions that are longer, and why. */
+const LONG_FUNCTIONS: Readonly<Record<string, string>> = {};
+/** Names of files of `src` that stand in several folders, and why. */
+const TWINS: Readonly<Record<string, string>> = {};
+/** Exports that only specs and benches use, and why. */
+const UNUSED_EXPORTS: Readonly<Record<string, string>> = {};
+
+test('no import goes in a circle, also of types alone', () => {
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) circles.push([...path.slice(at), file].join(' → '));
+    if (at >= 0 || done.has(file)) return;
+    for (const imported of importsOf(file)) visit(imported.path, [...path, file]);
+    done.add(file);
+  };
+  for (const file of sources) visit(file, []);
+  assert.deepEqual(circles, []);
+});
+
+test(`functions have at most ${FUNCTION_LINES_MAX} lines`, () => {
+  const long = sources.flatMap((file) =>
+    functionsOf(file)
+      .filter(({ lines }) => lines > FUNCTION_LINES_MAX)
+      .map(({ name }) => `${file} ${name}`),
+  );
+  assert.deepEqual(long.sort(), Object.keys(LONG_FUNCTIONS).sort());
+});
+
+test('no two files of src have one name', () => {
+  const places = new Map<string, string[]>();
+  for (const file of sources.filter((each) => each.startsWith('src/'))) {
+    places.set(basename(file), [...(places.get(basename(file)) ?? []), file]);
+  }
+  const twins = [...places].filter(([, files]) => files.length > 1).map(([name]) => name);
+  assert.deepEqual(twins.sort(), Object.keys(TWINS).sort());
+});
+
+test('every export is used in src or bin', () => {
+  const words = new Map<string, Set<string>>();
+  for (const file of sources) {
+    for (const word of textOf(file).match(/[\p{ID_Start}$_][\p{ID_Continue}$]*/gu) ?? []) {
+      words.set(word, (words.get(word) ?? new Set()).add(file));
+    }
+  }
+  const doors = new Set(['src/index.ts']);
+  const unused = sources
+    .filter((file) => !doors.has(file))
+    .flatMap((file) =>
+      exportsOf(file)
+        .filter((name) => words.get(name)?.size === 1)
+        .map((name) => `${file} ${name}`),
+    );
+  assert.deepEqual(unused.sort(), Object.keys(UNUSED_EXPORTS).sort());
+});
+
+/** Functions and methods; as the code is formatted, each ends at the first line of its own indent. */
+function functionsOf(file: string): { readonly name: string; readonly lines: number }[] {
+  const lines = textOf(file).split('\n');
+  return lines.flatMap((line, index) => {
+    const [, indent, ...names] = HEAD.exec(line) ?? [];
+    const name = names.find((each) => each !== undefined);
+    if (indent === undefined || name === undefined || NO_FUNCTION.test(name)) return [];
+    const isEnd = (each: string) => each.startsWith(`${indent}}`) && !each.endsWith('{');
+    const length = lines.slice(index + 1).findIndex(isEnd) + 2;
+    return [{ name, lines: length }];
+  });
+}
+
+const NO_FUNCTION = /^(if|for|while|switch|catch|super|return)$/;
+const HEAD =
+  /^( *)(?:export )?(?:static )?(?:async )?(?:(?:function\*? |get |set )(#?\w+)|(?:const )?(#?\w+) = (?:async )?\(|(#?\w+)(?:<.*>)?\((?!.*\);?$))/;
+
+/** The names that a file declares and exports. */
+function exportsOf(file: string): string[] {
+  const declared =
+    /^export (?:async |abstract )*(?:function\*?|class|const|interface|type) (\w+)/gm;
+  return [...textOf(file).matchAll(declared)].map(([, name = '']) => name);
+}

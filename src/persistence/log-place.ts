@@ -1,0 +1,5 @@
+/** A place in the log. */
+export interface LogPlace {
+  readonly segment: number;
+  readonly offset: number;
+}
