@@ -8,7 +8,7 @@
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/embedded-engine.ts';
 import { type Answer, APPLIED, FOREVER, type Lifetime } from '../src/engine/engine.ts';
 import { type Bench, type Harness, Random } from './harness.ts';
 import { apart } from './load/apart.ts';

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
 import { FOREVER } from '../src/engine/engine.ts';
 import type { Mutation } from '../src/engine/mutation.ts';
 import { VisitCursor } from '../src/engine/stored-engine.ts';

@@ -5,7 +5,7 @@
 
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
 import { FOREVER } from '../src/engine/engine.ts';
 import { startMember } from '../src/index.ts';
 import { type Bench, type Harness, median } from './harness.ts';

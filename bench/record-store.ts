@@ -10,7 +10,7 @@
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/embedded-engine.ts';
 import { HashIndex } from '../src/engine/embedded/hash-index.ts';
 import { type Answer, APPLIED, FOREVER, FOUND, type Receiver } from '../src/engine/engine.ts';
 import { type Bench, count, type Harness, median, Random } from './harness.ts';

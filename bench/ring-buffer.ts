@@ -5,7 +5,7 @@
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
 import { IdColumns } from '../src/engine/embedded/id-columns.ts';
 import { RecordStore } from '../src/engine/embedded/record-store.ts';
 import { RingBuffers } from '../src/engine/embedded/ring-buffer.ts';

@@ -5,7 +5,7 @@ import { StandaloneCluster } from '../src/cluster/standalone.ts';
 import { resolveConfig } from '../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../src/config/endpoint-group.ts';
 import type { SettingKey } from '../src/config/settings.ts';
-import { EmbeddedEngine } from '../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
 import { MemberPersistence } from '../src/member-persistence.ts';
 import type { Storage } from '../src/persistence/storage.ts';
 import { createLog } from '../src/telemetry/log.ts';

@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   bin: ['cli', 'index', 'src/config/reading-thread-answers.ts'],
   index: ['embedding', 'local', 'config', 'base'],
   embedding: ['member', 'local', 'config', 'telemetry', 'base'],
-  local: ['types of http', 'src/http/piece.ts', 'types of cluster', 'engine', 'base'],
+  local: ['types of http', 'src/http/output-piece.ts', 'types of cluster', 'engine', 'base'],
   cli: ['member', 'client', 'persistence', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
   reloader: ['config', 'types of persistence', 'telemetry', 'base'],

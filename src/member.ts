@@ -14,7 +14,7 @@ import { matchingAddress } from './config/interface-pattern.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { memoryWarning } from './config/memory-defaults.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
-import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/engine.ts';
+import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/embedded-engine.ts';
 import type { Engine } from './engine/engine.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';

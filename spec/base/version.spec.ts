@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { VERSION } from '../../src/base/version.ts';
+import { VERSION } from '../../src/base/program-version.ts';
 
 test('VERSION is that of package.json', () => {
   const file = new URL('../../package.json', import.meta.url);

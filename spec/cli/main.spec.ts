@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { VERSION } from '../../src/base/version.ts';
+import { VERSION } from '../../src/base/program-version.ts';
 import { run, start } from './gridnode-process.ts';
 
 test('gridnode --version prints the version', async () => {

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { ABSENT, APPLIED, FOREVER, FOUND } from '../../src/engine/engine.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { span } from './answers.ts';

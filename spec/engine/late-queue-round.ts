@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import {
   ABSENT,
   type Answer,

@@ -1,7 +1,7 @@
 /** Late engines for tests, on a clock whose turns end by themselves. */
 import { Random } from '../../bench/harness.ts';
 import type { Clock, Timer } from '../../src/base/clock.ts';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { LateEngine, type LateEngineOptions } from './late-engine.ts';
 import { type SequencedSubject, subjectCapacity } from './subject.ts';

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
-import { READ_BYTES_MAX } from '../../src/http/intake.ts';
+import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
 import type { FakeClock } from '../fake-clock.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';

@@ -1,6 +1,6 @@
 /** Test servers on an engine that answers in later turns, and ways to wait until nothing is under way. */
 import { Random } from '../../bench/harness.ts';
-import type { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import type { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { LateEngine } from '../engine/late-engine.ts';
 import type { Turns } from '../engine/late-lanes.ts';

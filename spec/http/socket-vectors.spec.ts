@@ -1,6 +1,6 @@
 /**
  * The vectors once more, over real sockets, in one piece and in two: there a server reads and writes by
- * the sockets' handles (src/http/intake.ts, src/http/outlet.ts), which sockets in memory do not have.
+ * the sockets' handles (src/http/socket-reader.ts, socket-writer.ts), which sockets in memory do not have.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -5,7 +5,7 @@ import { License } from '../../src/cluster/license.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Application } from '../../src/http/application.ts';

@@ -1,7 +1,7 @@
 /** Answers in process that depend on the disk: when they leave, and their values when it fails. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import { GridMap } from '../../src/local/grid-map.ts';
 import { GridQueue } from '../../src/local/grid-queue.ts';

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { EVERY_PARTITION, FOUND, NO_HOLD, NOBODY } from '../../src/engine/engine.ts';
 import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';

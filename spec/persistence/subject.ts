@@ -1,7 +1,7 @@
 /** A persistence with its engine on any storage, for tests that let it run by itself. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import { Persistence, type PersistenceOptions } from '../../src/persistence/persistence.ts';
 import type { Recovered, RecoveryProgress } from '../../src/persistence/recovery.ts';

@@ -3,7 +3,7 @@
  * and a wrong configuration end with exit code 2 before anything is started.
  */
 import { Argument, Command, CommanderError, Option } from 'commander';
-import { VERSION } from '../base/version.ts';
+import { VERSION } from '../base/program-version.ts';
 import type { Assignment } from '../config/config.ts';
 import { ConfigFault } from '../config/config-fault.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';

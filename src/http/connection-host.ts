@@ -1,9 +1,9 @@
 /** The parts of the server that connections see. */
 import type { Clock } from '../base/clock.ts';
+import type { FairScheduler } from './fair-scheduler.ts';
 import type { SlotHost } from './slot-host.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { TimeSource } from './time-limits.ts';
-import type { Turns } from './turns.ts';
 
 /** A connection, as its server sees it. */
 interface HostedConnection {
@@ -16,7 +16,7 @@ export interface ConnectionHost extends SlotHost, TimeSource {
   readonly clock: Clock;
   readonly slots: SlotPool;
   /** Connections that let others run first. */
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
   /** The buffer that all connections read into. */
   readonly readBuffer: Buffer;
   /** Reads the time; called at the beginning of a turn's work. */

@@ -16,15 +16,15 @@ import { isFull } from './back-pressure.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionRequests } from './connection-requests.ts';
 import type { Timed } from './deadlines.ts';
+import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
 import { Input } from './input.ts';
-import { readInto } from './intake.ts';
-import { Outbox } from './outbox.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, type RequestParser } from './parser.ts';
 import { CROWDED_OUT, CUT_OFF, type Verdict } from './refusals.ts';
 import type { RequestSlot, SlotConnection } from './request-slot.ts';
+import { ResponseQueue } from './response-queue.ts';
 import { Session } from './session.ts';
+import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
-import { REQUESTS_IN_A_ROW, type Taker } from './turns.ts';
 
 // States. In READING requests are read and run; in BLOCKED until one under way is answered.
 const READING = 0;
@@ -38,13 +38,13 @@ const ENDING = 4;
 const LINGERING = 5;
 const CLOSED = 6;
 
-export class Connection implements SlotConnection, Timed, Taker {
+export class Connection implements SlotConnection, Timed, Scheduled {
   readonly session: Session;
   readonly #host: ConnectionHost;
   readonly #socket: Socket;
   readonly #input: Input;
   readonly #parser: RequestParser;
-  readonly #outbox: Outbox;
+  readonly #responses: ResponseQueue;
   readonly #limits: time.TimeLimits;
   readonly #requests: ConnectionRequests;
   /** Whether nothing more is to be read: the connection ends when all is answered. */
@@ -68,7 +68,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.session = new Session(socket.remoteAddress ?? '');
     this.#input = new Input(socket, host.limits);
     this.#parser = this.#input.parser;
-    this.#outbox = new Outbox(socket, host, this);
+    this.#responses = new ResponseQueue(socket, host, this);
     this.#requests = new ConnectionRequests(host.slots);
     host.tick();
     this.#limits = new time.TimeLimits(host, this);
@@ -102,9 +102,9 @@ export class Connection implements SlotConnection, Timed, Taker {
     this.#socket.destroy();
   }
 
-  outboxFor(slot: RequestSlot): Outbox | undefined {
+  responsesFor(slot: RequestSlot): ResponseQueue | undefined {
     if (!this.#isRunning) this.#host.tick();
-    return this.#requests.isNext(slot) ? this.#outbox : undefined;
+    return this.#requests.isNext(slot) ? this.#responses : undefined;
   }
 
   get hasUnread(): boolean {
@@ -171,7 +171,7 @@ export class Connection implements SlotConnection, Timed, Taker {
   #socketOnClose(): void {
     this.#abandon();
     this.#limits.leave();
-    this.#outbox.drop();
+    this.#responses.drop();
     this.#input.free();
     this.#host.onConnectionClosed(this);
   }
@@ -230,20 +230,20 @@ export class Connection implements SlotConnection, Timed, Taker {
   #mayRead(): boolean {
     if (this.#state !== READING) return false;
     if (this.#requests.isBlocked) this.#state = BLOCKED;
-    else if (isFull(this.#outbox, this.#requests, this.#host)) this.#state = STALLED;
+    else if (isFull(this.#responses, this.#requests, this.#host)) this.#state = STALLED;
     return this.#state === READING;
   }
 
   #tellLimits(): void {
     const received = this.#requests.current?.body.received ?? 0;
-    const taken = this.#outbox.isSending ? this.#outbox.takenBytes : -1;
+    const taken = this.#responses.isSending ? this.#responses.takenBytes : -1;
     this.#limits.tell(this.#awaited(taken >= 0), received, taken);
   }
 
   /** Only what the client owes counts: nothing while the server itself is in its way. */
   #awaited(isSending: boolean): time.Awaited {
     if (this.#state !== READING) return this.#state === LINGERING ? time.END : time.NOTHING;
-    const isClear = !isSending && this.#outbox.isEmpty && this.#requests.isIdle;
+    const isClear = !isSending && this.#responses.isEmpty && this.#requests.isIdle;
     const { current } = this.#requests;
     if (current === undefined || !this.#parser.isInRequest) {
       return isClear ? time.REQUEST : time.NOTHING;
@@ -333,7 +333,7 @@ export class Connection implements SlotConnection, Timed, Taker {
     if (!this.#parser.hasRest) return;
     this.#standsBack = true;
     this.#state = STALLED;
-    this.#host.turns.add(this);
+    this.#host.scheduler.add(this);
   }
 
   /** Reads on unless that would only fill the backlog; a client that waits for an item is watched. */
@@ -358,9 +358,9 @@ export class Connection implements SlotConnection, Timed, Taker {
   #flush(): boolean {
     if (this.#state === LOOKING) return false;
     this.#requests.sendKept();
-    this.#outbox.flush();
-    if (this.#outbox.isHeld) this.#host.addHeld(this);
-    if (this.#state === ENDING && this.#outbox.isEmpty && !this.#socket.writableEnded) {
+    this.#responses.flush();
+    if (this.#responses.isHeld) this.#host.addHeld(this);
+    if (this.#state === ENDING && this.#responses.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }
     if (this.#state !== STALLED || this.#standsBack) return false;

@@ -7,7 +7,6 @@ import assert from 'node:assert';
 import { Span } from '../base/span.ts';
 import type { OutputArena } from './arena.ts';
 import { HEAD } from './methods.ts';
-import type { Outbox } from './outbox.ts';
 import type { Request } from './request.ts';
 import {
   HEAD_BYTES_MAX,
@@ -17,6 +16,7 @@ import {
   writeWhole,
 } from './response.ts';
 import { INDEPENDENT, type ItemHold, type Pinned } from './response-hold.ts';
+import type { ResponseQueue } from './response-queue.ts';
 import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';
 
@@ -26,8 +26,8 @@ export interface ExchangeOwner extends StreamOwner {
   readonly isAbandoned: boolean;
   /** Whether an answer may wait for a condition: false at the end of input and while draining. */
   readonly mayWait: boolean;
-  /** The outbox for the response; undefined while it has to be kept. */
-  readonly outbox: Outbox | undefined;
+  /** The responses for the response; undefined while it has to be kept. */
+  readonly responses: ResponseQueue | undefined;
   /** Whether the response that is about to be written is the connection's last. */
   readonly isLast: boolean;
   /** The request waits for an item. */
@@ -93,12 +93,12 @@ export class Exchange {
    * durable before the answer leaves, where answers are held back; or INDEPENDENT.
    */
   respondEmpty(status: number, partition: number, sequence: number): void {
-    const outbox = this.#begin();
-    if (outbox === undefined) return this.#keepEmpty(status, partition, sequence);
+    const responses = this.#begin();
+    if (responses === undefined) return this.#keepEmpty(status, partition, sequence);
     const { isLast } = this.#owner;
-    outbox.begin(HEAD_BYTES_MAX, partition, sequence);
+    responses.begin(HEAD_BYTES_MAX, partition, sequence);
     writeEmpty(this.#arena, this.request, status, isLast);
-    outbox.end();
+    responses.end();
     this.#answered(status, isLast);
   }
 
@@ -113,16 +113,16 @@ export class Exchange {
     sequence: number,
     hold?: ItemHold,
   ): void {
-    const outbox = this.#begin();
-    if (outbox === undefined) {
+    const responses = this.#begin();
+    if (responses === undefined) {
       return this.#keepBytes(contentType, body, partition, sequence, hold);
     }
     const { length } = body;
     const { isLast } = this.#owner;
-    outbox.begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence, hold);
+    responses.begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence, hold);
     writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
     if (this.request.method !== HEAD) this.#arena.writeSpan(body);
-    outbox.end();
+    responses.end();
     this.#answered(200, isLast);
   }
 
@@ -135,31 +135,35 @@ export class Exchange {
     sequence: number,
     hold?: ItemHold,
   ): void {
-    const outbox = this.#begin();
-    if (outbox === undefined) {
+    const responses = this.#begin();
+    if (responses === undefined) {
       return this.#keepPinned(contentType, body, pinned, partition, sequence, hold);
     }
     const { isLast } = this.#owner;
-    outbox.begin(HEAD_BYTES_MAX + contentType.length, partition, sequence, hold);
+    responses.begin(HEAD_BYTES_MAX + contentType.length, partition, sequence, hold);
     writeHeadOfContent(this.#arena, this.request, contentType, body.length, isLast);
-    outbox.end();
+    responses.end();
     if (this.request.method === HEAD) pinned.release();
-    else outbox.addPinned(body.bytes, body.start, body.end, pinned);
+    else responses.addPinned(body.bytes, body.start, body.end, pinned);
     this.#answered(200, isLast);
   }
 
   /** Any response: status, content, further fields by name. Not for hot paths. */
   respond(status: number, contentType: string, content: string | Buffer, fields?: Fields): void {
     const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-    const outbox = this.#begin();
-    if (outbox === undefined) {
+    const responses = this.#begin();
+    if (responses === undefined) {
       return this.#keep(bytes.length, () => this.respond(status, contentType, bytes, fields));
     }
     const { isLast } = this.#owner;
     const lines = fieldLines(fields);
-    outbox.begin(HEAD_BYTES_MAX + contentType.length + lines.length + bytes.length, INDEPENDENT, 0);
+    responses.begin(
+      HEAD_BYTES_MAX + contentType.length + lines.length + bytes.length,
+      INDEPENDENT,
+      0,
+    );
     writeWhole(this.#arena, this.request, status, contentType, bytes, lines, isLast);
-    outbox.end();
+    responses.end();
     this.#answered(status, isLast);
   }
 
@@ -174,17 +178,17 @@ export class Exchange {
    * ended. `onRoom` is called when more may be written, after a write that returned false.
    */
   stream(status: number, contentType: string, onRoom: () => void, fields?: Fields): ResponseStream {
-    const outbox = this.#begin();
+    const responses = this.#begin();
     const { request } = this;
     const isChunked = request.version === 11;
     const isLast = !isChunked || this.#owner.isLast;
-    if (outbox !== undefined) {
+    if (responses !== undefined) {
       const lines = fieldLines(fields);
-      outbox.begin(HEAD_BYTES_MAX + contentType.length + lines.length, INDEPENDENT, 0);
+      responses.begin(HEAD_BYTES_MAX + contentType.length + lines.length, INDEPENDENT, 0);
       writeHeadOfStream(this.#arena, request, status, contentType, lines, isLast);
-      outbox.end(false);
+      responses.end(false);
     } else assert(this.isAbandoned, 'a stream begins when all before it is answered');
-    const isSilent = request.method === HEAD || outbox === undefined;
+    const isSilent = request.method === HEAD || responses === undefined;
     const stream = new ResponseStream(this.#owner, this.#arena, isChunked, isSilent, onRoom, () => {
       this.#answered(status, isLast);
     });
@@ -198,15 +202,15 @@ export class Exchange {
   }
 
   /** The interim answer to `Expect: 100-continue`. */
-  invite(outbox: Outbox): void {
-    outbox.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
+  invite(responses: ResponseQueue): void {
+    responses.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
     this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
-    outbox.end(false);
+    responses.end(false);
   }
 
-  #begin(): Outbox | undefined {
+  #begin(): ResponseQueue | undefined {
     if (this.isAnswered) assert.fail('one answer a request');
-    return this.#owner.outbox;
+    return this.#owner.responses;
   }
 
   #answered(status: number, isLast: boolean): void {

@@ -24,10 +24,10 @@ import {
 } from './head-checks.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
-import type { Outbox } from './outbox.ts';
 import * as refusals from './refusals.ts';
 import { Request } from './request.ts';
 import { INDEPENDENT } from './response-hold.ts';
+import type { ResponseQueue } from './response-queue.ts';
 import type { ResponseStream } from './response-stream.ts';
 import type { Session } from './session.ts';
 import type { SlotHost } from './slot-host.ts';
@@ -36,8 +36,8 @@ import type { SlotHost } from './slot-host.ts';
 export interface SlotConnection {
   readonly session: Session;
   readonly mayWait: boolean;
-  /** The outbox for the response; undefined while others before it are owed. */
-  outboxFor(slot: RequestSlot): Outbox | undefined;
+  /** The responses for the response; undefined while others before it are owed. */
+  responsesFor(slot: RequestSlot): ResponseQueue | undefined;
   /** Whether bytes have come that have not been read. */
   readonly hasUnread: boolean;
   /** Whether no request behind it has been read, also in part. */
@@ -115,8 +115,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     return this.#host.inFlight;
   }
 
-  get outbox(): Outbox | undefined {
-    return this.#connection?.outboxFor(this);
+  get responses(): ResponseQueue | undefined {
+    return this.#connection?.responsesFor(this);
   }
 
   /** Whether nothing behind it is to be read. */
@@ -224,10 +224,10 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   invite(): void {
     if (!this.isInviting || this.#isInvited || this.exchange.isAnswered) return;
     if (!this.body.isUnderWay) return;
-    const { outbox } = this;
-    if (outbox === undefined) return;
+    const { responses } = this;
+    if (responses === undefined) return;
     this.#isInvited = true;
-    this.exchange.invite(outbox);
+    this.exchange.invite(responses);
   }
 
   /** The client has gone: the answer is dropped. */

@@ -11,8 +11,8 @@
 
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
-import type { Outbox } from './outbox.ts';
 import { INDEPENDENT } from './response-hold.ts';
+import type { ResponseQueue } from './response-queue.ts';
 
 /** The most bytes of one chunk: with its framing as many as are sent at once. */
 const CHUNK_BYTES_MAX = 65520;
@@ -26,7 +26,7 @@ const UNSENT_BYTES_MAX = 65536;
 /** The parts of its request's slot that a stream uses. */
 export interface StreamOwner {
   /** Where the stream is written; undefined once the client has gone. */
-  readonly outbox: Outbox | undefined;
+  readonly responses: ResponseQueue | undefined;
   /** Counts the bytes not sent yet, and has buffers for them. */
   readonly inFlight: InFlightBudget;
   onStream(stream: ResponseStream): void;
@@ -83,11 +83,11 @@ export class ResponseStream {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    const { outbox } = this.#owner;
-    if (this.#takesContent && this.#isChunked && outbox !== undefined) {
-      outbox.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
+    const { responses } = this.#owner;
+    if (this.#takesContent && this.#isChunked && responses !== undefined) {
+      responses.begin(CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
       this.#arena.writeText('0\r\n\r\n');
-      outbox.end(false);
+      responses.end(false);
     }
     this.#onEnded();
   }
@@ -113,22 +113,22 @@ export class ResponseStream {
   }
 
   get #unsentBytes(): number {
-    return this.#owner.outbox?.unsentBytes ?? 0;
+    return this.#owner.responses?.unsentBytes ?? 0;
   }
 
   #write(bytes: Buffer): void {
-    const { outbox } = this.#owner;
-    if (outbox === undefined) return;
-    if (bytes.length > SHORT_BYTES_MAX) return this.#writeLong(outbox, bytes);
+    const { responses } = this.#owner;
+    if (responses === undefined) return;
+    if (bytes.length > SHORT_BYTES_MAX) return this.#writeLong(responses, bytes);
     const arena = this.#arena;
-    outbox.begin(bytes.length + CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
+    responses.begin(bytes.length + CHUNK_FRAMING_BYTES, INDEPENDENT, 0);
     if (this.#isChunked) arena.writeText(`${bytes.length.toString(16)}\r\n`);
     arena.writeBytes(bytes, 0, bytes.length);
     if (this.#isChunked) arena.writeText('\r\n');
-    outbox.end(false);
+    responses.end(false);
   }
 
-  #writeLong(outbox: Outbox, bytes: Buffer): void {
+  #writeLong(responses: ResponseQueue, bytes: Buffer): void {
     const { inFlight } = this.#owner;
     const buffer = inFlight.buffers.take(bytes.length + CHUNK_FRAMING_BYTES);
     let end = 0;
@@ -140,6 +140,6 @@ export class ResponseStream {
       inFlight.give(end);
       inFlight.buffers.give(buffer);
     };
-    outbox.addPinned(buffer, 0, end, { release });
+    responses.addPinned(buffer, 0, end, { release });
   }
 }

@@ -9,6 +9,7 @@ import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { Deadlines } from './deadlines.ts';
+import { FairScheduler } from './fair-scheduler.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
@@ -19,7 +20,6 @@ import { statusLine } from './status.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { TurnedAway } from './turned-away.ts';
-import { Turns } from './turns.ts';
 
 export interface HttpServerOptions {
   readonly application: Application;
@@ -41,7 +41,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   /** Time limits of connections and of TLS handshakes. */
   readonly deadlines: Deadlines;
   /** Connections that let others run first. */
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
   readonly slots: SlotPool;
   /** The time of this turn, in milliseconds of the clock. */
   nowMs = Number.NEGATIVE_INFINITY;
@@ -79,7 +79,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.clock = options.clock;
     this.onFailure = options.onFailure;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
-    this.turns = new Turns(this.clock);
+    this.scheduler = new FairScheduler(this.clock);
     this.slots = new SlotPool(this);
     this.#turnedAway = new TurnedAway(this.clock);
     this.deadlines = new Deadlines(this.clock);

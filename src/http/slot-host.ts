@@ -1,13 +1,13 @@
 /** The parts of the server that the slots of requests see. */
 import type { Application } from './application.ts';
 import type { HttpLimits } from './limits.ts';
-import type { OutboxHost } from './outbox.ts';
 import type { Request } from './request.ts';
+import type { ResponseQueueHost } from './response-queue-host.ts';
 
 /** `request` is undefined for bytes that are not a request; `reason` is that of a refusal, or empty. */
 export type Observer = (status: number, request: Request | undefined, reason: string) => void;
 
-export interface SlotHost extends OutboxHost {
+export interface SlotHost extends ResponseQueueHost {
   readonly application: Application;
   readonly limits: HttpLimits;
   /** Whether the server has stopped accepting and ends its connections. */

@@ -3,7 +3,7 @@
  * HTTP does, until a crash can no longer undo its content.
  */
 
-import { type Dependence, dependence, isHeld } from '../http/piece.ts';
+import { type Dependence, dependence, isHeld } from '../http/output-piece.ts';
 import type { AnswerSender, ResponseHold } from '../http/response-hold.ts';
 
 /** Called once; `isKnown` is false where the disk has failed before the answer could leave. */

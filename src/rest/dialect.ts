@@ -5,7 +5,7 @@
  * difference is in one place: here, or a row of hazelcast-routes.ts (surface.ts).
  */
 import type { GridError } from '../base/errors.ts';
-import { VERSION } from '../base/version.ts';
+import { VERSION } from '../base/program-version.ts';
 import type { Compatibility } from '../config/compatibility.ts';
 
 export interface Dialect {

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../answers.ts';

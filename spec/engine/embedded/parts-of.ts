@@ -1,6 +1,6 @@
 /** The parts of an embedded engine, for tests of one of them, on a fake clock and a fixed seed. */
 import assert from 'node:assert/strict';
-import type { EmbeddedEngineOptions } from '../../../src/engine/embedded/engine.ts';
+import type { EmbeddedEngineOptions } from '../../../src/engine/embedded/embedded-engine.ts';
 import { Parts } from '../../../src/engine/embedded/parts.ts';
 import type { RecordStore } from '../../../src/engine/embedded/record-store.ts';
 import { FakeClock } from '../../fake-clock.ts';

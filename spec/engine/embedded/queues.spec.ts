@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import {
   ABSENT,
   APPLIED,

@@ -1,7 +1,7 @@
 /** Replay where memory is short. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, MEMORY_FULL } from '../../../src/engine/engine.ts';
 import { FROM_REPLAY, type Mutation } from '../../../src/engine/mutation.ts';
 import { FakeClock } from '../../fake-clock.ts';

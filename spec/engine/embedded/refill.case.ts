@@ -1,6 +1,6 @@
 /** Random work, recorded and replayed into an empty engine at the same time, in another order. */
 import assert from 'node:assert/strict';
-import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED } from '../../../src/engine/engine.ts';
 import { FROM_REPLAY, type Mutation } from '../../../src/engine/mutation.ts';
 import { contentOf } from '../stored-engine.case.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
-import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { type Mutation, OFFER } from '../../../src/engine/mutation.ts';
 import { VisitCursor } from '../../../src/engine/stored-engine.ts';
 import { FakeClock } from '../../fake-clock.ts';

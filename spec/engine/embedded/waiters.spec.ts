@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EmbeddedEngine } from '../../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { Holds } from '../../../src/engine/embedded/holds.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { READ_BYTES_MAX, readInto } from '../../src/http/intake.ts';
-import { Outlet } from '../../src/http/outlet.ts';
+import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
+import { SocketWriter } from '../../src/http/socket-writer.ts';
 
 /** More bytes than the system's buffers take while the client does not read. */
 const LONG = Buffer.alloc(16_777_216, 'abcdefg');
 
-/** A connection: the client's side, which does not read yet, and the server's with its outlet. */
+/** A connection: the client's side, which does not read yet, and the server's with its writer. */
 async function connection() {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   server.listen(0, '127.0.0.1');
@@ -23,7 +23,7 @@ async function connection() {
   socket.on('error', () => socket.destroy());
   const told: (Error | null | undefined)[] = [];
   let onTold = (): void => {};
-  const outlet = new Outlet(
+  const writer = new SocketWriter(
     socket,
     (error) => {
       told.push(error);
@@ -39,8 +39,8 @@ async function connection() {
     }
   };
   // In case this connection is the process's first: this answer goes by the stream.
-  assert(outlet.write(Buffer.from('first '), true));
-  return { client, socket, outlet, told, toldTimes };
+  assert(writer.write(Buffer.from('first '), true));
+  return { client, socket, writer, told, toldTimes };
 }
 
 async function readAll(client: Socket): Promise<Buffer> {
@@ -50,11 +50,11 @@ async function readAll(client: Socket): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-describe('Outlet', () => {
+describe('SocketWriter', () => {
   it('hands over at once what the kernel takes at once', async () => {
-    const { client, socket, outlet, told } = await connection();
-    for (const text of ['second ', 'third']) assert(outlet.write(Buffer.from(text), true));
-    assert.equal(outlet.waitingBytes, 0);
+    const { client, socket, writer, told } = await connection();
+    for (const text of ['second ', 'third']) assert(writer.write(Buffer.from(text), true));
+    assert.equal(writer.waitingBytes, 0);
     assert.equal(socket.writableLength, 0);
     socket.end();
     assert.equal(String(await readAll(client)), 'first second third');
@@ -64,15 +64,15 @@ describe('Outlet', () => {
 
   for (const isLeft of [false, true]) {
     it(`tells when a slow client has taken the rest${isLeft ? ' of a run' : ''}`, async () => {
-      const { client, socket, outlet, told, toldTimes } = await connection();
-      assert(!outlet.write(LONG, isLeft));
-      assert(outlet.waitingBytes > 0 && outlet.waitingBytes < LONG.length);
+      const { client, socket, writer, told, toldTimes } = await connection();
+      assert(!writer.write(LONG, isLeft));
+      assert(writer.waitingBytes > 0 && writer.waitingBytes < LONG.length);
       assert.deepEqual(told, []);
       const read = readAll(client);
       await toldTimes(1);
       assert.deepEqual(told, [undefined]);
-      assert.equal(outlet.waitingBytes, 0);
-      assert(outlet.write(Buffer.from('last'), true));
+      assert.equal(writer.waitingBytes, 0);
+      assert(writer.write(Buffer.from('last'), true));
       socket.end();
       const all = await read;
       assert(all.equals(Buffer.concat([Buffer.from('first '), LONG, Buffer.from('last')])));
@@ -81,18 +81,18 @@ describe('Outlet', () => {
   }
 
   it('sends what waits before a half-close', async () => {
-    const { client, socket, outlet } = await connection();
-    assert(!outlet.write(LONG, false));
+    const { client, socket, writer } = await connection();
+    assert(!writer.write(LONG, false));
     socket.end();
     assert.equal((await readAll(client)).length, LONG.length + 'first '.length);
     client.destroy();
   });
 
   it('goes on by the stream behind what the stream has not sent', async () => {
-    const { client, socket, outlet, toldTimes } = await connection();
+    const { client, socket, writer, toldTimes } = await connection();
     socket.write(LONG);
-    assert(!outlet.write(Buffer.from('behind'), true));
-    assert.equal(outlet.waitingBytes, LONG.length + 'behind'.length);
+    assert(!writer.write(Buffer.from('behind'), true));
+    assert.equal(writer.waitingBytes, LONG.length + 'behind'.length);
     const read = readAll(client);
     await toldTimes(1);
     socket.end();
@@ -103,20 +103,20 @@ describe('Outlet', () => {
   });
 
   it('tells of a connection that fails while something waits, and is silent afterwards', async () => {
-    const { client, socket, outlet, told, toldTimes } = await connection();
-    assert(!outlet.write(LONG, false));
+    const { client, socket, writer, told, toldTimes } = await connection();
+    assert(!writer.write(LONG, false));
     client.resetAndDestroy();
     await toldTimes(1);
     assert(told[0] instanceof Error);
     assert(socket.destroyed);
-    assert(outlet.write(Buffer.from('to nobody'), true));
+    assert(writer.write(Buffer.from('to nobody'), true));
     assert.equal(told.length, 1);
   });
 
   it('drops what is handed over once the socket is destroyed', async () => {
-    const { client, socket, outlet, told } = await connection();
+    const { client, socket, writer, told } = await connection();
     socket.destroy();
-    assert(outlet.write(Buffer.from('to nobody'), false));
+    assert(writer.write(Buffer.from('to nobody'), false));
     assert.deepEqual(told, []);
     client.destroy();
   });

@@ -11,15 +11,15 @@ export const REQUESTS_IN_A_ROW = 64;
 const TURN_MS = 5;
 
 /** A connection that stands back. */
-export interface Taker {
+export interface Scheduled {
   /** Continues; it may stand back again at once. */
   takeTurn(): void;
 }
 
-export class Turns {
+export class FairScheduler {
   readonly #clock: Clock;
   /** In the order in which they stood back; the first `#next` have had their turn. */
-  #waiting: Taker[] = [];
+  #waiting: Scheduled[] = [];
   #next = 0;
   readonly #run = (): void => this.#go();
 
@@ -27,9 +27,9 @@ export class Turns {
     this.#clock = clock;
   }
 
-  /** The taker continues after the others that wait. */
-  add(taker: Taker): void {
-    this.#waiting.push(taker);
+  /** The scheduled continues after the others that wait. */
+  add(scheduled: Scheduled): void {
+    this.#waiting.push(scheduled);
     if (this.#waiting.length === 1) this.#clock.endOfTurn(this.#run);
   }
 

@@ -14,7 +14,7 @@ import type { Socket } from 'node:net';
 /** Called once for bytes that were not taken at once: they have been, or the connection has failed. */
 type OnTaken = (error?: Error | null) => void;
 
-export class Outlet {
+export class SocketWriter {
   readonly #socket: Socket;
   readonly #handle: StreamHandle | undefined;
   readonly #onTaken: OnTaken;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { EmbeddedEngine, RESERVED_BYTES } from '../../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine, RESERVED_BYTES } from '../../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../answers.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { READ_BYTES_MAX, readInto } from '../../src/http/intake.ts';
+import { READ_BYTES_MAX, readInto } from '../../src/http/socket-reader.ts';
 
 const BUFFER = Buffer.alloc(READ_BYTES_MAX);
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { REQUESTS_IN_A_ROW, Turns } from '../../src/http/turns.ts';
+import { FairScheduler, REQUESTS_IN_A_ROW } from '../../src/http/fair-scheduler.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { client, LIVE, poll } from './test-client.ts';
 
-describe('Turns', () => {
+describe('FairScheduler', () => {
   it('let all that wait go on once a turn, in order, for five milliseconds at most', () => {
     const clock = new FakeClock();
-    const turns = new Turns(clock);
+    const scheduler = new FairScheduler(clock);
     const went: string[] = [];
     const add = (name: string, costMs: number, times: number): void => {
       let left = times;
@@ -15,10 +15,10 @@ describe('Turns', () => {
         takeTurn() {
           went.push(name);
           clock.advance(costMs);
-          if (--left > 0) turns.add(taker);
+          if (--left > 0) scheduler.add(taker);
         },
       };
-      turns.add(taker);
+      scheduler.add(taker);
     };
     add('a', 3, 2);
     add('b', 3, 1);

@@ -1,11 +1,11 @@
 /**
  * The cost of reading small requests from sockets: as a stream, the usual way of a server, and into one
- * buffer (src/http/intake.ts). The answer is fixed and nothing is parsed, so the difference is that of
+ * buffer (src/http/socket-reader.ts). The answer is fixed and nothing is parsed, so the difference is that of
  * the reading alone.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { READ_BYTES_MAX, readInto } from '../src/http/intake.ts';
+import { READ_BYTES_MAX, readInto } from '../src/http/socket-reader.ts';
 import type { Bench } from './harness.ts';
 
 const CLIENTS = 64;
@@ -15,7 +15,7 @@ const RESPONSE = Buffer.from(
 );
 
 export const bench: Bench = {
-  name: 'intake',
+  name: 'socket-reader',
   about: 'requests read and answered over 64 sockets, client in this process: stream, one buffer',
   async run(harness) {
     const roundTrips = harness.pick(20, 2000);

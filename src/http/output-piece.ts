@@ -1,8 +1,8 @@
-/** The pieces that an outbox sends, and the dependences of those that must not leave yet. */
+/** The pieces that an responses sends, and the dependences of those that must not leave yet. */
 import { EVERY_PARTITION, type ItemHold, type Pinned, type ResponseHold } from './response-hold.ts';
 
 /** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
-export interface Piece {
+export interface OutputPiece {
   bytes: Buffer;
   start: number;
   end: number;
@@ -21,13 +21,23 @@ export interface Piece {
 }
 
 /** A run of responses in the arena. */
-export function runPiece(bytes: Buffer, start: number, end: number, responses: number): Piece {
+export function runPiece(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  responses: number,
+): OutputPiece {
   const none = { pinned: undefined, dependence: undefined, item: undefined };
   return { bytes, start, end, runStart: start, runCount: 1, responses, isUnderWay: false, ...none };
 }
 
 /** A long value, which is sent without a copy. */
-export function pinnedPiece(bytes: Buffer, start: number, end: number, pinned: Pinned): Piece {
+export function pinnedPiece(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  pinned: Pinned,
+): OutputPiece {
   const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
   return { bytes, start, end, pinned, ...run, dependence: undefined, item: undefined };
 }

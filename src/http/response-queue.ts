@@ -8,41 +8,38 @@
  */
 import type { Socket } from 'node:net';
 import type { OutputArena } from './arena.ts';
-import type { Holder, InFlightBudget } from './in-flight.ts';
-import { Outlet } from './outlet.ts';
-import { type Dependence, dependence, isHeld, type Piece, pinnedPiece, runPiece } from './piece.ts';
+import type { Holder } from './in-flight.ts';
+import {
+  type Dependence,
+  dependence,
+  isHeld,
+  type OutputPiece,
+  pinnedPiece,
+  runPiece,
+} from './output-piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
-import { INDEPENDENT, type ItemHold, type Pinned, type ResponseHold } from './response-hold.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './response-hold.ts';
+import type { ResponseQueueHost } from './response-queue-host.ts';
+import { SocketWriter } from './socket-writer.ts';
 import { statusLine } from './status.ts';
 
 /** Bytes handed to the socket at once, at most. */
 const WRITE_BYTES_MAX = 65536;
 
-/** The parts that the outboxes of a server share: the arena, the budget, the hold of answers, if any. */
-export interface OutboxHost {
-  readonly arena: OutputArena;
-  readonly inFlight: InFlightBudget;
-  readonly hold: ResponseHold | undefined;
-  /** While it is set, the text that leaves in the place of every response that has not left. */
-  readonly substitute: string | undefined;
-  /** The time of this turn, in milliseconds. */
-  readonly nowMs: number;
-}
-
-/** The connection of the outbox. */
-interface OutboxOwner {
+/** The connection of the responses. */
+interface ResponseQueueOwner {
   /** In a later turn: the client has taken the bytes sent slowly, and more may be sent. */
   release(): void;
   /** The connection has failed, or has to make room. */
   destroy(): void;
 }
 
-export class Outbox implements Holder {
-  readonly #owner: OutboxOwner;
-  readonly #outlet: Outlet;
+export class ResponseQueue implements Holder {
+  readonly #owner: ResponseQueueOwner;
+  readonly #writer: SocketWriter;
   readonly #arena: OutputArena;
-  readonly #host: OutboxHost;
-  #pieces: Piece[] = [];
+  readonly #host: ResponseQueueHost;
+  #pieces: OutputPiece[] = [];
   /** Bytes in pieces. */
   #pieceBytes = 0;
   /** Bytes of copies, taken out of the budget. */
@@ -72,9 +69,9 @@ export class Outbox implements Holder {
   /** Whether the client has ended its side: it may never read a response that has not left by then. */
   #hasClientLeft = false;
 
-  constructor(socket: Socket, host: OutboxHost, owner: OutboxOwner) {
+  constructor(socket: Socket, host: ResponseQueueHost, owner: ResponseQueueOwner) {
     this.#owner = owner;
-    this.#outlet = new Outlet(
+    this.#writer = new SocketWriter(
       socket,
       (error) => this.#onTaken(error),
       () => owner.destroy(),
@@ -147,12 +144,12 @@ export class Outbox implements Holder {
 
   /** Whether the client has not taken all that may leave. */
   get isSending(): boolean {
-    return this.#isAwaitingSocket || this.#outlet.waitingBytes > 0;
+    return this.#isAwaitingSocket || this.#writer.waitingBytes > 0;
   }
 
   /** Bytes that the client has taken. */
   get takenBytes(): number {
-    return this.#handedBytes - this.#outlet.waitingBytes;
+    return this.#handedBytes - this.#writer.waitingBytes;
   }
 
   recentBytes(nowMs: number): number {
@@ -172,7 +169,7 @@ export class Outbox implements Holder {
     if (this.#pieces.length === 0 && !this.#isAwaitingSocket) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
-      if (length <= WRITE_BYTES_MAX && this.#outlet.waitingBytes === 0) return this.#sendRun();
+      if (length <= WRITE_BYTES_MAX && this.#writer.waitingBytes === 0) return this.#sendRun();
     }
     this.#cut();
     if (this.#pieces.length === 0) return;
@@ -250,7 +247,7 @@ export class Outbox implements Holder {
     }
   }
 
-  #acknowledge(piece: Piece, isDelivered: boolean): void {
+  #acknowledge(piece: OutputPiece, isDelivered: boolean): void {
     const { item } = piece;
     if (item === undefined) return;
     piece.item = undefined;
@@ -259,7 +256,7 @@ export class Outbox implements Holder {
   }
 
   /** Puts a 204 in the place of the piece's response, and of the long value after it. */
-  #withdraw(piece: Piece, next: Piece | undefined): void {
+  #withdraw(piece: OutputPiece, next: OutputPiece | undefined): void {
     const text = Buffer.from(`${statusLine(204)}${this.#arena.dateLine}\r\n`);
     this.#finish(piece);
     this.#pieceBytes += text.length - (piece.end - piece.start);
@@ -273,7 +270,7 @@ export class Outbox implements Holder {
     next.start = next.end;
   }
 
-  #mayLeave(piece: Piece): boolean {
+  #mayLeave(piece: OutputPiece): boolean {
     const { hold } = this.#host;
     if (piece.dependence === undefined) return true;
     if (hold !== undefined && isHeld(hold, piece.dependence)) return false;
@@ -283,7 +280,7 @@ export class Outbox implements Holder {
   }
 
   /** Whether `next` lies right after the piece and may leave with it; then it is part of it now. */
-  #joins(piece: Piece, next: Piece): boolean {
+  #joins(piece: OutputPiece, next: OutputPiece): boolean {
     if (piece.runStart < 0 || next.runStart !== piece.end || next.bytes !== piece.bytes)
       return false;
     if (!this.#mayLeave(next)) return false;
@@ -297,7 +294,7 @@ export class Outbox implements Holder {
    * Hands over the piece as far as the client takes it. False: the socket calls back when the last part
    * handed over has been taken; until then a pinned one must stay, and a slow client waits.
    */
-  #send(piece: Piece): boolean {
+  #send(piece: OutputPiece): boolean {
     while (piece.start < piece.end) {
       const start = piece.start;
       piece.isUnderWay = true;
@@ -312,13 +309,13 @@ export class Outbox implements Holder {
   /** False: the socket calls back when the bytes are taken. Those of a run are left to the socket. */
   #hand(bytes: Buffer, isRun: boolean): boolean {
     this.#handedBytes += bytes.length;
-    this.#isAwaitingSocket = !this.#outlet.write(bytes, isRun);
+    this.#isAwaitingSocket = !this.#writer.write(bytes, isRun);
     return !this.#isAwaitingSocket;
   }
 
   /** Whether the place of the last run handed over is no longer needed. */
   get #isRunTaken(): boolean {
-    return this.#outlet.isCopying || this.#outlet.waitingBytes === 0;
+    return this.#writer.isCopying || this.#writer.waitingBytes === 0;
   }
 
   #onTaken(error: Error | null | undefined): void {
@@ -334,7 +331,7 @@ export class Outbox implements Holder {
   }
 
   /** The piece is no longer needed. */
-  #finish(piece: Piece): void {
+  #finish(piece: OutputPiece): void {
     if (piece.pinned !== undefined) piece.pinned.release();
     else if (piece.runStart >= 0) {
       for (let run = 0; run < piece.runCount; run++) {
@@ -352,7 +349,7 @@ export class Outbox implements Holder {
     for (const piece of this.#pieces) {
       if (piece.runStart < 0) continue;
       const copy = Buffer.from(piece.bytes.subarray(piece.start, piece.end));
-      const isTaken = this.#outlet.isCopying || piece.start === piece.runStart;
+      const isTaken = this.#writer.isCopying || piece.start === piece.runStart;
       for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
       piece.bytes = copy;
       piece.start = 0;
@@ -390,7 +387,7 @@ export class Outbox implements Holder {
     this.#push(piece);
   }
 
-  #push(piece: Piece): void {
+  #push(piece: OutputPiece): void {
     this.#pieces.push(piece);
     this.#pieceBytes += piece.end - piece.start;
   }
