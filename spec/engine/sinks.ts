@@ -16,6 +16,7 @@ export function copyOf(mutation: Mutation): Mutation {
   setTo(copy.key, mutation.key);
   setTo(copy.value, mutation.value);
   setTo(copy.contentType, mutation.contentType);
+  setTo(copy.path, mutation.path);
   copy.version.copyFrom(mutation.version);
   copy.replaced.copyFrom(mutation.replaced);
   copy.life.copyFrom(mutation.life);

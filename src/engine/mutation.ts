@@ -40,6 +40,11 @@ export const FROM_REPLAY = 1;
 /** `origin`: this, and every greater number, is a replication source by number. */
 export const FROM_SOURCE = 2;
 
+/** Bytes of a data set's id, a UUID. */
+export const DATA_SET_ID_BYTES = 16;
+/** Data sets that a path names at most. */
+export const PATH_LENGTH_MAX = 16;
+
 export class Mutation {
   operation: Operation = SET;
   origin = FROM_CLIENT;
@@ -61,10 +66,47 @@ export class Mutation {
   readonly replaced = new Version();
   /** SET, DELETE, EXPIRE, CLEAR: the map's life. */
   readonly life = new Version();
+  /** The ids of its path, one behind the other; empty where it names none. */
+  readonly path = new Span();
   /** OFFER, REMOVE, RETURN: the item's sequence in its queue. */
   item = 0;
   /** SET: when the entry's time to live ends, in ms since 1970; 0 for never. */
   expiryMs = 0;
   /** SET: seconds without a read after which the entry goes; 0 for no limit. */
   maxIdleSeconds = 0;
+}
+
+/**
+ * Which of two changes of one key, in one life of its map, counts: positive for the first, negative for the
+ * other, 0 where they say the same. It is the one with the later version. Of one version it is a delete
+ * before a set, an expiry between them; of two sets the one whose life ends later (time to live, then max
+ * idle; none is the latest), then the one with the greater bytes (of the value, then of the content type).
+ * A total order over what the changes say of the entry.
+ */
+export function compareChanges(change: Mutation, other: Mutation): number {
+  if (!change.version.is(other.version)) return change.version.isAfter(other.version) ? 1 : -1;
+  const byOperation = rankOf(change.operation) - rankOf(other.operation);
+  if (byOperation !== 0 || change.operation !== SET) return byOperation;
+  const byExpiry = compareEnds(change.expiryMs, other.expiryMs);
+  if (byExpiry !== 0) return byExpiry;
+  const byMaxIdle = compareEnds(change.maxIdleSeconds, other.maxIdleSeconds);
+  if (byMaxIdle !== 0) return byMaxIdle;
+  const byValue = compareBytes(change.value, other.value);
+  return byValue !== 0 ? byValue : compareBytes(change.contentType, other.contentType);
+}
+
+function rankOf(operation: Operation): number {
+  return operation === DELETE ? 2 : operation === EXPIRE ? 1 : 0;
+}
+
+/** 0 is no end, which is the latest. */
+function compareEnds(end: number, other: number): number {
+  if (end === other) return 0;
+  if (end === 0) return 1;
+  return other === 0 || end < other ? -1 : 1;
+}
+
+/** As unsigned bytes; of two of which one begins the other, the longer is greater. */
+function compareBytes(span: Span, other: Span): number {
+  return span.bytes.compare(other.bytes, other.start, other.end, span.start, span.end);
 }

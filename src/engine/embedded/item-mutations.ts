@@ -61,6 +61,12 @@ export class ItemMutations {
     draft.partition = mutation.partition;
     draft.sequence = mutation.sequence;
     draft.version.copyFrom(mutation.version);
+    if (mutation.path.length > 0) draft.path.copyFrom(mutation.path);
+  }
+
+  /** The recorded mutation has been made again: a caller's mutations have no path. */
+  endRepeat(): void {
+    if (this.draft.path.length > 0) this.draft.path.clear();
   }
 
   /** Whether the item may go; if so, recordRemoval has to follow at once. */

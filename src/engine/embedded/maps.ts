@@ -12,26 +12,19 @@ import {
   APPLIED,
   CONDITION_FAILED,
   type Condition,
-  EVERY_PARTITION,
   FOREVER,
   type Lifetime,
   MEMORY_FULL,
   type Outcome,
   REFUSED,
 } from '../engine.ts';
-import {
-  CLEAR,
-  DELETE,
-  FROM_CLIENT,
-  FROM_REPLAY,
-  Mutation,
-  type Operation,
-  SET,
-} from '../mutation.ts';
+import { DELETE, FROM_CLIENT, FROM_REPLAY, Mutation, type Operation, SET } from '../mutation.ts';
 import type { Version } from '../version.ts';
 import type { Cleaner } from './cleaner.ts';
+import { Clears } from './clears.ts';
 import type { Expiry } from './expiry.ts';
 import { KeyWords } from './key-words.ts';
+import { KnownEntries } from './known-entries.ts';
 import type { MapLives } from './map-lives.ts';
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
@@ -63,9 +56,13 @@ export class Maps {
   readonly #sweeper: Sweeper;
   readonly #expiry: Expiry;
   readonly #recorder: Recorder;
+  readonly #clears: Clears;
+  readonly #known: KnownEntries;
   readonly #key = new KeyWords();
   /** The mutation being made. Its spans are set only where there are sinks. */
   readonly #draft = new Mutation();
+  /** The recorded mutation that is being made again, if any. */
+  #repeated: Mutation | undefined;
   /** Hash of `#key` in the map with the id `#hashOf`; 0 for none. */
   #hash = 0;
   #hashOf = 0;
@@ -90,6 +87,8 @@ export class Maps {
     this.#sweeper = sweeper;
     this.#expiry = expiry;
     this.#recorder = recorder;
+    this.#clears = new Clears(store, names, sweeper, recorder);
+    this.#known = new KnownEntries(store, contentTypes);
   }
 
   /** Address of the entry's record, or 0. An entry whose time is over goes. */
@@ -142,15 +141,7 @@ export class Maps {
 
   /** APPLIED, also where there was no such map, or REFUSED. */
   clear(map: Span): Outcome {
-    const id = this.#names.find(map);
-    if (id === 0) return APPLIED;
-    const store = this.#store;
-    const draft = this.#draft;
-    store.versions.tick();
-    draft.origin = FROM_CLIENT;
-    draft.version.set(store.versions.low, store.versions.high);
-    draft.sequence = store.nextOfAll();
-    return this.#clear(id, map, draft.version);
+    return this.#clears.clear(map);
   }
 
   /** Entries of the map. */
@@ -178,31 +169,32 @@ export class Maps {
 
   /** Makes a recorded SET, DELETE or EXPIRE again, in the map with that id; `hash` is the entry's. */
   restore(mutation: Mutation, id: number, hash: number): Outcome {
-    const { name, key, operation } = mutation;
+    const { name, key, value, contentType } = mutation;
     const draft = this.#draft;
     this.#load(key);
     this.#hash = hash;
     this.#hashOf = id;
-    draft.operation = operation;
+    this.#repeated = mutation;
+    draft.operation = mutation.operation;
     draft.origin = mutation.origin;
     draft.sequence = mutation.sequence;
     draft.version.copyFrom(mutation.version);
-    if (operation === SET) {
-      draft.expiryMs = mutation.expiryMs;
-      draft.maxIdleSeconds = mutation.maxIdleSeconds;
-      return this.#put(id, name, key, mutation.value, mutation.contentType);
-    }
-    const old = this.#look(id);
-    return old === 0 || this.#isKnown(old) ? APPLIED : this.#remove(old, name, key);
+    if (mutation.path.length > 0) draft.path.copyFrom(mutation.path);
+    draft.expiryMs = mutation.expiryMs;
+    draft.maxIdleSeconds = mutation.maxIdleSeconds;
+    const outcome =
+      draft.operation === SET
+        ? this.#put(id, name, key, value, contentType)
+        : this.#removeAgain(this.#look(id), name, key);
+    this.#repeated = undefined;
+    // A caller's mutations have no path.
+    if (draft.path.length > 0) draft.path.clear();
+    return outcome;
   }
 
   /** Makes a recorded CLEAR again, of the map with that id, if it exists. */
   restoreClear(mutation: Mutation, id: number): Outcome {
-    const draft = this.#draft;
-    draft.origin = mutation.origin;
-    draft.sequence = mutation.sequence;
-    draft.version.copyFrom(mutation.version);
-    return this.#clear(id, mutation.name, mutation.life);
+    return this.#clears.restore(mutation, id);
   }
 
   /** Whether the entry of that record, 0 for none, meets the condition; the draft gets its version. */
@@ -236,11 +228,14 @@ export class Maps {
     return store.partition(this.partition)?.find(id, this.#hash, this.#key) ?? 0;
   }
 
-  /** Whether the draft is made again, and the stored entry is no older. */
+  /** Whether the draft is made again, and the stored entry says that it need not be. */
   #isKnown(address: number): boolean {
-    const { origin, replaced, version } = this.#draft;
-    if (origin === FROM_CLIENT || address === 0) return false;
-    return !version.isAfter(this.#store.readVersion(address, replaced));
+    const change = this.#repeated;
+    return change !== undefined && address !== 0 && this.#known.isKnown(change, address);
+  }
+
+  #removeAgain(old: number, map: Span, key: Span): Outcome {
+    return old === 0 || this.#isKnown(old) ? APPLIED : this.#remove(old, map, key);
   }
 
   /** Puts the entry of `#key` into the map with that id, or 0 to open it by its name. */
@@ -352,27 +347,6 @@ export class Maps {
     this.#names.release(id);
     if (type !== 0) this.#contentTypes.release(type);
     this.#end(partition);
-    return APPLIED;
-  }
-
-  /** Ends the life of the map with that id, 0 for a map that does not exist; the draft has the rest. */
-  #clear(id: number, map: Span, life: Version): Outcome {
-    const draft = this.#draft;
-    draft.operation = CLEAR;
-    draft.partition = EVERY_PARTITION;
-    draft.name.copyFrom(map);
-    draft.key.clear();
-    draft.value.clear();
-    draft.contentType.clear();
-    draft.replaced.clear();
-    draft.life.copyFrom(life);
-    if (this.#recorder.isActiveFor(draft.origin) && !this.#recorder.admits(draft)) return REFUSED;
-    if (id !== 0) {
-      this.#names.retire(id);
-      this.#sweeper.add(id);
-    }
-    this.#store.raiseAll(draft.sequence);
-    this.#recorder.tell(draft);
     return APPLIED;
   }
 

@@ -239,6 +239,12 @@ export class Queues {
   /** Makes a recorded OFFER, REMOVE or RETURN again. */
   restore(mutation: Mutation): Outcome {
     this.#mutations.repeat(mutation);
+    const outcome = this.#restore(mutation);
+    this.#mutations.endRepeat();
+    return outcome;
+  }
+
+  #restore(mutation: Mutation): Outcome {
     if (mutation.operation === OFFER) return this.#restoreItem(mutation);
     if (mutation.operation === REMOVE) return this.#restoreEnd(mutation);
     return this.#restoreReturn(mutation);

@@ -1,9 +1,10 @@
 /**
  * Fills an engine from messages (see Replay in ../stored-engine.ts). Each message is judged by its own
- * fields and by the stored data: the version of an entry, the number of an item, the life of a map. The
- * life of a map that has become empty must still be known when another partition's messages are of an
- * earlier one. So every named map stays: to the end, or, once messages come in the order recorded,
- * until memory is short.
+ * fields and by the stored data: the version of an entry, the number of an item, the life of a map. Of two
+ * changes of an entry with one version, compareChanges (../mutation.ts) chooses: see known-entries.ts and
+ * recent-removals.ts. The life of a map that has become empty must still be known when another partition's
+ * messages are of an earlier one. So every named map stays: to the end, or, once messages come in the order
+ * recorded, until memory is short.
  *
  * When memory is used up, all records are moved together, and ended lives are forgotten. That takes
  * long, so it is repeated only after a further sixteenth of the memory has been taken, which may exceed
@@ -11,11 +12,12 @@
  * arranged worse on the way: with `mayExceed` there is memory for each message.
  */
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
-import { CLEAR, type Mutation, OFFER } from '../mutation.ts';
+import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
 import type { KnownOfReplay, Replay } from '../stored-engine.ts';
 import { Version } from '../version.ts';
 import { AHEAD_MAX, Lookahead } from './lookahead.ts';
 import type { Parts } from './parts.ts';
+import { RecentRemovals } from './recent-removals.ts';
 
 /** Result of `#open` for a map whose life, as in the message, is over. */
 const OVER = -1;
@@ -32,6 +34,7 @@ export class Refill implements Replay {
   readonly #life = new Version();
   #last = 0;
   readonly #lookahead: Lookahead;
+  readonly #removals = new RecentRemovals();
   readonly #mayExceed: boolean;
   /** Whether maps without entries may be forgotten. */
   #isInOrder = false;
@@ -153,6 +156,8 @@ export class Refill implements Replay {
     if (id === OVER) return APPLIED;
     const isExpected = this.#lookahead.knows(ahead, id);
     const hash = isExpected ? this.#lookahead.hash(ahead) : maps.hash(id, mutation.key);
+    if (operation !== SET) this.#removals.add(mutation, hash);
+    else if (this.#removals.has(mutation, hash)) return APPLIED;
     return maps.restore(mutation, id, hash);
   }
 

@@ -1,0 +1,137 @@
+/** The choice between two changes of a key with one version, by what they say alone. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { APPLIED } from '../../src/engine/engine.ts';
+import {
+  compareChanges,
+  DELETE,
+  EXPIRE,
+  FROM_REPLAY,
+  Mutation,
+  type Operation,
+  SET,
+} from '../../src/engine/mutation.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { described } from '../persistence/stored-model.ts';
+import { span } from './answers.ts';
+import { RecordingSink } from './sinks.ts';
+import { visited } from './stored-engine.case.ts';
+
+interface Said {
+  readonly operation?: Operation;
+  readonly version?: number;
+  readonly value?: string;
+  readonly contentType?: string;
+  readonly expiryMs?: number;
+  readonly maxIdleSeconds?: number;
+}
+
+const FAR_MS = 2 ** 42;
+
+let sequence = 0;
+
+function changeOf({ operation = SET, version = 5, ...rest }: Said, key = 'k'): Mutation {
+  const change = new Mutation();
+  change.operation = operation;
+  change.origin = FROM_REPLAY;
+  change.partition = 0;
+  change.sequence = ++sequence;
+  change.name.copyFrom(span('m'));
+  change.key.copyFrom(span(key));
+  change.value.copyFrom(span(rest.value ?? ''));
+  change.contentType.copyFrom(span(rest.contentType ?? ''));
+  change.version.set(version, 0);
+  change.life.set(1, 0);
+  change.expiryMs = rest.expiryMs ?? 0;
+  change.maxIdleSeconds = rest.maxIdleSeconds ?? 0;
+  return change;
+}
+
+/** In ascending order: each counts before all those above it. */
+const CHANGES: readonly Said[] = [
+  { operation: DELETE, version: 4 },
+  { expiryMs: FAR_MS, value: 'z' },
+  { expiryMs: FAR_MS + 1, maxIdleSeconds: 9, value: 'z' },
+  { expiryMs: FAR_MS + 1, maxIdleSeconds: 10 },
+  { expiryMs: FAR_MS + 1 },
+  { maxIdleSeconds: 9, value: 'x' },
+  { value: '' },
+  { value: '', contentType: 'a' },
+  { value: '', contentType: 'ab' },
+  { value: 'a', contentType: 'b' },
+  { value: 'a\0' },
+  { value: 'ab' },
+  { value: 'b' },
+  { value: '\x7f' },
+  { value: 'é' },
+  { operation: EXPIRE },
+  { operation: DELETE },
+  { version: -1 },
+];
+
+/** What an engine stores of each key after these changes, applied one by one or together. */
+function leftBy(changes: readonly Mutation[], isTogether: boolean): ReadonlyMap<string, string> {
+  const engine = new EmbeddedEngine({
+    ...{ partitionCount: 1, clock: new FakeClock(), queueCapacity: () => 1 },
+    sinks: [new RecordingSink()],
+  });
+  const replay = engine.replay();
+  if (isTogether) assert.equal(replay.applyAll(changes, changes.length), changes.length);
+  else for (const change of changes) assert.equal(replay.apply(change), APPLIED);
+  replay.end();
+  const left = visited(engine).map((each) => [each.key.toBuffer().toString(), described(each)]);
+  return new Map(left as [string, string][]);
+}
+
+/** What the change that counts leaves. */
+function wanted(changes: readonly Mutation[]): string | undefined {
+  const greatest = [...changes].sort(compareChanges).at(-1) as Mutation;
+  return greatest.operation === SET ? described(greatest) : undefined;
+}
+
+describe('compareChanges', () => {
+  it('is a total order: later versions, deletes, later ends of life, greater bytes', () => {
+    for (const [index, said] of CHANGES.entries()) {
+      for (const [other, its] of CHANGES.entries()) {
+        const sign = Math.sign(compareChanges(changeOf(said), changeOf(its)));
+        assert.equal(sign, Math.sign(index - other), JSON.stringify([said, its]));
+      }
+    }
+  });
+
+  it('takes changes for the same that say the same, whatever their path and sequence', () => {
+    const [one, other] = [changeOf({ value: 'v' }), changeOf({ value: 'v' })];
+    one.path.set(Buffer.alloc(16, 1), 0, 16);
+    assert.equal(compareChanges(one, other), 0);
+    assert.equal(compareChanges(other, one), 0);
+  });
+});
+
+describe('a replay', () => {
+  it('chooses alike of two and three changes of a key, in whatever order they come', () => {
+    const indexes = [...CHANGES.keys()];
+    const groups = indexes.flatMap((a) =>
+      indexes.flatMap((b) => [[a, b], ...indexes.map((c) => [a, b, c])]),
+    );
+    const ordered = groups.map((group) => {
+      return group.map((index) => changeOf(CHANGES[index] ?? {}, group.join(' ')));
+    });
+    for (const isTogether of [false, true]) {
+      const left = leftBy(ordered.flat(), isTogether);
+      for (const [index, changes] of ordered.entries()) {
+        const key = groups[index]?.join(' ') ?? '';
+        assert.equal(left.get(key), wanted(changes), key);
+      }
+    }
+  });
+
+  it('takes another key, and another life of the map, for itself', () => {
+    const removal = changeOf({ operation: DELETE });
+    const ofOtherKey = changeOf({ value: 'v' }, 'l');
+    const ofNextLife = changeOf({ value: 'v' });
+    ofNextLife.life.set(2, 0);
+    assert.deepEqual([...leftBy([removal, ofOtherKey], false).keys()], ['l']);
+    assert.deepEqual([...leftBy([removal, ofNextLife], false).keys()], ['k']);
+  });
+});

@@ -1,0 +1,46 @@
+/**
+ * Whether a replayed change of an entry is known, or ended by a known one: the entry is stored as another
+ * change has left it, and compareChanges (../mutation.ts) chooses that one, or the two say the same.
+ */
+import { compareChanges, Mutation, SET } from '../mutation.ts';
+import { Version } from '../version.ts';
+import type { NameTable } from './name-table.ts';
+import { expiryMsAt, maxIdleSecondsAt, nameValue, tagAt } from './record.ts';
+import type { RecordStore } from './record-store.ts';
+
+export class KnownEntries {
+  readonly #store: RecordStore;
+  readonly #contentTypes: NameTable;
+  readonly #version = new Version();
+  /** The change that left the entry; its fields are set as compareChanges needs them. */
+  readonly #stored = new Mutation();
+
+  constructor(store: RecordStore, contentTypes: NameTable) {
+    this.#store = store;
+    this.#contentTypes = contentTypes;
+  }
+
+  /** `address`: of the record of the entry that the change is of. */
+  isKnown(change: Mutation, address: number): boolean {
+    const stored = this.#store.readVersion(address, this.#version);
+    if (change.version.isAfter(stored)) return false;
+    // Nearly no two changes have one version: only for those the record is read.
+    return !change.version.is(stored) || compareChanges(change, this.#read(address)) <= 0;
+  }
+
+  #read(address: number): Mutation {
+    const { pool } = this.#store;
+    const words = pool.words(address);
+    const at = pool.at(address);
+    const stored = this.#stored;
+    stored.operation = SET;
+    stored.version.copyFrom(this.#version);
+    stored.expiryMs = expiryMsAt(words, at);
+    stored.maxIdleSeconds = maxIdleSecondsAt(words, at);
+    nameValue(words, pool.bytes(address), at, stored.value);
+    const contentType = tagAt(words, at);
+    if (contentType === 0) stored.contentType.clear();
+    else this.#contentTypes.name(contentType, stored.contentType);
+    return stored;
+  }
+}
