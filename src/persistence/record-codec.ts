@@ -5,7 +5,7 @@
  *     0  CRC-32C of all that follows, filling included, seeded by the segment (segment.ts)
  *     4  length in bytes, without the filling
  *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
- *     9  flags, one byte: 1 has a lifetime
+ *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path; of others zero
  *    10  partition, two bytes; 65535 is every partition
  *    12  sequence: lower 32 bits, at 16 the upper ones
  *    20  version: low word, at 24 high word
@@ -15,6 +15,8 @@
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
  *    40  OFFER, REMOVE, RETURN: item, a double; others: the map's life, low and high word
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
+ *        with a path only: the number of its data sets, 1 to 16, four bytes; then their ids, 16 bytes each:
+ *        of the data set in which the change was made, then of those by which it came
  *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
  *
  * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this was
@@ -23,6 +25,15 @@
  * the log, a SEAL with a number is written right behind it. PARTITION, in snapshots: the visit of that
  * partition began at that sequence.
  *
+ * Types that a version does not know: those from 128 on are notes without which the data is whole. Readers
+ * skip them, and a rewritten segment has none of them, as it has no MARK. Those below 128 are refused, and so
+ * are mutations with an unknown flag: without them the data would be wrong.
+ *
+ * Records of the log have the paths of their changes, and keep them wherever they are copied: by compaction,
+ * backup, restore and repair. Records of snapshots have none, as an entry in memory has none. What goes on
+ * from there to another data set goes by its version, which ends a circle as well: where the entry has come
+ * from, it is known already.
+ *
  * Records are written to and read from a Page: a buffer that is also words. They are read in place: the spans
  * of a mutation that was read point into the page.
  */
@@ -30,13 +41,23 @@ import assert from 'node:assert';
 import { endianness } from 'node:os';
 import type { Span } from '../base/span.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
-import { type Mutation, OFFER, type Operation, RETURN, SET } from '../engine/mutation.ts';
+import {
+  DATA_SET_ID_BYTES,
+  type Mutation,
+  OFFER,
+  type Operation,
+  PATH_LENGTH_MAX,
+  RETURN,
+  SET,
+} from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
 import { checksum, type SummedMemory } from './checksum.ts';
 
 export const MARK = 16;
 export const SEAL = 17;
 export const PARTITION = 18;
+/** Records of this type and above are skipped where they are not known. */
+export const SKIPPED_TYPE_MIN = 128;
 
 /** The place in a SEAL: whether the next segment was durable before. */
 export const SURE = { low: 1, high: 0 };
@@ -49,7 +70,10 @@ export const RECORD_BYTES_MIN = NOTE_BYTES - 4;
 
 const MUTATION_BYTES = 48;
 const LIFETIME_BYTES = 16;
+const PATH_COUNT_BYTES = 4;
 const HAS_LIFETIME = 1;
+const HAS_PATH = 2;
+const KNOWN_FLAGS = HAS_LIFETIME | HAS_PATH;
 const EVERY = 0xffff;
 /** A value's length has 30 bits, and the rest of a record fits beside it. */
 const RECORD_BYTES_MAX = 2 ** 31 - 8;
@@ -80,18 +104,18 @@ export class Page {
 
 /** Length of the mutation's record, filling included, in bytes. */
 export function recordBytes(mutation: Mutation): number {
-  const { name, key, contentType, value } = mutation;
-  const fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
+  const { name, key, contentType, value, path } = mutation;
+  let fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
+  if (path.length > 0) fixed += pathBytes(path);
   const named = aligned(name.length) + aligned(key.length) + aligned(contentType.length);
   return filled(fixed + named + value.length);
 }
 
 /** Writes the mutation at `at`, where its recordBytes have room. Returns the offset behind it. */
 export function writeMutation(page: Page, at: number, mutation: Mutation, seed: number): number {
-  const { name, key, contentType, value } = mutation;
+  const { name, key, contentType, value, path } = mutation;
   const { bytes, words, doubles } = page;
   const word = at >> 2;
-  const lasting = !hasLifetime(mutation);
   writeFixed(page, at, mutation.operation, mutation.partition, mutation.sequence, mutation.version);
   words[word + 7] = name.length;
   words[word + 8] = key.length;
@@ -103,12 +127,17 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
     words[word + 11] = mutation.life.high;
   }
   let end = at + MUTATION_BYTES;
-  if (!lasting) {
+  if (hasLifetime(mutation)) {
     bytes[at + 9] = HAS_LIFETIME;
     doubles[end >> 3] = mutation.expiryMs;
     words[(end >> 2) + 2] = mutation.maxIdleSeconds;
     words[(end >> 2) + 3] = 0;
     end += LIFETIME_BYTES;
+  }
+  if (path.length > 0) {
+    bytes[at + 9]! |= HAS_PATH;
+    words[end >> 2] = path.length / DATA_SET_ID_BYTES;
+    end = copy(page, end + PATH_COUNT_BYTES, path);
   }
   end = copy(page, end, name);
   end = copy(page, end, key);
@@ -186,6 +215,10 @@ export function typeAt(page: Page, at: number): number {
   return page.bytes[at + 8]!;
 }
 
+function flagsAt(page: Page, at: number): number {
+  return page.bytes[at + 9]!;
+}
+
 export function partitionAt(page: Page, at: number): number {
   const partition = page.words[(at >> 2) + 2]! >>> 16;
   return partition === EVERY ? EVERY_PARTITION : partition;
@@ -206,14 +239,27 @@ export function highAt(page: Page, at: number): number {
   return page.words[(at >> 2) + 6]!;
 }
 
+/** What this version does not know of the record, in words, for a message; undefined for nothing. */
+export function unknownIn(page: Page, at: number): string | undefined {
+  const type = typeAt(page, at);
+  if (type < SET || type > PARTITION || (type > RETURN && type < MARK)) return `type ${type}`;
+  const flags = flagsAt(page, at) & ~KNOWN_FLAGS;
+  return type > RETURN || flags === 0 ? undefined : `flags ${flags}`;
+}
+
 /** Whether the record is a mutation whose lengths are consistent. Its checksum is not checked. */
 export function isMutation(page: Page, at: number): boolean {
   const type = typeAt(page, at);
   if (type < SET || type > RETURN) return false;
   const { words } = page;
   const word = at >> 2;
-  const lifetime = (page.bytes[at + 9]! & HAS_LIFETIME) !== 0 ? LIFETIME_BYTES : 0;
-  let end = MUTATION_BYTES + lifetime;
+  const flags = flagsAt(page, at);
+  let end = MUTATION_BYTES + ((flags & HAS_LIFETIME) !== 0 ? LIFETIME_BYTES : 0);
+  if (flags > HAS_LIFETIME) {
+    const count = words[(at + end) >> 2]!;
+    if ((flags & ~KNOWN_FLAGS) !== 0 || !(count >= 1 && count <= PATH_LENGTH_MAX)) return false;
+    end += PATH_COUNT_BYTES + count * DATA_SET_ID_BYTES;
+  }
   for (let field = 7; field <= 9; field++) {
     const length = words[word + field]!;
     if (length < 0 || length > RECORD_BYTES_MAX) return false;
@@ -237,11 +283,16 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
   let start = at + MUTATION_BYTES;
   mutation.expiryMs = 0;
   mutation.maxIdleSeconds = 0;
-  if ((bytes[at + 9]! & HAS_LIFETIME) !== 0) {
+  const flags = flagsAt(page, at);
+  if ((flags & HAS_LIFETIME) !== 0) {
     mutation.expiryMs = doubles[start >> 3]!;
     mutation.maxIdleSeconds = words[(start >> 2) + 2]!;
     start += LIFETIME_BYTES;
   }
+  if ((flags & HAS_PATH) !== 0) {
+    const length = words[start >> 2]! * DATA_SET_ID_BYTES;
+    start = setSpan(mutation.path, page, start + PATH_COUNT_BYTES, length);
+  } else if (mutation.path.length > 0) mutation.path.clear();
   start = setSpan(mutation.name, page, start, words[word + 7]!);
   start = setSpan(mutation.key, page, start, words[word + 8]!);
   start = setSpan(mutation.contentType, page, start, words[word + 9]!);
@@ -302,6 +353,12 @@ function copy({ bytes, words }: Page, at: number, span: Span): number {
 /** OFFER, REMOVE or RETURN. */
 function isOfItem(operation: Operation): boolean {
   return operation >= OFFER;
+}
+
+function pathBytes({ length }: Span): number {
+  const count = length / DATA_SET_ID_BYTES;
+  assert(Number.isInteger(count) && count <= PATH_LENGTH_MAX, 'a path of 16 data sets at most');
+  return PATH_COUNT_BYTES + length;
 }
 
 function hasLifetime(mutation: Mutation): boolean {
