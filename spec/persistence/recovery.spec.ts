@@ -252,11 +252,14 @@ describe('a data directory', () => {
     });
   });
 
-  it('is refused where its format is newer', async () => {
-    const { files } = await written(true);
-    const manifest = checkedBytes({}, 2);
-    await assert.rejects(recover(changed(files, 'manifest', manifest)), {
-      code: 'DATA_FORMAT_NEWER',
+  for (const [format, code] of [
+    [1, 'DATA_FORMAT_OLDER'],
+    [3, 'DATA_FORMAT_NEWER'],
+  ] as const) {
+    it(`is refused where its manifest has format ${format}`, async () => {
+      const { files } = await written(true);
+      const manifest = checkedBytes({}, format);
+      await assert.rejects(recover(changed(files, 'manifest', manifest)), { code });
     });
-  });
+  }
 });

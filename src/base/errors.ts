@@ -92,10 +92,24 @@ export const ERRORS = {
   },
   START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
   BACKUP_NOT_WHOLE: { status: 500, message: 'Cannot restore: "{file}" {reason}' },
+  DATA_FORMAT_OLDER: {
+    status: 500,
+    message:
+      'Cannot read "{file}": it has format {format}, this version reads format {known} alone and ' +
+      'converts none; start the version that wrote it and copy the data over HTTP to a member of ' +
+      'this version, or begin with an empty data directory',
+  },
   DATA_FORMAT_NEWER: {
     status: 500,
     message:
-      'Cannot read "{file}": format {version} is newer than {FORMAT_VERSION}, the last known',
+      'Cannot read "{file}": it has format {format}, this version reads format {known} alone; ' +
+      'use the version that wrote it, or a backup of format {known}',
+  },
+  DATA_RECORD_NEWER: {
+    status: 500,
+    message:
+      'Cannot read "{file}": the record at byte {offset} has {what}, which this version does not ' +
+      'know; use the version that wrote it, or a later one',
   },
   DATA_NEEDS_MEMORY: {
     status: 500,

@@ -34,7 +34,7 @@ export async function printBackups(options: BackupOptions, streams: Streams): Pr
   return EXIT_CLEAN;
 }
 
-/** Verifies all backups, or the named one. Returns EXIT_FAILED where one is damaged or incomplete. */
+/** Verifies all backups, or the named one. Returns EXIT_FAILED where one is damaged or of no use here. */
 export async function verifyBackups(
   name: string | undefined,
   options: BackupOptions,
@@ -50,10 +50,11 @@ export async function verifyBackups(
   }
   const results: { name: string; fault: string | null }[] = [];
   for (const each of name === undefined ? all : [name]) {
-    const fault = await faultOf(join(options.backupDir, each), each, streams);
-    results.push({ name: each, fault: fault ?? null });
+    const { fault, isOfOtherVersion } = await faultOf(options.backupDir, each, streams);
+    results.push({ name: each, fault });
     if (options.json) continue;
-    await printLine(streams, fault === undefined ? `${each}  whole` : `${each}  damaged: ${fault}`);
+    const kind = isOfOtherVersion ? 'of another version' : 'damaged';
+    await printLine(streams, fault === null ? `${each}  whole` : `${each}  ${kind}: ${fault}`);
   }
   if (options.json) await printLine(streams, JSON.stringify(results));
   return results.every(({ fault }) => fault === null) ? EXIT_CLEAN : EXIT_FAILED;
@@ -88,15 +89,23 @@ async function read({ backupDir }: BackupOptions): Promise<KeptBackups> {
   return await listBackups(backupDir);
 }
 
-async function faultOf(path: string, name: string, streams: Streams): Promise<string | undefined> {
+interface Verified {
+  /** Null for none. */
+  readonly fault: string | null;
+  /** Whether another version than this one can read it. */
+  readonly isOfOtherVersion: boolean;
+}
+
+async function faultOf(directory: string, name: string, streams: Streams): Promise<Verified> {
   const progress = new Progress(streams, `verifying ${name}`);
   try {
-    await verifyBackup(openToRead('--backup-dir', path), progress.add);
-    return undefined;
+    await verifyBackup(openToRead('--backup-dir', join(directory, name)), progress.add);
+    return { fault: null, isOfOtherVersion: false };
   } catch (error) {
     const isOfSystem = error instanceof Error && 'syscall' in error;
     if (!isOfSystem && !(error instanceof GridError)) throw error;
-    return error.message.replace(/^Cannot restore: /, '');
+    const isOfOtherVersion = error instanceof GridError && error.code.startsWith('DATA_FORMAT_');
+    return { fault: error.message.replace(/^Cannot restore: /, ''), isOfOtherVersion };
   } finally {
     progress.end();
   }

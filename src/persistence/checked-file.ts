@@ -4,21 +4,20 @@
  *
  *     0  "gridfile"
  *     8  CRC-32C of all that follows
- *    12  version of the format, 1
+ *    12  format (data-format.ts)
  *    16  length of the content in bytes
  *    20  content: JSON, filled up with blanks to a multiple of 4 bytes. Its field `file` is the file's name,
  *        so that a file in the place of another is recognized (an earlier version wrote no such field).
  */
-import { GridError } from '../base/errors.ts';
 import { Slices } from '../base/slices.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
+import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './record-codec.ts';
 import type { Storage } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
 
 const MAGIC = 'gridfile';
-const FORMAT_VERSION = 1;
 const HEADER_BYTES = 20;
 
 /** Requests are served while a long content is turned into JSON. Rejects as writeWhole does. */
@@ -39,8 +38,8 @@ export async function writeCheckedFile(
 }
 
 /** The bytes of such a file. */
-export function checkedBytes(content: object, version = FORMAT_VERSION): Buffer {
-  return assembled([Buffer.from(JSON.stringify(content))], version);
+export function checkedBytes(content: object, format = DATA_FORMAT): Buffer {
+  return assembled([Buffer.from(JSON.stringify(content))], format);
 }
 
 /** The output of JSON.stringify in pieces: each item of an array is one. */
@@ -61,11 +60,11 @@ function* jsonPieces(content: object): Generator<string> {
   yield before === '{' ? '{}' : '}';
 }
 
-function assembled(json: readonly Buffer[], version = FORMAT_VERSION): Buffer {
+function assembled(json: readonly Buffer[], format = DATA_FORMAT): Buffer {
   const length = json.reduce((sum, piece) => sum + piece.length, 0);
   const bytes = Buffer.alloc(HEADER_BYTES + length + (-length & 3), ' ');
   bytes.write(MAGIC, 'latin1');
-  bytes.writeUInt32LE(version, 12);
+  bytes.writeUInt32LE(format, 12);
   bytes.writeUInt32LE(bytes.length - HEADER_BYTES, 16);
   let at = HEADER_BYTES;
   for (const piece of json) at += piece.copy(bytes, at);
@@ -73,7 +72,7 @@ function assembled(json: readonly Buffer[], version = FORMAT_VERSION): Buffer {
   return bytes;
 }
 
-/** Rejects with DamagedData, or with GridError DATA_FORMAT_NEWER. */
+/** Rejects with DamagedData, or as checkFormat throws. */
 export async function readCheckedFile(storage: Storage, name: string): Promise<unknown> {
   const file = await storage.open(name);
   let bytes: Buffer;
@@ -90,10 +89,7 @@ export async function readCheckedFile(storage: Storage, name: string): Promise<u
   if (!isWhole || contentSum(bytes) !== bytes.readInt32LE(8)) {
     throw new DamagedData(storage, name, HEADER_BYTES, 'has a wrong checksum');
   }
-  const version = bytes.readUInt32LE(12);
-  if (version > FORMAT_VERSION) {
-    throw new GridError('DATA_FORMAT_NEWER', { file: name, version, FORMAT_VERSION });
-  }
+  checkFormat(storage, name, bytes.readUInt32LE(12));
   const { file: ownName = name, ...content } = JSON.parse(json.toString()) as { file?: string };
   if (ownName !== name) throw new DamagedData(storage, name, 0, `has the content of "${ownName}"`);
   return content;

@@ -28,6 +28,7 @@ import {
   Page,
   readMutation,
   SEAL,
+  SKIPPED_TYPE_MIN,
   SURE,
   sealAt,
   typeAt,
@@ -209,7 +210,7 @@ export class Compaction {
 
   #counts(page: Page, at: number, dead: number[]): boolean {
     const type = typeAt(page, at);
-    if (type === MARK) return false;
+    if (type === MARK || type >= SKIPPED_TYPE_MIN) return false;
     if (type === PARTITION) return true;
     const mutation = this.#mutation;
     readMutation(page, at, mutation);

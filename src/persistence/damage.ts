@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
+import { type Page, unknownIn } from './record-codec.ts';
 import type { Storage } from './storage.ts';
 
 export class DamagedData extends GridError<'DATA_DAMAGED'> {
@@ -17,3 +18,21 @@ export class DamagedData extends GridError<'DATA_DAMAGED'> {
     this.offset = offset;
   }
 }
+
+/**
+ * The error for a record with a right checksum that is no mutation: GridError DATA_RECORD_NEWER where a later
+ * version has written it.
+ */
+export function unreadableRecord(
+  storage: Pick<Storage, 'place'>,
+  file: string,
+  page: Page,
+  offset: number,
+): GridError {
+  const what = unknownIn(page, offset);
+  if (what === undefined) return new DamagedData(storage, file, offset, WRONG_FIELDS);
+  return new GridError('DATA_RECORD_NEWER', { file: join(storage.place, file), offset, what });
+}
+
+/** The fault of a record with a right checksum, in words. */
+export const WRONG_FIELDS = 'holds a record with wrong fields';

@@ -6,7 +6,7 @@
  * Numbers are little-endian.
  *
  *     0  "gridend\n"
- *     8  version of the format, 1
+ *     8  format (data-format.ts)
  *    12  CRC-32C of all that follows
  *    16  place in which the log ended: number of the segment, at 20 the offset
  *    24  place up to which the log was durable: number of the segment, at 28 the offset
@@ -15,6 +15,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
+import { DATA_FORMAT } from './data-format.ts';
 import type { LogPlace } from './log-place.ts';
 import type { Manifest } from './manifest.ts';
 import { Page } from './record-codec.ts';
@@ -24,7 +25,6 @@ import { writeWhole } from './whole-file.ts';
 export const END_RECORD = 'log-end';
 
 const MAGIC = 'gridend\n';
-const FORMAT_VERSION = 1;
 const BOOT_ID_BYTES_MAX = 40;
 const RECORD_BYTES = 32 + BOOT_ID_BYTES_MAX;
 
@@ -122,7 +122,7 @@ export class EndRecord {
     const { bytes, words } = this.#page;
     bytes.fill(0);
     bytes.write(MAGIC, 'latin1');
-    words.set([FORMAT_VERSION, 0, end.segment, end.offset, synced.segment, synced.offset], 2);
+    words.set([DATA_FORMAT, 0, end.segment, end.offset, synced.segment, synced.offset], 2);
     bytes.write(this.#bootId, 32, 'latin1');
     words[3] = checksum(this.#page, 4, RECORD_BYTES >> 2, 0);
     this.#file.writeNow(bytes, 0, RECORD_BYTES, 0);
@@ -142,7 +142,7 @@ async function readEndRecord(storage: Storage): Promise<RecordedEnd | undefined>
   }
   const { bytes, words } = page;
   const isOurs = bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
-  if (!isOurs || words[2] !== FORMAT_VERSION) return undefined;
+  if (!isOurs || words[2] !== DATA_FORMAT) return undefined;
   if (words[3] !== checksum(page, 4, RECORD_BYTES >> 2, 0)) return undefined;
   const [segment, offset, syncedSegment, syncedOffset] = words.subarray(4, 8) as unknown as Place;
   return {

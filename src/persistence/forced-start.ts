@@ -59,8 +59,7 @@ export async function startEmpty(options: ForcedStartOptions): Promise<ForcedSta
 }
 
 /**
- * Starts with the readable data. Rejects with GridError DATA_FORMAT_NEWER or PARTITION_COUNT_CHANGED, or
- * with the system's error; then the old files count.
+ * Starts with the readable data. Rejects as Salvage.run does; then the old files count.
  */
 export async function startPartial(options: ForcedStartOptions): Promise<ForcedStart> {
   return await start(options.storage, async (target, firstNumber) => {

@@ -27,7 +27,7 @@ export interface AddedConfig {
   readonly isReloaded: boolean;
 }
 
-/** Undefined where there is no readable file. Rejects with GridError DATA_FORMAT_NEWER. */
+/** Undefined where there is no readable file. Rejects as checkFormat throws. */
 export async function readMember(storage: Storage): Promise<MemberRecord | undefined> {
   if (!(await storage.list()).includes(MEMBER)) return undefined;
   try {

@@ -17,7 +17,7 @@ import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
-import { DamagedData } from './damage.ts';
+import { DamagedData, unreadableRecord } from './damage.ts';
 import { isBefore, provenEnd } from './end-record.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
@@ -32,6 +32,7 @@ import {
   partitionAt,
   readMutation,
   SEAL,
+  SKIPPED_TYPE_MIN,
   sealAt,
   sequenceAt,
   takenAt,
@@ -117,8 +118,8 @@ export class Recovery {
   }
 
   /**
-   * Rejects with DamagedData, with GridError DATA_FORMAT_NEWER, PARTITION_COUNT_CHANGED or
-   * DATA_NEEDS_MEMORY, or with the system's error.
+   * Rejects with DamagedData, as checkFormat throws, with GridError DATA_RECORD_NEWER,
+   * PARTITION_COUNT_CHANGED or DATA_NEEDS_MEMORY, or with the system's error.
    */
   async run(): Promise<Recovered> {
     try {
@@ -252,7 +253,7 @@ export class Recovery {
       const type = typeAt(page, at);
       if (type === SEAL) break;
       if (type === PARTITION) this.#base[partitionAt(page, at)] = sequenceAt(page, at);
-      else if (type !== MARK) this.#readMutation(segment, at);
+      else if (type !== MARK && type < SKIPPED_TYPE_MIN) this.#readMutation(segment, at);
       at += taken;
       this.#bytes += taken;
       if (count % RECORDS_PER_LOOK === 0) {
@@ -267,7 +268,9 @@ export class Recovery {
   #readMutation(segment: ReadSegment, at: number): void {
     const { page } = segment;
     const mutation = this.#mutations[this.#waiting]!;
-    if (!isMutation(page, at)) throw this.#damage(segment, at, 'holds a record of no known kind');
+    if (!isMutation(page, at)) {
+      throw unreadableRecord(this.#storage, segmentName(segment.id), page, at);
+    }
     readMutation(page, at, mutation);
     mutation.origin = FROM_REPLAY;
     const { partition } = mutation;

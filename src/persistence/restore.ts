@@ -16,8 +16,7 @@ const PIECE_BYTES = 1_048_576;
 type OnBytes = (bytes: number) => void;
 
 /**
- * Rejects with GridError BACKUP_NOT_WHOLE or DATA_DIRECTORY_NOT_EMPTY, or with the system's error;
- * then the target is as it was.
+ * Rejects with GridError DATA_DIRECTORY_NOT_EMPTY, or as readBackupList does; then the target is as it was.
  */
 export async function restore(
   source: Storage,
@@ -40,14 +39,17 @@ export async function restore(
   return list;
 }
 
-/** Reads all of a backup. Rejects with GridError BACKUP_NOT_WHOLE, or with the system's error. */
+/** Reads all of a backup. Rejects as readBackupList does. */
 export async function verifyBackup(source: Storage, onBytes: OnBytes): Promise<BackupList> {
   const list = await readBackupList(source);
   await verify(source, list, Buffer.allocUnsafeSlow(PIECE_BYTES), onBytes);
   return list;
 }
 
-/** The list of a backup's files. Rejects with GridError BACKUP_NOT_WHOLE, or with the system's error. */
+/**
+ * The list of a backup's files. Rejects with GridError BACKUP_NOT_WHOLE, as checkFormat throws, or with the
+ * system's error.
+ */
 export async function readBackupList(source: Storage): Promise<BackupList> {
   const isThere = (await source.list()).includes(BACKUP);
   if (!isThere) throw notWhole(source, BACKUP, 'is missing: there is no backup, or not all of it');

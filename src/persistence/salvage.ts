@@ -1,7 +1,8 @@
 /**
  * Reads a data directory that may be damaged in any way, reports the faults, and saves every record whose
  * checksum is right, in order, in new segments without a gap. The source is only read. The caller writes the
- * manifest, from which on the saved data counts.
+ * manifest, from which on the saved data counts. A file of another format, or a record of a later version, ends
+ * the work: without it the data would be wrong.
  *
  * A file is identified by its header, whatever its name, and by its name where the header is damaged. Where
  * several files are the same segment, each adds the records that the others lack. The manifest says which
@@ -12,7 +13,7 @@
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { readCheckedFile } from './checked-file.ts';
-import { DamagedData } from './damage.ts';
+import { DamagedData, unreadableRecord, WRONG_FIELDS } from './damage.ts';
 import { END_RECORD, isBefore, provenEnd } from './end-record.ts';
 import { type Finding, Findings } from './findings.ts';
 import type { LogPlace } from './log-place.ts';
@@ -25,7 +26,9 @@ import {
   PARTITION,
   Page,
   partitionAt,
+  SKIPPED_TYPE_MIN,
   typeAt,
+  unknownIn,
 } from './record-codec.ts';
 import { type Pace, type Scanned, scanRecords } from './record-scan.ts';
 import { SalvagedLog, SalvagedSnapshot, type SalvageTarget } from './salvaged-segments.ts';
@@ -98,7 +101,7 @@ export class Salvage {
 
   /**
    * Writes segments with numbers from `firstNumber` on to the target, if there is one. Rejects with
-   * GridError DATA_FORMAT_NEWER, PARTITION_COUNT_CHANGED, or with the system's error.
+   * GridError DATA_RECORD_NEWER or PARTITION_COUNT_CHANGED, as checkFormat throws, or with the system's error.
    */
   async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
     const names = [...(await this.#source.list())].sort();
@@ -358,11 +361,11 @@ export class Salvage {
   /** Whether the record, whose checksum is right, is saved. */
   #isKept({ page, id }: ReadSegment, file: string, at: number): boolean {
     const type = typeAt(page, at);
-    if (type === MARK) return false;
+    if (type === MARK || type >= SKIPPED_TYPE_MIN) return false;
     const isNote = type === PARTITION && id.kind === SNAPSHOT;
     if (!isNote && !isMutation(page, at)) {
-      const what = 'holds a record of no known kind';
-      this.#findings.tell({ file, offset: at, what, isDamage: true });
+      if (unknownIn(page, at) !== undefined) throw unreadableRecord(this.#source, file, page, at);
+      this.#findings.tellDamage(file, WRONG_FIELDS, at);
       return false;
     }
     const partition = partitionAt(page, at);

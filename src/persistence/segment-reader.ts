@@ -5,9 +5,11 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { SummedMemory } from './checksum.ts';
+import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { RecordChecker } from './record-checker.ts';
 import { Page } from './record-codec.ts';
 import {
+  formatInHeader,
   HEADER_BYTES,
   headerFault,
   madeBytesOf,
@@ -96,6 +98,7 @@ export class SegmentReader {
       const page = this.#page(file.length);
       const length = await file.read(page.bytes, 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
+      checkFormat(this.#storage, name, formatInHeader(page) ?? DATA_FORMAT);
       const fault = headerFault(id, page, length);
       const madeBytes = fault === undefined ? madeBytesOf(page) : 0;
       return { id, seed: segmentSeed(id), page, length, madeBytes, fault, wholeEnd: 0 };

@@ -4,7 +4,7 @@
  * little-endian.
  *
  *     0  "gridseg\n"
- *     8  version of the format, 2
+ *     8  format (data-format.ts)
  *    12  kind: 1 log, 2 snapshot
  *    16  number: of the log's segment; of a snapshot, the snapshot's
  *    20  part of the snapshot, from 0; in the log 0
@@ -12,18 +12,17 @@
  *    28  CRC-32C of the 28 bytes before
  *    32  records, one after the other; then zeros to the end
  *
- * Version 1, which is read as well, has the checksum at 24 and tells no length. A segment of the log
- * keeps the length with which it was made until its last record is a SEAL: a shorter one was cut off.
+ * Format 1 had the checksum at 24 and told no length. A segment of the log keeps the length with which it
+ * was made until its last record is a SEAL: a shorter one was cut off.
  *
  * Segments of a log are numbered in the order of use, with gaps: each ends in a SEAL that names the next.
  * The checksum of a record begins from the segment's seed, so that a record in the wrong file is not
  * taken for one of that file.
  */
-import { GridError } from '../base/errors.ts';
 import { checksum } from './checksum.ts';
+import { DATA_FORMAT } from './data-format.ts';
 import { Page } from './record-codec.ts';
 
-export const FORMAT_VERSION = 2;
 export const LOG = 1;
 export const SNAPSHOT = 2;
 export const HEADER_BYTES = 32;
@@ -60,7 +59,7 @@ export function segmentSeed({ kind, number, part }: SegmentId): number {
 export function segmentHeader({ kind, number, part }: SegmentId, madeBytes: number): Buffer {
   const page = new Page(HEADER_BYTES);
   page.bytes.write(MAGIC, 'latin1');
-  page.words.set([FORMAT_VERSION, kind, number, part, madeBytes], 2);
+  page.words.set([DATA_FORMAT, kind, number, part, madeBytes], 2);
   page.words[7] = checksum(page, 0, 7, 0);
   return page.bytes;
 }
@@ -74,22 +73,23 @@ export function segmentInHeader(page: Page): SegmentId | undefined {
 
 /** The length with which the file was made, in bytes; 0 where its whole header does not tell. */
 export function madeBytesOf({ words }: Page): number {
-  return words[2] === FORMAT_VERSION ? words[6]! >>> 0 : 0;
+  return words[6]! >>> 0;
+}
+
+/** The format that the header tells, of this version or another; undefined where it is not whole. */
+export function formatInHeader(page: Page): number | undefined {
+  return isWholeHeader(page) ? page.words[2]! : undefined;
 }
 
 /** The fault of the header at the beginning of the file; undefined where it is the right one. */
 export function headerFault(id: SegmentId, page: Page, length: number): string | undefined {
   if (length < HEADER_BYTES) return 'ends within its header';
   if (!isWholeHeader(page)) return 'has a damaged header';
-  const version = page.words[2]!;
-  if (version > FORMAT_VERSION) {
-    throw new GridError('DATA_FORMAT_NEWER', { file: segmentName(id), version, FORMAT_VERSION });
-  }
   const { kind, number, part } = segmentInHeader(page) as SegmentId;
   return kind === id.kind && number === id.number && part === id.part ? undefined : OTHER_HEADER;
 }
 
-/** Also for a later version, whose checksum keeps its place. */
+/** Also of format 1, and of a later one, whose checksum keeps its place. */
 function isWholeHeader(page: Page): boolean {
   const { bytes, words } = page;
   if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) return false;
