@@ -17,7 +17,9 @@ import type { Seen } from '../engine/answers.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { filesOf } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
+import { checkPaths, PathSink } from './path-sink.ts';
 import { contentOf, countThatLeaves } from './stored-model.ts';
 
 const PARTITIONS = 5;
@@ -39,15 +41,22 @@ export interface LifeReport {
   returns: number;
   /** Lives that ended with a stop. */
   stops: number;
+  /** Records of the log that have a path. */
+  paths: number;
 }
 
 export function noLife(): LifeReport {
-  const none = { snapshots: 0, compactions: 0, lost: 0, returns: 0, stops: 0 };
+  const none = { snapshots: 0, compactions: 0, lost: 0, returns: 0, stops: 0, paths: 0 };
   return { starts: 0, mutations: 0, tornBytes: 0, ...none };
 }
 
-export async function crashRound(seed: number, mode: SyncMode): Promise<LifeReport> {
-  const life = new Life(seed, mode);
+/** With `hasPaths` some changes name their paths: then the records are longer, and the seed means another life. */
+export async function crashRound(
+  seed: number,
+  mode: SyncMode,
+  hasPaths = false,
+): Promise<LifeReport> {
+  const life = new Life(seed, mode, hasPaths);
   await life.run();
   return life.report;
 }
@@ -56,6 +65,7 @@ class Life {
   readonly report: LifeReport = noLife();
   readonly #random: Random;
   readonly #mode: SyncMode;
+  readonly #hasPaths: boolean;
   readonly #clock = new FakeClock();
   #storage: MemoryStorage;
   #history: Mutation[] = [];
@@ -67,10 +77,11 @@ class Life {
   /** Decides which lives stop; separate, so that the seeds of the others keep their meaning. */
   readonly #stops: Random;
 
-  constructor(seed: number, mode: SyncMode) {
+  constructor(seed: number, mode: SyncMode, hasPaths: boolean) {
     this.#random = new Random(seed * 2654435761);
     this.#stops = new Random(seed * 40503 + 1);
     this.#mode = mode;
+    this.#hasPaths = hasPaths;
     const bytesMax = this.#random.below(3) === 0 ? DISK_BYTES : Number.POSITIVE_INFINITY;
     this.#storage = new MemoryStorage(this.#random, 'boot 0', bytesMax);
   }
@@ -79,9 +90,7 @@ class Life {
     for (let start = 0; start < STARTS_MAX; start++) {
       const hasTime = this.#random.below(3) > 0;
       this.#storage.crashAt = 1 + this.#random.below(hasTime ? 400 : 60);
-      const member = new Member(this.#storage, this.#clock, this.#mode, (mutation) =>
-        this.#history.push(mutation),
-      );
+      const member = this.#member((mutation) => this.#history.push(mutation));
       if (await member.open()) {
         this.#check(member);
         await this.#work(member);
@@ -92,9 +101,15 @@ class Life {
       this.report.mutations = this.#history.length;
       this.#end(member);
     }
-    const member = new Member(this.#storage, this.#clock, this.#mode, () => {});
+    const member = this.#member(() => {});
     assert.ok(await member.open());
     this.#check(member);
+    if (this.#hasPaths) this.report.paths += checkPaths(await filesOf(this.#storage));
+  }
+
+  #member(onRecord: (mutation: Mutation) => void): Member {
+    const sinksBefore = this.#hasPaths ? [new PathSink()] : [];
+    return new Member(this.#storage, this.#clock, this.#mode, sinksBefore, onRecord);
   }
 
   #end(member: Member): void {
@@ -226,6 +241,7 @@ class Member {
     storage: MemoryStorage,
     clock: FakeClock,
     mode: SyncMode,
+    sinksBefore: readonly MutationSink[],
     onRecord: (mutation: Mutation) => void,
   ) {
     this.#storage = storage;
@@ -255,7 +271,7 @@ class Member {
       partitionCount: PARTITIONS,
       clock,
       queueCapacity: () => Number.POSITIVE_INFINITY,
-      sinks: [this.persistence.log, new HistorySink(onRecord)],
+      sinks: [...sinksBefore, this.persistence.log, new HistorySink(onRecord)],
     });
   }
 

@@ -19,17 +19,16 @@ const FOUND = {
 describe('a data directory after a crash at any call', () => {
   for (const mode of ['always', 'interval', 'never'] as const) {
     it(`with sync ${mode} holds all promised data, and no data that never was`, async () => {
-      const total = noLife();
-      for (let seed = 1; seed <= ROUNDS; seed++) {
-        const report = await crashRound(seed, mode).catch((error: unknown) => {
-          throw new Error(`Round ${seed} with sync ${mode} went wrong`, { cause: error });
-        });
-        for (const key of Object.keys(total) as (keyof LifeReport)[]) total[key] += report[key];
-      }
+      const total = await lives(mode, false);
       // Compactions are rare, and no item comes back where no answer waits for a sync.
       const rare = mode === 'always' ? { compactions: 1 } : { compactions: 1, returns: 1 };
-      for (const count of Object.values({ ...total, ...rare }))
+      for (const count of Object.values({ ...total, ...rare, paths: 1 }))
         assert.ok(count > 0, JSON.stringify(total));
+    });
+
+    it(`with sync ${mode} holds the paths of changes in its log`, async () => {
+      const { paths, snapshots } = await lives(mode, true);
+      assert.ok(paths > 0 && snapshots > 0, `${paths} paths, ${snapshots} snapshots`);
     });
   }
 
@@ -39,3 +38,15 @@ describe('a data directory after a crash at any call', () => {
     }
   });
 });
+
+async function lives(mode: SyncMode, hasPaths: boolean): Promise<LifeReport> {
+  const total = noLife();
+  for (let seed = 1; seed <= ROUNDS; seed++) {
+    const report = await crashRound(seed, mode, hasPaths).catch((error: unknown) => {
+      const paths = hasPaths ? ' and paths' : '';
+      throw new Error(`Round ${seed} with sync ${mode}${paths} went wrong`, { cause: error });
+    });
+    for (const key of Object.keys(total) as (keyof LifeReport)[]) total[key] += report[key];
+  }
+  return total;
+}

@@ -27,7 +27,8 @@ export interface PersistentSubject {
 
 export interface PersistentOptions extends Partial<PersistenceOptions> {
   readonly clock?: FakeClock;
-  /** Further sinks. */
+  /** Sinks asked before the log, and behind it. */
+  readonly sinksBefore?: readonly MutationSink[];
   readonly sinks?: readonly MutationSink[];
   readonly memoryBytesMax?: number;
 }
@@ -41,7 +42,13 @@ interface Pumped {
 
 export async function openPersistent(
   storage: Storage & Partial<Pumped>,
-  { clock = new FakeClock(), sinks = [], memoryBytesMax, ...options }: PersistentOptions = {},
+  {
+    clock = new FakeClock(),
+    sinksBefore = [],
+    sinks = [],
+    memoryBytesMax,
+    ...options
+  }: PersistentOptions = {},
 ): Promise<PersistentSubject> {
   const { partitionCount = PARTITION_COUNT } = options;
   const told: string[] = [];
@@ -73,7 +80,7 @@ export async function openPersistent(
     clock,
     ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }),
     queueCapacity: () => Number.POSITIVE_INFINITY,
-    sinks: [persistence.log, ...sinks],
+    sinks: [...sinksBefore, persistence.log, ...sinks],
   });
   const go = async (): Promise<boolean> => {
     clock.endTurn();

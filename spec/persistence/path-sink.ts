@@ -1,0 +1,55 @@
+/** A sink that names the path of some changes, and the check that the records of the log have these paths. */
+import assert from 'node:assert/strict';
+import { crc32 } from 'node:zlib';
+import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
+import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
+import type { Version } from '../../src/engine/version.ts';
+import { isMutation, Page, readMutation } from '../../src/persistence/record-codec.ts';
+import { parseSegmentName, SNAPSHOT } from '../../src/persistence/segment.ts';
+import { type Files, recordsOf } from './damaged-directory.ts';
+
+/** Stands before the sink that writes the log. */
+export class PathSink implements MutationSink {
+  admit(mutation: Mutation): typeof ADMITTED {
+    if (mutation.origin === FROM_REPLAY) return ADMITTED;
+    const path = pathOf(mutation.version);
+    mutation.path.set(path, 0, path.length);
+    return ADMITTED;
+  }
+
+  abandon(): void {}
+
+  record(): void {}
+
+  durable(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** The path of the change with that version: of every second one none, else of 1 to 16 data sets. */
+export function pathOf({ low, high }: Version): Buffer {
+  const mixed = crc32(`${high} ${low}`);
+  const count = mixed % 2 === 0 ? 0 : 1 + ((mixed >>> 1) % 16);
+  const path = Buffer.alloc(count * 16, mixed & 0xff);
+  for (let at = 0; at < path.length; at += 16) path.writeInt32LE(Math.imul(low, at + 1), at);
+  return path;
+}
+
+/** Asserts that records of the log have their paths, and those of snapshots none. Returns the paths found. */
+export function checkPaths(files: Files): number {
+  let count = 0;
+  for (const [name, bytes] of files) {
+    const id = parseSegmentName(name);
+    const page = new Page((bytes.length + 15) & ~7);
+    bytes.copy(page.bytes);
+    const mutation = new Mutation();
+    for (const { at } of id === undefined ? [] : recordsOf(files, name)) {
+      if (!isMutation(page, at)) continue;
+      readMutation(page, at, mutation);
+      const wanted = id?.kind === SNAPSHOT ? Buffer.alloc(0) : pathOf(mutation.version);
+      assert.ok(mutation.path.toBuffer().equals(wanted), `${name} at ${at}`);
+      if (wanted.length > 0) count++;
+    }
+  }
+  return count;
+}

@@ -1,0 +1,153 @@
+/** The paths of changes stay in the log, byte for byte: in recovery, compaction, backup, restore and repair. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { APPLIED } from '../../src/engine/engine.ts';
+import { FROM_REPLAY, type Mutation } from '../../src/engine/mutation.ts';
+import { Backup } from '../../src/persistence/backup.ts';
+import { repair } from '../../src/persistence/repair.ts';
+import { restore } from '../../src/persistence/restore.ts';
+import { RecordingSink } from '../engine/sinks.ts';
+import { filesOf } from './damaged-directory.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { checkPaths, PathSink, pathOf } from './path-sink.ts';
+import { changeAtRandom } from './random-changes.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+
+const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
+const DISK_BYTES = 160_000;
+
+/** A directory with changes of every kind in its log. */
+async function made(options: object = LOG_ONLY) {
+  const storage = new MemoryStorage(new Random(3), 'boot');
+  const recorded: Mutation[] = [];
+  const recording = new RecordingSink((mutation) => recorded.push(mutation));
+  const sinksBefore = [new PathSink()];
+  const subject = await openPersistent(storage, { ...options, sinksBefore, sinks: [recording] });
+  const random = new Random(4);
+  for (let count = 0; count < 400; count++) {
+    changeAtRandom(subject.ask, random);
+    if (count % 5 === 0) await subject.quiet();
+  }
+  await until(subject.persistence.log.sync(), subject.quiet);
+  return { storage, recorded, ...subject };
+}
+
+/** The paths that a start on the storage tells a sink of, as texts with the versions. */
+async function replayed(storage: MemoryStorage): Promise<string[]> {
+  const sink = new RecordingSink();
+  const { persistence, quiet } = await openPersistent(storage, { ...LOG_ONLY, sinks: [sink] });
+  const told = sink.records.filter(({ origin }) => origin === FROM_REPLAY).map(shown);
+  await until(persistence.close(), quiet);
+  return told;
+}
+
+function shown({ operation, version, path }: Mutation): string {
+  return `${operation} ${version.high} ${version.low} ${path.toBuffer().toString('hex')}`;
+}
+
+async function pumping(...storages: MemoryStorage[]): Promise<void> {
+  for (const storage of storages) storage.pump();
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('the paths of changes', () => {
+  it('are in the log, and told to the sinks of a replay', async () => {
+    const { storage, recorded, persistence, quiet } = await made();
+    await until(persistence.close(), quiet);
+    assert.ok(checkPaths(await filesOf(storage)) > 100);
+    const told = new Set(recorded.map(shown));
+    const again = await replayed(storage.afterKill());
+    assert.ok(again.length > 100);
+    for (const each of again) assert.ok(told.has(each), each);
+  });
+
+  it('are not told of the changes of clients behind a replay', async () => {
+    const { storage, persistence, quiet } = await made();
+    await until(persistence.close(), quiet);
+    const sink = new RecordingSink();
+    const { ask } = await openPersistent(storage.afterKill(), { ...LOG_ONLY, sinks: [sink] });
+    const replayedCount = sink.records.length;
+    const random = new Random(5);
+    for (let count = 0; count < 50; count++) changeAtRandom(ask, random);
+    const own = sink.records.slice(replayedCount);
+    assert.ok(own.length > 20);
+    for (const { path } of own) assert.equal(path.length, 0);
+  });
+
+  it('are not in snapshots, whose log behind them keeps them', async () => {
+    const { storage, told, engine, quiet, persistence } = await made({ snapshotBytesMin: 8192 });
+    assert.ok(told.includes('snapshot'));
+    await until(persistence.close(), quiet);
+    const files = await filesOf(storage);
+    assert.ok([...files.keys()].some((name) => name.startsWith('snapshot-')));
+    assert.ok(checkPaths(files) > 0);
+    const copy = await openPersistent(storage.afterKill());
+    assert.deepEqual(contentOf(copy.engine), contentOf(engine));
+  });
+
+  it('outlive a compaction', async () => {
+    const storage = new MemoryStorage(new Random(6), 'boot', DISK_BYTES);
+    const sinksBefore = [new PathSink()];
+    const subject = await openPersistent(storage, { ...LOG_ONLY, sinksBefore });
+    const { ask, told, clock, quiet } = subject;
+    const random = new Random(7);
+    for (let count = 0; !told.includes('compacted'); count++) {
+      assert.ok(count < 5000);
+      ask.set('m', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
+      clock.advance(10);
+      await quiet();
+    }
+    assert.ok(checkPaths(await filesOf(storage)) > 20);
+    const copy = await openPersistent(storage.afterKill(), LOG_ONLY);
+    assert.deepEqual(contentOf(copy.engine), contentOf(subject.engine));
+  });
+
+  it('are in a backup, in what is restored of it, and in what is repaired', async () => {
+    const { storage, persistence, clock, engine, quiet } = await made();
+    const [backup, target, saved] = [8, 9, 10].map((seed) => new MemoryStorage(new Random(seed)));
+    assert.ok(backup !== undefined && target !== undefined && saved !== undefined);
+    const pump = async () => {
+      clock.endTurn();
+      await pumping(storage, backup, target, saved);
+    };
+    const backing = persistence
+      .hold()
+      .then((cut) => new Backup(storage, backup, cut, clock).write());
+    await until(backing, pump);
+    persistence.release();
+    const count = checkPaths(await filesOf(backup));
+    assert.ok(count > 100);
+    await until(restore(backup, target), pump);
+    assert.equal(checkPaths(await filesOf(target)), count);
+    const pace = { now: () => 0, breathe: () => Promise.resolve(), onFinding: () => {} };
+    const options = { source: target, partitionCount: PARTITION_COUNT, ...pace };
+    const { damages } = await until(repair(options, saved), pump);
+    assert.equal(damages, 0);
+    assert.equal(checkPaths(await filesOf(saved)), count);
+    await quiet();
+    const copy = await openPersistent(saved, LOG_ONLY);
+    assert.deepEqual(contentOf(copy.engine), contentOf(engine));
+  });
+});
+
+describe('a change with a path that is applied to an engine that serves', () => {
+  it('is recorded with it, and the changes of clients behind it are not', async () => {
+    const { recorded } = await made();
+    const change = recorded.find(({ version }) => pathOf(version).length > 0) as Mutation;
+    const sink = new RecordingSink();
+    const { engine, ask } = await openPersistent(new MemoryStorage(new Random(1)), {
+      sinks: [sink],
+    });
+    const replay = engine.replay();
+    change.origin = FROM_REPLAY;
+    assert.equal(replay.apply(change), APPLIED);
+    replay.end();
+    ask.set('m', 'k', Buffer.from('v'));
+    assert.deepEqual(
+      sink.records.map(({ path }) => path.length),
+      [pathOf(change.version).length, 0],
+    );
+  });
+});
