@@ -50,7 +50,7 @@ export function noLife(): LifeReport {
   return { starts: 0, mutations: 0, tornBytes: 0, ...none };
 }
 
-/** With `hasPaths` some changes name their paths: then the records are longer, and the seed means another life. */
+/** With `hasPaths` some changes name their paths: their records are longer, so it is another life. */
 export async function crashRound(
   seed: number,
   mode: SyncMode,

@@ -1,4 +1,4 @@
-/** The paths of changes stay in the log, byte for byte: in recovery, compaction, backup, restore and repair. */
+/** The paths of changes stay in the log: in recovery, compaction, backup, restore and repair. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';

@@ -1,8 +1,8 @@
 /**
  * Reads a data directory that may be damaged in any way, reports the faults, and saves every record whose
  * checksum is right, in order, in new segments without a gap. The source is only read. The caller writes the
- * manifest, from which on the saved data counts. A file of another format, or a record of a later version, ends
- * the work: without it the data would be wrong.
+ * manifest, from which on the saved data counts. A file of another format, or a record of a later version,
+ * ends the work: without it the data would be wrong.
  *
  * A file is identified by its header, whatever its name, and by its name where the header is damaged. Where
  * several files are the same segment, each adds the records that the others lack. The manifest says which
@@ -100,8 +100,8 @@ export class Salvage {
   }
 
   /**
-   * Writes segments with numbers from `firstNumber` on to the target, if there is one. Rejects with
-   * GridError DATA_RECORD_NEWER or PARTITION_COUNT_CHANGED, as checkFormat throws, or with the system's error.
+   * Writes segments with numbers from `firstNumber` on to the target, if there is one. Rejects as checkFormat
+   * throws, with GridError DATA_RECORD_NEWER or PARTITION_COUNT_CHANGED, or with the system's error.
    */
   async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
     const names = [...(await this.#source.list())].sort();

@@ -1,0 +1,142 @@
+/**
+ * Records of a later version: a type from 128 on is skipped, another one and an unknown flag are refused, by
+ * recovery and repair alike.
+ */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { finish, lengthAt, MARK, PARTITION, Page } from '../../src/persistence/record-codec.ts';
+import { repair } from '../../src/persistence/repair.ts';
+import { parseSegmentName, type SegmentId, segmentSeed } from '../../src/persistence/segment.ts';
+import { changed, type Files, filesOf, recordsOf, storageOf } from './damaged-directory.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { changeAtRandom } from './random-changes.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+
+const SMALL = { segmentBytes: 2048, snapshotBytesMin: 4096 };
+const SET = 1;
+const TYPE = 8;
+const FLAGS = 9;
+
+/** A directory of a member that has stopped, with a snapshot and MARKs in the log. */
+async function made(): Promise<{ readonly files: Files; readonly content: readonly string[] }> {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const { ask, clock, engine, persistence, quiet } = await openPersistent(storage, SMALL);
+  const random = new Random(2);
+  for (let count = 0; count < 150; count++) {
+    changeAtRandom(ask, random);
+    if (count % 10 === 0) clock.advance(1000);
+    await quiet();
+  }
+  await until(persistence.close(), quiet);
+  return { files: await filesOf(storage), content: contentOf(engine) };
+}
+
+const { files, content } = await made();
+const names = [...files.keys()].sort();
+const segments = names.filter((name) => recordsOf(files, name).length > 0);
+const marked = segments.filter((name) => has(name, MARK));
+const log = segments.find((name) => name.startsWith('log-') && has(name, SET)) ?? '';
+const part = segments.find((name) => name.startsWith('snapshot-') && has(name, SET)) ?? '';
+
+function has(name: string, wanted: number): boolean {
+  return recordsOf(files, name).some(({ type }) => type === wanted);
+}
+
+/** The files with the byte at `field` changed in each record of that type in the segment, or in the first. */
+function withRecords(
+  name: string,
+  type: number,
+  field: number,
+  value: number,
+  isAll = false,
+): Files {
+  const bytes = files.get(name) ?? Buffer.alloc(0);
+  const page = new Page((bytes.length + 15) & ~7);
+  page.bytes.fill(0);
+  bytes.copy(page.bytes);
+  const seed = segmentSeed(parseSegmentName(name) as SegmentId);
+  const found = recordsOf(files, name).filter((record) => record.type === type);
+  for (const { at } of isAll ? found : found.slice(0, 1)) {
+    page.bytes[at + field] = value;
+    finish(page, at, at + lengthAt(page, at), seed);
+  }
+  return changed(files, name, Buffer.from(page.bytes.subarray(0, bytes.length)));
+}
+
+async function recovered(given: Files): Promise<string[]> {
+  return contentOf((await openPersistent(storageOf(given), SMALL)).engine);
+}
+
+async function repaired(given: Files) {
+  const [source, target] = [storageOf(given), new MemoryStorage(new Random(2))];
+  const pace = { now: () => 0, breathe: () => Promise.resolve(), onFinding: () => {} };
+  const options = { source, partitionCount: PARTITION_COUNT, ...pace };
+  const { damages } = await until(repair(options, target), async () => {
+    source.pump();
+    target.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+  const saved = await filesOf(target);
+  const types = [...saved.keys()].flatMap((name) => recordsOf(saved, name).map(({ type }) => type));
+  assert.ok(
+    types.length > 0 && types.every((type) => type <= PARTITION),
+    'no unknown record is saved',
+  );
+  return { damages, content: contentOf((await openPersistent(target)).engine) };
+}
+
+describe('a record of a type that is not known', () => {
+  it('is skipped from 128 on, and nothing is told of it', async () => {
+    assert.ok(marked.length > 0);
+    for (const type of [128, 200, 255]) {
+      for (const name of marked) {
+        const given = withRecords(name, MARK, TYPE, type, true);
+        assert.deepEqual(await recovered(given), content);
+        assert.deepEqual(await repaired(given), { damages: 0, content });
+      }
+    }
+  });
+
+  it('is refused below 128, with its type, its place and what to do, in the log and in a snapshot', async () => {
+    for (const [name, from] of [
+      [log, SET],
+      [part, SET],
+      [marked[0] ?? '', MARK],
+    ] as const) {
+      for (const type of [0, 8, 15, 19, 127]) {
+        const given = withRecords(name, from, TYPE, type);
+        const { at = 0 } = recordsOf(given, name).find((record) => record.type === type) ?? {};
+        const message = new RegExp(
+          `^Cannot read ".*${name}": the record at byte ${at} has type ${type}, which this version does not know; use the version that wrote it, or a later one$`,
+        );
+        const refused = { code: 'DATA_RECORD_NEWER', message };
+        await assert.rejects(recovered(given), refused);
+        await assert.rejects(repaired(given), refused);
+      }
+    }
+  });
+});
+
+describe('a change with a flag that is not known', () => {
+  it('is refused, with the flag', async () => {
+    for (const name of [log, part]) {
+      for (const flags of [4, 129]) {
+        const given = withRecords(name, SET, FLAGS, flags);
+        const message = new RegExp(` has flags ${flags & ~3}, which this version does not know`);
+        const refused = { code: 'DATA_RECORD_NEWER', message };
+        await assert.rejects(recovered(given), refused);
+        await assert.rejects(repaired(given), refused);
+      }
+    }
+  });
+});
+
+describe('a change whose path does not fit', () => {
+  it('is damage', async () => {
+    const given = withRecords(log, SET, FLAGS, 2);
+    await assert.rejects(recovered(given), { code: 'DATA_DAMAGED', message: /wrong fields/ });
+    assert.ok((await repaired(given)).damages > 0);
+  });
+});
