@@ -573,6 +573,35 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       copy.close();
     });
 
+    it('of two changes with one version the same one counts, whichever comes first', async () => {
+      const sink = new RecordingSink();
+      const { engine } = await open([sink]);
+      const asker = new Asker(engine);
+      await asker.set('m', 'k', 'less');
+      await asker.set('m', 'k', 'more');
+      await asker.delete('m', 'k');
+      const [less, more, removal] = sink.records as [Mutation, Mutation, Mutation];
+      for (const change of [less, more, removal]) {
+        change.origin = FROM_REPLAY;
+        change.version.copyFrom(removal.version);
+      }
+      for (const [changes, value] of [
+        [[less, more], 'more'],
+        [[less, removal], ''],
+        [[more, removal], ''],
+      ] as const) {
+        for (const ordered of [changes, [...changes].reverse()]) {
+          const copy = (await open([])).engine;
+          const replay = copy.replay();
+          for (const change of ordered) assert.equal(replay.apply(change), APPLIED);
+          replay.end();
+          assert.equal((await new Asker(copy).get('m', 'k')).value, value);
+          copy.close();
+        }
+      }
+      engine.close();
+    });
+
     it('what a clear ended stays ended, whichever partition comes first', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink]);

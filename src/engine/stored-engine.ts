@@ -25,7 +25,9 @@ export interface StoredVisitor {
 /** One refilling of an engine. Until `end` the engine takes no other calls than reads. */
 export interface Replay {
   /**
-   * Makes the change again unless it is known, or ended by a known one. Idempotent. Mutations of one
+   * Makes the change again unless it is known, or ended by a known one. Of two changes of a key with one
+   * version the one counts that compareChanges (mutation.ts) chooses, in whatever order they come; a
+   * removal is known for this to the next 65,535 removals at least. Idempotent. Mutations of one
    * partition come in the order of their sequences: first the results of a visit, then the records from
    * the beginning of that visit on. Partitions come in any order and mixture. Restores the partition's
    * sequence, versions, lives of maps and the sequences of items. Sinks are asked and notified, with

@@ -137,7 +137,10 @@ function endsAt({ page, seed }: ReadSegment, at: number, end: number): boolean {
   return isWhole;
 }
 
-/** Whether a record could begin there, by its type and length: at most places none could. */
+/**
+ * Whether a record could begin there, by its type and length: at most places none could. Of a type that this
+ * version does not know, none is looked for behind damage, as too many places could begin one.
+ */
 function mayBegin(page: Page, at: number): boolean {
   const type = typeAt(page, at);
   const isKnown = (type >= SET && type <= RETURN) || (type >= MARK && type <= PARTITION);

@@ -98,7 +98,7 @@ export class SegmentReader {
       const page = this.#page(file.length);
       const length = await file.read(page.bytes, 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
-      checkFormat(this.#storage, name, formatInHeader(page) ?? DATA_FORMAT);
+      checkFormat(this.#storage, name, formatInHeader(page, length) ?? DATA_FORMAT);
       const fault = headerFault(id, page, length);
       const madeBytes = fault === undefined ? madeBytesOf(page) : 0;
       return { id, seed: segmentSeed(id), page, length, madeBytes, fault, wholeEnd: 0 };

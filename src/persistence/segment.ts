@@ -76,9 +76,9 @@ export function madeBytesOf({ words }: Page): number {
   return words[6]! >>> 0;
 }
 
-/** The format that the header tells, of this version or another; undefined where it is not whole. */
-export function formatInHeader(page: Page): number | undefined {
-  return isWholeHeader(page) ? page.words[2]! : undefined;
+/** The format that the header of the file tells; undefined where it is not whole. */
+export function formatInHeader(page: Page, length: number): number | undefined {
+  return length >= HEADER_BYTES && isWholeHeader(page) ? page.words[2]! : undefined;
 }
 
 /** The fault of the header at the beginning of the file; undefined where it is the right one. */

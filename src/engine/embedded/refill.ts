@@ -156,9 +156,10 @@ export class Refill implements Replay {
     if (id === OVER) return APPLIED;
     const isExpected = this.#lookahead.knows(ahead, id);
     const hash = isExpected ? this.#lookahead.hash(ahead) : maps.hash(id, mutation.key);
-    if (operation !== SET) this.#removals.add(mutation, hash);
-    else if (this.#removals.has(mutation, hash)) return APPLIED;
-    return maps.restore(mutation, id, hash);
+    if (operation === SET && this.#removals.has(mutation, hash)) return APPLIED;
+    const outcome = maps.restore(mutation, id, hash);
+    if (operation !== SET && outcome === APPLIED) this.#removals.add(mutation, hash);
+    return outcome;
   }
 
   /** Ends every earlier life of the map, and keeps the new one. */
