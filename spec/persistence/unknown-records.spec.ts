@@ -12,9 +12,11 @@ import { changed, type Files, filesOf, recordsOf, storageOf } from './damaged-di
 import { MemoryStorage } from './memory-storage.ts';
 import { changeAtRandom } from './random-changes.ts';
 import { contentOf } from './stored-model.ts';
-import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
+import { openPersistent, PARTITION_COUNT, type PersistentSubject, until } from './subject.ts';
 
 const SMALL = { segmentBytes: 2048, snapshotBytesMin: 4096 };
+const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
+const DISK_BYTES = 160_000;
 const SET = 1;
 const TYPE = 8;
 const FLAGS = 9;
@@ -51,18 +53,40 @@ function withRecords(
   field: number,
   value: number,
   isAll = false,
+  among = files,
 ): Files {
-  const bytes = files.get(name) ?? Buffer.alloc(0);
+  const bytes = among.get(name) ?? Buffer.alloc(0);
   const page = new Page((bytes.length + 15) & ~7);
   page.bytes.fill(0);
   bytes.copy(page.bytes);
+  const found = recordsOf(among, name).filter((record) => record.type === type);
+  if (found.length === 0) return among;
   const seed = segmentSeed(parseSegmentName(name) as SegmentId);
-  const found = recordsOf(files, name).filter((record) => record.type === type);
   for (const { at } of isAll ? found : found.slice(0, 1)) {
     page.bytes[at + field] = value;
     finish(page, at, at + lengthAt(page, at), seed);
   }
-  return changed(files, name, Buffer.from(page.bytes.subarray(0, bytes.length)));
+  return changed(among, name, Buffer.from(page.bytes.subarray(0, bytes.length)));
+}
+
+/** Sets some keys again and again, synced each second, as long as `isMore` says. */
+async function overwrite(
+  { ask, clock, quiet }: Pick<PersistentSubject, 'ask' | 'clock' | 'quiet'>,
+  isMore: (count: number) => boolean,
+): Promise<void> {
+  const random = new Random(4);
+  for (let count = 0; isMore(count); count++) {
+    assert.ok(count < 5000);
+    ask.set('m', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
+    clock.advance(100);
+    await quiet();
+  }
+}
+
+/** Records of the type 128. */
+function notesIn(given: Files): number {
+  const types = [...given.keys()].flatMap((name) => recordsOf(given, name));
+  return types.filter(({ type }) => type === 128).length;
 }
 
 async function recovered(given: Files): Promise<string[]> {
@@ -97,6 +121,25 @@ describe('a record of a type that is not known', () => {
         assert.deepEqual(await repaired(given), { damages: 0, content });
       }
     }
+  });
+
+  it('is dropped by a compaction from 128 on', async () => {
+    const storage = new MemoryStorage(new Random(3), 'boot', DISK_BYTES);
+    const first = await openPersistent(storage, LOG_ONLY);
+    await overwrite(first, (count) => count < 300);
+    await until(first.persistence.close(), first.quiet);
+    let given = await filesOf(storage);
+    for (const name of given.keys()) given = withRecords(name, MARK, TYPE, 128, true, given);
+    const before = notesIn(given);
+    assert.ok(before > 20);
+    const full = new MemoryStorage(new Random(3), 'other', DISK_BYTES);
+    for (const [name, bytes] of given) full.put(name, bytes);
+    const { engine, ...subject } = await openPersistent(full, LOG_ONLY);
+    assert.deepEqual(contentOf(engine), contentOf(first.engine));
+    await overwrite(subject, () => !subject.told.includes('compacted'));
+    assert.ok(notesIn(await filesOf(full)) < before);
+    const copy = await openPersistent(full.afterKill(), LOG_ONLY);
+    assert.deepEqual(contentOf(copy.engine), contentOf(engine));
   });
 
   it('is refused below 128, with its type, its place and what to do, in the log and in a snapshot', async () => {
