@@ -1,7 +1,7 @@
 /** The choice between two changes of a key with one version, by what they say alone. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EmbeddedEngine } from '../../src/engine/embedded/engine.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED } from '../../src/engine/engine.ts';
 import {
   compareChanges,
