@@ -6,7 +6,7 @@
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { GridError } from './base/errors.ts';
-import type { Config } from './config/config.ts';
+import { type Config, configSourceOf } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 
 /** A server that can listen. */
@@ -33,8 +33,9 @@ export async function listenAsConfigured(server: Listener, config: Config): Prom
   }
 }
 
-function hostOf({ host, interfaces, interfacesEnabled, sources }: Config): string {
-  if (!interfacesEnabled || sources.get('--host')?.kind !== 'default') return host;
+function hostOf(config: Config): string {
+  const { host, interfaces, interfacesEnabled } = config;
+  if (!interfacesEnabled || configSourceOf(config, 'host').kind !== 'default') return host;
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   const found = matchingAddress(
     interfaces,
@@ -48,8 +49,9 @@ function hostOf({ host, interfaces, interfacesEnabled, sources }: Config): strin
  * The last port to try. A port of a flag is not changed; port 0, which the system chooses, needs no
  * second try.
  */
-function lastPort({ port, portAutoIncrement, portCount, sources }: Config): number {
+function lastPort(config: Config): number {
+  const { port, portAutoIncrement, portCount } = config;
   const isFixed = !portAutoIncrement || port === 0;
-  if (isFixed || sources.get('network.port.port')?.kind === 'flag') return port;
+  if (isFixed || configSourceOf(config, 'port').kind === 'flag') return port;
   return Math.min(port + portCount - 1, 65535);
 }

@@ -10,6 +10,7 @@ import type { License } from './cluster/license.ts';
 import type { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
+import { pathOf } from './config/settings.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { AnswerSender, ResponseHold } from './http/response-hold.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
@@ -100,7 +101,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
 
   /** Takes the directory, and restores what belongs to the member. Rejects with GridError DATA_*. */
   async begin(license: License): Promise<void> {
-    await this.#attempt(() => this.#persistence.begin(), VALIDATION);
+    await this.#attempt(() => this.#persistence.begin(), 'validationTimeoutSeconds');
     await this.#restoreMember(license);
   }
 
@@ -111,7 +112,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     const recovered = await this.#attempt(() => {
       engine.reset();
       return this.#persistence.open(engine);
-    }, DATA_LOAD);
+    }, 'dataLoadTimeoutSeconds');
     const { records, bytes, tornBytes, foreign } = recovered;
     this.#log.info({ records, bytes }, 'recovered');
     if (tornBytes > 0) {
@@ -190,13 +191,13 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   /** Rejects with GridError DATA_TIMEOUT at the limit, as a disk may hang. */
-  async #within<Result>({ setting, key }: Limit, work: Promise<Result>): Promise<Result> {
+  async #within<Result>(key: Limit, work: Promise<Result>): Promise<Result> {
     const seconds = this.#config[key];
     let timer: Timer | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = this.#clock.after(seconds * 1000, () => {
         const directory = this.#persistence.storage.place;
-        reject(new GridError('DATA_TIMEOUT', { directory, seconds, setting }));
+        reject(new GridError('DATA_TIMEOUT', { directory, seconds, setting: pathOf(key) }));
       });
     });
     try {
@@ -315,16 +316,5 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-interface Limit {
-  readonly setting: string;
-  readonly key: 'validationTimeoutSeconds' | 'dataLoadTimeoutSeconds';
-}
-
-const VALIDATION: Limit = {
-  setting: 'persistence.validation-timeout-seconds',
-  key: 'validationTimeoutSeconds',
-};
-const DATA_LOAD: Limit = {
-  setting: 'persistence.data-load-timeout-seconds',
-  key: 'dataLoadTimeoutSeconds',
-};
+/** The key of the setting that limits a part of the recovery. */
+type Limit = 'validationTimeoutSeconds' | 'dataLoadTimeoutSeconds';

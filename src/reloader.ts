@@ -5,12 +5,13 @@
  */
 import { GridError } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
-import { type Config, rowOf } from './config/config.ts';
+import type { Config } from './config/config.ts';
 import { ConfigFault } from './config/config-fault.ts';
 import { type ConfigRequest, type LoadedConfig, refusalFault } from './config/load.ts';
 import { PROBLEMS_MAX } from './config/problems.ts';
-import { SECURITY_PATHS, type SecurityConfig } from './config/security.ts';
-import { SETTINGS, type SettingKey } from './config/settings.ts';
+import type { SecurityConfig } from './config/security.ts';
+import { SECURITY_PATHS } from './config/security-paths.ts';
+import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './config/settings.ts';
 import { addConfigText, type ConfigUpdate, type NamedConfig, withNames } from './config/update.ts';
 import type { AddedConfig } from './persistence/member-file.ts';
 import type { Log } from './telemetry/log.ts';
@@ -169,8 +170,14 @@ export class Reloader {
     const takenValues = Object.fromEntries(taken.map((key) => [key, config[key]]));
     this.#config = { ...before, ...takenValues, security, sources: config.sources };
     const outcome = {
-      taken: [...taken.map(nameOf), ...changedParts.map((part) => SECURITY_PATHS[part])],
-      kept: [...kept.map(nameOf), ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : [])],
+      taken: [
+        ...taken.map((key) => pathOf(key)),
+        ...changedParts.map((part) => SECURITY_PATHS[part]),
+      ],
+      kept: [
+        ...kept.map((key) => pathOf(key)),
+        ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : []),
+      ],
       faults: [],
     };
     if (outcome.kept.length > 0) {
@@ -186,7 +193,6 @@ export class Reloader {
  * names of all are in one table, which doubles in a single step.
  */
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
-const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
 /** Loads on a thread, as clients are served meanwhile. */
@@ -219,9 +225,4 @@ async function changedKeys<Key extends string>(
     if (!(await isSameInSlices(before[key], after[key]))) changed.push(key);
   }
   return changed;
-}
-
-function nameOf(key: SettingKey): string {
-  const { path, flags } = rowOf(key);
-  return path ?? flags[0]?.name ?? key;
 }

@@ -1,11 +1,11 @@
 /** Every boolean setting, from every source: true, false, 1 and 0 in any case, nothing else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNamed, rowOf } from '../../src/config/config.ts';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { knownSettings } from '../../src/config/known-settings.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { SETTINGS, type SettingKey } from '../../src/config/settings.ts';
+import { isNamed } from '../../src/config/setting.ts';
+import { rowOf, SETTINGS, type SettingKey } from '../../src/config/settings.ts';
 import { readBoolean } from '../../src/config/value-type.ts';
 import { load, xmlOf, yamlOf } from './documents.ts';
 import { knownPaths } from './known-paths.ts';

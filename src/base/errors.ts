@@ -5,6 +5,8 @@
  * RangeError. A programmer's mistake is an assertion.
  */
 
+import { NAMED_SETTINGS } from './named-settings.ts';
+
 /**
  * Message patterns: the action, the value, the reason; no final period. Braces hold the name of a
  * value.
@@ -17,7 +19,7 @@ export const ERRORS = {
   TLS_FILE_UNUSABLE: { status: 500, message: 'Cannot use "{file}" for TLS: {reason}' },
   MEMORY_FULL: {
     status: 503,
-    message: 'Cannot write to {name}: the memory for data, max-memory, is used up',
+    message: `Cannot write to {name}: the memory for data, ${NAMED_SETTINGS.maxMemory}, is used up`,
   },
   DISK_FULL: { status: 503, message: 'Cannot write to {name}: the disk is full' },
   DISK_FAILED: {
@@ -88,7 +90,7 @@ export const ERRORS = {
   START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: the member does not wait for it' },
   START_NOT_ALLOWED: {
     status: 409,
-    message: 'Cannot {start}: persistence.cluster-data-recovery-policy is {policy}',
+    message: `Cannot {start}: ${NAMED_SETTINGS.recoveryPolicy} is {policy}`,
   },
   START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
   BACKUP_NOT_WHOLE: { status: 500, message: 'Cannot restore: "{file}" {reason}' },
@@ -113,13 +115,11 @@ export const ERRORS = {
   },
   DATA_NEEDS_MEMORY: {
     status: 500,
-    message:
-      'Cannot recover: the data in "{directory}" needs more memory than max-memory, {bytes} bytes; ' +
-      'max-memory {sufficient} is sufficient',
+    message: `Cannot recover: the data in "{directory}" needs more memory than ${NAMED_SETTINGS.maxMemory}, {bytes} bytes; ${NAMED_SETTINGS.maxMemory} {sufficient} is sufficient`,
   },
   BACKUP_NOWHERE: {
     status: 409,
-    message: 'Cannot back up: persistence.backup-dir names no directory for backups',
+    message: `Cannot back up: ${NAMED_SETTINGS.backupDirectory} names no directory for backups`,
   },
   BACKUP_UNDER_WAY: { status: 409, message: 'Cannot back up: a backup is under way' },
   BACKUP_NOT_UNDER_WAY: { status: 409, message: 'Cannot interrupt a backup: none is under way' },
@@ -127,8 +127,7 @@ export const ERRORS = {
   BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
   PARTITION_COUNT_CHANGED: {
     status: 500,
-    message:
-      'Cannot start with partition-count {configured}: the data in "{directory}" has {recorded}',
+    message: `Cannot start with ${NAMED_SETTINGS.partitionCount} {configured}: the data in "{directory}" has {recorded}`,
   },
 } as const;
 

@@ -5,6 +5,7 @@
  */
 import { bounded } from './problems.ts';
 import { isOn } from './refusals.ts';
+import { pathOf } from './settings.ts';
 import { pathText, type Statement } from './statements.ts';
 
 const SECTION = 'advanced-network';
@@ -43,9 +44,9 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
     else if (isOutweighed(statement)) outweighed.push(statement);
     else kept.push(statement);
   }
-  const path = ['network', 'rest-api', 'enabled'];
+  const pattern = pathOf('restEnabled');
   const text = String(hasEndpoint);
-  kept.push({ ...enabled, path, pattern: path.join('.'), text });
+  kept.push({ ...enabled, path: pattern.split('.'), pattern, text });
   if (outweighed.length === 0) return { statements: kept, warnings: [] };
   const names = [...new Set(outweighed.map(({ path }) => pathText(path)))];
   const named = bounded(names, names.length, 'settings').join(', ');
@@ -77,6 +78,6 @@ export function advancedPatterns(patterns: readonly string[]): string[] {
 }
 
 function isOutweighed({ path, pattern }: Statement): boolean {
-  if (pattern === 'network.rest-api.enabled') return true;
+  if (pattern === pathOf('restEnabled')) return true;
   return PLACES.some((place) => place.every((step, index) => path[index] === step));
 }

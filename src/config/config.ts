@@ -9,8 +9,9 @@ import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.t
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { PROBLEMS_MAX, quoted } from './problems.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
-import type { NamedSetting, Setting } from './setting.ts';
-import { SETTINGS, type SettingKey, type Settings } from './settings.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
+import { type AnySetting, isNamed, type NamedSetting, type Setting } from './setting.ts';
+import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
 
 /** The origin of a value, in the user's own words. */
 export interface Source {
@@ -84,11 +85,11 @@ export function weighConfig(
   const sources = new Map<string, Source>();
   const faults: Error[] = [];
   let faultCount = 0;
-  for (const key of Object.keys(SETTINGS) as SettingKey[]) {
+  for (const key of SETTING_KEYS) {
     const row = rowOf(key);
     values[key] = isNamed(row) ? new Map(row.fallback) : row.fallback;
     const names = isNamed(row) ? row.fallback.keys() : [''];
-    for (const name of names) sources.set(placeOf(row, name), DEFAULT);
+    for (const name of names) sources.set(pathOf(key, name), DEFAULT);
   }
   for (const assignment of assignments) {
     const row = rowOf(assignment.key);
@@ -106,7 +107,7 @@ export function weighConfig(
     }
     if (isNamed(row)) (values[assignment.key] as Map<string, unknown>).set(name, parsed.value);
     else values[assignment.key] = parsed.value;
-    sources.set(placeOf(row, name), assignment.source);
+    sources.set(pathOf(assignment.key, name), assignment.source);
   }
   setMemoryDefaults(values, sources, memory);
   const config = { ...values, sources, security } as unknown as Config;
@@ -121,14 +122,14 @@ function setMemoryDefaults(
   sources: Map<string, Source>,
   memory: MachineMemory | undefined,
 ): void {
-  const isDefault = (key: MemoryKey): boolean => sources.get(placeOf(rowOf(key), '')) === DEFAULT;
+  const isDefault = (key: MemoryKey): boolean => sources.get(pathOf(key)) === DEFAULT;
   const open = MEMORY_KEYS.filter(isDefault);
   const given = MEMORY_KEYS.filter((key) => !open.includes(key)).map((key) => [key, values[key]]);
   const defaults = memoryDefaults(Object.fromEntries(given), memory);
   for (const key of open) {
     const { value, from } = defaults[key];
     values[key] = value;
-    if (from !== '') sources.set(placeOf(rowOf(key), ''), { ...DEFAULT, from });
+    if (from !== '') sources.set(pathOf(key), { ...DEFAULT, from });
   }
 }
 
@@ -146,7 +147,7 @@ function contradictions(config: Config): Error[] {
 function bodyFaults(config: Config): Error[] {
   const { bodyBytesMax, inFlightBytesMax } = config;
   if (bodyBytesMax <= inFlightBytesMax) return [];
-  const isBodySaid = sourceOf(config, 'bodyBytesMax').kind !== 'default';
+  const isBodySaid = configSourceOf(config, 'bodyBytesMax').kind !== 'default';
   const message = isBodySaid
     ? `${cannotUse(config, 'bodyBytesMax')}: more than ${said(config, 'inFlightBytesMax')}`
     : `${cannotUse(config, 'inFlightBytesMax')}: less than ${said(config, 'bodyBytesMax')}`;
@@ -156,39 +157,44 @@ function bodyFaults(config: Config): Error[] {
 /** Logins are required, and no user exists. */
 function authenticationFaults(config: Config): Error[] {
   if (config.authentication === 'none' || config.security.isEnabled) return [];
-  return [new TypeError(`${cannotUse(config, 'authentication')}: security.enabled is not true`)];
+  return [
+    new TypeError(
+      `${cannotUse(config, 'authentication')}: ${SECURITY_PATHS.isEnabled} is not true`,
+    ),
+  ];
 }
 
 /** A setting that has no effect without another one, which is missing. */
 function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
-  const { kind, name } = sourceOf(config, key);
-  const missing = kind === 'flag' ? flagLike(name, rowOf(other)) : rowOf(other).path;
+  const { kind, name } = configSourceOf(config, key);
+  const missing = kind === 'flag' ? flagLike(name, rowOf(other)) : pathOf(other);
   return [new TypeError(`${cannotUse(config, key)}: ${missing} is not given`)];
 }
 
 /** The beginning of a message about a value that is valid by itself. */
 function cannotUse(config: Config, key: SettingKey): string {
-  const { kind, name } = sourceOf(config, key);
-  const place = placeOf(rowOf(key), '');
+  const { kind, name } = configSourceOf(config, key);
+  const place = pathOf(key);
   const subject = kind === 'file' ? `${name}: Cannot use ${place}` : `Cannot use ${name || place}`;
   return `${subject} "${config[key]}"`;
 }
 
 /** The other value of such a message, with its source, if it has one. */
 function said(config: Config, key: SettingKey): string {
-  const { kind, name } = sourceOf(config, key);
-  const place = placeOf(rowOf(key), '');
+  const { kind, name } = configSourceOf(config, key);
+  const place = pathOf(key);
   const subject = kind === 'file' ? `${place} at ${name}` : name || place;
   return `${subject}, which is ${config[key]}`;
 }
 
-function sourceOf({ sources }: Config, key: SettingKey): Source {
-  return sources.get(placeOf(rowOf(key), '')) ?? DEFAULT;
+/** The source of a setting without free names. */
+export function configSourceOf({ sources }: Pick<Config, 'sources'>, key: SettingKey): Source {
+  return sources.get(pathOf(key)) ?? DEFAULT;
 }
 
 /** The row's flag in the form of the given one: the options of a program have other names than flags. */
-function flagLike(given: string, { flags }: Row): string {
+function flagLike(given: string, { flags }: AnySetting): string {
   const flag = flags[0]?.name ?? '';
   return given.startsWith('--') ? flag : optionName(flag);
 }
@@ -196,21 +202,6 @@ function flagLike(given: string, { flags }: Row): string {
 /** The name of a flag as an option of a program: `--tls-key` is `tlsKey`. */
 export function optionName(flag: string): string {
   return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-type Row = Setting<unknown> | NamedSetting<string, unknown>;
-
-export function rowOf(key: SettingKey): Row {
-  return SETTINGS[key];
-}
-
-export function isNamed(row: Row): row is NamedSetting<string, unknown> {
-  return 'parseName' in row;
-}
-
-/** The key of a setting in `sources`: its path with the free name filled in, or its flag. */
-export function placeOf(row: Row, name: string): string {
-  return row.path?.replace('{name}', () => name) ?? row.flags[0]?.name ?? '';
 }
 
 function refusal(assignment: Assignment, expects: string, isSecret: boolean): string {

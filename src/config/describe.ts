@@ -2,9 +2,9 @@
  * The settings as text: a configuration file in which every setting is commented out, with its
  * description, and the tables for the documentation.
  */
-import { isNamed, rowOf } from './config.ts';
 import { SECTIONS, type Section, sectionOf } from './section.ts';
-import { SETTINGS, type SettingKey } from './settings.ts';
+import { isNamed } from './setting.ts';
+import { rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 
 const EXAMPLE_NAME = 'example';
 
@@ -31,7 +31,7 @@ export function exampleFile(): string {
 /** In Markdown: a table for each section, of setting, flag, range, default and meaning. */
 export function settingsTables(): string {
   const rows = new Map<Section, string[]>(SECTIONS.map((section) => [section, []]));
-  for (const key of Object.keys(SETTINGS) as SettingKey[]) {
+  for (const key of SETTING_KEYS) {
     rows.get(sectionOf(key))?.push(tableRow(key));
   }
   return [...rows]
@@ -60,7 +60,7 @@ interface ExampleLine {
  * Settings with a path, grouped by the sections of their paths, in a section in the order of the table.
  */
 function sortedByPath(): ExampleLine[] {
-  const lines = (Object.keys(SETTINGS) as SettingKey[]).flatMap(linesOf);
+  const lines = SETTING_KEYS.flatMap(linesOf);
   const sections = new Map<string, ExampleLine[]>();
   for (const line of lines) {
     const section = line.steps.slice(0, -1).join('.');

@@ -9,7 +9,7 @@ import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
 import { type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
-import { SETTINGS, type SettingKey } from './settings.ts';
+import { SETTING_KEYS, SETTINGS } from './settings.ts';
 import type { Statement } from './statements.ts';
 
 const PREFIXES = ['HZ_', 'GRID_'] as const;
@@ -115,7 +115,7 @@ function targetsByName(known: KnownContent): ReadonlyMap<string, Target> {
       targets.set(`${name}_${group}_ENABLED`, { path, pattern, types: [] });
     }
   }
-  for (const key of Object.keys(SETTINGS) as SettingKey[]) {
+  for (const key of SETTING_KEYS) {
     const [first, ...more] = SETTINGS[key].flags;
     if (SETTINGS[key].path !== undefined || first === undefined || more.length > 0) continue;
     const path = [first.name];

@@ -2,11 +2,12 @@
  * The effective configuration for people and programs: every setting with its value and source, secrets
  * masked. Its forms are JSON and YAML; a member reads the YAML as a configuration file.
  */
-import { type Config, isNamed, MASK, placeOf, rowOf, type Source } from './config.ts';
+import { type Config, MASK, type Source } from './config.ts';
 import { type LoadedConfig, refusalText } from './load.ts';
 import { MEMORY_KEYS, type MemoryKey } from './memory-defaults.ts';
-import { SETTINGS, type SettingKey } from './settings.ts';
-import { pathOf } from './statements.ts';
+import { isNamed } from './setting.ts';
+import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { textOfSteps } from './statements.ts';
 
 interface Explained {
   /** Path, or flag of a setting without one. */
@@ -93,7 +94,7 @@ function itemLines(below: Branch | Explained, indent: string): string[] {
 const ITEM = /^\[\d+\]$/;
 
 function explained({ config, structured }: LoadedConfig): Explained[] {
-  const rows = (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
+  const rows = SETTING_KEYS.flatMap((key) => {
     const row = rowOf(key);
     if (!isNamed(row)) return [explain(config, key, '', config[key])];
     return [...(config[key] as ReadonlyMap<string, unknown>)].map(([name, value]) =>
@@ -101,14 +102,14 @@ function explained({ config, structured }: LoadedConfig): Explained[] {
     );
   });
   const others = structured.map(({ steps, text, source }) => {
-    return { place: pathOf(steps), steps, value: text, source };
+    return { place: textOfSteps(steps), steps, value: text, source };
   });
   return [...rows, ...others];
 }
 
 function explain(config: Config, key: SettingKey, name: string, value: unknown): Explained {
   const row = rowOf(key);
-  const place = placeOf(row, name);
+  const place = pathOf(key, name);
   const steps = (row.path?.split('.') ?? []).map((step) => (step === '{name}' ? name : step));
   const shown = row.isSecret === true && value !== undefined ? MASK : value;
   return { place, steps, value: shown, source: config.sources.get(place) ?? DEFAULT };

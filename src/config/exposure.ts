@@ -3,11 +3,13 @@
  * from outside without credentials, and permissions that are never checked.
  */
 import { isLoopback } from '../base/loopback.ts';
-import type { Config } from './config.ts';
+import { type Config, configSourceOf } from './config.ts';
 import type { EndpointGroup } from './endpoint-group.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
+import { pathOf } from './settings.ts';
 
 export function exposureWarnings(config: Config): string[] {
-  const isHostGiven = config.sources.get('--host')?.kind !== 'default';
+  const isHostGiven = configSourceOf(config, 'host').kind !== 'default';
   const isInside =
     config.interfacesEnabled && !isHostGiven
       ? config.interfaces.every(isLoopback)
@@ -20,17 +22,17 @@ export function exposureWarnings(config: Config): string[] {
   if (isInside || !config.restEnabled || groups.length === 0) return [];
   return [
     `Can be reached from outside without credentials: ${groups.join(', ')}; ` +
-      'network.interfaces or --host narrows the address; security.enabled and ' +
-      'network.rest-api.authentication require a login',
+      `network.interfaces or ${pathOf('host')} narrows the address; ${SECURITY_PATHS.isEnabled} and ` +
+      `${pathOf('authentication')} require a login`,
   ];
 }
 
 export function permissionWarnings({ security, authentication }: Config): string[] {
   if (security.permissions === undefined) return [];
   const missing = !security.isEnabled
-    ? 'security.enabled is not true'
-    : authentication === 'none' && 'network.rest-api.authentication is none';
-  return missing ? [`security.client-permissions has no effect: ${missing}`] : [];
+    ? `${SECURITY_PATHS.isEnabled} is not true`
+    : authentication === 'none' && `${pathOf('authentication')} is none`;
+  return missing ? [`${SECURITY_PATHS.permissions} has no effect: ${missing}`] : [];
 }
 
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

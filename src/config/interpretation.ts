@@ -3,21 +3,21 @@
  * meaning here. Of statements without a meaning, one warning for each section is given. Values of a
  * wrong type are problems.
  */
-import { type Assignment, isNamed, MASK, rowOf, type Source } from './config.ts';
+import { type Assignment, MASK, type Source } from './config.ts';
 import { Effective } from './effective.ts';
 import { formatPlace } from './place.ts';
 import { bounded, PROBLEMS_MAX, Problems, quoted, shortened } from './problems.ts';
 import { isOn, type Refusal, refusalsOf } from './refusals.ts';
-import { SETTINGS, type SettingKey } from './settings.ts';
-import { pathOf, pathText, type Statement } from './statements.ts';
+import { isNamed } from './setting.ts';
+import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { pathText, type Statement, textOfSteps } from './statements.ts';
 import { readTls } from './tls.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
 const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
-  (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
-    const { path, aliases = [], flags } = rowOf(key);
-    return [path ?? flags[0]?.name ?? '', ...aliases].map((each) => [each, key] as const);
-  }),
+  SETTING_KEYS.flatMap((key) =>
+    [pathOf(key), ...(rowOf(key).aliases ?? [])].map((path) => [path, key] as const),
+  ),
 );
 
 const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelcast.rest.enabled'];
@@ -85,7 +85,7 @@ export function interpret(
 function keyOf({ path, pattern }: Statement): SettingKey | undefined {
   const key = KEYS_BY_PATTERN.get(pattern.replace(/\.\[\]$/, ''));
   // A path with a free name can be a setting only as a property, by the property's name.
-  return key ?? (isProperty(pattern) ? KEYS_BY_PATTERN.get(pathOf(path)) : undefined);
+  return key ?? (isProperty(pattern) ? KEYS_BY_PATTERN.get(textOfSteps(path)) : undefined);
 }
 
 function isProperty(pattern: string): boolean {
@@ -159,13 +159,13 @@ function checkType({ path, types, text, at }: Statement, problems: Problems): vo
 }
 
 function isDeprecatedSwitch({ path, pattern }: Statement): boolean {
-  return isProperty(pattern) && DEPRECATED_SWITCHES.includes(pathOf(path));
+  return isProperty(pattern) && DEPRECATED_SWITCHES.includes(textOfSteps(path));
 }
 
 function assignmentsOfDeprecated(statement: Statement, problems: Problems): Assignment[] {
   const { text, path, at } = statement;
   if (readBoolean(text) === undefined) {
-    problems.add(at, () => `Cannot use ${pathOf(path)} ${quoted(text)}: not ${BOOLEAN_TEXTS}`);
+    problems.add(at, () => `Cannot use ${textOfSteps(path)} ${quoted(text)}: not ${BOOLEAN_TEXTS}`);
   }
   if (!isOn(statement)) return [];
   const source = sourceOf(statement);
@@ -177,8 +177,8 @@ function assignmentsOfDeprecated(statement: Statement, problems: Problems): Assi
 
 function deprecationOf(statement: Statement): string {
   return (
-    `${sourceOf(statement).name}: ${pathOf(statement.path)} is deprecated; write ` +
-    'network.rest-api.enabled and network.rest-api.endpoint-groups.DATA.enabled'
+    `${sourceOf(statement).name}: ${textOfSteps(statement.path)} is deprecated; write ` +
+    `${pathOf('restEnabled')} and ${pathOf('endpointGroups', 'DATA')}`
   );
 }
 
@@ -204,7 +204,7 @@ function unusedWarnings(unused: readonly Statement[]): string[] {
 function namedInSection(path: readonly string[], pattern: string): string {
   const last = shortened(path.at(-1) ?? '');
   const steps = [...pattern.split('.').slice(1, -1), last];
-  return pathOf(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
+  return textOfSteps(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
 }
 
 /**

@@ -1,5 +1,4 @@
 /** The settings `network.http.*`: limits of the resources that clients can take. */
-import { BODY_BYTES_MAX, IN_FLIGHT_BYTES_MAX } from './memory-defaults.ts';
 import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 
 /** The parser keeps the unfinished header section of each connection in memory. */
@@ -35,8 +34,8 @@ export const LIMIT_SETTINGS = {
     flag: { name: '--body-bytes-max', argument: 'BYTES' },
     about: 'Body of a request; beyond it 413',
     unit: 'bytes',
-    fallback: BODY_BYTES_MAX,
-    fallbackText: `${BODY_BYTES_MAX}, or 1/8 of the memory where that is less`,
+    fallback: 16_777_216,
+    fallbackText: '16777216, or 1/8 of the memory where that is less',
     minimum: 1,
     maximum: BODY_BYTES_LIMIT,
   }),
@@ -83,8 +82,8 @@ export const LIMIT_SETTINGS = {
     flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
     about: 'Bodies being received and responses not yet taken, of all connections; beyond it 503',
     unit: 'bytes',
-    fallback: IN_FLIGHT_BYTES_MAX,
-    fallbackText: `${IN_FLIGHT_BYTES_MAX}, or 1/8 of the memory where that is less; at least body-bytes-max`,
+    fallback: 268_435_456,
+    fallbackText: '268435456, or 1/8 of the memory where that is less; at least body-bytes-max',
     minimum: 1,
     maximum: IN_FLIGHT_BYTES_LIMIT,
   }),

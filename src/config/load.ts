@@ -5,7 +5,7 @@
  */
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
-import { type Assignment, type Config, MASK, rowOf, type Source, weighConfig } from './config.ts';
+import { type Assignment, type Config, MASK, type Source, weighConfig } from './config.ts';
 import { ConfigFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import type { Effective } from './effective.ts';
@@ -27,7 +27,8 @@ import { bounded, formatProblem, PROBLEMS_MAX, Problems, quoted } from './proble
 import { realmProblems } from './realms.ts';
 import { isOn } from './refusals.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
-import { SETTINGS, type SettingKey } from './settings.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
+import { pathOf, rowOf, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
 import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
 import { tcpIpWarnings } from './tcp-ip-join.ts';
 import { NO_CERTIFICATE } from './tls.ts';
@@ -141,7 +142,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
 
 /** TLS that is enabled while no source gives a certificate. */
 function certificateRefusals(config: Config, effective: Effective): RefusedSetting[] {
-  const statement = effective.get('network.ssl.enabled');
+  const statement = effective.get(pathOf('tlsEnabled'));
   const hasCertificate = config.tlsCertificate !== undefined || config.tlsKeyStore !== undefined;
   if (statement === undefined || !config.tlsEnabled || hasCertificate) return [];
   return [refusedSetting({ statement, reason: NO_CERTIFICATE })];
@@ -209,7 +210,7 @@ function emptyBlocks(file: FileContent | undefined): Statement[] {
 const USED_BLOCKS: ReadonlySet<string> = new Set([
   'map.{name}',
   'queue.{name}',
-  'network.rest-api.endpoint-groups.{name}',
+  ...(rowOf('endpointGroups').aliases ?? []),
   'advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{name}',
 ]);
 
@@ -226,7 +227,7 @@ function assignmentsOfBlocks(blocks: readonly NamedBlock[]): Assignment[] {
 }
 
 function keysBelow(pattern: string): readonly SettingKey[] {
-  return (Object.keys(SETTINGS) as SettingKey[]).filter(
+  return SETTING_KEYS.filter(
     (key) => key !== 'endpointGroups' && rowOf(key).path?.startsWith(`${pattern}.`),
   );
 }
@@ -316,8 +317,8 @@ function pipeWarnings({ file }: ConfigRequest): string[] {
 
 /** Refuses passwords and settings of security that would hold a placeholder instead of its variable. */
 function unsetRefusals(file: FileContent | undefined, effective: Effective): RefusedSetting[] {
-  const isSecured = isOn(effective.get('security.enabled'));
-  if (!isSecured && !isOn(effective.get('network.ssl.enabled'))) return [];
+  const isSecured = isOn(effective.get(SECURITY_PATHS.isEnabled));
+  if (!isSecured && !isOn(effective.get(pathOf('tlsEnabled')))) return [];
   const refusals = (file?.unset ?? [])
     .filter(
       ({ statement: { path } }) =>

@@ -3,15 +3,10 @@
  * in-flight-bytes-max. Together they leave room for the process and for recovery.
  */
 import { type MachineMemory, machineMemory } from '../base/machine-memory.ts';
+import { MEMORY_SHARE, pathOf, SETTINGS } from './settings.ts';
 
-/** Share of the memory for stored data. */
-export const MEMORY_SHARE = 0.7;
-/**
- * Share of the memory for one body, and for all bodies and answers in flight, with their upper limits.
- */
-export const FLIGHT_SHARE = 1 / 8;
-export const BODY_BYTES_MAX = 16_777_216;
-export const IN_FLIGHT_BYTES_MAX = 268_435_456;
+/** Share of the memory for one body, and for all bodies and answers in flight: at most their fallbacks. */
+const FLIGHT_SHARE = 1 / 8;
 /** Memory of the process itself, under load. */
 const PROCESS_BYTES = 88_080_384;
 /** Memory that recovery reads into: a share of the memory, at most two segments of 32 MiB. */
@@ -52,11 +47,11 @@ export function memoryDefaults(
   const whole = `${inMib(memory.bytes)}, ${memory.isContainer ? 'container' : 'machine'}`;
   const least = (most: number): MemoryDefault =>
     most <= eighth ? { value: most, from: '' } : { value: eighth, from: `1/8 of ${whole}` };
-  const bodyBytesMax = least(BODY_BYTES_MAX);
+  const bodyBytesMax = least(SETTINGS.bodyBytesMax.fallback);
   const body = given.bodyBytesMax ?? bodyBytesMax.value;
-  const flight = least(IN_FLIGHT_BYTES_MAX);
+  const flight = least(SETTINGS.inFlightBytesMax.fallback);
   const inFlightBytesMax =
-    flight.value >= body ? flight : { value: body, from: 'network.http.body-bytes-max' };
+    flight.value >= body ? flight : { value: body, from: pathOf('bodyBytesMax') };
   // Recovery reads while no requests run, into less memory than requests in flight may take.
   const rest = memory.bytes - PROCESS_BYTES - (given.inFlightBytesMax ?? inFlightBytesMax.value);
   const left = Math.floor(
@@ -88,7 +83,8 @@ export function memoryWarning(
   const all = maxMemory + inFlightBytesMax + PROCESS_BYTES;
   if (all <= memory.bytes) return undefined;
   return (
-    `max-memory (${inMib(maxMemory)}), network.http.in-flight-bytes-max (${inMib(inFlightBytesMax)}) ` +
+    `${pathOf('maxMemory')} (${inMib(maxMemory)}), ` +
+    `${pathOf('inFlightBytesMax')} (${inMib(inFlightBytesMax)}) ` +
     `and the process (${inMib(PROCESS_BYTES)}) are more than the ` +
     `${memory.isContainer ? 'container' : 'machine'} has, ${inMib(memory.bytes)}`
   );

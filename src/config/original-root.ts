@@ -3,10 +3,9 @@
  * member whose clients are the original's, so it turns `--compatibility hazelcast` on. A configured
  * `compatibility` outweighs the root, and so does a path segment of another name.
  */
-import { type Assignment, type Config, placeOf, type Source } from './config.ts';
+import { type Assignment, type Config, configSourceOf, type Source } from './config.ts';
 import { formatPlace, type Place } from './place.ts';
 import { quoted } from './problems.ts';
-import { SETTINGS } from './settings.ts';
 
 /** The root of a file. */
 export interface Root {
@@ -28,19 +27,19 @@ export function assignmentsOfRoot(root: Root, others: readonly Assignment[]): As
 }
 
 /** The line of the log about the root, where no source sets the dialect; else none. */
-export function notesOfRoot(root: Root, { compatibility, pathSegment, sources }: Config): string[] {
+export function notesOfRoot(root: Root, config: Config): string[] {
   if (root.name !== ORIGINAL) return [];
   const place = sourceOfRoot(root).name;
-  const source = sources.get(placeOf(SETTINGS.compatibility, ''));
+  const source = configSourceOf(config, 'compatibility');
   const said = `${place}: The root is ${ORIGINAL}, `;
-  if (compatibility === ORIGINAL && source?.name === place) {
+  if (config.compatibility === ORIGINAL && source.name === place) {
     return [
       `${said}so --compatibility ${ORIGINAL} is on and paths begin with /${ORIGINAL}; ` +
         '--compatibility none turns it off',
     ];
   }
-  if (source?.kind !== 'default') return [];
-  const segment = quoted(pathSegment ?? '');
+  if (source.kind !== 'default') return [];
+  const segment = quoted(config.pathSegment ?? '');
   return [
     `${said}but path segment ${segment} is configured, so --compatibility ${ORIGINAL} is off; the flag turns it on`,
   ];

@@ -8,6 +8,7 @@
 import { isAddressPattern, isInterfacePattern } from './interface-pattern.ts';
 import type { Place } from './place.ts';
 import { type Problems, quoted } from './problems.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
 import { pathText, type Statement, type WrittenSection } from './statements.ts';
 import { readBoolean } from './value-type.ts';
 
@@ -24,7 +25,6 @@ export interface PermissionConfig {
   readonly isDenial: boolean;
 }
 
-const SECTION = 'security.client-permissions';
 const KINDS: ReadonlyMap<string, PermissionConfig['kind']> = new Map([
   ['map', 'map'],
   ['queue', 'queue'],
@@ -56,7 +56,7 @@ export class PermissionReader {
   /** `written`: the sections and settings that files have below `security`. */
   constructor(written: readonly WrittenSection[], problems: Problems) {
     this.#problems = problems;
-    this.#isWritten = written.some(({ pattern }) => pattern === SECTION);
+    this.#isWritten = written.some(({ pattern }) => pattern === SECURITY_PATHS.permissions);
     for (const { path, at, isEmpty } of written) {
       const isList = path.at(-1) === 'endpoints' || path.at(-1) === 'actions';
       if (!isEmpty || !isList || path[1] !== 'client-permissions') continue;

@@ -1,4 +1,5 @@
 /** The settings of the data on the disk: rows of the table in settings.ts. */
+import { NAMED_SETTINGS } from '../base/named-settings.ts';
 import {
   booleanSetting,
   integerSetting,
@@ -41,7 +42,7 @@ export const PERSISTENCE_SETTINGS = {
     ...pathRule,
   }),
   backupDirectory: textSetting({
-    path: 'persistence.backup-dir',
+    path: NAMED_SETTINGS.backupDirectory,
     aliases: ['hot-restart-persistence.backup-dir'],
     flag: { name: '--backup-dir', argument: 'DIR' },
     about: 'Directory of the backups, each in a directory of its own; created if it is missing',
@@ -51,7 +52,7 @@ export const PERSISTENCE_SETTINGS = {
     ...pathRule,
   }),
   recoveryPolicy: wordSetting<RecoveryPolicy>({
-    path: 'persistence.cluster-data-recovery-policy',
+    path: NAMED_SETTINGS.recoveryPolicy,
     aliases: ['hot-restart-persistence.cluster-data-recovery-policy'],
     about: 'Whether a member with damaged data may be started with the readable part of it',
     fallback: 'FULL_RECOVERY_ONLY',

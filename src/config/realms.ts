@@ -1,12 +1,13 @@
 /** The problems of the realms of users that a file describes, whether security is on or not. */
 import { Problems, quoted } from './problems.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
 import { pathText, type Statement } from './statements.ts';
 
 const REALM_NAME = 'security.realms.[].name';
 const USER_NAME = 'security.realms.[].authentication.simple.users.[].username';
-const REALM_REFERENCES = [
-  'security.member-authentication.realm',
-  'security.client-authentication.realm',
+const REALM_REFERENCES: readonly string[] = [
+  SECURITY_PATHS.memberRealm,
+  SECURITY_PATHS.clientRealm,
 ];
 
 /** Limit of the realms that a message lists. */

@@ -3,6 +3,7 @@
  * member cannot provide it, `serve` refuses to start; the message says what to write instead.
  */
 import type { Effective } from './effective.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
 import type { Statement } from './statements.ts';
 import { readBoolean } from './value-type.ts';
 
@@ -69,7 +70,7 @@ export const REFUSED_PATTERNS: readonly string[] = [...Object.keys(SWITCHES), ..
 
 export function refusalsOf(effective: Effective): Refusal[] {
   const refusals: Refusal[] = [];
-  const isSecurityOn = isOn(effective.get('security.enabled'));
+  const isSecurityOn = isOn(effective.get(SECURITY_PATHS.isEnabled));
   const kinds = new Set<string>();
   const isAdvanced = isOn(effective.get('advanced-network.enabled'));
   for (const statement of effective.values()) {

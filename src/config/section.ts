@@ -1,5 +1,5 @@
 /** The sections of the settings in help and documentation. */
-import { SETTINGS, type SettingKey } from './settings.ts';
+import { pathOf, SETTINGS, type SettingKey } from './settings.ts';
 
 /** In the order in which readers look for settings. */
 export const SECTIONS = [
@@ -19,13 +19,13 @@ const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
   ['network.http.', 'Limits'],
   ['network.ssl.', 'TLS'],
   ['network.rest-api.', 'What is served'],
-  ['compatibility', 'What is served'],
+  [pathOf('compatibility'), 'What is served'],
   ['network.', 'Address'],
   ['persistence.', 'Data on the disk'],
   ['map.', 'Maps, queues and memory'],
   ['queue.', 'Maps, queues and memory'],
-  ['max-memory', 'Maps, queues and memory'],
-  ['partition-count', 'Maps, queues and memory'],
+  [pathOf('maxMemory'), 'Maps, queues and memory'],
+  [pathOf('partitionCount'), 'Maps, queues and memory'],
 ];
 
 export function sectionOf(key: SettingKey): Section {

@@ -4,10 +4,9 @@
  * this member does, so it is a warning.
  */
 import { advancedPatterns } from './advanced-network.ts';
-import { rowOf } from './config.ts';
 import { PROPERTY_NAMES } from './known-settings.ts';
 import { REFUSED_PATTERNS } from './refusals.ts';
-import { SETTINGS, type SettingKey } from './settings.ts';
+import { rowOf, SETTING_KEYS } from './settings.ts';
 
 /** The sections by the patterns of their paths, as a statement has them; the root is ''. */
 export function sectionsWithMeaning(): ReadonlySet<string> {
@@ -28,7 +27,7 @@ export function sectionsWithMeaning(): ReadonlySet<string> {
 }
 
 function settingPatterns(): string[] {
-  return (Object.keys(SETTINGS) as SettingKey[]).flatMap((key) => {
+  return SETTING_KEYS.flatMap((key) => {
     const { path, aliases = [] } = rowOf(key);
     return [...(path === undefined ? [] : [path]), ...aliases];
   });

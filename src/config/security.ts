@@ -8,6 +8,7 @@ import { type PermissionConfig, PermissionReader } from './permission-reader.ts'
 import type { Place } from './place.ts';
 import { Problems, quoted } from './problems.ts';
 import { isOn, type Refusal } from './refusals.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
 import type { Statement, WrittenSection } from './statements.ts';
 
 export interface UserConfig {
@@ -41,16 +42,6 @@ export const NO_SECURITY: SecurityConfig = {
   clientRealm: undefined,
   permissions: undefined,
   prefersGrant: false,
-};
-
-/** The path of each part in a file. */
-export const SECURITY_PATHS: Readonly<Record<keyof SecurityConfig, string>> = {
-  isEnabled: 'security.enabled',
-  realms: 'security.realms',
-  memberRealm: 'security.member-authentication.realm',
-  clientRealm: 'security.client-authentication.realm',
-  permissions: 'security.client-permissions',
-  prefersGrant: 'security.client-permissions.priority-grant',
 };
 
 export interface SecurityReading {
@@ -138,7 +129,7 @@ class SecurityReader {
     if (statement === undefined) return [];
     const refusals: Refusal[] = [];
     if (this.#memberRealm === undefined) {
-      const reason = 'no user could log in; name a realm as security.member-authentication.realm';
+      const reason = `no user could log in; name a realm as ${SECURITY_PATHS.memberRealm}`;
       refusals.push({ statement, reason });
     }
     const clients = this.#written.find(({ pattern }) => pattern === CLIENT_AUTHENTICATION);
@@ -151,17 +142,17 @@ class SecurityReader {
 
   #isUnderstood(statement: Statement): boolean {
     const { pattern, path, text } = statement;
-    if (pattern === 'security.enabled') this.#enabled = statement;
+    if (pattern === SECURITY_PATHS.isEnabled) this.#enabled = statement;
     // The audit log is always on.
     else if (pattern === 'auditlog.enabled') return true;
-    else if (pattern === 'security.member-authentication.realm') this.#memberRealm = text;
-    else if (pattern === 'security.client-authentication.realm') this.#clientRealm = text;
-    else if (pattern === 'security.client-permissions.priority-grant') {
+    else if (pattern === SECURITY_PATHS.memberRealm) this.#memberRealm = text;
+    else if (pattern === SECURITY_PATHS.clientRealm) this.#clientRealm = text;
+    else if (pattern === SECURITY_PATHS.prefersGrant) {
       this.#priorityGrant = statement;
       this.#permissions.note();
     } else if (pattern === 'security.realms.[].name') this.#realm(path).name = text;
     else if (pattern.startsWith(USER)) return this.#readUser(statement);
-    else if (pattern.startsWith('security.client-permissions.')) {
+    else if (pattern.startsWith(`${SECURITY_PATHS.permissions}.`)) {
       return this.#permissions.read(statement);
     } else return pattern.startsWith('security.realms.[].identity.username-password.');
     return true;

@@ -64,6 +64,13 @@ export interface NamedSetting<Name extends string, Value> extends Omit<Setting<V
   parseName(text: string): Name | undefined;
 }
 
+/** A row of the table. */
+export type AnySetting = Setting<unknown> | NamedSetting<string, unknown>;
+
+export function isNamed(row: AnySetting): row is NamedSetting<string, unknown> {
+  return 'parseName' in row;
+}
+
 /** The fields of a row that the functions below do not fill in. */
 type Row<Value> = Omit<Setting<Value>, 'expects' | 'parse' | 'flags'> & { readonly flag?: Flag };
 

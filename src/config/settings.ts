@@ -3,6 +3,7 @@
  * configuration are made from it.
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
+import { NAMED_SETTINGS } from '../base/named-settings.ts';
 import { COMPATIBILITIES, type Compatibility, parseCompatibility } from './compatibility.ts';
 import {
   ENDPOINT_GROUP_NAMES,
@@ -12,9 +13,9 @@ import {
 } from './endpoint-group.ts';
 import { isInterfacePattern } from './interface-pattern.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
-import { MEMORY_SHARE } from './memory-defaults.ts';
 import { PERSISTENCE_SETTINGS } from './persistence-settings.ts';
 import {
+  type AnySetting,
   booleanRule,
   booleanSetting,
   type Flag,
@@ -44,6 +45,8 @@ const SHUTDOWN_DELAY_SECONDS_MAX = 3600;
 /** The largest 32-bit integer, as in other members' configuration. */
 const QUEUE_SIZE_MAX = 2_147_483_647;
 const MAP_SECONDS_MAX = 2_147_483_647;
+/** Share of the memory for stored data. */
+export const MEMORY_SHARE = 0.7;
 const AUTHENTICATIONS = ['none', 'basic', 'basic-all'] as const;
 
 export type Authentication = (typeof AUTHENTICATIONS)[number];
@@ -214,7 +217,7 @@ export const SETTINGS = {
     ...integerRule(0, QUEUE_SIZE_MAX),
   } satisfies NamedSetting<string, number> as NamedSetting<string, number>,
   maxMemory: wordSetting<number>({
-    path: 'max-memory',
+    path: NAMED_SETTINGS.maxMemory,
     flag: { name: '--max-memory', argument: 'BYTES' },
     about: 'Memory for stored data, in bytes or with k, m, g; writes beyond it get 503',
     fallback: MEMORY_BYTES_MIN,
@@ -234,7 +237,7 @@ export const SETTINGS = {
     'How long an entry stays after it was last read or written; 0 for ever',
   ),
   partitionCount: integerSetting({
-    path: 'partition-count',
+    path: NAMED_SETTINGS.partitionCount,
     aliases: ['properties.hazelcast.partition.count'],
     flag: { name: '--partition-count', argument: 'COUNT' },
     about: 'Partitions that keys are spread over; fixed for the life of the data',
@@ -261,10 +264,22 @@ export const SETTINGS = {
     about: 'Whether a placeholder without a value is an error instead of a warning',
     fallback: false,
   }),
-} as const satisfies Readonly<Record<string, Setting<unknown> | NamedSetting<string, unknown>>>;
+} as const satisfies Readonly<Record<string, AnySetting>>;
 
 export type Settings = typeof SETTINGS;
 export type SettingKey = keyof Settings;
+
+export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];
+
+export function rowOf(key: SettingKey): AnySetting {
+  return SETTINGS[key];
+}
+
+/** The path of a setting, with `name` in the place of its free name, or the flag of one without a path. */
+export function pathOf(key: SettingKey, name = '{name}'): string {
+  const { path, flags } = rowOf(key);
+  return path?.replace('{name}', () => name) ?? flags[0]?.name ?? key;
+}
 
 function secondsByMap(name: string, about: string): NamedSetting<string, number> {
   return {

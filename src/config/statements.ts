@@ -233,7 +233,7 @@ export class StatementReader {
     if (names.includes(name)) return true;
     const nearest = slippedNames(name, names);
     if (nearest.length === 0) return true;
-    const where = pathOf(pattern);
+    const where = textOfSteps(pattern);
     this.#complain(at, () => `Cannot use ${quoted(name)} in ${where}: unknown${hintOf(nearest)}`);
     return false;
   }
@@ -273,13 +273,13 @@ export class StatementReader {
 }
 
 /** The text of a path: names joined by dots, items directly after their list. */
-export function pathOf(path: readonly string[]): string {
+export function textOfSteps(path: readonly string[]): string {
   return path.join('.').replaceAll('.[', '[');
 }
 
 /** The text of a path for a message: only the beginning of long names. */
 export function pathText(path: readonly string[]): string {
-  return pathOf(path.map(shortened));
+  return textOfSteps(path.map(shortened));
 }
 
 /** The message about a name that is not among the known ones. */

@@ -9,6 +9,8 @@ import type { Config, Source } from './config.ts';
 import { ConfigFault } from './config-fault.ts';
 import { type ConfigRequest, type LoadedConfig, refusalFault, tooManyPatterns } from './load.ts';
 import type { UserConfig } from './security.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
+import { pathOf } from './settings.ts';
 
 /** A thing that the text names. */
 export interface NamedConfig {
@@ -52,7 +54,7 @@ export async function addConfigText(
   const groups = addedGroups(config, said, update);
   const realms = await addedRealms(config, said, update);
   if (said.security.permissions !== undefined) {
-    update.ignored.push({ sectionName: 'security.client-permissions' });
+    update.ignored.push({ sectionName: SECURITY_PATHS.permissions });
   }
   for (const sectionName of loaded.sections) {
     if (!SECTIONS.includes(sectionName)) update.ignored.push({ sectionName });
@@ -94,7 +96,7 @@ function addedGroups(config: Config, said: Config, update: Update): Groups {
   const endpointGroups = new Map(config.endpointGroups);
   const sources = new Map(config.sources);
   for (const [group, isEnabled] of said.endpointGroups) {
-    const path = `network.rest-api.endpoint-groups.${group}.enabled`;
+    const path = pathOf('endpointGroups', group);
     if (said.sources.get(path)?.kind !== 'file') continue;
     const isNew = config.sources.get(path)?.kind === 'default';
     if (!update.note(isNew, 'endpoint-groups', group)) continue;

@@ -1,5 +1,6 @@
 /** Which endpoint groups are enabled now; changes take effect at once. */
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../config/endpoint-group.ts';
+import { pathOf } from '../config/settings.ts';
 
 /** One bit a group, so that the check of a request needs no lookup. */
 export function groupBit(group: EndpointGroup): number {
@@ -29,7 +30,7 @@ export class EndpointGroups {
     if (!this.isRestOn) return this.refusalOfAll;
     return (
       `Cannot serve this path: endpoint group ${group} is disabled; ` +
-      `network.rest-api.endpoint-groups.${group}.enabled or --enable-group ${group} enables it`
+      `${pathOf('endpointGroups', group)} or --enable-group ${group} enables it`
     );
   }
 
@@ -37,7 +38,7 @@ export class EndpointGroups {
   get refusalOfAll(): string {
     return (
       'Cannot serve this path: REST is disabled; ' +
-      'network.rest-api.enabled or --enable-group with a group enables it'
+      `${pathOf('restEnabled')} or --enable-group with a group enables it`
     );
   }
 }

@@ -3,6 +3,7 @@
  * Each request is answered when the work is done.
  */
 import { GridError } from '../base/errors.ts';
+import { pathOf } from '../config/settings.ts';
 import type { Fields } from '../http/exchange.ts';
 import type { BackupMade, Upkeep } from '../persistence/upkeep.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
@@ -26,7 +27,7 @@ function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
 }
 
 function needsPersistence(call: AdministrativeCall): void {
-  const missing = 'persistence is off; persistence.enabled or --data-dir turns it on';
+  const missing = `persistence is off; ${pathOf('persistenceEnabled')} or --data-dir turns it on`;
   call.fail(409, `Cannot ${call.action}: ${missing}`);
 }
 

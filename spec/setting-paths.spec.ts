@@ -1,0 +1,81 @@
+/**
+ * The path of a setting is written in the table of settings alone; all other code has it from there, by
+ * the setting's key. So a path that changes does so in every message, too.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { SECURITY_PATHS } from '../src/config/security-paths.ts';
+import type { NamedSetting, Setting } from '../src/config/setting.ts';
+import { SETTINGS } from '../src/config/settings.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+/** The files of the table. */
+const TABLE = [
+  ...['src/config/settings.ts', 'src/config/limit-settings.ts', 'src/config/tls-settings.ts'],
+  ...['src/config/persistence-settings.ts', 'src/config/security-paths.ts'],
+  'src/base/named-settings.ts',
+];
+/** The same texts in other files, which are no paths of settings there. This list only gets shorter. */
+const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
+  // A command and a path of REST.
+  'src/cli/cluster-calls.ts': ['log-level', 'log-level', 'log-level'],
+  // Written by `make known-tables`: names of the original.
+  'src/config/known-xml.ts': ['cluster-name', 'instance-name', 'cluster-name'],
+  'src/config/known-yaml.ts': ['cluster-name', 'instance-name', 'cluster-name'],
+};
+
+const rows: [string, Setting<unknown> | NamedSetting<string, unknown>][] = Object.entries(SETTINGS);
+const paths = [
+  // A path that is its own key cannot be told from the key.
+  ...rows.flatMap(([key, { path = key, aliases = [] }]) =>
+    [path, ...aliases].filter((each) => each !== key),
+  ),
+  ...Object.values(SECURITY_PATHS),
+];
+
+test('paths of settings stand in the table alone', () => {
+  const found: Record<string, string[]> = {};
+  for (const file of sourceFiles()) {
+    if (TABLE.includes(file)) continue;
+    const inFile = pathsIn(readFileSync(join(ROOT, file), 'utf8'));
+    if (inFile.length > 0) found[file] = inFile;
+  }
+  assert.deepEqual(found, EXCEPTIONS);
+});
+
+test('a path is found as a whole word in texts and templates, not in comments', () => {
+  const code = [
+    "const a = 'the x of network.port.port, say'; // network.port.port",
+    `/* persistence.sync */ const b = \`max-memory ${'$'}{c} network.port.ports my-max-memory\`;`,
+    `const url = "http://x" + security.realms; const d = 'network.rest-api.endpoint-groups.' + "partition-count";`,
+    `const e = \`network.rest-api.endpoint-groups.${'$'}{group}.enabled, queue.a.max-size\`;`,
+  ].join('\n');
+  assert.deepEqual(pathsIn(code), [
+    ...['network.port.port', 'max-memory', 'partition-count'],
+    ...['network.rest-api.endpoint-groups.{}.enabled', 'queue.a.max-size'],
+  ]);
+});
+
+/** The paths in the texts and templates of the code. */
+function pathsIn(code: string): string[] {
+  const tokens =
+    /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\/.*|\/\*[\s\S]*?\*\//g;
+  const texts = (code.match(tokens) ?? [])
+    .filter((token) => !token.startsWith('/'))
+    .map((token) => token.slice(1, -1).replace(/\$\{[^{}]*\}/g, '{}'));
+  const patterns = paths
+    .toSorted((one, other) => other.length - one.length)
+    .map((path) => path.replaceAll('.', '\\.').replace('{name}', '[\\w*{}-]+'));
+  const words = new RegExp(`(?<![\\w./-])(?:${patterns.join('|')})(?![\\w/-]|\\.[\\w{[])`, 'g');
+  return texts.flatMap((text) => text.match(words) ?? []);
+}
+
+function sourceFiles(): string[] {
+  return ['bin', 'src'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => `${folder}/${file}`),
+  );
+}

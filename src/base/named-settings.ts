@@ -1,0 +1,8 @@
+/** Paths of settings that the messages of errors name; the table of settings has them from here. */
+
+export const NAMED_SETTINGS = {
+  backupDirectory: 'persistence.backup-dir',
+  maxMemory: 'max-memory',
+  partitionCount: 'partition-count',
+  recoveryPolicy: 'persistence.cluster-data-recovery-policy',
+} as const;

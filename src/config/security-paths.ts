@@ -1,0 +1,11 @@
+/** The paths of security in a file, beside those of the table of settings. */
+
+/** By the parts of SecurityConfig. */
+export const SECURITY_PATHS = {
+  isEnabled: 'security.enabled',
+  realms: 'security.realms',
+  memberRealm: 'security.member-authentication.realm',
+  clientRealm: 'security.client-authentication.realm',
+  permissions: 'security.client-permissions',
+  prefersGrant: 'security.client-permissions.priority-grant',
+} as const;
