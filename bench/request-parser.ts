@@ -1,7 +1,8 @@
 /** The request parser alone: chunks in, requests recognised, nothing answered. */
+
+import { DEFAULT_LIMITS } from '../spec/http/default-limits.ts';
 import { Body } from '../src/http/body.ts';
 import { InFlightBudget } from '../src/http/in-flight.ts';
-import { DEFAULT_LIMITS } from '../src/http/limits.ts';
 import { AT_REQUEST, NEEDS_MORE, RequestParser } from '../src/http/parser.ts';
 import { Request } from '../src/http/request.ts';
 import type { Bench, Harness } from './harness.ts';

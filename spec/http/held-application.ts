@@ -7,11 +7,12 @@ import { Span } from '../../src/base/span.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
-import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
+import type { HttpLimits } from '../../src/http/limits.ts';
 import { INDEPENDENT } from '../../src/http/response-hold.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { DEFAULT_LIMITS } from './default-limits.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { type ReadResponse, readResponses } from './response-reader.ts';
 

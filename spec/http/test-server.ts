@@ -10,7 +10,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
-import { DEFAULT_LIMITS, type HttpLimits } from '../../src/http/limits.ts';
+import type { HttpLimits } from '../../src/http/limits.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { Observer } from '../../src/http/slot-host.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
@@ -34,6 +34,7 @@ import type { AuditEntry } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { DEFAULT_LIMITS } from './default-limits.ts';
 import type { FakeSocket } from './fake-socket.ts';
 
 const SERVED_GROUPS = ['DATA', 'HEALTH_CHECK', 'CLUSTER_READ'] as const;

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts';
+import { DEFAULT_LIMITS } from '../http/default-limits.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { type ReadResponse, readResponses } from '../http/response-reader.ts';
 import { createTestServer, type TestServer } from '../http/test-server.ts';

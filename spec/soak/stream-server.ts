@@ -5,10 +5,10 @@
 import { SystemClock } from '../../src/base/clock.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
-import { DEFAULT_LIMITS } from '../../src/http/limits.ts';
 import { INDEPENDENT } from '../../src/http/response-hold.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
+import { DEFAULT_LIMITS } from '../http/default-limits.ts';
 
 /** What a server tells of itself. */
 export interface StreamServerState {

@@ -21,17 +21,3 @@ export interface HttpLimits {
   /** Contents under way and answers that wait for their clients, over all connections, in bytes. */
   readonly inFlightBytesMax: number;
 }
-
-/** Defaults: see the limits in docs/settings.md. */
-export const DEFAULT_LIMITS: HttpLimits = {
-  headerBytesMax: 32768,
-  targetBytesMax: 32768,
-  bodyBytesMax: 16777216,
-  connectionsMax: 10000,
-  pipelineMax: 1024,
-  headerTimeoutSeconds: 10,
-  bodyProgressTimeoutSeconds: 10,
-  writeProgressTimeoutSeconds: 30,
-  keepAliveTimeoutSeconds: 75,
-  inFlightBytesMax: 268435456,
-};
