@@ -10,6 +10,7 @@ import {
   UnreachableError,
 } from '../client/member-client.ts';
 import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
+import { passwordOfEnvironment, readPassword, readText, readValue } from './command-input.ts';
 import { type KeyOptions, readKey, refuseReplaced } from './entry-key.ts';
 import {
   EXIT_ABSENT,
@@ -18,7 +19,6 @@ import {
   EXIT_UNREACHABLE,
   type ExitCode,
 } from './exit-code.ts';
-import { passwordOfEnvironment, readPassword, readText, readValue } from './input.ts';
 import { type AddressOptions, locateMember } from './member-address.ts';
 import { print, printLine, type Streams } from './output.ts';
 import { percentEncoded } from './percent-encoded.ts';

@@ -3,11 +3,11 @@
  */
 import type { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';
-import type { BackupOptions } from './backup.ts';
+import type { BackupOptions } from './backup-upkeep.ts';
 import type { Work } from './client-commands.ts';
 import type { Streams } from './output.ts';
-import type { Repairing } from './repair.ts';
-import type { Restoring } from './restore.ts';
+import type { Repairing } from './repair-data.ts';
+import type { Restoring } from './restore-backup.ts';
 
 /** The given command is passed to `order`, to be run once the whole command line is read. */
 export function addDataCommands(
@@ -24,18 +24,18 @@ export function addDataCommands(
       .option('--json', 'Print JSON');
   add('list', 'Print name, time, member and size of each backup').action(
     (options: BackupOptions) => {
-      order(async () => (await import('./backup.ts')).printBackups(options, streams));
+      order(async () => (await import('./backup-upkeep.ts')).printBackups(options, streams));
     },
   );
   add('verify [name]', 'Read one backup, or all, as restore does; exit code 1 for damage').action(
     (name: string | undefined, options: BackupOptions) => {
-      order(async () => (await import('./backup.ts')).verifyBackups(name, options, streams));
+      order(async () => (await import('./backup-upkeep.ts')).verifyBackups(name, options, streams));
     },
   );
   add('prune', 'Remove the old backups of each member; never one that a process uses')
     .requiredOption('--keep <N>', 'Number of backups that stay of each member, the newest')
     .action((options: BackupOptions & { readonly keep: string }) => {
-      order(async () => (await import('./backup.ts')).pruneBackups(options, streams));
+      order(async () => (await import('./backup-upkeep.ts')).pruneBackups(options, streams));
     });
   program
     .command('restore')
@@ -44,7 +44,7 @@ export function addDataCommands(
     .requiredOption('--data-dir <DIR>', 'The data directory; created if it is missing')
     .option('--json', 'Print JSON')
     .action((options: Restoring) => {
-      order(async () => (await import('./restore.ts')).restoreBackup(options, streams));
+      order(async () => (await import('./restore-backup.ts')).restoreBackup(options, streams));
     });
   const partitionCount = String(SETTINGS.partitionCount.fallback);
   program
@@ -58,6 +58,6 @@ export function addDataCommands(
     .option('--partition-count <N>', 'Number of partitions, where no file has it', partitionCount)
     .option('--json', 'Print JSON')
     .action((options: Repairing) => {
-      order(async () => (await import('./repair.ts')).repairData(options, streams));
+      order(async () => (await import('./repair-data.ts')).repairData(options, streams));
     });
 }

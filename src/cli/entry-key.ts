@@ -3,7 +3,7 @@
  * decodes words as UTF-8 and replaces invalid bytes by U+FFFD. A word with that character would name
  * another key, so it is refused.
  */
-import { readInput } from './input.ts';
+import { readInput } from './command-input.ts';
 
 const REPLACEMENT = '\u{fffd}';
 

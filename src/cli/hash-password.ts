@@ -1,7 +1,7 @@
 /** The command `hash-password`: reads a password and prints the hash for a configuration. */
 import { hashPassword } from '../security/password.ts';
+import { askUnseen, readStandardInput } from './command-input.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
-import { askUnseen, readStandardInput } from './input.ts';
 import { printLine, type Streams } from './output.ts';
 
 /**

@@ -2,7 +2,7 @@
  * Finds the member of client commands, and reads the files that both sides authenticate with over TLS.
  */
 import type { MemberLocation } from '../client/member-client.ts';
-import { readInput } from './input.ts';
+import { readInput } from './command-input.ts';
 
 const DEFAULT_PORT = ':5701';
 

@@ -4,7 +4,7 @@
  * `network`. REST is then enabled exactly if there is such an endpoint.
  */
 import { bounded } from './problems.ts';
-import { isOn } from './refusals.ts';
+import { isOn } from './refused-settings.ts';
 import { pathOf } from './settings.ts';
 import { pathText, type Statement } from './statements.ts';
 

@@ -7,11 +7,11 @@ import { type Assignment, MASK, type Source } from './config.ts';
 import { Effective } from './effective.ts';
 import { formatPlace } from './place.ts';
 import { bounded, PROBLEMS_MAX, Problems, quoted, shortened } from './problems.ts';
-import { isOn, type Refusal, refusalsOf } from './refusals.ts';
+import { isOn, type Refusal, refusalsOf } from './refused-settings.ts';
 import { isNamed } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { pathText, type Statement, textOfSteps } from './statements.ts';
-import { readTls } from './tls.ts';
+import { readTls } from './tls-reading.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
 const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(

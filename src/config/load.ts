@@ -25,13 +25,13 @@ import { assignmentsOfRoot, notesOfRoot } from './original-root.ts';
 import { formatPlace } from './place.ts';
 import { bounded, formatProblem, PROBLEMS_MAX, Problems, quoted } from './problems.ts';
 import { realmProblems } from './realms.ts';
-import { isOn } from './refusals.ts';
+import { isOn } from './refused-settings.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf, rowOf, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
 import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
 import { tcpIpWarnings } from './tcp-ip-join.ts';
-import { NO_CERTIFICATE } from './tls.ts';
+import { NO_CERTIFICATE } from './tls-reading.ts';
 
 export interface ConfigRequest {
   /**

@@ -5,7 +5,7 @@
  */
 import { advancedPatterns } from './advanced-network.ts';
 import { PROPERTY_NAMES } from './known-settings.ts';
-import { REFUSED_PATTERNS } from './refusals.ts';
+import { REFUSED_PATTERNS } from './refused-settings.ts';
 import { rowOf, SETTING_KEYS } from './settings.ts';
 
 /** The sections by the patterns of their paths, as a statement has them; the root is ''. */

@@ -7,7 +7,7 @@ import { parsePassword } from '../base/stored-password.ts';
 import { type PermissionConfig, PermissionReader } from './permission-reader.ts';
 import type { Place } from './place.ts';
 import { Problems, quoted } from './problems.ts';
-import { isOn, type Refusal } from './refusals.ts';
+import { isOn, type Refusal } from './refused-settings.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import type { Statement, WrittenSection } from './statements.ts';
 

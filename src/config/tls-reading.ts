@@ -5,7 +5,7 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effective } from './effective.ts';
-import { isOn, type Refusal } from './refusals.ts';
+import { isOn, type Refusal } from './refused-settings.ts';
 import type { SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 
