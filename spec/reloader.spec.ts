@@ -5,7 +5,8 @@ import { GridError, OutcomeUnknown } from '../src/base/errors.ts';
 import { type Config, resolveConfig } from '../src/config/config.ts';
 import { ConfigFault } from '../src/config/config-fault.ts';
 import type { LoadedConfig } from '../src/config/load.ts';
-import { Reloader } from '../src/reloader.ts';
+import { isReloadable, SETTING_KEYS } from '../src/config/settings.ts';
+import { prepared, type Reload, Reloader, type Reloads } from '../src/reloader.ts';
 import { createLog } from '../src/telemetry/log.ts';
 
 const FILE = { kind: 'file', name: 'f:2:3' } as const;
@@ -55,6 +56,55 @@ test('Reloader takes over the settings that may change, and names those that may
       ['reloaded', []],
     ],
   );
+});
+
+test('Reloads has code for exactly the settings that are marked as reloadable', () => {
+  const nothing: Reload = () => () => {};
+  const ofTls = {
+    ...{ tlsCertificate: nothing, tlsKey: nothing, tlsKeyPassword: nothing, tlsClientCa: nothing },
+    ...{ tlsKeyStore: nothing, tlsKeyStorePassword: nothing },
+  };
+  const all: Reloads = {
+    logLevel: nothing,
+    restEnabled: nothing,
+    endpointGroups: nothing,
+    ...ofTls,
+  };
+  // @ts-expect-error: without a setting that is marked
+  const less: Reloads = { logLevel: nothing, restEnabled: nothing, ...ofTls };
+  // @ts-expect-error: with a setting that is not marked
+  const more: Reloads = { ...all, partitionCount: nothing };
+  // @ts-expect-error: code that reads a setting that is not marked
+  const reader: Reload = ({ partitionCount }) => partitionCount;
+  assert.deepEqual(
+    SETTING_KEYS.filter((key) => isReloadable(key)).sort(),
+    Object.keys(all).sort(),
+    `${[less, more, reader]}`,
+  );
+});
+
+test('prepared changes nothing where a part cannot be prepared, and runs shared code once', async () => {
+  const calls: string[] = [];
+  const noted =
+    (name: string): Reload =>
+    () => {
+      calls.push(`prepare ${name}`);
+      return () => calls.push(`change ${name}`);
+    };
+  const [tls, groups] = [noted('tls'), noted('groups')];
+  const reloads: Reloads = {
+    ...{ tlsCertificate: tls, tlsKey: tls, tlsKeyPassword: tls, tlsClientCa: tls },
+    ...{ tlsKeyStore: tls, tlsKeyStorePassword: tls, restEnabled: groups, endpointGroups: groups },
+    logLevel: noted('level'),
+  };
+  const config = resolveConfig([]);
+  (await prepared(reloads, config))();
+  const parts = ['tls', 'groups', 'level'];
+  const expected = ['prepare', 'change'].flatMap((verb) => parts.map((part) => `${verb} ${part}`));
+  assert.deepEqual(calls.splice(0), expected);
+  const failing: Reload = () => Promise.reject(new GridError('DISK_FULL', { name: 'x' }));
+  await assert.rejects(prepared({ ...reloads, logLevel: failing }, config), { code: 'DISK_FULL' });
+  assert.deepEqual(calls, ['prepare tls', 'prepare groups']);
 });
 
 test('Reloader changes nothing where the configuration is wrong or refused', async () => {

@@ -24,7 +24,13 @@ import type { TlsIdentity } from './http/tls.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
 import type { MemberPersistence } from './member-persistence.ts';
-import { Reloader } from './reloader.ts';
+import {
+  prepared,
+  type Reload,
+  type ReloadableConfig,
+  Reloader,
+  type Reloads,
+} from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { HealthRouter } from './rest/health-router.ts';
@@ -135,19 +141,13 @@ export async function startMember(
     requestStop = resolve;
   });
   const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
-  /** Takes over the settings that may change while the member runs; rejects before any change. */
+  const renewTls = (identity: TlsIdentity) => server.renewTls(identity);
+  const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
+  /** Applies the settings that may change while the member runs; rejects before any change. */
   const apply = async (changed: Config): Promise<void> => {
-    const files = tlsFilesOf(changed);
-    let identity: TlsIdentity | undefined;
-    if (tlsFiles !== undefined && files !== undefined) {
-      // A reload does not change whether clients must show a certificate, only whose they may be.
-      const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
-      identity = await readTls({ ...files, clientCa });
-    }
+    const change = await prepared(reloads, changed);
     await security.replace(changed.security);
-    if (identity !== undefined) server.renewTls(identity);
-    groups.set(changed.restEnabled, changed.endpointGroups);
-    logLevel.configure(changed.logLevel);
+    change();
   };
   const reloader = new Reloader(config, apply, log, load, async (added) =>
     persistence?.saveAddedConfigs(added),
@@ -274,7 +274,38 @@ function readNothing(): Promise<never> {
   return Promise.reject(new ConfigFault([problem]));
 }
 
-function tlsFilesOf(config: Config): TlsFiles | undefined {
+interface ReloadedParts {
+  /** The files of TLS at the start; undefined where TLS is off. */
+  readonly tlsFiles: TlsFiles | undefined;
+  readonly renewTls: (identity: TlsIdentity) => void;
+  readonly groups: EndpointGroups;
+  readonly logLevel: LogLevelControl;
+}
+
+function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedParts): Reloads {
+  const serve: Reload = (changed) => () => groups.set(changed.restEnabled, changed.endpointGroups);
+  const readTlsAgain: Reload = async (changed) => {
+    const files = tlsFilesOf(changed);
+    if (tlsFiles === undefined || files === undefined) return () => {};
+    // A reload does not change whether clients must show a certificate, only whose they may be.
+    const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
+    const identity = await readTls({ ...files, clientCa });
+    return () => renewTls(identity);
+  };
+  return {
+    logLevel: (changed) => () => logLevel.configure(changed.logLevel),
+    restEnabled: serve,
+    endpointGroups: serve,
+    tlsCertificate: readTlsAgain,
+    tlsKey: readTlsAgain,
+    tlsKeyPassword: readTlsAgain,
+    tlsKeyStore: readTlsAgain,
+    tlsKeyStorePassword: readTlsAgain,
+    tlsClientCa: readTlsAgain,
+  };
+}
+
+function tlsFilesOf(config: ReloadableConfig): TlsFiles | undefined {
   const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
   const clientCa = config.tlsClientCa;
   if (tlsCertificate !== undefined && tlsKey !== undefined) {

@@ -11,7 +11,13 @@ import { type ConfigRequest, type LoadedConfig, refusalFault } from './config/lo
 import { PROBLEMS_MAX } from './config/problems.ts';
 import type { SecurityConfig } from './config/security.ts';
 import { SECURITY_PATHS } from './config/security-paths.ts';
-import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './config/settings.ts';
+import {
+  isReloadable,
+  pathOf,
+  type ReloadableKey,
+  SETTING_KEYS,
+  type SettingKey,
+} from './config/settings.ts';
 import { addConfigText, type ConfigUpdate, type NamedConfig, withNames } from './config/update.ts';
 import type { AddedConfig } from './persistence/member-file.ts';
 import type { Log } from './telemetry/log.ts';
@@ -31,6 +37,27 @@ type Apply = (config: Config) => Promise<void>;
 
 /** Stores all added configuration, so that it outlives the member. Rejects with GridError. */
 type KeepAdded = (added: readonly AddedConfig[]) => Promise<void>;
+
+/** The settings that may change while the member runs. */
+export type ReloadableConfig = Pick<Config, ReloadableKey>;
+
+/**
+ * Prepares a change; rejects with GridError where it is not possible. The function that it returns makes
+ * the change and cannot fail.
+ */
+export type Reload = (changed: ReloadableConfig) => (() => void) | Promise<() => void>;
+
+/** For each setting that may change: the code that applies it, which several settings may share. */
+export type Reloads = { readonly [Key in ReloadableKey]: Reload };
+
+/** Prepares all changes; rejects with GridError. The function that it resolves with makes them. */
+export async function prepared(reloads: Reloads, changed: ReloadableConfig): Promise<() => void> {
+  const changes: (() => void)[] = [];
+  for (const reload of new Set(Object.values(reloads))) changes.push(await reload(changed));
+  return () => {
+    for (const change of changes) change();
+  };
+}
 
 export class Reloader {
   readonly #apply: Apply;
@@ -163,8 +190,7 @@ export class Reloader {
     const changedParts = await changedKeys(SECURITY_KEYS, before.security, security);
     // TLS cannot be turned on or off; only its files can change.
     const isTaken = (key: SettingKey): boolean =>
-      rowOf(key).isReloadable === true &&
-      (config[key] === undefined) === (before[key] === undefined);
+      isReloadable(key) && (config[key] === undefined) === (before[key] === undefined);
     const taken = changed.filter(isTaken);
     const kept = changed.filter((key) => !isTaken(key));
     const takenValues = Object.fromEntries(taken.map((key) => [key, config[key]]));

@@ -37,8 +37,6 @@ export interface Setting<Value> {
   readonly isList?: true;
   /** Whether the value must not be shown. */
   readonly isSecret?: true;
-  /** Whether a running member applies a change. */
-  readonly isReloadable?: true;
   readonly flags: readonly Flag[];
   /** Its meaning, as a phrase that begins a sentence. */
   readonly about: string;
@@ -62,6 +60,13 @@ export interface NamedSetting<Name extends string, Value> extends Omit<Setting<V
   readonly fallback: ReadonlyMap<Name, Value>;
   /** The name as it is stored; undefined for a name that is not allowed. */
   parseName(text: string): Name | undefined;
+}
+
+/** A setting whose changes a running member applies: Reloads has the code that does so. */
+export type Reloadable<Row> = Row & { readonly isReloadable: true };
+
+export function reloadable<Row extends object>(row: Row): Reloadable<Row> {
+  return { ...row, isReloadable: true };
 }
 
 /** A row of the table. */

@@ -24,6 +24,8 @@ import {
   listSetting,
   type NamedSetting,
   parseBytes,
+  type Reloadable,
+  reloadable,
   type Setting,
   textSetting,
   wordSetting,
@@ -145,15 +147,16 @@ export const SETTINGS = {
     example: 'member-1',
     ...nameRule(),
   }),
-  logLevel: wordSetting<LogLevel>({
-    path: 'log-level',
-    isReloadable: true,
-    flag: { name: '--log-level', argument: 'LEVEL' },
-    about: 'How much is logged',
-    fallback: 'INFO',
-    expects: `one of ${Object.keys(LOG_LEVELS).join(', ')}`,
-    read: parseLogLevel,
-  }),
+  logLevel: reloadable(
+    wordSetting<LogLevel>({
+      path: 'log-level',
+      flag: { name: '--log-level', argument: 'LEVEL' },
+      about: 'How much is logged',
+      fallback: 'INFO',
+      expects: `one of ${Object.keys(LOG_LEVELS).join(', ')}`,
+      read: parseLogLevel,
+    }),
+  ),
   pathSegment: textSetting({
     path: 'network.rest-api.path-segment',
     flag: { name: '--path-segment', argument: 'SEGMENT' },
@@ -163,13 +166,14 @@ export const SETTINGS = {
     expects: 'letters, digits, "-", "_", "." and "~", at most 255, and not "." or ".."',
     allows: (text) => /^(?!\.\.?$)[A-Za-z0-9\-_.~]{1,255}$/.test(text),
   }),
-  restEnabled: booleanSetting({
-    path: 'network.rest-api.enabled',
-    isReloadable: true,
-    about: 'Whether the REST interface is served; --enable-group does this, too',
-    fallback: true,
-    fallbackText: 'true, and false with a configuration file',
-  }),
+  restEnabled: reloadable(
+    booleanSetting({
+      path: 'network.rest-api.enabled',
+      about: 'Whether the REST interface is served; --enable-group does this, too',
+      fallback: true,
+      fallbackText: 'true, and false with a configuration file',
+    }),
+  ),
   authentication: wordSetting<Authentication>({
     path: 'network.rest-api.authentication',
     about:
@@ -188,16 +192,15 @@ export const SETTINGS = {
     expects: `one of ${COMPATIBILITIES.join(', ')}`,
     read: parseCompatibility,
   }),
-  endpointGroups: {
+  endpointGroups: reloadable<NamedSetting<EndpointGroup, boolean>>({
     path: 'network.rest-api.endpoint-groups.{name}.enabled',
     aliases: ['network.rest-api.endpoint-groups.{name}'],
     flags: [groupFlag('--enable-group', true), groupFlag('--disable-group', false)],
-    isReloadable: true,
     about: 'Whether the endpoints of the group are served',
     fallback: new Map(ENDPOINT_GROUP_NAMES.map((name) => [name, ENDPOINT_GROUPS[name]])),
     parseName: parseEndpointGroup,
     ...booleanRule,
-  } satisfies NamedSetting<EndpointGroup, boolean> as NamedSetting<EndpointGroup, boolean>,
+  }),
   queueMaxSizes: {
     path: 'queue.{name}.max-size',
     flags: [
@@ -268,6 +271,15 @@ export const SETTINGS = {
 
 export type Settings = typeof SETTINGS;
 export type SettingKey = keyof Settings;
+
+/** The settings whose changes a running member applies. */
+export type ReloadableKey = {
+  [Key in SettingKey]: Settings[Key] extends Reloadable<object> ? Key : never;
+}[SettingKey];
+
+export function isReloadable(key: SettingKey): key is ReloadableKey {
+  return 'isReloadable' in SETTINGS[key];
+}
 
 export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];
 

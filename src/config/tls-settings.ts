@@ -1,5 +1,13 @@
 /** The settings of TLS; their paths are the original's, below `network.ssl`. */
-import { booleanSetting, type Flag, type Setting, textSetting, wordSetting } from './setting.ts';
+import {
+  booleanSetting,
+  type Flag,
+  type Reloadable,
+  reloadable,
+  type Setting,
+  textSetting,
+  wordSetting,
+} from './setting.ts';
 
 export const TLS_SETTINGS = {
   tlsEnabled: booleanSetting({
@@ -61,14 +69,14 @@ function tlsSetting(row: {
   readonly about: string;
   readonly isSecret?: true;
   readonly expects?: string;
-}): Setting<string | undefined> {
-  return textSetting({
+}): Reloadable<Setting<string | undefined>> {
+  const setting = textSetting({
     expects: 'a path',
     ...row,
-    isReloadable: true,
     fallback: undefined,
     fallbackText: 'none',
     example: 'path/to/file',
     allows: (text) => text !== '' && !text.includes('\0'),
   });
+  return reloadable(setting);
 }
