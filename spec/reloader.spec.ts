@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { GridError, OutcomeUnknown } from '../src/base/errors.ts';
 import { type Config, resolveConfig } from '../src/config/config.ts';
 import { ConfigFault } from '../src/config/config-fault.ts';
+import { finding } from '../src/config/finding.ts';
 import type { LoadedConfig } from '../src/config/load.ts';
+import { refusalOf } from '../src/config/refused-settings.ts';
 import { isReloadable, SETTING_KEYS } from '../src/config/settings.ts';
 import { prepared, type Reload, Reloader, type Reloads } from '../src/reloader.ts';
 import { createLog } from '../src/telemetry/log.ts';
@@ -30,7 +32,7 @@ function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
 
 function loaded(parts: Partial<LoadedConfig>): LoadedConfig {
   const config = resolveConfig([]);
-  return { config, structured: [], sections: [], warnings: [], notes: [], refused: [], ...parts };
+  return { config, structured: [], sections: [], findings: [], ...parts };
 }
 
 test('Reloader takes over the settings that may change, and names those that may not', async () => {
@@ -38,7 +40,9 @@ test('Reloader takes over the settings that may change, and names those that may
     { key: 'logLevel', text: 'FINE', source: FILE },
     { key: 'partitionCount', text: '7', source: FILE },
   ]);
-  const { it, taken, lines } = reloader(async () => loaded({ config, warnings: ['mind this'] }));
+  const { it, taken, lines } = reloader(async () =>
+    loaded({ config, findings: [finding('warning', 'mind this')] }),
+  );
   const outcomes = [await it.reload(), await it.reload()];
   assert.deepEqual(outcomes, [
     { taken: ['log-level'], kept: ['partition-count'], faults: [] },
@@ -108,10 +112,10 @@ test('prepared changes nothing where a part cannot be prepared, and runs shared 
 });
 
 test('Reloader changes nothing where the configuration is wrong or refused', async () => {
-  const refused = [{ path: 'security.enabled', source: FILE, reason: 'why' }];
+  const findings = [refusalOf('security.enabled', FILE, 'why')];
   const loads = [
-    () => Promise.reject(new ConfigFault(['f:1:1: wrong'])),
-    async () => loaded({ refused }),
+    () => Promise.reject(new ConfigFault([finding('error', 'wrong', 'f:1:1')])),
+    async () => loaded({ findings }),
   ];
   const { it, taken, lines } = reloader(() => (loads.shift() ?? assert.fail)());
   const faults = [(await it.reload()).faults, (await it.reload()).faults];

@@ -9,7 +9,7 @@ import type { Cluster, Waiter } from './cluster/cluster.ts';
 import { License } from './cluster/license.ts';
 import { StandaloneCluster } from './cluster/standalone.ts';
 import type { Config } from './config/config.ts';
-import { ConfigFault } from './config/config-fault.ts';
+import { configFault } from './config/config-fault.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { memoryWarning } from './config/memory-defaults.ts';
@@ -271,7 +271,7 @@ async function stopping(stopped: Promise<unknown>): Promise<never> {
 /** The reload of a member that was configured by a program. */
 function readNothing(): Promise<never> {
   const problem = 'Cannot read the configuration again: it came from no file, variable or flag';
-  return Promise.reject(new ConfigFault([problem]));
+  return Promise.reject(configFault(problem));
 }
 
 interface ReloadedParts {

@@ -6,9 +6,10 @@
 import { GridError } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
 import type { Config } from './config/config.ts';
-import { ConfigFault } from './config/config-fault.ts';
+import { ConfigFault, configFault } from './config/config-fault.ts';
+import { linesOf } from './config/finding.ts';
+import { FINDINGS_MAX } from './config/finding-list.ts';
 import { type ConfigRequest, type LoadedConfig, refusalFault } from './config/load.ts';
-import { PROBLEMS_MAX } from './config/problems.ts';
 import type { SecurityConfig } from './config/security.ts';
 import { SECURITY_PATHS } from './config/security-paths.ts';
 import {
@@ -151,8 +152,8 @@ export class Reloader {
 
   async #reload(): Promise<ReloadOutcome> {
     try {
-      const { config: loaded, warnings, refused } = await this.#load();
-      const fault = refusalFault(refused);
+      const { config: loaded, findings } = await this.#load();
+      const fault = refusalFault(findings);
       if (fault !== undefined) throw fault;
       // Security cannot be turned on or off: its users could then log in nowhere, or every login would
       // fail.
@@ -162,7 +163,7 @@ export class Reloader {
       if (this.#added.some(({ isReloaded }) => !isReloaded)) {
         await this.#setAdded(this.#added.map(({ text }) => ({ text, isReloaded: true })));
       }
-      for (const warning of warnings) this.#log.warn(warning);
+      for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
       return await this.#report(config, isSwitched);
     } catch (error) {
       return { taken: [], kept: [], faults: this.#complain(error) };
@@ -229,16 +230,16 @@ async function loadText(request: ConfigRequest): Promise<LoadedConfig> {
 function withText(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
   const length = before.reduce((sum, each) => sum + each.text.length, text.length);
   if (length <= ADDED_LENGTH_MAX) return [...before, { text, isReloaded: false }];
-  throw new ConfigFault([
+  throw configFault(
     `Cannot add to the configuration: with this text, the added texts have more than ${ADDED_LENGTH_MAX} characters`,
-  ]);
+  );
 }
 
-/** The first PROBLEMS_MAX things, and the number of the others. */
+/** The first FINDINGS_MAX things, and the number of the others. */
 function told(name: string, things: readonly NamedConfig[]): object {
-  const more = things.length - PROBLEMS_MAX;
+  const more = things.length - FINDINGS_MAX;
   if (more <= 0) return { [name]: things };
-  return { [name]: things.slice(0, PROBLEMS_MAX), [`${name}More`]: more };
+  return { [name]: things.slice(0, FINDINGS_MAX), [`${name}More`]: more };
 }
 
 async function changedKeys<Key extends string>(

@@ -277,7 +277,7 @@ test('cluster reload, member-list and change-member-list', async () => {
     source: SOURCE,
   } as const;
   const config = resolveConfig([{ key: 'port', text: '0', source: SOURCE }, source, groups]);
-  const loaded = { config, structured: [], sections: [], warnings: [], notes: [], refused: [] };
+  const loaded = { config, structured: [], sections: [], findings: [] };
   const log = createLog('OFF', { write: () => {} });
   const joining = await startMember(config, log, async () => loaded);
   const on = (...words: string[]) => run(...words, '--address', `127.0.0.1:${joining.port}`);

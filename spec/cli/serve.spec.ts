@@ -64,9 +64,7 @@ function served(
         config,
         structured: [],
         sections: [],
-        warnings: [],
-        notes: [],
-        refused: [],
+        findings: [],
       }));
   const time = { nowMs: 0 };
   const told: string[] = [];

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PATTERNS_MAX } from '../../src/config/by-name.ts';
 import { ConfigFault } from '../../src/config/config-fault.ts';
-import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { slippedNames } from '../../src/config/nearest-name.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
+import { type Told, told } from './documents.ts';
 
-function read(text: string): Promise<LoadedConfig> {
-  return loadConfig({ file: { text }, environment: {}, flags: [] });
+async function read(text: string): Promise<Told> {
+  return told(await loadConfig({ file: { text }, environment: {}, flags: [] }));
 }
 
 async function problemsOf(text: string): Promise<readonly string[]> {

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { linesOf } from '../../src/config/finding.ts';
 import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
+import { type Refusal, refusalsAmong } from '../../src/config/refused-settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-config-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -15,12 +17,28 @@ export function writeConfig(name: string, text: string): string {
   return path;
 }
 
+/** A loaded configuration, its findings by their severity. */
+export interface Told extends LoadedConfig {
+  readonly warnings: readonly string[];
+  readonly notes: readonly string[];
+  readonly refused: readonly Refusal[];
+}
+
+export function told(loaded: LoadedConfig): Told {
+  const { findings } = loaded;
+  const refused = refusalsAmong(findings);
+  return {
+    ...loaded,
+    ...{ warnings: linesOf(findings, 'warning'), notes: linesOf(findings, 'note'), refused },
+  };
+}
+
 export async function load(
   name: string,
   text: string,
   environment: NodeJS.ProcessEnv = {},
-): Promise<LoadedConfig> {
-  return await loadConfig({ file: writeConfig(name, text), environment, flags: [] });
+): Promise<Told> {
+  return told(await loadConfig({ file: writeConfig(name, text), environment, flags: [] }));
 }
 
 /** A document and the line, from 1, of the last step of its path. */

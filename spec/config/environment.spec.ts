@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { writeConfig } from './documents.ts';
+import { told, writeConfig } from './documents.ts';
 
 async function loadOf(environment: NodeJS.ProcessEnv, flags: readonly Assignment[] = []) {
-  return await loadConfig({ file: undefined, environment, flags });
+  return told(await loadConfig({ file: undefined, environment, flags }));
 }
 
 function flag(key: 'host' | 'compatibility', text: string): Assignment {

@@ -11,6 +11,7 @@ import { ConfigFault } from '../../src/config/config-fault.ts';
 import { FILE_BYTES_MAX, readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
+import { told } from './documents.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-files-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -89,11 +90,11 @@ test('The first file may be a pipe, which imports files beside it, at a start on
   writeFileSync(inFolder('part.yaml'), 'grid: {instance-name: imported}');
   const path = pipe('first');
   feed(path, 'grid: {cluster-name: piped, import: [part.yaml]}');
-  const { config, piped, warnings } = await loadConfig(request(path));
+  const { config, piped, warnings } = told(await loadConfig(request(path)));
   assert.deepEqual([config.clusterName, config.instanceName, warnings], ['piped', 'imported', []]);
   assert.ok(piped);
   writeFileSync(inFolder('part.yaml'), 'grid: {instance-name: again}');
-  const again = await loadInThread({ ...request(path), file: piped });
+  const again = told(await loadInThread({ ...request(path), file: piped }));
   assert.deepEqual([again.config.clusterName, again.config.instanceName], ['piped', 'again']);
   assert.deepEqual(again.warnings, [
     `${path} is a pipe, which can be read only once: its content at the start stays in force`,

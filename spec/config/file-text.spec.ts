@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileText } from '../../src/config/file-text.ts';
-import { formatProblem, Problems } from '../../src/config/problems.ts';
+import { lineOf } from '../../src/config/finding.ts';
+import { FindingList } from '../../src/config/finding-list.ts';
 
 function read(file: string, bytes: Uint8Array): string {
-  const problems = new Problems();
+  const problems = new FindingList();
   const read = fileText(file, bytes, problems);
-  const told = problems.told.map(formatProblem);
+  const told = problems.told.map(lineOf);
   if (read === undefined) return told.join('\n');
   assert.deepEqual(told, []);
   return `${read.form} ${read.text}`;

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
 import { explainAsJson } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { writeConfig } from './documents.ts';
+import { told, writeConfig } from './documents.ts';
 
 const XML = '<?xml version="1.0"?>\n<hazelcast xmlns="http://www.hazelcast.com/schema/config"/>';
 const YAML = '# a member\nhazelcast:\n  cluster-name: a\n';
@@ -107,7 +107,7 @@ describe("A file of the original's root", () => {
         const source = { kind: 'flag', name: `--${key}` } as const;
         return { key: key as Assignment['key'], text: said, source };
       });
-      const loaded = await loadConfig({ file, environment, flags: assignments });
+      const loaded = told(await loadConfig({ file, environment, flags: assignments }));
       const [value, source] = expected;
       const { compatibility } = JSON.parse(explainAsJson(loaded)) as Record<string, unknown>;
       assert.deepEqual(compatibility, { value, source: source.replace('FILE', file) });
@@ -137,7 +137,7 @@ describe("A file of the original's root", () => {
 
   it('does not turn it on in a text that is added', async () => {
     for (const text of [XML, YAML]) {
-      const loaded = await loadConfig({ file: { text }, environment: {}, flags: [] });
+      const loaded = told(await loadConfig({ file: { text }, environment: {}, flags: [] }));
       assert.equal(loaded.config.compatibility, 'none');
       assert.deepEqual(loaded.notes, []);
     }

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Span } from '../../src/base/span.ts';
 import { explainAsYaml } from '../../src/config/explain.ts';
+import { lineOf } from '../../src/config/finding.ts';
 import { matchingAddress } from '../../src/config/interface-pattern.ts';
-import { type LoadedConfig, refusalText } from '../../src/config/load.ts';
+import type { LoadedConfig } from '../../src/config/load.ts';
 import { Grants, MAP, PUT, QUEUE, READ } from '../../src/security/permissions.ts';
 import { load, writeConfig } from './documents.ts';
 
@@ -188,7 +189,7 @@ test('A variable outweighs the file: its addresses replace those of the file', a
 
 test('serve refuses what would open security: a placeholder without a variable, skipped roles', async () => {
   const reasons = async (text: string) =>
-    (await load('refused.yaml', text)).refused.map(refusalText).join('\n');
+    (await load('refused.yaml', text)).refused.map(lineOf).join('\n');
   const unset = yaml(
     ` {map: [{actions: [all]}, {principal: '$\{GONE}', actions: [put], deny: 1}]}`,
   );

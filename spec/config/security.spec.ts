@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { explainAsYaml } from '../../src/config/explain.ts';
-import { refusalText } from '../../src/config/load.ts';
+import { lineOf } from '../../src/config/finding.ts';
 import { load } from './documents.ts';
 
 const YAML = `
@@ -138,7 +138,7 @@ for (const [name, text, place, message] of faults) {
 
 test('security without a realm to log in with is refused', async () => {
   const { refused } = await load('realm.yaml', SECURED);
-  assert.match(refused.map(refusalText).join(), /security\.enabled: no user could log in/);
+  assert.match(refused.map(lineOf).join(), /security\.enabled: no user could log in/);
 });
 
 test('gridnode config shows realms and permissions, without passwords, and reads them back', async () => {
@@ -155,7 +155,7 @@ test('gridnode config shows realms and permissions, without passwords, and reads
 test('classes that decide about access are refused while security is on', async () => {
   const text = `${REALM}        access-control-service: {factory-class-name: a.B}\n`;
   const { refused } = await load('class.yaml', text);
-  assert.match(refused.map(refusalText).join(), /access-control-service.*client-permissions/);
+  assert.match(refused.map(lineOf).join(), /access-control-service.*client-permissions/);
   const off = await load('class.yaml', text.replace('true', 'false'));
   assert.deepEqual(off.refused, []);
 });

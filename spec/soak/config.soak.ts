@@ -6,16 +6,15 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { knownSettings } from '../../src/config/known-settings.ts';
-import type { LoadedConfig } from '../../src/config/load.ts';
 import { run } from '../cli/gridnode-process.ts';
-import { load, writeConfig } from '../config/documents.ts';
+import { load, type Told, writeConfig } from '../config/documents.ts';
 import { type KnownPath, knownPaths, misspelt, stated } from '../config/known-paths.ts';
 
 const COUNT = Math.max(10, Number(process.env.SOAK_SIZE ?? 10_000) / 1000);
 
 type Kind = 'used' | 'refused' | 'without meaning';
 
-function kindOf({ refused, structured, config }: LoadedConfig): Kind {
+function kindOf({ refused, structured, config }: Told): Kind {
   if (refused.length > 0) return 'refused';
   const isUsed = [...config.sources.values()].some(({ kind }) => kind === 'file');
   return isUsed || structured.length > 0 ? 'used' : 'without meaning';

@@ -6,6 +6,7 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../base/program-version.ts';
 import type { Assignment } from '../config/config.ts';
 import { ConfigFault } from '../config/config-fault.ts';
+import { linesOf } from '../config/finding.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
 import { type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
@@ -184,15 +185,15 @@ function addFlags(command: Command): () => ConfigRequest {
 }
 
 async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
-  const { config, warnings, notes, refused, piped } = await loadConfig(request);
-  const fault = refusalFault(refused);
+  const { config, findings, piped } = await loadConfig(request);
+  const fault = refusalFault(findings);
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
   const log = await openLog(config.logLevel, hasColours(process.env), (error) => {
     stderr.write(`Cannot write the log to standard output: ${error.message}\n`);
   });
-  for (const note of notes) log.info(note);
-  for (const warning of warnings) log.warn(warning);
+  for (const note of linesOf(findings, 'note')) log.info(note);
+  for (const warning of linesOf(findings, 'warning')) log.warn(warning);
   const tellFatal = (message: string) => {
     if (!areSameTerminal()) stderr.write(`${message}\n`);
   };

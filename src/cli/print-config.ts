@@ -1,6 +1,7 @@
 /** `gridnode config`: prints the configuration that a member would have, without starting one. */
 import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
+import { linesOf } from '../config/finding.ts';
 import { type ConfigRequest, loadConfig } from '../config/load.ts';
 import { memoryWarning } from '../config/memory-defaults.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
@@ -27,6 +28,7 @@ export async function printConfig(
   const loaded = await loadConfig(request);
   await print(streams, printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
   const memory = memoryWarning(loaded.config) ?? [];
-  for (const warning of loaded.warnings.concat(memory)) streams.stderr.write(`${warning}\n`);
+  for (const warning of linesOf(loaded.findings, 'warning').concat(memory))
+    streams.stderr.write(`${warning}\n`);
   return EXIT_CLEAN;
 }

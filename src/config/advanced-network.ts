@@ -3,7 +3,8 @@
  * address, endpoint groups and encryption of `network`, and its `join.tcp-ip` replaces that of
  * `network`. REST is then enabled exactly if there is such an endpoint.
  */
-import { bounded } from './problems.ts';
+import { type Finding, finding } from './finding.ts';
+import { bounded } from './finding-list.ts';
 import { isOn } from './refused-settings.ts';
 import { pathOf } from './settings.ts';
 import { pathText, type Statement } from './statements.ts';
@@ -26,7 +27,7 @@ const PLACES = [...IN_NETWORK.values()];
 
 export interface Translated {
   readonly statements: readonly Statement[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Finding[];
 }
 
 /** The statements, with those of an enabled `advanced-network` in the place of those of `network`. */
@@ -49,9 +50,9 @@ export function translateAdvancedNetwork(statements: readonly Statement[]): Tran
   kept.push({ ...enabled, path: pattern.split('.'), pattern, text });
   if (outweighed.length === 0) return { statements: kept, warnings: [] };
   const names = [...new Set(outweighed.map(({ path }) => pathText(path)))];
-  const named = bounded(names, names.length, 'settings').join(', ');
+  const named = bounded(names, 'settings').join(', ');
   const warning = `Outweighed by advanced-network, which is enabled: ${named}`;
-  return { statements: kept, warnings: [warning] };
+  return { statements: kept, warnings: [finding('warning', warning)] };
 }
 
 /** The statement with its path in `network`; undefined where it has none there. */

@@ -1,11 +1,22 @@
 /** The error of a start or a reload whose configuration is wrong. */
+import { type Finding, finding, lineOf } from './finding.ts';
 
 /** The configuration cannot be used; each problem is a line for the operator. */
 export class ConfigFault extends Error {
   readonly problems: readonly string[];
+  /** @internal */
+  readonly findings: readonly Finding[];
 
-  constructor(problems: readonly string[]) {
+  /** @internal */
+  constructor(findings: readonly Finding[]) {
+    const problems = findings.map(lineOf);
     super(problems.join('\n'));
     this.problems = problems;
+    this.findings = findings;
   }
+}
+
+/** A fault without a place in what was read. */
+export function configFault(message: string): ConfigFault {
+  return new ConfigFault([finding('error', message)]);
 }

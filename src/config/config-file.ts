@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';
+import { FindingList, quoted } from './finding-list.ts';
 import { type Form, type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import type { Root } from './original-root.ts';
 import { replacePlaceholders } from './placeholders.ts';
-import { Problems, quoted } from './problems.ts';
 import {
   type NamedBlock,
   type Statement,
@@ -36,9 +36,9 @@ export interface FileContent {
   readonly blocks: readonly NamedBlock[];
   /** Sections and settings of security, empty ones included. */
   readonly written: readonly WrittenSection[];
-  readonly problems: Problems;
-  /** Unknown names in sections without meaning here. */
-  readonly unknown: Problems;
+  readonly problems: FindingList;
+  /** Warnings of unknown names in sections without meaning here. */
+  readonly unknown: FindingList;
   readonly unset: readonly UnsetPlaceholder[];
   /** The first file's root, where it can be used. */
   readonly root: Root | undefined;
@@ -98,7 +98,7 @@ export async function readConfigText(
 }
 
 class FileReader {
-  readonly #problems = new Problems();
+  readonly #problems = new FindingList();
   readonly #reading: FileReading;
   readonly #reader: StatementReader;
   readonly #known = new Map<Form, KnownContent>();

@@ -5,22 +5,15 @@
  */
 
 import type { MachineMemory } from '../base/machine-memory.ts';
+import { type Finding, finding, lineOf } from './finding.ts';
+import { FINDINGS_MAX, quoted } from './finding-list.ts';
 import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
-import { PROBLEMS_MAX, quoted } from './problems.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { type AnySetting, isNamed, type NamedSetting, type Setting } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
-
-/** The origin of a value, in the user's own words. */
-export interface Source {
-  readonly kind: 'default' | 'file' | 'environment' | 'flag';
-  /** `--port`, `conf.yaml:3:7`, `GRID_CLUSTERNAME`; empty for a default. */
-  readonly name: string;
-  /** What a default was calculated from: `70 % of 256 MiB, container`. */
-  readonly from?: string;
-}
+import { DEFAULT, type Source } from './source.ts';
 
 /** The value that a source gives a setting. */
 export interface Assignment {
@@ -58,16 +51,20 @@ export interface Config extends Values {
   readonly security: SecurityConfig;
 }
 
-const DEFAULT: Source = { kind: 'default', name: '' };
-
 /**
  * Throws TypeError for a value that is not of its setting's type and RangeError for one out of range.
  * The message names the source and the value seen.
  */
 export function resolveConfig(assignments: readonly Assignment[], memory?: MachineMemory): Config {
   const { config, faults } = weighConfig(assignments, NO_SECURITY, memory);
-  for (const fault of faults) throw fault;
-  return config;
+  const [fault] = faults;
+  if (fault === undefined) return config;
+  throw new (fault.isOutOfRange ? RangeError : TypeError)(lineOf(fault));
+}
+
+/** A finding about a value, which is not of its setting's type or is out of range. */
+interface ValueFault extends Finding {
+  readonly isOutOfRange: boolean;
 }
 
 /** The configuration, and every fault of the assignments that it was made of. */
@@ -77,13 +74,13 @@ export function weighConfig(
   memory?: MachineMemory,
 ): {
   readonly config: Config;
-  /** At most PROBLEMS_MAX, the first ones. */
-  readonly faults: readonly Error[];
+  /** At most FINDINGS_MAX, the first ones. */
+  readonly faults: readonly ValueFault[];
   readonly faultCount: number;
 } {
   const values: Record<string, unknown> = {};
   const sources = new Map<string, Source>();
-  const faults: Error[] = [];
+  const faults: ValueFault[] = [];
   let faultCount = 0;
   for (const key of SETTING_KEYS) {
     const row = rowOf(key);
@@ -97,12 +94,13 @@ export function weighConfig(
     const parsed = name === undefined ? ({ fault: 'range' } as const) : row.parse(assignment.text);
     if (name === undefined || 'fault' in parsed) {
       faultCount += 1;
-      if (faultCount > PROBLEMS_MAX) continue;
+      if (faultCount > FINDINGS_MAX) continue;
       const isOutOfRange = 'fault' in parsed && parsed.fault === 'range';
-      const said = refusal(assignment, row.expects, row.isSecret === true);
       const isNoName = name === undefined && isNamed(row);
-      const message = isNoName ? said + nameHint(assignment, row) : said;
-      faults.push(isOutOfRange ? new RangeError(message) : new TypeError(message));
+      const hint = isNoName ? nameHint(assignment, row) : '';
+      const message = wrongValue(assignment, row) + hint;
+      const place = assignment.subject === undefined ? '' : assignment.source.name;
+      faults.push({ ...finding('error', message, place), isOutOfRange });
       continue;
     }
     if (isNamed(row)) (values[assignment.key] as Map<string, unknown>).set(name, parsed.value);
@@ -133,7 +131,7 @@ function setMemoryDefaults(
   }
 }
 
-function contradictions(config: Config): Error[] {
+function contradictions(config: Config): ValueFault[] {
   return [
     ...lonely(config, 'tlsCertificate', 'tlsKey'),
     ...lonely(config, 'tlsKey', 'tlsCertificate'),
@@ -144,40 +142,40 @@ function contradictions(config: Config): Error[] {
 }
 
 /** A body limit above the limit of all bytes in flight. The message names first the one that was set. */
-function bodyFaults(config: Config): Error[] {
+function bodyFaults(config: Config): ValueFault[] {
   const { bodyBytesMax, inFlightBytesMax } = config;
   if (bodyBytesMax <= inFlightBytesMax) return [];
   const isBodySaid = configSourceOf(config, 'bodyBytesMax').kind !== 'default';
-  const message = isBodySaid
-    ? `${cannotUse(config, 'bodyBytesMax')}: more than ${said(config, 'inFlightBytesMax')}`
-    : `${cannotUse(config, 'inFlightBytesMax')}: less than ${said(config, 'bodyBytesMax')}`;
-  return [new RangeError(message)];
+  return isBodySaid
+    ? cannotUse(config, 'bodyBytesMax', `more than ${said(config, 'inFlightBytesMax')}`, true)
+    : cannotUse(config, 'inFlightBytesMax', `less than ${said(config, 'bodyBytesMax')}`, true);
 }
 
 /** Logins are required, and no user exists. */
-function authenticationFaults(config: Config): Error[] {
+function authenticationFaults(config: Config): ValueFault[] {
   if (config.authentication === 'none' || config.security.isEnabled) return [];
-  return [
-    new TypeError(
-      `${cannotUse(config, 'authentication')}: ${SECURITY_PATHS.isEnabled} is not true`,
-    ),
-  ];
+  return cannotUse(config, 'authentication', `${SECURITY_PATHS.isEnabled} is not true`);
 }
 
 /** A setting that has no effect without another one, which is missing. */
-function lonely(config: Config, key: SettingKey, other: SettingKey): Error[] {
+function lonely(config: Config, key: SettingKey, other: SettingKey): ValueFault[] {
   if (config[key] === undefined || config[other] !== undefined) return [];
   const { kind, name } = configSourceOf(config, key);
   const missing = kind === 'flag' ? flagLike(name, rowOf(other)) : pathOf(other);
-  return [new TypeError(`${cannotUse(config, key)}: ${missing} is not given`)];
+  return cannotUse(config, key, `${missing} is not given`);
 }
 
-/** The beginning of a message about a value that is valid by itself. */
-function cannotUse(config: Config, key: SettingKey): string {
+/** The fault of a value that is valid by itself. */
+function cannotUse(
+  config: Config,
+  key: SettingKey,
+  reason: string,
+  isOutOfRange = false,
+): ValueFault[] {
   const { kind, name } = configSourceOf(config, key);
-  const place = pathOf(key);
-  const subject = kind === 'file' ? `${name}: Cannot use ${place}` : `Cannot use ${name || place}`;
-  return `${subject} "${config[key]}"`;
+  const [place, subject] = kind === 'file' ? [name, ''] : ['', name];
+  const message = `Cannot use ${subject || pathOf(key)} "${config[key]}": ${reason}`;
+  return [{ ...finding('error', message, place), isOutOfRange }];
 }
 
 /** The other value of such a message, with its source, if it has one. */
@@ -204,12 +202,9 @@ export function optionName(flag: string): string {
   return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function refusal(assignment: Assignment, expects: string, isSecret: boolean): string {
-  const { source, subject } = assignment;
-  const seen = isSecret ? MASK : quoted(assignment.seen ?? assignment.text);
-  const wanted = assignment.expects ?? expects;
-  if (subject === undefined) return `Cannot use ${source.name} ${seen}: not ${wanted}`;
-  return `${source.name}: Cannot use ${subject} ${seen}: not ${wanted}`;
+function wrongValue({ source, subject, seen, text, expects }: Assignment, row: AnySetting): string {
+  const shown = row.isSecret === true ? MASK : quoted(seen ?? text);
+  return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}`;
 }
 
 /** The nearest known name, as a file has it. */

@@ -3,8 +3,9 @@
  * entries, a sequence has items, a scalar has a text. An XML element has its attributes (`@name`) and
  * its children as entries, and its text; a name may occur several times.
  */
+
+import type { FindingList } from './finding-list.ts';
 import type { Place } from './place.ts';
-import type { Problems } from './problems.ts';
 
 export interface DocumentEntry {
   readonly name: string;
@@ -25,5 +26,5 @@ export interface DocumentNode {
 export interface ParsedDocument {
   /** The one entry of the root. */
   readonly root: DocumentEntry | undefined;
-  readonly problems: Problems;
+  readonly problems: FindingList;
 }

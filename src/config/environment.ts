@@ -6,6 +6,7 @@
  * `HZ_`. Variables that only the original reads cause a warning that names what replaces them here.
  */
 import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
+import { type Finding, finding } from './finding.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
 import { type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
@@ -32,7 +33,7 @@ const OF_ORIGINAL: Readonly<Record<string, (text: string) => readonly string[]>>
 
 export interface EnvironmentContent {
   readonly statements: readonly Statement[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Finding[];
 }
 
 type Target = Pick<Statement, 'path' | 'pattern' | 'types'>;
@@ -43,6 +44,7 @@ export function readEnvironment(
 ): EnvironmentContent {
   const statements: Statement[] = [];
   const warnings = originalWarnings(environment);
+  const warn = (message: string) => warnings.push(finding('warning', message));
   const names = Object.keys(environment)
     .filter((name) => /^(GRID|HZ)_/.test(name) && !OTHERS.has(name) && !(name in OF_ORIGINAL))
     .sort();
@@ -61,22 +63,22 @@ export function readEnvironment(
       const message = `Environment variable ${name} names no setting`;
       const nearest = nearestVariables(bare, prefix, targets);
       const section = sectionOf(bare, known);
-      if (nearest.length > 0) warnings.push(message + hintOf(nearest));
-      else if (section !== undefined)
-        warnings.push(`${message} here${freeNamesHint(section, known)}`);
+      if (nearest.length > 0) warn(message + hintOf(nearest));
+      else if (section !== undefined) warn(`${message} here${freeNamesHint(section, known)}`);
       // Other programs also have variables that begin with HZ_.
-      else if (prefix === 'GRID_') warnings.push(message);
+      else if (prefix === 'GRID_') warn(message);
     }
   }
   return { statements, warnings };
 }
 
 /** An empty variable counts as unset. */
-function originalWarnings(environment: NodeJS.ProcessEnv): string[] {
+function originalWarnings(environment: NodeJS.ProcessEnv): Finding[] {
   return Object.entries(OF_ORIGINAL).flatMap(([name, insteadOf]) => {
     const text = environment[name] ?? '';
     if (text === '') return [];
-    return [`Environment variable ${name} has no meaning here: ${insteadOf(text).join('; ')}`];
+    const instead = insteadOf(text).join('; ');
+    return [finding('warning', `Environment variable ${name} has no meaning here: ${instead}`)];
   });
 }
 

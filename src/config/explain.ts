@@ -2,11 +2,14 @@
  * The effective configuration for people and programs: every setting with its value and source, secrets
  * masked. Its forms are JSON and YAML; a member reads the YAML as a configuration file.
  */
-import { type Config, MASK, type Source } from './config.ts';
-import { type LoadedConfig, refusalText } from './load.ts';
+import { type Config, MASK } from './config.ts';
+import { lineOf } from './finding.ts';
+import type { LoadedConfig } from './load.ts';
 import { MEMORY_KEYS, type MemoryKey } from './memory-defaults.ts';
+import { refusalsAmong } from './refused-settings.ts';
 import { isNamed } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { DEFAULT, type Source } from './source.ts';
 import { textOfSteps } from './statements.ts';
 
 interface Explained {
@@ -20,7 +23,7 @@ interface Explained {
 
 /** `{path: {value, source}}`; a setting that `serve` refuses has `refused` in the place of `value`. */
 export function explainAsJson(loaded: LoadedConfig): string {
-  const { refused } = loaded;
+  const refused = refusalsAmong(loaded.findings);
   const entries = explained(loaded).map(
     ({ place, value, source }) =>
       [place, { value: value ?? null, source: sourceText(source) }] as const,
@@ -42,13 +45,13 @@ export function explainMemory(config: Config): Readonly<Record<MemoryKey, object
 
 /** YAML with the source of each value as a comment. */
 export function explainAsYaml(loaded: LoadedConfig): string {
-  const { refused } = loaded;
+  const refused = refusalsAmong(loaded.findings);
   const all = explained(loaded);
   const flags = all.filter(({ steps }) => steps.length === 0);
   const root: Branch = new Map();
   for (const each of all) if (each.steps.length > 0) put(root, each);
   return [
-    ...refused.map((each) => `# refused by serve: ${refusalText(each)}`),
+    ...refused.map((each) => `# refused by serve: ${lineOf(each)}`),
     ...flags.map(({ place, value, source }) => `# ${place} ${value}  # ${sourceText(source)}`),
     'grid:',
     ...linesOf(root, '  '),
@@ -114,8 +117,6 @@ function explain(config: Config, key: SettingKey, name: string, value: unknown):
   const shown = row.isSecret === true && value !== undefined ? MASK : value;
   return { place, steps, value: shown, source: config.sources.get(place) ?? DEFAULT };
 }
-
-const DEFAULT: Source = { kind: 'default', name: '' };
 
 /** `flag --port`, `default`, or a default and what it was calculated from. */
 function sourceText({ kind, name, from }: Source): string {

@@ -5,10 +5,11 @@
 import { isLoopback } from '../base/loopback.ts';
 import { type Config, configSourceOf } from './config.ts';
 import type { EndpointGroup } from './endpoint-group.ts';
+import { type Finding, finding } from './finding.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';
 
-export function exposureWarnings(config: Config): string[] {
+export function exposureWarnings(config: Config): Finding[] {
   const isHostGiven = configSourceOf(config, 'host').kind !== 'default';
   const isInside =
     config.interfacesEnabled && !isHostGiven
@@ -20,19 +21,20 @@ export function exposureWarnings(config: Config): string[] {
     .filter(([group, isEnabled]) => isEnabled && !HARMLESS.has(group) && !isCovered(group))
     .map(([group]) => group);
   if (isInside || !config.restEnabled || groups.length === 0) return [];
-  return [
+  const message =
     `Can be reached from outside without credentials: ${groups.join(', ')}; ` +
-      `network.interfaces or ${pathOf('host')} narrows the address; ${SECURITY_PATHS.isEnabled} and ` +
-      `${pathOf('authentication')} require a login`,
-  ];
+    `network.interfaces or ${pathOf('host')} narrows the address; ${SECURITY_PATHS.isEnabled} and ` +
+    `${pathOf('authentication')} require a login`;
+  return [finding('warning', message)];
 }
 
-export function permissionWarnings({ security, authentication }: Config): string[] {
+export function permissionWarnings({ security, authentication }: Config): Finding[] {
   if (security.permissions === undefined) return [];
   const missing = !security.isEnabled
     ? `${SECURITY_PATHS.isEnabled} is not true`
     : authentication === 'none' && `${pathOf('authentication')} is none`;
-  return missing ? [`${SECURITY_PATHS.permissions} has no effect: ${missing}`] : [];
+  if (!missing) return [];
+  return [finding('warning', `${SECURITY_PATHS.permissions} has no effect: ${missing}`)];
 }
 
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

@@ -4,9 +4,9 @@
  * a problem: decoded as another character it could change a name or password.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
+import { type FindingList, quoted } from './finding-list.ts';
 import type { Form } from './known-settings.ts';
 import type { Place } from './place.ts';
-import { type Problems, quoted } from './problems.ts';
 
 /** First bytes, which are searched for an XML declaration. */
 const HEAD_BYTES = 4096;
@@ -20,7 +20,7 @@ export interface FileText {
 export function fileText(
   file: string,
   given: Uint8Array,
-  problems: Problems,
+  problems: FindingList,
 ): FileText | undefined {
   const whole = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
   const foreign = FOREIGN.find(({ marks }) => marks.some((mark) => startsWith(whole, mark)));

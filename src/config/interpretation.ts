@@ -3,13 +3,14 @@
  * meaning here. Of statements without a meaning, one warning for each section is given. Values of a
  * wrong type are problems.
  */
-import { type Assignment, MASK, type Source } from './config.ts';
+import { type Assignment, MASK } from './config.ts';
 import { Effective } from './effective.ts';
-import { formatPlace } from './place.ts';
-import { bounded, PROBLEMS_MAX, Problems, quoted, shortened } from './problems.ts';
-import { isOn, type Refusal, refusalsOf } from './refused-settings.ts';
+import { type Finding, finding } from './finding.ts';
+import { bounded, FindingList, quoted, shortened } from './finding-list.ts';
+import { isOn, RefusalList, refuseSettings } from './refused-settings.ts';
 import { isNamed } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { sourceAt } from './source.ts';
 import { pathText, type Statement, textOfSteps } from './statements.ts';
 import { readTls } from './tls-reading.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
@@ -22,22 +23,14 @@ const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
 
 const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelcast.rest.enabled'];
 
-/** A setting with which `serve` refuses to start. */
-export interface RefusedSetting {
-  readonly path: string;
-  readonly source: Source;
-  /** Why, and what to write instead. */
-  readonly reason: string;
-}
-
 export interface Interpretation {
   readonly effective: Effective;
   readonly assignments: readonly Assignment[];
   /** Assignments of deprecated settings, which any other assignment outweighs. */
   readonly deprecated: Assignment[];
-  readonly problems: Problems;
-  readonly warnings: string[];
-  readonly refused: RefusedSetting[];
+  readonly problems: FindingList;
+  /** Warnings and refusals. */
+  readonly findings: readonly Finding[];
 }
 
 /** `used`: statements that another reader has used. */
@@ -48,10 +41,12 @@ export function interpret(
   const effective = new Effective(statements);
   const assignments = new AssignmentList();
   const deprecated: Assignment[] = [];
-  const problems = new Problems();
-  const warnings: string[] = [];
+  const problems = new FindingList();
+  const warnings: Finding[] = [];
   const unused: Statement[] = [];
-  const tls = readTls(effective);
+  const refusals = new RefusalList();
+  refuseSettings(effective, refusals);
+  const tls = readTls(effective, refusals);
   for (const [key, statement] of tls.said) assignments.add(key, statement);
   for (const statement of statements) {
     const isOfTls = statement.pattern.startsWith('network.ssl.');
@@ -68,16 +63,14 @@ export function interpret(
       unused.push(statement);
     }
   }
-  const refusals = [...refusalsOf(effective), ...tls.refusals];
-  const refused = new Set(refusals.map(({ statement }) => statement));
+  const refused = refusals.statements();
   warnings.push(...unusedWarnings(unused.filter((each) => !refused.has(each))));
   return {
     effective,
     assignments: assignments.end(),
     deprecated,
     problems,
-    warnings,
-    refused: refusedSettings(refusals),
+    findings: [...warnings, ...refusals.end()],
   };
 }
 
@@ -126,7 +119,7 @@ class AssignmentList {
 
 function assignmentOf(key: SettingKey, statement: Statement): Assignment {
   const { path, pattern, text } = statement;
-  const source = sourceOf(statement);
+  const source = sourceAt(statement.at);
   const nameStep = pattern.split('.').indexOf('{name}');
   return {
     key,
@@ -137,11 +130,6 @@ function assignmentOf(key: SettingKey, statement: Statement): Assignment {
   };
 }
 
-export function sourceOf({ at }: Statement): Source {
-  if (at.line === 0) return { kind: 'environment', name: at.file };
-  return { kind: 'file', name: formatPlace(at) };
-}
-
 /** Whether the name is allowed; a name that is not allowed is reported elsewhere. */
 function isNameUsable(key: SettingKey, { path, pattern }: Statement): boolean {
   const row = rowOf(key);
@@ -149,7 +137,7 @@ function isNameUsable(key: SettingKey, { path, pattern }: Statement): boolean {
   return !isNamed(row) || row.parseName(path[nameStep] ?? '') !== undefined;
 }
 
-function checkType({ path, types, text, at }: Statement, problems: Problems): void {
+function checkType({ path, types, text, at }: Statement, problems: FindingList): void {
   if (types.length === 0 || types.some((type) => type.accepts(text))) return;
   problems.add(at, () => {
     const wanted = types.map(({ expects }) => expects).join(' or ');
@@ -162,41 +150,40 @@ function isDeprecatedSwitch({ path, pattern }: Statement): boolean {
   return isProperty(pattern) && DEPRECATED_SWITCHES.includes(textOfSteps(path));
 }
 
-function assignmentsOfDeprecated(statement: Statement, problems: Problems): Assignment[] {
+function assignmentsOfDeprecated(statement: Statement, problems: FindingList): Assignment[] {
   const { text, path, at } = statement;
   if (readBoolean(text) === undefined) {
     problems.add(at, () => `Cannot use ${textOfSteps(path)} ${quoted(text)}: not ${BOOLEAN_TEXTS}`);
   }
   if (!isOn(statement)) return [];
-  const source = sourceOf(statement);
+  const source = sourceAt(statement.at);
   return [
     { key: 'restEnabled', text: 'true', source },
     { key: 'endpointGroups', name: 'DATA', text: 'true', source },
   ];
 }
 
-function deprecationOf(statement: Statement): string {
-  return (
-    `${sourceOf(statement).name}: ${textOfSteps(statement.path)} is deprecated; write ` +
-    `${pathOf('restEnabled')} and ${pathOf('endpointGroups', 'DATA')}`
-  );
+function deprecationOf({ path, at }: Statement): Finding {
+  const instead = `${pathOf('restEnabled')} and ${pathOf('endpointGroups', 'DATA')}`;
+  const message = `${textOfSteps(path)} is deprecated; write ${instead}`;
+  return finding('warning', message, sourceAt(at).name);
 }
 
 /** One line for each section that has statements without a meaning here. */
-function unusedWarnings(unused: readonly Statement[]): string[] {
+function unusedWarnings(unused: readonly Statement[]): Finding[] {
   const sections = new Map<string, { readonly where: string; readonly names: Set<string> }>();
   for (const statement of unused) {
     const { path, pattern } = statement;
     let section = sections.get(path[0] ?? '');
     if (section === undefined) {
-      section = { where: sourceOf(statement).name, names: new Set() };
+      section = { where: sourceAt(statement.at).name, names: new Set() };
       sections.set(path[0] ?? '', section);
     }
     section.names.add(namedInSection(path, pattern));
   }
   return [...sections].map(([section, { where, names }]) => {
-    const told = bounded([...names], names.size, 'names').join(', ');
-    return `${where}: Without meaning here, in ${section}: ${told}`;
+    const told = bounded([...names], 'names').join(', ');
+    return finding('warning', `Without meaning here, in ${section}: ${told}`, where);
   });
 }
 
@@ -205,23 +192,6 @@ function namedInSection(path: readonly string[], pattern: string): string {
   const last = shortened(path.at(-1) ?? '');
   const steps = [...pattern.split('.').slice(1, -1), last];
   return textOfSteps(path.length === 1 ? path : steps).replace(/\[\d+\]/g, '[]');
-}
-
-/**
- * The first PROBLEMS_MAX of them; where there are more, one further entry has the number of the others.
- */
-export function refusedSettings(refusals: readonly Refusal[]): RefusedSetting[] {
-  const told = refusals.slice(0, PROBLEMS_MAX).map(refusedSetting);
-  const [next] = refusals.slice(PROBLEMS_MAX);
-  if (next !== undefined) {
-    const count = refusals.length - PROBLEMS_MAX;
-    told.push(refusedSetting({ ...next, reason: `one of ${count} more that are refused` }));
-  }
-  return told;
-}
-
-export function refusedSetting({ statement, reason }: Refusal): RefusedSetting {
-  return { path: pathText(statement.path), source: sourceOf(statement), reason };
 }
 
 /** Whether the value of a setting of that name must not be shown. */

@@ -5,30 +5,24 @@
  */
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
-import { type Assignment, type Config, MASK, type Source, weighConfig } from './config.ts';
-import { ConfigFault } from './config-fault.ts';
+import { type Assignment, type Config, MASK, weighConfig } from './config.ts';
+import { ConfigFault, configFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import type { Effective } from './effective.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
 import { exposureWarnings, permissionWarnings } from './exposure.ts';
 import type { PipedFile } from './file-bytes.ts';
-import {
-  interpret,
-  isSecretName,
-  type RefusedSetting,
-  refusedSetting,
-  refusedSettings,
-  sourceOf,
-} from './interpretation.ts';
+import { type Finding, finding } from './finding.ts';
+import { byPlace, FindingList, quoted, shown } from './finding-list.ts';
+import { interpret, isSecretName } from './interpretation.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { assignmentsOfRoot, notesOfRoot } from './original-root.ts';
-import { formatPlace } from './place.ts';
-import { bounded, formatProblem, PROBLEMS_MAX, Problems, quoted } from './problems.ts';
 import { realmProblems } from './realms.ts';
-import { isOn } from './refused-settings.ts';
+import { isOn, type Refusal, RefusalList, refusal, refusalsAmong } from './refused-settings.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf, rowOf, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
+import { DEFAULT, type Source, sourceAt } from './source.ts';
 import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
 import { tcpIpWarnings } from './tcp-ip-join.ts';
 import { NO_CERTIFICATE } from './tls-reading.ts';
@@ -57,25 +51,18 @@ export interface LoadedConfig {
   readonly structured: readonly StructuredValue[];
   /** Names at the root of the file, in their order. */
   readonly sections: readonly string[];
-  readonly warnings: readonly string[];
-  /** Lines of the log at start that report no fault. */
-  readonly notes: readonly string[];
-  readonly refused: readonly RefusedSetting[];
+  /** Warnings, notes (lines of the log at start that report no fault) and refusals. */
+  readonly findings: readonly Finding[];
   /**
    * The file, where it was a pipe, which can be read only once: a later request has this in its place.
    */
   readonly piped?: PipedFile | undefined;
 }
 
-/** Why `serve` does not start, in one line. */
-export function refusalText({ path, source, reason }: RefusedSetting): string {
-  return `${source.name}: Cannot serve with ${path}: ${reason}`;
-}
-
-/** A fault with these lines; undefined where nothing is refused. */
-export function refusalFault(refused: readonly RefusedSetting[]): ConfigFault | undefined {
-  if (refused.length === 0) return undefined;
-  return new ConfigFault(refused.map(refusalText));
+/** A fault with the refusals among the findings; undefined where nothing is refused. */
+export function refusalFault(findings: readonly Finding[]): ConfigFault | undefined {
+  const refusals = refusalsAmong(findings);
+  return refusals.length === 0 ? undefined : new ConfigFault(refusals);
 }
 
 /** `mayBePipe`: whether a file may be a pipe, whose writer is waited for. Throws ConfigFault. */
@@ -110,29 +97,25 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   ].filter((problems) => problems !== undefined);
   const count = all.reduce((sum, problems) => sum + problems.count, faultCount);
   if (count > 0) {
-    const told = all.flatMap((problems) => problems.told).map(formatProblem);
-    told.push(...faults.map(({ message }) => message));
-    throw new ConfigFault(bounded(told.sort(byPlace), count, 'problems'));
+    const told = [...all.flatMap((problems) => problems.told), ...faults].sort(byPlace);
+    throw new ConfigFault(shown(told, count, 'problems'));
   }
   return {
     config,
     structured: structuredValues(secured),
     sections: [...new Set((file?.statements ?? []).map(({ path }) => path[0] ?? ''))],
-    warnings: [
+    findings: [
       ...fromEnvironment.warnings,
       ...warnings,
-      ...reading.warnings,
+      ...reading.findings,
       ...unknownWarnings(file),
       ...unsetWarnings(file),
       ...pipeWarnings(request),
       ...exposureWarnings(config),
       ...permissionWarnings(config),
       ...tcpIpWarnings(config),
-    ],
-    notes: root === undefined ? [] : notesOfRoot(root, config),
-    refused: [
-      ...reading.refused,
-      ...secured.refusals.map(refusedSetting),
+      ...(root === undefined ? [] : notesOfRoot(root, config)),
+      ...secured.refusals,
       ...certificateRefusals(config, reading.effective),
       ...unsetRefusals(file, reading.effective),
     ],
@@ -141,14 +124,13 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
 }
 
 /** TLS that is enabled while no source gives a certificate. */
-function certificateRefusals(config: Config, effective: Effective): RefusedSetting[] {
+function certificateRefusals(config: Config, effective: Effective): Refusal[] {
   const statement = effective.get(pathOf('tlsEnabled'));
   const hasCertificate = config.tlsCertificate !== undefined || config.tlsKeyStore !== undefined;
   if (statement === undefined || !config.tlsEnabled || hasCertificate) return [];
-  return [refusedSetting({ statement, reason: NO_CERTIFICATE })];
+  return [refusal(statement, NO_CERTIFICATE)];
 }
 
-const DEFAULT: Source = { kind: 'default', name: '' };
 /** With a file other defaults apply: REST is off, and the member listens on all interfaces. */
 const FILE_DEFAULTS: readonly Assignment[] = [
   { key: 'restEnabled', text: 'false', source: DEFAULT },
@@ -181,7 +163,7 @@ async function readFile(
   } catch (error) {
     const origin = typed === undefined ? ' of GRID_CONFIG' : '';
     const message = `Cannot read configuration file "${file}"${origin}: ${fileFault(error)}`;
-    throw new ConfigFault([message]);
+    throw configFault(message);
   }
 }
 
@@ -233,8 +215,8 @@ function keysBelow(pattern: string): readonly SettingKey[] {
 }
 
 /** Empty names, unknown endpoint groups, and too many names with `*`. */
-function nameProblems(blocks: readonly NamedBlock[]): Problems {
-  const problems = new Problems();
+function nameProblems(blocks: readonly NamedBlock[]): FindingList {
+  const problems = new FindingList();
   const patternCounts = new Map<string, number>();
   for (const { pattern, name, at } of blocks) {
     if ((pattern === 'map.{name}' || pattern === 'queue.{name}') && isPattern(name)) {
@@ -264,7 +246,7 @@ function structuredValues({ used, security }: SecurityReading): StructuredValue[
   const values = [...used].map((statement): StructuredValue => {
     const { path, text } = statement;
     const shown = isSecretName(path.at(-1)) ? MASK : text;
-    return { steps: path, text: shown, source: sourceOf(statement) };
+    return { steps: path, text: shown, source: sourceAt(statement.at) };
   });
   const ofPermissions = values.filter(({ steps }) => steps[1] === 'client-permissions');
   if (security.permissions !== undefined && ofPermissions.length === 0) {
@@ -280,8 +262,8 @@ function structuredValues({ used, security }: SecurityReading): StructuredValue[
   });
 }
 
-function unsetProblems({ unset }: FileContent): Problems {
-  const problems = new Problems();
+function unsetProblems({ unset }: FileContent): FindingList {
+  const problems = new FindingList();
   for (const { name, statement } of unset) {
     problems.add(
       statement.at,
@@ -291,48 +273,34 @@ function unsetProblems({ unset }: FileContent): Problems {
   return problems;
 }
 
-function unknownWarnings(file: FileContent | undefined): string[] {
-  if (file === undefined) return [];
-  const { told, count } = file.unknown;
-  return bounded(told.map(formatProblem), count, 'unknown names');
+function unknownWarnings(file: FileContent | undefined): Finding[] {
+  return file === undefined ? [] : shown(file.unknown.told, file.unknown.count, 'unknown names');
 }
 
-function unsetWarnings(file: FileContent | undefined): string[] {
-  const unset = file?.unset ?? [];
-  const told = unset
-    .slice(0, PROBLEMS_MAX)
-    .map(
-      ({ name, statement: { at, path } }) =>
-        `${formatPlace(at)}: No environment variable ${name}: "\${${name}}" stays in ${pathText(path)}`,
-    );
-  return bounded(told, unset.length, 'placeholders without a variable');
+function unsetWarnings(file: FileContent | undefined): Finding[] {
+  const unset = new FindingList('warning');
+  for (const { name, statement } of file?.unset ?? []) {
+    const stays = () => `"\${${name}}" stays in ${pathText(statement.path)}`;
+    unset.add(statement.at, () => `No environment variable ${name}: ${stays()}`);
+  }
+  return shown(unset.told, unset.count, 'placeholders without a variable');
 }
 
-function pipeWarnings({ file }: ConfigRequest): string[] {
+function pipeWarnings({ file }: ConfigRequest): Finding[] {
   if (typeof file !== 'object' || !('bytes' in file)) return [];
-  return [
-    `${file.name} is a pipe, which can be read only once: its content at the start stays in force`,
-  ];
+  const message = `${file.name} is a pipe, which can be read only once: its content at the start stays in force`;
+  return [finding('warning', message)];
 }
 
 /** Refuses passwords and settings of security that would hold a placeholder instead of its variable. */
-function unsetRefusals(file: FileContent | undefined, effective: Effective): RefusedSetting[] {
+function unsetRefusals(file: FileContent | undefined, effective: Effective): Refusal[] {
   const isSecured = isOn(effective.get(SECURITY_PATHS.isEnabled));
   if (!isSecured && !isOn(effective.get(pathOf('tlsEnabled')))) return [];
-  const refusals = (file?.unset ?? [])
-    .filter(
-      ({ statement: { path } }) =>
-        isSecretName(path.at(-1)) || (isSecured && path[0] === 'security'),
-    )
-    .map(({ name, statement }) => {
-      return { statement, reason: `no environment variable ${quoted(name)}; set it` };
-    });
-  return refusedSettings(refusals);
-}
-
-/** Compares by file, line and column, where both lines begin with these. */
-function byPlace(a: string, b: string): number {
-  const [one, other] = [a, b].map((each) => /^(.*?):(\d+):(\d+): /.exec(each));
-  if (!one || !other || one[1] !== other[1]) return 0;
-  return Number(one[2]) - Number(other[2]) || Number(one[3]) - Number(other[3]);
+  const refusals = new RefusalList();
+  for (const { name, statement } of file?.unset ?? []) {
+    const { path } = statement;
+    if (!isSecretName(path.at(-1)) && !(isSecured && path[0] === 'security')) continue;
+    refusals.add(statement, `no environment variable ${quoted(name)}; set it`);
+  }
+  return refusals.end();
 }

@@ -4,7 +4,7 @@
  * string alignment).
  */
 
-import { quoted } from './problems.ts';
+import { quoted } from './finding-list.ts';
 
 /**
  * Wrong letters that are allowed in a name of SLIP_NAME_LENGTH_MIN letters or more, where names are

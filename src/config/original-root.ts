@@ -3,9 +3,11 @@
  * member whose clients are the original's, so it turns `--compatibility hazelcast` on. A configured
  * `compatibility` outweighs the root, and so does a path segment of another name.
  */
-import { type Assignment, type Config, configSourceOf, type Source } from './config.ts';
-import { formatPlace, type Place } from './place.ts';
-import { quoted } from './problems.ts';
+import { type Assignment, type Config, configSourceOf } from './config.ts';
+import { type Finding, finding } from './finding.ts';
+import { quoted } from './finding-list.ts';
+import type { Place } from './place.ts';
+import { sourceAt } from './source.ts';
 
 /** The root of a file. */
 export interface Root {
@@ -23,28 +25,24 @@ const ORIGINAL = 'hazelcast';
 export function assignmentsOfRoot(root: Root, others: readonly Assignment[]): Assignment[] {
   const segment = others.findLast(({ key }) => key === 'pathSegment')?.text ?? ORIGINAL;
   if (root.name !== ORIGINAL || segment !== ORIGINAL) return [];
-  return [{ key: 'compatibility', text: ORIGINAL, source: sourceOfRoot(root) }];
+  return [{ key: 'compatibility', text: ORIGINAL, source: sourceAt(root.at) }];
 }
 
-/** The line of the log about the root, where no source sets the dialect; else none. */
-export function notesOfRoot(root: Root, config: Config): string[] {
+/** A note about the root, where no source sets the dialect; else none. */
+export function notesOfRoot(root: Root, config: Config): Finding[] {
   if (root.name !== ORIGINAL) return [];
-  const place = sourceOfRoot(root).name;
+  const place = sourceAt(root.at).name;
   const source = configSourceOf(config, 'compatibility');
-  const said = `${place}: The root is ${ORIGINAL}, `;
+  const note = (rest: string) => [finding('note', `The root is ${ORIGINAL}, ${rest}`, place)];
   if (config.compatibility === ORIGINAL && source.name === place) {
-    return [
-      `${said}so --compatibility ${ORIGINAL} is on and paths begin with /${ORIGINAL}; ` +
+    return note(
+      `so --compatibility ${ORIGINAL} is on and paths begin with /${ORIGINAL}; ` +
         '--compatibility none turns it off',
-    ];
+    );
   }
   if (source.kind !== 'default') return [];
   const segment = quoted(config.pathSegment ?? '');
-  return [
-    `${said}but path segment ${segment} is configured, so --compatibility ${ORIGINAL} is off; the flag turns it on`,
-  ];
-}
-
-function sourceOfRoot({ at }: Root): Source {
-  return { kind: 'file', name: formatPlace(at) };
+  return note(
+    `but path segment ${segment} is configured, so --compatibility ${ORIGINAL} is off; the flag turns it on`,
+  );
 }

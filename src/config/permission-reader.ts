@@ -5,9 +5,10 @@
  * the original's other actions, have no meaning here and grant nothing. Where a file has the section at
  * all, clients may do only what it grants.
  */
+
+import { type FindingList, quoted } from './finding-list.ts';
 import { isAddressPattern, isInterfacePattern } from './interface-pattern.ts';
 import type { Place } from './place.ts';
-import { type Problems, quoted } from './problems.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathText, type Statement, type WrittenSection } from './statements.ts';
 import { readBoolean } from './value-type.ts';
@@ -48,13 +49,13 @@ interface Draft {
 }
 
 export class PermissionReader {
-  readonly #problems: Problems;
+  readonly #problems: FindingList;
   /** By the permission's place in the document. */
   readonly #drafts = new Map<string, Draft>();
   #isWritten: boolean;
 
   /** `written`: the sections and settings that files have below `security`. */
-  constructor(written: readonly WrittenSection[], problems: Problems) {
+  constructor(written: readonly WrittenSection[], problems: FindingList) {
     this.#problems = problems;
     this.#isWritten = written.some(({ pattern }) => pattern === SECURITY_PATHS.permissions);
     for (const { path, at, isEmpty } of written) {

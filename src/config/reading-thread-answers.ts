@@ -5,13 +5,14 @@
 import assert from 'node:assert';
 import { parentPort, workerData } from 'node:worker_threads';
 import { ConfigFault } from './config-fault.ts';
+import type { Finding } from './finding.ts';
 import { type ConfigRequest, loadConfig } from './load.ts';
 import { type Piece, piecesOf } from './loaded-pieces.ts';
 
-/** The next piece; or the problems of the configuration, a line each; or the failure of the thread. */
+/** The next piece; or the findings of a wrong configuration; or the failure of the thread. */
 export type Told =
   | { readonly piece: Piece }
-  | { readonly problems: readonly string[] }
+  | { readonly findings: readonly Finding[] }
   | { readonly failure: unknown };
 
 /** Answers the requests of the thread that started this one, until that ends it. */
@@ -32,6 +33,6 @@ async function* handOver(request: ConfigRequest): AsyncGenerator<Told, Told> {
     for (const piece of piecesOf(await loadConfig(request, false))) yield { piece };
     return { failure: 'it has ended' };
   } catch (error) {
-    return error instanceof ConfigFault ? { problems: error.problems } : { failure: error };
+    return error instanceof ConfigFault ? { findings: error.findings } : { failure: error };
   }
 }

@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { ConfigFault } from './config-fault.ts';
+import { ConfigFault, configFault } from './config-fault.ts';
 import type { ConfigRequest, LoadedConfig } from './load.ts';
 import { LoadedPieces } from './loaded-pieces.ts';
 import type { Told } from './reading-thread-answers.ts';
@@ -36,12 +36,12 @@ export async function loadInThread(
   try {
     return await new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
-        reject(new ConfigFault([`Cannot read the configuration: ${reason}`]));
+        reject(configFault(`Cannot read the configuration: ${reason}`));
       };
       timer = setTimeout(fail, timeMs, `it takes more than ${timeMs / 1000} s`);
       const pieces = new LoadedPieces();
       thread.on('message', (told: Told) => {
-        if ('problems' in told) return reject(new ConfigFault(told.problems));
+        if ('findings' in told) return reject(new ConfigFault(told.findings));
         if ('failure' in told) return reject(told.failure);
         const loaded = pieces.take(told.piece);
         if (loaded === undefined) thread.postMessage('next');

@@ -1,5 +1,5 @@
 /** The problems of the realms of users that a file describes, whether security is on or not. */
-import { Problems, quoted } from './problems.ts';
+import { FindingList, quoted } from './finding-list.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathText, type Statement } from './statements.ts';
 
@@ -13,8 +13,8 @@ const REALM_REFERENCES: readonly string[] = [
 /** Limit of the realms that a message lists. */
 const REALMS_LISTED_MAX = 12;
 
-export function realmProblems(statements: readonly Statement[]): Problems {
-  const problems = new Problems();
+export function realmProblems(statements: readonly Statement[]): FindingList {
+  const problems = new FindingList();
   const realms = new Set<string>();
   const users = new Set<string>();
   for (const { pattern, path, text, at } of statements) {

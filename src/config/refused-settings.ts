@@ -3,13 +3,55 @@
  * member cannot provide it, `serve` refuses to start; the message says what to write instead.
  */
 import type { Effective } from './effective.ts';
+import { type Finding, finding } from './finding.ts';
+import { FINDINGS_MAX } from './finding-list.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import type { Statement } from './statements.ts';
+import { type Source, sourceAt } from './source.ts';
+import { pathText, type Statement } from './statements.ts';
 import { readBoolean } from './value-type.ts';
 
-export interface Refusal {
-  readonly statement: Statement;
+/** A setting with which `serve` refuses to start. */
+export interface Refusal extends Finding {
+  readonly path: string;
+  readonly source: Source;
+  /** Why, and what to write instead. */
   readonly reason: string;
+}
+
+export function refusal({ path, at }: Statement, reason: string): Refusal {
+  return refusalOf(pathText(path), sourceAt(at), reason);
+}
+
+export function refusalOf(path: string, source: Source, reason: string): Refusal {
+  const told = finding('refusal', `Cannot serve with ${path}: ${reason}`, source.name);
+  return { ...told, path, source, reason };
+}
+
+/** The refusals among the findings. */
+export function refusalsAmong(findings: readonly Finding[]): readonly Refusal[] {
+  return findings.filter((each): each is Refusal => each.severity === 'refusal');
+}
+
+/** Refused statements, each with the reason. */
+export class RefusalList {
+  readonly #reasons: (readonly [Statement, string])[] = [];
+
+  add(statement: Statement, reason: string): void {
+    this.#reasons.push([statement, reason]);
+  }
+
+  statements(): ReadonlySet<Statement> {
+    return new Set(this.#reasons.map(([statement]) => statement));
+  }
+
+  /** The first FINDINGS_MAX; where there are more, a further one has the number of the others. */
+  end(): Refusal[] {
+    const told = this.#reasons.slice(0, FINDINGS_MAX).map((each) => refusal(...each));
+    const [next] = this.#reasons.slice(FINDINGS_MAX);
+    if (next === undefined) return told;
+    const count = this.#reasons.length - FINDINGS_MAX;
+    return [...told, refusal(next[0], `one of ${count} more that are refused`)];
+  }
 }
 
 const REST_ENDPOINT = 'advanced-network.rest-server-socket-endpoint-config';
@@ -68,39 +110,36 @@ const REALM_KIND = /^security\.realms\.\[\]\.(authentication)\.([a-zA-Z-]+|\{nam
 /** Patterns of the settings that may be refused, besides those of security and certificates. */
 export const REFUSED_PATTERNS: readonly string[] = [...Object.keys(SWITCHES), ...REPLACERS];
 
-export function refusalsOf(effective: Effective): Refusal[] {
-  const refusals: Refusal[] = [];
+export function refuseSettings(effective: Effective, refusals: RefusalList): void {
   const isSecurityOn = isOn(effective.get(SECURITY_PATHS.isEnabled));
   const kinds = new Set<string>();
   const isAdvanced = isOn(effective.get('advanced-network.enabled'));
   for (const statement of effective.values()) {
     const { pattern, text } = statement;
     const reason = isElsewhere(isAdvanced, pattern) ? undefined : SWITCHES[pattern];
-    if (reason !== undefined && isOn(statement)) refusals.push({ statement, reason });
+    if (reason !== undefined && isOn(statement)) refusals.add(statement, reason);
     const kind = REALM_KIND.exec(pattern);
     if (isSecurityOn && kind !== null && kind[2] !== 'simple' && !kinds.has(kind[0])) {
       kinds.add(kind[0]);
       const seen = statement.path[statement.path.indexOf('authentication') + 1];
-      refusals.push({
+      refusals.add(
         statement,
-        reason: `realms of kind ${seen} are not known here; write the users below authentication.simple`,
-      });
+        `realms of kind ${seen} are not known here; write the users below authentication.simple`,
+      );
     }
     const lost = SECURITY_CLASSES.get(pattern);
-    if (isSecurityOn && lost !== undefined) refusals.push({ statement, reason: lost });
+    if (isSecurityOn && lost !== undefined) refusals.add(statement, lost);
     if (isSecurityOn && SKIPPED_IDENTITY.test(pattern) && SKIPS.has(statement.path.at(-1))) {
       const reason = 'name, address and roles of a user always count here; set this to false';
-      if (readBoolean(text) !== false) refusals.push({ statement, reason });
+      if (readBoolean(text) !== false) refusals.add(statement, reason);
     }
     if (REPLACERS.has(pattern) && text !== PROPERTY_REPLACER) {
-      refusals.push({
+      refusals.add(
         statement,
-        reason:
-          'no class can be loaded here that replaces texts; use the placeholder of a variable',
-      });
+        'no class can be loaded here that replaces texts; use the placeholder of a variable',
+      );
     }
   }
-  return refusals;
 }
 
 /** Whether the setting is in the one of `network` and `advanced-network` that does not count. */

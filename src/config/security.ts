@@ -4,10 +4,10 @@
  * users are refused elsewhere.
  */
 import { parsePassword } from '../base/stored-password.ts';
+import { FindingList, quoted } from './finding-list.ts';
 import { type PermissionConfig, PermissionReader } from './permission-reader.ts';
 import type { Place } from './place.ts';
-import { Problems, quoted } from './problems.ts';
-import { isOn, type Refusal } from './refused-settings.ts';
+import { isOn, type Refusal, refusal } from './refused-settings.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import type { Statement, WrittenSection } from './statements.ts';
 
@@ -48,7 +48,7 @@ export interface SecurityReading {
   readonly security: SecurityConfig;
   /** The statements that have been used. */
   readonly used: ReadonlySet<Statement>;
-  readonly problems: Problems;
+  readonly problems: FindingList;
   /** Settings with which `serve` refuses to start. */
   readonly refusals: readonly Refusal[];
 }
@@ -85,7 +85,7 @@ const CLIENT_AUTHENTICATION = 'security.client-authentication';
 const USER = 'security.realms.[].authentication.simple.users.[].';
 class SecurityReader {
   readonly #used = new Set<Statement>();
-  readonly #problems = new Problems();
+  readonly #problems = new FindingList();
   readonly #realms = new Map<string, RealmDraft>();
   readonly #written: readonly WrittenSection[];
   readonly #permissions: PermissionReader;
@@ -130,12 +130,12 @@ class SecurityReader {
     const refusals: Refusal[] = [];
     if (this.#memberRealm === undefined) {
       const reason = `no user could log in; name a realm as ${SECURITY_PATHS.memberRealm}`;
-      refusals.push({ statement, reason });
+      refusals.push(refusal(statement, reason));
     }
     const clients = this.#written.find(({ pattern }) => pattern === CLIENT_AUTHENTICATION);
     if (clients !== undefined && this.#clientRealm === undefined) {
       const reason = `${CLIENT_AUTHENTICATION} names no realm; name one, or remove it`;
-      refusals.push({ statement, reason });
+      refusals.push(refusal(statement, reason));
     }
     return refusals;
   }

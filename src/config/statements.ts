@@ -5,10 +5,10 @@
  * collected apart.
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
+import { FindingList, quoted, shortened } from './finding-list.ts';
 import { type KnownContent, type KnownNode, nameInForm, PROPERTY_NAMES } from './known-settings.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
-import { Problems, quoted, shortened } from './problems.ts';
 import type { ValueType } from './value-type.ts';
 
 /** The problem of an empty name. */
@@ -50,9 +50,9 @@ export interface WrittenSection {
 export class StatementReader {
   readonly statements: Statement[] = [];
   readonly blocks: NamedBlock[] = [];
-  readonly problems = new Problems();
+  readonly problems = new FindingList();
   /** Unknown names in sections without a meaning here; the content below such a name is not read. */
-  readonly unknown = new Problems();
+  readonly unknown = new FindingList('warning');
   readonly written: WrittenSection[] = [];
   /** Number of items of each list so far: by the path around the list, then by the steps from there. */
   readonly #itemCounts = new Map<string, Map<string, number>>();

@@ -5,7 +5,7 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effective } from './effective.ts';
-import { isOn, type Refusal } from './refused-settings.ts';
+import { isOn, type RefusalList } from './refused-settings.ts';
 import type { SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 
@@ -27,17 +27,15 @@ const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
 export interface TlsReading {
   /** The settings that are set, each with its statement. */
   readonly said: readonly (readonly [SettingKey, Statement])[];
-  readonly refusals: readonly Refusal[];
   /** Statements that have a meaning here. */
   readonly used: ReadonlySet<Statement>;
 }
 
-export function readTls(effective: Effective): TlsReading {
+export function readTls(effective: Effective, refusals: RefusalList): TlsReading {
   const said: [SettingKey, Statement][] = [];
-  const refusals: Refusal[] = [];
   const used = new Set<Statement>();
   const enabled = effective.get(`${SECTION}.enabled`);
-  if (enabled === undefined || !isOn(enabled)) return { said, refusals, used };
+  if (enabled === undefined || !isOn(enabled)) return { said, used };
   used.add(enabled);
   said.push(['tlsEnabled', enabled]);
   const property = (name: string): Statement | undefined => effective.get(`${PROPERTIES}.${name}`);
@@ -50,7 +48,7 @@ export function readTls(effective: Effective): TlsReading {
   const refuse = (statement: Statement | undefined, reason: string | undefined): void => {
     if (statement === undefined || reason === undefined) return;
     used.add(statement);
-    refusals.push({ statement, reason });
+    refusals.add(statement, reason);
   };
   refuse(property('keyStore'), keyStoreFault(property('keyStore'), property('keyStoreType')));
   for (const name of ['factory-class-name', 'protocol', 'ciphersuites', 'keyStoreType']) {
@@ -69,7 +67,7 @@ export function readTls(effective: Effective): TlsReading {
       said.push(['tlsClientCa', authorities]);
     }
   }
-  return { said, refusals, used };
+  return { said, used };
 }
 
 /** The reason for refusing `network.ssl.enabled` of a member without a certificate. */

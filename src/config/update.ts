@@ -5,12 +5,13 @@
  */
 import { Slices } from '../base/slices.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
-import type { Config, Source } from './config.ts';
-import { ConfigFault } from './config-fault.ts';
+import type { Config } from './config.ts';
+import { configFault } from './config-fault.ts';
 import { type ConfigRequest, type LoadedConfig, refusalFault, tooManyPatterns } from './load.ts';
 import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';
+import type { Source } from './source.ts';
 
 /** A thing that the text names. */
 export interface NamedConfig {
@@ -35,7 +36,7 @@ export async function addConfigText(
   load: (request: ConfigRequest) => Promise<LoadedConfig>,
 ): Promise<ConfigUpdate> {
   const loaded = await load({ file: { text }, environment: {}, flags: [] });
-  const fault = refusalFault(loaded.refused);
+  const fault = refusalFault(loaded.findings);
   if (fault !== undefined) throw fault;
   const update = new Update();
   const said = loaded.config;
@@ -159,7 +160,7 @@ class Update {
       all.set(name, value);
       if (!isPattern(name)) return;
       patternCount += 1;
-      if (patternCount > PATTERNS_MAX) throw new ConfigFault([tooManyPatterns(name)]);
+      if (patternCount > PATTERNS_MAX) throw configFault(tooManyPatterns(name));
     };
     await this.each(before, add);
     await this.each(said, (entry) => {

@@ -5,8 +5,8 @@
  */
 import { SaxesParser } from 'saxes';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
+import { FindingList, shortened } from './finding-list.ts';
 import type { Place } from './place.ts';
-import { Problems, shortened } from './problems.ts';
 
 /** Characters that are searched for the end of an entity. */
 const ENTITY_MAX = 40;
@@ -27,7 +27,7 @@ interface OpenElement {
 }
 
 class XmlReader {
-  readonly problems = new Problems();
+  readonly problems = new FindingList();
   readonly #text: string;
   readonly #file: string;
   readonly #parser = new SaxesParser();

@@ -3,7 +3,7 @@
  * the last one before it with that anchor. It also reports names that occur twice in a mapping.
  */
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
-import { quoted } from './problems.ts';
+import { quoted } from './finding-list.ts';
 
 /** The node of each alias; an alias that names no anchor before it is missing. */
 export type Targets = ReadonlyMap<Alias, Node>;

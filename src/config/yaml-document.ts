@@ -18,8 +18,8 @@ import {
   type Document as YamlDocument,
 } from 'yaml';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
+import { FindingList, quoted } from './finding-list.ts';
 import type { Place } from './place.ts';
-import { Problems, quoted } from './problems.ts';
 import { resolveAliases, type Targets, textOf } from './yaml-aliases.ts';
 import { tooDeep } from './yaml-depth.ts';
 
@@ -72,7 +72,7 @@ function composed(text: string, lines: LineCounter, reader: YamlReader): YamlDoc
 }
 
 class YamlReader {
-  readonly problems = new Problems();
+  readonly problems = new FindingList();
   readonly #file: string;
   readonly #lines: LineCounter;
   #targets: Targets = new Map();

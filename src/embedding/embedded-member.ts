@@ -1,5 +1,6 @@
 /** A member in the process of another program: `startMember`, and the member that it returns. */
 import type { Span } from '../base/span.ts';
+import { linesOf } from '../config/finding.ts';
 import { loadConfig, refusalFault } from '../config/load.ts';
 import { GridMap } from '../local/grid-map.ts';
 import { GridQueue } from '../local/grid-queue.ts';
@@ -102,11 +103,11 @@ export class EmbeddedMember {
  */
 export async function startMember(options: MemberOptions = {}): Promise<EmbeddedMember> {
   const request = configRequestOf(options);
-  const { config, warnings, refused } = await loadConfig(request);
-  const fault = refusalFault(refused);
+  const { config, findings } = await loadConfig(request);
+  const fault = refusalFault(findings);
   if (fault !== undefined) throw fault;
   const log = memberLog(options.log, config.logLevel);
-  for (const warning of warnings) log.warn(warning);
+  for (const warning of linesOf(findings, 'warning')) log.warn(warning);
   const load = async () => (await import('../config/reading-thread.ts')).loadInThread(request);
   const member = await start(config, log, load, undefined, memberAudit(options.log));
   return new EmbeddedMember(member, config.shutdownDelaySeconds);

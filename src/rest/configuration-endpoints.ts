@@ -4,7 +4,8 @@
  */
 import { Slices } from '../base/slices.ts';
 import { fileText } from '../config/file-text.ts';
-import { formatProblem, Problems } from '../config/problems.ts';
+import { lineOf } from '../config/finding.ts';
+import { FindingList } from '../config/finding-list.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { AdministrativeCall } from './administrative-call.ts';
 import { respondJson } from './json.ts';
@@ -27,10 +28,10 @@ export const ADDED_TEXT_BYTES_MAX = 1_048_576;
 
 /** Adds to the configuration. The argument is YAML, XML or JSON, of ADDED_TEXT_BYTES_MAX at most. */
 export function update(call: AdministrativeCall): void {
-  const problems = new Problems();
+  const problems = new FindingList();
   const read = fileText('configuration', call.argument, problems);
   if (read === undefined) {
-    const told = problems.told.map(formatProblem).join('; ');
+    const told = problems.told.map(lineOf).join('; ');
     return call.fail(call.services.dialect.badValueStatus, told);
   }
   call.await(

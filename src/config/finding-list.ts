@@ -1,0 +1,77 @@
+/**
+ * The findings of one severity. The first FINDINGS_MAX are listed; of the others only the number is. A
+ * message takes time to make, most of all the search for the nearest known name, so the message of a
+ * finding that is not listed is not made.
+ */
+import { type Finding, finding, type Severity } from './finding.ts';
+import { formatPlace, type Place } from './place.ts';
+
+/** No operator reads more than these. */
+export const FINDINGS_MAX = 100;
+/** Characters of a name or value that a message repeats. */
+const LETTERS_QUOTED_MAX = 200;
+
+export class FindingList {
+  readonly #severity: Severity;
+  readonly #told: Finding[] = [];
+  #count = 0;
+
+  constructor(severity: Severity = 'error') {
+    this.#severity = severity;
+  }
+
+  /** The first FINDINGS_MAX findings, in the order found. */
+  get told(): readonly Finding[] {
+    return this.#told;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(at: Place, message: () => string): void {
+    this.#count += 1;
+    if (this.#told.length >= FINDINGS_MAX) return;
+    this.#told.push(finding(this.#severity, message(), formatPlace(at)));
+  }
+
+  addAll(others: FindingList): void {
+    this.#count += others.count;
+    this.#told.push(...others.told.slice(0, FINDINGS_MAX - this.#told.length));
+  }
+}
+
+/** The first FINDINGS_MAX of `told`, and where `count` is more, one with the number of the others. */
+export function shown(told: readonly Finding[], count: number, things: string): Finding[] {
+  const first = told.slice(0, FINDINGS_MAX);
+  const left = count - first.length;
+  const severity = first[0]?.severity ?? 'error';
+  return left === 0 ? first : [...first, finding(severity, moreOf(left, things))];
+}
+
+/** The same with texts. */
+export function bounded(texts: readonly string[], things: string): string[] {
+  const first = texts.slice(0, FINDINGS_MAX);
+  const left = texts.length - first.length;
+  return left === 0 ? first : [...first, moreOf(left, things)];
+}
+
+function moreOf(count: number, things: string): string {
+  return `${count} more ${things} are not shown`;
+}
+
+/** Compares by line and column, in the same file. */
+export function byPlace(one: Finding, other: Finding): number {
+  const [a, b] = [one, other].map(({ place }) => /^(.*?):(\d+):(\d+)$/.exec(place));
+  if (!a || !b || a[1] !== b[1]) return 0;
+  return Number(a[2]) - Number(b[2]) || Number(a[3]) - Number(b[3]);
+}
+
+/** A text of the operator in quotes; only the beginning of a long one. */
+export function quoted(text: string): string {
+  return JSON.stringify(shortened(text));
+}
+
+export function shortened(text: string): string {
+  return text.length <= LETTERS_QUOTED_MAX ? text : `${text.slice(0, LETTERS_QUOTED_MAX)}…`;
+}
