@@ -6,20 +6,16 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effective } from './effective.ts';
 import { isOn, type RefusalList } from './refused-settings.ts';
-import type { SettingKey } from './settings.ts';
+import { pathOf, type SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 
 const SECTION = 'network.ssl';
 const PROPERTIES = `${SECTION}.properties`;
-/** The settings of the table, by the properties that set them. */
-const SETTINGS_BY_PROPERTY: Readonly<Record<string, SettingKey>> = {
-  keyCertChainFile: 'tlsCertificate',
-  keyFile: 'tlsKey',
-  keyPassword: 'tlsKeyPassword',
-  keyStore: 'tlsKeyStore',
-  keyStorePassword: 'tlsKeyStorePassword',
-  mutualAuthentication: 'tlsMutualAuthentication',
-};
+/** The settings of the table that properties set as they are. */
+const KEYS: readonly SettingKey[] = [
+  ...(['tlsCertificate', 'tlsKey', 'tlsKeyPassword', 'tlsKeyStore'] as const),
+  ...(['tlsKeyStorePassword', 'tlsMutualAuthentication'] as const),
+];
 /** Classes of the original that do the same as this member. */
 const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
 const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
@@ -34,13 +30,13 @@ export interface TlsReading {
 export function readTls(effective: Effective, refusals: RefusalList): TlsReading {
   const said: [SettingKey, Statement][] = [];
   const used = new Set<Statement>();
-  const enabled = effective.get(`${SECTION}.enabled`);
+  const enabled = effective.get(pathOf('tlsEnabled'));
   if (enabled === undefined || !isOn(enabled)) return { said, used };
   used.add(enabled);
   said.push(['tlsEnabled', enabled]);
   const property = (name: string): Statement | undefined => effective.get(`${PROPERTIES}.${name}`);
-  for (const [name, key] of Object.entries(SETTINGS_BY_PROPERTY)) {
-    const statement = property(name);
+  for (const key of KEYS) {
+    const statement = effective.get(pathOf(key));
     if (statement === undefined) continue;
     used.add(statement);
     said.push([key, statement]);
@@ -50,16 +46,17 @@ export function readTls(effective: Effective, refusals: RefusalList): TlsReading
     used.add(statement);
     refusals.add(statement, reason);
   };
-  refuse(property('keyStore'), keyStoreFault(property('keyStore'), property('keyStoreType')));
+  const store = effective.get(pathOf('tlsKeyStore'));
+  refuse(store, keyStoreFault(store, property('keyStoreType')));
   for (const name of ['factory-class-name', 'protocol', 'ciphersuites', 'keyStoreType']) {
     const statement = effective.get(`${SECTION}.${name}`) ?? property(name);
     if (statement === undefined) continue;
     used.add(statement);
     refuse(statement, faultOf(name, statement.text));
   }
-  const authentication = property('mutualAuthentication');
+  const authentication = effective.get(pathOf('tlsMutualAuthentication'));
   if (authentication?.text.toUpperCase() === 'REQUIRED') {
-    const authorities = property('trustCertCollectionFile') ?? property('trustStore');
+    const authorities = effective.get(pathOf('tlsClientCa')) ?? property('trustStore');
     const fault = trustFault(authorities);
     if (fault !== undefined) refuse(authorities ?? authentication, fault);
     else if (authorities !== undefined) {
