@@ -41,8 +41,10 @@ export class FindingList {
   }
 }
 
+type Told = Pick<FindingList, 'told' | 'count'>;
+
 /** The first FINDINGS_MAX of `told`, and where `count` is more, one with the number of the others. */
-export function shown(told: readonly Finding[], count: number, things: string): Finding[] {
+export function shown({ told, count }: Told, things: string): Finding[] {
   const first = told.slice(0, FINDINGS_MAX);
   const left = count - first.length;
   const severity = first[0]?.severity ?? 'error';

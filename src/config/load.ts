@@ -8,9 +8,9 @@ import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import { type Assignment, type Config, MASK, weighConfig } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
+import { configWarnings } from './config-warnings.ts';
 import type { Effective } from './effective.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
-import { exposureWarnings, permissionWarnings } from './exposure.ts';
 import type { PipedFile } from './file-bytes.ts';
 import { type Finding, finding } from './finding.ts';
 import { byPlace, FindingList, quoted, shown } from './finding-list.ts';
@@ -24,7 +24,6 @@ import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf, rowOf, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source, sourceAt } from './source.ts';
 import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
-import { tcpIpWarnings } from './tcp-ip-join.ts';
 import { NO_CERTIFICATE } from './tls-reading.ts';
 
 export interface ConfigRequest {
@@ -98,7 +97,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const count = all.reduce((sum, problems) => sum + problems.count, faultCount);
   if (count > 0) {
     const told = [...all.flatMap((problems) => problems.told), ...faults].sort(byPlace);
-    throw new ConfigFault(shown(told, count, 'problems'));
+    throw new ConfigFault(shown({ told, count }, 'problems'));
   }
   return {
     config,
@@ -111,9 +110,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...unknownWarnings(file),
       ...unsetWarnings(file),
       ...pipeWarnings(request),
-      ...exposureWarnings(config),
-      ...permissionWarnings(config),
-      ...tcpIpWarnings(config),
+      ...configWarnings(config),
       ...(root === undefined ? [] : notesOfRoot(root, config)),
       ...secured.refusals,
       ...certificateRefusals(config, reading.effective),
@@ -274,7 +271,7 @@ function unsetProblems({ unset }: FileContent): FindingList {
 }
 
 function unknownWarnings(file: FileContent | undefined): Finding[] {
-  return file === undefined ? [] : shown(file.unknown.told, file.unknown.count, 'unknown names');
+  return file === undefined ? [] : shown(file.unknown, 'unknown names');
 }
 
 function unsetWarnings(file: FileContent | undefined): Finding[] {
@@ -283,7 +280,7 @@ function unsetWarnings(file: FileContent | undefined): Finding[] {
     const stays = () => `"\${${name}}" stays in ${pathText(statement.path)}`;
     unset.add(statement.at, () => `No environment variable ${name}: ${stays()}`);
   }
-  return shown(unset.told, unset.count, 'placeholders without a variable');
+  return shown(unset, 'placeholders without a variable');
 }
 
 function pipeWarnings({ file }: ConfigRequest): Finding[] {

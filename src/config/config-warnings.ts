@@ -1,6 +1,7 @@
 /**
- * Warnings of settings that leave the member open: groups that change data or state and can be reached
- * from outside without credentials, and permissions that are never checked.
+ * Warnings of settings that are valid and probably not as meant: groups that change data or state and
+ * can be reached from outside without credentials, permissions that are never checked, and `join.tcp-ip`,
+ * a list of members that requests read and change and by which no member finds another.
  */
 import { isLoopback } from '../base/loopback.ts';
 import { type Config, configSourceOf } from './config.ts';
@@ -9,7 +10,11 @@ import { type Finding, finding } from './finding.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';
 
-export function exposureWarnings(config: Config): Finding[] {
+export function configWarnings(config: Config): Finding[] {
+  return [...exposureWarnings(config), ...permissionWarnings(config), ...tcpIpWarnings(config)];
+}
+
+function exposureWarnings(config: Config): Finding[] {
   const isHostGiven = configSourceOf(config, 'host').kind !== 'default';
   const isInside =
     config.interfacesEnabled && !isHostGiven
@@ -28,13 +33,21 @@ export function exposureWarnings(config: Config): Finding[] {
   return [finding('warning', message)];
 }
 
-export function permissionWarnings({ security, authentication }: Config): Finding[] {
+function permissionWarnings({ security, authentication }: Config): Finding[] {
   if (security.permissions === undefined) return [];
   const missing = !security.isEnabled
     ? `${SECURITY_PATHS.isEnabled} is not true`
     : authentication === 'none' && `${pathOf('authentication')} is none`;
   if (!missing) return [];
   return [finding('warning', `${SECURITY_PATHS.permissions} has no effect: ${missing}`)];
+}
+
+function tcpIpWarnings(config: Config): Finding[] {
+  if (!config.tcpIpEnabled) return [];
+  const message =
+    'join.tcp-ip joins nothing: its list of members is only kept and returned, members do not find ' +
+    'one another by it';
+  return [finding('warning', message, configSourceOf(config, 'tcpIpEnabled').name)];
 }
 
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);
