@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { SECURITY_PATHS } from '../src/config/security-paths.ts';
-import type { NamedSetting, Setting } from '../src/config/setting.ts';
+import type { AnySetting } from '../src/config/setting.ts';
 import { SETTINGS } from '../src/config/settings.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -26,7 +26,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'src/config/known-yaml.ts': ['cluster-name', 'instance-name', 'cluster-name'],
 };
 
-const rows: [string, Setting<unknown> | NamedSetting<string, unknown>][] = Object.entries(SETTINGS);
+const rows: [string, AnySetting][] = Object.entries(SETTINGS);
 const paths = [
   // A path that is its own key cannot be told from the key.
   ...rows.flatMap(([key, { path = key, aliases = [] }]) =>
@@ -47,6 +47,7 @@ test('paths of settings stand in the table alone', () => {
 
 test('a path is found as a whole word in texts and templates, not in comments', () => {
   const code = [
+    'const quotes = /^[\'`"/]$/;',
     "const a = 'the x of network.port.port, say'; // network.port.port",
     `/* persistence.sync */ const b = \`max-memory ${'$'}{c} network.port.ports my-max-memory\`;`,
     `const url = "http://x" + security.realms; const d = 'network.rest-api.endpoint-groups.' + "partition-count";`,
@@ -58,11 +59,21 @@ test('a path is found as a whole word in texts and templates, not in comments', 
   ]);
 });
 
+/** Texts, templates, comments and regular expressions, the latter two beginning with a slash. */
+const TOKENS = new RegExp(
+  [
+    /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/,
+    /\/\/.*|\/\*[\s\S]*?\*\//,
+    /(?<=[=(,:!&|?[]\s*)\/(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\//,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+);
+
 /** The paths in the texts and templates of the code. */
 function pathsIn(code: string): string[] {
-  const tokens =
-    /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\/.*|\/\*[\s\S]*?\*\//g;
-  const texts = (code.match(tokens) ?? [])
+  const texts = (code.match(TOKENS) ?? [])
     .filter((token) => !token.startsWith('/'))
     .map((token) => token.slice(1, -1).replace(/\$\{[^{}]*\}/g, '{}'));
   const patterns = paths

@@ -1,6 +1,6 @@
 /** The command line flags of the settings, their help, and the assignments that a given flag makes. */
 import type { Assignment } from './config.ts';
-import type { Flag, NamedSetting, Setting } from './setting.ts';
+import type { AnySetting, Flag } from './setting.ts';
 import { SETTINGS, type SettingKey } from './settings.ts';
 
 export interface SettingFlag {
@@ -12,7 +12,7 @@ export interface SettingFlag {
 
 /** Every flag of a setting, in the order of the table. */
 export const SETTING_FLAGS: readonly SettingFlag[] = (
-  Object.entries(SETTINGS) as [SettingKey, Setting<unknown> | NamedSetting<string, unknown>][]
+  Object.entries(SETTINGS) as [SettingKey, AnySetting][]
 ).flatMap(([key, row]) => row.flags.map((flag) => ({ key, flag, help: helpOf(row, flag) })));
 
 /**
@@ -44,7 +44,7 @@ export function assignmentsOf({ key, flag }: SettingFlag, text: string): readonl
   return [...said, ...implied];
 }
 
-function helpOf(row: Setting<unknown> | NamedSetting<string, unknown>, flag: Flag): string {
+function helpOf(row: AnySetting, flag: Flag): string {
   if (flag.about !== undefined) return flag.about;
   const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
   const fallback = row.fallbackText ?? String(row.fallback);
