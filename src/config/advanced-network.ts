@@ -25,7 +25,7 @@ const IN_NETWORK: ReadonlyMap<string, readonly string[]> = new Map<string, reado
 ]);
 const PLACES = [...IN_NETWORK.values()];
 
-export interface Translated {
+interface Translated {
   readonly statements: readonly Statement[];
   readonly warnings: readonly Finding[];
 }

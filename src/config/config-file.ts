@@ -26,7 +26,7 @@ const ROOTS = ['grid', 'hazelcast'];
 const CLIENT_ROOT = 'hazelcast-client';
 const FILES_MAX = 100;
 
-export interface UnsetPlaceholder {
+interface UnsetPlaceholder {
   readonly name: string;
   readonly statement: Statement;
 }
@@ -46,7 +46,7 @@ export interface FileContent {
   readonly piped?: files.PipedFile;
 }
 
-export interface FileReading {
+interface FileReading {
   readonly environment: NodeJS.ProcessEnv;
   /** Paths of our own settings. */
   readonly ownPaths: readonly string[];

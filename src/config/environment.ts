@@ -31,7 +31,7 @@ const OF_ORIGINAL: Readonly<Record<string, (text: string) => readonly string[]>>
   LOGGING_LEVEL: () => ['GRID_LOGLEVEL or --log-level chooses how much is logged'],
 };
 
-export interface EnvironmentContent {
+interface EnvironmentContent {
   readonly statements: readonly Statement[];
   readonly warnings: readonly Finding[];
 }

@@ -23,7 +23,7 @@ const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
 
 const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelcast.rest.enabled'];
 
-export interface Interpretation {
+interface Interpretation {
   readonly effective: Effective;
   readonly assignments: readonly Assignment[];
   /** Assignments of deprecated settings, which any other assignment outweighs. */

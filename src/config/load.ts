@@ -37,7 +37,7 @@ export interface ConfigRequest {
 }
 
 /** A value that is not in a row of the table of settings: of users or permissions. */
-export interface StructuredValue {
+interface StructuredValue {
   /** Steps of its path; an item of a list is `[n]`. */
   readonly steps: readonly string[];
   /** Masked where it is secret. */

@@ -22,7 +22,7 @@ const RETAINED_BYTES_MAX = 268_435_456;
 const DATA_SHARE_MIN = 3 / 16;
 const MIB = 1_048_576;
 
-export interface MemorySettings {
+interface MemorySettings {
   readonly maxMemory: number;
   readonly bodyBytesMax: number;
   readonly inFlightBytesMax: number;
@@ -32,7 +32,7 @@ export type MemoryKey = keyof MemorySettings;
 
 export const MEMORY_KEYS = ['maxMemory', 'bodyBytesMax', 'inFlightBytesMax'] as const;
 
-export interface MemoryDefault {
+interface MemoryDefault {
   readonly value: number;
   /** How it was calculated: `70 % of 256 MiB, container`; empty for a fixed default. */
   readonly from: string;

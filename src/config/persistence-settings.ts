@@ -19,7 +19,7 @@ const RECOVERY_POLICIES = [
   'PARTIAL_RECOVERY_MOST_COMPLETE',
 ] as const;
 
-export type RecoveryPolicy = (typeof RECOVERY_POLICIES)[number];
+type RecoveryPolicy = (typeof RECOVERY_POLICIES)[number];
 
 const pathRule = {
   expects: 'a path',

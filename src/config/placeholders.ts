@@ -4,7 +4,7 @@
  * is set. A placeholder without a value stays as it is.
  */
 
-export interface Replaced {
+interface Replaced {
   readonly text: string;
   /** Names without a value. */
   readonly unset: readonly string[];

@@ -7,7 +7,7 @@
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
 /** The value that was read, or its fault: not of the type, or of the type and out of range. */
-export type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
+type Parsed<Value> = { readonly value: Value } | { readonly fault: 'type' | 'range' };
 
 /** A command line flag of a setting. */
 export interface Flag {

@@ -20,7 +20,7 @@ const KEYS: readonly SettingKey[] = [
 const FACTORY = /^com\.hazelcast\.nio\.ssl\.(Basic|OpenSSL)\w*$/;
 const PROTOCOLS = /^(TLS|SSL|TLSv1(\.[0-2])?)$/;
 
-export interface TlsReading {
+interface TlsReading {
   /** The settings that are set, each with its statement. */
   readonly said: readonly (readonly [SettingKey, Statement])[];
   /** Statements that have a meaning here. */

@@ -135,7 +135,9 @@ export class Maps {
     if (condition !== undefined && !this.#isMet(condition, address)) return CONDITION_FAILED;
     if (address === 0) return APPLIED;
     if (this.#recorder.isActive) this.#store.versions.tick();
-    this.#begin(DELETE);
+    const draft = this.#begin(DELETE);
+    draft.expiryMs = 0;
+    draft.maxIdleSeconds = 0;
     return this.#remove(address, map, key);
   }
 
