@@ -108,16 +108,6 @@ test('files are named in kebab case, after a thing', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('a name of a file in cli or config is no name of another source file', () => {
-  const nameOf = (file: string) => file.slice(file.lastIndexOf('/') + 1);
-  const wrong = sources.filter(
-    (file) =>
-      /^src\/(cli|config)\//.test(file) &&
-      sources.some((other) => other !== file && nameOf(other) === nameOf(file)),
-  );
-  assert.deepEqual(wrong, []);
-});
-
 test('files open with a comment that says what they are', () => {
   const wrong = code.filter(
     (file) => !file.startsWith('spec/') && !/^(#!.*\n)?\/\*\*/.test(textOf(file)),
