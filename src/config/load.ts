@@ -86,19 +86,10 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
     ],
     secured.security,
   );
-  const all = [
-    file?.problems,
-    reading.problems,
-    file && nameProblems(file.blocks),
-    realmProblems(statements),
-    secured.problems,
-    config.failIfValueMissing && file ? unsetProblems(file) : undefined,
-  ].filter((problems) => problems !== undefined);
-  const count = all.reduce((sum, problems) => sum + problems.count, faultCount);
-  if (count > 0) {
-    const told = [...all.flatMap((problems) => problems.told), ...faults].sort(byPlace);
-    throw new ConfigFault(shown({ told, count }, 'problems'));
-  }
+  const ofFile = [file?.problems, reading.problems, file && nameProblems(file)];
+  const ofUsers = [realmProblems(statements), secured.problems];
+  const ofUnset = config.failIfValueMissing && file ? unsetProblems(file) : undefined;
+  throwProblems([...ofFile, ...ofUsers, ofUnset, { told: faults, count: faultCount }]);
   return {
     config,
     structured: structuredValues(secured),
@@ -118,6 +109,14 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
     ],
     piped: file?.piped,
   };
+}
+
+/** Throws all problems together, in the order of the file; returns where there are none. */
+function throwProblems(all: readonly (Pick<FindingList, 'told' | 'count'> | undefined)[]): void {
+  const lists = all.filter((list) => list !== undefined);
+  const told = lists.flatMap((list) => list.told).sort(byPlace);
+  const count = lists.reduce((sum, list) => sum + list.count, 0);
+  if (count > 0) throw new ConfigFault(shown({ told, count }, 'problems'));
 }
 
 /** TLS that is enabled while no source gives a certificate. */
@@ -212,7 +211,7 @@ function keysBelow(pattern: string): readonly SettingKey[] {
 }
 
 /** Empty names, unknown endpoint groups, and too many names with `*`. */
-function nameProblems(blocks: readonly NamedBlock[]): FindingList {
+function nameProblems({ blocks }: FileContent): FindingList {
   const problems = new FindingList();
   const patternCounts = new Map<string, number>();
   for (const { pattern, name, at } of blocks) {
