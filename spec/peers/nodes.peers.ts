@@ -14,7 +14,7 @@ const INTEGRATION = readdirSync(join(ROOT, 'spec/integration'))
 
 const SPECS = [
   'spec/http/socket-vectors.spec.ts',
-  'spec/engine/embedded/engine.spec.ts',
+  'spec/engine/embedded/embedded-engine.spec.ts',
   ...INTEGRATION,
 ];
 
