@@ -42,10 +42,8 @@ export function storedMember(
       ...settings,
     ].map((each) => ({ ...each, source: { kind: 'file', name: 'f:1:1' } as const })),
   );
-  const cluster = new StandaloneCluster('1.2.3', {
-    saveState: (state) => persistence.saveState(state),
-  });
-  const persistence = new MemberPersistence(config, clock, cluster, log, disk);
+  const persistence = new MemberPersistence(config, clock, log, disk);
+  const cluster = new StandaloneCluster('1.2.3', persistence);
   const license = new License((keyHash) => persistence.saveLicense(keyHash));
   const engine = new EmbeddedEngine({
     ...{ partitionCount: PARTITION_COUNT, clock, sinks: [persistence.sink] },
@@ -68,7 +66,7 @@ export function storedMember(
   };
   /** Does the work of a start. Resolves once the member serves. */
   const start = async (): Promise<void> => {
-    await persistence.begin(license);
+    await persistence.begin(cluster, license);
     await persistence.open(engine, [server.server]);
     cluster.start('127.0.0.1:5701');
   };

@@ -27,10 +27,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'member-persistence': [
     ...['types of http', 'persistence', 'cluster', 'telemetry', 'config', 'engine', 'base'],
   ],
+  'member-engine': ['member-persistence', 'config', 'engine', 'engine/*', 'telemetry', 'base'],
+  'member-reloads': ['reloader', 'types of rest', 'http', 'telemetry', 'config'],
+  'member-servers': ['rest', 'http', 'config', 'telemetry'],
   member: [
-    ...['listening', 'reloader', 'member-persistence'],
-    ...['rest', 'http', 'persistence', 'wan', 'cluster', 'security', 'telemetry', 'config'],
-    ...['engine', 'engine/*', 'base'],
+    ...['listening', 'reloader', 'member-engine', 'member-reloads', 'member-servers'],
+    ...['rest', 'http', 'cluster', 'security', 'telemetry', 'config', 'types of engine', 'base'],
   ],
   rest: [
     ...['types of http', 'src/http/response-hold.ts', 'src/http/methods.ts'],

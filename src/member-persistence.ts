@@ -44,7 +44,6 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   readonly #repairCalls: string;
   /** Whether an operator can ask for a forced start through REST. */
   readonly #isRepairable: boolean;
-  readonly #cluster: StandaloneCluster;
   readonly #log: Log;
   #engine!: StoredEngine;
   #senders: readonly AnswerSender[] = [];
@@ -53,7 +52,6 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   constructor(
     config: Config,
     clock: Clock,
-    cluster: StandaloneCluster,
     log: Log,
     storage: Storage = openStorage(config.dataDirectory),
   ) {
@@ -62,7 +60,6 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.#config = config;
     this.#clock = clock;
     this.#isRepairable = config.restEnabled && config.endpointGroups.get('PERSISTENCE') === true;
-    this.#cluster = cluster;
     this.#log = log;
     this.#persistence = new Persistence(
       {
@@ -87,6 +84,10 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.sink = this.#persistence.log;
   }
 
+  get isSafe(): boolean {
+    return !this.sink.refusesWrites && !this.sink.hasFailed;
+  }
+
   get holdsAll(): boolean {
     return this.sink.holdsAll;
   }
@@ -100,9 +101,9 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   /** Takes the directory, and restores what belongs to the member. Rejects with GridError DATA_*. */
-  async begin(license: License): Promise<void> {
+  async begin(cluster: StandaloneCluster, license: License): Promise<void> {
     await this.#attempt(() => this.#persistence.begin(), 'validationTimeoutSeconds');
-    await this.#restoreMember(license);
+    await this.#restoreMember(cluster, license);
   }
 
   /** Recovers the engine, then makes the senders' answers wait for the disk. Senders may be added later. */
@@ -226,8 +227,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.#log.warn({ records, bytes, aside }, message);
   }
 
-  async #restoreMember(license: License): Promise<void> {
-    const cluster = this.#cluster;
+  async #restoreMember(cluster: StandaloneCluster, license: License): Promise<void> {
     const { record } = this.#persistence.member;
     const {
       uuid = cluster.uuid,
@@ -268,7 +268,6 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   onRefusing(isRefusing: boolean, fault: Error | undefined): void {
-    this.#cluster.isSafe = !this.sink.refusesWrites;
     const isOtherFault = fault !== undefined && !isFullDisk(fault);
     if (isRefusing && isOtherFault) {
       this.#log.error({ err: fault }, 'no segment of the log can be made: writes are refused');
@@ -277,7 +276,6 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
   }
 
   onFailed(error: Error): void {
-    this.#cluster.isSafe = false;
     this.#log.fatal({ err: error }, 'the disk has failed: this member must be restarted');
     for (const sender of this.#senders) sender.disownHeld();
   }

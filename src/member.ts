@@ -1,8 +1,10 @@
 /**
- * A member: the one place where its parts are put together. Starts the engine and the HTTP server from
- * a configuration, and ends them: `drain` answers the requests received, `abort` cuts them off.
+ * A member: the one place where its parts are put together. It starts from a configuration in phases:
+ * configure, make the engine, make the cluster, serve, recover. `drain` answers the requests received,
+ * `abort` cuts them off.
  */
-import { SystemClock } from './base/clock.ts';
+import type { AddressInfo } from 'node:net';
+import { type Clock, SystemClock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import { publicAddress } from './cluster/address.ts';
 import type { Cluster, Waiter } from './cluster/cluster.ts';
@@ -13,44 +15,29 @@ import { configFault } from './config/config-fault.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { memoryWarning } from './config/memory-defaults.ts';
-import { queueCapacity } from './config/queue-capacity.ts';
-import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/embedded-engine.ts';
 import type { Engine } from './engine/engine.ts';
-import { methodName } from './http/methods.ts';
-import type { Request } from './http/request.ts';
 import type { AnswerSender, ResponseHold } from './http/response-hold.ts';
-import { HttpServer, type HttpServerOptions } from './http/server.ts';
+import { HttpServer } from './http/server.ts';
 import type { TlsIdentity } from './http/tls.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
-import type { MemberPersistence } from './member-persistence.ts';
-import {
-  prepared,
-  type Reload,
-  type ReloadableConfig,
-  Reloader,
-  type Reloads,
-} from './reloader.ts';
+import { type MemberEngine, makeEngine } from './member-engine.ts';
+import { readTls, reloadsOf, tlsFilesOf } from './member-reloads.ts';
+import { healthServer, observe } from './member-servers.ts';
+import { prepared, Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
-import { HealthRouter } from './rest/health-router.ts';
 import { MapLifetimes } from './rest/map-lifetimes.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
-import { type RouteFinder, Router } from './rest/router.ts';
-import type { Reconfiguration, RestServices } from './rest/services.ts';
+import { Router } from './rest/router.ts';
+import type { RestServices } from './rest/services.ts';
 import { SURFACES } from './rest/surface.ts';
 import { MemberSecurity } from './security/member-security.ts';
 import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 import { LogLevelControl } from './telemetry/log-level-control.ts';
 
-/** Most connections of the health listener: probes are few, so more are a fault. */
-const HEALTH_CONNECTIONS_MAX = 128;
-/** Probes send no content. */
-const HEALTH_BODY_BYTES_MAX = 1024;
-/** Contents and answers under way of each of its connections, in bytes. */
-const HEALTH_IN_FLIGHT_BYTES = 65536;
 /** The time for probes to end when all else has ended, in milliseconds. */
 const HEALTH_DRAIN_MS = 500;
 
@@ -103,68 +90,101 @@ export async function startMember(
   stopped?: Promise<unknown>,
   audit: Audit = openAudit(),
 ): Promise<Member> {
+  const parts = await configure(config, log, audit);
+  const store = await makeEngine(config, parts.clock, log);
+  const cluster = makeCluster(parts, store);
+  const served = await serve(parts, store, cluster, load).catch(async (error: unknown) => {
+    // The engine of a member that cannot start makes nothing ready any more.
+    await store.engine.close();
+    throw error;
+  });
+  await recover(parts, store, cluster, served, stopped);
+  await store.engine.open();
+  cluster.cluster.start(publicAddress(config.publicAddress, served.bound));
+  return memberOf(parts, store, cluster, served);
+}
+
+/** What the configuration alone decides. */
+interface ConfiguredParts {
+  readonly config: Config;
+  readonly log: Log;
+  readonly audit: Audit;
+  readonly clock: Clock;
+  readonly tlsFiles: TlsFiles | undefined;
+  readonly tls: TlsIdentity | undefined;
+  readonly groups: EndpointGroups;
+  readonly security: MemberSecurity;
+  readonly logLevel: LogLevelControl;
+  readonly lifetimes: MapLifetimes;
+}
+
+async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
   const warning = memoryWarning(config);
   if (warning !== undefined) log.warn(warning);
   const tlsFiles = tlsFilesOf(config);
   const tls = tlsFiles && (await readTls(tlsFiles));
   const clock = new SystemClock();
-  const dialect = DIALECTS[config.compatibility];
-  const cluster = new StandaloneCluster(dialect.memberVersion, {
-    saveState: async (state) => await persistence?.saveState(state),
-  });
-  const persistence = config.persistenceEnabled
-    ? new (await import('./member-persistence.ts')).MemberPersistence(config, clock, cluster, log)
-    : undefined;
-  let capacityOf = queueCapacity(config.queueMaxSizes);
-  const engine = new EmbeddedEngine({
-    sinks: persistence === undefined ? [] : [persistence.sink],
-    partitionCount: config.partitionCount,
-    clock,
-    queueCapacity: (queue) => capacityOf(queue),
-    memoryBytesMax: config.maxMemory,
-    reservedBytes: RESERVED_BYTES,
-  });
-  const groups = new EndpointGroups(config.restEnabled, config.endpointGroups);
-  const security = new MemberSecurity({
-    ...config,
-    clock,
-    matchesAddress: (patterns, address) => matchingAddress(patterns, [address]) !== undefined,
-  });
-  const waiting = new Set<Waiter>();
-  cluster.onPassive = () => {
-    for (const waiter of waiting) waiter.endWait();
+  const matchesAddress = (patterns: readonly string[], address: string): boolean =>
+    matchingAddress(patterns, [address]) !== undefined;
+  return {
+    ...{ config, log, audit, clock, tlsFiles, tls },
+    groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
+    security: new MemberSecurity({ ...config, clock, matchesAddress }),
+    logLevel: new LogLevelControl(log, config.logLevel),
+    lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
   };
-  const logLevel = new LogLevelControl(log, config.logLevel);
-  const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
+}
+
+/** The cluster, and what is kept for it. */
+interface ClusterParts {
+  readonly cluster: StandaloneCluster;
+  readonly license: License;
+  /** Polls that wait. */
+  readonly waiting: Set<Waiter>;
+}
+
+function makeCluster({ config }: ConfiguredParts, { persistence }: MemberEngine): ClusterParts {
+  const { memberVersion } = DIALECTS[config.compatibility];
+  const cluster = new StandaloneCluster(memberVersion, persistence);
+  const license = new License(async (keyHash) => persistence?.saveLicense(keyHash));
+  const waiting = new Set<Waiter>();
+  cluster.onPassive(() => {
+    for (const waiter of waiting) waiter.endWait();
+  });
+  return { cluster, license, waiting };
+}
+
+/** The servers, which listen, and what works on requests through them. */
+interface ServedParts {
+  readonly server: HttpServer;
+  readonly health: HttpServer | undefined;
+  readonly bound: AddressInfo;
+  readonly healthBound: AddressInfo | undefined;
+  readonly senders: AnswerSender[];
+  readonly reloader: Reloader;
+  readonly stopRequested: Promise<string>;
+  /** Takes over what was added to the configuration. */
+  extend(config: Config): void;
+}
+
+async function serve(
+  parts: ConfiguredParts,
+  store: MemberEngine,
+  { cluster, license, waiting }: ClusterParts,
+  load: () => Promise<LoadedConfig>,
+): Promise<ServedParts> {
+  const { config, log, audit, clock, tls, groups, security, logLevel, lifetimes } = parts;
+  const { engine, persistence } = store;
+  const dialect = DIALECTS[config.compatibility];
   let requestStop: (because: string) => void = () => {};
   const stopRequested = new Promise<string>((resolve) => {
     requestStop = resolve;
   });
-  const lifetimes = new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds);
-  const renewTls = (identity: TlsIdentity) => server.renewTls(identity);
-  const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
-  /** Applies the settings that may change while the member runs; rejects before any change. */
-  const apply = async (changed: Config): Promise<void> => {
-    const change = await prepared(reloads, changed);
-    await security.replace(changed.security);
-    change();
-  };
-  const reloader = new Reloader(config, apply, log, load, async (added) =>
-    persistence?.saveAddedConfigs(added),
-  );
   const extend = ({ queueMaxSizes, mapTimeToLiveSeconds, mapMaxIdleSeconds }: Config): void => {
-    capacityOf = queueCapacity(queueMaxSizes);
+    store.setQueueMaxSizes(queueMaxSizes);
     lifetimes.replace(mapTimeToLiveSeconds, mapMaxIdleSeconds);
   };
-  const license = new License(async (keyHash) => persistence?.saveLicense(keyHash));
-  const reconfiguration: Reconfiguration = {
-    tcpIpMembers: config.tcpIpEnabled ? config.tcpIpMembers : undefined,
-    reload: () => reloader.reload(),
-    add: (text) => reloader.add(text, extend),
-  };
-  let instanceName = config.instanceName ?? '';
-  const segment = config.pathSegment ?? dialect.pathSegment;
-  const router = new Router(segment, SURFACES[config.compatibility]);
+  const reloader = reloaderOf(parts, store, load, (identity) => server.renewTls(identity));
   const decoder = new PercentDecoder(config.targetBytesMax);
   const services: RestServices = {
     dialect,
@@ -174,9 +194,13 @@ export async function startMember(
     administration: {
       license,
       logLevel,
-      reconfiguration,
+      reconfiguration: {
+        tcpIpMembers: config.tcpIpEnabled ? config.tcpIpMembers : undefined,
+        reload: () => reloader.reload(),
+        add: (text) => reloader.add(text, extend),
+      },
       upkeep: persistence,
-      instanceName: () => instanceName,
+      instanceName: () => config.instanceName || `gridnode-${server.port}`,
       stop: requestStop,
       stopAll: requestStop,
     },
@@ -185,52 +209,82 @@ export async function startMember(
       connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
     },
   };
+  const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
   const common = { clock, onFailure };
+  const segment = config.pathSegment ?? dialect.pathSegment;
+  const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
   const server = new HttpServer({ ...common, application, limits: config, tls });
-  const senders: AnswerSender[] = [server];
   const health = healthServer(config, router, services, common);
-  logLevel.onChange = () => observe(server, log);
-  logLevel.onChange();
-  /** The engine of a member that cannot start makes nothing ready any more. */
-  const giveUp = async (error: unknown): Promise<never> => {
+  logLevel.listen(() => observe(server, log));
+  const bound = await listenAsConfigured(server, config);
+  const healthBound = await health?.listen(bound.address, config.healthPort ?? 0).catch((error) => {
+    void server.drain();
+    throw error;
+  });
+  const senders: AnswerSender[] = [server];
+  return { server, health, bound, healthBound, senders, reloader, stopRequested, extend };
+}
+
+function reloaderOf(
+  { config, log, tlsFiles, groups, security, logLevel }: ConfiguredParts,
+  { persistence }: MemberEngine,
+  load: () => Promise<LoadedConfig>,
+  renewTls: (identity: TlsIdentity) => void,
+): Reloader {
+  const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
+  /** Applies the settings that may change while the member runs; rejects before any change. */
+  const apply = async (changed: Config): Promise<void> => {
+    const change = await prepared(reloads, changed);
+    await security.replace(changed.security);
+    change();
+  };
+  return new Reloader(config, apply, log, load, async (added) =>
+    persistence?.saveAddedConfigs(added),
+  );
+}
+
+/**
+ * Recovers the data, where it is stored; requests are refused meanwhile. Recovered queues ask for their
+ * capacities, so queues that were added to the configuration come first.
+ */
+async function recover(
+  { config, log }: ConfiguredParts,
+  { engine, persistence }: MemberEngine,
+  { cluster, license }: ClusterParts,
+  { server, health, bound, senders, reloader, extend }: ServedParts,
+  stopped: Promise<unknown> | undefined,
+): Promise<void> {
+  if (persistence === undefined) return;
+  const { address, port } = bound;
+  log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
+  const work = async (): Promise<void> => {
+    await persistence.begin(cluster, license);
+    await reloader.restore(persistence.addedConfigs, extend);
+    await persistence.open(engine, senders);
+  };
+  const recovering = work().catch(async (error: unknown) => {
+    await persistence.abandon();
     await engine.close();
     throw error;
-  };
-  const bound = await listenAsConfigured(server, config).catch(giveUp);
-  const healthBound = await health?.listen(bound.address, config.healthPort ?? 0).catch((error) => {
-    server.drain();
-    return giveUp(error);
   });
-  instanceName ||= `gridnode-${bound.port}`;
-  /**
-   * Recovered queues ask for their capacities, so queues that were added to the configuration come
-   * first.
-   */
-  const recover = async (kept: MemberPersistence): Promise<void> => {
-    await kept.begin(license);
-    await reloader.restore(kept.addedConfigs, extend);
-    await kept.open(engine, senders);
-  };
-  if (persistence !== undefined) {
-    const { address, port } = bound;
-    log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
-    const recovering = recover(persistence).catch(async (error: unknown) => {
-      await persistence.abandon();
-      return giveUp(error);
-    });
-    const recovered =
-      stopped === undefined ? recovering : Promise.race([recovering, stopping(stopped)]);
-    await recovered.catch((error: unknown) => {
-      for (const each of [server, health]) {
-        void each?.drain();
-        each?.abort();
-      }
-      throw error;
-    });
-  }
-  await engine.open();
-  cluster.start(publicAddress(config.publicAddress, bound));
+  const recovered =
+    stopped === undefined ? recovering : Promise.race([recovering, stopping(stopped)]);
+  await recovered.catch((error: unknown) => {
+    for (const each of [server, health]) {
+      void each?.drain();
+      each?.abort();
+    }
+    throw error;
+  });
+}
+
+function memberOf(
+  { config, clock, lifetimes }: ConfiguredParts,
+  { engine, persistence }: MemberEngine,
+  { cluster, waiting }: ClusterParts,
+  { server, health, bound, healthBound, senders, reloader, stopRequested }: ServedParts,
+): Member {
   return {
     address: bound.address,
     port: bound.port,
@@ -272,87 +326,4 @@ async function stopping(stopped: Promise<unknown>): Promise<never> {
 function readNothing(): Promise<never> {
   const problem = 'Cannot read the configuration again: it came from no file, variable or flag';
   return Promise.reject(configFault(problem));
-}
-
-interface ReloadedParts {
-  /** The files of TLS at the start; undefined where TLS is off. */
-  readonly tlsFiles: TlsFiles | undefined;
-  readonly renewTls: (identity: TlsIdentity) => void;
-  readonly groups: EndpointGroups;
-  readonly logLevel: LogLevelControl;
-}
-
-function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedParts): Reloads {
-  const serve: Reload = (changed) => () => groups.set(changed.restEnabled, changed.endpointGroups);
-  const readTlsAgain: Reload = async (changed) => {
-    const files = tlsFilesOf(changed);
-    if (tlsFiles === undefined || files === undefined) return () => {};
-    // A reload does not change whether clients must show a certificate, only whose they may be.
-    const clientCa = tlsFiles.clientCa && (files.clientCa ?? tlsFiles.clientCa);
-    const identity = await readTls({ ...files, clientCa });
-    return () => renewTls(identity);
-  };
-  return {
-    logLevel: (changed) => () => logLevel.configure(changed.logLevel),
-    restEnabled: serve,
-    endpointGroups: serve,
-    tlsCertificate: readTlsAgain,
-    tlsKey: readTlsAgain,
-    tlsKeyPassword: readTlsAgain,
-    tlsKeyStore: readTlsAgain,
-    tlsKeyStorePassword: readTlsAgain,
-    tlsClientCa: readTlsAgain,
-  };
-}
-
-function tlsFilesOf(config: ReloadableConfig): TlsFiles | undefined {
-  const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
-  const clientCa = config.tlsClientCa;
-  if (tlsCertificate !== undefined && tlsKey !== undefined) {
-    const own = { certificate: tlsCertificate, key: tlsKey, passphrase: tlsKeyPassword };
-    return { own, clientCa };
-  }
-  if (tlsKeyStore === undefined) return undefined;
-  return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
-}
-
-/** Its code is loaded only where TLS is on. */
-async function readTls(files: TlsFiles): Promise<TlsIdentity> {
-  return (await import('./http/tls-files.ts')).readTlsFiles(files);
-}
-
-/** The second listener, which answers when the first one accepts no more connections. */
-function healthServer(
-  config: Config,
-  router: RouteFinder,
-  services: RestServices,
-  common: Pick<HttpServerOptions, 'clock' | 'onFailure'>,
-): HttpServer | undefined {
-  if (config.healthPort === undefined) return undefined;
-  const application = new RestApplication(new HealthRouter(router), services);
-  const limits = {
-    ...config,
-    connectionsMax: HEALTH_CONNECTIONS_MAX,
-    bodyBytesMax: HEALTH_BODY_BYTES_MAX,
-    inFlightBytesMax: HEALTH_CONNECTIONS_MAX * HEALTH_IN_FLIGHT_BYTES,
-  };
-  return new HttpServer({ ...common, application, limits });
-}
-
-/** Logs a line for each request, where the log's level asks for that. */
-function observe(server: HttpServer, log: Log): void {
-  server.observe = log.isLevelEnabled('debug')
-    ? (status, request, reason) => {
-        const why = reason === '' ? {} : { reason };
-        log.debug({ status, ...describe(request), ...why }, 'answered');
-      }
-    : undefined;
-}
-
-/** The fields of a request in the log: the path as sent, without the query. */
-function describe(request: Request | undefined): object {
-  if (request === undefined) return {};
-  const { target, pathEnd } = request;
-  const path = target.bytes.toString('latin1', target.start, pathEnd);
-  return { method: methodName(request.method), path };
 }

@@ -106,9 +106,9 @@ export function createTestServer(
   const cluster = new StandaloneCluster(dialect.memberVersion);
   const onFailure = (error: unknown) => failures.push(error);
   const waiting = new Set<Waiter>();
-  cluster.onPassive = () => {
+  cluster.onPassive(() => {
     for (const waiter of waiting) waiter.endWait();
-  };
+  });
   const engine = new EmbeddedEngine({
     acknowledgesAll: engineOn !== undefined,
     partitionCount: 7,

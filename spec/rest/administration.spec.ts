@@ -281,7 +281,7 @@ test('what could not be kept is 503, and says where a crash decides', async () =
   const told = async (cause: Error) => {
     const refusal = new GridError('CONFIG_NOT_KEPT', { reason: cause.message }, { cause });
     const cannot = () => Promise.reject(cause);
-    const cluster = new StandaloneCluster('1.2.3', { saveState: cannot });
+    const cluster = new StandaloneCluster('1.2.3', { isSafe: true, saveState: cannot });
     cluster.start('127.0.0.1:5701');
     const { open } = member({
       cluster,

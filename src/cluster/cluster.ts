@@ -36,6 +36,8 @@ export interface Cluster {
   readonly version: string;
   /** Whether data may be changed: not while PASSIVE. */
   readonly takesWrites: boolean;
+  /** Calls each listener whenever data may no longer be changed. */
+  onPassive(listener: () => void): void;
   /**
    * Resolves when every member is in the state. Rejects with GridError STATE_UNCHANGED, STATE_CHANGING
    * (while another change is under way) or STATE_NOT_REACHED; the old state then stays.
@@ -47,6 +49,8 @@ export interface Cluster {
 
 /** Stores the state of the cluster, so that it outlives the member. */
 export interface ClusterRecord {
+  /** Whether what is answered would survive a crash of this member. */
+  readonly isSafe: boolean;
   /** Resolves once the state would survive a crash. */
   saveState(state: SettledState): Promise<void>;
 }

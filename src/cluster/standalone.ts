@@ -15,22 +15,20 @@ import type {
 } from './cluster.ts';
 
 /** Stores nothing: without persistence each start is ACTIVE. */
-const FORGETFUL: ClusterRecord = { saveState: () => Promise.resolve() };
+const FORGETFUL: ClusterRecord = { isSafe: true, saveState: () => Promise.resolve() };
 
 export class StandaloneCluster implements Cluster {
-  isSafe = true;
   readonly migrationQueueSize = 0;
   /** `major.minor` of the member, the only version that it can run as. */
   readonly version: string;
   members: readonly MemberInfo[] = [];
   isReady = false;
   takesWrites = true;
-  /** Called when data may no longer be changed: waiting polls end then. */
-  onPassive: () => void = () => {};
   readonly #memberVersion: string;
   /** New at each start, unless stored. */
   uuid: string = randomUUID();
   readonly #record: ClusterRecord;
+  readonly #passiveListeners: (() => void)[] = [];
   #isStarted = false;
   #state: SettledState = 'ACTIVE';
   #isChanging = false;
@@ -41,6 +39,10 @@ export class StandaloneCluster implements Cluster {
     this.#record = record;
   }
 
+  get isSafe(): boolean {
+    return this.#record.isSafe;
+  }
+
   get state(): ClusterState {
     return this.#isChanging ? 'IN_TRANSITION' : this.#state;
   }
@@ -48,6 +50,10 @@ export class StandaloneCluster implements Cluster {
   get nodeState(): NodeState {
     if (!this.#isStarted) return 'STARTING';
     return this.#state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
+  }
+
+  onPassive(listener: () => void): void {
+    this.#passiveListeners.push(listener);
   }
 
   /** Takes the stored uuid and state; called before the start. */
@@ -99,6 +105,7 @@ export class StandaloneCluster implements Cluster {
   #settle(state: SettledState): void {
     this.#state = state;
     this.takesWrites = state !== 'PASSIVE';
-    if (!this.takesWrites) this.onPassive();
+    if (this.takesWrites) return;
+    for (const listener of this.#passiveListeners) listener();
   }
 }

@@ -129,6 +129,11 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     });
   }
 
+  /** The port that it is bound to; 0 while it is none. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo | null)?.port ?? 0;
+  }
+
   /** Reads the time; called at the beginning of a turn's work. */
   tick(): void {
     this.nowMs = this.clock.now();

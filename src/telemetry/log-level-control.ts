@@ -6,12 +6,17 @@ export class LogLevelControl {
   readonly #log: Log;
   #configured: LogLevel;
   #chosen: LogLevel | undefined;
-  /** Called after each change. */
-  onChange: () => void = () => {};
+  readonly #listeners: (() => void)[] = [];
 
   constructor(log: Log, configured: LogLevel) {
     this.#log = log;
     this.#configured = configured;
+  }
+
+  /** Calls the listener now, and after each change. */
+  listen(listener: () => void): void {
+    this.#listeners.push(listener);
+    listener();
   }
 
   /** The level of the last call of `choose`; undefined after a reset, and at first. */
@@ -37,6 +42,6 @@ export class LogLevelControl {
 
   #apply(): void {
     this.#log.level = LOG_LEVELS[this.#chosen ?? this.#configured];
-    this.onChange();
+    for (const listener of this.#listeners) listener();
   }
 }
