@@ -64,7 +64,7 @@ export interface TelemetryServices {
 }
 
 /** Changes of the configuration while the member runs. */
-export interface Reconfiguration {
+interface Reconfiguration {
   /** Members of the TCP-IP join list; undefined where that join is not enabled. */
   tcpIpMembers: readonly string[] | undefined;
   /** Reads the sources again: settings by path that were taken over, those kept, the faults. */
