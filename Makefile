@@ -12,8 +12,9 @@ CASES = 100000
 ROUNDS = 5
 
 bin := node_modules/.bin
-test := node --import tsx --test
-specs = $(shell find spec -name node_modules -prune -o -name '*.spec.ts' -print | sort)
+test := GRIDNODE_CHECKS=dear node --import tsx --test
+# Each runs many spec files in one process.
+groups = $(sort $(wildcard spec/groups/*.group.ts))
 tools = spec/peers/tools
 peers = $(wildcard spec/peers/*.peers.ts)
 soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
@@ -32,9 +33,9 @@ build: dist/.built ## Compiles to dist/; then `npx gridnode` works here
 run: build ## Serves maps and queues (group DATA) on PORT=5701
 	dist/bin/gridnode.js serve --port $(PORT) --enable-group DATA
 
-test: lint ## Lint, types, tests: needs Node and npm alone, under 3 minutes
+test: lint dist/.built ## Lint, types, tests: needs Node and npm alone, under 3 minutes
 	$(bin)/tsc -p spec/tsconfig.json
-	$(test) --test-concurrency=2 $(specs)
+	SPEC_PROGRAM=built $(test) --test-concurrency=2 $(groups)
 
 test-peers: dist/bench/.built $(tools)/node_modules/.installed ## Tests beside other programs (Debian packages: .ci/run has their list), on every Node promised, and of the package
 	$(test) $(peers)
@@ -42,7 +43,7 @@ test-peers: dist/bench/.built $(tools)/node_modules/.installed ## Tests beside o
 soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest; root mounts a disk to fill, and limits memory)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) $(test) $(soaks)
 
-bench: dist/bench/.built ## Measures: all benches, or NAME="record-store http-load"
+bench: dist/bench/.built ## Measures: all benches, or NAME="cell-store http-load"
 	node dist/bench/main.js $(NAME)
 
 bench-peers: SIZE = 1000000
@@ -56,8 +57,8 @@ lint: install ## Looks for faults and for what `make format` would change
 format: install ## Formats and sorts imports
 	$(bin)/biome check --write
 
-docs: install ## Writes the tables of settings into docs/settings.md
-	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts
+docs: install ## Writes the tables of settings and refusals into docs/
+	UPDATE_DOCS=1 $(test) spec/docs/settings.spec.ts spec/docs/refusals.spec.ts
 
 known-tables: install ## Writes the tables of known settings from the original's jars in JARS=DIR (unzip)
 	node --import tsx spec/config/original/make-known-tables.ts "$(JARS)"
@@ -81,11 +82,11 @@ $(tools)/node_modules/.installed: $(tools)/package.json $(tools)/package-lock.js
 # them. It is one file of the older module form, which Node loads sooner (by 10 to 15 ms), with its
 # compiled code beside it (bin/compiled-program.ts: 30 ms). The library that others import is in it, too:
 # bin/package-files.ts writes entries that name its exports. Packages that are loaded only where they
-# are needed are files of their own, without white space. No name is shortened: stack traces name
-# functions as written, and with NODE_OPTIONS=--enable-source-maps files and lines, too, where the maps
-# are (not in the package).
+# are needed are files of their own. White space is left out: a third of the bytes, which the process
+# holds, too. No name is shortened: stack traces name functions as written, and with
+# NODE_OPTIONS=--enable-source-maps files and lines, too, where the maps are (not in the package).
 bundle = $(bin)/esbuild --bundle --platform=node --target=node20.20 --log-level=warning \
-  --sourcemap --sources-content=false --format=cjs
+  --minify-whitespace --line-limit=110 --sourcemap --sources-content=false --format=cjs
 # Of the older form, though the sources are not. Code that is run by `vm` cannot import.
 older = --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
   --define:import.meta.resolve=undefined --supported:dynamic-import=false
@@ -102,7 +103,7 @@ dist/.built: node_modules/.installed $(sources)
 	$(bin)/tsc -p tsconfig.json --outDir dist/types
 	$(bundle) $(older) --outfile=dist/bin/program.js --metafile=dist/program.meta.json \
 	  $(foreach name,$(apart),--alias:$(name)=./$(name).js --external:./$(name).js) bin/program.ts
-	$(bundle) --minify-whitespace --minify-syntax --outdir=dist/bin --metafile=dist/apart.meta.json $(foreach name,$(apart),$(name)=$(name))
+	$(bundle) --minify-syntax --outdir=dist/bin --metafile=dist/apart.meta.json $(foreach name,$(apart),$(name)=$(name))
 	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
 	node --import tsx bin/package-files.ts dist
 	node --import tsx bin/keep-compiled.ts dist/bin/program.js > /dev/null

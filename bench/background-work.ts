@@ -4,11 +4,11 @@
  * event loop. A pause is the longest time between two of its operations, whatever its cause. Of it no
  * more counts than the processor time of this process: the work of other programs does not count. Each
  * scenario runs in a process of its own, so that the resident set is the engine's. It starts when its
- * memory has been reserved, like the load of a member.
+ * memory has been got ahead, like the load of a member.
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/embedded-engine.ts';
+import { EmbeddedEngine, STOCK_BYTES } from '../src/engine/embedded/embedded-engine.ts';
 import { type Answer, APPLIED, FOREVER, type Lifetime } from '../src/engine/engine.ts';
 import { type Bench, type Harness, Random } from './harness.ts';
 import { apart } from './load/apart.ts';
@@ -28,7 +28,7 @@ interface Work {
   readonly entries: number;
   /** Longest time to live of an entry, or number of clears. */
   readonly amount: number;
-  /** Time in which a member reserves its memory, in ms. */
+  /** Time in which a member gets its memory ahead, in ms. */
   readonly beforeMs: number;
 }
 
@@ -55,7 +55,7 @@ class Load {
     partitionCount: PARTITIONS,
     clock: new SystemClock(),
     queueCapacity: () => Number.POSITIVE_INFINITY,
-    reservedBytes: RESERVED_BYTES,
+    stockBytes: STOCK_BYTES,
   });
   readonly #random = new Random(1);
   readonly #keys: Buffer;

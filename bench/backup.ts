@@ -73,7 +73,7 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   const target = new FileStorage(join(directory, 'backup'));
   const random = harness.random();
   let isDone = false;
-  const cut = await persistence.hold();
+  const cut = await persistence.keepFiles();
   const wanted = contentOf(engine);
   const from = performance.now();
   const backing = new Backup(storage, target, cut, clock).write().finally(() => {
@@ -90,7 +90,7 @@ async function measurePauses(harness: Harness, directory: string, entries: numbe
   }
   const { files } = await backing;
   const ms = performance.now() - from;
-  persistence.release();
+  persistence.releaseFiles();
   await persistence.close();
   engine.close();
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

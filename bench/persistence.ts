@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
-import { EmbeddedEngine, RESERVED_BYTES } from '../src/engine/embedded/embedded-engine.ts';
+import { EmbeddedEngine, STOCK_BYTES } from '../src/engine/embedded/embedded-engine.ts';
 import { type Answer, APPLIED, FOREVER } from '../src/engine/engine.ts';
 import { FileStorage } from '../src/persistence/file-storage.ts';
 import { readManifest } from '../src/persistence/manifest.ts';
@@ -289,7 +289,7 @@ class Subject {
     this.engine = new EmbeddedEngine({
       ...common,
       queueCapacity: () => Number.POSITIVE_INFINITY,
-      reservedBytes: RESERVED_BYTES,
+      stockBytes: STOCK_BYTES,
       sinks: [this.persistence.log],
     });
   }

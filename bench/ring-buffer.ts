@@ -5,9 +5,9 @@
  */
 import { SystemClock } from '../src/base/clock.ts';
 import { Span } from '../src/base/span.ts';
+import { CellStore } from '../src/engine/embedded/cell-store.ts';
 import { EmbeddedEngine } from '../src/engine/embedded/embedded-engine.ts';
 import { IdColumns } from '../src/engine/embedded/id-columns.ts';
-import { RecordStore } from '../src/engine/embedded/record-store.ts';
 import { RingBuffers } from '../src/engine/embedded/ring-buffer.ts';
 import { type Answer, APPLIED, FOUND, type Receiver } from '../src/engine/engine.ts';
 import type { Bench, Harness } from './harness.ts';
@@ -104,7 +104,7 @@ class Queue implements Receiver {
 }
 
 function measureRing(harness: Harness, length: number): void {
-  const store = new RecordStore({ partitionCount: 1, clock: new SystemClock() });
+  const store = new CellStore({ partitionCount: 1, clock: new SystemClock() });
   const rings = new RingBuffers(store, new IdColumns(store.pool));
   const { log } = store.openPartition(0);
   harness.measure({

@@ -1,11 +1,13 @@
 /**
- * The cost of reading small requests from sockets: as a stream, the usual way of a server, and into one
- * buffer (src/http/socket-reader.ts). The answer is fixed and nothing is parsed, so the difference is that of
- * the reading alone.
+ * The cost of reading small requests from sockets and of answering them: as a stream, the usual way of a
+ * server; into one buffer (src/http/socket-reader.ts); and with answers handed to the socket's handle, too
+ * (src/http/socket-writer.ts). The answer is fixed and nothing is parsed, so the differences are those of
+ * the reading and the writing alone.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { READ_BYTES_MAX, readInto } from '../src/http/socket-reader.ts';
+import { SocketWriter } from '../src/http/socket-writer.ts';
 import type { Bench } from './harness.ts';
 
 const CLIENTS = 64;
@@ -16,7 +18,8 @@ const RESPONSE = Buffer.from(
 
 export const bench: Bench = {
   name: 'socket-reader',
-  about: 'requests read and answered over 64 sockets, client in this process: stream, one buffer',
+  about:
+    'requests over 64 sockets, client in this process: stream, one buffer, answers by the handle',
   async run(harness) {
     const roundTrips = harness.pick(20, 2000);
     const stream = await serve((socket) => {
@@ -27,11 +30,20 @@ export const bench: Bench = {
     const single = await serve((accepted) => {
       const socket = readInto(buffer, accepted, () => socket.write(RESPONSE));
     });
+    const direct = await serve((accepted) => {
+      const socket = readInto(buffer, accepted, () => writer.write(RESPONSE, true));
+      const writer = new SocketWriter(
+        socket,
+        () => {},
+        () => {},
+      );
+    });
     await harness.compare('round trips', [
       { name: 'stream', round: () => stream.load(roundTrips) },
       { name: 'one buffer', round: () => single.load(roundTrips) },
+      { name: 'and the handle', round: () => direct.load(roundTrips) },
     ]);
-    for (const side of [stream, single]) side.close();
+    for (const side of [stream, single, direct]) side.close();
   },
 };
 

@@ -18,12 +18,10 @@ describe('a start', () => {
     it(`ends when the disk hangs for longer than persistence.${setting}`, async () => {
       const storage = new MemoryStorage(new Random(1));
       const member = storedMember(storage, [{ key: limit, text: '7' }]);
-      const { clock, persistence, cluster, license, engine, server, go } = member;
-      if (limit === 'dataLoadTimeoutSeconds') await until(persistence.begin(cluster, license), go);
+      const { clock, persistence, begin, engine, server, go } = member;
+      if (limit === 'dataLoadTimeoutSeconds') await until(begin(), go);
       const starting =
-        limit === 'dataLoadTimeoutSeconds'
-          ? persistence.open(engine, [server.server])
-          : persistence.begin(cluster, license);
+        limit === 'dataLoadTimeoutSeconds' ? persistence.open(engine, [server.server]) : begin();
       const refused = assert.rejects(starting, (error: Error & { readonly code: string }) => {
         assert.equal(error.code, 'DATA_TIMEOUT');
         assert.match(error.message, new RegExp(`takes more than 7 s, persistence\\.${setting}$`));

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError, OutcomeUnknown } from '../src/base/errors.ts';
+import { LocalRecord, type SharedRecord } from '../src/cluster/shared-record.ts';
 import { type Config, resolveConfig } from '../src/config/config.ts';
 import { ConfigFault } from '../src/config/config-fault.ts';
 import { finding } from '../src/config/finding.ts';
-import type { LoadedConfig } from '../src/config/load.ts';
-import { refusalOf } from '../src/config/refused-settings.ts';
+import { type LoadedConfig, loadConfig } from '../src/config/load.ts';
 import { isReloadable, SETTING_KEYS } from '../src/config/settings.ts';
+import type { ConfigUpdate } from '../src/config/update.ts';
 import { prepared, type Reload, Reloader, type Reloads } from '../src/reloader.ts';
 import { createLog } from '../src/telemetry/log.ts';
 
@@ -19,6 +20,13 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
+/** Stands for the hash, which takes long. */
+const hash = async (password: Buffer) =>
+  `scrypt$2$1$1$c2FsdA$${Buffer.concat([password, Buffer.alloc(16)]).toString('base64')}`;
+
+/** Texts are read in this process: the specs of reading-thread.ts and of members have a thread. */
+const HERE = { hashPassword: hash, readText: loadConfig };
+
 /** A reloader of the default configuration, the configurations that it took over, and its log lines. */
 function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
   const [taken, lines]: [Config[], Line[]] = [[], []];
@@ -27,7 +35,13 @@ function reloader(load: () => Promise<LoadedConfig>, fault?: Error) {
     taken.push(config);
   };
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
-  return { it: new Reloader(resolveConfig([]), apply, log, load), taken, lines };
+  const record = new LocalRecord('1.2');
+  return {
+    it: new Reloader(resolveConfig([]), { ...HERE, apply, log, load, record }),
+    record,
+    taken,
+    lines,
+  };
 }
 
 function loaded(parts: Partial<LoadedConfig>): LoadedConfig {
@@ -112,7 +126,7 @@ test('prepared changes nothing where a part cannot be prepared, and runs shared 
 });
 
 test('Reloader changes nothing where the configuration is wrong or refused', async () => {
-  const findings = [refusalOf('security.enabled', FILE, 'why')];
+  const findings = [finding('refused', 'Cannot serve with security.enabled: why', FILE.name)];
   const loads = [
     () => Promise.reject(new ConfigFault([finding('error', 'wrong', 'f:1:1')])),
     async () => loaded({ findings }),
@@ -233,17 +247,166 @@ for (const [name, text, fault] of [
 
 test('Reloader adds nothing that cannot be stored, and passes an unknown outcome on', async () => {
   const taken: Config[] = [];
-  const refusal = new GridError(
-    'CONFIG_NOT_KEPT',
-    { reason: 'EIO' },
-    { cause: new OutcomeUnknown(new Error('EIO')) },
-  );
   const apply = async (config: Config) => void taken.push(config);
   const log = createLog('OFF', { write: () => {} });
-  const keep = () => Promise.reject(refusal);
-  const it = new Reloader(resolveConfig([]), apply, log, () => assert.fail(), keep);
+  const unknown = new OutcomeUnknown(new Error('EIO'));
+  const record = new LocalRecord('1.2', () => Promise.reject(unknown));
+  const load = () => assert.fail();
+  const it = new Reloader(resolveConfig([]), { ...HERE, apply, log, load, record });
   const outcome = await it.add(TEXT, () => assert.fail());
-  assert.deepEqual(outcome, { faults: ['Cannot add to the configuration: EIO'], refusal });
-  assert.ok(refusal.isOutcomeUnknown);
+  assert.ok('faults' in outcome);
+  assert.deepEqual(outcome.faults, ['Cannot add to the configuration: EIO']);
+  assert.ok(outcome.refusal?.isOutcomeUnknown);
   assert.deepEqual(taken, []);
+});
+
+/** A record that several reloaders share, each as a member of its own. */
+class RecordOfTwo {
+  readonly #record = new LocalRecord('1.2');
+
+  ofMember(): SharedRecord {
+    const record = this.#record;
+    return {
+      isShared: true,
+      get values() {
+        return record.values;
+      },
+      get revision() {
+        return record.revision;
+      },
+      compareAndSet: (revision, change) => record.compareAndSet(revision, change),
+      onChange: (listener) => record.onChange(listener),
+    };
+  }
+}
+
+function member(record: RecordOfTwo, fault?: () => Error | undefined) {
+  const extended: Config[] = [];
+  const apply = async () => {
+    const thrown = fault?.();
+    if (thrown !== undefined) throw thrown;
+  };
+  const log = createLog('OFF', { write: () => {} });
+  const shared = record.ofMember();
+  const parts = { ...HERE, apply, log, load: async () => loaded({}), record: shared };
+  const it = new Reloader(resolveConfig([]), parts);
+  const extend = (config: Config) => extended.push(config);
+  return {
+    it,
+    add: (text: string) => it.add(text, extend),
+    restore: () => it.restore(extend),
+    /** What the member has once its work is done. */
+    queues: async () => {
+      await it.add('grid: {}', () => {});
+      return [...(extended.at(-1)?.queueMaxSizes ?? [])].sort();
+    },
+    users: () =>
+      extended
+        .at(-1)
+        ?.security.realms.get('r')
+        ?.map(({ name }) => name),
+  };
+}
+
+const queue = (name: string, size: number) => `grid: {queue: {${name}: {max-size: ${size}}}}`;
+
+test('Reloader adds what another member adds, and all of it where it starts', async () => {
+  const record = new RecordOfTwo();
+  const [a, b] = [member(record), member(record)];
+  await Promise.all([a.restore(), b.restore()]);
+  await a.add(TEXT);
+  await b.add(queue('q', 4));
+  const expected = [
+    ['new-queue', 3],
+    ['q', 4],
+  ];
+  assert.deepEqual([await a.queues(), await b.queues()], [expected, expected]);
+  const late = member(record);
+  await late.restore();
+  assert.deepEqual(await late.queues(), expected);
+  assert.deepEqual([a.users(), b.users(), late.users()], [['ann'], ['ann'], ['ann']]);
+});
+
+test('Reloaders of two members that add at once come to the same', async () => {
+  const record = new RecordOfTwo();
+  const [a, b] = [member(record), member(record)];
+  await Promise.all([a.restore(), b.restore()]);
+  const adding = [1, 2, 3].flatMap((size) => [
+    a.add(queue(`q${size}`, size)),
+    b.add(queue(`q${size}`, 10 * size)),
+  ]);
+  await Promise.all(adding);
+  assert.deepEqual(await a.queues(), await b.queues());
+  assert.equal((await a.queues()).length, 3);
+});
+
+test('a reload of one member leaves the others, and those that come, what was added', async () => {
+  const record = new RecordOfTwo();
+  const [a, b] = [member(record), member(record)];
+  await Promise.all([a.restore(), b.restore()]);
+  await a.add(TEXT);
+  await a.it.reload();
+  await b.add(queue('q', 4));
+  await a.queues();
+  const late = member(record);
+  await late.restore();
+  assert.deepEqual([a.users(), b.users(), late.users()], [undefined, ['ann'], ['ann']]);
+});
+
+test('Reloader withdraws from the record what it could not apply, and only that', async () => {
+  const record = new RecordOfTwo();
+  let fault: Error | undefined;
+  const [a, b] = [member(record, () => fault), member(record)];
+  await Promise.all([a.restore(), b.restore()]);
+  await a.add(queue('q', 4));
+  fault = new GridError('TLS_FILE_UNUSABLE', { file: 'f', reason: 'r' });
+  const outcome = await a.add(queue('other', 5));
+  assert.deepEqual(outcome, { faults: ['Cannot use "f" for TLS: r'] });
+  const texts = record.ofMember().values.addedConfigs.map(({ text }) => text);
+  assert.deepEqual(texts, ['{"grid":{"queue":{"q":{"max-size":4}}}}']);
+  assert.deepEqual(await a.queues(), [['q', 4]]);
+});
+
+test('a shared record has what a text added, and no password but as a hash', async () => {
+  const record = new RecordOfTwo();
+  const [a, b] = [member(record), member(record)];
+  await Promise.all([a.restore(), b.restore()]);
+  await a.add(queue('old', 1));
+  const { ignored } = (await a.add(
+    `${TEXT.replace('queue: {', 'queue: {old: {max-size: 2}, ').replace('x}', '"s\u00fcsse"}')}`,
+  )) as ConfigUpdate;
+  assert.deepEqual(ignored, [
+    { sectionName: 'queue', configName: 'old' },
+    { sectionName: 'license-key' },
+  ]);
+  const [, kept] = record.ofMember().values.addedConfigs;
+  assert.deepEqual(JSON.parse(kept?.text ?? ''), {
+    grid: {
+      map: { 'new-map': { 'time-to-live-seconds': 5, 'max-idle-seconds': 0 } },
+      queue: { 'new-queue': { 'max-size': 3 } },
+      network: { 'rest-api': { 'endpoint-groups': { DATA: { enabled: true } } } },
+      security: {
+        realms: [
+          {
+            name: 'r',
+            authentication: {
+              simple: {
+                users: [
+                  { username: 'ann', password: await hash(Buffer.from('s\u00fcsse')), roles: [] },
+                ],
+              },
+            },
+          },
+        ],
+      },
+    },
+  });
+  await b.queues();
+  assert.deepEqual(b.users(), ['ann']);
+  const many = Array.from({ length: 101 }, (_, at) => `{username: u${at}, password: p}`);
+  const users = `{simple: {users: [${many.join(', ')}]}}`;
+  const text = `grid: {security: {realms: [{name: r, authentication: ${users}}]}}`;
+  const outcome = await a.add(text);
+  assert.ok('faults' in outcome);
+  assert.match(outcome.faults.join(), /^Cannot add 101 users with passwords in plain text, 100 at/);
 });

@@ -1,6 +1,7 @@
 /**
- * The path of a setting is written in the table of settings alone; all other code has it from there, by
- * the setting's key. So a path that changes does so in every message, too.
+ * The path of a setting and its default are written in the table of settings alone; all other code has
+ * them from there, by the setting's key. So a path that changes does so in every message, too, and no
+ * part of the member has another default than the rest.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -82,6 +83,30 @@ function pathsIn(code: string): string[] {
   const words = new RegExp(`(?<![\\w./-])(?:${patterns.join('|')})(?![\\w/-]|\\.[\\w{[])`, 'g');
   return texts.flatMap((text) => text.match(words) ?? []);
 }
+
+/** Names of settings with numbers, in a file, that get a number there: `port = 1`, `PORT: 1`, `port ?? 1`. */
+function defaultsIn(text: string): string[] {
+  const names = rows
+    .filter(([, { fallback }]) => typeof fallback === 'number')
+    .flatMap(([key]) => [key, key.replace(/[A-Z]/g, '_$&').toUpperCase()]);
+  const given = new RegExp(
+    `(?<![\\w.#])(${names.join('|')})\\b(: number)? ?(=|:|\\?\\?) ?\\d[\\d_]*`,
+    'g',
+  );
+  return text.match(given) ?? [];
+}
+
+test('defaults of settings stand in the table alone', () => {
+  assert.deepEqual(defaultsIn('const PORT = 5701;\nlet { port = 1 } = x; port ?? 2; port === 3'), [
+    ...['PORT = 5701', 'port = 1', 'port ?? 2'],
+  ]);
+  const found = sourceFiles()
+    .filter((file) => !TABLE.includes(file))
+    .flatMap((file) =>
+      defaultsIn(readFileSync(join(ROOT, file), 'utf8')).map((each) => `${file} ${each}`),
+    );
+  assert.deepEqual(found, []);
+});
 
 function sourceFiles(): string[] {
   return ['bin', 'src'].flatMap((folder) =>

@@ -1,6 +1,7 @@
 /** A member on a disk in memory, with its server. The spec completes the calls to the disk. */
 import assert from 'node:assert/strict';
 import { License } from '../src/cluster/license.ts';
+import { LocalRecord } from '../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../src/cluster/standalone.ts';
 import { resolveConfig } from '../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../src/config/endpoint-group.ts';
@@ -43,8 +44,11 @@ export function storedMember(
     ].map((each) => ({ ...each, source: { kind: 'file', name: 'f:1:1' } as const })),
   );
   const persistence = new MemberPersistence(config, clock, log, disk);
-  const cluster = new StandaloneCluster('1.2.3', persistence);
-  const license = new License((keyHash) => persistence.saveLicense(keyHash));
+  const record = new LocalRecord('1.2', (values) => persistence.save(values));
+  const cluster = new StandaloneCluster('1.2.3', record, {
+    isKeptSafe: () => persistence.isSafe,
+  });
+  const license = new License(record);
   const engine = new EmbeddedEngine({
     ...{ partitionCount: PARTITION_COUNT, clock, sinks: [persistence.sink] },
     acknowledgesAll: late !== undefined,
@@ -64,9 +68,14 @@ export function storedMember(
   const quiet = async (): Promise<void> => {
     for (let idle = 0; idle < IDLE_TURNS; idle++) if (await go()) idle = 0;
   };
+  const begin = async (): Promise<void> => {
+    const { uuid, values } = await persistence.begin({ uuid: cluster.uuid, values: record.values });
+    cluster.uuid = uuid;
+    record.restore(values);
+  };
   /** Does the work of a start. Resolves once the member serves. */
   const start = async (): Promise<void> => {
-    await persistence.begin(cluster, license);
+    await begin();
     await persistence.open(engine, [server.server]);
     cluster.start('127.0.0.1:5701');
   };
@@ -82,7 +91,7 @@ export function storedMember(
   const status = async (request: string): Promise<number> => (await ask(request)).status;
   return {
     ...{ server, clock, cluster, persistence, license, engine, memory, lines },
-    ...{ start, ask, status, go, quiet },
+    ...{ begin, start, ask, status, go, quiet },
     /** Starts, and completes calls until the member serves. */
     async serve(): Promise<void> {
       await until(start(), go);

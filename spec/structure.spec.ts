@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { basename } from 'node:path';
 import { test } from 'node:test';
-import { importsOf, sources, textOf } from './project-files.ts';
+import { filesOf, GROUPS } from './groups/groups.ts';
+import { files, importsOf, sources, textOf } from './project-files.ts';
 
 const FUNCTION_LINES_MAX = 80;
 
@@ -13,30 +14,25 @@ const FUNCTION_LINES_MAX = 80;
 const LONG_FUNCTIONS: Readonly<Record<string, string>> = {};
 /** Exports that only specs and benches use, and why. */
 const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
-  'src/base/machine-memory.ts memoryBelow': 'specs or benches use it',
-  'src/cli/completion.ts SHELLS': 'specs or benches use it',
-  'src/cli/node-version.ts versionFault': 'specs or benches use it',
-  'src/cli/serve.ts ServedMember': 'specs or benches use it',
-  'src/config/config.ts resolveConfig': 'specs or benches use it',
-  'src/config/describe.ts settingsTables': 'specs or benches use it',
-  'src/config/file-bytes.ts FILE_BYTES_MAX': 'specs or benches use it',
-  'src/config/known-settings.ts readNotation': 'specs or benches use it',
-  'src/embedding/member-options.ts optionNames': 'specs or benches use it',
+  'src/base/machine-memory.ts memoryBelow': 'the spec gives it a directory of control groups',
+  'src/cli/node-version.ts versionFault': 'the spec gives it other versions of Node',
+  'src/cluster/state-changes.ts TRANSITION_MS': 'specs let that time pass',
+  'src/config/config.ts resolveConfig': 'specs and a bench make configurations without a file',
+  'src/config/describe.ts settingsTables': '`make docs` writes the tables of a page with it',
+  'src/config/known-settings.ts readNotation': 'specs read notations of their own',
+  'src/embedding/member-options.ts optionNames': 'the spec compares the names with the flags',
   'src/engine/mutation.ts FROM_SOURCE': 'changes of other clusters will come from one',
-  'src/http/fields.ts EXPECT': 'specs or benches use it',
-  'src/http/parser.ts AT_REFUSAL': 'specs or benches use it',
-  'src/http/socket-reader.ts READ_BYTES_MAX': 'specs or benches use it',
-  'src/persistence/checked-file.ts checkedBytes': 'specs or benches use it',
-  'src/persistence/forced-start.ts ForcedStartOptions': 'specs or benches use it',
-  'src/persistence/persistence.ts Opened': 'specs or benches use it',
-  'src/persistence/persistence.ts PersistenceOptions': 'specs or benches use it',
-  'src/rest/routes.ts statusesOf': 'specs or benches use it',
-  'src/rest/services.ts AccessServices': 'specs or benches use it',
-  'src/rest/services.ts AdministrationServices': 'specs or benches use it',
-  'src/rest/services.ts TelemetryServices': 'specs or benches use it',
-  'src/security/failure-throttle.ts FAILURES_MAX': 'specs or benches use it',
-  'src/security/failure-throttle.ts WINDOW_MS': 'specs or benches use it',
-  'src/telemetry/audit.ts AuditEntry': 'specs or benches use it',
+  'src/engine/redis/control-connection.ts replyValue': 'specs or benches use it',
+  'src/engine/redis/engine-url.ts parseEngineUrl': 'as RedisEngine',
+  'src/engine/redis/redis-engine.ts RedisEngine': 'specs open it; no setting does yet',
+  'src/engine/redis/redis-engine.ts RedisEngineOptions': 'as RedisEngine',
+  'src/engine/redis/reply.ts ReplyFault': 'specs or benches use it',
+  'src/engine/redis/store-servers.ts StoreServers': 'as RedisEngine',
+  'src/http/fields.ts EXPECT': 'the reader of heads has it as its last case; the spec names it',
+  'src/http/parser.ts AT_REFUSAL': 'the connection has it as its last case; the spec names it',
+  'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench make buffers of that length',
+  'src/persistence/checked-file.ts checkedBytes': 'specs make files of other formats',
+  'src/rest/routes.ts statusesOf': 'test servers check each answer against it',
 };
 
 test('no import goes in a circle, also of types alone', () => {
@@ -60,6 +56,24 @@ test(`functions have at most ${FUNCTION_LINES_MAX} lines`, () => {
       .map(({ name }) => `${file} ${name}`),
   );
   assert.deepEqual(long.sort(), Object.keys(LONG_FUNCTIONS).sort());
+});
+
+test('every spec file is in one group, and every group is run', () => {
+  const groups = Object.keys(GROUPS);
+  const grouped = groups.flatMap((group) => filesOf(group).map((file) => `spec/${file}`));
+  const specs = files.filter((file) => file.endsWith('.spec.ts'));
+  assert.deepEqual(grouped.sort(), [...specs].sort());
+  const entries = files.filter((file) => file.endsWith('.group.ts'));
+  assert.deepEqual(
+    [...entries].sort(),
+    groups.map((name) => `spec/groups/${name}.group.ts`).sort(),
+  );
+  for (const group of groups) {
+    assert.match(
+      textOf(`spec/groups/${group}.group.ts`),
+      new RegExp(`^runGroup\\('${group}'\\);$`, 'm'),
+    );
+  }
 });
 
 test('no two files of src have one name', () => {

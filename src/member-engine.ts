@@ -3,9 +3,11 @@
  * other file knows which engine it is.
  */
 import type { Clock } from './base/clock.ts';
+import type { MemberStore } from './cluster/member-store.ts';
+import type { ChangeWork, MemberLife } from './cluster/membership.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
-import { EmbeddedEngine, RESERVED_BYTES } from './engine/embedded/embedded-engine.ts';
+import { EmbeddedEngine, STOCK_BYTES } from './engine/embedded/embedded-engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { MemberPersistence } from './member-persistence.ts';
 import type { Log } from './telemetry/log.ts';
@@ -14,8 +16,20 @@ export interface MemberEngine {
   readonly engine: StoredEngine;
   /** Undefined where nothing is stored beyond the process. */
   readonly persistence: MemberPersistence | undefined;
+  /** The cluster's part of an engine that several members share; undefined where the member is alone. */
+  readonly shared: SharedEngine | undefined;
   /** Replaces the capacities of queues that are made from now on: items by name. */
   setQueueMaxSizes(maxSizes: ReadonlyMap<string, number>): void;
+}
+
+/** What the cluster needs of an engine that several members share. */
+export interface SharedEngine {
+  readonly store: MemberStore;
+  readonly work: ChangeWork;
+  /** Whether changes have the copies that they are meant to have. */
+  readonly isKeptSafe: () => boolean;
+  /** Called once, before the engine is opened: says when changes may be sent, and what items belong to. */
+  readonly attach: (life: MemberLife) => void;
 }
 
 /** Rejects with GridError DATA_DIRECTORY_UNUSABLE. */
@@ -30,11 +44,12 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     clock,
     queueCapacity: (queue) => capacityOf(queue),
     memoryBytesMax: config.maxMemory,
-    reservedBytes: RESERVED_BYTES,
+    stockBytes: STOCK_BYTES,
   });
   return {
     engine,
     persistence,
+    shared: undefined,
     setQueueMaxSizes: (maxSizes) => {
       capacityOf = queueCapacity(maxSizes);
     },

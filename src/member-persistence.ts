@@ -5,14 +5,13 @@
 import type { Clock, Timer } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import { machineMemory } from './base/machine-memory.ts';
-import type { ClusterRecord, SettledState } from './cluster/cluster.ts';
-import type { License } from './cluster/license.ts';
-import type { StandaloneCluster } from './cluster/standalone.ts';
+import type { SettledState } from './cluster/cluster.ts';
+import type { SharedValues } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { AnswerSender, ResponseHold } from './http/response-hold.ts';
+import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
@@ -20,7 +19,7 @@ import { directoryFault } from './persistence/directory-fault.ts';
 import { FileStorage } from './persistence/file-storage.ts';
 import type { Finding } from './persistence/findings.ts';
 import type { ForcedStart } from './persistence/forced-start.ts';
-import type { AddedConfig, MemberRecord } from './persistence/member-file.ts';
+import type { MemberValues } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
 import type { RecoveryProgress } from './persistence/recovery.ts';
 import { isFullDisk, type Storage } from './persistence/storage.ts';
@@ -32,7 +31,7 @@ import type { Log } from './telemetry/log.ts';
 const FILES_TOLD_MAX = 10;
 const FOREIGN_FILES = 'files in the data directory are not of a member; they stay unchanged';
 
-export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
+export class MemberPersistence implements AnswerDelay, Upkeep {
   /** The engine's sink. */
   readonly sink: WriteAheadLog;
   readonly #config: Config;
@@ -84,26 +83,30 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.sink = this.#persistence.log;
   }
 
+  /** Whether what is answered would survive a crash of this member. */
   get isSafe(): boolean {
     return !this.sink.refusesWrites && !this.sink.hasFailed;
   }
 
-  get holdsAll(): boolean {
-    return this.sink.holdsAll;
+  get delaysAll(): boolean {
+    return this.sink.delaysAll;
   }
 
-  holds(partition: number, sequence: number): boolean {
-    return this.#engine.holds(partition, sequence);
+  delays(partition: number, sequence: number): boolean {
+    return this.#engine.delays(partition, sequence);
   }
 
   sequences(): Float64Array {
     return this.#engine.sequences();
   }
 
-  /** Takes the directory, and restores what belongs to the member. Rejects with GridError DATA_*. */
-  async begin(cluster: StandaloneCluster, license: License): Promise<void> {
+  /**
+   * Takes the directory, and resolves with the values that it keeps; `own` are those of a member that has
+   * stored none. Rejects with GridError DATA_*.
+   */
+  async begin(own: KeptValues): Promise<KeptValues> {
     await this.#attempt(() => this.#persistence.begin(), 'validationTimeoutSeconds');
-    await this.#restoreMember(cluster, license);
+    return this.#restored(own);
   }
 
   /** Recovers the engine, then makes the senders' answers wait for the disk. Senders may be added later. */
@@ -123,7 +126,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
       const files = foreign.slice(0, FILES_TOLD_MAX);
       this.#log.warn({ files, count: foreign.length }, FOREIGN_FILES);
     }
-    for (const sender of senders) sender.hold = this;
+    for (const sender of senders) sender.delay = this;
     this.#start.end();
   }
 
@@ -156,24 +159,11 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     await this.#backups.interrupt().catch(() => {});
   }
 
-  /** The stored additions to the configuration. */
-  get addedConfigs(): readonly AddedConfig[] {
-    return this.#persistence.member.record.addedConfigs ?? [];
-  }
-
-  async saveState(clusterState: SettledState): Promise<void> {
-    await this.#persistence.member.save({ clusterState });
-  }
-
-  async saveLicense(licenseKeyHash: string): Promise<void> {
-    await this.#persistence.member.save({ licenseKeyHash }).catch((cause: unknown) => {
-      throw new GridError('LICENSE_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
-    });
-  }
-
-  async saveAddedConfigs(addedConfigs: readonly AddedConfig[]): Promise<void> {
-    await this.#persistence.member.save({ addedConfigs }).catch((cause: unknown) => {
-      throw new GridError('CONFIG_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
+  /** Resolves once the values would survive a crash. */
+  async save({ state, version, licenseKeyHash, addedConfigs }: SharedValues): Promise<void> {
+    await this.#persistence.member.save({
+      ...{ clusterState: state, clusterVersion: version, addedConfigs },
+      ...(licenseKeyHash === undefined ? {} : { licenseKeyHash }),
     });
   }
 
@@ -183,7 +173,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
       try {
         return await this.#within(limit, work());
       } catch (error) {
-        if (!(error instanceof DamagedData && this.#isRepairable)) throw this.#refusal(error);
+        if (!(error instanceof DamagedData && this.#isRepairable)) throw this.#startError(error);
         const { code, message, file, offset } = error;
         this.#log.fatal({ code, file, offset }, message + this.#repairCalls);
         await this.#start.wait(error);
@@ -208,7 +198,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     }
   }
 
-  #refusal(error: unknown): unknown {
+  #startError(error: unknown): unknown {
     this.#start.end(error as Error);
     if (error instanceof GridError || !(error instanceof Error && 'syscall' in error)) return error;
     const directory = this.#persistence.storage.place;
@@ -227,25 +217,27 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
     this.#log.warn({ records, bytes, aside }, message);
   }
 
-  async #restoreMember(cluster: StandaloneCluster, license: License): Promise<void> {
-    const { record } = this.#persistence.member;
-    const {
-      uuid = cluster.uuid,
-      clusterState = 'ACTIVE',
-      clusterVersion = cluster.version,
-    } = record;
-    license.keyHash = record.licenseKeyHash;
-    cluster.restore(uuid, clusterState as SettledState);
-    if (clusterVersion !== cluster.version) {
-      const change = { from: clusterVersion, to: cluster.version };
+  async #restored({ uuid: ownUuid, values: own }: KeptValues): Promise<KeptValues> {
+    const { values: stored } = this.#persistence.member;
+    const { uuid = ownUuid, clusterVersion = own.version } = stored;
+    if (clusterVersion !== own.version) {
+      const change = { from: clusterVersion, to: own.version };
       this.#log.info(change, 'the cluster has the version of this member now');
     }
-    if (record.uuid === uuid && record.clusterVersion === cluster.version) return;
-    await this.#save({ uuid, clusterVersion: cluster.version });
+    if (stored.uuid !== uuid || stored.clusterVersion !== own.version) {
+      await this.#saveOwn({ uuid, clusterVersion: own.version });
+    }
+    const values = {
+      state: (stored.clusterState as SettledState | undefined) ?? own.state,
+      version: own.version,
+      licenseKeyHash: stored.licenseKeyHash,
+      addedConfigs: stored.addedConfigs ?? [],
+    };
+    return { uuid, values };
   }
 
   /** A failure is only logged: a member starts on a full disk, too. */
-  async #save(change: MemberRecord): Promise<void> {
+  async #saveOwn(change: MemberValues): Promise<void> {
     await this.#persistence.member.save(change).catch((error: unknown) => {
       this.#log.warn({ err: error }, 'cannot store the values of the member');
     });
@@ -277,7 +269,7 @@ export class MemberPersistence implements ResponseHold, ClusterRecord, Upkeep {
 
   onFailed(error: Error): void {
     this.#log.fatal({ err: error }, 'the disk has failed: this member must be restarted');
-    for (const sender of this.#senders) sender.disownHeld();
+    for (const sender of this.#senders) sender.disownDelayed();
   }
 
   onProgress(progress: RecoveryProgress): void {
@@ -310,8 +302,10 @@ function openStorage(directory: string): FileStorage {
   }
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** What outlives a member: its uuid, and the values of its cluster. */
+interface KeptValues {
+  readonly uuid: string;
+  readonly values: Omit<SharedValues, 'tcpIpMembers'>;
 }
 
 /** The key of the setting that limits a part of the recovery. */

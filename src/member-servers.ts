@@ -37,8 +37,8 @@ export function healthServer(
 /** Logs a line for each request, where the log's level asks for that. */
 export function observe(server: HttpServer, log: Log): void {
   server.observe = log.isLevelEnabled('debug')
-    ? (status, request, reason) => {
-        const why = reason === '' ? {} : { reason };
+    ? (status, request, { code, reason }) => {
+        const why = code === '' ? {} : { code, reason };
         log.debug({ status, ...describe(request), ...why }, 'answered');
       }
     : undefined;

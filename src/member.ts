@@ -1,6 +1,6 @@
 /**
  * A member: the one place where its parts are put together. It starts from a configuration in phases:
- * configure, make the engine, make the cluster, serve, recover. `drain` answers the requests received,
+ * configure, make the engine, make the cluster, serve, recover, enter. `drain` answers the requests received,
  * `abort` cuts them off.
  */
 import type { AddressInfo } from 'node:net';
@@ -8,19 +8,20 @@ import { type Clock, SystemClock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import { publicAddress } from './cluster/address.ts';
 import type { Cluster, Waiter } from './cluster/cluster.ts';
-import { License } from './cluster/license.ts';
-import { StandaloneCluster } from './cluster/standalone.ts';
+import type { SharedRecord } from './cluster/shared-record.ts';
+import { TcpIpMembers } from './cluster/tcp-ip-members.ts';
 import type { Config } from './config/config.ts';
 import { configFault } from './config/config-fault.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 import type { LoadedConfig } from './config/load.ts';
 import { memoryWarning } from './config/memory-defaults.ts';
 import type { Engine } from './engine/engine.ts';
-import type { AnswerSender, ResponseHold } from './http/response-hold.ts';
+import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import { HttpServer } from './http/server.ts';
 import type { TlsIdentity } from './http/tls.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
+import { type ClusterParts, makeCluster } from './member-cluster.ts';
 import { type MemberEngine, makeEngine } from './member-engine.ts';
 import { readTls, reloadsOf, tlsFilesOf } from './member-reloads.ts';
 import { healthServer, observe } from './member-servers.ts';
@@ -34,6 +35,7 @@ import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
 import { SURFACES } from './rest/surface.ts';
 import { MemberSecurity } from './security/member-security.ts';
+import { hashPassword } from './security/password.ts';
 import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 import { LogLevelControl } from './telemetry/log-level-control.ts';
@@ -68,10 +70,10 @@ export interface Member {
 /** The parts of a member for a program that embeds it. */
 interface InProcess {
   readonly engine: Engine;
-  readonly cluster: Pick<Cluster, 'takesWrites'>;
+  readonly cluster: Pick<Cluster, 'takesWrites' | 'isCutOff'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when answers may leave; undefined where all may leave at once. */
-  readonly hold: ResponseHold | undefined;
+  readonly delay: AnswerDelay | undefined;
   /** Notified when more answers may leave. */
   readonly senders: AnswerSender[];
   /** Polls that wait. */
@@ -81,7 +83,8 @@ interface InProcess {
 /**
  * Resolves once the member serves. Rejects with the system's error when it cannot listen, with
  * GridError TLS_FILE_UNUSABLE when a TLS file cannot be used, DATA_* when the data cannot be used,
- * STOPPED_RECOVERING when `stopped` resolves while it recovers.
+ * STOPPED_RECOVERING when `stopped` resolves while it recovers or joins its cluster, CLUSTER_VERSION
+ * when that has another version.
  */
 export async function startMember(
   config: Config,
@@ -92,15 +95,17 @@ export async function startMember(
 ): Promise<Member> {
   const parts = await configure(config, log, audit);
   const store = await makeEngine(config, parts.clock, log);
-  const cluster = makeCluster(parts, store);
+  const { clock, requestStop: onStop } = parts;
+  const { memberVersion } = DIALECTS[config.compatibility];
+  const settings = { memberVersion, isLite: config.liteMember, clock, log, onStop };
+  const cluster = await makeCluster(settings, store);
   const served = await serve(parts, store, cluster, load).catch(async (error: unknown) => {
     // The engine of a member that cannot start makes nothing ready any more.
     await store.engine.close();
     throw error;
   });
   await recover(parts, store, cluster, served, stopped);
-  await store.engine.open();
-  cluster.cluster.start(publicAddress(config.publicAddress, served.bound));
+  await enter(parts, store, cluster, served, stopped);
   return memberOf(parts, store, cluster, served);
 }
 
@@ -116,6 +121,9 @@ interface ConfiguredParts {
   readonly security: MemberSecurity;
   readonly logLevel: LogLevelControl;
   readonly lifetimes: MapLifetimes;
+  readonly stopRequested: Promise<string>;
+  /** Ends the member; the argument is for the log. */
+  readonly requestStop: (because: string) => void;
 }
 
 async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
@@ -126,32 +134,17 @@ async function configure(config: Config, log: Log, audit: Audit): Promise<Config
   const clock = new SystemClock();
   const matchesAddress = (patterns: readonly string[], address: string): boolean =>
     matchingAddress(patterns, [address]) !== undefined;
+  let requestStop: (because: string) => void = () => {};
+  const stopRequested = new Promise<string>((resolve) => {
+    requestStop = resolve;
+  });
   return {
-    ...{ config, log, audit, clock, tlsFiles, tls },
+    ...{ config, log, audit, clock, tlsFiles, tls, stopRequested, requestStop },
     groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
     security: new MemberSecurity({ ...config, clock, matchesAddress }),
     logLevel: new LogLevelControl(log, config.logLevel),
     lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
   };
-}
-
-/** The cluster, and what is kept for it. */
-interface ClusterParts {
-  readonly cluster: StandaloneCluster;
-  readonly license: License;
-  /** Polls that wait. */
-  readonly waiting: Set<Waiter>;
-}
-
-function makeCluster({ config }: ConfiguredParts, { persistence }: MemberEngine): ClusterParts {
-  const { memberVersion } = DIALECTS[config.compatibility];
-  const cluster = new StandaloneCluster(memberVersion, persistence);
-  const license = new License(async (keyHash) => persistence?.saveLicense(keyHash));
-  const waiting = new Set<Waiter>();
-  cluster.onPassive(() => {
-    for (const waiter of waiting) waiter.endWait();
-  });
-  return { cluster, license, waiting };
 }
 
 /** The servers, which listen, and what works on requests through them. */
@@ -162,7 +155,6 @@ interface ServedParts {
   readonly healthBound: AddressInfo | undefined;
   readonly senders: AnswerSender[];
   readonly reloader: Reloader;
-  readonly stopRequested: Promise<string>;
   /** Takes over what was added to the configuration. */
   extend(config: Config): void;
 }
@@ -170,21 +162,17 @@ interface ServedParts {
 async function serve(
   parts: ConfiguredParts,
   store: MemberEngine,
-  { cluster, license, waiting }: ClusterParts,
+  { cluster, record, license, waiting }: ClusterParts,
   load: () => Promise<LoadedConfig>,
 ): Promise<ServedParts> {
   const { config, log, audit, clock, tls, groups, security, logLevel, lifetimes } = parts;
   const { engine, persistence } = store;
   const dialect = DIALECTS[config.compatibility];
-  let requestStop: (because: string) => void = () => {};
-  const stopRequested = new Promise<string>((resolve) => {
-    requestStop = resolve;
-  });
   const extend = ({ queueMaxSizes, mapTimeToLiveSeconds, mapMaxIdleSeconds }: Config): void => {
     store.setQueueMaxSizes(queueMaxSizes);
     lifetimes.replace(mapTimeToLiveSeconds, mapMaxIdleSeconds);
   };
-  const reloader = reloaderOf(parts, store, load, (identity) => server.renewTls(identity));
+  const reloader = reloaderOf(parts, record, load, (identity) => server.renewTls(identity));
   const decoder = new PercentDecoder(config.targetBytesMax);
   const services: RestServices = {
     dialect,
@@ -195,14 +183,16 @@ async function serve(
       license,
       logLevel,
       reconfiguration: {
-        tcpIpMembers: config.tcpIpEnabled ? config.tcpIpMembers : undefined,
+        tcpIpMembers: config.tcpIpEnabled
+          ? new TcpIpMembers(record, config.tcpIpMembers)
+          : undefined,
         reload: () => reloader.reload(),
         add: (text) => reloader.add(text, extend),
       },
       upkeep: persistence,
       instanceName: () => config.instanceName || `gridnode-${server.port}`,
-      stop: requestStop,
-      stopAll: requestStop,
+      stop: parts.requestStop,
+      stopAll: (because) => cluster.stopAll(because),
     },
     telemetry: {
       audit,
@@ -223,12 +213,12 @@ async function serve(
     throw error;
   });
   const senders: AnswerSender[] = [server];
-  return { server, health, bound, healthBound, senders, reloader, stopRequested, extend };
+  return { server, health, bound, healthBound, senders, reloader, extend };
 }
 
 function reloaderOf(
   { config, log, tlsFiles, groups, security, logLevel }: ConfiguredParts,
-  { persistence }: MemberEngine,
+  record: SharedRecord,
   load: () => Promise<LoadedConfig>,
   renewTls: (identity: TlsIdentity) => void,
 ): Reloader {
@@ -239,9 +229,7 @@ function reloaderOf(
     await security.replace(changed.security);
     change();
   };
-  return new Reloader(config, apply, log, load, async (added) =>
-    persistence?.saveAddedConfigs(added),
-  );
+  return new Reloader(config, { apply, log, load, record, hashPassword });
 }
 
 /**
@@ -251,16 +239,19 @@ function reloaderOf(
 async function recover(
   { config, log }: ConfiguredParts,
   { engine, persistence }: MemberEngine,
-  { cluster, license }: ClusterParts,
+  { standalone }: ClusterParts,
   { server, health, bound, senders, reloader, extend }: ServedParts,
   stopped: Promise<unknown> | undefined,
 ): Promise<void> {
-  if (persistence === undefined) return;
+  if (persistence === undefined || standalone === undefined) return;
+  const { cluster, record } = standalone;
   const { address, port } = bound;
   log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
   const work = async (): Promise<void> => {
-    await persistence.begin(cluster, license);
-    await reloader.restore(persistence.addedConfigs, extend);
+    const kept = await persistence.begin({ uuid: cluster.uuid, values: record.values });
+    cluster.uuid = kept.uuid;
+    record.restore(kept.values);
+    await reloader.restore(extend);
     await persistence.open(engine, senders);
   };
   const recovering = work().catch(async (error: unknown) => {
@@ -271,19 +262,50 @@ async function recover(
   const recovered =
     stopped === undefined ? recovering : Promise.race([recovering, stopping(stopped)]);
   await recovered.catch((error: unknown) => {
-    for (const each of [server, health]) {
-      void each?.drain();
-      each?.abort();
-    }
+    endServers(server, health);
     throw error;
   });
 }
 
+/**
+ * Opens the engine and enters the cluster. Where several members share an engine, both are tried until
+ * they succeed or `stopped` resolves.
+ */
+async function enter(
+  { config }: ConfiguredParts,
+  { engine }: MemberEngine,
+  { cluster, standalone }: ClusterParts,
+  { server, health, bound, reloader, extend }: ServedParts,
+  stopped: Promise<unknown> | undefined,
+): Promise<void> {
+  const address = publicAddress(config.publicAddress, bound);
+  const work = async (): Promise<void> => {
+    await engine.open();
+    await cluster.start(address, () => reloader.restore(extend));
+  };
+  if (standalone !== undefined) return await work();
+  const entered = stopped === undefined ? work() : Promise.race([work(), stopping(stopped)]);
+  await entered.catch(async (error: unknown) => {
+    endServers(server, health);
+    await cluster.leave();
+    await engine.close();
+    throw error;
+  });
+}
+
+/** Cuts off the connections of a member that does not start. */
+function endServers(...servers: readonly (HttpServer | undefined)[]): void {
+  for (const each of servers) {
+    void each?.drain();
+    each?.abort();
+  }
+}
+
 function memberOf(
-  { config, clock, lifetimes }: ConfiguredParts,
+  { config, clock, lifetimes, stopRequested }: ConfiguredParts,
   { engine, persistence }: MemberEngine,
   { cluster, waiting }: ClusterParts,
-  { server, health, bound, healthBound, senders, reloader, stopRequested }: ServedParts,
+  { server, health, bound, healthBound, senders, reloader }: ServedParts,
 ): Member {
   return {
     address: bound.address,
@@ -294,7 +316,7 @@ function memberOf(
       await reloader.reload();
     },
     stopRequested,
-    inProcess: { engine, cluster, lifetimes, hold: persistence, senders, waiting },
+    inProcess: { engine, cluster, lifetimes, delay: persistence, senders, waiting },
     withdraw: () => cluster.stop(),
     async drain() {
       cluster.stop();
@@ -302,6 +324,7 @@ function memberOf(
       await persistence?.drain();
       await drained;
       await persistence?.close();
+      await cluster.leave();
       await engine.close();
       if (health === undefined) return;
       const end = clock.after(HEALTH_DRAIN_MS, () => health.abort());

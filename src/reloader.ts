@@ -3,13 +3,15 @@
  * member runs are applied; changes of others are named in the log. A wrong configuration changes
  * nothing. One reload is done after the other.
  */
-import { GridError } from './base/errors.ts';
+import { GridError, reasonOf } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
+import { type AddedConfig, changeRecord, type SharedRecord } from './cluster/shared-record.ts';
+import { addedText, type HashPassword } from './config/added-text.ts';
 import type { Config } from './config/config.ts';
 import { ConfigFault, configFault } from './config/config-fault.ts';
 import { linesOf } from './config/finding.ts';
 import { FINDINGS_MAX } from './config/finding-list.ts';
-import { type ConfigRequest, type LoadedConfig, refusalFault } from './config/load.ts';
+import { type ConfigRequest, type LoadedConfig, refusedFault } from './config/load.ts';
 import type { SecurityConfig } from './config/security.ts';
 import { SECURITY_PATHS } from './config/security-paths.ts';
 import {
@@ -20,7 +22,6 @@ import {
   type SettingKey,
 } from './config/settings.ts';
 import { addConfigText, type ConfigUpdate, type NamedConfig, withNames } from './config/update.ts';
-import type { AddedConfig } from './persistence/member-file.ts';
 import type { Log } from './telemetry/log.ts';
 
 /**
@@ -35,9 +36,6 @@ interface ReloadOutcome {
 
 /** Applies the settings that may change. Rejects with GridError and then changes nothing. */
 type Apply = (config: Config) => Promise<void>;
-
-/** Stores all added configuration, so that it outlives the member. Rejects with GridError. */
-type KeepAdded = (added: readonly AddedConfig[]) => Promise<void>;
 
 /** The settings that may change while the member runs. */
 export type ReloadableConfig = Pick<Config, ReloadableKey>;
@@ -60,29 +58,40 @@ export async function prepared(reloads: Reloads, changed: ReloadableConfig): Pro
   };
 }
 
+interface ReloaderParts {
+  readonly apply: Apply;
+  readonly log: Log;
+  /** Reads the sources of the configuration again. */
+  readonly load: () => Promise<LoadedConfig>;
+  /** Has the texts added to the configuration. */
+  readonly record: SharedRecord;
+  readonly hashPassword: HashPassword;
+  /** Reads a text that is added; on a thread by default, as clients are served meanwhile. */
+  readonly readText?: (request: ConfigRequest) => Promise<LoadedConfig>;
+}
+
 export class Reloader {
   readonly #apply: Apply;
   readonly #log: Log;
   readonly #load: () => Promise<LoadedConfig>;
+  readonly #readText: (request: ConfigRequest) => Promise<LoadedConfig>;
   /** The configuration at the start, with the changes applied since. */
   #config: Config;
-  /** The texts added to it, in order. */
-  #added: readonly AddedConfig[] = [];
-  readonly #keep: KeepAdded;
+  /** Has the texts added to it. */
+  readonly #record: SharedRecord;
+  /** The record's texts that this member has, with how often each. */
+  readonly #known = new Map<string, number>();
+  readonly #hashPassword: HashPassword;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    config: Config,
-    apply: Apply,
-    log: Log,
-    load: () => Promise<LoadedConfig>,
-    keep: KeepAdded = () => Promise.resolve(),
-  ) {
+  constructor(config: Config, parts: ReloaderParts) {
     this.#config = config;
-    this.#keep = keep;
-    this.#apply = apply;
-    this.#log = log;
-    this.#load = load;
+    this.#record = parts.record;
+    this.#apply = parts.apply;
+    this.#log = parts.log;
+    this.#load = parts.load;
+    this.#readText = parts.readText ?? readInThread;
+    this.#hashPassword = parts.hashPassword;
   }
 
   reload(): Promise<ReloadOutcome> {
@@ -113,29 +122,52 @@ export class Reloader {
     return adding;
   }
 
-  /** Adds the stored texts again; called before the member serves. */
-  async restore(kept: readonly AddedConfig[], extend: (config: Config) => void): Promise<void> {
-    this.#added = kept;
-    for (const { text, isReloaded } of kept) {
-      try {
-        const { config } = await addConfigText(this.#config, text, loadText);
-        if (!isReloaded) await this.#apply(config);
-        this.#config = isReloaded ? withNames(this.#config, config) : config;
-        extend(this.#config);
-      } catch (error) {
-        this.#complain(error);
-      }
+  /**
+   * Adds the record's texts; called before the member serves. From then on the texts that other members
+   * add are added here, too.
+   */
+  async restore(extend: (config: Config) => void): Promise<void> {
+    const catchUp = (): Promise<unknown> => {
+      this.#last = this.#last.then(() => this.#catchUp(extend));
+      return this.#last;
+    };
+    if (this.#record.isShared) this.#record.onChange(() => void catchUp());
+    await catchUp();
+  }
+
+  /** Adds the texts of the record that this member does not have. */
+  async #catchUp(extend: (config: Config) => void): Promise<void> {
+    const { addedConfigs } = this.#record.values;
+    const seen = new Map<string, number>();
+    for (const added of addedConfigs) {
+      const count = (seen.get(added.text) ?? 0) + 1;
+      seen.set(added.text, count);
+      if (count > (this.#known.get(added.text) ?? 0)) await this.#addAgain(added, extend);
+    }
+    this.#known.clear();
+    for (const [text, count] of seen) this.#known.set(text, count);
+  }
+
+  async #addAgain(
+    { text, isReloaded }: AddedConfig,
+    extend: (config: Config) => void,
+  ): Promise<void> {
+    try {
+      const { config } = await addConfigText(this.#config, text, this.#readText);
+      if (!isReloaded) await this.#apply(config);
+      this.#config = isReloaded ? withNames(this.#config, config) : config;
+      extend(this.#config);
+    } catch (error) {
+      this.#complain(error);
     }
   }
 
   async #add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate> {
-    const update = await addConfigText(this.#config, text, loadText);
-    const before = this.#added;
-    if (update.added.length > 0) await this.#setAdded(withText(before, text));
+    const { update, kept } = await this.#keep(text, extend);
     try {
       await this.#apply(update.config);
     } catch (error) {
-      await this.#setAdded(before);
+      if (kept !== undefined) await this.#changeAdded((before) => withoutLast(before, kept));
       throw error;
     }
     extend(update.config);
@@ -145,23 +177,56 @@ export class Reloader {
     return update;
   }
 
-  async #setAdded(added: readonly AddedConfig[]): Promise<void> {
-    await this.#keep(added);
-    this.#added = added;
+  /**
+   * Adds the text to the record where it has anything new, and resolves with the result (of the
+   * configuration with all texts before it) and what the record has. Rejects with ConfigFault, or
+   * GridError CONFIG_NOT_KEPT.
+   */
+  async #keep(
+    text: string,
+    extend: (config: Config) => void,
+  ): Promise<{ readonly update: ConfigUpdate; readonly kept?: string }> {
+    const record = this.#record;
+    for (;;) {
+      const { revision } = record;
+      if (record.isShared) await this.#catchUp(extend);
+      const update = await addConfigText(this.#config, text, this.#readText);
+      if (update.added.length === 0) return { update };
+      // Other members, and their store, see no password.
+      const kept = record.isShared ? await addedText(update, this.#hashPassword) : text;
+      const addedConfigs = withText(record.values.addedConfigs, kept);
+      const keeping = record.compareAndSet(revision, { addedConfigs });
+      if (!(await keeping.catch(refuse))) continue;
+      this.#known.set(kept, (this.#known.get(kept) ?? 0) + 1);
+      return { update, kept };
+    }
+  }
+
+  /** Rejects with GridError CONFIG_NOT_KEPT, and as `change` throws. */
+  async #changeAdded(
+    change: (before: readonly AddedConfig[]) => readonly AddedConfig[],
+  ): Promise<void> {
+    await changeRecord(
+      this.#record,
+      ({ addedConfigs }) => ({ addedConfigs: change(addedConfigs) }),
+      notKept,
+    );
   }
 
   async #reload(): Promise<ReloadOutcome> {
     try {
       const { config: loaded, findings } = await this.#load();
-      const fault = refusalFault(findings);
+      const fault = refusedFault(findings);
       if (fault !== undefined) throw fault;
       // Security cannot be turned on or off: its users could then log in nowhere, or every login would
       // fail.
       const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
       const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
       await this.#apply(config);
-      if (this.#added.some(({ isReloaded }) => !isReloaded)) {
-        await this.#setAdded(this.#added.map(({ text }) => ({ text, isReloaded: true })));
+      const { isShared, values } = this.#record;
+      // A reload is of one member: the others have what was added, and who comes later has it, too.
+      if (!isShared && values.addedConfigs.some(({ isReloaded }) => !isReloaded)) {
+        await this.#changeAdded((before) => before.map(({ text }) => ({ text, isReloaded: true })));
       }
       for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
       return await this.#report(config, isSwitched);
@@ -222,9 +287,17 @@ export class Reloader {
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
-/** Loads on a thread, as clients are served meanwhile. */
-async function loadText(request: ConfigRequest): Promise<LoadedConfig> {
+async function readInThread(request: ConfigRequest): Promise<LoadedConfig> {
   return (await import('./config/reading-thread.ts')).loadInThread(request);
+}
+
+function notKept(reason: string, options: ErrorOptions): GridError {
+  return new GridError('CONFIG_NOT_KEPT', { reason }, options);
+}
+
+/** Throws the error of a text that the record has rejected for this cause. */
+function refuse(cause: unknown): never {
+  throw notKept(reasonOf(cause), { cause });
 }
 
 function withText(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
@@ -233,6 +306,12 @@ function withText(before: readonly AddedConfig[], text: string): readonly AddedC
   throw configFault(
     `Cannot add to the configuration: with this text, the added texts have more than ${ADDED_LENGTH_MAX} characters`,
   );
+}
+
+/** Without the last of the texts that is this one. */
+function withoutLast(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
+  const last = before.map((each) => each.text).lastIndexOf(text);
+  return before.filter((_, at) => at !== last);
 }
 
 /** The first FINDINGS_MAX things, and the number of the others. */

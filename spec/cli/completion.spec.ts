@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
-import { SHELLS } from '../../src/cli/completion.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { SETTING_FLAGS } from '../../src/config/flags.ts';
 
@@ -14,7 +13,7 @@ async function run(...words: string[]) {
   return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
 }
 
-for (const shell of SHELLS) {
+for (const shell of ['bash', 'zsh', 'fish']) {
   test(`gridnode completion ${shell} has every command and flag`, async () => {
     const { code, output, errors } = await run('completion', shell);
     assert.deepEqual([code, errors], [0, '']);

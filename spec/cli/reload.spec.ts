@@ -27,8 +27,9 @@ describe('gridnode serve at SIGHUP', () => {
       assert.equal((await next('answered')).path, '/grid/rest/maps/m/k');
       const client = new RawClient(port);
       client.send(Buffer.from('GET /x HTTP/1.1\r\n\r\n'));
-      const { status, path: none, reason } = await next('answered');
-      assert.deepEqual([status, none, reason], [400, undefined, 'Host: missing in HTTP/1.1']);
+      const { status, path: none, code, reason } = await next('answered');
+      assert.deepEqual([status, none, code], [400, undefined, 'HOST_MISSING']);
+      assert.equal(reason, 'Host: missing in HTTP/1.1');
       client.destroy();
       writeFileSync(path, text('enabeld: true', ''));
       child.kill('SIGHUP');

@@ -3,13 +3,15 @@ import { EventEmitter } from 'node:events';
 import { mock, test } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
 import { listeningLine } from '../../src/cli/listening-line.ts';
-import type { ServedMember } from '../../src/cli/serve.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { StopEvents } from '../../src/cli/stop-events.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import type { LoadedConfig } from '../../src/config/load.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
+import type { Member } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+
+type ServedMember = Omit<Member, 'inProcess'>;
 
 const NEVER = new Promise<never>(() => {});
 
@@ -355,6 +357,8 @@ test('a member that does not start says so beside the log, in one line', async (
   assert.equal(await exit, 3);
   assert.deepEqual(told, ['Cannot use data directory "d": another process uses it']);
   assert.equal(lines.at(-1)?.msg, told[0]);
+  const version = new GridError('CLUSTER_VERSION', { version: '1.2', memberVersion: '1.3.0' });
+  assert.equal(await served({}, () => Promise.reject(version)).exit, 2);
   const other = served({}, () => Promise.reject(new Error('no luck')));
   assert.equal(await other.exit, 1);
   assert.deepEqual(other.told, ['Cannot start: no luck']);

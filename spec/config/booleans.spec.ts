@@ -20,7 +20,7 @@ for (const form of ['yaml', 'xml'] as const) {
     );
     assert.ok(booleans.length > 100, `${booleans.length}`);
     for (const { steps } of booleans) {
-      // Refusals are not checked: `security.enabled` and the like need further settings.
+      // Refused settings are not checked: `security.enabled` and the like need further settings.
       for (const text of ['1', '0', 'TRUE']) {
         await load(`boolean.${form}`, stated('grid', steps, text).text);
       }

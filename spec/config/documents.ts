@@ -2,13 +2,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { linesOf } from '../../src/config/finding.ts';
 import { type LoadedConfig, loadConfig } from '../../src/config/load.ts';
-import { type Refusal, refusalsAmong } from '../../src/config/refused-settings.ts';
+import { type RefusedSetting, refusedAmong } from '../../src/config/refused-settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-config-'));
-after(() => rmSync(folder, { recursive: true }));
+process.once('exit', () => rmSync(folder, { recursive: true }));
 
 /** Writes a file into a folder that is removed after the tests. Returns its path. */
 export function writeConfig(name: string, text: string): string {
@@ -21,12 +20,12 @@ export function writeConfig(name: string, text: string): string {
 export interface Told extends LoadedConfig {
   readonly warnings: readonly string[];
   readonly notes: readonly string[];
-  readonly refused: readonly Refusal[];
+  readonly refused: readonly RefusedSetting[];
 }
 
 export function told(loaded: LoadedConfig): Told {
   const { findings } = loaded;
-  const refused = refusalsAmong(findings);
+  const refused = refusedAmong(findings);
   return {
     ...loaded,
     ...{ warnings: linesOf(findings, 'warning'), notes: linesOf(findings, 'note'), refused },

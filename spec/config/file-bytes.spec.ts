@@ -8,10 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ConfigFault } from '../../src/config/config-fault.ts';
-import { FILE_BYTES_MAX, readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
+import { readPipe, readRegularFile } from '../../src/config/file-bytes.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { loadInThread } from '../../src/config/reading-thread.ts';
 import { told } from './documents.ts';
+
+const FILE_BYTES_MAX = 16_777_216;
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-files-'));
 after(() => rmSync(folder, { recursive: true }));

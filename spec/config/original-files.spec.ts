@@ -142,8 +142,8 @@ const unknownNames: readonly (readonly [string, string, string])[] = [
   ],
   [
     'of-no-known-name.yaml',
-    'grid: {tpc: {}, lite-member: {something: {else: 1}}}\n',
-    '1:31: Without meaning here: "something" in lite-member: unknown (known: enabled)',
+    'grid: {tpc: {}, partition-group: {something: {else: 1}}}\n',
+    '1:35: Without meaning here: "something" in partition-group: unknown (known: enabled, group-type, member-group)',
   ],
   [
     'attribute.xml',

@@ -25,7 +25,7 @@ export interface Seen {
   readonly count: number;
   readonly hold: number;
   readonly version: Version;
-  readonly refusal: number;
+  readonly veto: number;
   readonly reason: number;
 }
 
@@ -67,7 +67,7 @@ export function copied(answer: Answer): Seen {
     count: answer.count,
     hold: answer.hold,
     version: new Version().copyFrom(answer.version),
-    refusal: answer.refusal,
+    veto: answer.veto,
     reason: answer.reason,
   };
 }

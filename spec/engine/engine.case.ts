@@ -4,6 +4,7 @@
  */
 import { answerCases } from './answers.case.ts';
 import { conditionCases } from './conditions.case.ts';
+import { lifetimeCases } from './lifetimes.case.ts';
 import { mapCases } from './maps.case.ts';
 import { queueCases } from './queues.case.ts';
 import type { OpenSubject } from './subject.ts';
@@ -13,6 +14,7 @@ import { takeCases } from './takes.case.ts';
 export function engineSuite(name: string, open: OpenSubject): void {
   mapCases(name, open);
   conditionCases(name, open);
+  lifetimeCases(name, open);
   queueCases(name, open);
   takeCases(name, open);
   answerCases(name, open);

@@ -35,7 +35,7 @@ export class LateAnswer implements Answer {
   sequence = 0;
   count = 0;
   hold = NO_HOLD;
-  refusal = 0;
+  veto = 0;
   reason: Unreachability | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
@@ -70,7 +70,7 @@ export class LateAnswer implements Answer {
     this.sequence = answer.sequence;
     this.count = answer.count;
     this.hold = answer.hold;
-    this.refusal = answer.refusal;
+    this.veto = answer.veto;
     this.reason = answer.reason;
     this.version.copyFrom(answer.version);
     return this;
@@ -109,7 +109,7 @@ export class LateAnswer implements Answer {
     this.sequence = -SPOILT;
     this.count = -SPOILT;
     this.hold = -SPOILT;
-    this.refusal = -SPOILT;
+    this.veto = -SPOILT;
     this.version.set(SPOILT, SPOILT);
     this.value.clear();
     this.contentType.clear();

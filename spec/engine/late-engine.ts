@@ -15,8 +15,6 @@ import type { Random } from '../../bench/harness.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
 import { TicketTable } from '../../src/base/ticket-table.ts';
-import { murmurHash3, PARTITION_SEED } from '../../src/engine/embedded/hash.ts';
-import { KeyWords } from '../../src/engine/embedded/key-words.ts';
 import {
   ABSENT,
   ANSWERED,
@@ -34,6 +32,8 @@ import {
   UNREACHABLE,
   type Unreachability,
 } from '../../src/engine/engine.ts';
+import { murmurHash3, PARTITION_SEED } from '../../src/engine/hash.ts';
+import { KeyWords } from '../../src/engine/key-words.ts';
 import { Version } from '../../src/engine/version.ts';
 import { LateAnswer } from './late-answer.ts';
 import { type Lane, Lanes, type Turns } from './late-lanes.ts';

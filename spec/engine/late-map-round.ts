@@ -72,6 +72,7 @@ class Round {
     for (const map of MAPS) this.#clear(map);
     this.#world.clock.settle();
     assert.deepEqual([this.#openCount, this.#engine.operationCount], [0, 0]);
+    this.#world.inside.invariants();
   }
 
   #step(value: string, choice: number): void {

@@ -157,13 +157,14 @@ class Round {
       if (step === closesAt) this.#close();
       this.#step(this.#random.below(100));
     }
-    this.#world.refusing.refusal = undefined;
+    this.#world.refusing.veto = undefined;
     if (this.#closing === undefined) this.#finish();
     else {
       this.#settle();
       await this.#closing;
     }
     this.#check();
+    this.#world.inside.invariants();
   }
 
   #step(choice: number): void {
@@ -178,7 +179,7 @@ class Round {
     else if (choice < 98) clock.advance(this.#random.below(TIMEOUT_MS_MAX));
     // An item that cannot return before the close is lost.
     else if (!this.#isClosing) {
-      refusing.refusal = refusing.refusal === undefined ? DISK_FULL : undefined;
+      refusing.veto = refusing.veto === undefined ? DISK_FULL : undefined;
     }
   }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { Span } from '../../src/base/span.ts';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
-import { ADMITTED, type MutationSink, type Refusal } from '../../src/engine/mutation-sink.ts';
+import { ADMITTED, type MutationSink, type Veto } from '../../src/engine/mutation-sink.ts';
 
 /** A mutation of its own with the same content, as sinks and visitors must not keep the given one. */
 export function copyOf(mutation: Mutation): Mutation {
@@ -92,15 +92,15 @@ export class RecordingSink implements MutationSink {
   }
 }
 
-/** Refuses with `refusal` as long as that is set. */
+/** Refuses with `veto` as long as that is set. */
 export class RefusingSink implements MutationSink {
-  refusal: Refusal | undefined;
+  veto: Veto | undefined;
   refusedCount = 0;
 
-  admit(): typeof ADMITTED | Refusal {
-    if (this.refusal === undefined) return ADMITTED;
+  admit(): typeof ADMITTED | Veto {
+    if (this.veto === undefined) return ADMITTED;
     this.refusedCount++;
-    return this.refusal;
+    return this.veto;
   }
 
   abandon(): void {}
@@ -113,7 +113,7 @@ export class RefusingSink implements MutationSink {
 }
 
 /** Holds back answers beyond `upTo` of a partition, or else `upToElse`. */
-export class HoldingSink implements MutationSink {
+export class DelayingSink implements MutationSink {
   readonly upTo = new Map<number, number>();
   upToElse: number;
   /** Whether nothing more becomes durable. */

@@ -35,7 +35,7 @@ import { DISK_FAILED, DISK_FULL, type MutationSink } from '../../src/engine/muta
 import { type StoredEngine, VisitCursor } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
 import { Asker, Keeper, type Seen } from './answers.ts';
-import { copyOf, HoldingSink, RecordingSink, RefusingSink } from './sinks.ts';
+import { copyOf, DelayingSink, RecordingSink, RefusingSink } from './sinks.ts';
 
 export interface StoredSubject {
   readonly engine: StoredEngine;
@@ -144,7 +144,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
-    it('a refusal changes nothing, says its code, and is told to those asked before', async () => {
+    it('a veto changes nothing, says its code, and is told to those asked before', async () => {
       const recording = new RecordingSink();
       const refusing = new RefusingSink();
       const never = new RecordingSink();
@@ -157,7 +157,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       const before = contentOf(engine);
       const sequences = engine.sequences();
       const recorded = recording.records.length;
-      refusing.refusal = DISK_FULL;
+      refusing.veto = DISK_FULL;
       const waiting = asker.wait('other', 1000);
       const answers = [
         await asker.set('m', 'k', 'w'),
@@ -171,7 +171,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       ];
       for (const answer of answers) {
         assert.equal(answer.outcome, REFUSED);
-        assert.equal(answer.refusal, DISK_FULL);
+        assert.equal(answer.veto, DISK_FULL);
       }
       assert.equal(recording.abandonedCount, answers.length);
       assert.deepEqual(engine.sequences(), sequences);
@@ -181,7 +181,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       assert.equal(recording.records.length, recorded);
       assert.equal(never.records.length, recorded);
       assert.equal(waiting.keeper.seen?.outcome, ABSENT);
-      refusing.refusal = undefined;
+      refusing.veto = undefined;
       assert.equal((await asker.delete('new', 'k')).outcome, APPLIED);
       assert.equal((await asker.poll('q')).value, 'a');
       assert.equal((await asker.poll('q')).value, 'b');
@@ -189,20 +189,20 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       engine.close();
     });
 
-    it('a refusal of a removal is told to the take that waits, and the item stays', async () => {
+    it('a veto of a removal is told to the take that waits, and the item stays', async () => {
       const refusing = new RefusingSink();
       const { engine, quiet } = await open([new RecordingSink(), refusing]);
       const asker = new Asker(engine);
       const waiting = [asker.wait('q', 1000), asker.wait('q', 1000), asker.wait('q', 1000)];
       await asker.offer('q', 'a');
       await asker.offer('q', 'b');
-      refusing.refusal = DISK_FULL;
+      refusing.veto = DISK_FULL;
       await quiet();
       for (const { keeper } of waiting) {
         assert.equal(keeper.seen?.outcome, REFUSED);
-        assert.equal(keeper.seen.refusal, DISK_FULL);
+        assert.equal(keeper.seen.veto, DISK_FULL);
       }
-      refusing.refusal = undefined;
+      refusing.veto = undefined;
       assert.equal((await asker.queueSize('q')).count, 2);
       for (const item of 'ab') assert.equal((await asker.poll('q')).value, item);
       await engine.close();
@@ -216,7 +216,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       const { version } = await asker.set('m', 'k', 'v');
       await asker.set('m', 'k', 'w');
       const before = engine.sequences();
-      refusing.refusal = DISK_FULL;
+      refusing.veto = DISK_FULL;
       const answers = [
         await asker.setIf('m', 'k', 'x', version),
         await asker.setIf('m', 'other', 'x', version),
@@ -234,8 +234,8 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       await engine.close();
     });
 
-    it('what is held keeps back what depends on it, and nothing else', async () => {
-      const sink = new HoldingSink();
+    it('what is not durable delays what depends on it, and nothing else', async () => {
+      const sink = new DelayingSink();
       const { engine } = await open([new RecordingSink(), sink]);
       const asker = new Asker(engine);
       const before = await asker.set('m', 'k', 'v');
@@ -247,22 +247,22 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       sink.upTo.set(before.partition, engine.sequences()[before.partition]!);
       const write = await asker.set('m', 'k', 'w');
       const read = await asker.get('m', 'k');
-      assert.ok(!engine.holds(before.partition, before.sequence));
-      assert.ok(engine.holds(write.partition, write.sequence));
+      assert.ok(!engine.delays(before.partition, before.sequence));
+      assert.ok(engine.delays(write.partition, write.sequence));
       assert.equal(read.value, 'w');
-      assert.ok(engine.holds(read.partition, read.sequence));
-      if (engine.partitionCount > 1) assert.ok(!engine.holds(other.partition, other.sequence));
+      assert.ok(engine.delays(read.partition, read.sequence));
+      if (engine.partitionCount > 1) assert.ok(!engine.delays(other.partition, other.sequence));
       sink.upTo.set(before.partition, write.sequence);
-      assert.ok(!engine.holds(read.partition, read.sequence));
+      assert.ok(!engine.delays(read.partition, read.sequence));
       await asker.clear('m');
-      assert.ok(engine.holds(before.partition, engine.sequences()[before.partition]!));
+      assert.ok(engine.delays(before.partition, engine.sequences()[before.partition]!));
       engine.close();
     });
   });
 
   describe(`${name}: a sink that has failed`, () => {
     it('makes answers UNKNOWN that depend on what it has not made durable', async () => {
-      const sink = new HoldingSink();
+      const sink = new DelayingSink();
       const recording = new RecordingSink();
       const { engine, quiet } = await open([recording, sink]);
       const asker = new Asker(engine);
@@ -309,13 +309,13 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     });
 
     it('leaves what was refused as it was told', async () => {
-      const sink = new HoldingSink(0);
+      const sink = new DelayingSink(0);
       const refusing = new RefusingSink();
       const { engine } = await open([sink, refusing]);
       const asker = new Asker(engine);
       await asker.set('m', 'k', 'v');
       sink.hasFailed = true;
-      refusing.refusal = DISK_FAILED;
+      refusing.veto = DISK_FAILED;
       assert.equal((await asker.set('m', 'k', 'w')).outcome, REFUSED);
       assert.equal((await asker.clear('m')).outcome, REFUSED);
       assert.equal((await asker.acknowledge(1, true)).outcome, LOST);
@@ -325,7 +325,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     });
 
     it('makes a take UNKNOWN, and its item returns', async () => {
-      const sink = new HoldingSink(0);
+      const sink = new DelayingSink(0);
       const recording = new RecordingSink();
       const { engine, quiet } = await open([recording, sink]);
       const asker = new Asker(engine);
@@ -352,7 +352,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     async function taken() {
       const sink = new RecordingSink();
       const refusing = new RefusingSink();
-      const subject = await open([sink, refusing, new HoldingSink(0)]);
+      const subject = await open([sink, refusing, new DelayingSink(0)]);
       const asker = new Asker(subject.engine);
       for (const item of ['a', 'b', 'c']) await asker.offer('q', item, 'a/type');
       return { ...subject, asker, sink, refusing };
@@ -423,7 +423,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       const { engine, asker, refusing, advance } = await taken();
       const first = await asker.take('q');
       const second = await asker.take('q');
-      refusing.refusal = DISK_FULL;
+      refusing.veto = DISK_FULL;
       const returned = [first, second].map(({ hold }) => {
         const keeper = new Keeper();
         engine.acknowledge(hold, false, keeper);
@@ -435,7 +435,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       for (const isDelivered of [true, false]) {
         assert.equal((await asker.acknowledge(first.hold, isDelivered)).outcome, LOST);
       }
-      refusing.refusal = undefined;
+      refusing.veto = undefined;
       await advance(5000);
       assert.ok(returned.every(({ seen }) => seen?.outcome === APPLIED));
       for (const item of 'abc') assert.equal((await asker.poll('q')).value, item);
@@ -445,7 +445,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
     it('that cannot return are UNREACHABLE when the engine is closed', async () => {
       const { engine, asker, refusing, advance } = await taken();
       const { hold } = await asker.take('q');
-      refusing.refusal = DISK_FULL;
+      refusing.veto = DISK_FULL;
       const keeper = new Keeper();
       engine.acknowledge(hold, false, keeper);
       await engine.close();
@@ -457,7 +457,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
   describe(`${name}: replay`, () => {
     it('makes the same maps and queues, from the records or from a visit, and sinks hear of it', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink, new HoldingSink(0)]);
+      const { engine } = await open([sink, new DelayingSink(0)]);
       const asker = new Asker(engine);
       await mixedWork(asker);
       const heard = new RecordingSink();
@@ -491,7 +491,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('makes the same of many together as of one after the other', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink, new HoldingSink(0)]);
+      const { engine } = await open([sink, new DelayingSink(0)]);
       const asker = new Asker(engine);
       for (let round = 0; round < 3; round++) {
         for (let index = 0; index < 100; index++) await asker.set('m', `${index % 70}`, `${round}`);
@@ -518,7 +518,7 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
 
     it('an item that returned is stored as its return says, whatever else is known of it', async () => {
       const sink = new RecordingSink();
-      const { engine } = await open([sink, new HoldingSink(0)]);
+      const { engine } = await open([sink, new DelayingSink(0)]);
       const asker = new Asker(engine);
       await asker.offer('q', 'a', 'a/type');
       await asker.offer('q', 'b');

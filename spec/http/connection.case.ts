@@ -1,9 +1,9 @@
-/** What a connection does beyond single requests: waiting, ending, back-pressure, holding back. */
+/** What a connection does beyond single requests: waiting, ending, back-pressure, delays. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ResponseHold } from '../../src/http/response-hold.ts';
-import { HoldingSink } from '../engine/sinks.ts';
+import type { AnswerDelay } from '../../src/http/answer-delay.ts';
+import { DelayingSink } from '../engine/sinks.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
 import type { createTestServer, TestServer } from './test-server.ts';
 
@@ -208,16 +208,16 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
     });
 
-    describe('answers that are held back', () => {
+    describe('answers that are delayed', () => {
       /** Holds a partition's answers beyond what is durable. */
       function hold(server: TestServer) {
         const durable = server.engine.sequences();
-        const holder: ResponseHold = {
-          holdsAll: false,
-          holds: (partition, sequence) => sequence > (durable[partition] ?? 0),
+        const holder: AnswerDelay = {
+          delaysAll: false,
+          delays: (partition, sequence) => sequence > (durable[partition] ?? 0),
           sequences: () => server.engine.sequences(),
         };
-        server.server.hold = holder;
+        server.server.delay = holder;
         return {
           sync(): void {
             durable.set(server.engine.sequences());
@@ -249,7 +249,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         assert.deepEqual(statuses(), [200, 200]);
       });
 
-      it('hold back reads of what is not durable, and no others', () => {
+      it('delay reads of what is not durable, and no others', () => {
         const server = open();
         const { sync } = hold(server);
         const writer = client(server);
@@ -263,7 +263,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
         const answered = (): number =>
           readers.filter(({ statuses }) => statuses().length > 0).length;
         assert.deepEqual(readers[0]?.statuses(), []);
-        assert(answered() > 25 && answered() < 50, 'one of seven partitions is held back');
+        assert(answered() > 25 && answered() < 50, 'one of seven partitions is delayed');
         sync();
         assert.deepEqual(readers[0]?.statuses(), [200]);
         assert.equal(answered(), 51);
@@ -297,16 +297,16 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
     });
 
-    describe('a polled item whose answer is held back', () => {
+    describe('a polled item whose answer is delayed', () => {
       /** A server with a queue of two items that what may leave is decided for. */
       function held(first = 'first') {
-        const sink = new HoldingSink(0);
+        const sink = new DelayingSink(0);
         const server = open({ bodyBytesMax: MEBIBYTE }, { sinks: [sink] });
         const { socket } = client(server);
         socket.receive(post('queues/q', first) + post('queues/q', 'second'));
-        server.server.hold = {
-          holdsAll: false,
-          holds: (partition, sequence) => server.engine.holds(partition, sequence),
+        server.server.delay = {
+          delaysAll: false,
+          delays: (partition, sequence) => server.engine.delays(partition, sequence),
           sequences: () => server.engine.sequences(),
         };
         const sync = (): void => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { HoldingSink } from '../engine/sinks.ts';
+import { DelayingSink } from '../engine/sinks.ts';
 import { connectionCases } from './connection.case.ts';
 import { MODES, settledServer } from './late-server.ts';
 import { client, get, poll, post } from './test-client.ts';
@@ -44,10 +44,11 @@ describe('on an engine that answers at once, a connection', () => {
   });
 
   it('reads nothing more from the answer on that makes pipeline-max of them wait', () => {
-    const sink = new HoldingSink(0);
+    const sink = new DelayingSink(0);
     const server = createTestServer({ pipelineMax: 10 }, { sinks: [sink] });
-    const holds = (partition: number, sequence: number) => server.engine.holds(partition, sequence);
-    server.server.hold = { holdsAll: false, holds, sequences: () => server.engine.sequences() };
+    const delays = (partition: number, sequence: number) =>
+      server.engine.delays(partition, sequence);
+    server.server.delay = { delaysAll: false, delays, sequences: () => server.engine.sequences() };
     const { socket, statuses } = client(server);
     socket.receive(post('maps/m/k', 'v').repeat(12));
     assert(socket.isPaused);

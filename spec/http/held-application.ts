@@ -4,11 +4,11 @@
  * `/stream` begins a stream. The answer to a request is its name, or the text that the test gives.
  */
 import { Span } from '../../src/base/span.ts';
+import { INDEPENDENT } from '../../src/http/answer-delay.ts';
 import type { Application, RequestHandler } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { Exchange } from '../../src/http/exchange.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
-import { INDEPENDENT } from '../../src/http/response-hold.ts';
 import type { ResponseStream } from '../../src/http/response-stream.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -60,7 +60,7 @@ class HeldHandler implements RequestHandler {
   admit(): boolean {
     this.isAlone = /^\/(alone|stream)/.test(this.#target);
     if (this.#target !== '/refused') return true;
-    this.#exchange.respondFailure(404, 'nothing here');
+    this.#exchange.refuseWith('PATH_UNKNOWN', 'nothing here', 404);
     return false;
   }
 

@@ -1,11 +1,48 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { llhttp, OK, type ParserListener } from '../../src/http/llhttp.ts';
+import { type Llhttp, llhttp, OK, type ParserListener } from '../../src/http/llhttp.ts';
+import { enlargeMemory, isKnownModule, readModule } from '../../src/http/llhttp-module.ts';
 
 describe('Llhttp', () => {
   it('is the module that is known, and has its fields where they are read', () => {
     assert(llhttp().isKnown, 'another module: with its fields where they were, its digest goes in');
     llhttp().checkLayout();
+  });
+
+  it('refuses a layout with a field elsewhere, which it names', (context) => {
+    const wrong: readonly (readonly [keyof Llhttp, number, RegExp])[] = [
+      ['execute', OK, /: a callback does not pause it behind a head$/],
+      ['resume', 0, /: byte 20 is not its position's place$/],
+      ['expectedBytes', 5, /: byte 32 is not its content length's place$/],
+      ['method', 7, /: byte 41 is not its method's place$/],
+      ['version', 11, /: bytes 42 and 43 are not its version's places$/],
+      ['flags', 0, /: byte 50 is not its flags' place$/],
+    ];
+    for (const [name, value, message] of wrong) {
+      const { mock } = context.mock.method(llhttp(), name as 'method', () => value);
+      assert.throws(() => llhttp().checkLayout(), { code: 'PARSER_UNUSABLE', message });
+      mock.restore();
+    }
+    llhttp().checkLayout();
+  });
+
+  it('refuses a module whose memory is another one, and says how', () => {
+    const whole = readModule();
+    assert.ok(isKnownModule(whole));
+    const memory = whole.indexOf(Buffer.from([5, 3, 1, 0, 2]));
+    assert.ok(memory > 0, 'the section of the memory');
+    const wrong: readonly (readonly [number, number, RegExp])[] = [
+      [memory + 2, 2, /: its memory is not one without a maximum$/],
+      [memory + 3, 1, /: its memory is not one without a maximum$/],
+      [memory + 4, 3, /: its memory begins with 3 pages instead of 2$/],
+      [memory, 77, /: it has no memory of its own$/],
+    ];
+    for (const [at, byte, message] of wrong) {
+      const module = Buffer.from(whole);
+      module[at] = byte;
+      assert.ok(!isKnownModule(module));
+      assert.throws(() => enlargeMemory(module), { code: 'PARSER_UNUSABLE', message });
+    }
   });
 
   it('has its memory stay where it is for 30,000 connections, and goes on with more', () => {

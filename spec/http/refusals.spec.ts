@@ -1,4 +1,4 @@
-/** The log's text of a refusal: the rule, the field, the limit, and no bytes of the request. */
+/** The log's code and text of a refusal: the rule, the field, the limit, and no bytes of the request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { methodName } from '../../src/http/methods.ts';
@@ -6,13 +6,13 @@ import { FakeSocket } from './fake-socket.ts';
 import { client, get, LIVE, poll, postHead } from './test-client.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
 
-/** Answers of a server as its log has them: status, method and path where known, reason. */
+/** Answers of a server as its log has them: status, code, method and path where known, reason. */
 function observed(server: TestServer): string[] {
   const told: string[] = [];
-  server.server.observe = (status, request, reason) => {
+  server.server.observe = (status, request, { code, reason }) => {
     const path = request?.target.bytes.toString('latin1', request.target.start, request.pathEnd);
-    const what = request === undefined ? '' : `${methodName(request.method)} ${path} `;
-    told.push(`${status} ${what}${reason}`);
+    const what = request === undefined ? '' : `${methodName(request.method)} ${path}`;
+    told.push([status, code, what, reason].filter((each) => each !== '').join(' '));
   };
   return told;
 }
@@ -28,62 +28,89 @@ const POST = 'POST /grid/rest/maps/m/k';
 /** The bytes sent, and the log's text. */
 const refused: readonly (readonly [string, string])[] = [
   // Refused by llhttp, with its own reason.
-  ['secret\r\n\r\n', '400 Invalid method encountered'],
-  [host('GET /a b HTTP/1.1'), '400 Expected HTTP/, RTSP/ or ICE/'],
-  [head('Host x'), '400 Invalid header token'],
-  [head('Host: x\r\nContent-Length: secret'), '400 Invalid character in Content-Length'],
+  ['secret\r\n\r\n', '400 NOT_A_REQUEST Invalid method encountered'],
+  [host('GET /a b HTTP/1.1'), '400 NOT_A_REQUEST Expected HTTP/, RTSP/ or ICE/'],
+  [head('Host x'), '400 NOT_A_REQUEST Invalid header token'],
+  [
+    head('Host: x\r\nContent-Length: secret'),
+    '400 NOT_A_REQUEST Invalid character in Content-Length',
+  ],
   [
     head('Host: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked'),
-    "400 Transfer-Encoding can't be present with Content-Length",
+    "400 NOT_A_REQUEST Transfer-Encoding can't be present with Content-Length",
   ],
-  [`${chunked}secret`, '400 Invalid character in chunk size'],
+  [`${chunked}secret`, '400 NOT_A_REQUEST Invalid character in chunk size'],
   // Refused by the rules that llhttp leaves open.
-  [host('GET /secret HTTP/2.0'), '505 the version is neither HTTP/1.0 nor HTTP/1.1'],
-  [host('GET /secret RTSP/1.0'), '400 the protocol is not HTTP'],
-  [head('A: b'), '400 Host: missing in HTTP/1.1'],
-  [head('Host: x\r\nHost: x'), '400 Host: present twice'],
-  [head('Host: secret/'), '400 Host: not a host and port'],
-  [head('Host: x\r\nContent-Type: a\r\nContent-Type: a'), '400 Content-Type: present twice'],
-  [head('Host: x\r\nAuthorization: a\r\nAuthorization: a'), '400 Authorization: present twice'],
-  [head('Host: x\r\nTransfer-Encoding: gzip, chunked'), '400 Transfer-Encoding: not chunked alone'],
-  [head('Transfer-Encoding: chunked', 'GET / HTTP/1.0'), '400 Transfer-Encoding: not in HTTP/1.0'],
-  [host('GET secret HTTP/1.1'), '400 Invalid characters in url'],
-  [host('GET ftp://secret/ HTTP/1.1'), '400 the target is not a path, absolute URL or asterisk'],
-  [host('GET * HTTP/1.1'), '400 the target is not a path, absolute URL or asterisk of OPTIONS'],
+  [
+    host('GET /secret HTTP/2.0'),
+    '505 VERSION_UNKNOWN the version is neither HTTP/1.0 nor HTTP/1.1',
+  ],
+  [host('GET /secret RTSP/1.0'), '400 PROTOCOL_UNKNOWN the protocol is not HTTP'],
+  [head('A: b'), '400 HOST_MISSING Host: missing in HTTP/1.1'],
+  [head('Host: x\r\nHost: x'), '400 HOST_REPEATED Host: present twice'],
+  [head('Host: secret/'), '400 HOST_INVALID Host: not a host and port'],
+  [
+    head('Host: x\r\nContent-Type: a\r\nContent-Type: a'),
+    '400 CONTENT_TYPE_REPEATED Content-Type: present twice',
+  ],
+  [
+    head('Host: x\r\nAuthorization: a\r\nAuthorization: a'),
+    '400 AUTHORIZATION_REPEATED Authorization: present twice',
+  ],
+  [
+    head('Host: x\r\nTransfer-Encoding: gzip, chunked'),
+    '400 CODING_UNKNOWN Transfer-Encoding: not chunked alone',
+  ],
+  [
+    head('Transfer-Encoding: chunked', 'GET / HTTP/1.0'),
+    '400 CODING_IN_HTTP_1_0 Transfer-Encoding: not in HTTP/1.0',
+  ],
+  [host('GET secret HTTP/1.1'), '400 NOT_A_REQUEST Invalid characters in url'],
+  [
+    host('GET ftp://secret/ HTTP/1.1'),
+    '400 TARGET_INVALID the target is not a path, absolute URL or asterisk',
+  ],
+  [
+    host('GET * HTTP/1.1'),
+    '400 TARGET_INVALID the target is not a path, absolute URL or asterisk of OPTIONS',
+  ],
   [
     host('GET http://u:secret@h/ HTTP/1.1'),
-    '400 the authority of the target is not a host and port',
+    '400 AUTHORITY_INVALID the authority of the target is not a host and port',
   ],
-  [host('GET /#secret HTTP/1.1'), '400 the target has a fragment'],
+  [host('GET /#secret HTTP/1.1'), '400 TARGET_WITH_FRAGMENT the target has a fragment'],
   // Limits.
   [
     host(`GET /${'s'.repeat(100)} HTTP/1.1`),
-    '414 the target is longer than target-bytes-max, 100 bytes',
+    '414 TARGET_TOO_LONG the target is longer than target-bytes-max, 100 bytes',
   ],
   [
     head(`Host: x\r\nA: ${'s'.repeat(200)}`),
-    '431 the fields are longer than header-bytes-max, 200 bytes',
+    '431 FIELDS_TOO_LONG the fields are longer than header-bytes-max, 200 bytes',
   ],
   [
     `GET / HTTP/1.1\r\nA: ${'s'.repeat(300)}`,
-    '431 the fields are longer than header-bytes-max, 200 bytes',
+    '431 FIELDS_TOO_LONG the fields are longer than header-bytes-max, 200 bytes',
   ],
   [
     `${chunked}1;${'s'.repeat(300)}\r\nx\r\n0\r\n\r\n`,
-    '431 chunk extensions and trailers are longer than header-bytes-max, 200 bytes',
+    '431 FRAMING_TOO_LONG chunk extensions and trailers are longer than header-bytes-max, 200 bytes',
   ],
-  [content(1001), `413 ${POST} the content is longer than body-bytes-max, 1000 bytes`],
+  [
+    content(1001),
+    `413 CONTENT_TOO_LONG ${POST} the content is longer than body-bytes-max, 1000 bytes`,
+  ],
   [
     `${chunked}3e9\r\n${'s'.repeat(1001)}\r\n`,
-    `413 ${POST} the content is longer than body-bytes-max, 1000 bytes`,
+    `413 CONTENT_TOO_LONG ${POST} the content is longer than body-bytes-max, 1000 bytes`,
   ],
   // Requests whose content is not wanted.
   [
     content(1, '\r\nContent-Encoding: gzip'),
-    `415 ${POST} Cannot take Content-Encoding "gzip": send it as it is`,
+    `415 CONTENT_CODED ${POST} Cannot take Content-Encoding "gzip": send it as it is`,
   ],
-  [content(1, '\r\nExpect: more'), `417 ${POST} Cannot meet Expect "more"`],
-  [get('maps/m/%zz'), '400 GET /grid/rest/maps/m/%zz a bad escape in the path'],
+  [content(1, '\r\nExpect: more'), `417 EXPECTATION_UNKNOWN ${POST} Cannot meet Expect "more"`],
+  [get('maps/m/%zz'), '400 ESCAPE_INVALID GET /grid/rest/maps/m/%zz a bad escape in the path'],
 ];
 
 for (const [sent, wanted] of refused) {
@@ -93,7 +120,7 @@ for (const [sent, wanted] of refused) {
     const socket = new FakeSocket();
     server.connect(socket);
     socket.receive(`${LIVE}${sent}`);
-    assert.deepEqual([told.length, told[0]], [2, '200 GET /grid/health/live ']);
+    assert.deepEqual([told.length, told[0]], [2, '200 GET /grid/health/live']);
     assert.ok(told[1]?.startsWith(wanted), told[1]);
     assert.doesNotMatch(told[1] ?? '', /secret/);
   });
@@ -111,9 +138,9 @@ test('a request that ends early, or comes too late, is told with what it lacks',
   slow.socket.receive(`${postHead('maps/m/k', 3)}x`);
   server.clock.advance(10_000);
   assert.deepEqual(told.sort(), [
-    '400 the input ended within the request',
-    `408 ${POST} no content came within body-progress-timeout-seconds, 10 s`,
-    '408 the head did not come within header-timeout-seconds, 10 s',
+    '400 INPUT_CUT_OFF the input ended within the request',
+    `408 CONTENT_LATE ${POST} no content came within body-progress-timeout-seconds, 10 s`,
+    '408 HEAD_LATE the head did not come within header-timeout-seconds, 10 s',
   ]);
 });
 
@@ -127,7 +154,9 @@ test('a request that a stop does not wait for is told so', () => {
   server.drainedMs = clock.now();
   connection.drain();
   clock.advance(5000);
-  assert.deepEqual(told, [`408 ${POST} the member stops, and the rest did not come in time`]);
+  assert.deepEqual(told, [
+    `408 CONTENT_LATE_AT_STOP ${POST} the member stops, and the rest did not come in time`,
+  ]);
 });
 
 test('content that is refused or ended for want of room is told so', () => {
@@ -137,9 +166,9 @@ test('content that is refused or ended for want of room is told so', () => {
   server.clock.advance(5000);
   client(server).socket.receive(`${postHead('maps/m/l', 1000)}x`);
   assert.deepEqual(told, [
-    '503 POST /grid/rest/maps/m/l Cannot take the content of a request: ' +
+    '503 NO_ROOM_FOR_CONTENT POST /grid/rest/maps/m/l Cannot take the content of a request: ' +
       'all connections together may have 1000 bytes under way',
-    `408 ${POST} ended to make room for others: in-flight-bytes-max, 1000 bytes`,
+    `408 CONTENT_CROWDED_OUT ${POST} ended to make room for others: in-flight-bytes-max, 1000 bytes`,
   ]);
 });
 
@@ -153,10 +182,10 @@ test('the reason of one request is not told of the next', () => {
   socket.receive(`${get('nowhere')}${content(1, '\r\nExpect: more')}`);
   socket.receive(`x${get('nowhere')}${LIVE}${poll('q', 0)}`);
   assert.deepEqual(told, [
-    '404 GET /grid/rest/nowhere ',
-    `417 ${POST} Cannot meet Expect "more"`,
-    '404 GET /grid/rest/nowhere ',
-    '200 GET /grid/health/live ',
-    '204 DELETE /grid/rest/queues/q/0 ',
+    '404 PATH_UNKNOWN GET /grid/rest/nowhere nothing is at the path',
+    `417 EXPECTATION_UNKNOWN ${POST} Cannot meet Expect "more"`,
+    '404 PATH_UNKNOWN GET /grid/rest/nowhere nothing is at the path',
+    '200 GET /grid/health/live',
+    '204 DELETE /grid/rest/queues/q/0',
   ]);
 });

@@ -1,7 +1,8 @@
 /** A whole server in memory: REST over the embedded engine, without a port; time stands still. */
 import assert from 'node:assert';
-import type { Waiter } from '../../src/cluster/cluster.ts';
+import { clusterVersion, type Waiter } from '../../src/cluster/cluster.ts';
 import { License } from '../../src/cluster/license.ts';
+import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import type { Compatibility } from '../../src/config/compatibility.ts';
 import { queueCapacity } from '../../src/config/queue-capacity.ts';
@@ -11,6 +12,7 @@ import type { MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
+import type { Request } from '../../src/http/request.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { Observer } from '../../src/http/slot-host.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
@@ -21,16 +23,10 @@ import { PercentDecoder } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
 import { type RouteFinder, Router } from '../../src/rest/router.ts';
 import { statusesOf } from '../../src/rest/routes.ts';
-import type {
-  AccessServices,
-  AdministrationServices,
-  DataServices,
-  RestServices,
-  TelemetryServices,
-} from '../../src/rest/services.ts';
+import type { DataServices, RestServices } from '../../src/rest/services.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
 import { ClusterNameCredentials } from '../../src/security/credentials.ts';
-import type { AuditEntry } from '../../src/telemetry/audit.ts';
+import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { LogLevelControl } from '../../src/telemetry/log-level-control.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -51,7 +47,7 @@ export interface TestServer {
   /** Errors that handlers threw. */
   readonly failures: unknown[];
   /** Lines of the audit log. */
-  readonly audited: AuditEntry[];
+  readonly audited: Parameters<Audit['write']>[0][];
   /** Requests that would have ended the member. */
   readonly stops: string[];
   connect(socket: FakeSocket): Connection;
@@ -61,9 +57,9 @@ export interface TestServer {
 export type ServiceParts = Partial<
   Pick<RestServices, 'cluster'> &
     DataServices &
-    AccessServices &
-    AdministrationServices &
-    TelemetryServices
+    RestServices['access'] &
+    RestServices['administration'] &
+    RestServices['telemetry']
 >;
 
 export interface TestServerParts {
@@ -101,9 +97,10 @@ export function createTestServer(
       ? { ...DIALECTS.none, memberVersion: '1.2.3' }
       : DIALECTS[compatibility];
   const failures: unknown[] = [];
-  const audited: AuditEntry[] = [];
+  const audited: Parameters<Audit['write']>[0][] = [];
   const stops: string[] = [];
-  const cluster = new StandaloneCluster(dialect.memberVersion);
+  const record = new LocalRecord(clusterVersion(dialect.memberVersion));
+  const cluster = new StandaloneCluster(dialect.memberVersion, record);
   const onFailure = (error: unknown) => failures.push(error);
   const waiting = new Set<Waiter>();
   cluster.onPassive(() => {
@@ -142,7 +139,7 @@ export function createTestServer(
     cluster: services.cluster ?? cluster,
     administration: {
       logLevel: new LogLevelControl(createLog('OFF', { write: () => {} }), 'OFF'),
-      license: new License(),
+      license: new License(record),
       reconfiguration: {
         tcpIpMembers: undefined,
         reload: async () => ({ taken: [], kept: [], faults: [] }),
@@ -154,7 +151,7 @@ export function createTestServer(
       ...services,
     },
     telemetry: {
-      audit: { record: (entry) => audited.push(entry) },
+      audit: { write: (entry) => audited.push(entry) },
       connectionCount: () => 1,
       ...services,
     },
@@ -182,9 +179,15 @@ export function createTestServer(
   };
 }
 
-/** Every answer is of a status that the table of routes has for its operation. */
+/**
+ * Every answer is of a status that the table of routes has for its operation, and what is refused has a
+ * code; but probes are answered with 503, too.
+ */
 function statusCheck(router: RouteFinder): Observer {
-  return (status, request) => {
+  return (status, request, { code }) => {
+    if (status >= 400 !== (code !== '') && !isProbe(request)) {
+      process.nextTick(() => assert.fail(`an answer ${status} with the code "${code}"`));
+    }
     if (request === undefined) return;
     const match = router.match(request, { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 });
     const endpoint = match?.endpoints[request.method];
@@ -192,4 +195,10 @@ function statusCheck(router: RouteFinder): Observer {
     const { summary } = endpoint.operation;
     process.nextTick(() => assert.fail(`a status of the operation "${summary}": ${status}`));
   };
+}
+
+function isProbe(request: Request | undefined): boolean {
+  return (
+    request?.target.bytes.toString('latin1', request.target.start).includes('/health/') === true
+  );
 }

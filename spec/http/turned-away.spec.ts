@@ -31,7 +31,7 @@ describe('TurnedAway', () => {
     const turnedAway = new TurnedAway(clock);
     const sockets = Array.from({ length: count }, () => new Accepted());
     const add = (socket: Accepted): void =>
-      turnedAway.add(socket as unknown as Socket, 'Cannot', 'Date: now\r\n');
+      turnedAway.add(socket as unknown as Socket, 1, 'Date: now\r\n');
     sockets.forEach(add);
     return { clock, sockets, add };
   }
@@ -42,7 +42,7 @@ describe('TurnedAway', () => {
     assert.match(socket?.text ?? '', /^HTTP\/1.1 503 .*\r\nDate: now\r\n/);
     assert.match(
       socket?.text ?? '',
-      /Connection: close\r\n\r\n{"status":"fail","message":"Cannot"}$/,
+      /\r\n\r\n{"status":"fail","message":"Cannot take another connection: 1 are open"}$/,
     );
     clock.advance(1999);
     assert.deepEqual([socket?.isRead, socket?.isDestroyed], [true, false]);

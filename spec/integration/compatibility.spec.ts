@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { programWords } from '../../bench/load/program.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { SettingKey } from '../../src/config/settings.ts';
@@ -11,7 +11,6 @@ import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { TEST_MEMORY } from './member-process.ts';
 
-const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
 const source = { kind: 'flag', name: 'test' } as const;
 
 const members: Member[] = [];
@@ -60,7 +59,7 @@ test('the client ends with 4 where a member tells a failure with 200', async () 
   const words = ['cluster', 'change-state', 'active', '--path-segment', 'hazelcast'];
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', EXECUTABLE, ...words, '--address', `127.0.0.1:${port}`],
+    [...programWords('bin/gridnode'), ...words, '--address', `127.0.0.1:${port}`],
     { stdio: 'ignore' },
   );
   assert.deepEqual(await once(child, 'exit'), [4, null]);

@@ -2,14 +2,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
+import { programWords } from '../../bench/load/program.ts';
 
-/** Little memory: to reserve it ahead takes time, and tests need little. */
+/** Little memory: to ask for it ahead takes time, and tests need little. */
 export const TEST_MEMORY = '64m';
-
-const EXECUTABLE = join(import.meta.dirname, '../../bin/gridnode.ts');
 
 export interface LogLine {
   readonly level: string;
@@ -23,7 +21,7 @@ export interface LogLine {
 /** Starts a member on a free port with further flags; nothing is awaited. */
 export function start(...flags: string[]) {
   const serve = ['serve', '--port', '0', '--max-memory', TEST_MEMORY];
-  const words = ['--import', 'tsx', EXECUTABLE, ...serve, ...flags];
+  const words = [...programWords('bin/gridnode'), ...serve, ...flags];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit') as Promise<[number | null, string | null]>;
   const lines: LogLine[] = [];

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { hashPassword } from '../../src/security/password.ts';
-import type { AuditEntry } from '../../src/telemetry/audit.ts';
+import type { Audit } from '../../src/telemetry/audit.ts';
 import { RawClient, type ReceivedResponse, requestBytes } from './client.ts';
 import { serve } from './member-process.ts';
 
@@ -80,7 +80,9 @@ async function tally(answers: readonly Promise<ReceivedResponse>[]) {
 /** Counts the audit log's lines of clients at the address, by status. */
 function audited(address: string): Record<number, number> {
   const counts: Record<number, number> = {};
-  for (const line of member.lines as unknown as (AuditEntry & { level: string })[]) {
+  for (const line of member.lines as unknown as (Parameters<Audit['write']>[0] & {
+    level: string;
+  })[]) {
     if (line.level !== 'audit' || line.address !== address) continue;
     assert.equal(line.user, 'ann');
     counts[line.status] = (counts[line.status] ?? 0) + 1;

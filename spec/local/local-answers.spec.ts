@@ -25,14 +25,14 @@ function onDisk() {
     ...{ partitionCount: 3, clock: new FakeClock(), sinks: [sink] },
     queueCapacity: () => 10,
   });
-  const hold = {
-    holdsAll: false,
-    holds: (partition: number, sequence: number) => engine.holds(partition, sequence),
+  const delay = {
+    delaysAll: false,
+    delays: (partition: number, sequence: number) => engine.delays(partition, sequence),
     sequences: () => engine.sequences(),
   };
-  const answers = new LocalAnswers(hold);
+  const answers = new LocalAnswers(delay);
   const data = new LocalData({
-    ...{ engine, answers, cluster: { takesWrites: true }, waiting: new Set() },
+    ...{ engine, answers, cluster: { takesWrites: true, isCutOff: false }, waiting: new Set() },
     lifetimes: { of: () => ({ timeToLiveMs: 0, maxIdleSeconds: 0 }) },
   });
   const name = new PlainBytes('name', 10).of('n');
@@ -40,10 +40,10 @@ function onDisk() {
     isDurable = true;
     answers.release();
   };
-  return { answers, hold, sync, map: new GridMap(data, name), queue: new GridQueue(data, name) };
+  return { answers, delay, sync, map: new GridMap(data, name), queue: new GridQueue(data, name) };
 }
 
-/** The present state of promises: `held`, or the values they settled with. */
+/** The present state of promises: `delayed`, or the values they settled with. */
 async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]> {
   const told = promises.map((promise) =>
     promise.then(
@@ -52,35 +52,35 @@ async function seen(...promises: readonly Promise<unknown>[]): Promise<unknown[]
     ),
   );
   await new Promise((resolve) => setImmediate(resolve));
-  return Promise.all(told.map((each) => Promise.race([each, Promise.resolve('held')])));
+  return Promise.all(told.map((each) => Promise.race([each, Promise.resolve('delayed')])));
 }
 
 test('an answer leaves when what it tells is on the disk', async () => {
   const { answers, sync, map } = onDisk();
   const told = [map.set('k', 'v'), map.get('k'), map.clear(), map.size()];
   assert.equal(map.getSync('k'), undefined);
-  assert.deepEqual((await seen(...told)).slice(0, 3), ['held', 'held', 'held']);
+  assert.deepEqual((await seen(...told)).slice(0, 3), ['delayed', 'delayed', 'delayed']);
   sync();
   assert.deepEqual(await seen(...told), [undefined, 'v', undefined, 0]);
-  assert.equal(answers.heldCount, 0);
+  assert.equal(answers.delayedCount, 0);
 });
 
-test('no answer leaves while all are held', async () => {
-  const { hold, sync, map } = onDisk();
-  hold.holdsAll = true;
+test('no answer leaves while all are delayed', async () => {
+  const { delay, sync, map } = onDisk();
+  delay.delaysAll = true;
   const read = map.get('absent');
   sync();
-  assert.deepEqual(await seen(read), ['held']);
-  hold.holdsAll = false;
+  assert.deepEqual(await seen(read), ['delayed']);
+  delay.delaysAll = false;
   sync();
   assert.equal(await read, undefined);
 });
 
-test('nobody is told what was held when the disk fails', async () => {
+test('nobody is told what was delayed when the disk fails', async () => {
   const { answers, sync, map, queue } = onDisk();
   await Promise.all([queue.offer('item'), Promise.resolve().then(sync)]);
   const told = [map.set('k', 'v'), queue.poll()];
-  answers.disownHeld();
+  answers.disownDelayed();
   assert.deepEqual(await seen(...told), ['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
 });
 

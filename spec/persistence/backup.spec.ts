@@ -70,12 +70,12 @@ describe('a backup', () => {
       ];
       const { persistence, engine, clock, history, beside, told, quiet } = await open(source, seed);
       const moment = momentOf(persistence, () => history.length);
-      const backing = persistence.hold().then(async (cut) => {
+      const backing = persistence.keepFiles().then(async (cut) => {
         return await new Backup(source, target, cut, clock).write();
       });
       const before = told.length;
       await beside(backing, target);
-      persistence.release();
+      persistence.releaseFiles();
       snapshots += told.slice(before).filter((each) => each === 'snapshot').length;
       const restored = await contentAfter(target);
       assert.deepEqual(restored, contentLeftBy(history.slice(0, moment.value)), `seed ${seed}`);
@@ -93,7 +93,7 @@ describe('a backup', () => {
     const { persistence, ask, clock, history, told, quiet } = await openFull(source);
     const moment = momentOf(persistence, () => history.length);
     let list: BackupList | undefined;
-    void persistence.hold().then(async (cut) => {
+    void persistence.keepFiles().then(async (cut) => {
       list = await new Backup(source, target, cut, clock).write();
     });
     for (let key = 0; list === undefined; key++) {
@@ -104,7 +104,7 @@ describe('a backup', () => {
       await new Promise((resolve) => setImmediate(resolve));
       assert.ok(!told.includes('compacted'), 'what is being copied stays as it is');
     }
-    persistence.release();
+    persistence.releaseFiles();
     for (let count = 0; count < 20; count++) {
       clock.advance(5000);
       await quiet();
@@ -128,7 +128,7 @@ describe('a backup', () => {
   it('is refused where a record of the source is damaged', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, clock, beside } = await open(source, 1);
-    const cut = await beside(persistence.hold());
+    const cut = await beside(persistence.keepFiles());
     const name = `log-${String(cut.manifest.firstSegment).padStart(10, '0')}`;
     const bytes = source.bytes(name);
     bytes[100] = (bytes[100] ?? 0) ^ 1;
@@ -142,7 +142,7 @@ describe('a backup that does not come to its end', () => {
   it('is not taken for a whole one, whichever call failed, and the member continues', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, engine, clock, beside } = await open(source, 5);
-    const cut = await beside(persistence.hold());
+    const cut = await beside(persistence.keepFiles());
     const run = async (failAt: number, code: string) => {
       const memory = new MemoryStorage(new Random(1));
       const target = new FailingStorage(memory);
@@ -163,14 +163,14 @@ describe('a backup that does not come to its end', () => {
       assert.ok(!isWhole, `call ${at}`);
       await assert.rejects(restored(memory), { code: 'BACKUP_NOT_WHOLE' }, `call ${at}`);
     }
-    persistence.release();
+    persistence.releaseFiles();
     assert.deepEqual(await contentAfter(source.afterKill()), contentOf(engine));
   });
 
   it('is none when it was interrupted', async () => {
     const source = new MemoryStorage(new Random(1));
     const { persistence, clock, beside } = await open(source, 6);
-    const cut = await beside(persistence.hold());
+    const cut = await beside(persistence.keepFiles());
     for (let pumps = 0, isWhole = false; !isWhole; pumps += STEP) {
       const target = new MemoryStorage(new Random(pumps + 1));
       const backup = new Backup(source, target, cut, clock);
@@ -198,7 +198,7 @@ describe('restore', () => {
     const { persistence, engine, clock, beside } = await open(source, 8);
     const target = new MemoryStorage(new Random(1));
     const content = momentOf(persistence, () => contentOf(engine));
-    const backing = persistence.hold().then(async (cut) => {
+    const backing = persistence.keepFiles().then(async (cut) => {
       await new Backup(source, target, cut, clock).write();
     });
     await beside(backing, target);

@@ -278,6 +278,7 @@ class Member {
   async open(): Promise<boolean> {
     const opening = this.persistence.begin().then(async () => {
       this.recovered = await this.persistence.open(this.engine);
+      this.engine.invariants();
       return true;
     });
     return await drive(opening, this.#storage, this.#clock);
@@ -296,9 +297,10 @@ class Member {
     this.look();
   }
 
-  /** Sends the answers that are no longer held back. */
+  /** Sends the answers that are no longer delayed. */
   look(): void {
-    if (this.#storage.hasCrashed || this.persistence.log.holdsAll) return;
+    this.persistence.log.invariants();
+    if (this.#storage.hasCrashed || this.persistence.log.delaysAll) return;
     this.#given = this.#given.filter((given) => {
       if (this.#isHeld(given)) return true;
       const { hold, isAwaited } = given;
@@ -316,8 +318,8 @@ class Member {
 
   #isHeld({ partition, sequences }: Given): boolean {
     const { engine } = this;
-    if (partition !== EVERY_PARTITION) return engine.holds(partition, sequences[0]!);
-    return sequences.some((sequence, each) => engine.holds(each, sequence));
+    if (partition !== EVERY_PARTITION) return engine.delays(partition, sequences[0]!);
+    return sequences.some((sequence, each) => engine.delays(each, sequence));
   }
 }
 

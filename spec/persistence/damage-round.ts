@@ -36,7 +36,7 @@ export async function damageRound(seed: number): Promise<'refused' | 'started'> 
     const { engine, persistence } = await openPersistent(next, { segmentBytes: 1024 });
     const count = countThatLeaves(written.history, contentOf(engine));
     assert.ok(count >= promised, `${how}: ${count} are there, ${promised} were promised`);
-    assert.equal(persistence.member.record.clusterState, 'FROZEN', how);
+    assert.equal(persistence.member.values.clusterState, 'FROZEN', how);
     return 'started';
   } catch (error) {
     if (error instanceof GridError && error.code.startsWith('DATA_')) return 'refused';

@@ -33,13 +33,35 @@ describe('a disk with space', () => {
 });
 
 describe('a full disk', () => {
+  it('refuses a value longer than a segment while there is no room for it, and no longer', async () => {
+    const long = Buffer.alloc(40_000);
+    const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
+    const { ask, clock, told, quiet } = await openPersistent(storage, LOG_ONLY);
+    await quiet();
+    assert.equal(ask.set('m', 'long', long).veto, DISK_FULL);
+    await quiet();
+    assert.equal(ask.set('m', 'short', VALUE).outcome, APPLIED);
+    await quiet();
+    clock.advance(1000);
+    await quiet();
+    assert.deepEqual(told, ['refusing', 'taking']);
+    assert.equal(ask.set('m', 'long', long).veto, DISK_FULL);
+    await quiet();
+    storage.bytesMax = 1_000_000;
+    clock.advance(1000);
+    await quiet();
+    assert.equal(ask.set('m', 'long', long).outcome, APPLIED);
+    await quiet();
+    assert.deepEqual(told, ['refusing', 'taking', 'refusing', 'taking']);
+  });
+
   it('refuses writes, takes deletes and polls, and all writes once there is space', async () => {
     const storage = new MemoryStorage(new Random(1), 'boot', 60_000);
     const { ask, engine, clock, told, quiet } = await openPersistent(storage, LOG_ONLY);
     ask.offer('q', VALUE);
     let count = 0;
     for (; ask.set('m', `key ${count}`, VALUE).outcome === APPLIED; count++) await quiet();
-    assert.equal(ask.set('m', 'more', VALUE).refusal, DISK_FULL);
+    assert.equal(ask.set('m', 'more', VALUE).veto, DISK_FULL);
     await quiet();
     assert.deepEqual(told, ['refusing']);
     assert.ok(count > 100, `${count} entries`);
@@ -99,7 +121,7 @@ describe('a full disk', () => {
     assert.deepEqual(contentOf(after.engine), wanted);
     assert.deepEqual(after.told, ['refusing']);
     assert.ok(after.persistence.log.refusesWrites);
-    assert.equal(after.ask.delete('m', 'key 0').refusal, DISK_FULL);
+    assert.equal(after.ask.delete('m', 'key 0').veto, DISK_FULL);
     after.clock.advance(5000);
     await after.quiet();
     full.bytesMax = 100_000;
@@ -161,12 +183,13 @@ describe('each call to the storage', () => {
     const answered: string[] = [];
     for (let each = 0; each < 60; each++) {
       const key = `key ${each}`;
-      const { outcome, partition, sequence, refusal } = ask.set('m', key, Buffer.alloc(100));
+      const { outcome, partition, sequence, veto } = ask.set('m', key, Buffer.alloc(100));
       await quiet();
       if (outcome !== APPLIED) {
-        assert.ok(refusal === DISK_FULL || refusal === DISK_FAILED);
-      } else if (!engine.holds(partition, sequence)) answered.push(key);
-      else assert.ok(persistence.log.failure !== undefined, 'held only where the disk has failed');
+        assert.ok(veto === DISK_FULL || veto === DISK_FAILED);
+      } else if (!engine.delays(partition, sequence)) answered.push(key);
+      else
+        assert.ok(persistence.log.failure !== undefined, 'delayed only where the disk has failed');
     }
     await until(persistence.close(), quiet).catch(() => {});
     await quiet();

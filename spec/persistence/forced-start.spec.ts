@@ -2,12 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Finding } from '../../src/persistence/findings.ts';
-import {
-  type ForcedStart,
-  type ForcedStartOptions,
-  startEmpty,
-  startPartial,
-} from '../../src/persistence/forced-start.ts';
+import { type ForcedStart, startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
 import { parseSegmentName } from '../../src/persistence/segment.ts';
 import {
   changed,
@@ -30,6 +25,7 @@ const LOG = [...files.keys()].filter((name) => recordsOf(files, name).length > 0
 const { at = 0 } = recordsOf(files, LOG)[0] ?? {};
 const damaged = changed(files, LOG, flipped(files.get(LOG) ?? Buffer.alloc(0), at * 8 + 100));
 
+type ForcedStartOptions = Parameters<typeof startEmpty>[0];
 type Work = (options: ForcedStartOptions) => Promise<ForcedStart>;
 
 function optionsFor(storage: ForcedStartOptions['storage'], findings: Finding[] = []) {
@@ -76,7 +72,7 @@ describe('a forced start', () => {
     assertKept(storage, damaged);
     const { engine, persistence } = await openPersistent(storage);
     assert.deepEqual(contentOf(engine), []);
-    assert.equal(persistence.member.record.clusterState, 'FROZEN');
+    assert.equal(persistence.member.values.clusterState, 'FROZEN');
     for (const name of ['manifest', 'member', LOG]) {
       assert.deepEqual(bytesAt(storage, `damaged-1/${name}`), damaged.get(name), name);
     }
@@ -122,7 +118,7 @@ describe('a forced start', () => {
     assert.deepEqual(bytesAt(storage, 'damaged-1/member'), member);
     const { engine, persistence } = await openPersistent(storage);
     assert.deepEqual(contentOf(engine), content);
-    assert.deepEqual(persistence.member.record, {});
+    assert.deepEqual(persistence.member.values, {});
   });
 
   for (const [name, work] of [

@@ -146,7 +146,7 @@ describe('a file of the member that is missing', () => {
       });
       assert.match(findings.join('\n'), /^member is .*the license and the additions .* are lost/);
       const { engine, persistence } = await openPersistent(storage);
-      assert.deepEqual(persistence.member.record, {});
+      assert.deepEqual(persistence.member.values, {});
       assert.deepEqual(contentOf(engine), name === 'forceStart' ? [] : content);
     });
   }

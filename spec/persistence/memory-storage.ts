@@ -98,6 +98,10 @@ export class MemoryStorage implements Storage {
     return next;
   }
 
+  has(name: string): boolean {
+    return this.#entries.has(name);
+  }
+
   /** The file's content, to look at or to damage. */
   bytes(name: string): Buffer {
     const inode = this.#entries.get(name);

@@ -113,10 +113,10 @@ describe('the paths of changes', () => {
       await pumping(storage, backup, target, saved);
     };
     const backing = persistence
-      .hold()
+      .keepFiles()
       .then((cut) => new Backup(storage, backup, cut, clock).write());
     await until(backing, pump);
-    persistence.release();
+    persistence.releaseFiles();
     const count = checkPaths(await filesOf(backup));
     assert.ok(count > 100);
     await until(restore(backup, target), pump);

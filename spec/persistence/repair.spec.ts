@@ -54,7 +54,7 @@ async function repaired(damaged: Files, partitionCount = PARTITION_COUNT, known 
   const found = contentOf(engine);
   for (const each of found) assert.ok(known.has(each), `there never was ${each}`);
   const told = findings.map(({ file, offset, what }) => `${file} ${offset ?? ''}: ${what}`);
-  return { records, damages, told, found, member: persistence.member.record };
+  return { records, damages, told, found, member: persistence.member.values };
 }
 
 function countOf(among: Files, name: string): number {

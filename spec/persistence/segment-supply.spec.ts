@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { END_RECORD } from '../../src/persistence/end-record.ts';
+import { LOG_END } from '../../src/persistence/log-end-file.ts';
 import { LOG, parseSegmentName, segmentName } from '../../src/persistence/segment.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { openPersistent, until } from './subject.ts';
@@ -27,7 +27,7 @@ test('segments that were ready, and cannot follow a longer one, are removed', as
   assert.ok(segment > first + READY_COUNT);
   const ready = numbers.filter((number) => number > segment);
   assert.deepEqual(
-    names.filter((name) => name.startsWith('log') && name !== END_RECORD).sort(),
+    names.filter((name) => name.startsWith('log') && name !== LOG_END).sort(),
     [first, segment, ...ready].map((number) => segmentName({ kind: LOG, number, part: 0 })),
   );
   assert.equal(ready.length, READY_COUNT);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
-import { Persistence, type PersistenceOptions } from '../../src/persistence/persistence.ts';
+import { Persistence } from '../../src/persistence/persistence.ts';
 import type { Recovered, RecoveryProgress } from '../../src/persistence/recovery.ts';
 import type { Storage } from '../../src/persistence/storage.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
@@ -25,7 +25,7 @@ export interface PersistentSubject {
   quiet(): Promise<void>;
 }
 
-export interface PersistentOptions extends Partial<PersistenceOptions> {
+export interface PersistentOptions extends Partial<ConstructorParameters<typeof Persistence>[0]> {
   readonly clock?: FakeClock;
   /** Sinks asked before the log, and behind it. */
   readonly sinksBefore?: readonly MutationSink[];

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED, FOUND } from '../../src/engine/engine.ts';
-import { LOG, parseSegmentName } from '../../src/persistence/segment.ts';
+import { RESERVE } from '../../src/persistence/reserve.ts';
+import { LOG, parseSegmentName, segmentName } from '../../src/persistence/segment.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import type { PersistentSubject } from './subject.ts';
@@ -19,13 +20,15 @@ const PATIENCE_MS = 5000;
 const ROUNDS = 4;
 
 class Filled {
-  readonly lengths = new Map<string, number>();
+  readonly lengths: Map<string, number>;
   readonly subject: PersistentSubject;
   readonly #random: Random;
 
-  constructor(subject: PersistentSubject, random: Random) {
+  /** `before`: the member that was killed. */
+  constructor(subject: PersistentSubject, random: Random, before?: Filled) {
     this.subject = subject;
     this.#random = random;
+    this.lengths = new Map(before?.lengths);
   }
 
   get liveBytes(): number {
@@ -71,15 +74,48 @@ class Filled {
     }
   }
 
+  /** Deletes random keys at once until a part of the disk is live, or until that is refused. */
+  freeAtOnce(share: number): void {
+    const keys = [...this.lengths.keys()];
+    while (this.liveBytes > DISK_BYTES * share) {
+      const [key = ''] = keys.splice(this.#random.below(keys.length), 1);
+      if (this.subject.ask.delete('m', key).outcome !== APPLIED) break;
+      this.lengths.delete(key);
+    }
+    this.subject.clock.endTurn();
+  }
+
+  /** Lets a part of the work be done that is due by then. */
+  async work(storage: MemoryStorage, calls: number): Promise<void> {
+    const { clock } = this.subject;
+    clock.advance(1000);
+    for (let count = 0; count < calls; count++) {
+      clock.endTurn();
+      storage.pump();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    clock.endTurn();
+  }
+
+  /** The storage after a kill, with only so much room beside the files that the next start keeps. */
+  async killFull(storage: MemoryStorage, freeBytes: number): Promise<MemoryStorage> {
+    const { segment } = this.subject.persistence.log;
+    const killed = storage.afterKill();
+    const last = segmentName({ kind: LOG, number: segment, part: 0 });
+    for (const name of await segmentNames(killed)) if (name > last) killed.put(name, undefined);
+    killed.bytesMax = killed.usedBytes + freeBytes;
+    return killed;
+  }
+
   async pass(ms: number): Promise<void> {
     this.subject.clock.advance(ms);
     await this.subject.quiet();
   }
 }
 
-async function segmentCount(storage: MemoryStorage): Promise<number> {
+async function segmentNames(storage: MemoryStorage): Promise<readonly string[]> {
   const names = await until(storage.list(), async () => storage.pump());
-  return names.filter((name) => parseSegmentName(name)?.kind === LOG).length;
+  return names.filter((name) => parseSegmentName(name)?.kind === LOG);
 }
 
 describe('a full disk', () => {
@@ -92,12 +128,11 @@ describe('a full disk', () => {
       for (let cycle = 0; cycle < 2; cycle++) {
         await filled.fill(700 + random.below(400));
         if (random.below(2) === 0) {
+          await filled.work(storage, random.below(100));
           const wanted = contentOf(filled.subject.engine);
           storage = storage.afterKill();
-          const next = new Filled(await openPersistent(storage, options), random);
-          assert.deepEqual(contentOf(next.subject.engine), wanted, `seed ${seed}`);
-          for (const [key, length] of filled.lengths) next.lengths.set(key, length);
-          filled = next;
+          filled = new Filled(await openPersistent(storage, options), random, filled);
+          assert.deepEqual(contentOf(filled.subject.engine), wanted, `seed ${seed}`);
         }
         await filled.free();
         await filled.awaitRoom();
@@ -135,9 +170,51 @@ describe('a full disk', () => {
       await filled.awaitRoom();
       await filled.pass(PATIENCE_MS);
     }
-    assert.ok((await segmentCount(storage)) < DISK_BYTES / 4096, 'segments are merged');
+    assert.ok((await segmentNames(storage)).length < DISK_BYTES / 4096, 'segments are merged');
     const { engine: next } = await openPersistent(storage.afterKill(), LOG_ONLY);
     assert.deepEqual(contentOf(next), contentOf(engine));
+  });
+
+  it('gives its space to the reserve before the log, where a kill has left compaction without it', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    for (let key = 0; filled.set(`key ${key}`, 200); key++) await filled.pass(0);
+    filled.freeAtOnce(LIVE_SHARE);
+    storage.put(RESERVE, undefined);
+    const killed = await filled.killFull(storage, LOG_ONLY.segmentBytes);
+    const next = new Filled(await openPersistent(killed, LOG_ONLY), new Random(1), filled);
+    assert.equal(killed.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
+    await next.awaitRoom();
+  });
+
+  it('is won back with a part of the reserve, too', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    await filled.fill(500);
+    filled.freeAtOnce(0.2);
+    storage.put(RESERVE, Buffer.alloc(LOG_ONLY.segmentBytes / 4));
+    const killed = await filled.killFull(storage, 0);
+    const next = new Filled(await openPersistent(killed, LOG_ONLY), new Random(1), filled);
+    await next.awaitRoom();
+  });
+
+  it('begins its log before any later segment, so that each has a lower number than the next', async () => {
+    for (let count = 1; count <= 60; count += 10) {
+      const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+      const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+      await filled.fill(700);
+      filled.freeAtOnce(0.4);
+      const full = storage.afterKill();
+      full.bytesMax = full.usedBytes;
+      const next = new Filled(await openPersistent(full, LOG_ONLY), new Random(1));
+      await next.awaitRoom();
+      for (let number = 0; number < count; number++) {
+        next.set(`key ${number}`, 200);
+        await next.pass(10);
+      }
+      const { engine } = await openPersistent(full.afterKill(), LOG_ONLY);
+      assert.deepEqual(contentOf(engine), contentOf(next.subject.engine), `after ${count}`);
+    }
   });
 
   it('is compacted on a member that has no room to begin its log, which then takes writes', async () => {
@@ -147,8 +224,7 @@ describe('a full disk', () => {
     await filled.free();
     const full = storage.afterKill();
     full.bytesMax = full.usedBytes;
-    const next = new Filled(await openPersistent(full, LOG_ONLY), new Random(1));
-    for (const [key, length] of filled.lengths) next.lengths.set(key, length);
+    const next = new Filled(await openPersistent(full, LOG_ONLY), new Random(1), filled);
     await next.awaitRoom();
     assert.equal(contentOf(next.subject.engine).length, next.lengths.size);
   });

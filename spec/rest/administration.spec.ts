@@ -4,8 +4,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GridError, OutcomeUnknown } from '../../src/base/errors.ts';
+import type { Cluster } from '../../src/cluster/cluster.ts';
 import { License } from '../../src/cluster/license.ts';
+import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
+import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
@@ -74,6 +77,27 @@ test('changeState refuses the state that is, one that is none and the internal o
       `400 ${fail(`Cannot change to state "${state}": not one of active, no_migration, frozen, passive`)}`,
     );
   }
+});
+
+test('a member that is cut off refuses changes, which were not applied', async () => {
+  const standalone = new StandaloneCluster('1.2.3', new LocalRecord('1.2'));
+  standalone.start('127.0.0.1:5701');
+  const cluster: Cluster = Object.create(standalone, {
+    ...{ takesWrites: { value: false }, isCutOff: { value: true } },
+    ...{ nodeState: { value: 'ACTIVE' } },
+  });
+  const { open, ask } = member({ cluster });
+  const { text } = open('DELETE /grid/rest/maps/m/k HTTP/1.1\r\nHost: h\r\n\r\n');
+  const [response] = readResponses(text);
+  assert.deepEqual(
+    [response?.status, response?.fields.get('grid-outcome'), response?.fields.get('retry-after')],
+    [503, 'not-applied', '5'],
+  );
+  const message =
+    'Cannot DELETE /grid/rest/maps/m/k: this member has lost touch with its cluster and takes no ' +
+    'changes; nothing was done';
+  assert.deepEqual(JSON.parse(response?.body ?? ''), { status: 'fail', message });
+  assert.equal(await ask('GET', 'rest/maps/m/k'), '204');
 });
 
 test('changeState refuses a change during a change', async () => {
@@ -281,11 +305,12 @@ test('what could not be kept is 503, and says where a crash decides', async () =
   const told = async (cause: Error) => {
     const refusal = new GridError('CONFIG_NOT_KEPT', { reason: cause.message }, { cause });
     const cannot = () => Promise.reject(cause);
-    const cluster = new StandaloneCluster('1.2.3', { isSafe: true, saveState: cannot });
+    const record = new LocalRecord('1.2', cannot);
+    const cluster = new StandaloneCluster('1.2.3', record);
     cluster.start('127.0.0.1:5701');
     const { open } = member({
       cluster,
-      license: new License(() => Promise.reject(refusal)),
+      license: new License(record),
       reconfiguration: {
         tcpIpMembers: undefined,
         reload: () => assert.fail(),
@@ -309,7 +334,7 @@ test('what could not be kept is 503, and says where a crash decides', async () =
   };
   const messages = [
     'Cannot change to FROZEN: EIO',
-    'Cannot add to the configuration: EIO',
+    'Cannot set the license: EIO',
     'Cannot add to the configuration: EIO',
   ];
   for (const [cause, outcome] of [
@@ -324,7 +349,7 @@ test('what could not be kept is 503, and says where a crash decides', async () =
 test('the member list is told and changed while TCP-IP join is enabled', async () => {
   const path = 'rest/config/tcp-ip/member-list';
   const reconfiguration = {
-    tcpIpMembers: ['localhost:5701'],
+    tcpIpMembers: new TcpIpMembers(new LocalRecord('1.2'), ['localhost:5701']),
     reload: () => assert.fail(),
     add: () => assert.fail(),
   };

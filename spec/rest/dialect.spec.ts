@@ -5,7 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
+import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../../src/config/endpoint-group.ts';
 import { DELETE, GET, HEAD, POST } from '../../src/http/methods.ts';
 import { Request } from '../../src/http/request.ts';
@@ -234,7 +236,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     it('tells and changes the list of members', async () => {
       const { ask } = member(name, ENDPOINT_GROUP_NAMES, {
         reconfiguration: {
-          tcpIpMembers: ['a:1', 'b:2', 'c:3', 'd:4'],
+          tcpIpMembers: new TcpIpMembers(new LocalRecord('1.2'), ['a:1', 'b:2', 'c:3', 'd:4']),
           reload: () => assert.fail(),
           add: () => assert.fail(),
         },
@@ -250,7 +252,7 @@ for (const name of ['none', 'hazelcast'] as const) {
     });
 
     it('tells health alone while it starts', async () => {
-      const cluster = new StandaloneCluster('1.2.3');
+      const cluster = new StandaloneCluster('1.2.3', new LocalRecord('1.2'));
       const { ask } = member(name, ENDPOINT_GROUP_NAMES, { cluster });
       await follow(ask, name, [
         ['GET health/node-state', '200 "STARTING"'],

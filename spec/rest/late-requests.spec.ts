@@ -168,7 +168,7 @@ describe('A poll that waits', () => {
       another().socket.receive(
         `POST /grid/rest/queues/${name} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nv`,
       );
-      sink.refusal = DISK_FAILED;
+      sink.veto = DISK_FAILED;
       another().socket.receive(get('maps/%23/%23').replace('Host', `${SECRET}Host`).repeat(20));
       clock.settle();
       assert.deepEqual(

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FAILURES_MAX, FailureThrottle, WINDOW_MS } from '../../src/security/failure-throttle.ts';
+import { FailureThrottle } from '../../src/security/failure-throttle.ts';
+
+const FAILURES_MAX = 5;
+const WINDOW_MS = 10_000;
 
 function failed(throttle: FailureThrottle, key: string, ...startsMs: number[]): void {
   for (const startMs of startsMs) throttle.begin(key, startMs);

@@ -1,6 +1,6 @@
 /** A small file system of its own for a test: ext4 on a loop device, or tmpfs. Needs root. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -38,6 +38,17 @@ export class MountedDisk {
     execFileSync('sync', ['-f', this.path]);
     const [named = '0'] = execFileSync('du', ['-s', '-B1', this.path]).toString().split('\t');
     return this.#used - this.#usedBytes - Number(named);
+  }
+
+  /** Its free bytes, and the files in a directory with their lengths and bytes on the disk, in lines. */
+  describe(directory: string): readonly string[] {
+    const { bavail, bfree, bsize } = statfsSync(this.path);
+    const names = readdirSync(join(this.path, directory)).sort();
+    const lines = names.map((name) => {
+      const { size, blocks } = statSync(join(this.path, directory, name));
+      return `${name}: ${size} bytes, ${blocks * 512} on the disk`;
+    });
+    return [`free: ${bavail * bsize} bytes, ${bfree * bsize} for root`, ...lines];
   }
 
   drop(): void {

@@ -2,15 +2,16 @@
  * Rounds of a member on a disk of 48 to 200 MiB, ext4 or tmpfs, in one of the sync modes. It is filled
  * with overwrites until writes are refused, killed or not, and freed by deletes, clears, polls and
  * smaller values. Writes are taken within 5 s once there is room, and no answered change is lost. In the
- * end no handle is on a removed file, and no block belongs to no file. SOAK_SEED is the first seed,
- * SOAK_ROUNDS the number of rounds. Needs to mount file systems; where that fails, the test says so and
- * is skipped.
+ * end no handle is on a removed file, and no block belongs to no file. A round that fails tells the end
+ * of the member's log and the files on the disk. SOAK_SEED is the first seed, SOAK_ROUNDS the number of
+ * rounds. Needs to mount file systems; where that fails, the test says so and is skipped.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
@@ -22,6 +23,7 @@ import { portOf } from './port-of.ts';
 const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
 const ROUNDS = Number(process.env.SOAK_ROUNDS ?? Math.ceil(SIZE / 50));
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const DATA = 'data';
 const MODES = ['always', 'interval', 'never'] as const;
 const CLIENTS = 6;
 const MAPS = 3;
@@ -29,6 +31,8 @@ const MAPS = 3;
 const LIVE_SHARE = 0.7;
 const CYCLES = 3;
 const PATIENCE_MS = 5000;
+/** Lines of the member's log that a failed round tells. */
+const LINES_MAX = 60;
 /** Bytes of a record beside key and value, at most. */
 const RECORD_BYTES = 96;
 /** Bytes by which a file system's own structures may have grown. */
@@ -54,6 +58,8 @@ class Round {
   #number = 0;
   #child!: ChildProcess;
   #port = 0;
+  /** The end of the member's log, with the steps of the round. */
+  readonly #lines: string[] = [];
   slowestMs = 0;
   refusedRemovals = 0;
 
@@ -90,12 +96,36 @@ class Round {
     );
   }
 
+  /** Ends a member that still runs. */
+  stop(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  /** The end of the member's log and the state of the disk, in lines. */
+  describe(): string {
+    return [...this.#lines, ...this.#disk.describe(DATA)].join('\n');
+  }
+
   async #start(): Promise<void> {
-    const directory = join(this.#disk.path, 'data');
+    const directory = join(this.#disk.path, DATA);
     const flags = ['--port', '0', '--enable-group', 'DATA', '--data-dir', directory];
     this.#child = start(['serve', ...flags], { GRID_PERSISTENCE_SYNC: this.#mode });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (stream) createInterface({ input: stream }).on('line', (line) => this.#note(line));
+    }
     this.#port = await portOf(this.#child);
     await this.#check();
+  }
+
+  #note(line: string): void {
+    this.#lines.push(line);
+    if (this.#lines.length > LINES_MAX) this.#lines.shift();
+  }
+
+  #noteStep(step: string): void {
+    const { freeBytes, usableBytes } = this.#disk;
+    const time = new Date().toISOString();
+    this.#note(`${time} ${step}: ${this.#liveBytes} of ${usableBytes} live, ${freeBytes} free`);
   }
 
   async #restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
@@ -103,6 +133,7 @@ class Round {
     // Each change under way is there as a whole after that, or not at all.
     const under = signal === 'SIGKILL' ? this.#work(40) : Promise.resolve();
     if (signal === 'SIGKILL') await sleep(this.#random.below(60));
+    this.#noteStep(signal);
     this.#child.kill(signal);
     await Promise.all([exited, under]);
     if (signal === 'SIGTERM') assert.equal((await exited)[0], 0);
@@ -111,6 +142,7 @@ class Round {
 
   /** Sets and offers until each is refused, or until twice the disk was written. */
   async #fill(): Promise<void> {
+    this.#noteStep('fills');
     await this.#work((4 * this.#disk.usableBytes) / this.#lengthMax / CLIENTS);
   }
 
@@ -141,6 +173,7 @@ class Round {
 
   /** Removes entries and items, by random kinds of removals, until the live records leave room. */
   async #free(): Promise<void> {
+    this.#noteStep('removes');
     const client = new RawClient(this.#port);
     const room = this.#disk.usableBytes * (LIVE_SHARE - 0.02);
     const kind = this.#random.below(3);
@@ -170,6 +203,7 @@ class Round {
   }
 
   async #awaitRoom(): Promise<void> {
+    this.#noteStep('waits for room');
     const client = new RawClient(this.#port);
     const fromMs = performance.now();
     while (!(await this.#change(client, 'm0/probe', 100))) {
@@ -295,14 +329,18 @@ for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
       context.skip(`cannot mount a file system here: ${(error as Error).message}`);
       return;
     }
+    const round = new Round(random, mode, disk);
     try {
-      const round = new Round(random, mode, disk);
       await round.run();
       const { slowestMs, refusedRemovals } = round;
       console.log(
         `${seed}: written after ${Math.round(slowestMs)} ms, ${refusedRemovals} removals had to wait`,
       );
+    } catch (error) {
+      console.log(`${seed} has failed\n${round.describe()}`);
+      throw error;
     } finally {
+      round.stop();
       disk.drop();
     }
   });

@@ -8,15 +8,11 @@
 import { NAMED_SETTINGS } from './named-settings.ts';
 
 /**
- * Message patterns: the action, the value, the reason; no final period. Braces hold the name of a
- * value.
+ * The errors that a request can end with: rows of the table of refusals, too (refusals.ts). Message
+ * patterns, here and below: the action, the value, the reason; no final period. Braces have the name of
+ * a value.
  */
-export const ERRORS = {
-  ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
-  ADDRESS_NOT_HERE: { status: 500, message: 'Cannot listen on {address}: no address of this host' },
-  ADDRESS_FORBIDDEN: { status: 500, message: 'Cannot listen on {address}: not permitted' },
-  ADDRESS_UNUSABLE: { status: 500, message: 'Cannot listen on {address}: {reason}' },
-  TLS_FILE_UNUSABLE: { status: 500, message: 'Cannot use "{file}" for TLS: {reason}' },
+export const REQUEST_ERRORS = {
   MEMORY_FULL: {
     status: 503,
     message: `Cannot write to {name}: the memory for data, ${NAMED_SETTINGS.maxMemory}, is used up`,
@@ -42,6 +38,12 @@ export const ERRORS = {
     status: 503,
     message: 'Cannot {action}: the cluster is PASSIVE and takes no changes',
   },
+  MEMBER_CUT_OFF: {
+    status: 503,
+    message:
+      'Cannot {action}: this member has lost touch with its cluster and takes no changes; ' +
+      'nothing was done',
+  },
   ENGINE_CLOSED: { status: 503, message: 'Cannot serve {name}: the engine is closed' },
   ENGINE_DISCONNECTED: {
     status: 503,
@@ -59,12 +61,43 @@ export const ERRORS = {
   STATE_NOT_REACHED: { status: 503, message: 'Cannot change to {state}: {reason}' },
   LICENSE_NOT_KEPT: { status: 503, message: 'Cannot set the license: {reason}' },
   CONFIG_NOT_KEPT: { status: 503, message: 'Cannot add to the configuration: {reason}' },
-  STOPPED_RECOVERING: { status: 503, message: 'Stopped while recovering' },
+  MEMBER_LIST_NOT_KEPT: { status: 503, message: 'Cannot change the member list: {reason}' },
   VERSION_NOT_SUPPORTED: {
     status: 409,
     message:
       'Cannot change to version {version}: this member of version {memberVersion} does not support it',
   },
+  START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: the member does not wait for it' },
+  START_NOT_ALLOWED: {
+    status: 409,
+    message: `Cannot {start}: ${NAMED_SETTINGS.recoveryPolicy} is {policy}`,
+  },
+  START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
+  BACKUP_NOWHERE: {
+    status: 409,
+    message: `Cannot back up: ${NAMED_SETTINGS.backupDirectory} names no directory for backups`,
+  },
+  BACKUP_UNDER_WAY: { status: 409, message: 'Cannot back up: a backup is under way' },
+  BACKUP_NOT_UNDER_WAY: { status: 409, message: 'Cannot interrupt a backup: none is under way' },
+  BACKUP_INTERRUPTED: { status: 409, message: 'Cannot back up: interrupted' },
+  BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
+} as const;
+
+export const ERRORS = {
+  ...REQUEST_ERRORS,
+  PARSER_UNUSABLE: { status: 500, message: 'Cannot use the llhttp that undici carries: {what}' },
+  ADDRESS_IN_USE: { status: 500, message: 'Cannot listen on {address}: already in use' },
+  ADDRESS_NOT_HERE: { status: 500, message: 'Cannot listen on {address}: no address of this host' },
+  ADDRESS_FORBIDDEN: { status: 500, message: 'Cannot listen on {address}: not permitted' },
+  ADDRESS_UNUSABLE: { status: 500, message: 'Cannot listen on {address}: {reason}' },
+  TLS_FILE_UNUSABLE: { status: 500, message: 'Cannot use "{file}" for TLS: {reason}' },
+  CLUSTER_VERSION: {
+    status: 500,
+    message:
+      'Cannot join the cluster: it has version {version}, and this member {memberVersion}; ' +
+      'stop its members first, or start the version that they have',
+  },
+  STOPPED_RECOVERING: { status: 503, message: 'Stopped while recovering' },
   DATA_DIRECTORY_LOCKED: {
     status: 500,
     message: 'Cannot use data directory "{directory}": another process uses it',
@@ -87,12 +120,6 @@ export const ERRORS = {
     status: 500,
     message: 'Cannot recover: reading "{directory}" takes more than {seconds} s, {setting}',
   },
-  START_NOT_AWAITED: { status: 409, message: 'Cannot {start}: the member does not wait for it' },
-  START_NOT_ALLOWED: {
-    status: 409,
-    message: `Cannot {start}: ${NAMED_SETTINGS.recoveryPolicy} is {policy}`,
-  },
-  START_FAILED: { status: 503, message: 'Cannot {start}: {reason}' },
   BACKUP_NOT_WHOLE: { status: 500, message: 'Cannot restore: "{file}" {reason}' },
   DATA_FORMAT_OLDER: {
     status: 500,
@@ -117,26 +144,16 @@ export const ERRORS = {
     status: 500,
     message: `Cannot recover: the data in "{directory}" needs more memory than ${NAMED_SETTINGS.maxMemory}, {bytes} bytes; ${NAMED_SETTINGS.maxMemory} {sufficient} is sufficient`,
   },
-  BACKUP_NOWHERE: {
-    status: 409,
-    message: `Cannot back up: ${NAMED_SETTINGS.backupDirectory} names no directory for backups`,
-  },
-  BACKUP_UNDER_WAY: { status: 409, message: 'Cannot back up: a backup is under way' },
-  BACKUP_NOT_UNDER_WAY: { status: 409, message: 'Cannot interrupt a backup: none is under way' },
-  BACKUP_INTERRUPTED: { status: 409, message: 'Cannot back up: interrupted' },
-  BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
   PARTITION_COUNT_CHANGED: {
     status: 500,
-    message: `Cannot start with ${NAMED_SETTINGS.partitionCount} {configured}: the data in "{directory}" has {recorded}`,
+    message: `Cannot start with ${NAMED_SETTINGS.partitionCount} {configured}: the data in "{directory}" has {stored}`,
   },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
 
 /** The values for the places of a code's message. */
-type ErrorValues<Code extends ErrorCode> = {
-  readonly [Name in Placeholders<(typeof ERRORS)[Code]['message']>]: string | number;
-};
+type ErrorValues<Code extends ErrorCode> = ValuesOf<(typeof ERRORS)[Code]['message']>;
 
 /** The work is done, but its last step has failed, so that a crash may undo it. */
 export class OutcomeUnknown extends Error {
@@ -167,18 +184,21 @@ export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** The message of a code with these values, where no error is thrown. */
-export function errorMessage<Code extends ErrorCode>(
-  code: Code,
-  values: ErrorValues<Code>,
-): string {
-  return fill(ERRORS[code].message, values);
+/** The message of what was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
+
+/** The values for the places of a message. */
+export type ValuesOf<Message extends string> = {
+  readonly [Name in Placeholders<Message>]: string | number;
+};
 
 type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | Placeholders<Rest>
   : never;
 
-function fill(pattern: string, values: Readonly<Record<string, string | number>>): string {
+/** The message with the values in its places; a value is taken as it is. */
+export function fill(pattern: string, values: Readonly<Record<string, string | number>>): string {
   return pattern.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
 }

@@ -7,7 +7,7 @@
  * A ticket is the place plus 2^26 times its use, so it stays an exact number for 2^27 uses of one
  * place; then the uses start again at 0. 0 is no ticket.
  */
-
+import assert from 'node:assert/strict';
 import { grown } from './grown.ts';
 
 const PLACES_MAX = 2 ** 26;
@@ -45,6 +45,7 @@ export class TicketTable {
 
   /** Frees a place; its ticket is invalid from now on. */
   free(place: number): void {
+    if (this.#next[place] !== TAKEN) assert.fail('a place is freed once');
     this.#uses[place] = (this.#uses[place]! + 1) % USES;
     this.#next[place] = this.#firstFree;
     this.#firstFree = place;
@@ -61,6 +62,19 @@ export class TicketTable {
     const place = ticket % PLACES_MAX;
     if (!(place > 0 && place < this.#end) || this.#next[place] !== TAKEN) return 0;
     return this.ticket(place) === ticket ? place : 0;
+  }
+
+  /** Asserts that each place is either in use or in the list of the free ones. O(capacity). */
+  invariants(): void {
+    const isFree = new Set<number>();
+    for (let place = this.#firstFree; place !== 0; place = this.#next[place]!) {
+      assert.ok(place > 0 && place < this.#end && !isFree.has(place), 'list of free places');
+      isFree.add(place);
+    }
+    let taken = 0;
+    for (let place = 1; place < this.#end; place++) if (this.#next[place] === TAKEN) taken++;
+    assert.equal(taken, this.count, 'places in use');
+    assert.equal(taken + isFree.size, this.#end - 1, 'places in use and free');
   }
 
   #grow(): void {

@@ -9,6 +9,7 @@
  * deadline is never early. It is late by less than one tick plus the lateness of the clock's timer.
  * Deadlines come due in the order of their ticks; those of one tick come in any order.
  */
+import assert from 'node:assert/strict';
 import type { Clock, Timer } from './clock.ts';
 import { grown } from './grown.ts';
 import { TicketTable } from './ticket-table.ts';
@@ -90,6 +91,26 @@ export class TimerWheel {
     this.#unlink(place);
     this.#table.free(place);
     if (this.#table.count === 0 && !this.#turning) this.#disarm();
+  }
+
+  /** Asserts that each deadline is in the slot of its tick, and that the timer is set. O(count). */
+  invariants(): void {
+    this.#table.invariants();
+    let count = 0;
+    const byLevel = new Int32Array(LEVELS);
+    for (let slot = 0; slot < LEVELS * SLOTS; slot++) {
+      for (let place = this.#heads[slot]!, before = 0; place !== 0; place = this.#next[place]!) {
+        assert.equal(this.#previous[place], before, 'the deadline before');
+        assert.equal(this.#slots[place], slot, 'slot of a deadline');
+        assert.ok(this.#ticks[place]! > this.#tick || this.#turning, 'a deadline that has come');
+        byLevel[slot >> SLOT_BITS]!++;
+        count++;
+        before = place;
+      }
+    }
+    assert.equal(count, this.#table.count, 'deadlines in slots');
+    assert.deepEqual(this.#levelCounts, byLevel, 'deadlines by level');
+    if (!this.#turning) assert.equal(this.#timer !== undefined, count > 0, 'a timer is set');
   }
 
   #present(): number {

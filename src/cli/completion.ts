@@ -5,7 +5,7 @@
  */
 import type { Command } from 'commander';
 
-export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /** A command by its words after the program's name, with the words that may follow. */

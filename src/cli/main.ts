@@ -9,7 +9,7 @@ import { ConfigFault } from '../config/config-fault.ts';
 import { linesOf } from '../config/finding.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
-import { type ConfigRequest, loadConfig, refusalFault } from '../config/load.ts';
+import { type ConfigRequest, loadConfig, refusedFault } from '../config/load.ts';
 import { sectionOf } from '../config/section.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
@@ -186,7 +186,7 @@ function addFlags(command: Command): () => ConfigRequest {
 
 async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
   const { config, findings, piped } = await loadConfig(request);
-  const fault = refusalFault(findings);
+  const fault = refusedFault(findings);
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
   const log = await openLog(config.logLevel, hasColours(process.env), (error) => {

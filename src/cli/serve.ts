@@ -3,7 +3,7 @@
  * makes load balancers turn away for a while, then drains. At a second signal, or when draining takes
  * too long, it cuts off the rest. It returns the exit code; the caller ends the process.
  */
-import { GridError } from '../base/errors.ts';
+import { type ErrorCode, GridError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { explainMemory } from '../config/explain.ts';
 import type { LoadedConfig } from '../config/load.ts';
@@ -27,7 +27,7 @@ const DRAIN_TIMEOUT_MS = 10_000;
 const END_TIMEOUT_MS = 1000;
 
 /** A member in a process of its own has no caller in that process. */
-export type ServedMember = Omit<Member, 'inProcess'>;
+type ServedMember = Omit<Member, 'inProcess'>;
 
 type StartMember = (
   config: Config,
@@ -113,7 +113,7 @@ function reportNotStarted(
     log.info('stopped while recovering');
     return EXIT_CLEAN;
   }
-  if (error instanceof GridError && error.code === 'TLS_FILE_UNUSABLE') {
+  if (error instanceof GridError && IS_MISUSE.has(error.code)) {
     fatal(error.message, { code: error.code });
     return EXIT_USAGE;
   }
@@ -132,6 +132,8 @@ function reportNotStarted(
   return EXIT_NOT_USABLE;
 }
 
+/** Errors of the configuration, or of what was started with it. */
+const IS_MISUSE: ReadonlySet<ErrorCode> = new Set(['TLS_FILE_UNUSABLE', 'CLUSTER_VERSION']);
 const REPAIR_HELP =
   '; `gridnode repair --data-dir DIR` lists the damage and saves the rest elsewhere';
 

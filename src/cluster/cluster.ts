@@ -28,14 +28,16 @@ export interface Cluster {
   readonly isSafe: boolean;
   /** Partitions that are still to move between members. */
   readonly migrationQueueSize: number;
-  /** The local member first. */
+  /** In the order joined, the oldest first. */
   readonly members: readonly MemberInfo[];
   /** Whether the member has started and is not draining. */
   readonly isReady: boolean;
   /** `major.minor`. */
   readonly version: string;
-  /** Whether data may be changed: not while PASSIVE. */
+  /** Whether data may be changed: not while PASSIVE, nor on the way to it, nor while cut off. */
   readonly takesWrites: boolean;
+  /** Whether the member takes no changes because the others may count it as gone. */
+  readonly isCutOff: boolean;
   /** Calls each listener whenever data may no longer be changed. */
   onPassive(listener: () => void): void;
   /**
@@ -47,12 +49,25 @@ export interface Cluster {
   changeVersion(version: string): Promise<void>;
 }
 
-/** Stores the state of the cluster, so that it outlives the member. */
-export interface ClusterRecord {
-  /** Whether what is answered would survive a crash of this member. */
-  readonly isSafe: boolean;
-  /** Resolves once the state would survive a crash. */
-  saveState(state: SettledState): Promise<void>;
+/** The cluster, with the calls of the member itself. */
+export interface OwnCluster extends Cluster {
+  /**
+   * The member, which serves at `address` (in the form of MemberInfo), enters its cluster; it has started
+   * once this has resolved. A cluster that the member had no record of awaits `prepare` before. Rejects
+   * with GridError CLUSTER_VERSION.
+   */
+  start(address: string, prepare: () => Promise<void>): Promise<void> | void;
+  /** The member is to drain: it is not ready any more. */
+  stop(): void;
+  /** The member has drained, or does not start: it leaves. Never rejects. */
+  leave(): Promise<void>;
+  /** Ends each member; `because` is for the log. */
+  stopAll(because: string): void;
+}
+
+/** The version of a cluster whose members have this version: its `major.minor`. */
+export function clusterVersion(memberVersion: string): string {
+  return memberVersion.split('.', 2).join('.');
 }
 
 /** A request that waits for an item of a queue; a cluster that takes no changes gives it none. */

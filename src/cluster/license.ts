@@ -1,23 +1,27 @@
 /** The license key. Only a hash of it is kept, and nothing depends on it. */
 import { createHash } from 'node:crypto';
-
-/** Resolves once the hash would survive a crash. */
-type SaveLicense = (keyHash: string) => Promise<void>;
+import { GridError } from '../base/errors.ts';
+import { changeRecord, type SharedRecord } from './shared-record.ts';
 
 export class License {
-  /** SHA-256 in hexadecimal digits; undefined until a key is set. */
-  keyHash: string | undefined;
-  readonly #save: SaveLicense;
+  readonly #record: SharedRecord;
 
-  /** Without persistence the hash is not stored: each start is without a license. */
-  constructor(save: SaveLicense = () => Promise.resolve()) {
-    this.#save = save;
+  constructor(record: SharedRecord) {
+    this.#record = record;
   }
 
-  /** Rejects where the hash cannot be stored; the previous one then stays. */
+  /** SHA-256 in hexadecimal digits; undefined until a key is set. */
+  get keyHash(): string | undefined {
+    return this.#record.values.licenseKeyHash;
+  }
+
+  /** Rejects with GridError LICENSE_NOT_KEPT; the previous key then stays. */
   async set(key: Buffer): Promise<void> {
-    const keyHash = createHash('sha256').update(key).digest('hex');
-    await this.#save(keyHash);
-    this.keyHash = keyHash;
+    const licenseKeyHash = createHash('sha256').update(key).digest('hex');
+    await changeRecord(
+      this.#record,
+      () => ({ licenseKeyHash }),
+      (reason, options) => new GridError('LICENSE_NOT_KEPT', { reason }, options),
+    );
   }
 }

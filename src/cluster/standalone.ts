@@ -5,69 +5,66 @@
  */
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
-import type {
-  Cluster,
-  ClusterRecord,
-  ClusterState,
-  MemberInfo,
-  NodeState,
-  SettledState,
-} from './cluster.ts';
+import type { ClusterState, MemberInfo, NodeState, OwnCluster, SettledState } from './cluster.ts';
+import { changeRecord, type SharedRecord } from './shared-record.ts';
 
-/** Stores nothing: without persistence each start is ACTIVE. */
-const FORGETFUL: ClusterRecord = { isSafe: true, saveState: () => Promise.resolve() };
+interface StandaloneOptions {
+  readonly isLite?: boolean;
+  /** Whether what is answered would survive a crash as far as it is meant to. */
+  readonly isKeptSafe?: () => boolean;
+  /** Ends the member. */
+  readonly onStop?: (because: string) => void;
+}
 
-export class StandaloneCluster implements Cluster {
+export class StandaloneCluster implements OwnCluster {
   readonly migrationQueueSize = 0;
-  /** `major.minor` of the member, the only version that it can run as. */
-  readonly version: string;
+  readonly isCutOff = false;
   members: readonly MemberInfo[] = [];
   isReady = false;
   takesWrites = true;
   readonly #memberVersion: string;
+  readonly #record: SharedRecord;
+  readonly #options: StandaloneOptions;
   /** New at each start, unless stored. */
   uuid: string = randomUUID();
-  readonly #record: ClusterRecord;
   readonly #passiveListeners: (() => void)[] = [];
   #isStarted = false;
-  #state: SettledState = 'ACTIVE';
   #isChanging = false;
 
-  constructor(memberVersion: string, record: ClusterRecord = FORGETFUL) {
+  constructor(memberVersion: string, record: SharedRecord, options: StandaloneOptions = {}) {
     this.#memberVersion = memberVersion;
-    this.version = memberVersion.split('.', 2).join('.');
     this.#record = record;
+    this.#options = options;
+    record.onChange(({ state }) => this.#settle(state));
   }
 
   get isSafe(): boolean {
-    return this.#record.isSafe;
+    return this.#options.isKeptSafe?.() ?? true;
+  }
+
+  /** `major.minor` of the member, the only version that it can run as. */
+  get version(): string {
+    return this.#record.values.version;
   }
 
   get state(): ClusterState {
-    return this.#isChanging ? 'IN_TRANSITION' : this.#state;
+    return this.#isChanging ? 'IN_TRANSITION' : this.#record.values.state;
   }
 
   get nodeState(): NodeState {
     if (!this.#isStarted) return 'STARTING';
-    return this.#state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
+    return this.takesWrites ? 'ACTIVE' : 'PASSIVE';
   }
 
   onPassive(listener: () => void): void {
     this.#passiveListeners.push(listener);
   }
 
-  /** Takes the stored uuid and state; called before the start. */
-  restore(uuid: string, state: SettledState): void {
-    this.uuid = uuid;
-    this.#settle(state);
-  }
-
-  /** The member serves at `address`, in the form of MemberInfo. */
   start(address: string): void {
     this.members = [
       {
         address,
-        liteMember: false,
+        liteMember: this.#options.isLite ?? false,
         localMember: true,
         uuid: this.uuid,
         memberVersion: this.#memberVersion,
@@ -77,24 +74,29 @@ export class StandaloneCluster implements Cluster {
     this.isReady = true;
   }
 
-  /** The member drains. */
   stop(): void {
     this.isReady = false;
   }
 
+  async leave(): Promise<void> {}
+
+  stopAll(because: string): void {
+    this.#options.onStop?.(because);
+  }
+
   async changeState(state: SettledState): Promise<void> {
     if (this.#isChanging) throw new GridError('STATE_CHANGING', { state });
-    if (state === this.#state) throw new GridError('STATE_UNCHANGED', { state });
+    if (state === this.#record.values.state) throw new GridError('STATE_UNCHANGED', { state });
     this.#isChanging = true;
     try {
-      await this.#record.saveState(state);
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new GridError('STATE_NOT_REACHED', { state, reason }, { cause });
+      await changeRecord(
+        this.#record,
+        () => ({ state }),
+        (reason, options) => new GridError('STATE_NOT_REACHED', { state, reason }, options),
+      );
     } finally {
       this.#isChanging = false;
     }
-    this.#settle(state);
   }
 
   async changeVersion(version: string): Promise<void> {
@@ -103,9 +105,9 @@ export class StandaloneCluster implements Cluster {
   }
 
   #settle(state: SettledState): void {
-    this.#state = state;
+    const tookWrites = this.takesWrites;
     this.takesWrites = state !== 'PASSIVE';
-    if (this.takesWrites) return;
+    if (this.takesWrites || !tookWrites) return;
     for (const listener of this.#passiveListeners) listener();
   }
 }

@@ -6,7 +6,7 @@ import { type Config, MASK } from './config.ts';
 import { lineOf } from './finding.ts';
 import type { LoadedConfig } from './load.ts';
 import { MEMORY_KEYS, type MemoryKey } from './memory-defaults.ts';
-import { refusalsAmong } from './refused-settings.ts';
+import { refusedAmong } from './refused-settings.ts';
 import { isNamed } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
@@ -23,15 +23,15 @@ interface Explained {
 
 /** `{path: {value, source}}`; a setting that `serve` refuses has `refused` in the place of `value`. */
 export function explainAsJson(loaded: LoadedConfig): string {
-  const refused = refusalsAmong(loaded.findings);
+  const refused = refusedAmong(loaded.findings);
   const entries = explained(loaded).map(
     ({ place, value, source }) =>
       [place, { value: value ?? null, source: sourceText(source) }] as const,
   );
-  const refusals = refused.map(
+  const lines = refused.map(
     ({ path, source, reason }) => [path, { source: sourceText(source), refused: reason }] as const,
   );
-  return `${JSON.stringify(Object.fromEntries([...entries, ...refusals]), undefined, 2)}\n`;
+  return `${JSON.stringify(Object.fromEntries([...entries, ...lines]), undefined, 2)}\n`;
 }
 
 /** The settings that share the memory: the bytes of each, and their source. */
@@ -45,7 +45,7 @@ export function explainMemory(config: Config): Readonly<Record<MemoryKey, object
 
 /** YAML with the source of each value as a comment. */
 export function explainAsYaml(loaded: LoadedConfig): string {
-  const refused = refusalsAmong(loaded.findings);
+  const refused = refusedAmong(loaded.findings);
   const all = explained(loaded);
   const flags = all.filter(({ steps }) => steps.length === 0);
   const root: Branch = new Map();

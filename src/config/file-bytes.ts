@@ -16,7 +16,7 @@ import {
 import { dirname } from 'node:path';
 
 /** People write configurations, so no larger file is expected. */
-export const FILE_BYTES_MAX = 16_777_216;
+const FILE_BYTES_MAX = 16_777_216;
 const PIPE_BYTES_FIRST = 65_536;
 
 /** The place of a file in the file system. */

@@ -1,7 +1,7 @@
 /** What is told about a configuration: to the operator, the log or the client that asked for a reload. */
 
-/** An error or a refusal keeps the member from using the configuration; a refusal may still be printed. */
-export type Severity = 'error' | 'refusal' | 'warning' | 'note';
+/** With an error or a refused setting a configuration is not used; with the latter it may be printed. */
+export type Severity = 'error' | 'refused' | 'warning' | 'note';
 
 export interface Finding {
   /**

@@ -7,7 +7,7 @@ import { type Assignment, MASK } from './config.ts';
 import { Effective } from './effective.ts';
 import { type Finding, finding } from './finding.ts';
 import { bounded, FindingList, quoted, shortened } from './finding-list.ts';
-import { isOn, RefusalList, refuseSettings } from './refused-settings.ts';
+import { isOn, RefusedList, refuseSettings } from './refused-settings.ts';
 import { isNamed } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { sourceAt } from './source.ts';
@@ -29,7 +29,7 @@ interface Interpretation {
   /** Assignments of deprecated settings, which any other assignment outweighs. */
   readonly deprecated: Assignment[];
   readonly problems: FindingList;
-  /** Warnings and refusals. */
+  /** Warnings and refused settings. */
   readonly findings: readonly Finding[];
 }
 
@@ -44,9 +44,9 @@ export function interpret(
   const problems = new FindingList();
   const warnings: Finding[] = [];
   const unused: Statement[] = [];
-  const refusals = new RefusalList();
-  refuseSettings(effective, refusals);
-  const tls = readTls(effective, refusals);
+  const list = new RefusedList();
+  refuseSettings(effective, list);
+  const tls = readTls(effective, list);
   for (const [key, statement] of tls.said) assignments.add(key, statement);
   for (const statement of statements) {
     const isOfTls = statement.pattern.startsWith('network.ssl.');
@@ -63,14 +63,14 @@ export function interpret(
       unused.push(statement);
     }
   }
-  const refused = refusals.statements();
+  const refused = list.statements();
   warnings.push(...unusedWarnings(unused.filter((each) => !refused.has(each))));
   return {
     effective,
     assignments: assignments.end(),
     deprecated,
     problems,
-    findings: [...warnings, ...refusals.end()],
+    findings: [...warnings, ...list.end()],
   };
 }
 

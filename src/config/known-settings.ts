@@ -131,16 +131,16 @@ class NotationReader {
       return;
     }
     const steps = stepsOf(key);
-    let holder = around;
+    let parent = around;
     for (const [index, step] of steps.entries()) {
       const isLast = index === steps.length - 1;
       const between = emptyContent();
       const node = new LateNode(isLast ? types : [], [step], isLast ? contentOf : () => between);
-      const known = holder.children.get(step);
-      if (step === '{}') holder.named = node;
-      else if (step === '[]') holder.item = node;
-      else if (isLast || known === undefined) holder.children.set(step, node);
-      holder = isLast ? holder : (known?.content ?? between);
+      const known = parent.children.get(step);
+      if (step === '{}') parent.named = node;
+      else if (step === '[]') parent.item = node;
+      else if (isLast || known === undefined) parent.children.set(step, node);
+      parent = isLast ? parent : (known?.content ?? between);
     }
   }
 

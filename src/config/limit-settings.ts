@@ -4,7 +4,7 @@ import { bytesSetting, integerSetting, type Setting } from './setting.ts';
 /** The parser keeps the unfinished header section of each connection in memory. */
 const HEADER_BYTES_MAX = 1_048_576;
 const TARGET_BYTES_MAX = 65536;
-/** A value is held in one buffer. */
+/** A value is in one buffer. */
 const BODY_BYTES_LIMIT = 1_073_741_824;
 const IN_FLIGHT_BYTES_LIMIT = 1_099_511_627_776;
 const COUNT_MAX = 1_000_000;

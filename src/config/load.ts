@@ -18,7 +18,13 @@ import { interpret, isSecretName } from './interpretation.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { assignmentsOfRoot, notesOfRoot } from './original-root.ts';
 import { realmProblems } from './realms.ts';
-import { isOn, type Refusal, RefusalList, refusal, refusalsAmong } from './refused-settings.ts';
+import {
+  isOn,
+  RefusedList,
+  type RefusedSetting,
+  refusedAmong,
+  refusedAt,
+} from './refused-settings.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf, rowOf, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
@@ -50,7 +56,7 @@ export interface LoadedConfig {
   readonly structured: readonly StructuredValue[];
   /** Names at the root of the file, in their order. */
   readonly sections: readonly string[];
-  /** Warnings, notes (lines of the log at start that report no fault) and refusals. */
+  /** Warnings, notes (lines of the log at start that report no fault) and refused settings. */
   readonly findings: readonly Finding[];
   /**
    * The file, where it was a pipe, which can be read only once: a later request has this in its place.
@@ -58,10 +64,10 @@ export interface LoadedConfig {
   readonly piped?: PipedFile | undefined;
 }
 
-/** A fault with the refusals among the findings; undefined where nothing is refused. */
-export function refusalFault(findings: readonly Finding[]): ConfigFault | undefined {
-  const refusals = refusalsAmong(findings);
-  return refusals.length === 0 ? undefined : new ConfigFault(refusals);
+/** A fault with the refused settings among the findings; undefined where nothing is refused. */
+export function refusedFault(findings: readonly Finding[]): ConfigFault | undefined {
+  const refused = refusedAmong(findings);
+  return refused.length === 0 ? undefined : new ConfigFault(refused);
 }
 
 /** `mayBePipe`: whether a file may be a pipe, whose writer is waited for. Throws ConfigFault. */
@@ -103,9 +109,9 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...pipeWarnings(request),
       ...configWarnings(config),
       ...(root === undefined ? [] : notesOfRoot(root, config)),
-      ...secured.refusals,
-      ...certificateRefusals(config, reading.effective),
-      ...unsetRefusals(file, reading.effective),
+      ...secured.refused,
+      ...refusedCertificate(config, reading.effective),
+      ...refusedPlaceholders(file, reading.effective),
     ],
     piped: file?.piped,
   };
@@ -120,11 +126,11 @@ function throwProblems(all: readonly (Pick<FindingList, 'told' | 'count'> | unde
 }
 
 /** TLS that is enabled while no source gives a certificate. */
-function certificateRefusals(config: Config, effective: Effective): Refusal[] {
+function refusedCertificate(config: Config, effective: Effective): RefusedSetting[] {
   const statement = effective.get(pathOf('tlsEnabled'));
   const hasCertificate = config.tlsCertificate !== undefined || config.tlsKeyStore !== undefined;
   if (statement === undefined || !config.tlsEnabled || hasCertificate) return [];
-  return [refusal(statement, NO_CERTIFICATE)];
+  return [refusedAt(statement, NO_CERTIFICATE)];
 }
 
 /** With a file other defaults apply: REST is off, and the member listens on all interfaces. */
@@ -288,15 +294,18 @@ function pipeWarnings({ file }: ConfigRequest): Finding[] {
   return [finding('warning', message)];
 }
 
-/** Refuses passwords and settings of security that would hold a placeholder instead of its variable. */
-function unsetRefusals(file: FileContent | undefined, effective: Effective): Refusal[] {
+/** Refuses passwords and settings of security that would have a placeholder instead of its variable. */
+function refusedPlaceholders(
+  file: FileContent | undefined,
+  effective: Effective,
+): RefusedSetting[] {
   const isSecured = isOn(effective.get(SECURITY_PATHS.isEnabled));
   if (!isSecured && !isOn(effective.get(pathOf('tlsEnabled')))) return [];
-  const refusals = new RefusalList();
+  const refused = new RefusedList();
   for (const { name, statement } of file?.unset ?? []) {
     const { path } = statement;
     if (!isSecretName(path.at(-1)) && !(isSecured && path[0] === 'security')) continue;
-    refusals.add(statement, `no environment variable ${quoted(name)}; set it`);
+    refused.add(statement, `no environment variable ${quoted(name)}; set it`);
   }
-  return refusals.end();
+  return refused.end();
 }

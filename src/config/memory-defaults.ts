@@ -13,7 +13,7 @@ const PROCESS_BYTES = 88_080_384;
 const RECOVERY_SHARE = 1 / 16;
 const RECOVERY_BYTES_MAX = 67_108_864;
 /**
- * The C library's heap holds values of 16 to 256 KiB. It keeps freed memory when shorter values replace
+ * The C library's heap keeps values of 16 to 256 KiB. It keeps freed memory when shorter values replace
  * them: as much as all the data, in the worst case (soak: container). At most this much is set aside
  * for it, also on a large machine.
  */

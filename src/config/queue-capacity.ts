@@ -1,4 +1,4 @@
-/** The number of items that a queue may hold, by its name, from settings where 0 is no limit. */
+/** The number of items that a queue may have, by its name, from settings where 0 is no limit. */
 import { byName } from './by-name.ts';
 
 /** Items by name, 0 for no limit; returns a positive number of items, or Infinity. */

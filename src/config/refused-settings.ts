@@ -11,29 +11,27 @@ import { pathText, type Statement } from './statements.ts';
 import { readBoolean } from './value-type.ts';
 
 /** A setting with which `serve` refuses to start. */
-export interface Refusal extends Finding {
+export interface RefusedSetting extends Finding {
   readonly path: string;
   readonly source: Source;
   /** Why, and what to write instead. */
   readonly reason: string;
 }
 
-export function refusal({ path, at }: Statement, reason: string): Refusal {
-  return refusalOf(pathText(path), sourceAt(at), reason);
+export function refusedAt({ path, at }: Statement, reason: string): RefusedSetting {
+  const name = pathText(path);
+  const source = sourceAt(at);
+  const told = finding('refused', `Cannot serve with ${name}: ${reason}`, source.name);
+  return { ...told, path: name, source, reason };
 }
 
-export function refusalOf(path: string, source: Source, reason: string): Refusal {
-  const told = finding('refusal', `Cannot serve with ${path}: ${reason}`, source.name);
-  return { ...told, path, source, reason };
-}
-
-/** The refusals among the findings. */
-export function refusalsAmong(findings: readonly Finding[]): readonly Refusal[] {
-  return findings.filter((each): each is Refusal => each.severity === 'refusal');
+/** The refused settings among the findings. */
+export function refusedAmong(findings: readonly Finding[]): readonly RefusedSetting[] {
+  return findings.filter((each): each is RefusedSetting => each.severity === 'refused');
 }
 
 /** Refused statements, each with the reason. */
-export class RefusalList {
+export class RefusedList {
   readonly #reasons: (readonly [Statement, string])[] = [];
 
   add(statement: Statement, reason: string): void {
@@ -45,12 +43,12 @@ export class RefusalList {
   }
 
   /** The first FINDINGS_MAX; where there are more, a further one has the number of the others. */
-  end(): Refusal[] {
-    const told = this.#reasons.slice(0, FINDINGS_MAX).map((each) => refusal(...each));
+  end(): RefusedSetting[] {
+    const told = this.#reasons.slice(0, FINDINGS_MAX).map((each) => refusedAt(...each));
     const [next] = this.#reasons.slice(FINDINGS_MAX);
     if (next === undefined) return told;
     const count = this.#reasons.length - FINDINGS_MAX;
-    return [...told, refusal(next[0], `one of ${count} more that are refused`)];
+    return [...told, refusedAt(next[0], `one of ${count} more that are refused`)];
   }
 }
 
@@ -110,31 +108,31 @@ const REALM_KIND = /^security\.realms\.\[\]\.(authentication)\.([a-zA-Z-]+|\{nam
 /** Patterns of the settings that may be refused, besides those of security and certificates. */
 export const REFUSED_PATTERNS: readonly string[] = [...Object.keys(SWITCHES), ...REPLACERS];
 
-export function refuseSettings(effective: Effective, refusals: RefusalList): void {
+export function refuseSettings(effective: Effective, refused: RefusedList): void {
   const isSecurityOn = isOn(effective.get(SECURITY_PATHS.isEnabled));
   const kinds = new Set<string>();
   const isAdvanced = isOn(effective.get('advanced-network.enabled'));
   for (const statement of effective.values()) {
     const { pattern, text } = statement;
     const reason = isElsewhere(isAdvanced, pattern) ? undefined : SWITCHES[pattern];
-    if (reason !== undefined && isOn(statement)) refusals.add(statement, reason);
+    if (reason !== undefined && isOn(statement)) refused.add(statement, reason);
     const kind = REALM_KIND.exec(pattern);
     if (isSecurityOn && kind !== null && kind[2] !== 'simple' && !kinds.has(kind[0])) {
       kinds.add(kind[0]);
       const seen = statement.path[statement.path.indexOf('authentication') + 1];
-      refusals.add(
+      refused.add(
         statement,
         `realms of kind ${seen} are not known here; write the users below authentication.simple`,
       );
     }
     const lost = SECURITY_CLASSES.get(pattern);
-    if (isSecurityOn && lost !== undefined) refusals.add(statement, lost);
+    if (isSecurityOn && lost !== undefined) refused.add(statement, lost);
     if (isSecurityOn && SKIPPED_IDENTITY.test(pattern) && SKIPS.has(statement.path.at(-1))) {
       const reason = 'name, address and roles of a user always count here; set this to false';
-      if (readBoolean(text) !== false) refusals.add(statement, reason);
+      if (readBoolean(text) !== false) refused.add(statement, reason);
     }
     if (REPLACERS.has(pattern) && text !== PROPERTY_REPLACER) {
-      refusals.add(
+      refused.add(
         statement,
         'no class can be loaded here that replaces texts; use the placeholder of a variable',
       );

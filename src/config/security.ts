@@ -7,7 +7,7 @@ import { parsePassword } from '../base/stored-password.ts';
 import { FindingList, quoted } from './finding-list.ts';
 import { type PermissionConfig, PermissionReader } from './permission-reader.ts';
 import type { Place } from './place.ts';
-import { isOn, type Refusal, refusal } from './refused-settings.ts';
+import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import type { Statement, WrittenSection } from './statements.ts';
 
@@ -50,7 +50,7 @@ export interface SecurityReading {
   readonly used: ReadonlySet<Statement>;
   readonly problems: FindingList;
   /** Settings with which `serve` refuses to start. */
-  readonly refusals: readonly Refusal[];
+  readonly refused: readonly RefusedSetting[];
 }
 
 /**
@@ -119,25 +119,25 @@ class SecurityReader {
       },
       used: this.#used,
       problems: this.#problems,
-      refusals: isEnabled ? this.#refusals() : [],
+      refused: isEnabled ? this.#refused() : [],
     };
   }
 
   /** Security that no user could pass, or whose realm of clients is missing. */
-  #refusals(): Refusal[] {
+  #refused(): RefusedSetting[] {
     const statement = this.#enabled;
     if (statement === undefined) return [];
-    const refusals: Refusal[] = [];
+    const refused: RefusedSetting[] = [];
     if (this.#memberRealm === undefined) {
       const reason = `no user could log in; name a realm as ${SECURITY_PATHS.memberRealm}`;
-      refusals.push(refusal(statement, reason));
+      refused.push(refusedAt(statement, reason));
     }
     const clients = this.#written.find(({ pattern }) => pattern === CLIENT_AUTHENTICATION);
     if (clients !== undefined && this.#clientRealm === undefined) {
       const reason = `${CLIENT_AUTHENTICATION} names no realm; name one, or remove it`;
-      refusals.push(refusal(statement, reason));
+      refused.push(refusedAt(statement, reason));
     }
-    return refusals;
+    return refused;
   }
 
   #isUnderstood(statement: Statement): boolean {

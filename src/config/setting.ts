@@ -53,7 +53,7 @@ export interface Setting<Value> {
   parse(text: string): Parsed<Value>;
 }
 
-/** A setting whose path holds `{name}`, with a value for each name. */
+/** A setting whose path has `{name}`, with a value for each name. */
 export interface NamedSetting<Name extends string, Value> extends Omit<Setting<Value>, 'fallback'> {
   readonly path: string;
   /** The names that have a value when no source gives one. */

@@ -147,6 +147,11 @@ export const SETTINGS = {
     example: 'member-1',
     ...nameRule(),
   }),
+  liteMember: booleanSetting({
+    path: 'lite-member.enabled',
+    about: 'Whether the member is shown as a lite member; it serves all the same',
+    fallback: false,
+  }),
   logLevel: reloadable(
     wordSetting<LogLevel>({
       path: 'log-level',
@@ -207,13 +212,12 @@ export const SETTINGS = {
       {
         name: '--queue',
         argument: 'NAME=MAX',
-        about:
-          'Items that the queue holds at most, 0 for no limit; "*" in NAME stands for any text',
+        about: 'Items that the queue has at most, 0 for no limit; "*" in NAME stands for any text',
         expects: `NAME=MAX with a NAME and MAX ${integerRule(0, QUEUE_SIZE_MAX).expects}`,
         split: splitAtLastEquals,
       },
     ],
-    about: 'Items that the queue holds at most; 0 for no limit',
+    about: 'Items that the queue has at most; 0 for no limit',
     unit: 'items',
     fallback: new Map(),
     parseName: (text) => (text === '' ? undefined : text),

@@ -5,7 +5,7 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effective } from './effective.ts';
-import { isOn, type RefusalList } from './refused-settings.ts';
+import { isOn, type RefusedList } from './refused-settings.ts';
 import { pathOf, type SettingKey } from './settings.ts';
 import type { Statement } from './statements.ts';
 
@@ -27,7 +27,7 @@ interface TlsReading {
   readonly used: ReadonlySet<Statement>;
 }
 
-export function readTls(effective: Effective, refusals: RefusalList): TlsReading {
+export function readTls(effective: Effective, refused: RefusedList): TlsReading {
   const said: [SettingKey, Statement][] = [];
   const used = new Set<Statement>();
   const enabled = effective.get(pathOf('tlsEnabled'));
@@ -44,7 +44,7 @@ export function readTls(effective: Effective, refusals: RefusalList): TlsReading
   const refuse = (statement: Statement | undefined, reason: string | undefined): void => {
     if (statement === undefined || reason === undefined) return;
     used.add(statement);
-    refusals.add(statement, reason);
+    refused.add(statement, reason);
   };
   const store = effective.get(pathOf('tlsKeyStore'));
   refuse(store, keyStoreFault(store, property('keyStoreType')));

@@ -7,7 +7,7 @@ import { Slices } from '../base/slices.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import type { Config } from './config.ts';
 import { configFault } from './config-fault.ts';
-import { type ConfigRequest, type LoadedConfig, refusalFault, tooManyPatterns } from './load.ts';
+import { type ConfigRequest, type LoadedConfig, refusedFault, tooManyPatterns } from './load.ts';
 import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';
@@ -36,7 +36,7 @@ export async function addConfigText(
   load: (request: ConfigRequest) => Promise<LoadedConfig>,
 ): Promise<ConfigUpdate> {
   const loaded = await load({ file: { text }, environment: {}, flags: [] });
-  const fault = refusalFault(loaded.findings);
+  const fault = refusedFault(loaded.findings);
   if (fault !== undefined) throw fault;
   const update = new Update();
   const said = loaded.config;

@@ -1,7 +1,7 @@
 /** A member in the process of another program: `startMember`, and the member that it returns. */
 import type { Span } from '../base/span.ts';
 import { linesOf } from '../config/finding.ts';
-import { loadConfig, refusalFault } from '../config/load.ts';
+import { loadConfig, refusedFault } from '../config/load.ts';
 import { GridMap } from '../local/grid-map.ts';
 import { GridQueue } from '../local/grid-queue.ts';
 import { LocalAnswers } from '../local/local-answers.ts';
@@ -25,7 +25,7 @@ export class EmbeddedMember {
   /** @internal */
   constructor(member: Member, shutdownDelaySeconds: number) {
     const { inProcess } = member;
-    const answers = new LocalAnswers(inProcess.hold);
+    const answers = new LocalAnswers(inProcess.delay);
     inProcess.senders.push(answers);
     this.#member = member;
     this.#data = new LocalData({ ...inProcess, answers });
@@ -104,7 +104,7 @@ export class EmbeddedMember {
 export async function startMember(options: MemberOptions = {}): Promise<EmbeddedMember> {
   const request = configRequestOf(options);
   const { config, findings } = await loadConfig(request);
-  const fault = refusalFault(findings);
+  const fault = refusedFault(findings);
   if (fault !== undefined) throw fault;
   const log = memberLog(options.log, config.logLevel);
   for (const warning of linesOf(findings, 'warning')) log.warn(warning);

@@ -41,7 +41,7 @@ export function memberLog(log: ProgramLog | undefined, level: LogLevel): Log {
  * @internal
  */
 export function memberAudit(log: ProgramLog | undefined): Audit {
-  if (log === undefined) return { record() {} };
+  if (log === undefined) return { write() {} };
   const lines = log.child({}, { level: 'info' });
-  return { record: (audit) => lines.info({ audit }, 'audit') };
+  return { write: (audit) => lines.info({ audit }, 'audit') };
 }

@@ -36,7 +36,7 @@ export const MEMORY_FULL = 5;
 export const UNREACHABLE = 6;
 /** A number: `count` is set. */
 export const COUNTED = 7;
-/** A sink has refused the change, with the code in `refusal` (see mutation-sink.ts); nothing changed. */
+/** A sink has refused the change, with the code in `veto` (see mutation-sink.ts); nothing changed. */
 export const REFUSED = 8;
 /** The change may have been made; a read may have seen data that is lost after a restart. */
 export const UNKNOWN = 9;
@@ -92,7 +92,7 @@ export interface Answer {
    */
   readonly version: Version;
   /** REFUSED: the sink's code. */
-  readonly refusal: number;
+  readonly veto: number;
   /** UNREACHABLE: the reason; otherwise 0. */
   readonly reason: Unreachability | 0;
   /**

@@ -14,7 +14,7 @@
  *
  * Answers: one that depends on a partition may leave when its sequence is not beyond `durable` of every
  * sink; one that depends on every partition, when that is so for each at its sequence as of the answer.
- * The engine answers at once, and its `holds` tells whether a sink keeps the answer back
+ * The engine answers at once, and its `delays` tells whether a sink delays the answer
  * (stored-engine.ts); the sender of the answers keeps them back. So a sink whose `durable` may be less
  * than the last sequence it has recorded takes a callback by its constructor. It calls it, outside any
  * call of the engine, whenever `durable` has risen; then the answers are checked again.
@@ -32,7 +32,7 @@ export const DISK_ERROR = 4;
 /** Replication has as much under way as permitted. */
 export const REPLICATION_FULL = 3;
 
-export type Refusal = 1 | 2 | 3 | 4;
+export type Veto = 1 | 2 | 3 | 4;
 
 export interface MutationSink {
   /**
@@ -43,11 +43,11 @@ export interface MutationSink {
   /** Whether the sink ignores replayed mutations: then it need not be asked or notified of them. */
   readonly ignoresReplay?: boolean;
   /**
-   * Reserves the resources for the record of the mutation, or refuses. Every field is set as it will be
+   * Sets the resources for the record of the mutation aside, or refuses. Every field is set as it will be
    * at `record`. A consent is followed by exactly one of `record` and `abandon`, before any other
-   * mutation is asked about; a refusal by neither.
+   * mutation is asked about; a veto by neither.
    */
-  admit(mutation: Mutation): typeof ADMITTED | Refusal;
+  admit(mutation: Mutation): typeof ADMITTED | Veto;
   /** The mutation that was consented to is not made. */
   abandon(mutation: Mutation): void;
   /** The mutation has been made. Cannot be refused. */

@@ -69,13 +69,13 @@ export interface StoredEngine extends Engine {
   /** The last sequence of each partition, copied. */
   sequences(): Float64Array;
 
-  /** Whether a sink keeps back answers that depend on this sequence of the partition. */
-  holds(partition: number, sequence: number): boolean;
+  /** Whether a sink delays answers that depend on this sequence of the partition. */
+  delays(partition: number, sequence: number): boolean;
 
   /**
    * Gives about `budget` of the partition's entries and items to the visitor and moves the cursor.
    * Returns whether more is left. An entry that stays from the first step to the last is given at least
-   * once, even if its record moves; one that changes meanwhile, in its old or its new form; of a
+   * once, even if its cell moves; one that changes meanwhile, in its old or its new form; of a
    * cleared map none after the clear; of a queue the items from its head on. Expired entries are not
    * given, nor removed items that may still return.
    */

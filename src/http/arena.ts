@@ -7,6 +7,8 @@
  * Each buffer begins with the texts that are sent most often: copying within one buffer takes a third
  * of the time of copying from another (bench/response.ts).
  */
+import assert from 'node:assert/strict';
+import { ownBuffer } from '../base/own-buffer.ts';
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
 
@@ -60,9 +62,9 @@ export class OutputArena {
   }
 
   /** Makes room for `bytes`; may put a new buffer in place. */
-  reserve(bytes: number): void {
+  makeRoom(bytes: number): void {
     if (this.used + bytes <= this.buffer.length) return;
-    this.buffer = Buffer.allocUnsafeSlow(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
+    this.buffer = ownBuffer(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
     this.#view = new DataView(this.buffer.buffer);
     this.#views = new Array(VIEW_COUNT);
     this.used = PREPARED_BYTES_ALL;
@@ -78,6 +80,7 @@ export class OutputArena {
   /** A run of `buffer` has been handed over; `isTaken`: the kernel has all of it. */
   closeRun(buffer: Buffer, isTaken: boolean): void {
     if (buffer !== this.buffer) return;
+    if (this.#runs === 0) assert.fail('a run is closed once');
     if (!isTaken) {
       this.buffer = NOTHING;
       this.used = 0;
@@ -96,7 +99,7 @@ export class OutputArena {
     return view;
   }
 
-  /** Writes one of the prepared texts. Here and below, room must have been reserved. */
+  /** Writes one of the prepared texts. Here and below, makeRoom must have been called. */
   writePrepared(place: number): void {
     const start = place * PREPARED_BYTES;
     const length = this.#lengths[place] as number;

@@ -17,7 +17,7 @@ export function isFull(
   const isCrowd = inFlight.isFull;
   return (
     responses.unsentBytes + keptBytes > (isCrowd ? UNSENT_BYTES_CROWD : UNSENT_BYTES_MAX) ||
-    responses.heldCount >= limits.pipelineMax ||
+    responses.delayedCount >= limits.pipelineMax ||
     (isCrowd && (responses.holdsCopies || keptBytes > 0))
   );
 }

@@ -8,7 +8,7 @@
  * budget is used up it may be ended to make room for others.
  */
 import type { Span } from '../base/span.ts';
-import type { Holder, InFlightBudget } from './in-flight.ts';
+import type { BudgetUser, InFlightBudget } from './in-flight.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
 
@@ -23,14 +23,14 @@ export interface BodyOwner {
   onCrowdedOut(): void;
 }
 
-export class Body implements Holder {
+export class Body implements BudgetUser {
   readonly #bytesMax: number;
   readonly #span: Span;
   readonly #budget: InFlightBudget;
   #buffer: Buffer | undefined;
   #length = 0;
   /** Bytes taken out of the budget. */
-  #reservedBytes = 0;
+  #budgetBytes = 0;
   /** Whether the input ended before the content did. */
   isUnderWay = false;
   /** When it began to be under way, in milliseconds. */
@@ -78,7 +78,7 @@ export class Body implements Holder {
     this.isUnderWay = true;
     if (this.isDropped) return;
     const buffered = this.#buffer?.length ?? CHUNKED_BYTES_FIRST;
-    if (!this.#reserve(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
+    if (!this.#takeBudget(this.#length === UNKNOWN_LENGTH ? buffered : this.#length)) return;
     this.sinceMs = nowMs;
     this.#recent ??= new RecentBytes();
     this.#recent.begin(0, nowMs);
@@ -134,10 +134,10 @@ export class Body implements Holder {
 
   /** The request is over: frees its content. */
   end(): void {
-    this.#letGo();
+    this.#releaseBuffer();
     this.#span.clear();
-    if (this.#reservedBytes > 0) this.#budget.give(this.#reservedBytes);
-    this.#reservedBytes = 0;
+    if (this.#budgetBytes > 0) this.#budget.give(this.#budgetBytes);
+    this.#budgetBytes = 0;
     if (this.#owner !== undefined) this.complete();
   }
 
@@ -149,25 +149,25 @@ export class Body implements Holder {
     const doubled = Math.max(CHUNKED_BYTES_FIRST, (buffer?.length ?? 0) * 2, this.received);
     const bytes = isChunked ? Math.min(doubled, this.#bytesMax) : this.#length;
     const isFree = isChunked && !this.isUnderWay && this.received <= CHUNKED_BYTES_FREE;
-    if (!isFree && !this.#reserve(bytes)) return undefined;
+    if (!isFree && !this.#takeBudget(bytes)) return undefined;
     const grown = this.#budget.buffers.take(bytes);
     buffer?.copy(grown);
-    this.#letGo();
+    this.#releaseBuffer();
     this.#buffer = grown;
     return grown;
   }
 
-  #letGo(): void {
+  #releaseBuffer(): void {
     if (this.#buffer !== undefined) this.#budget.buffers.give(this.#buffer);
     this.#buffer = undefined;
   }
 
   /** Takes `bytes` in all out of the budget. False: there are not so many, the content is dropped. */
-  #reserve(bytes: number): boolean {
-    const further = bytes - this.#reservedBytes;
+  #takeBudget(bytes: number): boolean {
+    const further = bytes - this.#budgetBytes;
     if (further <= 0) return true;
     if (this.#budget.take(further)) {
-      this.#reservedBytes = bytes;
+      this.#budgetBytes = bytes;
       return true;
     }
     this.drop();

@@ -8,7 +8,7 @@ import type { TimeSource } from './time-limits.ts';
 /** A connection, as its server sees it. */
 interface HostedConnection {
   /** Set by the server: whether it calls when more answers may leave, and at the end of the turn. */
-  isHeld: boolean;
+  isDelayed: boolean;
   isWoken: boolean;
 }
 
@@ -21,8 +21,8 @@ export interface ConnectionHost extends SlotHost, TimeSource {
   readonly readBuffer: Buffer;
   /** Reads the time; called at the beginning of a turn's work. */
   tick(): void;
-  /** The connection has responses that are held back: it is called at the next release. */
-  addHeld(connection: HostedConnection): void;
+  /** The connection has delayed responses: it is called at the next release. */
+  addDelayed(connection: HostedConnection): void;
   /** The connection continues at the end of the turn, however often this is called. */
   wake(connection: HostedConnection): void;
   /** The connection's socket is closed. */

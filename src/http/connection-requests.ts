@@ -5,10 +5,11 @@
  * made earlier is kept in its slot.
  */
 import assert from 'node:assert';
+import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
 import type { RequestParser } from './parser.ts';
-import type { Verdict } from './refusals.ts';
 import type { RequestSlot, SlotConnection } from './request-slot.ts';
 import type { SlotPool } from './slot-pool.ts';
+import type { Verdict } from './verdicts.ts';
 
 /** The most under way of one connection. */
 const REQUESTS_UNDER_WAY_MAX = 64;
@@ -120,7 +121,17 @@ export class ConnectionRequests {
       first.sendKept();
     }
     this.#isSendingKept = false;
+    if (HAS_DEAR_CHECKS) this.invariants();
     if (this.#underWay.length === 0) this.current?.onTurn();
+  }
+
+  /** Asserts that the counts are those of the requests under way. O(requests). */
+  invariants(): void {
+    const kept = this.#underWay.filter(({ isKept }) => isKept);
+    assert(this.#openCount === this.#underWay.length - kept.length, 'requests not answered');
+    const bytes = kept.reduce((sum, { keptBytes }) => sum + keptBytes, 0);
+    assert(this.keptBytes === bytes, 'bytes of kept responses');
+    assert(this.current === undefined || !this.#underWay.includes(this.current), 'one place');
   }
 
   /** Notifies a stream where there is room for more of it. */

@@ -19,12 +19,12 @@ import type { Timed } from './deadlines.ts';
 import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
 import { Input } from './input.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, type RequestParser } from './parser.ts';
-import { CROWDED_OUT, CUT_OFF, type Verdict } from './refusals.ts';
 import type { RequestSlot, SlotConnection } from './request-slot.ts';
 import { ResponseQueue } from './response-queue.ts';
 import { Session } from './session.ts';
 import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
+import { CONTENT_CROWDED_OUT, INPUT_CUT_OFF, type Verdict } from './verdicts.ts';
 
 // States. In READING requests are read and run; in BLOCKED until one under way is answered.
 const READING = 0;
@@ -56,7 +56,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
   /** Set by the server: whether it calls when more answers may leave, and at the end of the turn. */
-  isHeld = false;
+  isDelayed = false;
   isWoken = false;
 
   constructor(host: ConnectionHost, accepted: Socket) {
@@ -137,7 +137,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
   }
 
   onCrowdedOut(): void {
-    this.#onLate(CROWDED_OUT);
+    this.#onLate(CONTENT_CROWDED_OUT);
   }
 
   onDeadline(): void {
@@ -350,7 +350,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
 
   /** All whole requests have begun, and nothing more is to come. */
   #endWithInput(): void {
-    if (this.#parser.isInRequest) this.#onRefusal(CUT_OFF);
+    if (this.#parser.isInRequest) this.#onRefusal(INPUT_CUT_OFF);
     else this.#end();
   }
 
@@ -359,7 +359,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
     if (this.#state === LOOKING) return false;
     this.#requests.sendKept();
     this.#responses.flush();
-    if (this.#responses.isHeld) this.#host.addHeld(this);
+    if (this.#responses.isDelayed) this.#host.addDelayed(this);
     if (this.#state === ENDING && this.#responses.isEmpty && !this.#socket.writableEnded) {
       this.#socket.end(() => this.#linger());
     }

@@ -4,7 +4,16 @@
  * the arena; one made earlier is kept by the slot, and one for a client that has gone is dropped.
  */
 import assert from 'node:assert';
+import type { ErrorCode } from '../base/errors.ts';
+import {
+  isEmptyRefusal,
+  REFUSALS,
+  type RefusalCode,
+  type RefusalValues,
+  refusalText,
+} from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
@@ -15,7 +24,6 @@ import {
   writeHeadOfStream,
   writeWhole,
 } from './response.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './response-hold.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';
@@ -59,7 +67,9 @@ export class Exchange {
   number = 0;
   /** Whether the request has been answered. */
   isAnswered = true;
-  /** The reason of a refusal, for logs; set before the answer, and empty otherwise. */
+  /** The code of a refusal, for logs; set before the answer, and empty otherwise. */
+  code: RefusalCode | ErrorCode | '' = '';
+  /** Its text. */
   reason = '';
   readonly #owner: ExchangeOwner;
   readonly #arena: OutputArena;
@@ -90,7 +100,7 @@ export class Exchange {
 
   /**
    * An answer without content. `partition` and `sequence`, here and below: the mutation that must be
-   * durable before the answer leaves, where answers are held back; or INDEPENDENT.
+   * durable before the answer leaves, where answers are delayed; or INDEPENDENT.
    */
   respondEmpty(status: number, partition: number, sequence: number): void {
     const responses = this.#begin();
@@ -167,9 +177,44 @@ export class Exchange {
     this.#answered(status, isLast);
   }
 
-  /** A failure in JSON; the message names the thing and the value. */
-  respondFailure(status: number, message: string, fields?: Fields): void {
+  /**
+   * Refuses the request, with the text of the table: in JSON, or without content where the text is for
+   * logs alone. `status`: that of the table, unless another is given.
+   */
+  refuse<Code extends RefusalCode>(
+    code: Code,
+    values: RefusalValues<Code>,
+    fields?: Fields,
+    status: number = REFUSALS[code].status,
+  ): void {
+    const text = refusalText(code, values);
+    if (!isEmptyRefusal(code)) return this.refuseWith(code, text, status, fields);
+    this.note(code, text);
+    this.respondEmpty(status, INDEPENDENT, 0);
+  }
+
+  /** Refuses the request in JSON; the message names the thing and the value. */
+  refuseWith(
+    code: RefusalCode | ErrorCode,
+    message: string,
+    status: number,
+    fields?: Fields,
+  ): void {
+    // A refusal that the dialect answers with 200 is none for the log.
+    if (status >= 400) this.note(code, message);
     this.respond(status, 'application/json', JSON.stringify({ status: 'fail', message }), fields);
+  }
+
+  /** The answer that follows at once is a refusal, for logs. */
+  note(code: RefusalCode | ErrorCode, reason: string): void {
+    this.code = code;
+    this.reason = reason;
+  }
+
+  /** The refusal is answered, and logged. */
+  forgetRefusal(): void {
+    this.code = '';
+    this.reason = '';
   }
 
   /**

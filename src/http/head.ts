@@ -10,9 +10,9 @@ import type { Span } from '../base/span.ts';
 import * as fields from './fields.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
-import * as refusals from './refusals.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import { resolveTarget } from './target.ts';
+import * as verdicts from './verdicts.ts';
 
 /** First size of the carry, in bytes; it grows up to the limits of target and fields. */
 const CARRY_BYTES_FIRST = 1024;
@@ -92,16 +92,16 @@ export class Head {
     request.contentEncoding = '';
   }
 
-  onTarget(start: number, length: number): refusals.Verdict {
+  onTarget(start: number, length: number): verdicts.Verdict {
     const { target } = this.request;
     const at = this.#place(start, length);
     if (target.start < 0) target.start = at;
     target.end = at + length;
     this.#targetEndPosition = this.#positionBase + start + length;
-    return target.end - target.start > this.#limits.targetBytesMax ? refusals.TARGET_TOO_LONG : 0;
+    return target.end - target.start > this.#limits.targetBytesMax ? verdicts.TARGET_TOO_LONG : 0;
   }
 
-  onName(start: number, length: number): refusals.Verdict {
+  onName(start: number, length: number): verdicts.Verdict {
     if (this.#state === IN_NAME) {
       this.#nameEnd = this.#place(start, length) + length;
       return 0;
@@ -130,31 +130,31 @@ export class Head {
   }
 
   /** The input ends, before `end`, inside the head. */
-  suspend(end: number): refusals.Verdict {
+  suspend(end: number): verdicts.Verdict {
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
     if (this.#carried < 0) this.#moveToCarry();
     const fieldBytes =
       this.#fieldsPosition < 0 ? 0 : this.#positionBase + end - this.#fieldsPosition;
     return fieldBytes > this.#limits.headerBytesMax + EMPTY_LINE_BYTES
-      ? refusals.FIELDS_TOO_LONG
+      ? verdicts.FIELDS_TOO_LONG
       : 0;
   }
 
   /** The head is complete, in an input that ends before `end`. */
-  complete(end: number): refusals.Verdict {
+  complete(end: number): verdicts.Verdict {
     const request = this.request;
     const verdict = this.#state === IN_VALUE ? this.#endField() : 0;
     if (verdict !== 0) return verdict;
-    if (request.version !== 11 && request.version !== 10) return refusals.UNKNOWN_VERSION;
+    if (request.version !== 11 && request.version !== 10) return verdicts.VERSION_UNKNOWN;
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
-    if (this.#protocol !== 0x48 || request.method === SOURCE) return refusals.OTHER_PROTOCOL;
-    if (this.#hosts === 0 && request.version === 11) return refusals.NO_HOST;
+    if (this.#protocol !== 0x48 || request.method === SOURCE) return verdicts.PROTOCOL_UNKNOWN;
+    if (this.#hosts === 0 && request.version === 11) return verdicts.HOST_MISSING;
     if (request.version === 10) {
-      if (this.#codings > 0) return refusals.CODING_IN_1_0;
+      if (this.#codings > 0) return verdicts.CODING_IN_HTTP_1_0;
       request.expectsContinue = false;
       request.unknownExpectation = '';
     }
-    if (this.fieldBytes > this.#limits.headerBytesMax) return refusals.FIELDS_TOO_LONG;
+    if (this.fieldBytes > this.#limits.headerBytesMax) return verdicts.FIELDS_TOO_LONG;
     if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
     request.target.bytes = this.#source;
     request.contentType.bytes = this.#source;
@@ -186,7 +186,7 @@ export class Head {
   }
 
   /** The value of the last field read is complete. */
-  #endField(): refusals.Verdict {
+  #endField(): verdicts.Verdict {
     if (this.#field === fields.OTHER_FIELD) return 0;
     const request = this.request;
     const bytes = this.#source;
@@ -194,23 +194,23 @@ export class Head {
     const end = fields.trimmedEnd(bytes, start, this.#valueEnd);
     switch (this.#field) {
       case fields.HOST:
-        if (++this.#hosts > 1) return refusals.SECOND_HOST;
-        return fields.isHost(bytes, start, end) ? 0 : refusals.BAD_HOST;
+        if (++this.#hosts > 1) return verdicts.HOST_REPEATED;
+        return fields.isHost(bytes, start, end) ? 0 : verdicts.HOST_INVALID;
       case fields.CONTENT_TYPE:
         request.contentType.start = start;
         request.contentType.end = end;
-        return ++this.#contentTypes > 1 ? refusals.SECOND_CONTENT_TYPE : 0;
+        return ++this.#contentTypes > 1 ? verdicts.CONTENT_TYPE_REPEATED : 0;
       case fields.AUTHORIZATION:
         request.authorization.start = start;
         request.authorization.end = end;
-        return ++this.#authorizations > 1 ? refusals.SECOND_AUTHORIZATION : 0;
+        return ++this.#authorizations > 1 ? verdicts.AUTHORIZATION_REPEATED : 0;
       case fields.CONTENT_LENGTH:
         request.contentLength = fields.decimal(bytes, start, end);
         return 0;
       case fields.TRANSFER_ENCODING:
         request.contentLength = UNKNOWN_LENGTH;
-        if (++this.#codings > 1) return refusals.SECOND_CODING;
-        return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : refusals.UNKNOWN_CODING;
+        if (++this.#codings > 1) return verdicts.CODING_REPEATED;
+        return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : verdicts.CODING_UNKNOWN;
       case fields.CONTENT_ENCODING:
         if (start < end) request.contentEncoding = bytes.toString('latin1', start, end);
         return 0;

@@ -9,6 +9,7 @@
  * least of late; where there is none, the answers that have waited so.
  */
 
+import assert from 'node:assert/strict';
 import { ContentBuffers } from './content-buffers.ts';
 import { RECENT_MS } from './recent-bytes.ts';
 
@@ -18,7 +19,7 @@ const SPARED_BYTES = 65536;
 const SEARCH_PAUSE_MS = 10;
 
 /** A user of the budget: content that comes, or answers that are to be taken. */
-export interface Holder {
+export interface BudgetUser {
   /** When it began, in milliseconds of the clock. */
   readonly sinceMs: number;
   /** Bytes that have come, or were taken, in the last RECENT_MS. */
@@ -34,8 +35,8 @@ export class InFlightBudget {
   /** Bytes of contents and answers. */
   usedBytes = 0;
   /** Contents and answers, each in the order in which they began. */
-  readonly #contents = new Set<Holder>();
-  readonly #answers = new Set<Holder>();
+  readonly #contents = new Set<BudgetUser>();
+  readonly #answers = new Set<BudgetUser>();
   #searchedMs = Number.NEGATIVE_INFINITY;
 
   constructor(bytesMax: number) {
@@ -61,21 +62,22 @@ export class InFlightBudget {
 
   /** Gives bytes back. */
   give(bytes: number): void {
+    if (bytes > this.usedBytes) assert.fail('bytes are given back once');
     this.usedBytes -= bytes;
   }
 
   /** Content is under way; it leaves when it has come or is freed. */
-  enterContent(content: Holder): void {
+  enterContent(content: BudgetUser): void {
     this.#contents.add(content);
   }
 
   /** Answers wait; they leave when they have been taken. */
-  enterAnswers(answers: Holder): void {
+  enterAnswers(answers: BudgetUser): void {
     this.#answers.add(answers);
   }
 
-  leave(holder: Holder): void {
-    if (!this.#contents.delete(holder)) this.#answers.delete(holder);
+  leave(user: BudgetUser): void {
+    if (!this.#contents.delete(user)) this.#answers.delete(user);
   }
 
   /** Content was refused: ends the one that has moved least of late, if any may be ended. */
@@ -88,14 +90,14 @@ export class InFlightBudget {
 }
 
 /** The one of those under way for RECENT_MS that moved the fewest bytes in that time. */
-function leastOf(holders: Iterable<Holder>, nowMs: number): Holder | undefined {
-  let least: Holder | undefined;
+function leastOf(users: Iterable<BudgetUser>, nowMs: number): BudgetUser | undefined {
+  let least: BudgetUser | undefined;
   let leastBytes = SPARED_BYTES;
-  for (const holder of holders) {
-    if (holder.sinceMs > nowMs - RECENT_MS) break;
-    const bytes = holder.recentBytes(nowMs);
+  for (const user of users) {
+    if (user.sinceMs > nowMs - RECENT_MS) break;
+    const bytes = user.recentBytes(nowMs);
     if (bytes >= leastBytes) continue;
-    least = holder;
+    least = user;
     leastBytes = bytes;
   }
   return least;

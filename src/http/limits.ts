@@ -8,7 +8,7 @@ export interface HttpLimits {
   readonly bodyBytesMax: number;
   /** Open connections. */
   readonly connectionsMax: number;
-  /** Requests of one connection that wait: answers held back, or requests behind a poll. */
+  /** Requests of one connection that wait: delayed answers, or requests behind a poll. */
   readonly pipelineMax: number;
   /** Time from the first byte of a request to the end of its head; also of a TLS handshake. */
   readonly headerTimeoutSeconds: number;

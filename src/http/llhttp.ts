@@ -7,23 +7,25 @@
  *
  * The module's memory never grows in usual operation, as growing it detaches its buffer: from the first
  * detached buffer on, every access to any typed array of the process checks whether its buffer is
- * detached, which costs a fifth of the speed (bench/request-path.ts). So the module begins with more
+ * detached, which slows reads down (bench/detached-buffer.ts). So the module begins with more
  * memory than it knows of. After the part that it knows are the input area and the parsers. Only those
  * of very many connections are allocated by the module itself, and then `memory` is another view.
  */
 import assert from 'node:assert';
-import { createHash } from 'node:crypto';
-import { createRequire } from 'node:module';
+import { ownBuffer } from '../base/own-buffer.ts';
+import {
+  check,
+  enlargeMemory,
+  isKnownModule,
+  PAGE_BYTES,
+  PAGES,
+  PAGES_KNOWN,
+  readModule,
+} from './llhttp-module.ts';
 import { PUT } from './methods.ts';
 
 /** Size of the input area in bytes: as many as a socket hands over in one read. */
 export const INPUT_BYTES_MAX = 65536;
-/** Memory that the module begins with by itself, in pages, and the memory it is made to begin with. */
-const PAGE_BYTES = 65536;
-const PAGES_KNOWN = 2;
-const PAGES = 64;
-/** The module whose layout the tests check, by its SHA-256. */
-const KNOWN_MODULE = '2434215e1f7fa0163f22ce895ddbeb83984fa0aa51e123164e053213e5aca028';
 /** Bytes of a parser. */
 const PARSER_BYTES = 64;
 /** Up to this length a loop over words is faster than a view of the chunk: measured with Node 20. */
@@ -53,7 +55,7 @@ export class Llhttp {
   readonly #exports: Exports;
   readonly inputAddress = PAGES_KNOWN * PAGE_BYTES;
   /** Read buffer of all connections, and the same as words: input is loaded fastest from there. */
-  readonly readBuffer = Buffer.allocUnsafeSlow(INPUT_BYTES_MAX);
+  readonly readBuffer = ownBuffer(INPUT_BYTES_MAX);
   readonly #readWords = new Int32Array(this.readBuffer.buffer);
   /** The module's memory; `view` and `#words` are the same. */
   memory: Buffer = NOTHING;
@@ -75,8 +77,9 @@ export class Llhttp {
     loaded = true;
     const listener = (): ParserListener => this.#listener as ParserListener;
     const module = readModule();
-    this.isKnown = createHash('sha256').update(module).digest('hex') === KNOWN_MODULE;
-    const instance = new WebAssembly.Instance(compile(module), {
+    this.isKnown = isKnownModule(module);
+    enlargeMemory(module);
+    const instance = new WebAssembly.Instance(new WebAssembly.Module(module), {
       env: {
         wasm_on_message_begin: () => listener().onMessageBegin(),
         wasm_on_url: (_: number, at: number, length: number) => listener().onTarget(at, length),
@@ -95,7 +98,8 @@ export class Llhttp {
     this.#exports._initialize();
     this.#pattern = this.#exports.llhttp_alloc(TYPE_REQUEST);
     this.#view();
-    assert(this.memory.length === PAGES * PAGE_BYTES, 'memory of llhttp');
+    const { length } = this.memory;
+    check(length === PAGES * PAGE_BYTES, `its memory has ${length} bytes after its start`);
     // This little parsing makes V8 optimize the parser: 20 ms of a thread beside a start.
     if (!this.isKnown) this.checkLayout();
   }
@@ -216,27 +220,43 @@ export class Llhttp {
 
   /**
    * Checks that a parser's fields lie where they are read. There is no getter for the content length,
-   * and those of the others cost a call out of JavaScript each.
+   * and those of the others cost a call out of JavaScript each. Throws GridError PARSER_UNUSABLE with
+   * the field that does not.
    */
   checkLayout(): void {
+    const pointer = this.allocate();
+    try {
+      this.#checkFields(pointer);
+    } finally {
+      this.free(pointer);
+    }
+  }
+
+  #checkFields(pointer: number): void {
     const head = Buffer.from(
       'PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1f0f2e3d4c\r\nx',
     );
     const silent = Object.fromEntries(CALLBACKS.map((name) => [name, () => OK]));
     const pausing = { ...silent, onHeadersComplete: () => PAUSED } as unknown as ParserListener;
-    const pointer = this.allocate();
     this.load(undefined, head, 0, head.length);
-    assert(this.execute(pointer, pausing, 0, head.length) === PAUSED, 'layout of llhttp');
+    const paused = this.execute(pointer, pausing, 0, head.length);
+    check(paused === PAUSED, 'a callback does not pause it behind a head');
     const position = this.#exports.llhttp_get_error_pos(pointer) - this.inputAddress;
-    assert(this.resume(pointer) === position, 'layout of llhttp');
+    check(
+      this.resume(pointer) === position,
+      `byte ${POSITION_WORD * 4} is not its position's place`,
+    );
     const result = this.execute(pointer, pausing, position, head.length);
-    assert(result === OK && this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1, 'layout of llhttp');
-    assert(this.method(pointer) === PUT && this.version(pointer) === 10, 'layout of llhttp');
-    const flags = this.memory[pointer + FLAGS_OFFSET] as number;
+    check(result === OK, `byte ${ERROR_WORD * 4} is not its error's place`);
+    const isLength = this.expectedBytes(pointer) === 0x1f0f2e3d4c - 1;
+    check(isLength, `byte ${CONTENT_LENGTH_WORD * 4} is not its content length's place`);
+    check(this.method(pointer) === PUT, `byte ${METHOD_OFFSET} is not its method's place`);
+    const isVersion = this.version(pointer) === 10;
+    check(isVersion, `bytes ${MAJOR_OFFSET} and ${MINOR_OFFSET} are not its version's places`);
+    const flags = this.flags(pointer);
     this.keepOpen(pointer);
-    const flagsLeft = this.memory[pointer + FLAGS_OFFSET] as number;
-    assert((flags & CLOSE) !== 0 && flags - flagsLeft === CLOSE, 'layout of llhttp');
-    this.free(pointer);
+    const isCleared = (flags & CLOSE) !== 0 && flags - this.flags(pointer) === CLOSE;
+    check(isCleared, `byte ${FLAGS_OFFSET} is not its flags' place`);
   }
 }
 
@@ -295,37 +315,3 @@ declare namespace WebAssembly {
     readonly buffer: ArrayBuffer;
   }
 }
-
-function readModule(): Buffer {
-  const require = createRequire(import.meta.url);
-  return Buffer.from(require('undici/lib/llhttp/llhttp_simd-wasm.js') as Buffer);
-}
-
-function compile(module: Buffer): WebAssembly.Module {
-  // The section has: one memory, without a maximum, of so many pages.
-  const at = contentsOf(module, MEMORY_SECTION);
-  assert(module[at] === 1 && module[at + 1] === 0, 'memory of llhttp');
-  assert(module[at + 2] === PAGES_KNOWN, 'memory of llhttp');
-  module[at + 2] = PAGES;
-  return new WebAssembly.Module(module);
-}
-
-/** The beginning of the contents of the section with that number in a module. */
-function contentsOf(module: Buffer, section: number): number {
-  let at = MODULE_HEADER_BYTES;
-  while (at < module.length) {
-    const number = module[at++];
-    let bytes = 0;
-    let byte = 0x80;
-    for (let shift = 0; byte >= 0x80; shift += 7) {
-      byte = module[at++] as number;
-      bytes |= (byte & 0x7f) << shift;
-    }
-    if (number === section) return at;
-    at += bytes;
-  }
-  assert.fail('memory of llhttp');
-}
-
-const MODULE_HEADER_BYTES = 8;
-const MEMORY_SECTION = 5;

@@ -1,5 +1,6 @@
 /** The pieces that an responses sends, and the dependences of those that must not leave yet. */
-import { EVERY_PARTITION, type ItemHold, type Pinned, type ResponseHold } from './response-hold.ts';
+import assert from 'node:assert/strict';
+import { type AnswerDelay, EVERY_PARTITION, type ItemHold, type Pinned } from './answer-delay.ts';
 
 /** Bytes to send: pinned, of a run in the arena, or a copy out of the arena. */
 export interface OutputPiece {
@@ -42,6 +43,51 @@ export function pinnedPiece(
   return { bytes, start, end, pinned, ...run, dependence: undefined, item: undefined };
 }
 
+/** Whether `next` lies right after the piece, in the same buffer. */
+export function isAdjacent(piece: OutputPiece, next: OutputPiece): boolean {
+  return piece.runStart >= 0 && next.runStart === piece.end && next.bytes === piece.bytes;
+}
+
+/** Makes `next`, which is adjacent, a part of the piece. */
+export function join(piece: OutputPiece, next: OutputPiece): void {
+  piece.end = next.end;
+  piece.runCount += next.runCount;
+  piece.responses += next.responses;
+}
+
+/** Gives the piece these bytes, which are not in the arena. */
+export function setOwnBytes(piece: OutputPiece, bytes: Buffer): void {
+  piece.bytes = bytes;
+  piece.start = 0;
+  piece.end = bytes.length;
+  piece.runStart = -1;
+}
+
+/** Sums over the pieces of a connection: bytes to be sent, bytes of copies, delayed ones, items. */
+interface PieceCounts {
+  readonly bytes: number;
+  readonly copiedBytes: number;
+  readonly delayed: number;
+  readonly items: number;
+}
+
+/** Asserts that the counts are those of the pieces. O(pieces). */
+export function assertPieces(pieces: readonly OutputPiece[], counts: PieceCounts): void {
+  const copies = pieces.filter((piece) => piece.pinned === undefined && piece.runStart < 0);
+  const sum = (each: readonly OutputPiece[], of: (piece: OutputPiece) => number): number =>
+    each.reduce((total, piece) => total + of(piece), 0);
+  assert.deepEqual(counts, {
+    bytes: sum(pieces, ({ start, end }) => end - start),
+    copiedBytes: sum(copies, ({ bytes }) => bytes.length),
+    delayed: pieces.filter((piece) => piece.dependence !== undefined).length,
+    items: pieces.filter((piece) => piece.item !== undefined).length,
+  });
+  for (const [index, { start, end, bytes, isUnderWay }] of pieces.entries()) {
+    assert(start <= end && end <= bytes.length, 'bytes of a piece');
+    assert(index === 0 || !isUnderWay, 'the first piece alone is under way');
+  }
+}
+
 /** The sequences that an answer waits for: one partition's, or those of all from 0. */
 export interface Dependence {
   readonly partition: number;
@@ -50,17 +96,17 @@ export interface Dependence {
 
 /** The sequences that the answer has to wait for; undefined for none. */
 export function dependence(
-  hold: ResponseHold,
+  delay: AnswerDelay,
   partition: number,
   sequence: number,
 ): Dependence | undefined {
-  if (partition !== EVERY_PARTITION && !hold.holds(partition, sequence)) return undefined;
-  const sequences = partition === EVERY_PARTITION ? hold.sequences() : Float64Array.of(sequence);
+  if (partition !== EVERY_PARTITION && !delay.delays(partition, sequence)) return undefined;
+  const sequences = partition === EVERY_PARTITION ? delay.sequences() : Float64Array.of(sequence);
   const waits = { partition, sequences };
-  return isHeld(hold, waits) ? waits : undefined;
+  return isDelayed(delay, waits) ? waits : undefined;
 }
 
-export function isHeld(hold: ResponseHold, { partition, sequences }: Dependence): boolean {
-  if (partition !== EVERY_PARTITION) return hold.holds(partition, sequences[0] as number);
-  return sequences.some((sequence, each) => hold.holds(each, sequence));
+export function isDelayed(delay: AnswerDelay, { partition, sequences }: Dependence): boolean {
+  if (partition !== EVERY_PARTITION) return delay.delays(partition, sequences[0] as number);
+  return sequences.some((sequence, each) => delay.delays(each, sequence));
 }

@@ -25,8 +25,8 @@ import {
   type ParserListener,
   REFUSED,
 } from './llhttp.ts';
-import * as refusals from './refusals.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
+import * as verdicts from './verdicts.ts';
 
 /** The chunk is used up; the next one continues where it ended. */
 export const NEEDS_MORE = 0;
@@ -51,7 +51,7 @@ export class RequestParser implements ParserListener {
   request!: Request;
   body!: Body;
   /** After AT_REFUSAL: the reason. */
-  refusal: refusals.Verdict = 0;
+  refusal: verdicts.Verdict = 0;
 
   /** The bytes of the chunk that have not been read. */
   readonly rest = new Span();
@@ -87,6 +87,7 @@ export class RequestParser implements ParserListener {
   /** Between requests: the next ones are read into these. */
   use(request: Request, body: Body): void {
     if (this.request === request) return;
+    if (this.#state !== BETWEEN) assert.fail('the request of bytes that have been read in part');
     this.request = request;
     this.body = body;
     this.#head.request = request;
@@ -150,6 +151,7 @@ export class RequestParser implements ParserListener {
 
   /** Frees the parser; nothing may be called afterwards. */
   free(): void {
+    if (this.#pointer === 0) assert.fail('a parser is freed once');
     this.#llhttp.free(this.#pointer);
     this.#pointer = 0;
   }
@@ -197,7 +199,7 @@ export class RequestParser implements ParserListener {
   onBody(address: number, length: number): number {
     if (this.request.contentLength === UNKNOWN_LENGTH) {
       const position = this.#positionBase + address;
-      if (this.#isFramingTooLong(position)) return this.#judge(refusals.FRAMING_TOO_LONG);
+      if (this.#isFramingTooLong(position)) return this.#judge(verdicts.FRAMING_TOO_LONG);
       const framing = position - this.#framingPosition;
       this.#framingBytes += Math.max(0, framing - FRAMING_BYTES_PER_CHUNK);
       this.#framingPosition = position + length;
@@ -243,7 +245,7 @@ export class RequestParser implements ParserListener {
     if (this.#reached === AT_REQUEST) {
       this.#state = BETWEEN;
       if (this.#isFramingTooLong(this.#chunkPosition + this.rest.start))
-        return this.#refuse(refusals.FRAMING_TOO_LONG);
+        return this.#refuse(verdicts.FRAMING_TOO_LONG);
       this.#knownHeads.learn(this.#inputEnd - this.rest.end + this.rest.start, this.request);
     }
     return this.#reached;
@@ -256,7 +258,7 @@ export class RequestParser implements ParserListener {
       if (verdict !== 0) return this.#refuse(verdict);
     } else if (this.#state === IN_BODY) {
       if (this.#isFramingTooLong(this.#positionBase + this.#inputEnd))
-        return this.#refuse(refusals.FRAMING_TOO_LONG);
+        return this.#refuse(verdicts.FRAMING_TOO_LONG);
       this.body.announce(this.#llhttp.expectedBytes(this.#pointer));
     }
     return NEEDS_MORE;
@@ -268,24 +270,24 @@ export class RequestParser implements ParserListener {
     return this.#framingBytes + position - this.#framingPosition > this.#headerBytesMax;
   }
 
-  #judge(verdict: refusals.Verdict): number {
+  #judge(verdict: verdicts.Verdict): number {
     if (verdict === 0) return OK;
     this.refusal = verdict;
     return REFUSED;
   }
 
-  #refuse(verdict: refusals.Verdict): Reached {
+  #refuse(verdict: verdicts.Verdict): Reached {
     this.refusal = verdict;
     return AT_REFUSAL;
   }
 
   /** Distinguishes a well-formed version that is not served from bytes that are not HTTP. */
-  #verdictOf(error: number): refusals.Verdict {
-    if (error === DATA_AFTER_CLOSE) return refusals.BEHIND_LAST;
+  #verdictOf(error: number): verdicts.Verdict {
+    if (error === DATA_AFTER_CLOSE) return verdicts.BEHIND_LAST;
     const isVersion = error === INVALID_VERSION;
     return isVersion && this.errorReason === VERSION_REASON
-      ? refusals.UNKNOWN_VERSION
-      : refusals.NO_REQUEST;
+      ? verdicts.VERSION_UNKNOWN
+      : verdicts.NOT_A_REQUEST;
   }
 }
 

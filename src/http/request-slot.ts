@@ -1,17 +1,17 @@
 /**
- * A request, from its first byte to its response: the bytes received, its handler, and the response
- * where that has to wait for its place. Slots come from a pool of the server. A slot is reused once its
- * request has been answered, even if the connection has ended by then; so a late answer always goes to
- * the request that it belongs to.
+ * A request, from its first byte to its response: its bytes, its handler, and a response that waits for
+ * its place. Slots come from a pool. One is reused only when its request is answered.
  *
  *     free ─ read ─ run ─┬─────────────── answered, written ─ free
  *                 │      └─ under way ──┬─ answered, written ─ free
  *                 └ parked ─ run …      └─ answered, kept ─ written ─ free
  *
- * A request that is answered while it runs owns no bytes: its spans lie in the input that all
- * connections share. One that is parked or under way has bytes of its own (`own`).
+ * One answered while it runs owns no bytes: its spans lie in the input of all connections. One that is
+ * parked or under way has bytes of its own (`own`).
  */
 import assert from 'node:assert';
+import { REFUSALS } from '../base/refusals.ts';
+import { INDEPENDENT } from './answer-delay.ts';
 import type { RequestHandler } from './application.ts';
 import { Body, type BodyOwner } from './body.ts';
 import { Exchange, type ExchangeOwner, type KeptResponse } from './exchange.ts';
@@ -24,13 +24,12 @@ import {
 } from './head-checks.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
-import * as refusals from './refusals.ts';
 import { Request } from './request.ts';
-import { INDEPENDENT } from './response-hold.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { ResponseStream } from './response-stream.ts';
 import type { Session } from './session.ts';
 import type { SlotHost } from './slot-host.ts';
+import * as verdicts from './verdicts.ts';
 
 /** The parts of its connection that a slot uses. */
 export interface SlotConnection {
@@ -161,6 +160,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   }
 
   run(): void {
+    if (this.#hasBegun || !this.#isTaken) assert.fail('a request runs once');
     this.#hasBegun = true;
     this.#isRunning = true;
     try {
@@ -190,21 +190,20 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
    * Its bytes are refused, or not waited for: it is answered, unless it has been, and the connection
    * ends. `parserReason`: the parser's reason.
    */
-  refuse(verdict: refusals.Verdict, isParsed: boolean, parserReason: () => string): void {
-    const status = refusals.statusOf(verdict);
+  refuse(verdict: verdicts.Verdict, isParsed: boolean, parserReason: () => string): void {
+    const code = verdicts.codeOf(verdict);
     const { exchange } = this;
     this.#endsConnection = true;
     this.#isDirty = true;
-    if (status === 0 || (this.isBodyPending && exchange.isAnswered)) return;
+    if (code === undefined || (this.isBodyPending && exchange.isAnswered)) return;
     this.#isUnreadable = !this.isBodyPending || isParsed;
     exchange.isAnswered = false;
     if (this.#host.observe !== undefined) {
-      exchange.reason =
-        verdict === refusals.NO_REQUEST
-          ? parserReason()
-          : refusals.reasonOf(verdict, this.#host.limits);
+      const { limits } = this.#host;
+      const isParsers = verdict === verdicts.NOT_A_REQUEST;
+      exchange.note(code, isParsers ? parserReason() : verdicts.reasonOf(verdict, limits));
     }
-    exchange.respondEmpty(status, INDEPENDENT, 0);
+    exchange.respondEmpty(REFUSALS[code].status, INDEPENDENT, 0);
   }
 
   /** Content is being sent: refused where it is too much. True: too much that is unwanted. */
@@ -271,7 +270,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     if (!isPresent || this.exchange.isAnswered) return;
     this.#endsConnection = !this.#hasBegun || this.#isRunning;
     this.#isDirty = true;
-    this.exchange.respondEmpty(500, INDEPENDENT, 0);
+    this.exchange.refuse('FAILED', {});
   }
 
   onItemAwaited(): void {
@@ -284,8 +283,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   onAnswered(status: number, isLast: boolean): void {
     const { body, request } = this;
     const observed = this.#isUnreadable ? undefined : request;
-    this.#host.observe?.(status, observed, this.exchange.reason);
-    if (status >= 400) this.exchange.reason = '';
+    this.#host.observe?.(status, observed, this.exchange);
+    if (status >= 400) this.exchange.forgetRefusal();
     if (this.isBodyPending) body.drop();
     else if (request.hasBody) body.end();
     if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
@@ -295,6 +294,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   keep(response: KeptResponse): void {
     if (this.#connection === undefined) {
       response.drop();
+      this.#isDirty = true;
       if (!this.#isRunning) this.free();
       return;
     }
@@ -327,6 +327,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** The request is over: the slot is free for another one. */
   free(): void {
+    if (!this.#isTaken) assert.fail('a slot is freed once');
     if (this.#isDirty) this.#clean();
     this.#isTaken = false;
     this.#connection = undefined;
@@ -350,7 +351,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.#isHandlerTold = false;
     this.#stream = undefined;
     this.exchange.isAnswered = true;
-    this.exchange.reason = '';
+    this.exchange.forgetRefusal();
   }
 
   /** Without a client: ends the request if it has not begun or is answered, else hurries it. */

@@ -17,7 +17,7 @@ export class Request {
   readonly target = new Span();
   /** Offset in target's bytes of the first `?`, or target's end. */
   pathEnd = 0;
-  /** Whether the path holds a `%`. */
+  /** Whether the path has a `%`. */
   escaped = false;
   /** As sent; empty when there is none. */
   readonly contentType = new Span();

@@ -1,24 +1,29 @@
 /**
  * The responses that a connection has to send, in order. They are written into the arena, as one run a
  * turn. A run is cut into pieces only before a long value, which is sent without a copy, or an answer
- * that must not leave yet. flush hands over the responses that may leave; it never waits.
- *
- * A client that is slow to take its answers is sent 64 KiB at a time, each when the one before has been
- * taken. The rest is copied out of the arena, so that it alone stays in memory.
+ * that must not leave yet. flush hands over the responses that may leave; it never waits. A slow client
+ * is sent 64 KiB at a time, each when the one before has been taken. The rest is copied out of the arena,
+ * so that it alone stays in memory.
  */
+import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
+import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
+import { INDEPENDENT, type ItemHold, type Pinned } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
-import type { Holder } from './in-flight.ts';
+import type { BudgetUser } from './in-flight.ts';
 import {
+  assertPieces,
   type Dependence,
   dependence,
-  isHeld,
+  isAdjacent,
+  isDelayed,
+  join,
   type OutputPiece,
   pinnedPiece,
   runPiece,
+  setOwnBytes,
 } from './output-piece.ts';
 import { RecentBytes } from './recent-bytes.ts';
-import { INDEPENDENT, type ItemHold, type Pinned } from './response-hold.ts';
 import type { ResponseQueueHost } from './response-queue-host.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { statusLine } from './status.ts';
@@ -34,7 +39,7 @@ interface ResponseQueueOwner {
   destroy(): void;
 }
 
-export class ResponseQueue implements Holder {
+export class ResponseQueue implements BudgetUser {
   readonly #owner: ResponseQueueOwner;
   readonly #writer: SocketWriter;
   readonly #arena: OutputArena;
@@ -63,7 +68,7 @@ export class ResponseQueue implements Holder {
   /** Responses in the run. */
   #runResponses = 0;
   /** Responses that wait for the sequences they depend on. */
-  heldCount = 0;
+  delayedCount = 0;
   /** Responses that deliver an item and have not left. */
   #itemCount = 0;
   /** Whether the client has ended its side: it may never read a response that has not left by then. */
@@ -71,11 +76,8 @@ export class ResponseQueue implements Holder {
 
   constructor(socket: Socket, host: ResponseQueueHost, owner: ResponseQueueOwner) {
     this.#owner = owner;
-    this.#writer = new SocketWriter(
-      socket,
-      (error) => this.#onTaken(error),
-      () => owner.destroy(),
-    );
+    const onFailed = (): void => owner.destroy();
+    this.#writer = new SocketWriter(socket, (error) => this.#onTaken(error), onFailed);
     this.#arena = host.arena;
     this.#host = host;
     socket.on('end', () => {
@@ -89,14 +91,14 @@ export class ResponseQueue implements Holder {
    */
   begin(bytes: number, partition: number, sequence: number, item?: ItemHold): void {
     const arena = this.#arena;
-    const { hold } = this.#host;
-    if (hold !== undefined && partition !== INDEPENDENT) {
-      this.#dependence = dependence(hold, partition, sequence);
+    const { delay } = this.#host;
+    if (delay !== undefined && partition !== INDEPENDENT) {
+      this.#dependence = dependence(delay, partition, sequence);
       if (this.#dependence !== undefined) this.#cut();
     }
     if (item !== undefined) this.#cut();
     this.#item = item;
-    arena.reserve(bytes);
+    arena.makeRoom(bytes);
     if (this.#runBuffer === arena.buffer && this.#runEnd === arena.used) return;
     this.#cut();
     arena.openRun();
@@ -106,13 +108,15 @@ export class ResponseQueue implements Holder {
 
   /** The response, or with `isFinal` false an interim one, has been written into the arena. */
   end(isFinal = true): void {
-    this.#runEnd = this.#arena.used;
+    const { used, buffer } = this.#arena;
+    if (this.#runBuffer !== buffer || used > buffer.length) assert.fail('room for a response');
+    this.#runEnd = used;
     if (isFinal) this.#runResponses++;
     const [dependence, item] = [this.#dependence, this.#item];
     if (dependence === undefined && item === undefined) return;
     this.#cut(dependence, item);
     this.#dependence = undefined;
-    if (dependence !== undefined) this.heldCount++;
+    if (dependence !== undefined) this.delayedCount++;
     if (item !== undefined) this.#itemCount++;
   }
 
@@ -138,8 +142,8 @@ export class ResponseQueue implements Holder {
   }
 
   /** Whether there are responses that may not leave yet. */
-  get isHeld(): boolean {
-    return this.heldCount > 0 || (this.#host.hold?.holdsAll === true && !this.isEmpty);
+  get isDelayed(): boolean {
+    return this.delayedCount > 0 || (this.#host.delay?.delaysAll === true && !this.isEmpty);
   }
 
   /** Whether the client has not taken all that may leave. */
@@ -165,7 +169,7 @@ export class ResponseQueue implements Holder {
   /** Hands over the responses that may leave. */
   flush(): void {
     if (this.#host.substitute !== undefined) this.#replaceUnsent(this.#host.substitute);
-    if (this.#host.hold?.holdsAll === true) return;
+    if (this.#host.delay?.delaysAll === true) return;
     if (this.#pieces.length === 0 && !this.#isAwaitingSocket) {
       const length = this.#runEnd - this.#runStart;
       if (length === 0) return;
@@ -181,6 +185,7 @@ export class ResponseQueue implements Holder {
   /** The connection is gone: nothing more is sent. The socket itself frees the bytes that it has. */
   drop(): void {
     this.#cut();
+    if (HAS_DEAR_CHECKS) this.#assertPieces();
     const kept = this.#isAwaitingSocket && this.#pieces[0]?.isUnderWay ? 1 : 0;
     for (const piece of this.#pieces.splice(kept)) {
       this.#acknowledge(piece, false);
@@ -188,7 +193,7 @@ export class ResponseQueue implements Holder {
     }
     for (const piece of this.#pieces) piece.start = piece.end;
     this.#pieceBytes = 0;
-    this.heldCount = 0;
+    this.delayedCount = 0;
   }
 
   /** The usual case: one short run, and a client that takes its answers at once. */
@@ -212,7 +217,7 @@ export class ResponseQueue implements Holder {
       this.#acknowledge(piece, false);
       this.#finish(piece);
     }
-    this.heldCount = 0;
+    this.delayedCount = 0;
     for (; count > 0; count--) {
       this.begin(text.length, INDEPENDENT, 0);
       this.#arena.writeText(text);
@@ -260,33 +265,26 @@ export class ResponseQueue implements Holder {
     const text = Buffer.from(`${statusLine(204)}${this.#arena.dateLine}\r\n`);
     this.#finish(piece);
     this.#pieceBytes += text.length - (piece.end - piece.start);
-    piece.bytes = text;
-    piece.start = 0;
-    piece.end = text.length;
-    piece.runStart = -1;
-    this.#hold(text.length);
+    setOwnBytes(piece, text);
+    this.#accountCopy(text.length);
     if (next?.pinned === undefined) return;
     this.#pieceBytes -= next.end - next.start;
     next.start = next.end;
   }
 
   #mayLeave(piece: OutputPiece): boolean {
-    const { hold } = this.#host;
+    const { delay } = this.#host;
     if (piece.dependence === undefined) return true;
-    if (hold !== undefined && isHeld(hold, piece.dependence)) return false;
+    if (delay !== undefined && isDelayed(delay, piece.dependence)) return false;
     piece.dependence = undefined;
-    this.heldCount--;
+    this.delayedCount--;
     return true;
   }
 
   /** Whether `next` lies right after the piece and may leave with it; then it is part of it now. */
   #joins(piece: OutputPiece, next: OutputPiece): boolean {
-    if (piece.runStart < 0 || next.runStart !== piece.end || next.bytes !== piece.bytes)
-      return false;
-    if (!this.#mayLeave(next)) return false;
-    piece.end = next.end;
-    piece.runCount += next.runCount;
-    piece.responses += next.responses;
+    if (!isAdjacent(piece, next) || !this.#mayLeave(next)) return false;
+    join(piece, next);
     return true;
   }
 
@@ -327,7 +325,14 @@ export class ResponseQueue implements Holder {
       this.#pieceBytes -= first.end - first.start;
       this.#finish(first);
     }
+    if (HAS_DEAR_CHECKS) this.#assertPieces();
     this.#owner.release();
+  }
+
+  #assertPieces(): void {
+    const counts = { bytes: this.#pieceBytes, copiedBytes: this.#copiedBytes };
+    const left = { delayed: this.delayedCount, items: this.#itemCount };
+    assertPieces(this.#pieces, { ...counts, ...left });
   }
 
   /** The piece is no longer needed. */
@@ -351,15 +356,12 @@ export class ResponseQueue implements Holder {
       const copy = Buffer.from(piece.bytes.subarray(piece.start, piece.end));
       const isTaken = this.#writer.isCopying || piece.start === piece.runStart;
       for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
-      piece.bytes = copy;
-      piece.start = 0;
-      piece.end = copy.length;
-      piece.runStart = -1;
-      if (copy.length > 0) this.#hold(copy.length);
+      setOwnBytes(piece, copy);
+      if (copy.length > 0) this.#accountCopy(copy.length);
     }
   }
 
-  #hold(bytes: number): void {
+  #accountCopy(bytes: number): void {
     const { inFlight, nowMs } = this.#host;
     if (this.#copiedBytes === 0) {
       this.sinceMs = nowMs;

@@ -9,9 +9,9 @@
  * any other; until then the request's slot is in use.
  */
 
+import { INDEPENDENT } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
 import type { InFlightBudget } from './in-flight.ts';
-import { INDEPENDENT } from './response-hold.ts';
 import type { ResponseQueue } from './response-queue.ts';
 
 /** The most bytes of one chunk: with its framing as many as are sent at once. */

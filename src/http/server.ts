@@ -1,9 +1,10 @@
 /**
  * The HTTP server: accepts connections up to a limit, has the parts they share (the arena, the limits,
- * the hold of answers), and ends them. It knows no route and no engine.
+ * the delay of answers), and ends them. It knows no route and no engine.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
+import type { AnswerDelay, AnswerSender } from './answer-delay.ts';
 import type { Application } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
@@ -13,7 +14,6 @@ import { FairScheduler } from './fair-scheduler.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
-import type { AnswerSender, ResponseHold } from './response-hold.ts';
 import type { Observer } from './slot-host.ts';
 import { SlotPool } from './slot-pool.ts';
 import { statusLine } from './status.ts';
@@ -53,7 +53,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   observe: Observer | undefined;
   substitute: string | undefined;
   /** Decides when answers may leave, if set; set before the first connection. */
-  hold: ResponseHold | undefined;
+  delay: AnswerDelay | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
   /** When it began to drain, in milliseconds of the clock; Infinity before. */
@@ -64,8 +64,8 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   readonly #connections = new Set<Connection>();
   /** Sockets accepted while the server stops accepting; they are opened when it has stopped. */
   #latecomers: Socket[] | undefined;
-  /** Connections with answers that are held back, each once. */
-  #held: Connection[] = [];
+  /** Connections with delayed answers, each once. */
+  #delayed: Connection[] = [];
   /** Connections that continue at the end of the turn, each once. */
   #woken: Connection[] = [];
   readonly #wakeAll = (): void => this.#turnOnEnd();
@@ -145,16 +145,16 @@ export class HttpServer implements ConnectionHost, AnswerSender {
 
   /** More answers may leave: sends those that no longer have to wait. */
   release(): void {
-    const held = this.#held;
-    this.#held = [];
-    for (const connection of held) {
-      connection.isHeld = false;
+    const delayed = this.#delayed;
+    this.#delayed = [];
+    for (const connection of delayed) {
+      connection.isDelayed = false;
       connection.release();
     }
   }
 
-  /** Answers held back must never be shown: their clients get that the outcome is unknown. */
-  disownHeld(): void {
+  /** Delayed answers must never be shown: their clients get that the outcome is unknown. */
+  disownDelayed(): void {
     this.tick();
     this.substitute =
       `${statusLine(503)}${this.arena.dateLine}Grid-Outcome: unknown\r\n` +
@@ -193,10 +193,10 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     return count;
   }
 
-  addHeld(connection: Connection): void {
-    if (connection.isHeld) return;
-    connection.isHeld = true;
-    this.#held.push(connection);
+  addDelayed(connection: Connection): void {
+    if (connection.isDelayed) return;
+    connection.isDelayed = true;
+    this.#delayed.push(connection);
   }
 
   wake(connection: Connection): void {
@@ -208,7 +208,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
 
   onConnectionClosed(connection: Connection): void {
     this.#connections.delete(connection);
-    if (connection.isHeld) this.#held = this.#held.filter((each) => each !== connection);
+    if (connection.isDelayed) this.#delayed = this.#delayed.filter((each) => each !== connection);
     this.#tellIfAllClosed();
   }
 
@@ -264,9 +264,8 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     const hasRoom = this.connectionCount < connectionsMax;
     if (handshakes === undefined) {
       if (hasRoom) return this.#open(socket);
-      const message = `Cannot take another connection: ${connectionsMax} are open`;
       this.tick();
-      this.#turnedAway.add(socket, message, this.arena.dateLine);
+      this.#turnedAway.add(socket, connectionsMax, this.arena.dateLine);
     } else if (hasRoom) {
       this.tick();
       handshakes.begin(socket, this.nowMs + headerTimeoutSeconds * 1000);

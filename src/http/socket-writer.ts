@@ -1,13 +1,13 @@
 /**
  * The way of answers to a socket. The kernel nearly always takes an answer at once, and the way there
- * through the socket's stream costs several objects and a tick of its own. So where the socket has a
- * handle of the system's, bytes are handed to that. It sends them in order, and calls back when the
- * kernel has taken the bytes that it did not take at once. Other sockets (TLS, other runtimes, tests)
- * are written to as streams; that is slower and otherwise the same.
+ * through the socket's stream costs several objects and a tick of its own (bench/socket-reader.ts). So
+ * where the socket has a handle of the system's, bytes are handed to that. It sends them in order, and
+ * calls back when the kernel has taken the bytes that it did not take at once. Other sockets (TLS, other
+ * runtimes, tests) are written to as streams; that is slower and otherwise the same.
  *
- * A handle calls back through an object of a class that Node keeps internal (the teller). Up to Node 24
- * the handle needs one with each write and uses it up only where it calls back; later versions make it
- * then. The first answer of the process is written as to a stream, which shows the class.
+ * A handle calls back through an object of a class that Node keeps internal (the teller). Up to Node 24 the
+ * handle needs one with each write and uses it up only where it calls back; later versions make it then.
+ * The first answer of the process is written as to a stream, which shows the class.
  */
 import type { Socket } from 'node:net';
 

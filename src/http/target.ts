@@ -5,11 +5,11 @@
  */
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
-import * as refusals from './refusals.ts';
 import type { Request } from './request.ts';
+import * as verdicts from './verdicts.ts';
 
 /** Narrows target to path and query and finds the path's end. */
-export function resolveTarget(request: Request): refusals.Verdict {
+export function resolveTarget(request: Request): verdicts.Verdict {
   const { target } = request;
   const bytes = target.bytes;
   const first = bytes[target.start];
@@ -18,7 +18,7 @@ export function resolveTarget(request: Request): refusals.Verdict {
     request.escaped = false;
     if (request.method === CONNECT) return 0;
     if (first === 0x2a && target.length === 1) {
-      return request.method === OPTIONS ? 0 : refusals.BAD_TARGET;
+      return request.method === OPTIONS ? 0 : verdicts.TARGET_INVALID;
     }
     const verdict = skipAuthority(request);
     if (verdict !== 0) return verdict;
@@ -31,7 +31,7 @@ export function resolveTarget(request: Request): refusals.Verdict {
       if (at < pathEnd) escaped = true;
     } else if (byte === 0x3f) {
       if (at < pathEnd) pathEnd = at;
-    } else if (byte === 0x23) return refusals.FRAGMENT;
+    } else if (byte === 0x23) return verdicts.TARGET_WITH_FRAGMENT;
   }
   request.pathEnd = pathEnd;
   request.escaped = escaped;
@@ -39,7 +39,7 @@ export function resolveTarget(request: Request): refusals.Verdict {
 }
 
 /** Removes the scheme and authority of an absolute-form target; one without a path means `/`. */
-function skipAuthority(request: Request): refusals.Verdict {
+function skipAuthority(request: Request): verdicts.Verdict {
   const { target } = request;
   const { bytes, start, end } = target;
   let at = start;
@@ -49,8 +49,8 @@ function skipAuthority(request: Request): refusals.Verdict {
   }
   const authorityStart = at;
   while (at < end && bytes[at] !== 0x2f && bytes[at] !== 0x3f && bytes[at] !== 0x23) at++;
-  if (authorityStart === start) return refusals.BAD_TARGET;
-  if (!isAuthority(bytes, authorityStart, at)) return refusals.BAD_AUTHORITY;
+  if (authorityStart === start) return verdicts.TARGET_INVALID;
+  if (!isAuthority(bytes, authorityStart, at)) return verdicts.AUTHORITY_INVALID;
   if (at === end) target.set(ROOT, 0, ROOT.length);
   else target.start = at;
   return 0;

@@ -8,7 +8,7 @@
  */
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { HttpLimits } from './limits.ts';
-import { LATE_AT_END, LATE_CONTENT, LATE_HEAD, type Verdict } from './refusals.ts';
+import { CONTENT_LATE, CONTENT_LATE_AT_STOP, HEAD_LATE, type Verdict } from './verdicts.ts';
 
 /** How long a half-closed connection is read, in milliseconds. */
 const END_MS = 2000;
@@ -109,8 +109,8 @@ export class TimeLimits {
   /** The limit that has passed for the rest of a request. */
   get lateness(): Verdict {
     const ownDueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#source.limits);
-    if (this.#source.nowMs < ownDueMs) return LATE_AT_END;
-    return this.#awaited === HEAD ? LATE_HEAD : LATE_CONTENT;
+    if (this.#source.nowMs < ownDueMs) return CONTENT_LATE_AT_STOP;
+    return this.#awaited === HEAD ? HEAD_LATE : CONTENT_LATE;
   }
 
   /** The server drains. */

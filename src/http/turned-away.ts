@@ -4,6 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
+import { REFUSALS, refusalText } from '../base/refusals.ts';
 import { statusLine } from './status.ts';
 
 /** How long such a connection is read, in milliseconds. */
@@ -19,11 +20,13 @@ export class TurnedAway {
     this.#clock = clock;
   }
 
-  /** Answers 503 with the reason and ends the connection. `dateLine`: the Date field. */
-  add(socket: Socket, message: string, dateLine: string): void {
+  /** Answers that so many are open and ends the connection. `dateLine`: the Date field. */
+  add(socket: Socket, connectionsMax: number, dateLine: string): void {
+    const { status } = REFUSALS.TOO_MANY_CONNECTIONS;
+    const message = refusalText('TOO_MANY_CONNECTIONS', { connectionsMax });
     const body = JSON.stringify({ status: 'fail', message });
     const answer =
-      `${statusLine(503)}${dateLine}Content-Type: application/json\r\n` +
+      `${statusLine(status)}${dateLine}Content-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
     socket.on('error', () => socket.destroy());
     if (this.#sockets.size >= READ_COUNT_MAX) {

@@ -3,48 +3,48 @@
  * HTTP does, until a crash can no longer undo its content.
  */
 
-import { type Dependence, dependence, isHeld } from '../http/output-piece.ts';
-import type { AnswerSender, ResponseHold } from '../http/response-hold.ts';
+import type { AnswerDelay, AnswerSender } from '../http/answer-delay.ts';
+import { type Dependence, dependence, isDelayed } from '../http/output-piece.ts';
 
 /** Called once; `isKnown` is false where the disk has failed before the answer could leave. */
 type Leave = (isKnown: boolean) => void;
 
 export class LocalAnswers implements AnswerSender {
-  hold: ResponseHold | undefined;
-  #held: { readonly waitsFor: Dependence | undefined; readonly leave: Leave }[] = [];
+  delay: AnswerDelay | undefined;
+  #delayed: { readonly waitsFor: Dependence | undefined; readonly leave: Leave }[] = [];
 
-  constructor(hold: ResponseHold | undefined) {
-    this.hold = hold;
+  constructor(delay: AnswerDelay | undefined) {
+    this.delay = delay;
   }
 
   /** Answers that wait. */
-  get heldCount(): number {
-    return this.#held.length;
+  get delayedCount(): number {
+    return this.#delayed.length;
   }
 
-  /** Sends the answer, at once where it is not held back; `partition` and `sequence` as an Answer's. */
+  /** Sends the answer, at once where it is not delayed; `partition` and `sequence` as an Answer's. */
   send(partition: number, sequence: number, leave: Leave): void {
-    const { hold } = this;
-    if (hold === undefined) return leave(true);
-    const waitsFor = dependence(hold, partition, sequence);
-    if (waitsFor === undefined && !hold.holdsAll) return leave(true);
-    this.#held.push({ waitsFor, leave });
+    const { delay } = this;
+    if (delay === undefined) return leave(true);
+    const waitsFor = dependence(delay, partition, sequence);
+    if (waitsFor === undefined && !delay.delaysAll) return leave(true);
+    this.#delayed.push({ waitsFor, leave });
   }
 
   release(): void {
-    const { hold } = this;
-    if (hold === undefined || hold.holdsAll) return;
-    const held = this.#held;
-    this.#held = [];
-    for (const each of held) {
-      if (each.waitsFor !== undefined && isHeld(hold, each.waitsFor)) this.#held.push(each);
+    const { delay } = this;
+    if (delay === undefined || delay.delaysAll) return;
+    const delayed = this.#delayed;
+    this.#delayed = [];
+    for (const each of delayed) {
+      if (each.waitsFor !== undefined && isDelayed(delay, each.waitsFor)) this.#delayed.push(each);
       else each.leave(true);
     }
   }
 
-  disownHeld(): void {
-    const held = this.#held;
-    this.#held = [];
-    for (const { leave } of held) leave(false);
+  disownDelayed(): void {
+    const delayed = this.#delayed;
+    this.#delayed = [];
+    for (const { leave } of delayed) leave(false);
   }
 }

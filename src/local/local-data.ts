@@ -6,7 +6,7 @@ import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
 import { type Answer, type Engine, FOUND, type Lifetime, type Receiver } from '../engine/engine.ts';
-import { refusalCode } from '../engine/refusal-code.ts';
+import { failureCode } from '../engine/failure-code.ts';
 import type { LocalAnswers } from './local-answers.ts';
 import { ContentTypes, KEY_BYTES_MAX, PlainBytes, VALUE_BYTES_MAX } from './plain-bytes.ts';
 
@@ -21,7 +21,7 @@ export interface StoredValue {
 /** The engine, and the checks before each operation. @internal */
 interface LocalParts {
   readonly engine: Engine;
-  readonly cluster: Pick<Cluster, 'takesWrites'>;
+  readonly cluster: Pick<Cluster, 'takesWrites' | 'isCutOff'>;
   /** Lifetimes of a map's entries where the program gives none. */
   readonly lifetimes: { of(map: Span): Lifetime };
   readonly answers: LocalAnswers;
@@ -54,11 +54,17 @@ export class LocalData {
     for (const poll of this.#polls) poll.hurry();
   }
 
-  /** Throws GridError where the member has closed, or where `action` is a change in a PASSIVE cluster. */
+  /**
+   * Throws GridError where the member has closed, or where `action` is a change in a PASSIVE cluster, or on
+   * a member that is cut off.
+   */
   check(name: string, action?: string): void {
     if (this.#isClosed) throw new GridError('ENGINE_CLOSED', { name });
-    if (action !== undefined && !this.#parts.cluster.takesWrites) {
-      throw new GridError('CLUSTER_PASSIVE', { action: `${action} ${name}` });
+    const { cluster } = this.#parts;
+    if (action !== undefined && !cluster.takesWrites) {
+      throw new GridError(cluster.isCutOff ? 'MEMBER_CUT_OFF' : 'CLUSTER_PASSIVE', {
+        action: `${action} ${name}`,
+      });
     }
   }
 
@@ -75,7 +81,7 @@ export class LocalData {
 
   /** The error of an answer without a result; `name` is that of the map or queue in messages. */
   faultOf(answer: Answer, name: string): GridError | undefined {
-    const code = refusalCode(answer);
+    const code = failureCode(answer);
     return code === undefined ? undefined : new GridError(code, { name });
   }
 

@@ -17,7 +17,7 @@ import { writeCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
-import { MEMBER, type MemberRecord } from './member-file.ts';
+import { MEMBER, type MemberValues } from './member-file.ts';
 import { checkRecord, SEAL, sealAt, typeAt } from './record-codec.ts';
 import {
   HEADER_BYTES,
@@ -41,7 +41,7 @@ const PIECE_BYTES = 262_144;
 /** The data of one moment. */
 export interface Cut {
   readonly manifest: Manifest;
-  readonly member: MemberRecord;
+  readonly member: MemberValues;
   /** Where the log ended. */
   readonly end: LogPlace;
   /** Milliseconds since 1970. */

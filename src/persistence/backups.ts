@@ -65,7 +65,7 @@ export class Backups {
   }
 
   async #write({ storage }: BackupDirectory) {
-    const cut = await this.#persistence.hold();
+    const cut = await this.#persistence.keepFiles();
     try {
       const backup = new Backup(this.#persistence.storage, storage, cut, this.#clock);
       this.#backup = backup;
@@ -73,7 +73,7 @@ export class Backups {
       return await backup.write();
     } finally {
       this.#backup = undefined;
-      this.#persistence.release();
+      this.#persistence.releaseFiles();
     }
   }
 }

@@ -5,7 +5,7 @@
  * segment with the number of the first, whose SEAL names the successor of the last. Records keep their order,
  * so no other code is affected.
  *
- * A removal is kept as long as an earlier segment or the snapshot may hold a record that it ends. Other
+ * A removal is kept as long as an earlier segment or the snapshot may have a record that it ends. Other
  * removals are dropped, too: every dead record from before the beginning of the pass has by then been dropped
  * or is listed (left-behind.ts).
  *
@@ -178,6 +178,7 @@ export class Compaction {
     if (fault !== undefined) return false;
     this.#makeRoom(group, length);
     const live = this.#page;
+    const bytesMax = this.#bytesMax(group);
     const dead: number[] = [];
     let end = group.end;
     let at = HEADER_BYTES;
@@ -186,7 +187,7 @@ export class Compaction {
       if (taken === 0) return false;
       if (typeAt(page, at) === SEAL) break;
       if (this.#counts(page, at, dead)) {
-        if (end + taken + NOTE_BYTES > live.bytes.length) return false;
+        if (end + taken + NOTE_BYTES > bytesMax) return false;
         end += page.bytes.copy(live.bytes, end, at, at + taken);
       }
       at += taken;
@@ -206,6 +207,12 @@ export class Compaction {
   #makeRoom({ ids }: Group, length: number): void {
     const needed = (length + NOTE_BYTES + 7) & ~7;
     if (ids.length === 0 && this.#page.bytes.length < needed) this.#page = pageOf(needed);
+  }
+
+  /** Segments are merged only as far as the reserve has room for them; one alone may find room beside it. */
+  #bytesMax({ ids }: Group): number {
+    const { length } = this.#page.bytes;
+    return ids.length === 0 ? length : Math.min(length, this.#options.reserve.filledBytes);
   }
 
   #counts(page: Page, at: number, dead: number[]): boolean {

@@ -1,6 +1,6 @@
 /**
  * The format of the files of a data directory and of a backup: one number for all, in the header of each
- * (segment.ts, checked-file.ts, end-record.ts). This version reads its own format alone. It converts none,
+ * (segment.ts, checked-file.ts, log-end-file.ts). This version reads its own format alone. It converts none,
  * and changes no file of another one.
  *
  * A new type of record, or a new flag of a mutation, needs no new format: record-codec.ts has the rule for

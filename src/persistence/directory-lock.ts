@@ -1,7 +1,7 @@
 /**
  * Keeps a second process out of a directory: the owner listens on a socket named `lock` in it as long as it
  * lives. The system closes the socket when the process ends, for whatever reason, so a socket that does not
- * answer is left over. That also holds between containers that share the directory, where process numbers
+ * answer is left over. That is also so between containers that share the directory, where process numbers
  * mean nothing.
  *
  * The socket is made under a name of its own and then linked to `lock`, in which only one process succeeds. A

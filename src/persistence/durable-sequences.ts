@@ -3,6 +3,7 @@
  * began: `begin` is called before it, `end` after it. Both cost time only for the partitions that have
  * changed since the sync before, and allocate nothing.
  */
+import assert from 'node:assert/strict';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 
 export class DurableSequences {
@@ -39,6 +40,7 @@ export class DurableSequences {
   }
 
   begin(): void {
+    if (this.#syncingCount > 0) assert.fail('one sync at a time');
     const before = this.#syncing;
     this.#syncing = this.#changed;
     this.#syncingCount = this.#changedCount;
@@ -61,7 +63,23 @@ export class DurableSequences {
     this.#syncingCount = 0;
   }
 
+  /** Asserts that each changed partition is noted once, and that none is durable beyond its last sequence. */
+  invariants(): void {
+    const changed = this.#changed.subarray(0, this.#changedCount);
+    assert.equal(new Set(changed).size, this.#changedCount, 'changed partitions, each once');
+    for (const partition of changed) assert.equal(this.#isChanged[partition], 1, 'it is noted');
+    const count = this.#isChanged.reduce((sum, isChanged) => sum + isChanged, 0);
+    assert.equal(count, this.#changedCount, 'changed partitions');
+    const waiting = new Set([...changed, ...this.#syncing.subarray(0, this.#syncingCount)]);
+    for (const [partition, durable] of this.#durable.entries()) {
+      const isDurable = durable === Number.POSITIVE_INFINITY;
+      assert.equal(isDurable, !waiting.has(partition), 'a partition waits for a sync');
+      assert.ok(isDurable || durable < this.#last[partition]!, 'a durable sequence');
+    }
+  }
+
   #record(partition: number, sequence: number): void {
+    if (sequence <= this.#last[partition]!) assert.fail('sequences of a partition rise');
     if (this.#durable[partition] === Number.POSITIVE_INFINITY) {
       this.#durable[partition] = sequence - 1;
     }

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
 import type { Storage, StoredFile } from './storage.ts';
 
-/** The files hold all of the data: only the member's own user may read them. */
+/** The files contain all of the data: only the member's own user may read them. */
 const FILE_MODE = 0o600;
 export const DIRECTORY_MODE = 0o700;
 
@@ -138,8 +138,8 @@ class DiskFile implements StoredFile {
     for (let from = start; from < end; ) {
       const at = position + from - start;
       from += (await write(this.#descriptor, bytes, from, end - from, at)).bytesWritten;
+      this.#length = Math.max(this.#length, position + from - start);
     }
-    this.#length = Math.max(this.#length, position + end - start);
   }
 
   async read(into: Buffer, position: number): Promise<number> {

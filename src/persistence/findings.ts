@@ -1,5 +1,5 @@
 /** Reports the faults of a data directory: at once, or when it is known whether they are damage. */
-import { isBefore } from './end-record.ts';
+import { isBefore } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { describeRecord, type Gap } from './record-scan.ts';
 import type { ReadSegment } from './segment-reader.ts';

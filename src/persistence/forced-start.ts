@@ -10,8 +10,8 @@
  * next start moves the segments that have not moved by then.
  */
 import { writeCheckedFile } from './checked-file.ts';
-import { END_RECORD } from './end-record.ts';
 import type { Finding } from './findings.ts';
+import { LOG_END } from './log-end-file.ts';
 import { type Aside, MANIFEST, type Manifest, readManifest, writeManifest } from './manifest.ts';
 import { LOST_MEMBER, MEMBER, readMember } from './member-file.ts';
 import type { Pace } from './record-scan.ts';
@@ -27,7 +27,7 @@ import { writeWhole } from './whole-file.ts';
 export const NEW_SUFFIX = '.new';
 const PIECE_BYTES = 1_048_576;
 
-export interface ForcedStartOptions extends Pace {
+interface ForcedStartOptions extends Pace {
   readonly storage: Storage;
   readonly partitionCount: number;
   /** Receives each fault found in the data. */
@@ -78,14 +78,14 @@ export async function finishForcedStart(storage: Storage): Promise<Manifest | un
 
 async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   await finishForcedStart(storage);
-  // The reserve holds no data; without it there is room on a full disk.
+  // The reserve has no data; without it there is room on a full disk.
   await storage.remove(RESERVE);
   await removeNew(storage);
   const names = await storage.list();
   const numbers = names.map((name) => parseSegmentName(name)?.number ?? 0);
   const before = Math.max(0, ...numbers) + 1;
   const directory = await makeNumberedDirectory(storage, 'damaged');
-  const small = [MANIFEST, MEMBER, END_RECORD].filter((name) => names.includes(name));
+  const small = [MANIFEST, MEMBER, LOG_END].filter((name) => names.includes(name));
   try {
     for (const name of small) await copy(storage, name, `${directory}/${name}`);
     await storage.syncDirectory();

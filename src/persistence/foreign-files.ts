@@ -1,15 +1,15 @@
 /** Files in a data directory that no member has written. They are reported and left alone. */
 import { BACKUP } from './backup.ts';
 import { isOfLock } from './directory-lock.ts';
-import { END_RECORD } from './end-record.ts';
 import { NEW_SUFFIX } from './forced-start.ts';
+import { LOG_END } from './log-end-file.ts';
 import { MANIFEST } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { RESERVE } from './reserve.ts';
 import { parseSegmentName } from './segment.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
-const NAMES: ReadonlySet<string> = new Set([MANIFEST, MEMBER, END_RECORD, RESERVE, BACKUP]);
+const NAMES: ReadonlySet<string> = new Set([MANIFEST, MEMBER, LOG_END, RESERVE, BACKUP]);
 const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];
 
 /** The names that are not of a member's files, sorted. */

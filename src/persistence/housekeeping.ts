@@ -11,7 +11,7 @@ import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { Compaction } from './compaction.ts';
 import type { ManifestFile } from './manifest.ts';
-import { Reserve } from './reserve.ts';
+import type { Reserve } from './reserve.ts';
 import { LOG, parseSegmentName, type SegmentId, SNAPSHOT } from './segment.ts';
 import type { SegmentSupply } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
@@ -33,6 +33,7 @@ interface HousekeepingOptions {
   readonly supply: SegmentSupply;
   readonly manifest: ManifestFile;
   readonly space: InTurn;
+  readonly reserve: Reserve;
   readonly segmentBytes: number;
   readonly snapshotBytesMin: number;
   /** Number of the next snapshot. */
@@ -58,7 +59,6 @@ export interface HousekeepingObserver {
 
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
-  readonly #reserve: Reserve;
   #nextNumber: number;
   #snapshot: Snapshot | undefined;
   /** `writtenBytes` of the log at the beginning of the last snapshot; before the first one, -`logBytes`. */
@@ -78,35 +78,34 @@ export class Housekeeping {
   #isKeepingSpace = false;
   #again: Timer | undefined;
   /** The data that a backup copies. */
-  #held: Cut | undefined;
-  #isHoldWanted = false;
+  #cut: Cut | undefined;
+  #isPaused = false;
   /** Whether files are kept for that backup alone. */
   #owesRemoval = false;
   #isClosing = false;
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
-    this.#reserve = new Reserve(options.storage, options.segmentBytes);
     this.#nextNumber = options.nextNumber;
     this.#snapshotAtBytes = -options.logBytes;
   }
 
-  /** Resolves when no segment is being rewritten. None is rewritten until `hold` or `release`. */
+  /** Resolves when no segment is being rewritten. None is rewritten until `keepFiles` or `releaseFiles`. */
   async pause(): Promise<void> {
-    this.#isHoldWanted = true;
+    this.#isPaused = true;
     while (this.#isKeepingSpace) await this.#working;
     this.#compaction = undefined;
   }
 
-  /** The files of the cut are neither removed nor rewritten until `release`. */
-  hold(cut: Cut): void {
-    this.#held = cut;
-    this.#isHoldWanted = false;
+  /** The files of the cut are neither removed nor rewritten until `releaseFiles`. */
+  keepFiles(cut: Cut): void {
+    this.#cut = cut;
+    this.#isPaused = false;
   }
 
-  release(): void {
-    this.#held = undefined;
-    this.#isHoldWanted = false;
+  releaseFiles(): void {
+    this.#cut = undefined;
+    this.#isPaused = false;
     this.#compaction = undefined;
     this.#passFromBytes = -1;
     this.#passNotBeforeMs = Number.NEGATIVE_INFINITY;
@@ -147,7 +146,7 @@ export class Housekeeping {
 
   async #nextWork(): Promise<void> {
     const { observer, clock, log } = this.#options;
-    if (this.#owesRemoval && this.#held === undefined) {
+    if (this.#owesRemoval && this.#cut === undefined) {
       return await this.#removeOlder().catch((error) => observer.onSnapshotFailed(error));
     }
     this.#isKeepingSpace = this.#isFull || !this.#isSnapshotDue;
@@ -178,10 +177,10 @@ export class Housekeeping {
 
   /** Fills the reserve; frees space as long as the disk is full. */
   async #keepSpace(): Promise<void> {
-    const { observer, space, supply } = this.#options;
-    const isWhole = await space.run(() => this.#reserve.fill());
+    const { observer, space, supply, reserve } = this.#options;
+    const isWhole = await space.run(() => reserve.fill());
     let won = 0;
-    while (this.#isFull && !this.#isClosing && !this.#isHoldWanted) {
+    while (this.#isFull && !this.#isClosing && !this.#isPaused) {
       const bytes = await this.#compact();
       // Another pass follows at once on one that has freed space, for the records that died during it.
       if (bytes === undefined && !this.#passHasWon) break;
@@ -190,7 +189,7 @@ export class Housekeeping {
       if (bytes > 0) supply.retry();
     }
     if (won === 0) return;
-    if (!isWhole) await space.run(() => this.#reserve.fill());
+    if (!isWhole) await space.run(() => reserve.fill());
     observer.onCompacted(won);
     this.#options.onRoom();
   }
@@ -213,14 +212,14 @@ export class Housekeeping {
   }
 
   #beginPass(): Compaction | undefined {
-    const { storage, engine, clock, segmentBytes, log, manifest, space, endSegment } =
+    const { storage, engine, clock, segmentBytes, log, manifest, space, reserve, endSegment } =
       this.#options;
     this.#passFromMs = clock.now();
     this.#passFromBytes = log.writtenBytes;
     this.#passHasWon = false;
     if (!manifest.isThere) return undefined;
     const { firstSegment, snapshot } = manifest.content;
-    const { number = 0, parts = 0 } = this.#held === undefined ? (snapshot ?? {}) : {};
+    const { number = 0, parts = 0 } = this.#cut === undefined ? (snapshot ?? {}) : {};
     const ids = Array.from(
       { length: parts },
       (_, part): SegmentId => ({
@@ -229,15 +228,15 @@ export class Housekeeping {
         part,
       }),
     );
-    const held = this.#held?.end.segment;
-    const options = { storage, engine, clock, segmentBytes, space, reserve: this.#reserve };
+    const first = this.#cut?.end.segment;
+    const options = { storage, engine, clock, segmentBytes, space, reserve };
     const syncLog = async () => (log.isStarted ? await log.sync() : undefined);
     return new Compaction(
       { ...options, syncLog },
       {
         parts: ids,
-        first: held ?? firstSegment,
-        isFirstKept: held !== undefined,
+        first: first ?? firstSegment,
+        isFirstKept: first !== undefined,
         before: log.isStarted ? log.synced.segment : endSegment,
       },
     );
@@ -276,7 +275,7 @@ export class Housekeeping {
 
   /** Removes the segments that the manifest no longer names, unless a backup may copy them. */
   async #removeOlder(): Promise<void> {
-    this.#owesRemoval = this.#held !== undefined;
+    this.#owesRemoval = this.#cut !== undefined;
     if (this.#owesRemoval) return;
     const { storage, manifest } = this.#options;
     const { firstSegment, snapshot } = manifest.content;

@@ -14,7 +14,7 @@ import { GridError } from '../base/errors.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DirectoryLock } from './directory-lock.ts';
 import { FileStorage } from './file-storage.ts';
-import { MEMBER, type MemberRecord } from './member-file.ts';
+import { MEMBER, type MemberValues } from './member-file.ts';
 import { readBackupList } from './restore.ts';
 
 const NAME = /^backup-(\d{1,15})$/;
@@ -101,7 +101,7 @@ async function readBackup(directory: string, name: string): Promise<KeptBackup> 
     if (size !== file.bytes) throw new Error(`"${file.name}" has ${size} bytes, not ${file.bytes}`);
     bytes += size;
   }
-  const { uuid } = (await readCheckedFile(storage, MEMBER)) as MemberRecord;
+  const { uuid } = (await readCheckedFile(storage, MEMBER)) as MemberValues;
   return { name, of, member: uuid, bytes };
 }
 

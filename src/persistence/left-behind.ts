@@ -1,5 +1,5 @@
 /**
- * The dead entries and items that earlier segments and the snapshot still hold, as hashes. A removal of
+ * The dead entries and items that earlier segments and the snapshot still have, as hashes. A removal of
  * anything else has no more use. Two of them with the same hash only keep a removal without need. Their
  * number is bounded; beyond it every removal is kept.
  */

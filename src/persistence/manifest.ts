@@ -24,7 +24,7 @@ export interface Manifest {
   readonly bootId?: string;
   /** Whether the log ends exactly at `synced`: its process has stopped, and none has begun since. */
   readonly isStopped?: boolean;
-  /** Whether there is a file `log-end` (end-record.ts). */
+  /** Whether there is a file `log-end` (log-end-file.ts). */
   readonly hasEndRecord?: boolean;
   /** Whether there is a file `member`. */
   readonly hasMember?: boolean;

@@ -1,15 +1,16 @@
 /**
- * The checked file `member` holds the values of a member that outlive it. It is small, and written anew at
+ * The checked file `member` has the values of a member that outlive it. It is small, and written anew at
  * each change. Fields that this version does not know stay in it.
  */
 import { InTurn } from '../base/in-turn.ts';
+import type { AddedConfig } from '../cluster/shared-record.ts';
 import { readCheckedFile, writeCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
 import type { Storage } from './storage.ts';
 
 export const MEMBER = 'member';
 
-export interface MemberRecord {
+export interface MemberValues {
   /** Kept through restarts. */
   readonly uuid?: string;
   /** The last state that the cluster was changed to. */
@@ -21,17 +22,11 @@ export interface MemberRecord {
   readonly addedConfigs?: readonly AddedConfig[];
 }
 
-export interface AddedConfig {
-  readonly text: string;
-  /** Whether the configuration was reloaded since: then only the maps and queues of the text count. */
-  readonly isReloaded: boolean;
-}
-
 /** Undefined where there is no readable file. Rejects as checkFormat throws. */
-export async function readMember(storage: Storage): Promise<MemberRecord | undefined> {
+export async function readMember(storage: Storage): Promise<MemberValues | undefined> {
   if (!(await storage.list()).includes(MEMBER)) return undefined;
   try {
-    return (await readCheckedFile(storage, MEMBER)) as MemberRecord;
+    return (await readCheckedFile(storage, MEMBER)) as MemberValues;
   } catch (error) {
     if (error instanceof DamagedData) return undefined;
     throw error;
@@ -51,7 +46,7 @@ export class MemberFile {
   isThere = false;
   /** Whether the manifest notes it. */
   #isNoted = false;
-  #record: MemberRecord = {};
+  #values: MemberValues = {};
   readonly #changes = new InTurn();
 
   constructor(storage: Storage, onMade: () => Promise<void> = async () => {}) {
@@ -59,8 +54,8 @@ export class MemberFile {
     this.#onMade = onMade;
   }
 
-  get record(): MemberRecord {
-    return this.#record;
+  get values(): MemberValues {
+    return this.#values;
   }
 
   /** Reads the file, if any. Rejects as readCheckedFile does, and where an expected file is missing. */
@@ -77,15 +72,15 @@ export class MemberFile {
     }
     this.#isNoted = isExpected;
     if (!this.isThere) return;
-    this.#record = (await readCheckedFile(this.#storage, MEMBER)) as MemberRecord;
+    this.#values = (await readCheckedFile(this.#storage, MEMBER)) as MemberValues;
   }
 
   /** Resolves once the change is durable; where it rejects, the old values count. */
-  save(change: MemberRecord): Promise<void> {
+  save(change: MemberValues): Promise<void> {
     return this.#changes.run(async () => {
-      const record = { ...this.#record, ...change };
-      await writeCheckedFile(this.#storage, MEMBER, record);
-      this.#record = record;
+      const values = { ...this.#values, ...change };
+      await writeCheckedFile(this.#storage, MEMBER, values);
+      this.#values = values;
       this.isThere = true;
       if (this.#isNoted) return;
       // The change counts even if the note fails; the next change notes it then.

@@ -5,9 +5,9 @@ import type { Manifest } from './manifest.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
 
-/** Memory that a partition takes beside its content, in bytes: one segment that is not full, and an index. */
+/** Memory that a partition takes beside its content, in bytes: one extent that is not full, and an index. */
 const PARTITION_BYTES = 131_072;
-/** An entry takes less memory than its record in a file, but segments in memory are not always full. */
+/** An entry takes less memory than its record in a file, but extents in memory are not always full. */
 const BYTES_PER_FILE_BYTE = 2;
 
 /** The error names memory that suffices: that of the last member; if unknown, an estimate by the files. */

@@ -2,8 +2,8 @@
  * Keeps a member's data: its log, its snapshots, and their recovery into the engine. It is made before the
  * engine, which consults the log from the beginning; opened when there is an engine to fill; closed last.
  *
- *     lock → recovery → the recovered files are synced → files that do not count are removed → a new segment
- *     → the SEAL of the log's last segment names it → manifest → the log continues
+ *     lock → recovery → the recovered files are synced → files that do not count are removed → the reserve of
+ *     compaction → a new segment → the SEAL of the log's last segment names it → manifest → the log continues
  *
  * Each step is durable before the next, so that a crash between any two leaves a directory that recovers to
  * the same data. Where the disk is too full for a new segment, the engine serves reads and refuses mutations
@@ -17,17 +17,18 @@ import { GridError } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
-import { EndRecord } from './end-record.ts';
 import { recoverEngine } from './engine-recovery.ts';
-import { checkFilled } from './filling.ts';
+import { checkFilled } from './fill-directory.ts';
 import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
 import { foreignFiles } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
-import { cutTail, leadOn, syncRecovered } from './log-end.ts';
+import { LogEndFile } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
+import { cutTail, leadOn, syncRecovered } from './log-takeover.ts';
 import { ManifestFile } from './manifest.ts';
 import { MemberFile } from './member-file.ts';
 import type { Recovered, RecoveryProgress } from './recovery.ts';
+import { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentSupply, segmentBytesFor, UNNAMED } from './segment-supply.ts';
 import { setStaleAside } from './stale-data.ts';
@@ -42,7 +43,7 @@ const SNAPSHOT_SHARE_MIN = 1 / 8;
 /** Delay before the first segment is tried again, in ms. */
 const SPACE_RETRY_MS = 1000;
 
-export interface PersistenceOptions {
+interface PersistenceOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly partitionCount: number;
@@ -69,7 +70,7 @@ interface PersistenceObserver extends HousekeepingObserver {
   onProgress(progress: RecoveryProgress): void;
 }
 
-export interface Opened extends Recovered {
+interface Opened extends Recovered {
   /** Names of foreign files in the directory (foreign-files.ts). */
   readonly foreign: readonly string[];
 }
@@ -89,7 +90,7 @@ export class Persistence {
   #housekeeping: Housekeeping | undefined;
   /** The segment in which the log begins. */
   #firstSegment: LogSegment | undefined;
-  #endRecord: EndRecord | undefined;
+  #endFile: LogEndFile | undefined;
   /** Where the log of the previous process ends. */
   #end: LogPlace | undefined;
   /** The attempt under way to begin the log. */
@@ -120,25 +121,25 @@ export class Persistence {
   }
 
   /**
-   * The data of this moment. Its files are neither removed nor rewritten until `release`. Rejects with
+   * The data of this moment. Its files are neither removed nor rewritten until `releaseFiles`. Rejects with
    * GridError BACKUP_FAILED where the disk takes no writes.
    */
-  async hold(): Promise<Cut> {
+  async keepFiles(): Promise<Cut> {
     // A compaction under way may drop records that are ended only after the cut.
     await this.#housekeeping?.pause();
     const end = this.log.cut();
     if (!this.#isOpen || this.#closing !== undefined || end === undefined) {
-      this.#housekeeping?.release();
+      this.#housekeeping?.releaseFiles();
       throw new GridError('BACKUP_FAILED', { reason: 'the disk takes no writes' });
     }
     const wallMs = this.#options.clock.wall();
-    const cut = { manifest: this.#manifest.content, member: this.member.record, end, wallMs };
-    this.#housekeeping?.hold(cut);
+    const cut = { manifest: this.#manifest.content, member: this.member.values, end, wallMs };
+    this.#housekeeping?.keepFiles(cut);
     return cut;
   }
 
-  release(): void {
-    this.#housekeeping?.release();
+  releaseFiles(): void {
+    this.#housekeeping?.releaseFiles();
   }
 
   /**
@@ -165,6 +166,10 @@ export class Persistence {
       if (this.#isOpen) this.log.onSupply();
       this.#housekeeping?.onSupply();
     };
+    const reserve = new Reserve(storage, segmentBytes);
+    // The reserve gets what is free before the supply does: a kill may have left a full disk without it. An
+    // error shows again when the reserve is filled below.
+    space.run(() => reserve.fill()).catch(() => {});
     const supply = new SegmentSupply({ storage, clock, segmentBytes, space, onFault });
     this.#supply = supply;
     const recovered = await this.#recover().catch(async (error) => {
@@ -178,9 +183,13 @@ export class Persistence {
     const names = await storage.list();
     await this.#removeFiles([...stale, ...names.filter(isTemporary)]);
     await storage.syncDirectory();
+    await space.run(() => reserve.fill());
     this.#manifest.hasRead(recovered.manifest);
     this.#end = recovered.end;
-    this.#housekeeping = this.#makeHousekeeping(recovered, supply, segmentBytes, totalBytes);
+    this.#housekeeping = this.#makeHousekeeping(recovered, supply, reserve, {
+      segmentBytes,
+      totalBytes,
+    });
     if (!(await this.#goOn(recovered, supply))) {
       this.log.wait(supply);
       this.#goOnLater(recovered, supply);
@@ -192,12 +201,12 @@ export class Persistence {
   #makeHousekeeping(
     recovered: Recovered,
     supply: SegmentSupply,
-    segmentBytes: number,
-    totalBytes: number,
+    reserve: Reserve,
+    { segmentBytes, totalBytes }: { readonly segmentBytes: number; readonly totalBytes: number },
   ): Housekeeping {
     const { storage, clock, snapshotBytesMin } = this.#options;
     return new Housekeeping({
-      ...{ storage, clock, supply, segmentBytes, engine: this.#engine, log: this.log },
+      ...{ storage, clock, supply, reserve, segmentBytes, engine: this.#engine, log: this.log },
       ...{ manifest: this.#manifest, space: this.#space, observer: this.#observer },
       snapshotBytesMin:
         snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN),
@@ -224,8 +233,8 @@ export class Persistence {
       if (!isFullDisk(error)) throw error;
       return false;
     }
-    supply.retry();
-    this.log.start(supply, this.#firstSegment, this.#endRecord);
+    supply.begin();
+    this.log.start(supply, this.#firstSegment, this.#endFile);
     this.#firstSegment = undefined;
     this.#isOpen = true;
     return true;
@@ -282,14 +291,14 @@ export class Persistence {
     const { storage, clock, partitionCount } = this.#options;
     const begin = { segment: segment.number, offset: HEADER_BYTES };
     if (this.#end !== undefined) await leadOn(storage, this.#end, segment.number);
-    this.#endRecord ??= await EndRecord.open(storage, clock, begin);
+    this.#endFile ??= await LogEndFile.open(storage, clock, begin);
     await this.#manifest.change({
       partitionCount,
       memoryBytesMax: Math.min(this.#engine.memoryBytesMax, Number.MAX_SAFE_INTEGER),
       firstSegment: manifest?.firstSegment ?? segment.number,
       synced: begin,
       isStopped: false,
-      hasEndRecord: this.#endRecord !== undefined,
+      hasEndRecord: this.#endFile !== undefined,
       hasMember: this.member.isThere,
     });
     if (misnamed !== undefined) await storage.remove(misnamed);
@@ -308,14 +317,14 @@ export class Persistence {
     try {
       const end = await this.log.close();
       const stopped = { isStopped: true, stoppedMs: this.#options.clock.wall() };
-      // On a full disk the log's last record and the end record suffice.
+      // On a full disk the log's last record and the file `log-end` suffice.
       if (end !== undefined) {
         await this.#manifest.change({ synced: end, ...stopped }).catch(notFull);
       }
     } finally {
       if (!this.log.isStarted) {
         await this.#firstSegment?.file.close();
-        await this.#endRecord?.close();
+        await this.#endFile?.close();
       }
       await this.#supply?.close();
       await this.#options.storage.close();

@@ -326,6 +326,7 @@ function writeFixed(
 export function finish(page: Page, at: number, end: number, seed: number): number {
   const { words } = page;
   const next = at + filled(end - at);
+  if ((at & 7) !== 0 || next > page.bytes.length) assert.fail('a record has a place in its page');
   // `copy` has filled up to a whole word.
   if (aligned(end) < next) words[aligned(end) >> 2] = 0;
   words[(at >> 2) + 1] = end - at;

@@ -2,7 +2,7 @@
  * Finds all records of a segment whose checksums are right, wherever they lie, and the gaps between them.
  * Behind a record that is not whole, it looks for the next one at every place where a record could begin.
  *
- * A value may hold bytes that look like a record. They are skipped with the damaged record that they
+ * A value may contain bytes that look like a record. They are skipped with the damaged record that they
  * belong to, as long as the lengths in that record are plausible: it fits, and another record follows it.
  * If only the length of a damaged record is wrong, its checksum is right with the right length.
  */
@@ -36,7 +36,7 @@ export interface Pace {
   breathe(): Promise<void>;
 }
 
-/** Bytes that are not blank and hold no whole record. */
+/** Bytes that are not blank and contain no whole record. */
 export interface Gap {
   readonly offset: number;
   readonly bytes: number;

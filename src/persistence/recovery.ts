@@ -3,7 +3,7 @@
  * segment, each named by the SEAL of the one before, up to the first record that is not whole. That place is
  * judged as follows:
  *
- * - It lies before the place that the manifest or the end record (end-record.ts) tells, or its segment is
+ * - It lies before the place that the manifest or the file `log-end` tells, or its segment is
  *   shorter than it was made: damage.
  * - Only zeros follow, and no later segment has a record: the end of the log.
  * - A later MARK, or the manifest, says that this place had been durable: damage.
@@ -18,7 +18,7 @@ import { EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { DamagedData, unreadableRecord } from './damage.ts';
-import { isBefore, provenEnd } from './end-record.ts';
+import { isBefore, provenEnd } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import { memoryNeeded } from './memory-need.ts';
@@ -172,11 +172,11 @@ export class Recovery {
     }
   }
 
-  #checkPartitionCount(recorded: number): void {
+  #checkPartitionCount(stored: number): void {
     const { partitionCount: configured } = this.#options;
-    if (recorded === configured) return;
+    if (stored === configured) return;
     const directory = this.#storage.place;
-    throw new GridError('PARTITION_COUNT_CHANGED', { configured, recorded, directory });
+    throw new GridError('PARTITION_COUNT_CHANGED', { configured, stored, directory });
   }
 
   async #readSnapshot({ snapshot }: Manifest, used: Set<string>): Promise<void> {

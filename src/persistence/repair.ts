@@ -1,6 +1,6 @@
 /** Saves the whole records of a damaged data directory into another one, on which a member can start. */
 import { writeCheckedFile } from './checked-file.ts';
-import { fill } from './filling.ts';
+import { fillDirectory } from './fill-directory.ts';
 import { writeManifest } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { Salvage, type Salvaged, type SalvageOptions } from './salvage.ts';
@@ -10,7 +10,7 @@ import type { Storage } from './storage.ts';
 export async function repair(options: SalvageOptions, target?: Storage): Promise<Salvaged> {
   const salvage = new Salvage(options);
   if (target === undefined) return await salvage.run(undefined, 1);
-  return await fill(target, async () => {
+  return await fillDirectory(target, async () => {
     const salvaged = await salvage.run({ storage: target, suffix: '' }, 1);
     await writeCheckedFile(target, MEMBER, salvaged.member ?? {});
     await writeManifest(target, salvaged.manifest);

@@ -15,10 +15,16 @@ const BLANK = Buffer.alloc(PIECE_BYTES);
 export class Reserve {
   readonly #storage: Storage;
   readonly #bytes: number;
+  #filledBytes = 0;
 
   constructor(storage: Storage, bytes: number) {
     this.#storage = storage;
     this.#bytes = bytes;
+  }
+
+  /** Its length after the last `fill`, in bytes: shorter than a segment where the space has not sufficed. */
+  get filledBytes(): number {
+    return this.#filledBytes;
   }
 
   /**
@@ -26,20 +32,27 @@ export class Reserve {
    * errors of the system.
    */
   async fill(): Promise<boolean> {
+    try {
+      await this.#fill();
+      return true;
+    } catch (error) {
+      if (isFullDisk(error)) return false;
+      throw error;
+    }
+  }
+
+  async #fill(): Promise<void> {
+    this.#filledBytes = 0;
     const isThere = await this.#isThere();
     const file = await (isThere ? this.#storage.open(RESERVE) : this.#storage.create(RESERVE));
     try {
-      if (file.length >= this.#bytes) return true;
       for (let at = file.length; at < this.#bytes; at += PIECE_BYTES) {
         const bytes = Math.min(PIECE_BYTES, this.#bytes - at);
         await file.write(BLANK, 0, bytes, at);
       }
       // Not synced: only the space counts, and records written into it are synced then.
-      return true;
-    } catch (error) {
-      if (isFullDisk(error)) return false;
-      throw error;
     } finally {
+      this.#filledBytes = file.length;
       await file.close();
     }
   }

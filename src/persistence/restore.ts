@@ -3,7 +3,7 @@ import { GridError } from '../base/errors.ts';
 import { BACKUP, type BackupList, sumFile } from './backup.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
-import { fill } from './filling.ts';
+import { fillDirectory } from './fill-directory.ts';
 import { MANIFEST } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
@@ -25,7 +25,7 @@ export async function restore(
 ): Promise<BackupList> {
   const list = await verifyBackup(source, onBytes);
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
-  await fill(target, async () => {
+  await fillDirectory(target, async () => {
     // The manifest comes last: the files that it names are there then.
     const files = [...list.files].sort(
       (a, b) => Number(a.name === MANIFEST) - Number(b.name === MANIFEST),

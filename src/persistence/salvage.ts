@@ -14,11 +14,11 @@ import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData, unreadableRecord, WRONG_FIELDS } from './damage.ts';
-import { END_RECORD, isBefore, provenEnd } from './end-record.ts';
 import { type Finding, Findings } from './findings.ts';
+import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
-import { LOST_MEMBER, MEMBER, type MemberRecord } from './member-file.ts';
+import { LOST_MEMBER, MEMBER, type MemberValues } from './member-file.ts';
 import {
   isMutation,
   lengthAt,
@@ -44,8 +44,8 @@ import {
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 
-/** Files that hold no records and are not foreign. */
-const OTHERS = new Set([MANIFEST, MEMBER, END_RECORD, 'backup', 'lock', 'reserve', 'restoring']);
+/** Files without records and are not foreign. */
+const OTHERS = new Set([MANIFEST, MEMBER, LOG_END, 'backup', 'lock', 'reserve', 'restoring']);
 /** Files that were unfinished when their process ended. */
 const UNFINISHED = /\.(tmp|new)$/;
 
@@ -61,13 +61,13 @@ export interface Salvaged {
   /** The manifest of the saved data; without a target it has no meaning. */
   readonly manifest: Manifest;
   /** Undefined where the file is missing or unreadable. */
-  readonly member: MemberRecord | undefined;
+  readonly member: MemberValues | undefined;
   readonly records: number;
   readonly bytes: number;
   readonly damages: number;
 }
 
-/** A segment, and the names of the files that hold it, its own name first. */
+/** A segment, and the names of the files that contain it, its own name first. */
 interface Candidate {
   readonly id: SegmentId;
   readonly names: string[];
@@ -106,7 +106,7 @@ export class Salvage {
   async run(target: SalvageTarget | undefined, firstNumber: number): Promise<Salvaged> {
     const names = [...(await this.#source.list())].sort();
     const manifest = await this.#readSmall<Manifest>(MANIFEST, names);
-    const member = await this.#readSmall<MemberRecord>(MEMBER, names);
+    const member = await this.#readSmall<MemberValues>(MEMBER, names);
     if (manifest?.hasMember && !names.includes(MEMBER)) {
       this.#findings.tellDamage(MEMBER, `is missing: ${LOST_MEMBER}`);
     }
@@ -287,7 +287,7 @@ export class Salvage {
     return await provenEnd(this.#source, manifest).catch((error: unknown) => {
       if (!(error instanceof DamagedData)) throw error;
       this.#findings.tell({
-        file: END_RECORD,
+        file: LOG_END,
         offset: 0,
         what: 'is damaged or missing',
         isDamage: true,
@@ -372,7 +372,7 @@ export class Salvage {
     if (partition === EVERY_PARTITION || partition < this.#partitionCount) return true;
     throw new GridError('PARTITION_COUNT_CHANGED', {
       configured: this.#partitionCount,
-      recorded: `${partition + 1} at least`,
+      stored: `${partition + 1} at least`,
       directory: this.#source.place,
     });
   }

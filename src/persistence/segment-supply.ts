@@ -9,6 +9,7 @@
  * be made, the supply tries again every second; until then removals get short segments, as long as there
  * is room for those.
  */
+import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
 import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './segment.ts';
@@ -73,6 +74,8 @@ export class SegmentSupply {
   #making: Promise<void> | undefined;
   #retry: Timer | undefined;
   #shortNotBeforeMs = Number.NEGATIVE_INFINITY;
+  /** Whether the log is in the first segment. */
+  #hasBegun = false;
   #isClosed = false;
 
   constructor({ storage, clock, segmentBytes, space, onFault }: SupplyOptions) {
@@ -81,7 +84,7 @@ export class SegmentSupply {
     this.segmentBytes = segmentBytes;
     this.#space = space;
     this.#onFault = onFault;
-    this.#first = this.#fill(segmentBytes).catch(() => undefined);
+    this.#first = space.run(() => this.#fill(segmentBytes)).catch(() => undefined);
   }
 
   /**
@@ -126,18 +129,23 @@ export class SegmentSupply {
    */
   take(bytes: number, isRemoval: boolean): LogSegment | undefined {
     const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
-    if (needed > this.segmentBytes) {
-      const large = this.fault === undefined ? this.#makeNow(needed) : undefined;
-      if (large !== undefined) this.#dropReady();
-      return this.#taken(large);
-    }
+    if (needed > this.segmentBytes) return this.#taken(this.#makeLarge(needed));
     while (this.#ready.length < READY_COUNT && this.fault === undefined) {
       const made = this.#makeNow(needed);
-      if (made !== undefined) this.#ready.push(made);
+      if (made !== undefined) this.#keep(made);
     }
     const isFree = isRemoval || this.#ready.length >= READY_COUNT;
     const next = isFree ? this.#ready.shift() : undefined;
     return this.#taken(next ?? (isRemoval ? this.#makeShort(HEADER_BYTES + bytes) : undefined));
+  }
+
+  /** A segment for one long record. Where it fails, the fault stays until the next try, whatever is ready. */
+  #makeLarge(needed: number): LogSegment | undefined {
+    if (this.fault !== undefined) return undefined;
+    const large = this.#makeNow(needed);
+    if (large === undefined) this.#retryLater();
+    else this.#dropReady();
+    return large;
   }
 
   /** A segment for removals, which continue as long as there is room for any record. */
@@ -151,6 +159,12 @@ export class SegmentSupply {
 
   get #shortBytes(): number {
     return filled64(Math.min(SHORT_BYTES, this.segmentBytes * SHORT_SHARE));
+  }
+
+  /** Called when the log begins. A segment made ready before would have a lower number than the first. */
+  begin(): void {
+    this.#hasBegun = true;
+    this.retry();
   }
 
   /** Called when space may have become free: tries at once. */
@@ -170,6 +184,23 @@ export class SegmentSupply {
     for (const { file } of this.#ready) await file.close();
   }
 
+  /** Asserts that the ready segments are in the order of their numbers. */
+  invariants(): void {
+    assert.ok(this.#ready.length <= READY_COUNT + 1, 'ready segments');
+    let last = 0;
+    for (const { number } of this.#ready) {
+      assert.ok(number > last && number <= this.#lastNumber, 'order of ready segments');
+      last = number;
+    }
+  }
+
+  /** The segment is ready, behind all others. */
+  #keep(segment: LogSegment): void {
+    const last = this.#ready.at(-1);
+    if (last !== undefined && segment.number <= last.number) assert.fail('order of ready segments');
+    this.#ready.push(segment);
+  }
+
   #taken(segment: LogSegment | undefined): LogSegment | undefined {
     if (segment !== undefined) this.#lastNumber = Math.max(this.#lastNumber, segment.number);
     this.#refill();
@@ -177,12 +208,17 @@ export class SegmentSupply {
   }
 
   #refill(): void {
-    if (this.#making !== undefined || this.#retry !== undefined || this.#isClosed) return;
-    if (this.#ready.length >= READY_COUNT) return;
+    if (this.#making !== undefined || this.#retry !== undefined) return;
+    if (!this.#hasBegun || this.#isClosed) return;
+    if (this.#ready.length >= READY_COUNT) return this.#setFault(undefined);
     this.#making = this.#makeNext().finally(() => {
       this.#making = undefined;
       this.#refill();
     });
+  }
+
+  #retryLater(): void {
+    this.#retry ??= this.#clock.after(RETRY_MS, () => this.retry());
   }
 
   async #makeNext(): Promise<void> {
@@ -190,12 +226,12 @@ export class SegmentSupply {
       const segment = await this.#space.run(() => this.#make(this.segmentBytes));
       if (segment.number > this.#lastNumber) {
         this.#lastNumber = segment.number;
-        this.#ready.push(segment);
+        this.#keep(segment);
       } else await this.#discard(segment);
       if (this.#ready.length >= READY_COUNT) this.#setFault(undefined);
     } catch (error) {
       this.#setFault(error as Error);
-      this.#retry = this.#clock.after(RETRY_MS, () => this.retry());
+      this.#retryLater();
     }
   }
 

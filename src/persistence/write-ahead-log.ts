@@ -14,6 +14,7 @@
  * After a failed write or sync the state of the disk is unknown. Nothing is written or synced again;
  * `durable` stays where it was for the partitions concerned, and mutations are refused.
  */
+import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
 import { FROM_REPLAY, type Mutation, OFFER, SET } from '../engine/mutation.ts';
 import {
@@ -22,11 +23,12 @@ import {
   DISK_FAILED,
   DISK_FULL,
   type MutationSink,
-  type Refusal,
+  type Veto,
 } from '../engine/mutation-sink.ts';
 import { SummedMemory } from './checksum.ts';
 import { DurableSequences } from './durable-sequences.ts';
-import type { EndRecord } from './end-record.ts';
+import type { LogEndFile } from './log-end-file.ts';
+import type { LogObserver } from './log-observer.ts';
 import type { LogPlace } from './log-place.ts';
 import {
   MARK,
@@ -57,21 +59,10 @@ interface WriteAheadLogOptions {
   readonly syncIntervalMs: number;
 }
 
-/** Receives the events. Never called from inside a call of the engine. */
-interface LogObserver {
-  /** More answers may be sent. */
-  onReleased(): void;
-  /** The log continues in another segment. */
-  onSegment(): void;
-  /** From now on mutations are refused for want of space, or no longer. */
-  onRefusing(isRefusing: boolean, fault: Error | undefined): void;
-  onFailed(error: Error): void;
-}
-
 export class WriteAheadLog implements MutationSink {
   readonly ignoresReplay = true;
   /** Whether no answer at all may be sent yet, as changes of this turn are still to be written. */
-  holdsAll = false;
+  delaysAll = false;
   /** The error since which nothing is written. */
   failure: Error | undefined;
   /** Everything before this place is durable. */
@@ -91,8 +82,10 @@ export class WriteAheadLog implements MutationSink {
   #position = 0;
   /** Bytes of the page that are still to be written, right before `#position`. */
   #pending = 0;
+  /** Length of the record that has been admitted, until it is recorded or abandoned; 0 for none. */
+  #admittedBytes = 0;
   /** Whether the present segment is the one kept for removals. */
-  #isOnReserve = false;
+  #isForRemovals = false;
   #isRefusing = false;
   #isTurnOpen = false;
   #hasNewSegment = false;
@@ -105,7 +98,7 @@ export class WriteAheadLog implements MutationSink {
   #sealed: { readonly file: StoredFile; readonly end: number }[] = [];
   #syncing: Promise<void> | undefined;
   #timer: Timer | undefined;
-  #endRecord: EndRecord | undefined;
+  #endFile: LogEndFile | undefined;
 
   constructor(options: WriteAheadLogOptions, observer: LogObserver) {
     this.#clock = options.clock;
@@ -116,9 +109,10 @@ export class WriteAheadLog implements MutationSink {
   }
 
   /** Begins to write, at the beginning of the segment. Before that, only replayed mutations are admitted. */
-  start(supply: SegmentSupply, segment: LogSegment, endRecord?: EndRecord): void {
+  start(supply: SegmentSupply, segment: LogSegment, endFile?: LogEndFile): void {
+    if (this.#isStarted) assert.fail('a log starts once');
     this.#supply = supply;
-    this.#endRecord = endRecord;
+    this.#endFile = endFile;
     this.#open(segment);
     this.synced = { segment: segment.number, offset: HEADER_BYTES };
     this.#isStarted = true;
@@ -148,40 +142,48 @@ export class WriteAheadLog implements MutationSink {
     return this.#segment.number;
   }
 
-  admit(mutation: Mutation): typeof ADMITTED | Refusal {
+  admit(mutation: Mutation): typeof ADMITTED | Veto {
     if (mutation.origin === FROM_REPLAY) return ADMITTED;
     if (this.failure !== undefined || this.#isClosed) return DISK_FAILED;
-    if (!this.#isStarted) return this.#refusal;
+    if (!this.#isStarted) return this.#veto;
     const bytes = recordBytes(mutation);
     const isRemoval = mutation.operation !== SET && mutation.operation !== OFFER;
-    if (this.#isOnReserve) this.#isOnReserve = this.#supply?.fault !== undefined;
+    if (this.#isForRemovals) this.#isForRemovals = this.#supply?.fault !== undefined;
     const hasRoom = this.#position + bytes + END_BYTES <= this.#segment.bytes;
-    if (hasRoom && (isRemoval || !this.#isOnReserve)) return ADMITTED;
-    const mayGoOn = isRemoval || !this.#isOnReserve;
-    if (mayGoOn && this.#goOn(bytes, isRemoval)) return ADMITTED;
+    const mayGoOn = isRemoval || !this.#isForRemovals;
+    if (mayGoOn && (hasRoom || this.#goOn(bytes, isRemoval))) {
+      this.#admittedBytes = bytes;
+      return ADMITTED;
+    }
     this.#setRefusing(true);
-    return this.failure === undefined ? this.#refusal : DISK_FAILED;
+    return this.failure === undefined ? this.#veto : DISK_FAILED;
   }
 
   /** Why there is no room. */
-  get #refusal(): Refusal {
+  get #veto(): Veto {
     const fault = this.#supply?.fault;
     return fault === undefined || isFullDisk(fault) ? DISK_FULL : DISK_ERROR;
   }
 
-  abandon(): void {}
+  abandon(): void {
+    this.#admittedBytes = 0;
+  }
 
   record(mutation: Mutation): void {
     if (mutation.origin === FROM_REPLAY) return;
+    const bytes = this.#admittedBytes;
+    if (bytes === 0) assert.fail('a mutation is admitted before it is recorded');
+    this.#admittedBytes = 0;
     this.#sequences.record(mutation.partition, mutation.sequence);
     this.#isDirty = true;
-    this.holdsAll = this.#mode !== 'always';
+    this.delaysAll = this.#mode !== 'always';
     this.#openTurn();
     if (this.failure !== undefined) return;
-    const bytes = recordBytes(mutation);
     if (bytes > PAGE_BYTES - this.#pending) this.#write();
     const page = bytes > PAGE_BYTES ? new Page(bytes) : this.#page;
-    this.#pending = writeMutation(page, this.#pending, mutation, this.#segment.seed);
+    const end = writeMutation(page, this.#pending, mutation, this.#segment.seed);
+    if (end - this.#pending !== bytes) assert.fail('a mutation is recorded as it was admitted');
+    this.#pending = end;
     this.#position += bytes;
     if (page !== this.#page) this.#write(page);
   }
@@ -241,25 +243,35 @@ export class WriteAheadLog implements MutationSink {
       if (this.failure !== undefined) throw this.failure;
       await file.sync();
       this.synced = this.writtenEnd;
-      await this.#endRecord?.stop(this);
+      await this.#endFile?.stop(this);
       return this.synced;
     } finally {
       for (const each of this.#sealed.splice(0)) await each.file.close().catch(ignored);
       await this.#segment.file.close().catch(ignored);
-      await this.#endRecord?.close().catch(ignored);
+      await this.#endFile?.close().catch(ignored);
     }
+  }
+
+  /** Asserts that what is recorded has its place in the segment, and that nothing is admitted alone. */
+  invariants(): void {
+    this.#sequences.invariants();
+    this.#supply?.invariants();
+    assert.equal(this.#admittedBytes, 0, 'every admitted mutation was recorded or abandoned');
+    if (!this.#isStarted) return;
+    assert.ok(this.#position <= this.#segment.bytes, 'the end of the segment');
   }
 
   #open(segment: LogSegment): void {
     this.#segment = segment;
     this.#position = HEADER_BYTES;
-    this.#isOnReserve = this.#supply?.fault !== undefined;
+    this.#isForRemovals = this.#supply?.fault !== undefined;
   }
 
   /** Seals the present segment and continues in the next one. */
   #goOn(bytes: number, isRemoval: boolean): boolean {
     const next = this.#supply?.take(bytes + END_BYTES, isRemoval);
     if (next === undefined) return false;
+    if (next.number <= this.#segment.number) assert.fail('segments are in the order of numbers');
     this.#note(SEAL, next.number, next.isDurable ? SURE : UNSURE);
     this.#write();
     this.#sealed.push({ file: this.#segment.file, end: this.#position });
@@ -288,8 +300,8 @@ export class WriteAheadLog implements MutationSink {
     this.#write();
     if (this.failure !== undefined) this.#tellFailure();
     else if (this.#isDirty) this.#planSync();
-    this.#endRecord?.plan(this);
-    this.holdsAll = false;
+    this.#endFile?.plan(this);
+    this.delaysAll = false;
     if (this.#hasNewSegment) {
       this.#hasNewSegment = false;
       this.#observer.onSegment();

@@ -4,10 +4,11 @@
  * is done. Until then only the credentials are decoded. Each request has a line in the audit log,
  * written when it is answered, also where the client has gone by then.
  */
-import type { GridError } from '../base/errors.ts';
+import { GridError } from '../base/errors.ts';
+import { REFUSALS, type RefusalCode, type RefusalValues } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
+import { INDEPENDENT } from '../http/answer-delay.ts';
 import type { Fields } from '../http/exchange.ts';
-import { INDEPENDENT } from '../http/response-hold.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
@@ -36,7 +37,7 @@ export function withParameters(
     const parts = splitParameters(exchange.request.body.toBuffer(), count);
     const call = new AdministrativeCall(request, parts);
     if (parts.length < count) {
-      return call.fail(400, `This endpoint expects at least ${count} parameters`);
+      return call.refuse('PARAMETERS_MISSING', { count });
     }
     if (!call.decodeCredentials()) return;
     const verdict = services.access.credentials.check({
@@ -61,11 +62,10 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax
     else goOn(decoding);
     return;
   }
-  if (verdict.retryAfterMs === 0) return call.fail(403, 'unauthenticated');
+  if (verdict.retryAfterMs === 0) return call.refuse('CREDENTIALS_WRONG', {});
   const seconds = Math.ceil(verdict.retryAfterMs / 1000);
-  call.fail(429, `Cannot log in now: try again in ${seconds} s`, {
-    'Retry-After': String(seconds),
-  });
+  const fields = { 'Retry-After': String(seconds) };
+  call.refuse('CREDENTIALS_THROTTLED', { seconds }, undefined, fields);
 }
 
 export class AdministrativeCall {
@@ -142,17 +142,17 @@ export class AdministrativeCall {
     }
     // The part is not repeated: it may be a password.
     const reason = value === undefined ? 'a bad escape' : `longer than ${bytesMax} bytes`;
-    this.fail(400, `Cannot read parameter ${index + 1}: ${reason}`);
+    this.refuse('PARAMETER_UNREADABLE', { number: index + 1, reason });
     return false;
   }
 
   /** Continues when the promise is settled, also where the client has gone by then. */
   await<Value>(promise: Promise<Value>, goOn: (value: Value) => void): void {
-    const recorded = promise.catch((error: unknown) => {
-      this.#record(500);
+    const audited = promise.catch((error: unknown) => {
+      this.#audit(500);
       throw error;
     });
-    this.#call.await(recorded, goOn);
+    this.#call.await(audited, goOn);
   }
 
   /** Answers 200 with the result. */
@@ -162,43 +162,61 @@ export class AdministrativeCall {
 
   /** Answers 200 with the result as JSON, which is sent without a copy. */
   succeedWith(json: Buffer): void {
-    this.#record(200);
+    this.#audit(200);
     const { exchange } = this.#call;
     const type = new Span().set(JSON_TYPE, 0, JSON_TYPE.length);
     const body = new Span().set(json, 0, json.length);
     exchange.respondPinned(type, body, { release() {} }, INDEPENDENT, 0);
   }
 
-  /** Answers with a message that names the thing and the value. */
-  fail(status: number, message: string, fields?: Fields): void {
-    this.#answer(status, { status: 'fail', message }, fields);
+  /** Refuses the request, with the text of the table; `status`: that of the table by default. */
+  refuse<Code extends RefusalCode>(
+    code: Code,
+    values: RefusalValues<Code>,
+    status: number = REFUSALS[code].status,
+    fields?: Fields,
+  ): void {
+    this.#audit(status);
+    this.#call.exchange.refuse(code, values, fields, status);
   }
 
   /** Answers with the reason why the work was not done, or may not have been done. */
-  refuse(refusal: GridError, status = this.services.dialect.statusOf(refusal)): void {
-    this.fail(status, refusal.message, refusal.isOutcomeUnknown ? OUTCOME_UNKNOWN : undefined);
+  fail(
+    error: GridError,
+    status = this.services.dialect.statusOf(error),
+    fields = error.isOutcomeUnknown ? OUTCOME_UNKNOWN : undefined,
+  ): void {
+    this.#audit(status);
+    this.#call.exchange.refuseWith(error.code, error.message, status, fields);
   }
 
-  /** Answers a failure with fields other than a message. */
-  failWith(status: number, told: object): void {
+  /** Answers with fields other than the reason, which only logs have. */
+  failWith(error: GridError, told: object): void {
+    const status = this.services.dialect.statusOf(error);
+    if (status >= 400) this.#call.exchange.note(error.code, error.message);
     this.#answer(status, { status: 'fail', ...told });
   }
 
-  /** Answers a failure without content. */
-  failEmpty(status: number): void {
-    this.#record(status);
-    this.#call.exchange.respondEmpty(status, INDEPENDENT, 0);
+  /** Answers 200 with a failure, as the original member does. */
+  answerFailure(): void {
+    this.#answer(200, { status: 'fail' });
   }
 
   #answer(status: number, told: object, fields?: Fields): void {
-    this.#record(status);
+    this.#audit(status);
     respondJson(this.#call, told, status, fields);
   }
 
-  #record(status: number): void {
+  #audit(status: number): void {
     const [user, address] = [this.#user, this.#address];
-    this.services.telemetry.audit.record({ user, address, action: this.action, status });
+    this.services.telemetry.audit.write({ user, address, action: this.action, status });
   }
+}
+
+/** Returns an operating error; throws any other on, as it is a fault of the member. */
+export function refusalOf(error: unknown): GridError {
+  if (error instanceof GridError) return error;
+  throw error;
 }
 
 /** At most `count` parts; the last one keeps the rest with its ampersands. An empty body has no parts. */

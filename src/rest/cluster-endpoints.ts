@@ -2,10 +2,9 @@
  * Cluster administration (groups CLUSTER_READ and CLUSTER_WRITE): state and version of the cluster,
  * its nodes, shutdown, log level, license. A failure is never answered with 200.
  */
-import { GridError } from '../base/errors.ts';
 import { LOG_LEVEL_NAMES } from '../base/log-level.ts';
 import { CLUSTER_STATES, type MemberInfo } from '../cluster/cluster.ts';
-import type { AdministrativeCall } from './administrative-call.ts';
+import { type AdministrativeCall, refusalOf } from './administrative-call.ts';
 import type { Dialect } from './dialect.ts';
 import { respondJson } from './json.ts';
 import type { Call } from './route.ts';
@@ -22,17 +21,14 @@ export function changeState(call: AdministrativeCall): void {
   if (wanted === undefined) {
     const states = CLUSTER_STATES.join(', ').toLowerCase();
     const seen = JSON.stringify(call.word);
-    return call.fail(
-      dialect.badValueStatus,
-      `Cannot change to state ${seen}: not one of ${states}`,
-    );
+    return call.refuse('STATE_INVALID', { seen, states }, dialect.badValueStatus);
   }
   call.await(
     cluster.changeState(wanted).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal === undefined) call.succeed({ state: wanted.toLowerCase() });
-      else if (refusal.code !== 'STATE_UNCHANGED') refuse(call, refusal);
-      else call.failWith(dialect.statusOf(refusal), { state: wanted.toLowerCase() });
+      else if (refusal.code !== 'STATE_UNCHANGED') call.fail(refusal);
+      else call.failWith(refusal, { state: wanted.toLowerCase() });
     },
   );
 }
@@ -49,14 +45,14 @@ export function changeVersion(call: AdministrativeCall): void {
   const wanted = `${Number(major)}.${Number(minor)}`;
   const isVersion = Number(major) <= VERSION_PART_MAX && Number(minor) <= VERSION_PART_MAX;
   if (!isVersion || wanted === '0.0') {
-    const message = `Cannot change to version ${JSON.stringify(seen)}: not a cluster version`;
-    return call.fail(dialect.badValueStatus, message);
+    const values = { seen: JSON.stringify(seen) };
+    return call.refuse('VERSION_INVALID', values, dialect.badValueStatus);
   }
   call.await(
     cluster.changeVersion(wanted).then(() => undefined, refusalOf),
     (refusal) => {
       if (refusal === undefined) call.succeed({ version: wanted });
-      else refuse(call, refusal);
+      else call.fail(refusal);
     },
   );
 }
@@ -91,8 +87,8 @@ export function changeLogLevel(call: AdministrativeCall): void {
   const seen = call.word;
   const level = LOG_LEVEL_NAMES.find((name) => name === seen.toUpperCase());
   if (level === undefined) {
-    const known = LOG_LEVEL_NAMES.join(', ');
-    return call.fail(dialect.badValueStatus, `Invalid level '${seen}', known levels are: ${known}`);
+    const values = { seen, levels: LOG_LEVEL_NAMES.join(', ') };
+    return call.refuse('LOG_LEVEL_INVALID', values, dialect.badValueStatus);
   }
   administration.logLevel.choose(level);
   call.succeed({ message: 'log level is changed' });
@@ -112,7 +108,7 @@ export function setLicense(call: AdministrativeCall): void {
   call.await(
     call.services.administration.license.set(call.argument).then(() => undefined, refusalOf),
     (refusal) => {
-      if (refusal !== undefined) refuse(call, refusal);
+      if (refusal !== undefined) call.fail(refusal);
       else call.succeed({ licenseInfo: licenseInfo(call), message });
     },
   );
@@ -128,14 +124,4 @@ function licenseInfo({ services }: Pick<Call, 'services'>): { keyHash: string } 
 function describeMember(member: MemberInfo, dialect: Dialect): string {
   const marks = `${member.localMember ? ' this' : ''}${member.liteMember ? ' lite' : ''}`;
   return `Member ${dialect.tellAddress(member.address)} - ${member.uuid}${marks}`;
-}
-
-function refuse(call: AdministrativeCall, refusal: GridError): void {
-  call.refuse(refusal);
-}
-
-/** Returns an operating error; throws any other on, as it is a fault of the member. */
-function refusalOf(error: unknown): GridError {
-  if (error instanceof GridError) return error;
-  throw error;
 }

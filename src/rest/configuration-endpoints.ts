@@ -7,15 +7,14 @@ import { fileText } from '../config/file-text.ts';
 import { lineOf } from '../config/finding.ts';
 import { FindingList } from '../config/finding-list.ts';
 import type { NamedConfig } from '../config/update.ts';
-import type { AdministrativeCall } from './administrative-call.ts';
+import { type AdministrativeCall, refusalOf } from './administrative-call.ts';
 import { respondJson } from './json.ts';
 import type { Call } from './route.ts';
 
 /** Reloads as SIGHUP does. Settings that need a restart are listed as ignored. */
 export function reload(call: AdministrativeCall): void {
   call.await(call.services.administration.reconfiguration.reload(), ({ taken, kept, faults }) => {
-    if (faults.length > 0)
-      return call.fail(call.services.dialect.badValueStatus, faults.join('; '));
+    if (faults.length > 0) return refuseConfig(call, faults);
     call.succeed({
       message: 'Configuration Reload successfully finished.',
       result: { addedConfigs: taken.map(section), ignoredConfigs: kept.map(section) },
@@ -31,16 +30,15 @@ export function update(call: AdministrativeCall): void {
   const problems = new FindingList();
   const read = fileText('configuration', call.argument, problems);
   if (read === undefined) {
-    const told = problems.told.map(lineOf).join('; ');
-    return call.fail(call.services.dialect.badValueStatus, told);
+    return refuseConfig(call, problems.told.map(lineOf));
   }
   call.await(
     call.services.administration.reconfiguration.add(read.text).then(answered),
     (outcome) => {
       if (!('faults' in outcome)) return call.succeedWith(outcome);
       const { faults, refusal } = outcome;
-      if (refusal !== undefined) return call.refuse(refusal, refusal.status);
-      call.fail(call.services.dialect.badValueStatus, faults.join('; '));
+      if (refusal !== undefined) return call.fail(refusal, refusal.status);
+      refuseConfig(call, faults);
     },
   );
 }
@@ -76,28 +74,30 @@ async function written(things: readonly NamedConfig[]): Promise<Buffer[]> {
 
 export function memberList(call: Call): void {
   const members = call.services.administration.reconfiguration.tcpIpMembers;
-  if (members === undefined) return call.exchange.respondFailure(400, NO_TCP_IP);
-  respondJson(call, { status: 'success', 'member-list': members });
+  if (members === undefined) return call.exchange.refuse('JOIN_DISABLED', {});
+  respondJson(call, { status: 'success', 'member-list': members.list });
 }
 
 /** Addresses, separated by any number of commas, semicolons and spaces. */
 export function changeMemberList(call: AdministrativeCall): void {
-  const { reconfiguration } = call.services.administration;
-  if (reconfiguration.tcpIpMembers === undefined) return call.fail(400, NO_TCP_IP);
+  const { tcpIpMembers } = call.services.administration.reconfiguration;
+  if (tcpIpMembers === undefined) return call.refuse('JOIN_DISABLED', {});
   const members = call.argument
     .toString()
     .split(/[,; ]+/)
     .filter((member) => member !== '');
   if (members.length === 0) {
     const seen = JSON.stringify(call.word);
-    const message = `Cannot change the member list to ${seen}: it names no member`;
-    return call.fail(call.services.dialect.badValueStatus, message);
+    return call.refuse('MEMBERS_MISSING', { seen }, call.services.dialect.badValueStatus);
   }
-  reconfiguration.tcpIpMembers = members;
-  call.succeed({
-    message: 'The member list of TCP-IP join config is updated at run time. ',
-    'member-list': members,
-  });
+  const message = 'The member list of TCP-IP join config is updated at run time. ';
+  call.await(
+    tcpIpMembers.replace(members).then(() => undefined, refusalOf),
+    (refusal) => {
+      if (refusal !== undefined) call.fail(refusal);
+      else call.succeed({ message, 'member-list': members });
+    },
+  );
 }
 
 interface Added {
@@ -105,7 +105,10 @@ interface Added {
   readonly ignored: readonly NamedConfig[];
 }
 
-const NO_TCP_IP = 'TCP-IP join mechanism is not enabled in the cluster.';
+function refuseConfig(call: AdministrativeCall, faults: readonly string[]): void {
+  const { badValueStatus } = call.services.dialect;
+  call.refuse('CONFIG_INVALID', { faults: faults.join('; ') }, badValueStatus);
+}
 
 function section(sectionName: string): { sectionName: string } {
   return { sectionName };

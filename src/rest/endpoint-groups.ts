@@ -1,6 +1,5 @@
 /** Which endpoint groups are enabled now; changes take effect at once. */
 import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from '../config/endpoint-group.ts';
-import { pathOf } from '../config/settings.ts';
 
 /** One bit a group, so that the check of a request needs no lookup. */
 export function groupBit(group: EndpointGroup): number {
@@ -23,22 +22,5 @@ export class EndpointGroups {
     for (const [group, isEnabled] of groups) if (isEnabled) enabled |= groupBit(group);
     this.isRestOn = isRestOn;
     this.enabled = isRestOn ? enabled : 0;
-  }
-
-  /** The message that refuses a request to the group, with the setting that enables it. */
-  refusal(group: EndpointGroup): string {
-    if (!this.isRestOn) return this.refusalOfAll;
-    return (
-      `Cannot serve this path: endpoint group ${group} is disabled; ` +
-      `${pathOf('endpointGroups', group)} or --enable-group ${group} enables it`
-    );
-  }
-
-  /** The message that refuses every request while REST is off, with the setting that enables it. */
-  get refusalOfAll(): string {
-    return (
-      'Cannot serve this path: REST is disabled; ' +
-      `${pathOf('restEnabled')} or --enable-group with a group enables it`
-    );
   }
 }

@@ -4,8 +4,8 @@
  * left out.
  */
 
+import { INDEPENDENT } from '../http/answer-delay.ts';
 import type { Fields } from '../http/exchange.ts';
-import { INDEPENDENT } from '../http/response-hold.ts';
 import { ADD, MAP, QUEUE, REMOVE } from '../security/permissions.ts';
 import type { AdministrativeCall, Work } from './administrative-call.ts';
 import * as health from './health-endpoints.ts';
@@ -18,8 +18,8 @@ import { POLL, ROUTES } from './routes.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 
-const NO_MAP = { missing: 'Missing map name' };
-const NO_QUEUE = { missing: 'Missing queue name' };
+const NO_MAP = { missing: 'map' } as const;
+const NO_QUEUE = { missing: 'queue' } as const;
 
 /** The audit log has no items. */
 const OFFER_FROM_PATH: Operation = {
@@ -73,7 +73,7 @@ export const HAZELCAST_ROUTES: readonly Route[] = ROUTES.map((route) => ({
 }));
 
 function nowhere(call: AdministrativeCall): void {
-  call.failEmpty(404);
+  call.refuse('PATH_UNKNOWN', {});
 }
 
 /**
@@ -82,7 +82,7 @@ function nowhere(call: AdministrativeCall): void {
  */
 function startWith(work: Work): Operation {
   return administering('Starts a member that waits for that', [], (call) => {
-    if (call.services.administration.upkeep === undefined) call.failWith(200, {});
+    if (call.services.administration.upkeep === undefined) call.answerFailure();
     else work(call);
   });
 }

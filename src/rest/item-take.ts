@@ -2,7 +2,7 @@
 import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';
 import { ANSWERED, type Answer, type Engine, NO_HOLD, NOBODY } from '../engine/engine.ts';
-import { INDEPENDENT, type ItemHold } from '../http/response-hold.ts';
+import { INDEPENDENT, type ItemHold } from '../http/answer-delay.ts';
 import type { Call } from './route.ts';
 import type { DataServices } from './services.ts';
 

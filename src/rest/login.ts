@@ -4,8 +4,8 @@
  * computed again. The first login of a connection and each failure have a line in the audit log.
  */
 import type { Span } from '../base/span.ts';
+import { INDEPENDENT } from '../http/answer-delay.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
-import { INDEPENDENT } from '../http/response-hold.ts';
 import { type AccessControl, readBasicField } from '../security/access-control.ts';
 import type { Verdict } from '../security/credentials.ts';
 import type { Grants } from '../security/permissions.ts';
@@ -55,22 +55,22 @@ export class Login {
 
   /** Refuses a request that the user is not permitted to make. */
   refuse(call: LoginCall): void {
-    record(call, this.#user, 403);
-    fail(call, 403, 'the user is not permitted to');
+    writeAudit(call, this.#user, 403);
+    call.exchange.refuse('NOT_PERMITTED', { action: call.describe() });
   }
 
   #check(call: LoginCall, field: Span): void {
     const login = readBasicField(field);
     if (login === undefined) {
-      if (field.length > 0) record(call, undefined, 401);
-      return fail(call, 401, 'a user and a password are required');
+      if (field.length > 0) writeAudit(call, undefined, 401);
+      return call.exchange.refuse('LOGIN_MISSING', { action: call.describe() }, CHALLENGE);
     }
     const { epoch } = this.#access;
     const verdict = this.#access.check(login, call.exchange.session.peerAddress);
     if (!(verdict instanceof Promise)) return this.#decide(call, verdict, login.user, epoch);
     call.await(verdict, (later) => {
       if (!call.exchange.isAbandoned) return this.#decide(call, later, login.user, epoch);
-      recordVerdict(call, later, login.user);
+      auditVerdict(call, later, login.user);
       call.exchange.respondEmpty(401, INDEPENDENT, 0);
     });
   }
@@ -80,7 +80,7 @@ export class Login {
     const { request, session } = call.exchange;
     // The rules have changed since: right credentials may be wrong now.
     if (epoch !== this.#access.epoch) return this.#check(call, request.authorization);
-    recordVerdict(call, verdict, user);
+    auditVerdict(call, verdict, user);
     if (verdict.isRight) {
       this.#field = request.authorization.toBuffer();
       this.#user = auditedUser(user);
@@ -88,11 +88,13 @@ export class Login {
       this.#grants = this.#access.grantsOf(user, session.peerAddress);
       return call.work(this.#grants);
     }
-    if (verdict.retryAfterMs === 0) return fail(call, 401, 'user or password is wrong');
+    const action = call.describe();
+    if (verdict.retryAfterMs === 0) {
+      return call.exchange.refuse('LOGIN_WRONG', { action }, CHALLENGE);
+    }
     const seconds = Math.ceil(verdict.retryAfterMs / 1000);
-    fail(call, 429, `too many logins failed, try again in ${seconds} s`, {
-      'Retry-After': String(seconds),
-    });
+    const fields = { 'Retry-After': String(seconds) };
+    call.exchange.refuse('LOGIN_THROTTLED', { action, seconds }, fields);
   }
 
   /**
@@ -116,24 +118,19 @@ export class Login {
   }
 }
 
-function fail(call: LoginCall, status: number, reason: string, fields?: Fields): void {
-  const message = `Cannot ${call.describe()}: ${reason}`;
-  call.exchange.respondFailure(status, message, status === 401 ? CHALLENGE : fields);
+function auditVerdict(call: LoginCall, verdict: Verdict, user: Buffer): void {
+  if (verdict.isRight) writeAudit(call, auditedUser(user), 200, 'log in');
+  else writeAudit(call, auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
 }
 
-function recordVerdict(call: LoginCall, verdict: Verdict, user: Buffer): void {
-  if (verdict.isRight) record(call, auditedUser(user), 200, 'log in');
-  else record(call, auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
-}
-
-function record(
+function writeAudit(
   call: LoginCall,
   user: string | undefined,
   status: number,
   action = call.describeAction(),
 ): void {
   const { exchange, services } = call;
-  services.telemetry.audit.record({ user, address: exchange.session.peerAddress, action, status });
+  services.telemetry.audit.write({ user, address: exchange.session.peerAddress, action, status });
 }
 
 const CHALLENGE: Fields = { 'WWW-Authenticate': 'Basic realm="gridnode", charset="UTF-8"' };

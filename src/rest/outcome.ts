@@ -1,6 +1,6 @@
 /** The engine's outcome as a response. */
 import assert from 'node:assert';
-import { errorMessage } from '../base/errors.ts';
+import { REFUSALS } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
 import {
   ABSENT,
@@ -15,9 +15,9 @@ import {
   UNREACHABLE,
   VALUE_COPY_BYTES_MAX,
 } from '../engine/engine.ts';
-import { refusalCode } from '../engine/refusal-code.ts';
+import { failureCode } from '../engine/failure-code.ts';
+import type { ItemHold } from '../http/answer-delay.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
-import type { ItemHold } from '../http/response-hold.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
 /** Answers the request. `item`: the hold of the item found, if any; `name`: of the map or queue. */
@@ -36,6 +36,7 @@ export function respondOutcome(
     case APPLIED:
       return exchange.respondEmpty(200, partition, sequence);
     case QUEUE_FULL:
+      exchange.note('QUEUE_FULL', REFUSALS.QUEUE_FULL.message);
       return exchange.respondEmpty(503, partition, sequence);
     case COUNTED:
       return respondCount(exchange, answer);
@@ -59,17 +60,17 @@ function respondCount(exchange: Exchange, { count, partition, sequence }: Answer
 /** Answers with the reason why the engine has not done the operation, or does not know. */
 function respondFailure(exchange: Exchange, answer: Answer, name: Span): void {
   const { outcome, reason } = answer;
-  const code = refusalCode(answer);
+  const code = failureCode(answer);
   if (code === undefined) assert.fail(`outcome ${outcome}`);
-  const message = errorMessage(code, { name: JSON.stringify(name.toBuffer().toString()) });
+  const values = { name: JSON.stringify(name.toBuffer().toString()) };
   const isNotApplied = (outcome === UNREACHABLE && reason !== CLOSED) || outcome === LOST;
   const fields = isNotApplied ? NOT_APPLIED : RETRY_LATER;
-  exchange.respondFailure(503, message, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
+  exchange.refuse(code, values, outcome === UNKNOWN ? OUTCOME_UNKNOWN : fields);
 }
 
 const DIGITS = new Span();
 /** The wait before a client should try again, in seconds. */
 const RETRY_AFTER_SECONDS = 5;
 export const RETRY_LATER: Fields = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
-const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };
+export const NOT_APPLIED: Fields = { 'Grid-Outcome': 'not-applied', ...RETRY_LATER };
 const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };

@@ -20,15 +20,15 @@ function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
     const { upkeep } = administration;
     if (upkeep === undefined) return needsPersistence(call);
     call.await(run(upkeep).catch(refusalOf), (outcome) => {
-      if (outcome instanceof GridError) call.fail(dialect.statusOf(outcome), outcome.message);
+      if (outcome instanceof GridError) call.fail(outcome, dialect.statusOf(outcome), {});
       else call.succeed((dialect.tellsBackups && outcome) || {}, fields);
     });
   };
 }
 
 function needsPersistence(call: AdministrativeCall): void {
-  const missing = `persistence is off; ${pathOf('persistenceEnabled')} or --data-dir turns it on`;
-  call.fail(409, `Cannot ${call.action}: ${missing}`);
+  const setting = pathOf('persistenceEnabled');
+  call.refuse('PERSISTENCE_OFF', { action: call.action, setting });
 }
 
 function refusalOf(error: unknown): GridError {

@@ -1,5 +1,5 @@
 /** Queue endpoints: offer, poll with a time limit, size (seed section 4, group DATA). */
-import { INDEPENDENT } from '../http/response-hold.ts';
+import { INDEPENDENT } from '../http/answer-delay.ts';
 import type { Call } from './route.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
@@ -27,9 +27,9 @@ export function poll(call: Call): void {
   const seconds = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!(seconds <= POLL_SECONDS_MAX)) {
     const seen = JSON.stringify(text);
-    const wanted = `an integer up to ${POLL_SECONDS_MAX}`;
-    const status = call.services.dialect.badValueStatus;
-    exchange.respondFailure(status, `Cannot poll for ${seen} seconds: not ${wanted}`);
+    const values = { seen, most: POLL_SECONDS_MAX };
+    const { badValueStatus } = call.services.dialect;
+    exchange.refuse('POLL_TIME_INVALID', values, undefined, badValueStatus);
   } else if (exchange.session.hasInputEnded) exchange.respondEmpty(204, INDEPENDENT, 0);
   else call.take(seconds > 0 && exchange.mayWait ? seconds * 1000 : 0);
 }

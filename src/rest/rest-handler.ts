@@ -3,8 +3,9 @@
  * methods, group, resource, method, OPTIONS), runs the action and turns the engine's answer into the
  * response. The handler is reused for each request of the slot, so that a request allocates nothing.
  */
-import { errorMessage } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
+import type { EndpointGroup } from '../config/endpoint-group.ts';
+import { pathOf } from '../config/settings.ts';
 import type { Answer } from '../engine/engine.ts';
 import type { RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -17,13 +18,12 @@ import {
   POST,
   PUT,
 } from '../http/methods.ts';
-import { INDEPENDENT } from '../http/response-hold.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
 import { ItemTake } from './item-take.ts';
 import { Login, type LoginCall } from './login.ts';
 import type { Endpoint, Match } from './match.ts';
-import { RETRY_LATER, respondOutcome } from './outcome.ts';
+import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './outcome.ts';
 import { hasOnlyWholeEscapes, PercentDecoder } from './percent.ts';
 import type { PathParts, RouteFinder } from './router.ts';
 import type { RestServices } from './services.ts';
@@ -58,9 +58,9 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     const { request } = exchange;
     const { target, method } = request;
     if (request.escaped && !hasOnlyWholeEscapes(target.bytes, target.start, request.pathEnd)) {
-      return this.#refuse(400, 'a bad escape in the path');
+      return this.#refuse('ESCAPE_INVALID');
     }
-    if (!isServedMethod(method)) return this.#refuse(501);
+    if (!isServedMethod(method)) return this.#refuse('METHOD_NOT_SERVED');
     if (target.bytes[target.start] === ASTERISK) {
       exchange.respond(204, '', '', { Allow: EVERY_METHOD });
       return false;
@@ -72,8 +72,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     if (match === undefined) return this.#refuseUnknown();
     const { groups, login } = services.access;
     if ((groups.enabled & match.groupBits) === 0) {
-      exchange.respondFailure(403, groups.refusal(match.group));
-      return false;
+      return this.#refuseGroup(match.group);
     }
     const endpoint = match.endpoints[method];
     if (endpoint === undefined) return this.#refuseMethod(match);
@@ -192,50 +191,69 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   #refuseWhileStarting(): false {
-    const message = 'Cannot serve this path yet: the member recovers its data';
-    this.exchange.respondFailure(503, message, RETRY_LATER);
+    this.exchange.refuse('RECOVERING', {}, RETRY_LATER);
     return false;
   }
 
-  /** `reason` is for logs, where the status does not tell it. */
-  #refuse(status: number, reason = ''): false {
-    this.exchange.reason = reason;
-    this.exchange.respondEmpty(status, INDEPENDENT, 0);
+  #refuse(code: PathRefusal): false {
+    this.exchange.refuse(code, {});
     return false;
   }
 
   #refuseChange(what: string): void {
-    const message = errorMessage('CLUSTER_PASSIVE', { action: what });
-    this.exchange.respondFailure(this.services.dialect.passiveStatus, message);
+    const { cluster, dialect } = this.services;
+    if (cluster.isCutOff)
+      return this.exchange.refuse('MEMBER_CUT_OFF', { action: what }, NOT_APPLIED);
+    const { passiveStatus } = dialect;
+    this.exchange.refuse('CLUSTER_PASSIVE', { action: what }, undefined, passiveStatus);
+  }
+
+  #refuseGroup(group: EndpointGroup): false {
+    const { groups } = this.services.access;
+    if (!groups.isRestOn) return this.#refuseAll();
+    this.exchange.refuse('GROUP_DISABLED', { group, setting: pathOf('endpointGroups', group) });
+    return false;
+  }
+
+  #refuseAll(): false {
+    this.exchange.refuse('REST_DISABLED', { setting: pathOf('restEnabled') });
+    return false;
   }
 
   #refuseUnknown(): false {
     const { groups } = this.services.access;
-    if (groups.isRestOn) return this.#refuse(404);
-    this.exchange.respondFailure(403, groups.refusalOfAll);
-    return false;
+    return groups.isRestOn ? this.#refuse('PATH_UNKNOWN') : this.#refuseAll();
   }
 
   /** Answers a request whose path has no action for the method. */
   #refuseMethod(match: Match): false {
     const { method } = this.exchange.request;
     if (match.missing !== '' && (method === POST || method === PUT)) {
-      this.exchange.respondFailure(400, match.missing);
+      this.exchange.refuse('NAME_MISSING', { thing: match.missing });
       return false;
     }
-    if (match.unknown !== 0) return this.#refuse(match.unknown);
+    if (match.unknown === 400) return this.#refuse('PATH_WITHOUT_NAME');
+    if (match.unknown === 404) return this.#refuse('PATH_UNKNOWN');
     if (method === OPTIONS) {
       this.exchange.respond(204, '', '', { Allow: match.allow });
       return false;
     }
     if ((match.incomplete & methodBit(method)) !== 0) {
-      return this.#refuse(400, 'the path is incomplete for the method');
+      return this.#refuse('PATH_INCOMPLETE');
     }
-    const message = `Cannot ${this.describe()}: allowed are ${match.allow}`;
-    this.exchange.respondFailure(405, message, { Allow: match.allow });
+    const { allow } = match;
+    const values = { action: this.describe(), methods: allow };
+    this.exchange.refuse('METHOD_NOT_ALLOWED', values, { Allow: allow });
     return false;
   }
 }
+
+type PathRefusal =
+  | 'ESCAPE_INVALID'
+  | 'METHOD_NOT_SERVED'
+  | 'PATH_INCOMPLETE'
+  | 'PATH_UNKNOWN'
+  | 'PATH_WITHOUT_NAME';
 
 function needsUser(endpoint: Endpoint, login: AccessControl): boolean {
   return endpoint.needsUser || (endpoint.needsUserForHealth && login.coversHealth);

@@ -30,8 +30,8 @@ export interface Route {
   readonly DELETE?: Operation;
   /** Methods that need a further part in the path: 400, the URL is incomplete. */
   readonly incomplete?: readonly ('GET' | 'POST' | 'DELETE')[];
-  /** The message for a POST whose URL is incomplete; without it such an answer has no content. */
-  readonly missing?: string;
+  /** What a POST whose URL is incomplete does not name; without it the answer to that has no content. */
+  readonly missing?: 'map' | 'queue';
   /** Whether it answers before the member has started. */
   readonly isServedWhileStarting?: true;
   /** Status of all methods without an operation, for a path that names no resource. */

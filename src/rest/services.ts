@@ -2,6 +2,7 @@
 import type { GridError } from '../base/errors.ts';
 import type { Cluster, Waiter } from '../cluster/cluster.ts';
 import type { License } from '../cluster/license.ts';
+import type { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Upkeep } from '../persistence/upkeep.ts';
@@ -35,7 +36,7 @@ export interface DataServices {
 }
 
 /** Who may do what. */
-export interface AccessServices {
+interface AccessServices {
   readonly groups: EndpointGroups;
   /** HTTP Basic; undefined where no login is required. */
   readonly login: AccessControl | undefined;
@@ -44,7 +45,7 @@ export interface AccessServices {
 }
 
 /** The member's own administration. */
-export interface AdministrationServices {
+interface AdministrationServices {
   readonly license: License;
   readonly logLevel: LogLevelControl;
   readonly reconfiguration: Reconfiguration;
@@ -57,7 +58,7 @@ export interface AdministrationServices {
   stopAll(because: string): void;
 }
 
-export interface TelemetryServices {
+interface TelemetryServices {
   readonly audit: Audit;
   /** Open client connections. */
   connectionCount(): number;
@@ -65,8 +66,8 @@ export interface TelemetryServices {
 
 /** Changes of the configuration while the member runs. */
 interface Reconfiguration {
-  /** Members of the TCP-IP join list; undefined where that join is not enabled. */
-  tcpIpMembers: readonly string[] | undefined;
+  /** The list of the TCP-IP join; undefined where that join is not enabled. */
+  readonly tcpIpMembers: TcpIpMembers | undefined;
   /** Reads the sources again: settings by path that were taken over, those kept, the faults. */
   reload(): Promise<{
     readonly taken: readonly string[];

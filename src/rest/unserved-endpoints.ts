@@ -6,11 +6,9 @@ import type { AdministrativeCall } from './administrative-call.ts';
 import type { Call } from './route.ts';
 
 export function unserved({ exchange }: Call): void {
-  exchange.respondFailure(501, MESSAGE);
+  exchange.refuse('NOT_IMPLEMENTED', {});
 }
 
 export function unservedWork(call: AdministrativeCall): void {
-  call.fail(501, MESSAGE);
+  call.refuse('NOT_IMPLEMENTED', {});
 }
-
-const MESSAGE = 'Cannot do this: not implemented by this member';

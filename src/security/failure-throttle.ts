@@ -7,8 +7,8 @@
  * looks for such keys; if it finds none, it reports that it has no room.
  */
 
-export const FAILURES_MAX = 5;
-export const WINDOW_MS = 10_000;
+const FAILURES_MAX = 5;
+const WINDOW_MS = 10_000;
 const KEYS_MAX = 10_000;
 
 export class FailureThrottle {

@@ -7,7 +7,7 @@ import { type DestinationStream, destination, pino, stdTimeFunctions } from 'pin
 
 const STANDARD_OUTPUT = 1;
 
-export interface AuditEntry {
+interface AuditEntry {
   /** The name as given, right or wrong; undefined where none was given. */
   readonly user: string | undefined;
   /** The peer's address. */
@@ -19,7 +19,7 @@ export interface AuditEntry {
 }
 
 export interface Audit {
-  record(entry: AuditEntry): void;
+  write(entry: AuditEntry): void;
 }
 
 /** Writes each entry as a line of JSON before the call returns. */
@@ -33,7 +33,7 @@ export function openAudit(
   };
   const log = pino(options, stream);
   return {
-    record({ user, address, action, status }) {
+    write({ user, address, action, status }) {
       const result = status < 400 ? 'done' : (RESULTS.get(status) ?? 'failed');
       log.info({ result, user, address, action, status });
     },

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { EmbeddedEngine, RESERVED_BYTES } from '../../../src/engine/embedded/embedded-engine.ts';
+import { EmbeddedEngine, STOCK_BYTES } from '../../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../../src/engine/mutation-sink.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../answers.ts';
 import { engineSuite } from '../engine.case.ts';
 import { holdSuite } from '../holds.case.ts';
 import { sequenceSuite } from '../sequences.case.ts';
-import { HoldingSink, RecordingSink } from '../sinks.ts';
+import { DelayingSink, RecordingSink } from '../sinks.ts';
 import { type StoredSubject, storedEngineSuite } from '../stored-engine.case.ts';
 import { MANY, type SequencedSubject, subjectCapacity } from '../subject.ts';
 
@@ -41,7 +41,7 @@ for (const partitionCount of [1, 271]) {
 
 for (const [sort, options] of [
   ['with a sink', () => ({ sinks: [new RecordingSink()] })],
-  ['whose answers wait', () => ({ sinks: [new RecordingSink(), new HoldingSink(0)] })],
+  ['whose answers wait', () => ({ sinks: [new RecordingSink(), new DelayingSink(0)] })],
   ['that names a hold for every take', () => ({ acknowledgesAll: true })],
 ] as const) {
   const name = `an embedded engine ${sort}`;
@@ -56,7 +56,7 @@ it('an embedded engine that is closed waits for nothing, and makes no slabs ahea
     partitionCount: 271,
     clock,
     queueCapacity: subjectCapacity,
-    reservedBytes: RESERVED_BYTES,
+    stockBytes: STOCK_BYTES,
   });
   const asker = new Asker(engine);
   await asker.set('m', 'k', 'value');

@@ -2,50 +2,56 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { APPLIED, type Lifetime, MEMORY_FULL } from '../../../src/engine/engine.ts';
 import { span } from '../answers.ts';
-import { assertEmpty, partsOf, type TestParts } from './parts-of.ts';
+import {
+  assertEmpty,
+  componentsOf,
+  findEntry,
+  setEntry,
+  type TestComponents,
+} from './components-of.ts';
 
 function lived(timeToLiveMs: number, maxIdleSeconds = 0): Lifetime {
   return { timeToLiveMs, maxIdleSeconds };
 }
 
-function set({ parts }: TestParts, key: string, lifetime: Lifetime, bytes = 5): number {
+function set({ components }: TestComponents, key: string, lifetime: Lifetime, bytes = 5): number {
   const value = span(Buffer.alloc(bytes, 'v'));
-  return parts.maps.set(span('m'), span(key), value, span('a/type'), lifetime);
+  return setEntry(components, span('m'), span(key), value, span('a/type'), lifetime);
 }
 
-function has({ parts }: TestParts, key: string): boolean {
-  return parts.maps.find(span('m'), span(key)) !== 0;
+function has({ components }: TestComponents, key: string): boolean {
+  return findEntry(components, span('m'), span(key)) !== 0;
 }
 
-function entries({ parts }: TestParts): number {
+function entries({ components }: TestComponents): number {
   let count = 0;
-  for (let number = 0; number < parts.store.partitionCount; number++) {
-    count += parts.store.partition(number)?.count ?? 0;
+  for (let number = 0; number < components.store.partitionCount; number++) {
+    count += components.store.partition(number)?.count ?? 0;
   }
   return count;
 }
 
 describe('Expiry', () => {
   it('an entry is there up to the end of its time to live, not after', () => {
-    const test = partsOf(3);
+    const test = componentsOf(3);
     set(test, 'a', lived(1000));
     set(test, 'b', lived(1001));
     set(test, 'c', lived(0));
     test.clock.advance(999);
     assert.ok(has(test, 'a'));
     // The sweep comes a moment later; an entry that is asked for is gone before.
-    test.parts.expiry.close();
+    test.components.expiry.close();
     test.clock.advance(1);
     assert.ok(!has(test, 'a'));
     assert.ok(has(test, 'b'));
     assert.ok(has(test, 'c'));
     test.clock.advance(1);
-    assert.equal(test.parts.maps.size(span('m')), 1);
+    assert.equal(test.components.maps.size(span('m')), 1);
     assert.ok(!has(test, 'b'));
   });
 
   it('reading does not prolong a time to live, but a max idle, to the second', () => {
-    const test = partsOf(3);
+    const test = componentsOf(3);
     set(test, 'ttl', lived(10_000));
     set(test, 'idle', lived(0, 10));
     set(test, 'both', lived(25_000, 10));
@@ -69,7 +75,7 @@ describe('Expiry', () => {
   });
 
   it('writing again gives the entry the new lifetime', () => {
-    const test = partsOf(3);
+    const test = componentsOf(3);
     for (const key of ['a', 'b', 'c']) set(test, key, lived(1000));
     set(test, 'a', lived(0));
     set(test, 'b', lived(5000));
@@ -83,7 +89,7 @@ describe('Expiry', () => {
   });
 
   it('what nobody reads goes, too, with its memory, and leaves no timer', () => {
-    const test = partsOf(7);
+    const test = componentsOf(7);
     for (let index = 0; index < 20_000; index++) {
       set(test, `k${index}`, lived(1000 + (index % 60_000)), index % 200);
     }
@@ -91,26 +97,26 @@ describe('Expiry', () => {
     test.clock.advance(10_000);
     const left = entries(test);
     assert.ok(left > 5000 && left < 15_000, `${left} left`);
-    assert.equal(test.parts.maps.size(span('m')), 20_000 - 9001);
+    assert.equal(test.components.maps.size(span('m')), 20_000 - 9001);
     test.clock.advance(60_000);
-    assertEmpty(test.parts.store);
-    assert.equal(test.parts.maps.size(span('m')), 0);
+    assertEmpty(test.components.store);
+    assert.equal(test.components.maps.size(span('m')), 0);
     assert.equal(test.clock.timerCount, 0);
   });
 
   it('a clear takes entries with lifetimes along', () => {
-    const test = partsOf(3);
+    const test = componentsOf(3);
     for (let index = 0; index < 1000; index++) set(test, `k${index}`, lived(50));
-    test.parts.maps.clear(span('m'));
+    test.components.maps.clear(span('m'));
     for (let index = 0; index < 10; index++) set(test, `k${index}`, lived(0));
     test.clock.advance(120_000);
-    assert.equal(test.parts.maps.size(span('m')), 10);
+    assert.equal(test.components.maps.size(span('m')), 10);
     for (let index = 0; index < 10; index++) assert.ok(has(test, `k${index}`));
     assert.equal(test.clock.timerCount, 0);
   });
 
   it('follows a wall clock that is set', () => {
-    const test = partsOf(3);
+    const test = componentsOf(3);
     set(test, 'a', lived(3_600_000));
     test.clock.setWall(test.clock.wall() + 3_600_000);
     assert.ok(!has(test, 'a'));
@@ -121,11 +127,11 @@ describe('Expiry', () => {
   });
 
   it('a write that finds no memory gets that of expired entries', () => {
-    const test = partsOf(1, { memoryBytesMax: 2_000_000 });
+    const test = componentsOf(1, { memoryBytesMax: 2_000_000 });
     let count = 0;
     while (set(test, `k${count}`, lived(100), 1000) === APPLIED) count++;
     assert.equal(set(test, 'another', lived(0), 1000), MEMORY_FULL);
-    test.parts.expiry.close();
+    test.components.expiry.close();
     test.clock.advance(100);
     for (let index = 0; index < count; index++) {
       assert.equal(set(test, `another ${index}`, lived(0), 1000), APPLIED, `${index} of ${count}`);

@@ -23,7 +23,7 @@ function fullEngine() {
     memoryBytesMax: BYTES_MAX,
   });
   const ask = new AtOnce(engine);
-  // Also the segments that are open are filled up.
+  // Also the extents that are open are filled up.
   for (let length = 8192; length >= 8; length >>= 1) {
     for (let key = 0, misses = 0; misses < 600; key++) {
       const isFull = ask.set('m', `${length} ${key}`, Buffer.alloc(length)).outcome === MEMORY_FULL;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../../bench/harness.ts';
+import { ExtentPool } from '../../../src/engine/embedded/extent-pool.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
-import { SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 function newIds() {
   const meter = new MemoryMeter(Number.POSITIVE_INFINITY, 0);
-  const ids = new IdColumns(new SegmentPool(meter, new FakeClock()));
+  const ids = new IdColumns(new ExtentPool(meter, new FakeClock()));
   return { meter, ids, integers: ids.integers(), doubles: ids.doubles() };
 }
 

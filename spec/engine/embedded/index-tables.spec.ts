@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { IndexTables } from '../../../src/engine/embedded/index-tables.ts';
-import { SEGMENT_BYTES, Slabs } from '../../../src/engine/embedded/slabs.ts';
+import { EXTENT_BYTES, Slabs } from '../../../src/engine/embedded/slabs.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 const SLABS_MAX = 8;
@@ -41,7 +41,7 @@ describe('IndexTables', () => {
     );
   });
 
-  it('what a table leaves is for the next one, or for records', () => {
+  it('what a table leaves is for the next one, or for cells', () => {
     const { slabs, tables } = newTables();
     const pages = Array.from({ length: 16 }, () => tables.take(4096));
     assert.equal(new Set(pages.map((place) => place >> 4)).size, 1);
@@ -51,9 +51,9 @@ describe('IndexTables', () => {
     tables.free(pages[7]!, words[7]!);
     assert.equal(tables.take(8192), pages[6]);
     assert.equal(tables.take(4096), pages[4]);
-    const segment = tables.take(SEGMENT_BYTES);
-    tables.free(segment, tables.words(segment, SEGMENT_BYTES));
-    assert.equal(slabs.take() << 4, segment);
+    const extent = tables.take(EXTENT_BYTES);
+    tables.free(extent, tables.words(extent, EXTENT_BYTES));
+    assert.equal(slabs.take() << 4, extent);
   });
 
   it('tables below a page and above 16 MiB have buffers of their own', () => {
@@ -73,7 +73,7 @@ describe('IndexTables', () => {
     while (slabs.takeRow(256) !== 0);
     while (slabs.take() !== 0);
     assert.equal(tables.take(4096), 0);
-    assert.equal(tables.take(SEGMENT_BYTES), 0);
+    assert.equal(tables.take(EXTENT_BYTES), 0);
   });
 
   it('no table is put into a slab that is to be emptied', () => {
@@ -81,13 +81,13 @@ describe('IndexTables', () => {
     // Four slabs full of rows, and a table in the fifth.
     const rows = [slabs.takeRow(256), slabs.takeRow(255)];
     while (rows.length < 8) rows.push(slabs.takeRow(256));
-    const place = tables.take(SEGMENT_BYTES);
+    const place = tables.take(EXTENT_BYTES);
     assert.ok(!tables.isEvacuated(place));
     for (const row of rows.slice(2)) {
-      for (let segment = row + 1; segment < row + 256; segment++) slabs.free(segment);
+      for (let extent = row + 1; extent < row + 256; extent++) slabs.free(extent);
     }
     assert.ok(tables.isEvacuated(place));
-    for (const bytes of [4096, SEGMENT_BYTES]) {
+    for (const bytes of [4096, EXTENT_BYTES]) {
       const moved = tables.take(bytes);
       assert.notEqual(moved, 0);
       assert.ok(!tables.isEvacuated(moved));

@@ -1,4 +1,4 @@
-/** The record store against a plain Map: growth, deletes, clears, reuse, every size, many maps. */
+/** The cell store against a plain Map: growth, deletes, clears, reuse, every size, many maps. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -7,7 +7,7 @@ import { ABSENT, APPLIED, FOUND, MEMORY_FULL } from '../../../src/engine/engine.
 import { FakeClock } from '../../fake-clock.ts';
 import { AtOnce } from './at-once.ts';
 
-/** Lengths of values: tiny, usual, near what is copied in words, long records, values of their own. */
+/** Lengths of values: tiny, usual, near what is copied in words, long cells, values of their own. */
 const lengths = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 160 }) },
   { weight: 2, arbitrary: fc.integer({ min: 1000, max: 9000 }) },

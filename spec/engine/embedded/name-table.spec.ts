@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { CellStore } from '../../../src/engine/embedded/cell-store.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable } from '../../../src/engine/embedded/name-table.ts';
-import { RecordStore } from '../../../src/engine/embedded/record-store.ts';
-import { SEGMENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
+import { EXTENT_BYTES } from '../../../src/engine/embedded/slabs.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../answers.ts';
-import { assertEmpty } from './parts-of.ts';
+import { assertEmpty } from './components-of.ts';
 
-function newStore(memoryBytesMax = Number.POSITIVE_INFINITY): RecordStore {
-  return new RecordStore({ partitionCount: 7, clock: new FakeClock(), memoryBytesMax });
+function newStore(memoryBytesMax = Number.POSITIVE_INFINITY): CellStore {
+  return new CellStore({ partitionCount: 7, clock: new FakeClock(), memoryBytesMax });
 }
 
 describe('NameTable', () => {
@@ -25,20 +25,14 @@ describe('NameTable', () => {
     assert.equal(names.find(span('a')), id);
   });
 
-  it('partition is that of the name asked for, known or not', () => {
+  it('partitionOf is the same of a name that is known and one that is not', () => {
     const store = newStore();
     const names = new NameTable(store, MAP_NAMES);
-    const partitions = ['a', 'b', 'c'].map((name) => {
-      names.find(span(name));
-      return names.partition;
-    });
+    const partitions = ['a', 'b', 'c'].map((name) => names.partitionOf(span(name)));
     ['a', 'b', 'c'].forEach((name, index) => {
       names.open(span(name));
-      assert.equal(names.partition, partitions[index]);
-    });
-    ['c', 'c', 'a', 'b', 'x', 'b'].forEach((name) => {
-      names.find(span(name));
-      if (name !== 'x') assert.equal(names.partition, partitions['abc'.indexOf(name)]);
+      assert.equal(names.partitionOf(span(name)), partitions[index]);
+      assert.equal(store.partition(partitions[index]!)?.number, partitions[index]);
     });
   });
 
@@ -87,7 +81,7 @@ describe('NameTable', () => {
   });
 
   it('open is 0 when there is no memory, and leaves nothing', () => {
-    const store = newStore(SEGMENT_BYTES + 1000);
+    const store = newStore(EXTENT_BYTES + 1000);
     const names = new NameTable(store, MAP_NAMES);
     assert.equal(names.open(span('a')), 0);
     assertEmpty(store);

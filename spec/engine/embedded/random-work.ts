@@ -1,5 +1,5 @@
 /**
- * Seeded random work on an engine with sinks: every kind of operation, with refusals in between, on an
+ * Seeded random work on an engine with sinks: every kind of operation, with vetoes in between, on an
  * engine that answers during the call. A model has the data that must be stored; `onRecord` gets the
  * records.
  */
@@ -20,7 +20,7 @@ import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
 import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import type { Seen } from '../answers.ts';
-import { HoldingSink, RecordingSink, RefusingSink } from '../sinks.ts';
+import { DelayingSink, RecordingSink, RefusingSink } from '../sinks.ts';
 import { AtOnce } from './at-once.ts';
 
 const MAPS = ['a', 'b', 'c', 'often cleared', 'short'];
@@ -49,7 +49,7 @@ interface Held {
 export class RandomWork {
   readonly clock = new FakeClock();
   readonly engine: EmbeddedEngine;
-  readonly holding = new HoldingSink();
+  readonly holding = new DelayingSink();
   readonly #refusing = new RefusingSink();
   readonly #ask: AtOnce;
   readonly #random: Random;
@@ -76,16 +76,17 @@ export class RandomWork {
   step(): void {
     this.#step++;
     const isRefused = this.#random.below(50) === 0;
-    this.#refusing.refusal = isRefused ? DISK_FULL : undefined;
+    this.#refusing.veto = isRefused ? DISK_FULL : undefined;
     const before = isRefused ? this.engine.sequences() : undefined;
     this.#operate(this.#random.below(1000));
     if (before !== undefined) assert.deepEqual(this.engine.sequences(), before);
-    this.#refusing.refusal = undefined;
+    this.#refusing.veto = undefined;
     if (this.#random.below(100) === 0) this.clock.advance(this.#random.below(200));
   }
 
   /** Asserts that everything is as the model has it, after all held items have returned. */
   check(): void {
+    this.engine.invariants();
     while (this.#holds.length > 0) this.#acknowledge(false);
     for (const [name, map] of this.#maps) {
       for (const key of [...map.keys()]) this.#expectEntry(name, key);
@@ -109,7 +110,7 @@ export class RandomWork {
     else if (choice < 790) this.#offer(queue);
     else if (choice < 950) this.#poll(queue);
     else if (choice < 975) this.#take(queue);
-    else this.#acknowledge(this.#refusing.refusal !== undefined || this.#random.below(2) === 0);
+    else this.#acknowledge(this.#refusing.veto !== undefined || this.#random.below(2) === 0);
   }
 
   #set(map: string, key: string): void {
@@ -215,12 +216,12 @@ export class RandomWork {
     if (answer.outcome !== REFUSED) {
       assert.ok(
         answer.outcome === APPLIED ||
-          this.#refusing.refusal === undefined ||
+          this.#refusing.veto === undefined ||
           answer.outcome === ABSENT,
       );
       return false;
     }
-    assert.equal(answer.refusal, this.#refusing.refusal);
+    assert.equal(answer.veto, this.#refusing.veto);
     this.refusedCount++;
     return true;
   }

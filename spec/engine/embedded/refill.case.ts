@@ -29,11 +29,15 @@ export function refillsAlike(operations: number, seed: number): string {
   };
   for (let step = 1; step <= operations; step++) {
     work.step();
-    if (step % STEPS_BETWEEN === 0) shuffle.some(give);
+    if (step % STEPS_BETWEEN !== 0) continue;
+    work.engine.invariants();
+    shuffle.some(give);
+    replay.invariants();
   }
   work.check();
   shuffle.rest(give);
   replay.end();
+  copy.invariants();
   assert.deepEqual(copy.sequences(), work.engine.sequences());
   assert.deepEqual(contentOf(copy), contentOf(work.engine));
   return `${recorded} recorded, ${work.refusedCount} refused`;

@@ -2,20 +2,28 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { tagAt } from '../../../src/engine/embedded/cell.ts';
+import { CellStore } from '../../../src/engine/embedded/cell-store.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
-import { RecordStore } from '../../../src/engine/embedded/record-store.ts';
 import { RingBuffers } from '../../../src/engine/embedded/ring-buffer.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 const QUEUES = 3;
 
 function newRings(memoryBytesMax = Number.POSITIVE_INFINITY) {
-  const store = new RecordStore({ partitionCount: 1, clock: new FakeClock(), memoryBytesMax });
+  const store = new CellStore({ partitionCount: 1, clock: new FakeClock(), memoryBytesMax });
   return {
     store,
     rings: new RingBuffers(store, new IdColumns(store.pool)),
     log: store.openPartition(0).log,
   };
+}
+
+/** Asserts the invariants, and that each part has its number: when it is moved, it is known by that alone. */
+function assertNumbered({ pool }: CellStore, rings: RingBuffers, queue: number): void {
+  rings.invariants(queue, (part, number) => {
+    assert.equal(tagAt(pool.words(part), pool.at(part)), number);
+  });
 }
 
 const steps = fc.array(
@@ -54,6 +62,7 @@ describe('RingBuffers', () => {
             model.first = first;
           }
           for (const [other, { first, items }] of models.entries()) {
+            assertNumbered(store, rings, other);
             assert.equal(rings.first(other), first);
             assert.equal(rings.end(other), first + items.length);
             for (let at = 0; at < items.length; at += 1 + (at >> 4)) {
@@ -69,6 +78,21 @@ describe('RingBuffers', () => {
     );
   });
 
+  it('a part that waits for its first item is no part of places before all others', () => {
+    const { store, rings, log } = newRings();
+    const end = 18 * 1024;
+    rings.begin(0, end - 400);
+    while (rings.end(0) < end) {
+      assert.ok(rings.makeRoom(0, log));
+      rings.append(0, 1);
+    }
+    assert.ok(rings.extend(0, 13 * 1024, log));
+    assertNumbered(store, rings, 0);
+    while (rings.first(0) < rings.end(0)) rings.dropFirst(0, log);
+    rings.drop(0, log);
+    assert.equal(log.liveBytes, 0);
+  });
+
   it('makeRoom is false without memory, and the ring stays as it is', () => {
     const { rings, log } = newRings(400_000);
     let count = 0;
@@ -81,7 +105,7 @@ describe('RingBuffers', () => {
     assert.ok(rings.makeRoom(0, log));
   });
 
-  it('a ring of one item costs 32 bytes of records', () => {
+  it('a ring of one item costs 32 bytes of cells', () => {
     const { rings, log } = newRings();
     rings.makeRoom(0, log);
     rings.append(0, 1);

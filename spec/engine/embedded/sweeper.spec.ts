@@ -1,86 +1,92 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { span } from '../answers.ts';
-import { assertEmpty, partsOf, type TestParts } from './parts-of.ts';
+import {
+  assertEmpty,
+  componentsOf,
+  findEntry,
+  setEntry,
+  type TestComponents,
+} from './components-of.ts';
 
 const NONE = span('');
 
-function fill({ parts }: TestParts, map: string, count: number): void {
+function fill({ components }: TestComponents, map: string, count: number): void {
   for (let index = 0; index < count; index++) {
-    parts.maps.set(span(map), span(`key ${index}`), span('value'), span('a/type'));
+    setEntry(components, span(map), span(`key ${index}`), span('value'), span('a/type'));
   }
 }
 
-function entries({ parts }: TestParts): number {
+function entries({ components }: TestComponents): number {
   let count = 0;
-  for (let number = 0; number < parts.store.partitionCount; number++) {
-    count += parts.store.partition(number)?.count ?? 0;
+  for (let number = 0; number < components.store.partitionCount; number++) {
+    count += components.store.partition(number)?.count ?? 0;
   }
   return count;
 }
 
 describe('Sweeper', () => {
   it('removes the entries of cleared maps in time, and then leaves nothing armed', () => {
-    const test = partsOf(5);
+    const test = componentsOf(5);
     fill(test, 'm', 5000);
     fill(test, 'n', 100);
     const before = entries(test);
-    test.parts.maps.clear(span('m'));
-    assert.ok(test.parts.sweeper.busy);
+    test.components.maps.clear(span('m'));
+    assert.ok(test.components.sweeper.busy);
     assert.ok(entries(test) >= before - 100);
     test.clock.advance(10_000);
-    assert.ok(!test.parts.sweeper.busy);
+    assert.ok(!test.components.sweeper.busy);
     assert.equal(test.clock.timerCount, 0);
     // 100 entries, the name of their map, and that of their content type.
     assert.equal(entries(test), 102);
-    assert.equal(test.parts.maps.size(span('n')), 100);
-    test.parts.maps.clear(span('n'));
+    assert.equal(test.components.maps.size(span('n')), 100);
+    test.components.maps.clear(span('n'));
     test.clock.advance(10_000);
-    assertEmpty(test.parts.store);
+    assertEmpty(test.components.store);
   });
 
   it('does its share with every write to a partition', () => {
-    const test = partsOf(1);
+    const test = componentsOf(1);
     fill(test, 'm', 5000);
-    test.parts.maps.clear(span('m'));
+    test.components.maps.clear(span('m'));
     let writes = 0;
-    for (; test.parts.sweeper.busy; writes++) {
-      test.parts.maps.set(span('n'), span('k'), span(`${writes}`), NONE);
+    for (; test.components.sweeper.busy; writes++) {
+      setEntry(test.components, span('n'), span('k'), span(`${writes}`), NONE);
     }
     assert.ok(writes <= 8192 / 16 + 1, `${writes} writes`);
   });
 
   it('gives an id again only when every partition has been passed since', () => {
-    const test = partsOf(3);
+    const test = componentsOf(3);
     const keys = Array.from({ length: 50 }, (_, index) => span(`key ${index}`));
     for (let round = 0; round < 200; round++) {
       const map = span('m');
-      for (const key of keys) assert.equal(test.parts.maps.find(map, key), 0);
-      for (const key of keys) test.parts.maps.set(map, key, span(`${round}`), NONE);
-      assert.equal(test.parts.maps.size(map), keys.length);
-      test.parts.maps.clear(map);
+      for (const key of keys) assert.equal(findEntry(test.components, map, key), 0);
+      for (const key of keys) setEntry(test.components, map, key, span(`${round}`), NONE);
+      assert.equal(test.components.maps.size(map), keys.length);
+      test.components.maps.clear(map);
       if (round % 3 === 0) test.clock.advance(round % 7);
     }
     test.clock.advance(10_000);
-    assertEmpty(test.parts.store);
+    assertEmpty(test.components.store);
   });
 
   it('goes over the index once for clears that came together', () => {
-    const test = partsOf(1);
+    const test = componentsOf(1);
     for (let index = 0; index < 1000; index++) {
-      test.parts.maps.set(span(`map ${index}`), span('k'), span('v'), NONE);
+      setEntry(test.components, span(`map ${index}`), span('k'), span('v'), NONE);
     }
-    for (let index = 0; index < 1000; index++) test.parts.maps.clear(span(`map ${index}`));
+    for (let index = 0; index < 1000; index++) test.components.maps.clear(span(`map ${index}`));
     test.clock.advance(1000);
-    assertEmpty(test.parts.store);
+    assertEmpty(test.components.store);
   });
 
   it('stops when it is closed', () => {
-    const test = partsOf(1);
+    const test = componentsOf(1);
     fill(test, 'm', 5000);
-    test.parts.maps.clear(span('m'));
-    test.parts.sweeper.close();
-    test.parts.store.pool.close();
+    test.components.maps.clear(span('m'));
+    test.components.sweeper.close();
+    test.components.store.pool.close();
     assert.equal(test.clock.timerCount, 0);
   });
 });

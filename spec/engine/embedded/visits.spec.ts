@@ -64,7 +64,7 @@ describe('visit', () => {
     it(`gives what stood throughout, and nothing mixed or cleared (${partitionCount} partitions)`, () => {
       const { clock, engine, ask } = newEngine(partitionCount);
       for (let index = 0; index < STAYING; index++) {
-        // Entries deleted in between make the segments sparse, so that the rest is moved.
+        // Entries deleted in between make the extents sparse, so that the rest is moved.
         ask.set('leaving', `k${index}`, marked('leaving', 150));
         ask.set('stay', `k${index}`, marked(`${index}`, 60), index % 2 === 0 ? 'a/type' : '');
       }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
+import { ExtentPool } from '../../../src/engine/embedded/extent-pool.ts';
 import { Holds } from '../../../src/engine/embedded/holds.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
-import { SegmentPool } from '../../../src/engine/embedded/segment-pool.ts';
 import { Waiters } from '../../../src/engine/embedded/waiters.ts';
 import type { Receiver } from '../../../src/engine/engine.ts';
 import { ABSENT, FOUND } from '../../../src/engine/engine.ts';
@@ -13,7 +13,7 @@ import { Asker } from '../answers.ts';
 
 function newIds(): IdColumns {
   return new IdColumns(
-    new SegmentPool(new MemoryMeter(Number.POSITIVE_INFINITY, 0), new FakeClock()),
+    new ExtentPool(new MemoryMeter(Number.POSITIVE_INFINITY, 0), new FakeClock()),
   );
 }
 

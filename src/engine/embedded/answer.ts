@@ -1,6 +1,6 @@
 /**
  * The engine's answers: objects made once and reused. A receiver may call the engine while it reads its
- * answer, so there is one for each depth of such calls. The pool is held as long as any answer is being
+ * answer, so there is one for each depth of such calls. Freed memory is kept as long as any answer is being
  * read: neither the answer nor the bytes it names change before its receiver returns. An answer with
  * data that a failed sink may lose leaves as UNKNOWN.
  */
@@ -24,11 +24,11 @@ import {
   VALUE_COPY_BYTES_MAX,
 } from '../engine.ts';
 import { Version } from '../version.ts';
+import { tagAt, valueAt, valueLengthAt, versionHighAt, versionLowAt } from './cell.ts';
+import type { ExtentPool } from './extent-pool.ts';
 import type { NameTable } from './name-table.ts';
-import { tagAt, valueAt, valueLengthAt, versionHighAt, versionLowAt } from './record.ts';
-import type { RecordStore } from './record-store.ts';
 import type { Recorder } from './recorder.ts';
-import type { SegmentPool } from './segment-pool.ts';
+import type { SharedComponents } from './shared-components.ts';
 
 export class EmbeddedAnswer implements Answer {
   outcome: Outcome = APPLIED;
@@ -36,17 +36,17 @@ export class EmbeddedAnswer implements Answer {
   sequence = 0;
   count = 0;
   hold = NO_HOLD;
-  refusal = 0;
+  veto = 0;
   reason: Unreachability | 0 = 0;
   readonly value = new Span();
   readonly contentType = new Span();
   readonly version = new Version();
-  readonly #pool: SegmentPool;
+  readonly #pool: ExtentPool;
   readonly #contentTypes: NameTable;
-  /** Address of the record that `value` is in. */
+  /** Address of the cell that `value` is in. */
   #address = 0;
 
-  constructor(pool: SegmentPool, contentTypes: NameTable) {
+  constructor(pool: ExtentPool, contentTypes: NameTable) {
     this.#pool = pool;
     this.#contentTypes = contentTypes;
   }
@@ -67,9 +67,9 @@ export class EmbeddedAnswer implements Answer {
   }
 
   /** REFUSED, with the sink's code: depends on nothing, as nothing has changed. */
-  setRefused(refusal: number): this {
+  setRefused(veto: number): this {
     this.set(REFUSED);
-    this.refusal = refusal;
+    this.veto = veto;
     return this;
   }
 
@@ -79,7 +79,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  /** FOUND: the bytes of the record. */
+  /** FOUND: the bytes of the cell. */
   setFound(address: number, partition: number, sequence: number): this {
     const pool = this.#pool;
     this.#begin(FOUND, partition, sequence);
@@ -87,7 +87,7 @@ export class EmbeddedAnswer implements Answer {
     return this;
   }
 
-  /** FOUND: the entry of the record. */
+  /** FOUND: the entry of the cell. */
   setEntry(address: number, partition: number, sequence: number): this {
     const pool = this.#pool;
     const words = pool.words(address);
@@ -100,7 +100,7 @@ export class EmbeddedAnswer implements Answer {
 
   pin(): Pin {
     assert(this.outcome === FOUND && this.value.length > VALUE_COPY_BYTES_MAX);
-    return new RecordPin(this.#pool, this.#address);
+    return new CellPin(this.#pool, this.#address);
   }
 
   #setBytes(address: number, words: Int32Array, at: number): void {
@@ -119,21 +119,21 @@ export class EmbeddedAnswer implements Answer {
     this.sequence = sequence;
     this.count = 0;
     this.hold = NO_HOLD;
-    this.refusal = 0;
+    this.veto = 0;
     this.reason = 0;
     this.version.clear();
   }
 }
 
 export class Answers {
-  readonly #pool: SegmentPool;
+  readonly #pool: ExtentPool;
   readonly #sequences: Float64Array;
   readonly #contentTypes: NameTable;
   readonly #recorder: Recorder;
   readonly #byDepth: EmbeddedAnswer[];
   #depth = 0;
 
-  constructor({ pool, sequences }: RecordStore, contentTypes: NameTable, recorder: Recorder) {
+  constructor({ store: { pool, sequences }, contentTypes, recorder }: SharedComponents) {
     this.#pool = pool;
     this.#sequences = sequences;
     this.#contentTypes = contentTypes;
@@ -163,22 +163,22 @@ export class Answers {
     const answer = this.#byDepth[this.#depth]!;
     if (this.#recorder.hasFailed && this.isDoubtful(answer)) answer.set(UNKNOWN);
     this.#depth++;
-    this.#pool.hold();
+    this.#pool.keepFreed();
     try {
       receiver.onAnswer(answer);
     } finally {
       this.#depth--;
-      this.#pool.letGo();
+      this.#pool.reuseFreed();
     }
   }
 }
 
-class RecordPin implements Pin {
-  readonly #pool: SegmentPool;
+class CellPin implements Pin {
+  readonly #pool: ExtentPool;
   readonly #address: number;
   #released = false;
 
-  constructor(pool: SegmentPool, address: number) {
+  constructor(pool: ExtentPool, address: number) {
     this.#pool = pool;
     this.#address = address;
     pool.pin(address);

@@ -1,15 +1,14 @@
 /**
- * Wins back the space of dead records. It takes the sparsest segment of a partition, moves its live
- * records to the log's head, and so empties it. Writes and deletes do that work, in proportion to their
+ * Wins back the space of dead cells. It takes the sparsest extent of a partition, moves its live
+ * cells to the log's head, and so empties it. Writes and deletes do that work, in proportion to their
  * bytes, so it keeps up with any load and no call does much. Without writes nothing runs. Moving
  * changes no value, no version and no sequence, only addresses.
  *
- * With the threshold that RecordLog sets, emptying a segment with a live share `u` costs u / (1 - u)
+ * With the threshold that CellLog sets, emptying an extent with a live share `u` costs u / (1 - u)
  * bytes moved for each byte won. Random overwriting settles at 2.7 bytes moved for each byte written,
  * so four for each byte written and each killed are enough.
  */
-import type { NameTable } from './name-table.ts';
-import type { Partition } from './partition.ts';
+
 import {
   bytesAt,
   isDeadAt,
@@ -21,12 +20,15 @@ import {
   numberKeyAt,
   ownerAt,
   tagAt,
-} from './record.ts';
-import type { RecordStore } from './record-store.ts';
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import type { NameTable } from './name-table.ts';
+import type { Partition } from './partition.ts';
 import type { RingBuffers } from './ring-buffer.ts';
+import type { SharedComponents } from './shared-components.ts';
 
 const MOVED_PER_WRITTEN = 4;
-/** Cost of reading a record's header, in bytes moved. */
+/** Cost of reading a cell's header, in bytes moved. */
 const LOOK_BYTES = 64;
 /** Bytes moved in one call at most. */
 const STEP_BYTES_MAX = 262144;
@@ -34,22 +36,16 @@ const STEP_BYTES_MAX = 262144;
 const LITTLE_BYTES = 4096;
 
 export class Cleaner {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #maps: NameTable;
   readonly #queues: NameTable;
   readonly #contentTypes: NameTable;
   readonly #rings: RingBuffers;
 
-  constructor(
-    store: RecordStore,
-    maps: NameTable,
-    queues: NameTable,
-    contentTypes: NameTable,
-    rings: RingBuffers,
-  ) {
+  constructor({ store, mapNames, queueNames, contentTypes, rings }: SharedComponents) {
     this.#store = store;
-    this.#maps = maps;
-    this.#queues = queues;
+    this.#maps = mapNames;
+    this.#queues = queueNames;
     this.#contentTypes = contentTypes;
     this.#rings = rings;
   }
@@ -66,10 +62,10 @@ export class Cleaner {
     while (debtors.length > 0) this.#clean(debtors.pop()!);
   }
 
-  /** Moves the partition's records together until no further segment is won. */
+  /** Moves the partition's cells together until no further extent is won. */
   condense(partition: Partition): void {
     const { log } = partition;
-    // Each segment is emptied once at most: its records may not fit into fewer segments.
+    // Each extent is emptied once at most: its cells may not fit into fewer extents.
     for (let rest = log.sealedCount; rest > 0 && log.isLoose; rest--) {
       if (log.victim === 0 && !log.chooseEmptiest()) return;
       while (log.victim !== 0) if (this.#next(partition) === 0) return;
@@ -92,7 +88,7 @@ export class Cleaner {
     log.owed = 0;
   }
 
-  /** Handles the victim's next record. Returns the cost, or 0 when there is no memory. */
+  /** Handles the victim's next cell. Returns the cost, or 0 when there is no memory. */
   #next(partition: Partition): number {
     const { pool } = this.#store;
     const { log } = partition;
@@ -120,7 +116,7 @@ export class Cleaner {
     return LOOK_BYTES + length;
   }
 
-  /** Updates the references to the record. */
+  /** Updates the references to the cell. */
   #moved(partition: Partition, from: number, to: number): void {
     const { pool } = this.#store;
     const words = pool.words(to);

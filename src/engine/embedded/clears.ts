@@ -1,24 +1,24 @@
 /**
  * Clears of maps: each ends a life of its map, and with it every entry, in the table of names alone. The
- * sweeper removes the records. A clear is a mutation of every partition.
+ * sweeper removes the cells. A clear is a mutation of every partition.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, EVERY_PARTITION, type Outcome, REFUSED } from '../engine.ts';
 import { CLEAR, FROM_CLIENT, Mutation } from '../mutation.ts';
 import type { Version } from '../version.ts';
+import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
-import type { RecordStore } from './record-store.ts';
 import type { Recorder } from './recorder.ts';
 import type { Sweeper } from './sweeper.ts';
 
 export class Clears {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #sweeper: Sweeper;
   readonly #recorder: Recorder;
   readonly #draft = new Mutation();
 
-  constructor(store: RecordStore, names: NameTable, sweeper: Sweeper, recorder: Recorder) {
+  constructor(store: CellStore, names: NameTable, sweeper: Sweeper, recorder: Recorder) {
     this.#store = store;
     this.#names = names;
     this.#sweeper = sweeper;

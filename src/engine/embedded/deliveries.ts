@@ -7,15 +7,23 @@
 import type { Clock } from '../../base/clock.ts';
 import { ABSENT, NO_HOLD, NOBODY, type Receiver, UNKNOWN } from '../engine.ts';
 import type { Answers } from './answer.ts';
+import type { CellStore } from './cell-store.ts';
 import type { Queues } from './queues.ts';
-import type { RecordStore } from './record-store.ts';
 import type { Recorder } from './recorder.ts';
 import type { Returns } from './returns.ts';
+import type { SharedComponents } from './shared-components.ts';
 import type { Waiters } from './waiters.ts';
+
+interface DeliveryComponents {
+  readonly queues: Queues;
+  readonly waiters: Waiters;
+  readonly answers: Answers;
+  readonly returns: Returns;
+}
 
 export class Deliveries {
   readonly #clock: Clock;
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #queues: Queues;
   readonly #waiters: Waiters;
   readonly #answers: Answers;
@@ -26,22 +34,14 @@ export class Deliveries {
   #scheduled = false;
   readonly #run = () => this.#turnOnEnd();
 
-  constructor(
-    clock: Clock,
-    store: RecordStore,
-    queues: Queues,
-    waiters: Waiters,
-    answers: Answers,
-    recorder: Recorder,
-    returns: Returns,
-  ) {
-    this.#clock = clock;
+  constructor({ store, recorder }: SharedComponents, components: DeliveryComponents) {
+    this.#clock = store.clock;
     this.#store = store;
-    this.#queues = queues;
-    this.#waiters = waiters;
-    this.#answers = answers;
     this.#recorder = recorder;
-    this.#returns = returns;
+    this.#queues = components.queues;
+    this.#waiters = components.waiters;
+    this.#answers = components.answers;
+    this.#returns = components.returns;
   }
 
   /**
@@ -54,13 +54,13 @@ export class Deliveries {
     const { pool, sequences } = this.#store;
     const answer = answers.blank;
     if (!queues.consents(queue, item)) {
-      answer.setRefused(this.#recorder.refusal);
+      answer.setRefused(this.#recorder.takeVeto());
       answers.send(receiver);
       return;
     }
     const partition = queues.partitionOf(queue);
-    // The record may be gone before the answer is read; its bytes must stay until then.
-    pool.hold();
+    // The cell may be gone before the answer is read; its bytes must stay until then.
+    pool.keepFreed();
     try {
       answer.setFound(queues.address(queue, item), partition, 0);
       answer.hold = queues.remove(queue, item, skip);
@@ -72,7 +72,7 @@ export class Deliveries {
       }
       answers.send(receiver);
     } finally {
-      pool.letGo();
+      pool.reuseFreed();
     }
   }
 

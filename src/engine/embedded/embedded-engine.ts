@@ -1,21 +1,22 @@
 /**
  * The engine within the process: all data is in the member's own memory, outside the JavaScript heap,
  * and every operation but a take that waits is answered during the call. This file implements the
- * contract with these parts:
+ * contract with these components:
  *
  *     Maps, Queues           the operations; each kind of mutation in one place
  *     Deliveries, Waiters    takes, also those that wait
  *     Returns                items that were not delivered
  *     Answers                answers, and how long the bytes they name stay
  *     NameTable              names of maps, queues and content types as numbers
- *     RecordStore            partitions, an index and a log of records each, in one pool of segments
- *     Cleaner, Sweeper       win back the space of dead records, and of cleared maps
+ *     CellStore              partitions, an index and a log of cells each, in one pool of extents
+ *     Cleaner, Sweeper       win back the space of dead cells, and of cleared maps
  *     Expiry                 entries that go by themselves
  *     Recorder               asks and notifies the sinks
  *     Visits, Refill         walk over all data in steps, and fill an engine with it again
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
  */
+import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
 import type { Span } from '../../base/span.ts';
 import {
   ABSENT,
@@ -34,37 +35,35 @@ import {
   type Receiver,
 } from '../engine.ts';
 import { type Mutation, SET } from '../mutation.ts';
-import type {
-  KnownOfReplay,
-  Replay,
-  StoredEngine,
-  StoredVisitor,
-  VisitCursor,
-} from '../stored-engine.ts';
+import type { KnownOfReplay, StoredEngine, StoredVisitor, VisitCursor } from '../stored-engine.ts';
+import { Version } from '../version.ts';
 import type { EmbeddedAnswer } from './answer.ts';
-import { type EmbeddedEngineOptions, Parts } from './parts.ts';
+import { type EmbeddedEngineOptions, EngineComponents } from './engine-components.ts';
+import { assertInvariants } from './engine-invariants.ts';
 
 import { NO_ITEM } from './queue-order.ts';
 import { Refill } from './refill.ts';
 
-/** Memory that a member reserves, in bytes. */
-export const RESERVED_BYTES = 2 ** 30;
+/** Memory that a member asks of the system ahead of its use, in bytes. */
+export const STOCK_BYTES = 2 ** 30;
 
-export type { EmbeddedEngineOptions } from './parts.ts';
+export type { EmbeddedEngineOptions } from './engine-components.ts';
 
 export class EmbeddedEngine implements StoredEngine {
   readonly isOrdered = true;
   readonly partitionCount: number;
   readonly #options: EmbeddedEngineOptions;
   #sequences: Float64Array;
-  #parts: Parts;
+  #components: EngineComponents;
   #closed = false;
+  /** The version of the entry that a call is about. */
+  readonly #version = new Version();
 
   constructor(options: EmbeddedEngineOptions) {
     this.partitionCount = options.partitionCount;
     this.#options = options;
-    this.#parts = new Parts(options);
-    this.#sequences = this.#parts.store.sequences;
+    this.#components = new EngineComponents(options);
+    this.#sequences = this.#components.store.sequences;
   }
 
   /** The embedded engine is reachable from the start. */
@@ -74,24 +73,25 @@ export class EmbeddedEngine implements StoredEngine {
 
   /** Open holds. */
   get holdCount(): number {
-    return this.#parts.queues.holdCount;
+    return this.#components.queues.holdCount;
   }
 
   /** Bytes of memory for stored data; may be Infinity. */
   get memoryBytesMax(): number {
-    return this.#parts.store.meter.bytesMax;
+    return this.#components.store.meter.bytesMax;
   }
 
   /** Bytes of memory that the stored data has been given. */
   get memoryBytes(): number {
-    return this.#parts.store.meter.bytes;
+    return this.#components.store.meter.bytes;
   }
 
   get(map: Span, key: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers, store } = this.#parts;
-    const address = maps.find(map, key);
-    const { partition } = maps;
+    const { maps, answers, store } = this.#components;
+    const readKey = maps.key(key);
+    const address = maps.find(map, readKey);
+    const { partition } = readKey;
     const sequence = store.sequences[partition]!;
     if (address === 0) answers.blank.set(ABSENT, partition, sequence);
     else answers.blank.setEntry(address, partition, sequence);
@@ -108,48 +108,54 @@ export class EmbeddedEngine implements StoredEngine {
     receiver: Receiver,
   ): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers } = this.#parts;
-    const outcome = maps.set(map, key, value, contentType, lifetime, condition);
-    const answer = this.#fill(outcome, maps.partition);
-    if (outcome === APPLIED || outcome === CONDITION_FAILED) answer.version.copyFrom(maps.version);
+    const { maps, answers } = this.#components;
+    const readKey = maps.key(key);
+    const { partition } = readKey;
+    const version = this.#version;
+    const outcome = maps.set(map, readKey, value, contentType, lifetime, condition, version);
+    const answer = this.#fill(outcome, partition);
+    if (outcome === APPLIED || outcome === CONDITION_FAILED) answer.version.copyFrom(version);
     answers.send(receiver);
   }
 
   delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers } = this.#parts;
-    const outcome = maps.delete(map, key, condition);
-    const answer = this.#fill(outcome, maps.partition);
-    if (outcome === CONDITION_FAILED) answer.version.copyFrom(maps.version);
+    const { maps, answers } = this.#components;
+    const readKey = maps.key(key);
+    const outcome = maps.delete(map, readKey, condition, this.#version);
+    const answer = this.#fill(outcome, readKey.partition);
+    if (outcome === CONDITION_FAILED) answer.version.copyFrom(this.#version);
     answers.send(receiver);
   }
 
   clear(map: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    this.#answer(this.#parts.maps.clear(map), EVERY_PARTITION, receiver);
+    this.#answer(this.#components.maps.clear(map), EVERY_PARTITION, receiver);
   }
 
   size(map: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers } = this.#parts;
+    const { maps, answers } = this.#components;
     answers.blank.setCount(maps.size(map), EVERY_PARTITION, 0);
     answers.send(receiver);
   }
 
   offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, deliveries } = this.#parts;
-    const outcome = queues.offer(queue, value, contentType);
-    const { partition } = queues;
-    if (outcome === APPLIED) deliveries.schedule(queues.offered);
+    const { queues, deliveries } = this.#components;
+    const id = queues.open(queue);
+    if (id === 0) return this.#answer(MEMORY_FULL, NO_PARTITION, receiver);
+    const partition = queues.partitionOf(id);
+    const outcome = queues.offer(id, queue, value, contentType);
+    if (outcome === APPLIED) deliveries.schedule(id);
     this.#answer(outcome, partition, receiver);
   }
 
   peek(queue: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, waiters, answers, store } = this.#parts;
+    const { queues, waiters, answers, store } = this.#components;
     const id = queues.find(queue);
-    const { partition } = queues;
+    const partition = this.#partitionOf(id, queue);
     const item = id === 0 ? NO_ITEM : queues.choose(id, waiters.count(id));
     const sequence = store.sequences[partition]!;
     if (item === NO_ITEM) answers.blank.set(ABSENT, partition, sequence);
@@ -159,28 +165,29 @@ export class EmbeddedEngine implements StoredEngine {
 
   queueSize(queue: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, answers, store } = this.#parts;
+    const { queues, answers, store } = this.#components;
     const id = queues.find(queue);
-    const sequence = store.sequences[queues.partition]!;
-    answers.blank.setCount(id === 0 ? 0 : queues.available(id), queues.partition, sequence);
+    const partition = this.#partitionOf(id, queue);
+    const sequence = store.sequences[partition]!;
+    answers.blank.setCount(id === 0 ? 0 : queues.available(id), partition, sequence);
     answers.send(receiver);
   }
 
   take(queue: Span, timeoutMs: number, receiver: Receiver): number {
     if (this.#refused(receiver)) return ANSWERED;
-    const { queues, waiters, deliveries } = this.#parts;
+    const { queues, waiters, deliveries } = this.#components;
     const id = timeoutMs > 0 ? queues.open(queue, true) : queues.find(queue);
-    const { partition } = queues;
     const owed = id === 0 ? 0 : waiters.count(id);
     const item = id === 0 ? NO_ITEM : queues.choose(id, owed);
     if (item !== NO_ITEM) deliveries.give(id, item, owed, receiver);
     else if (timeoutMs > 0 && id !== 0) return waiters.add(id, timeoutMs, receiver);
-    else this.#answer(timeoutMs > 0 ? MEMORY_FULL : ABSENT, partition, receiver);
+    else if (timeoutMs > 0) this.#answer(MEMORY_FULL, NO_PARTITION, receiver);
+    else this.#answer(ABSENT, this.#partitionOf(id, queue), receiver);
     return ANSWERED;
   }
 
   cancel(ticket: number): void {
-    const { queues, waiters } = this.#parts;
+    const { queues, waiters } = this.#components;
     const id = waiters.queue(ticket);
     if (id === 0) return;
     waiters.remove(ticket);
@@ -189,7 +196,7 @@ export class EmbeddedEngine implements StoredEngine {
 
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { queues, returns } = this.#parts;
+    const { queues, returns } = this.#components;
     if (queues.queueOfHold(hold) === 0 || returns.awaits(hold)) {
       this.#answer(LOST, NO_PARTITION, receiver);
     } else if (isDelivered) {
@@ -202,25 +209,30 @@ export class EmbeddedEngine implements StoredEngine {
     return this.#sequences.slice();
   }
 
-  holds(partition: number, sequence: number): boolean {
-    return this.#parts.recorder.holds(partition, sequence);
+  delays(partition: number, sequence: number): boolean {
+    return this.#components.recorder.delays(partition, sequence);
   }
 
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
-    return this.#parts.visits.visit(partition, cursor, budget, visitor);
+    return this.#components.visits.visit(partition, cursor, budget, visitor);
   }
 
   isStored(mutation: Mutation): boolean {
-    const { maps, queues } = this.#parts;
+    const { maps, queues } = this.#components;
     return mutation.operation === SET ? maps.isStored(mutation) : queues.isStored(mutation);
   }
 
-  replay(known: KnownOfReplay = {}): Replay {
-    return new Refill(this.#parts, known);
+  replay(known: KnownOfReplay = {}): Refill {
+    return new Refill(this.#components, known);
   }
 
   reset(): void {
-    this.#replaceParts(this.#options);
+    this.#replaceComponents(this.#options);
+  }
+
+  /** Asserts that all structures agree; while a replay is under way ask that. O(all data). */
+  invariants(): void {
+    assertInvariants(this.#components);
   }
 
   open(): Promise<void> {
@@ -229,35 +241,42 @@ export class EmbeddedEngine implements StoredEngine {
 
   close(): Promise<void> {
     if (this.#closed) return Promise.resolve();
-    const { deliveries, returns } = this.#parts;
+    const { deliveries, returns } = this.#components;
     const sequences = this.#sequences;
     this.#closed = true;
-    // From now on empty parts answer, and the old data can be collected.
-    this.#replaceParts({ ...this.#options, reservedBytes: 0 });
+    // From now on empty components answer, and the old data can be collected.
+    this.#replaceComponents({ ...this.#options, stockBytes: 0 });
     this.#sequences = sequences;
     deliveries.dismissAll();
     returns.close();
     return Promise.resolve();
   }
 
-  #replaceParts(options: EmbeddedEngineOptions): void {
-    const { sweeper, expiry, store } = this.#parts;
-    this.#parts = new Parts(options);
-    this.#sequences = this.#parts.store.sequences;
+  #replaceComponents(options: EmbeddedEngineOptions): void {
+    if (HAS_DEAR_CHECKS) this.invariants();
+    const { sweeper, expiry, store } = this.#components;
+    this.#components = new EngineComponents(options);
+    this.#sequences = this.#components.store.sequences;
     sweeper.close();
     expiry.close();
     store.pool.close();
   }
 
+  /** Number of the partition of a queue that has that id, 0 where there is none of that name. */
+  #partitionOf(id: number, queue: Span): number {
+    const { queues } = this.#components;
+    return id === 0 ? queues.partitionOfName(queue) : queues.partitionOf(id);
+  }
+
   #answer(outcome: Outcome, partition: number, receiver: Receiver): void {
     this.#fill(outcome, partition);
-    this.#parts.answers.send(receiver);
+    this.#components.answers.send(receiver);
   }
 
   /** The next answer, of an outcome alone. An operation that was not done depends on no partition. */
   #fill(outcome: Outcome, partition: number): EmbeddedAnswer {
-    const { answers, store, recorder } = this.#parts;
-    if (outcome === REFUSED) return answers.blank.setRefused(recorder.refusal);
+    const { answers, store, recorder } = this.#components;
+    if (outcome === REFUSED) return answers.blank.setRefused(recorder.takeVeto());
     if (outcome === MEMORY_FULL) return answers.blank.set(outcome);
     return answers.blank.set(outcome, partition, store.sequences[partition] ?? 0);
   }
@@ -265,7 +284,7 @@ export class EmbeddedEngine implements StoredEngine {
   /** Whether the engine is closed; then the receiver has its answer. */
   #refused(receiver: Receiver): boolean {
     if (!this.#closed) return false;
-    const { answers } = this.#parts;
+    const { answers } = this.#components;
     answers.blank.setUnreachable(CLOSED);
     answers.send(receiver);
     return true;

@@ -12,11 +12,6 @@
  */
 import type { Timer } from '../../base/clock.ts';
 import { EXPIRE, FROM_CLIENT, Mutation } from '../mutation.ts';
-import type { Cleaner } from './cleaner.ts';
-import { type Visitor, WALK_END } from './hash-index.ts';
-import type { MapLives } from './map-lives.ts';
-import type { NameTable } from './name-table.ts';
-import type { Partition } from './partition.ts';
 import {
   dueMsAt,
   EXPIRES,
@@ -30,9 +25,15 @@ import {
   touchAt,
   versionHighAt,
   versionLowAt,
-} from './record.ts';
-import type { RecordStore } from './record-store.ts';
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import type { Cleaner } from './cleaner.ts';
+import { type Visitor, WALK_END } from './hash-index.ts';
+import type { MapLives } from './map-lives.ts';
+import type { NameTable } from './name-table.ts';
+import type { Partition } from './partition.ts';
 import type { Recorder } from './recorder.ts';
+import type { SharedComponents } from './shared-components.ts';
 
 /** Places looked at between two readings of the clock; well under 0.1 ms. */
 const PLACES_PER_LOOK = 128;
@@ -49,7 +50,7 @@ const TIMER_MS_MAX = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class Expiry implements Visitor {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #lives: MapLives;
@@ -76,20 +77,13 @@ export class Expiry implements Visitor {
   readonly #step = () => this.#timerOnDue();
   readonly #begin = () => this.#roundOnDue();
 
-  constructor(
-    store: RecordStore,
-    names: NameTable,
-    contentTypes: NameTable,
-    lives: MapLives,
-    cleaner: Cleaner,
-    recorder: Recorder,
-  ) {
-    this.#store = store;
-    this.#names = names;
-    this.#contentTypes = contentTypes;
-    this.#lives = lives;
+  constructor(shared: SharedComponents, cleaner: Cleaner) {
+    this.#store = shared.store;
+    this.#names = shared.mapNames;
+    this.#contentTypes = shared.contentTypes;
+    this.#lives = shared.lives;
+    this.#recorder = shared.recorder;
     this.#cleaner = cleaner;
-    this.#recorder = recorder;
   }
 
   /** An entry that expires has been written. */
@@ -145,6 +139,13 @@ export class Expiry implements Visitor {
     if (this.#partition === undefined && !this.#openNext(0)) return false;
     this.#walk(places);
     return true;
+  }
+
+  /** A moment before which the entry, of that partition, has a round that looks at it. */
+  knownDueMs(partition: Partition): number {
+    return partition === this.#partition
+      ? Math.min(partition.dueMs, this.#leftDueMs)
+      : partition.dueMs;
   }
 
   close(): void {

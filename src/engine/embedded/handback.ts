@@ -5,7 +5,7 @@
  * MiB, nearly all of it in the system, and no collection.
  *
  * From the first buffer so freed on, every access to any typed array of the process checks whether its
- * buffer is detached, which costs a tenth of the speed of reads (bench: record-store). So buffers that
+ * buffer is detached, which slows reads down (bench: detached-buffer). So buffers that
  * come and go as a store grows are not freed this way.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';

@@ -22,6 +22,7 @@
  * A returned item is one of the queue's first again, at its old place: each queue has a list of them,
  * by sequence. As items mostly return in the order taken, a search begins at the list's end.
  */
+import assert from 'node:assert/strict';
 import { grown } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
 import type { IdColumns } from './id-columns.ts';
@@ -127,8 +128,8 @@ export class Holds {
   /** Ends a hold; the item is gone. */
   end(place: number): void {
     const queue = this.#queues[place]!;
-    const items = this.#held.get(queue)!;
-    items.delete(this.#sequences[place]!);
+    const items = this.#held.get(queue);
+    if (items?.delete(this.#sequences[place]!) !== true) assert.fail('a hold ends once');
     if (items.size === 0) this.#held.delete(queue);
     this.#count--;
     this.#table.free(place);
@@ -140,6 +141,36 @@ export class Holds {
     const sequence = this.#sequences[place]!;
     this.end(place);
     this.addReturned(queue, sequence);
+  }
+
+  /** Asserts that the counts are those of the holds, and that of the queues alone any are held. O(holds). */
+  invariants(queues: readonly number[]): void {
+    this.#table.invariants();
+    let count = 0;
+    for (const [queue, items] of this.#held) {
+      assert.ok(items.size > 0 && queues.includes(queue), 'a queue with holds');
+      count += items.size;
+    }
+    assert.equal(count, this.#count, 'open holds');
+    for (const queue of queues) count += this.#checkReturned(queue);
+    assert.equal(count, this.#table.count, 'open holds and returned items');
+  }
+
+  /** Asserts that the list is in order. Returns its length. */
+  #checkReturned(queue: number): number {
+    let count = 0;
+    let last = 0;
+    for (let place = this.#firsts.get(queue); place !== 0; place = this.#next[place]!) {
+      assert.equal(this.#queues[place], queue, 'queue of a returned item');
+      const sequence = this.#sequences[place]!;
+      assert.ok(last === 0 || this.#sequences[last]! < sequence, 'order of returned items');
+      assert.ok(!this.isHeld(queue, sequence), 'a returned item is not held');
+      last = place;
+      count++;
+    }
+    assert.equal(this.#lasts.get(queue), last, 'the last returned item');
+    assert.equal(this.#returned.get(queue), count, 'returned items');
+    return count;
   }
 
   #take(queue: number, sequence: number): number {

@@ -3,7 +3,9 @@
  * (paged-array.ts). The lowest free number is given first, so that pages become empty. The column pages
  * of an empty page of numbers are freed; one such page is kept.
  */
+import assert from 'node:assert/strict';
 import { grown } from '../../base/grown.ts';
+import type { ExtentPool } from './extent-pool.ts';
 import {
   PAGE_BITS,
   type PagedArray,
@@ -12,15 +14,14 @@ import {
   pagedDoubles,
   pagedIntegers,
 } from './paged-array.ts';
-import type { SegmentPool } from './segment-pool.ts';
 
 const PAGE_LENGTH = 2 ** PAGE_BITS;
 const WORDS_PER_PAGE = PAGE_LENGTH / 32;
 const NO_PAGE = -1;
 
 export class IdColumns {
-  readonly #pool: SegmentPool;
-  readonly #columns: Pick<PagedArray, 'dropPage'>[] = [];
+  readonly #pool: ExtentPool;
+  readonly #columns: Pick<PagedArray, 'dropPage' | 'bytes'>[] = [];
   /** The given numbers, a bit each, and their count in each page. 0 is never given. */
   #given = new Int32Array(WORDS_PER_PAGE);
   #counts = new Int32Array(4);
@@ -31,7 +32,7 @@ export class IdColumns {
   /** Number of given numbers. */
   count = 0;
 
-  constructor(pool: SegmentPool) {
+  constructor(pool: ExtentPool) {
     this.#pool = pool;
     this.#given[0] = 1;
   }
@@ -66,9 +67,46 @@ export class IdColumns {
     return word * 32 + 31 - Math.clz32(bit);
   }
 
+  /** Whether the number, 1 or more, is given. */
+  isGiven(id: number): boolean {
+    return (this.#given[id >>> 5]! & (1 << (id & 31))) !== 0;
+  }
+
+  /** The given numbers, in order. O(all numbers). */
+  *given(): Generator<number> {
+    for (let word = 0; word < this.#given.length; word++) {
+      for (let bits = this.#given[word]!; bits !== 0; bits &= bits - 1) {
+        const id = word * 32 + 31 - Math.clz32(bits & -bits);
+        if (id !== 0) yield id;
+      }
+    }
+  }
+
+  /** Bytes of all columns. */
+  get columnBytes(): number {
+    return this.#columns.reduce((sum, column) => sum + column.bytes, 0);
+  }
+
+  /** Asserts that the counts are those of the bits. O(all numbers). */
+  invariants(): void {
+    const counts = new Int32Array(this.#counts.length);
+    let count = 0;
+    for (const id of this.given()) {
+      counts[id >>> PAGE_BITS]!++;
+      count++;
+    }
+    assert.equal(count, this.count, 'given numbers');
+    assert.deepEqual(this.#counts, counts, 'given numbers by page');
+    for (let page = 0; page < this.#lowest; page++) {
+      assert.equal(counts[page], capacity(page), 'a free number below the lowest page');
+    }
+    if (this.#spare !== NO_PAGE) assert.equal(counts[this.#spare], 0, 'the spare page');
+  }
+
   /** The number may be given again. */
   free(id: number): void {
     const page = id >>> PAGE_BITS;
+    if (!this.isGiven(id)) assert.fail('an id is freed once');
     this.#given[id >>> 5]! &= ~(1 << (id & 31));
     this.count--;
     this.#lowest = Math.min(this.#lowest, page);

@@ -1,23 +1,24 @@
 /**
  * The memory of index tables. A growing store frees one table after another, as much in all as its last
- * tables have, so tables lie among the records. A table of 64 KiB to 16 MiB has segments in a row;
- * smaller ones, from a page of 4 KiB on, share segments. Freed memory is reused at once; while a store
+ * tables have, so tables lie among the cells. A table of 64 KiB to 16 MiB has extents in a row;
+ * smaller ones, from a page of 4 KiB on, share extents. Freed memory is reused at once; while a store
  * only grows, nothing is handed back and no buffer is detached (handback.ts). Tables below a page, and
  * above 16 MiB, have buffers of their own.
  *
- * Places are pages: segment << 4 | page of the segment; 0 stands for a buffer of its own. Tables in a
+ * Places are pages: extent << 4 | page of the extent; 0 stands for a buffer of its own. Tables in a
  * slab that is to be emptied are moved by their partition.
  */
-import { SEGMENT_BYTES, SLAB_BYTES, type Slabs } from './slabs.ts';
+import assert from 'node:assert/strict';
+import { EXTENT_BYTES, SLAB_BYTES, type Slabs } from './slabs.ts';
 
 const PAGE_BYTES = 4096;
-const PAGES_PER_SEGMENT = SEGMENT_BYTES / PAGE_BYTES;
-const ALL_FREE = 2 ** PAGES_PER_SEGMENT - 1;
+const PAGES_PER_EXTENT = EXTENT_BYTES / PAGE_BYTES;
+const ALL_FREE = 2 ** PAGES_PER_EXTENT - 1;
 const ROW_BYTES_MAX = SLAB_BYTES / 2;
 
 export class IndexTables {
   readonly #slabs: Slabs;
-  /** Segments that tables share and that have free pages, and those pages, a bit each. */
+  /** Extents that tables share and that have free pages, and those pages, a bit each. */
   readonly #shared: number[] = [];
   readonly #free: number[] = [];
 
@@ -28,9 +29,9 @@ export class IndexTables {
   /** The place of a table of so many bytes, a power of two; 0 for a buffer of its own. */
   take(bytes: number): number {
     if (bytes < PAGE_BYTES || bytes > ROW_BYTES_MAX) return 0;
-    if (bytes < SEGMENT_BYTES) return this.#takePages(bytes / PAGE_BYTES);
+    if (bytes < EXTENT_BYTES) return this.#takePages(bytes / PAGE_BYTES);
     const { evacuateFrom } = this.#slabs;
-    return this.#slabs.takeRow(bytes / SEGMENT_BYTES, evacuateFrom) * PAGES_PER_SEGMENT;
+    return this.#slabs.takeRow(bytes / EXTENT_BYTES, evacuateFrom) * PAGES_PER_EXTENT;
   }
 
   /** The words of a taken table, all 0. */
@@ -43,67 +44,101 @@ export class IndexTables {
 
   /** Whether the table there is to be moved. */
   isEvacuated(place: number): boolean {
-    return place >= this.#slabs.evacuateFrom * PAGES_PER_SEGMENT;
+    return place >= this.#slabs.evacuateFrom * PAGES_PER_EXTENT;
   }
 
   /** Frees the table there, which is no longer used. */
   free(place: number, table: Int32Array<ArrayBuffer>): void {
-    const segment = Math.floor(place / PAGES_PER_SEGMENT);
+    const extent = Math.floor(place / PAGES_PER_EXTENT);
     const { byteLength } = table;
     if (place === 0) this.#slabs.drop(table.buffer);
-    else if (byteLength < SEGMENT_BYTES) this.#freePages(segment, place, byteLength / PAGE_BYTES);
+    else if (byteLength < EXTENT_BYTES) this.#freePages(extent, place, byteLength / PAGE_BYTES);
     else {
-      const end = segment + byteLength / SEGMENT_BYTES;
-      for (let free = segment; free < end; free++) this.#slabs.free(free);
+      const end = extent + byteLength / EXTENT_BYTES;
+      for (let free = extent; free < end; free++) this.#slabs.free(free);
     }
+  }
+
+  /**
+   * Asserts that the tables given, all that are taken, lie apart, and that the rest of the extents they
+   * share is free. Adds their extents to `extents`.
+   */
+  invariants(
+    tables: readonly { readonly place: number; readonly bytes: number }[],
+    extents: Set<number>,
+  ) {
+    const pages = new Map<number, number>();
+    for (const { place, bytes } of tables) {
+      if (place === 0) continue;
+      const first = Math.floor(place / PAGES_PER_EXTENT);
+      if (bytes >= EXTENT_BYTES) {
+        for (let extent = first; extent < first + bytes / EXTENT_BYTES; extent++) {
+          assert.ok(!extents.has(extent), 'an extent of one table');
+          extents.add(extent);
+        }
+        continue;
+      }
+      const taken = pagesOf(place % PAGES_PER_EXTENT, bytes / PAGE_BYTES);
+      const others = pages.get(first) ?? 0;
+      assert.equal(others & taken, 0, 'pages of one table');
+      pages.set(first, others | taken);
+    }
+    assert.equal(new Set(this.#shared).size, this.#shared.length, 'shared extents, each once');
+    for (const [extent, taken] of pages) {
+      assert.ok(!extents.has(extent), 'an extent that tables alone share');
+      extents.add(extent);
+      const at = this.#shared.indexOf(extent);
+      assert.equal(at < 0 ? 0 : this.#free[at], ALL_FREE & ~taken, 'free pages of an extent');
+    }
+    for (const extent of this.#shared) assert.ok(pages.has(extent), 'a shared extent is used');
   }
 
   /** The first of so many free pages, 1, 2, 4 or 8, at a multiple of that. */
   #takePages(count: number): number {
     const { evacuateFrom } = this.#slabs;
     for (let at = 0; at < this.#shared.length; at++) {
-      const segment = this.#shared[at]!;
-      const page = segment < evacuateFrom ? firstFree(this.#free[at]!, count) : -1;
+      const extent = this.#shared[at]!;
+      const page = extent < evacuateFrom ? firstFree(this.#free[at]!, count) : -1;
       if (page < 0) continue;
       this.#free[at]! &= ~pagesOf(page, count);
       if (this.#free[at] === 0) this.#forget(at);
-      return segment * PAGES_PER_SEGMENT + page;
+      return extent * PAGES_PER_EXTENT + page;
     }
-    const segment = this.#slabs.takeRow(1, evacuateFrom);
-    if (segment === 0) return 0;
-    this.#shared.push(segment);
+    const extent = this.#slabs.takeRow(1, evacuateFrom);
+    if (extent === 0) return 0;
+    this.#shared.push(extent);
     this.#free.push(ALL_FREE & ~pagesOf(0, count));
-    return segment * PAGES_PER_SEGMENT;
+    return extent * PAGES_PER_EXTENT;
   }
 
-  #freePages(segment: number, place: number, count: number): void {
-    let at = this.#shared.indexOf(segment);
+  #freePages(extent: number, place: number, count: number): void {
+    let at = this.#shared.indexOf(extent);
     if (at < 0) {
-      at = this.#shared.push(segment) - 1;
+      at = this.#shared.push(extent) - 1;
       this.#free.push(0);
     }
-    this.#free[at]! |= pagesOf(place % PAGES_PER_SEGMENT, count);
+    this.#free[at]! |= pagesOf(place % PAGES_PER_EXTENT, count);
     if (this.#free[at] !== ALL_FREE) return;
     this.#forget(at);
-    this.#slabs.free(segment);
+    this.#slabs.free(extent);
   }
 
   #forget(at: number): void {
-    const segment = this.#shared.pop()!;
+    const extent = this.#shared.pop()!;
     const free = this.#free.pop()!;
     if (at === this.#shared.length) return;
-    this.#shared[at] = segment;
+    this.#shared[at] = extent;
     this.#free[at] = free;
   }
 }
 
-/** A number of pages of a segment from one on, a bit each. */
+/** A number of pages of an extent from one on, a bit each. */
 function pagesOf(page: number, count: number): number {
   return (2 ** count - 1) << page;
 }
 
 function firstFree(free: number, count: number): number {
-  for (let page = 0; page < PAGES_PER_SEGMENT; page += count) {
+  for (let page = 0; page < PAGES_PER_EXTENT; page += count) {
     const pages = pagesOf(page, count);
     if ((free & pages) === pages) return page;
   }

@@ -4,8 +4,6 @@
  */
 import { FROM_CLIENT, Mutation, type Operation, REMOVE, RETURN } from '../mutation.ts';
 import { isAfter } from '../version.ts';
-import type { NameTable } from './name-table.ts';
-import type { PagedIntegers } from './paged-array.ts';
 import {
   tagAt,
   valueAt,
@@ -13,31 +11,29 @@ import {
   versionHighAt,
   versionLowAt,
   writeVersion,
-} from './record.ts';
-import type { RecordStore } from './record-store.ts';
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import type { NameTable } from './name-table.ts';
+import type { PagedIntegers } from './paged-array.ts';
 import type { Recorder } from './recorder.ts';
+import type { SharedComponents } from './shared-components.ts';
 
 export class ItemMutations {
   /** The mutation being made. */
   readonly draft = new Mutation();
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #recorder: Recorder;
   /** By queue. */
   readonly #partitions: PagedIntegers;
 
-  constructor(
-    store: RecordStore,
-    names: NameTable,
-    contentTypes: NameTable,
-    recorder: Recorder,
-    partitions: PagedIntegers,
-  ) {
-    this.#store = store;
-    this.#names = names;
-    this.#contentTypes = contentTypes;
-    this.#recorder = recorder;
+  /** `partitions`: by queue. */
+  constructor(shared: SharedComponents, partitions: PagedIntegers) {
+    this.#store = shared.store;
+    this.#names = shared.queueNames;
+    this.#contentTypes = shared.contentTypes;
+    this.#recorder = shared.recorder;
     this.#partitions = partitions;
   }
 
@@ -97,10 +93,10 @@ export class ItemMutations {
     this.#store.raise(partition, sequence);
     if (!this.#recorder.isActive) return false;
     this.#recorder.record(this.draft);
-    return this.#recorder.holds(partition, sequence);
+    return this.#recorder.delays(partition, sequence);
   }
 
-  /** The item with that record had returned already: it has the later version of the two. */
+  /** The item with that cell had returned already: it has the later version of the two. */
   repeatReturn(address: number): void {
     const { pool } = this.#store;
     const words = pool.words(address);
@@ -110,7 +106,7 @@ export class ItemMutations {
     writeVersion(words, at, low, high);
   }
 
-  /** Records the return of the item with that record. False where a sink refuses. */
+  /** Records the return of the item with that cell. False where a sink refuses. */
   recordReturn(id: number, item: number, address: number): boolean {
     const { pool } = this.#store;
     const words = pool.words(address);

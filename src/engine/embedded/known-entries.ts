@@ -4,27 +4,27 @@
  */
 import { compareChanges, Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
+import { expiryMsAt, maxIdleSecondsAt, nameValue, tagAt } from './cell.ts';
+import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
-import { expiryMsAt, maxIdleSecondsAt, nameValue, tagAt } from './record.ts';
-import type { RecordStore } from './record-store.ts';
 
 export class KnownEntries {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #contentTypes: NameTable;
   readonly #version = new Version();
   /** The change that left the entry; its fields are set as compareChanges needs them. */
   readonly #stored = new Mutation();
 
-  constructor(store: RecordStore, contentTypes: NameTable) {
+  constructor(store: CellStore, contentTypes: NameTable) {
     this.#store = store;
     this.#contentTypes = contentTypes;
   }
 
-  /** `address`: of the record of the entry that the change is of. */
+  /** `address`: of the cell of the entry that the change is of. */
   isKnown(change: Mutation, address: number): boolean {
     const stored = this.#store.readVersion(address, this.#version);
     if (change.version.isAfter(stored)) return false;
-    // Nearly no two changes have one version: only for those the record is read.
+    // Nearly no two changes have one version: only for those the cell is read.
     return !change.version.is(stored) || compareChanges(change, this.#read(address)) <= 0;
   }
 

@@ -1,22 +1,23 @@
 /**
  * Fetches the memory that a few coming changes of entries need, so that they do not wait for it one by
  * one. A read of memory that is not in a cache takes some 200 ns; ten that do not depend on each other
- * take hardly more. So all places of new records are read first, in a loop that does nothing else, then
- * all places in indexes, then all records that stand there. The words read are ignored, and nothing is
- * changed.
+ * take hardly more. So all places of new cells are read first, in a loop that does nothing else, then
+ * all places in indexes, then all cells that stand there. The words read are ignored, and nothing is
+ * changed (bench: refill).
  */
+
+import type { CellStore } from './cell-store.ts';
 import { HashIndex } from './hash-index.ts';
-import type { RecordStore } from './record-store.ts';
 
 /** Changes looked at together: somewhat more than the reads that a processor has under way. */
 export const AHEAD_MAX = 32;
 const NO_OWNER = 0;
-/** Lines of 64 bytes that are fetched of a new record. */
+/** Lines of 64 bytes that are fetched of a new cell. */
 const LINES = 3;
 const LINE_WORDS = 16;
 
 export class Lookahead {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   /** Of each change: the map's id, and the hash by which the entry is found. */
   readonly #owners = new Int32Array(AHEAD_MAX);
   readonly #hashes = new Int32Array(AHEAD_MAX);
@@ -24,12 +25,12 @@ export class Lookahead {
   readonly #indexes: HashIndex[] = [];
   readonly #words: Int32Array[] = [];
   readonly #homes = new Int32Array(AHEAD_MAX);
-  /** Where the partition's next record is written; 0 where that is not known. */
+  /** Where the partition's next cell is written; 0 where that is not known. */
   readonly #targets = new Int32Array(AHEAD_MAX);
   /** Ignored; kept so that no compiler leaves out the reads. */
   read = 0;
 
-  constructor(store: RecordStore) {
+  constructor(store: CellStore) {
     this.#store = store;
     const none = new HashIndex();
     for (let index = 0; index < AHEAD_MAX; index++) {

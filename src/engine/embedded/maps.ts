@@ -1,7 +1,7 @@
 /**
  * The maps. All entries of a partition stand in one index, for all maps: the map is a number in the
- * record (its id, which a clear ends) and a count of uses in the table of names. Each kind of mutation
- * is made in one place, in four steps. `#draft` is filled, and sinks are asked; memory is reserved,
+ * cell (its id, which a clear ends) and a count of uses in the table of names. Each kind of mutation
+ * is made in one place, in four steps. `#draft` is filled, and sinks are asked; memory is allocated,
  * which may be refused; the mutation is made, and cannot fail; the sinks are notified, and a share of
  * the background work is done.
  *
@@ -18,37 +18,45 @@ import {
   type Outcome,
   REFUSED,
 } from '../engine.ts';
+import { KeyWords } from '../key-words.ts';
 import { DELETE, FROM_CLIENT, FROM_REPLAY, Mutation, type Operation, SET } from '../mutation.ts';
-import type { Version } from '../version.ts';
-import type { Cleaner } from './cleaner.ts';
-import { Clears } from './clears.ts';
-import type { Expiry } from './expiry.ts';
-import { KeyWords } from './key-words.ts';
-import { KnownEntries } from './known-entries.ts';
-import type { MapLives } from './map-lives.ts';
-import type { NameTable } from './name-table.ts';
-import type { Partition } from './partition.ts';
+import { Version } from '../version.ts';
 import {
   bytesAt,
+  cellBytes,
   EXPIRES,
   entryFlags,
   KEY_BYTES_MAX,
   nameValue,
   ownerAt,
-  recordBytes,
   tagAt,
   VALUE_BYTES_MAX,
   writeFields,
   writeHead,
   writeValue,
   writeVersion,
-} from './record.ts';
-import type { RecordStore } from './record-store.ts';
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import type { Cleaner } from './cleaner.ts';
+import { Clears } from './clears.ts';
+import type { Expiry } from './expiry.ts';
+import { KnownEntries } from './known-entries.ts';
+import type { MapLives } from './map-lives.ts';
+import type { NameTable } from './name-table.ts';
+import type { Partition } from './partition.ts';
+import { ReadKey } from './read-key.ts';
 import type { Recorder } from './recorder.ts';
+import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
 
+interface MapComponents {
+  readonly cleaner: Cleaner;
+  readonly sweeper: Sweeper;
+  readonly expiry: Expiry;
+}
+
 export class Maps {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #lives: MapLives;
@@ -58,84 +66,87 @@ export class Maps {
   readonly #recorder: Recorder;
   readonly #clears: Clears;
   readonly #known: KnownEntries;
-  readonly #key = new KeyWords();
+  readonly #key: ReadKey;
   /** The mutation being made. Its spans are set only where there are sinks. */
   readonly #draft = new Mutation();
+  /** The version that no caller asks for. */
+  readonly #unasked = new Version();
+  /** A key that is only hashed. */
+  readonly #words = new KeyWords();
   /** The recorded mutation that is being made again, if any. */
   #repeated: Mutation | undefined;
-  /** Hash of `#key` in the map with the id `#hashOf`; 0 for none. */
-  #hash = 0;
-  #hashOf = 0;
-  /** The partition of the last key. */
-  partition = 0;
 
-  constructor(
-    store: RecordStore,
-    names: NameTable,
-    contentTypes: NameTable,
-    lives: MapLives,
-    cleaner: Cleaner,
-    sweeper: Sweeper,
-    expiry: Expiry,
-    recorder: Recorder,
-  ) {
+  constructor(shared: SharedComponents, { cleaner, sweeper, expiry }: MapComponents) {
+    const { store, mapNames, contentTypes, recorder } = shared;
     this.#store = store;
-    this.#names = names;
+    this.#names = mapNames;
     this.#contentTypes = contentTypes;
-    this.#lives = lives;
+    this.#lives = shared.lives;
     this.#cleaner = cleaner;
     this.#sweeper = sweeper;
     this.#expiry = expiry;
     this.#recorder = recorder;
-    this.#clears = new Clears(store, names, sweeper, recorder);
+    this.#clears = new Clears(store, mapNames, sweeper, recorder);
     this.#known = new KnownEntries(store, contentTypes);
+    this.#key = new ReadKey(store);
   }
 
-  /** Address of the entry's record, or 0. An entry whose time is over goes. */
-  find(map: Span, key: Span): number {
-    this.#load(key);
+  /** The key, for one of the operations below: it is read, and its partition known. */
+  key(span: Span): ReadKey {
+    return this.#key.load(span);
+  }
+
+  /** Address of the entry's cell, or 0. An entry whose time is over goes. */
+  find(map: Span, key: ReadKey): number {
     const id = this.#names.find(map);
-    const address = id === 0 ? 0 : this.#look(id);
+    const address = id === 0 ? 0 : this.#look(id, key);
     if (address === 0) return 0;
-    const partition = this.#store.partition(this.partition)!;
+    const partition = this.#store.partition(key.partition)!;
     if (partition.dueMs === Number.POSITIVE_INFINITY) return address;
     return this.#expiry.read(partition, address) ? address : 0;
   }
 
-  /** The entry's version: its new one after a set that was made; its own after CONDITION_FAILED. */
-  get version(): Version {
-    return this.#draft.version;
-  }
-
-  /** APPLIED, CONDITION_FAILED, MEMORY_FULL or REFUSED. */
+  /**
+   * APPLIED, CONDITION_FAILED, MEMORY_FULL or REFUSED. `version` is set to the entry's: its new one, or after
+   * CONDITION_FAILED its own.
+   */
   set(
     map: Span,
-    key: Span,
+    key: ReadKey,
     value: Span,
     contentType: Span,
     lifetime: Lifetime = FOREVER,
     condition: Condition = undefined,
+    version = this.#unasked,
   ): Outcome {
     const { clock } = this.#store;
-    if (condition !== undefined && !this.#isMet(condition, this.find(map, key))) {
+    if (condition !== undefined && !this.#isMet(condition, this.find(map, key), version)) {
       return CONDITION_FAILED;
     }
     const { timeToLiveMs, maxIdleSeconds } = lifetime;
-    this.#load(key);
     this.#store.versions.tick();
-    const draft = this.#begin(SET);
+    const draft = this.#begin(SET, key.partition);
     draft.expiryMs = timeToLiveMs === 0 ? 0 : clock.wall() + timeToLiveMs;
     draft.maxIdleSeconds = maxIdleSeconds;
-    return this.#put(0, map, key, value, contentType);
+    const outcome = this.#put(0, map, key, value, contentType);
+    version.copyFrom(draft.version);
+    return outcome;
   }
 
-  /** APPLIED, also where there was no such entry; CONDITION_FAILED or REFUSED. */
-  delete(map: Span, key: Span, condition: Condition = undefined): Outcome {
+  /** APPLIED, also where there was no such entry; CONDITION_FAILED, with its `version`, or REFUSED. */
+  delete(
+    map: Span,
+    key: ReadKey,
+    condition: Condition = undefined,
+    version = this.#unasked,
+  ): Outcome {
     const address = this.find(map, key);
-    if (condition !== undefined && !this.#isMet(condition, address)) return CONDITION_FAILED;
+    if (condition !== undefined && !this.#isMet(condition, address, version)) {
+      return CONDITION_FAILED;
+    }
     if (address === 0) return APPLIED;
     if (this.#recorder.isActive) this.#store.versions.tick();
-    const draft = this.#begin(DELETE);
+    const draft = this.#begin(DELETE, key.partition);
     draft.expiryMs = 0;
     draft.maxIdleSeconds = 0;
     return this.#remove(address, map, key);
@@ -158,27 +169,25 @@ export class Maps {
   isStored({ name, key, version }: Mutation): boolean {
     const store = this.#store;
     const id = this.#names.find(name);
-    this.#load(key);
-    const address = id === 0 ? 0 : this.#look(id);
+    const address = id === 0 ? 0 : this.#look(id, this.key(key));
     return address !== 0 && store.readVersion(address, this.#draft.replaced).is(version);
   }
 
   /** The hash by which the entry of a map with that id is found. */
   hash(id: number, key: Span): number {
-    this.#hashOf = 0;
-    return this.#store.hash(id, this.#key.load(key));
+    return this.#store.hash(id, this.#words.load(key));
   }
 
   /** Makes a recorded SET, DELETE or EXPIRE again, in the map with that id; `hash` is the entry's. */
   restore(mutation: Mutation, id: number, hash: number): Outcome {
-    const { name, key, value, contentType } = mutation;
+    const { name, value, contentType } = mutation;
     const draft = this.#draft;
-    this.#load(key);
-    this.#hash = hash;
-    this.#hashOf = id;
+    const key = this.key(mutation.key);
+    key.setHash(id, hash);
     this.#repeated = mutation;
     draft.operation = mutation.operation;
     draft.origin = mutation.origin;
+    draft.partition = key.partition;
     draft.sequence = mutation.sequence;
     draft.version.copyFrom(mutation.version);
     if (mutation.path.length > 0) draft.path.copyFrom(mutation.path);
@@ -187,7 +196,7 @@ export class Maps {
     const outcome =
       draft.operation === SET
         ? this.#put(id, name, key, value, contentType)
-        : this.#removeAgain(this.#look(id), name, key);
+        : this.#removeAgain(this.#look(id, key), name, key);
     this.#repeated = undefined;
     // A caller's mutations have no path.
     if (draft.path.length > 0) draft.path.clear();
@@ -199,35 +208,26 @@ export class Maps {
     return this.#clears.restore(mutation, id);
   }
 
-  /** Whether the entry of that record, 0 for none, meets the condition; the draft gets its version. */
-  #isMet(condition: Version, address: number): boolean {
-    return this.#store.readVersion(address, this.#draft.version).is(condition);
+  /** Whether the entry of that cell, 0 for none, meets the condition; `version` is set to its own. */
+  #isMet(condition: Version, address: number, version: Version): boolean {
+    return this.#store.readVersion(address, version).is(condition);
   }
 
-  #load(key: Span): void {
-    this.partition = this.#store.partitionOf(this.#key.load(key));
-    this.#hashOf = 0;
-  }
-
-  /** A caller's mutation of the entry of `#key`, with the version given. */
-  #begin(operation: Operation): Mutation {
+  /** A caller's mutation of an entry of the partition, with the version given. */
+  #begin(operation: Operation, partition: number): Mutation {
     const { versions } = this.#store;
     const draft = this.#draft;
     draft.operation = operation;
     draft.origin = FROM_CLIENT;
     draft.version.set(versions.low, versions.high);
-    draft.sequence = this.#store.next(this.partition);
+    draft.partition = partition;
+    draft.sequence = this.#store.next(partition);
     return draft;
   }
 
-  /** Address of the record of `#key` in the map with that id, or 0. */
-  #look(id: number): number {
-    const store = this.#store;
-    if (this.#hashOf !== id) {
-      this.#hash = store.hash(id, this.#key);
-      this.#hashOf = id;
-    }
-    return store.partition(this.partition)?.find(id, this.#hash, this.#key) ?? 0;
+  /** Address of the cell of the key in the map with that id, or 0. */
+  #look(id: number, key: ReadKey): number {
+    return this.#store.partition(key.partition)?.find(id, key.hash(id), key.words) ?? 0;
   }
 
   /** Whether the draft is made again, and the stored entry says that it need not be. */
@@ -236,30 +236,30 @@ export class Maps {
     return change !== undefined && address !== 0 && this.#known.isKnown(change, address);
   }
 
-  #removeAgain(old: number, map: Span, key: Span): Outcome {
+  #removeAgain(old: number, map: Span, key: ReadKey): Outcome {
     return old === 0 || this.#isKnown(old) ? APPLIED : this.#remove(old, map, key);
   }
 
-  /** Puts the entry of `#key` into the map with that id, or 0 to open it by its name. */
-  #put(known: number, map: Span, key: Span, value: Span, contentType: Span): Outcome {
-    if (key.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
+  /** Puts the entry into the map with that id, or 0 to open it by its name. */
+  #put(known: number, map: Span, key: ReadKey, value: Span, contentType: Span): Outcome {
+    if (key.span.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
     let outcome = this.#tryPut(known, map, key, value, contentType);
     // The write may have the memory of cleared or expired entries that are left.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
-      if (this.#draft.origin !== FROM_REPLAY)
-        this.#draft.sequence = this.#store.next(this.partition);
+      const { origin } = this.#draft;
+      if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(key.partition);
       outcome = this.#tryPut(known, map, key, value, contentType);
     }
     return outcome;
   }
 
-  #tryPut(known: number, map: Span, key: Span, value: Span, contentType: Span): Outcome {
+  #tryPut(known: number, map: Span, key: ReadKey, value: Span, contentType: Span): Outcome {
     const id = known === 0 ? this.#names.open(map) : known;
     if (id === 0) return MEMORY_FULL;
     const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
     let outcome: Outcome = MEMORY_FULL;
     if (type !== 0 || contentType.length === 0) {
-      const old = this.#look(id);
+      const old = this.#look(id, key);
       const isKnown = this.#isKnown(old);
       outcome = isKnown ? APPLIED : this.#write(id, type, old, map, key, value, contentType);
       if (outcome === APPLIED && !isKnown) return APPLIED;
@@ -270,13 +270,13 @@ export class Maps {
     return outcome;
   }
 
-  /** Writes the entry of `#key`, whose record was looked up, as the draft tells. */
+  /** Writes the entry, whose cell was looked up, as the draft tells. */
   #write(
     id: number,
     type: number,
     old: number,
     map: Span,
-    key: Span,
+    key: ReadKey,
     value: Span,
     contentType: Span,
   ): Outcome {
@@ -285,7 +285,7 @@ export class Maps {
     const draft = this.#draft;
     const recorder = this.#recorder;
     const isRecorded = recorder.isActiveFor(draft.origin);
-    const partition = store.openPartition(this.partition);
+    const partition = store.openPartition(key.partition);
     const isNewMap = old === 0 && this.#names.uses(id) === 0;
     if (isRecorded) {
       draft.value.copyFrom(value);
@@ -293,8 +293,8 @@ export class Maps {
       if (!this.#admits(id, isNewMap, old, map, key)) return REFUSED;
     }
     const flags = entryFlags(draft.expiryMs, draft.maxIdleSeconds);
-    const length = recordBytes(flags, this.#key.length, value.length);
-    const address = this.#reserve(partition, old, length);
+    const length = cellBytes(flags, key.words.length, value.length);
+    const address = this.#allocate(partition, old, length);
     if (address === 0) {
       if (isRecorded) recorder.abandon(draft);
       return MEMORY_FULL;
@@ -302,7 +302,7 @@ export class Maps {
     const oldType = old === 0 ? 0 : tagAt(pool.words(old), pool.at(old));
     const words = pool.words(address);
     const at = pool.at(address);
-    writeHead(words, at, flags, id, type, this.#key, value.length);
+    writeHead(words, at, flags, id, type, key.words, value.length);
     writeVersion(words, at, draft.version.low, draft.version.high);
     if ((flags & EXPIRES) !== 0) {
       writeFields(words, at, draft.expiryMs, draft.maxIdleSeconds, store.readMs);
@@ -311,11 +311,11 @@ export class Maps {
     writeValue(words, pool.bytes(address), at, value);
     if (isRecorded) nameValue(words, pool.bytes(address), at, draft.value);
     if (old === 0) {
-      partition.insert(this.#hash, address);
+      partition.insert(key.hash(id), address);
       if (isNewMap) this.#lives.set(id, draft.version);
       this.#names.use(id);
     } else if (old !== address) {
-      partition.replace(this.#hash, old, address);
+      partition.replace(key.hash(id), old, address);
       partition.log.kill(old);
     }
     if (type !== 0) this.#contentTypes.use(type);
@@ -324,18 +324,18 @@ export class Maps {
     return APPLIED;
   }
 
-  /** The address for the new record: that of the old one where possible; 0 without memory. */
-  #reserve(partition: Partition, old: number, length: number): number {
+  /** The address for the new cell: that of the old one where possible; 0 without memory. */
+  #allocate(partition: Partition, old: number, length: number): number {
     const pool = this.#store.pool;
     if (old === 0) return partition.makeRoom() ? partition.log.allocate(length, false) : 0;
     const fits = bytesAt(pool.words(old), pool.at(old)) === length;
     return fits && pool.writable(old) ? old : partition.log.allocate(length, false);
   }
 
-  /** Removes the entry of `#key`, whose record was looked up and exists, as the draft tells. */
-  #remove(address: number, map: Span, key: Span): Outcome {
+  /** Removes the entry, whose cell was looked up and exists, as the draft tells. */
+  #remove(address: number, map: Span, key: ReadKey): Outcome {
     const store = this.#store;
-    const partition = store.partition(this.partition)!;
+    const partition = store.partition(key.partition)!;
     const words = store.pool.words(address);
     const at = store.pool.at(address);
     const id = ownerAt(words, at);
@@ -345,7 +345,7 @@ export class Maps {
       this.#draft.contentType.clear();
       if (!this.#admits(id, false, address, map, key)) return REFUSED;
     }
-    partition.remove(this.#hash, address);
+    partition.remove(key.hash(id), address);
     this.#names.release(id);
     if (type !== 0) this.#contentTypes.release(type);
     this.#end(partition);
@@ -353,11 +353,10 @@ export class Maps {
   }
 
   /** Whether the sinks consent to the change of the entry. */
-  #admits(id: number, isNewMap: boolean, old: number, map: Span, key: Span): boolean {
+  #admits(id: number, isNewMap: boolean, old: number, map: Span, key: ReadKey): boolean {
     const draft = this.#draft;
-    draft.partition = this.partition;
     draft.name.copyFrom(map);
-    draft.key.copyFrom(key);
+    draft.key.copyFrom(key.span);
     if (isNewMap) draft.life.copyFrom(draft.version);
     else this.#lives.get(id, draft.life);
     this.#store.readVersion(old, draft.replaced);

@@ -1,11 +1,12 @@
 /**
  * Counts the bytes that the engine has handed out, and refuses more at the limit. Writes of clients
- * stop short of it: some memory is kept back for moving records together, so that space can still be
- * won when everything else is full, and a margin for the next start. The same records, written again in
- * another order, fill segments and indexes otherwise and may take more of them.
+ * stop short of it: some memory is kept back for moving cells together, so that space can still be
+ * won when everything else is full, and a margin for the next start. The same cells, written again in
+ * another order, fill extents and indexes otherwise and may take more of them.
  *
  * While an engine is filled (refill.ts), all of the limit may be used, and Refill may exceed it.
  */
+import assert from 'node:assert/strict';
 
 /** Share of the limit for the next start. Rounds at random needed a quarter of that (soak: memory). */
 const MARGIN_SHARE = 1 / 64;
@@ -74,6 +75,7 @@ export class MemoryMeter {
   }
 
   give(bytes: number): void {
+    if (bytes > this.#bytes) assert.fail('bytes are given back once');
     this.#bytes -= bytes;
     if (this.#overdraft === USED && bytes >= this.#spareBytes) this.#overdraft = ALLOWED;
   }
@@ -89,7 +91,7 @@ export class MemoryMeter {
     this.#spareLimit = Number.POSITIVE_INFINITY;
   }
 
-  /** The filling is over. Even where the limit is exceeded, records can still be moved together. */
+  /** The filling is over. Even where the limit is exceeded, cells can still be moved together. */
   serve(): void {
     this.#limit = this.#writeLimit;
     this.#spareLimit = Math.max(this.#writeLimit, this.#bytes) + this.#spareBytes;

@@ -1,52 +1,52 @@
 /**
- * Names as small numbers: one table each for maps, queues and content types. A name is a record like
+ * Names as small numbers: one table each for maps, queues and content types. A name is a cell like
  * any other, in the partition of its own hash, so names cost no objects, grow with the rest, and are
- * moved by the cleaner. The table has for each id the address of the record and the count of its uses;
+ * moved by the cleaner. The table has for each id the address of the cell and the count of its uses;
  * ids of names that are gone are given again.
  *
  * Most requests have the same name as the request before them, so the last name is compared first.
  */
-
+import assert from 'node:assert/strict';
 import type { Span } from '../../base/span.ts';
-import { IdColumns } from './id-columns.ts';
-import { KeyWords } from './key-words.ts';
-import type { PagedIntegers } from './paged-array.ts';
-import type { Partition } from './partition.ts';
+import { KeyWords } from '../key-words.ts';
 import {
+  cellBytes,
+  isDeadAt,
   KEY_BYTES_MAX,
   KIND_NAME,
   keyAt,
   keyLengthAt,
-  recordBytes,
+  kindAt,
+  ownerAt,
   tagAt,
   writeHead,
   writeVersion,
-} from './record.ts';
-import type { RecordStore } from './record-store.ts';
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import { IdColumns } from './id-columns.ts';
+import type { PagedIntegers } from './paged-array.ts';
+import type { Partition } from './partition.ts';
 
-/** Owners of the records, below every id of a map. */
+/** Owners of the cells, below every id of a map. */
 export const MAP_NAMES = -1;
 export const QUEUE_NAMES = -2;
 export const CONTENT_TYPES = -3;
 
 export class NameTable {
-  readonly #store: RecordStore;
-  /** Owner of this table's records. */
+  readonly #store: CellStore;
+  /** Owner of this table's cells. */
   readonly owner: number;
-  /** Address of each id's record; 0 for an id that is free or retired. */
+  /** Address of each id's cell; 0 for an id that is free or retired. */
   readonly #addresses: PagedIntegers;
   readonly #uses: PagedIntegers;
   /** The ids, from 1, with columns of other data by id. */
   readonly ids: IdColumns;
-  /** The present name, and the last one found with its id (0: none) and partition. */
+  /** The present name, and the last one found with its id (0: none). */
   #asked = new KeyWords();
   #last = new KeyWords();
   #lastId = 0;
-  #lastPartition = 0;
-  /** The partition of the last name, known or not. */
-  partition = 0;
 
-  constructor(store: RecordStore, owner: number) {
+  constructor(store: CellStore, owner: number) {
     this.#store = store;
     this.owner = owner;
     this.ids = new IdColumns(store.pool);
@@ -61,20 +61,21 @@ export class NameTable {
 
   /** The name's id, or 0. */
   find(name: Span): number {
-    if (this.#lastId !== 0 && this.#last.is(name)) {
-      this.partition = this.#lastPartition;
-      return this.#lastId;
-    }
+    if (this.#lastId !== 0 && this.#last.is(name)) return this.#lastId;
     const asked = this.#asked.load(name);
     const store = this.#store;
-    this.partition = store.partitionOf(asked);
-    const partition = store.partition(this.partition);
+    const partition = store.partition(store.partitionOf(asked));
     if (partition === undefined) return 0;
     const address = partition.find(this.owner, store.hash(this.owner, asked), asked);
     if (address === 0) return 0;
     const id = tagAt(store.pool.words(address), store.pool.at(address));
     this.#remember(id);
     return id;
+  }
+
+  /** Number of the partition of that name, known or not. */
+  partitionOf(name: Span): number {
+    return this.#store.partitionOf(this.#asked.load(name));
   }
 
   /**
@@ -87,8 +88,8 @@ export class NameTable {
     const store = this.#store;
     const asked = this.#asked;
     if (asked.length > KEY_BYTES_MAX) return 0;
-    const partition = store.openPartition(this.partition);
-    const length = recordBytes(KIND_NAME, asked.length, 0);
+    const partition = store.openPartition(store.partitionOf(asked));
+    const length = cellBytes(KIND_NAME, asked.length, 0);
     let address = partition.makeRoom() ? partition.log.allocate(length, false) : 0;
     if (address === 0 && lentBytes > 0) address = this.#borrow(partition, length, lentBytes);
     if (address === 0) {
@@ -108,7 +109,7 @@ export class NameTable {
     return id;
   }
 
-  /** Memory of its own for a name, as a segment would be too much to lend. */
+  /** Memory of its own for a name, as an extent would be too much to lend. */
   #borrow(partition: Partition, length: number, lentBytes: number): number {
     const { meter, pool } = this.#store;
     meter.lend(lentBytes);
@@ -128,8 +129,10 @@ export class NameTable {
 
   /** Ends a use; the name goes with the last one. */
   release(id: number): void {
-    this.#uses.set(id, this.#uses.get(id) - 1);
-    this.dropUnused(id);
+    const uses = this.#uses.get(id);
+    if (uses === 0) assert.fail('a use ends once');
+    this.#uses.set(id, uses - 1);
+    if (uses === 1) this.dropUnused(id);
   }
 
   /** Forgets a name without uses. */
@@ -143,6 +146,7 @@ export class NameTable {
   retire(id: number): void {
     const store = this.#store;
     const address = this.#addresses.get(id);
+    if (address === 0) assert.fail('a name is retired once');
     const hash = store.hashAt(store.pool.words(address), store.pool.at(address));
     const partition = store.openPartition(this.#partitionAt(address));
     partition.remove(hash, address);
@@ -154,10 +158,11 @@ export class NameTable {
 
   /** The id may be given again. */
   recycle(id: number): void {
+    if (this.#addresses.get(id) !== 0) assert.fail('an id is recycled without its name');
     this.ids.free(id);
   }
 
-  /** Address of the name's record; 0 for a name that has been retired. */
+  /** Address of the name's cell; 0 for a name that has been retired. */
   address(id: number): number {
     return this.#addresses.get(id);
   }
@@ -173,9 +178,31 @@ export class NameTable {
     span.words = words;
   }
 
-  /** The record has been moved. */
+  /** The cell has been moved. */
   moved(id: number, address: number): void {
     this.#addresses.set(id, address);
+  }
+
+  /**
+   * Asserts that each id but the retired ones has the cell of its name, that this is found, and that it is
+   * used as often as counted. O(ids).
+   */
+  invariants(retired: ReadonlySet<number>, usesOf: (id: number) => number): void {
+    const { pool } = this.#store;
+    this.ids.invariants();
+    for (const id of this.ids.given()) {
+      const address = this.#addresses.get(id);
+      assert.equal(address === 0, retired.has(id), `id ${id} is retired`);
+      if (address === 0) continue;
+      const words = pool.words(address);
+      const at = pool.at(address);
+      assert.ok(!isDeadAt(words, at) && kindAt(words, at) === KIND_NAME, 'the cell of a name');
+      assert.deepEqual([ownerAt(words, at), tagAt(words, at)], [this.owner, id], 'its fields');
+      const index = this.#store.partition(this.#partitionAt(address))?.index;
+      assert.ok(index !== undefined && index.find(this.#store.hashAt(words, at), address) >= 0);
+      assert.equal(this.#uses.get(id), usesOf(id), `uses of id ${id}`);
+    }
+    assert.ok(this.#lastId === 0 || this.#addresses.get(this.#lastId) !== 0, 'the last name');
   }
 
   #partitionAt(address: number): number {
@@ -188,6 +215,5 @@ export class NameTable {
     this.#asked = this.#last;
     this.#last = asked;
     this.#lastId = id;
-    this.#lastPartition = this.partition;
   }
 }

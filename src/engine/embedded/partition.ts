@@ -1,21 +1,22 @@
 /**
- * One partition: the log with its records and the index that finds entries and names in it. It costs
+ * One partition: the log with its cells and the index that finds entries and names in it. It costs
  * nothing until its first write, and half a kilobyte once it is empty again.
  */
+
+import type { KeyWords } from '../key-words.ts';
+import { hasKeyAt } from './cell.ts';
+import { CellLog } from './cell-log.ts';
+import type { ExtentPool } from './extent-pool.ts';
 import { HashIndex, type Visitor, WALK_END } from './hash-index.ts';
-import type { KeyWords } from './key-words.ts';
 import type { MemoryMeter } from './memory-meter.ts';
-import { hasKeyAt } from './record.ts';
-import { RecordLog } from './record-log.ts';
-import type { SegmentPool } from './segment-pool.ts';
 
 /** Most places of an index, as a power of two; within the bits of a hash. */
 const INDEX_BITS_MAX = 28;
 
 export class Partition {
   readonly number: number;
-  readonly log: RecordLog;
-  readonly #pool: SegmentPool;
+  readonly log: CellLog;
+  readonly #pool: ExtentPool;
   readonly #meter: MemoryMeter;
   #index: HashIndex | undefined;
   /** Place of the index's table; see IndexTables. */
@@ -25,9 +26,9 @@ export class Partition {
   /** Before this moment, in ms since 1970, none of its entries goes by itself. */
   dueMs = Number.POSITIVE_INFINITY;
 
-  constructor(number: number, pool: SegmentPool, meter: MemoryMeter) {
+  constructor(number: number, pool: ExtentPool, meter: MemoryMeter) {
     this.number = number;
-    this.log = new RecordLog(pool);
+    this.log = new CellLog(pool);
     this.#pool = pool;
     this.#meter = meter;
   }
@@ -37,7 +38,7 @@ export class Partition {
     return this.#index === undefined ? 0 : this.#index.count;
   }
 
-  /** The address of the record of `key` in `owner`, whose hash (see RecordStore) is given, or 0. */
+  /** The address of the cell of `key` in `owner`, whose hash (see CellStore) is given, or 0. */
   find(owner: number, hash: number, key: KeyWords): number {
     const index = this.#index;
     if (index === undefined) return 0;
@@ -71,18 +72,18 @@ export class Partition {
     return true;
   }
 
-  /** Adds a record; makeRoom has been called. */
+  /** Adds a cell; makeRoom has been called. */
   insert(hash: number, address: number): void {
     this.#index!.insert(hash, address);
   }
 
-  /** The record at `from` has moved to `to`. */
+  /** The cell at `from` has moved to `to`. */
   replace(hash: number, from: number, to: number): void {
     const index = this.#index!;
     index.setAddress(index.find(hash, from), to);
   }
 
-  /** Takes the record out of the index; it dies. */
+  /** Takes the cell out of the index; it dies. */
   remove(hash: number, address: number): void {
     const index = this.#index!;
     index.remove(index.find(hash, address));
@@ -108,6 +109,11 @@ export class Partition {
     if (index !== undefined && this.#pool.tables.isEvacuated(this.#place)) {
       this.#resize(index, index.bits);
     }
+  }
+
+  /** The index's table; undefined without one. */
+  get table(): { readonly place: number; readonly bytes: number } | undefined {
+    return this.#index === undefined ? undefined : { place: this.#place, bytes: this.#index.bytes };
   }
 
   /** See HashIndex.walk. */

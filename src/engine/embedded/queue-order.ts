@@ -3,10 +3,11 @@
  * (holds.ts), then those from `#fresh` to the ring's end (ring-buffer.ts). Held items stay at their
  * places. The ring begins with the first item that is not gone.
  */
+import assert from 'node:assert/strict';
+import type { CellLog } from './cell-log.ts';
 import { Holds } from './holds.ts';
 import type { IdColumns } from './id-columns.ts';
 import type { PagedDoubles } from './paged-array.ts';
-import type { RecordLog } from './record-log.ts';
 import type { RingBuffers } from './ring-buffer.ts';
 
 /** No item: the result of `choose` for a queue without an available item. */
@@ -73,7 +74,7 @@ export class QueueOrder {
   }
 
   /** Removes the places at the ring's beginning whose items are gone. */
-  dropGone(id: number, log: RecordLog): void {
+  dropGone(id: number, log: CellLog): void {
     const rings = this.#rings;
     const fresh = this.#fresh.get(id);
     for (let first = rings.first(id); first < fresh && rings.get(id, first) === 0; first++) {
@@ -82,7 +83,7 @@ export class QueueOrder {
   }
 
   /** Makes the ring end at the item's sequence: the places between are empty. False without memory. */
-  skipTo(id: number, item: number, log: RecordLog): boolean {
+  skipTo(id: number, item: number, log: CellLog): boolean {
     const rings = this.#rings;
     // Available are returned items and those from `#fresh` on, which must have no gaps.
     this.#passTo(id, rings.end(id));
@@ -92,6 +93,28 @@ export class QueueOrder {
       this.#fresh.set(id, rings.end(id));
     }
     return true;
+  }
+
+  /**
+   * Asserts of each place that its item is available or held, or gone, and that no item before `#fresh` is
+   * available but returned ones. Calls `each` with the address and the sequence of each item. O(places).
+   */
+  invariants(id: number, each: (address: number, item: number) => void): void {
+    const { holds } = this;
+    const first = this.#rings.first(id);
+    const end = this.#rings.end(id);
+    const fresh = this.#fresh.get(id);
+    assert.ok(first <= fresh && fresh <= end, 'the first item that was never taken');
+    const returned = new Set<number>();
+    for (let skip = 0; skip < holds.returned(id); skip++) returned.add(holds.returnedAt(id, skip));
+    for (const item of returned) assert.ok(item >= first && item < fresh, 'a returned item');
+    for (let item = first; item < end; item++) {
+      const address = this.#rings.get(id, item);
+      const isThere = item >= fresh || returned.has(item) || holds.isHeld(id, item);
+      if ((address !== 0) !== isThere) assert.fail(`item ${item} from ${first} to ${end}`);
+      if (address !== 0) each(address, item);
+    }
+    if (first < fresh) assert.notEqual(this.#rings.get(id, first), 0, 'the first place');
   }
 
   /** The items before that sequence count as returned. */

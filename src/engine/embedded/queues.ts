@@ -1,5 +1,5 @@
 /**
- * The queues. A queue is in one partition with all its items, which are records there; a ring keeps
+ * The queues. A queue is in one partition with all its items, which are cells there; a ring keeps
  * their order by sequence (ring-buffer.ts, queue-order.ts).
  *
  * While takes wait, the first available items are owed to them: a later take sees only the items after
@@ -13,6 +13,7 @@
  * Items are numbered on from the partition's sequence at the queue's beginning. As each item raises
  * that by one, no later queue of the same name has an item of the same number.
  */
+import assert from 'node:assert/strict';
 import type { Span } from '../../base/span.ts';
 import {
   APPLIED,
@@ -23,27 +24,28 @@ import {
   type QueueCapacity,
   REFUSED,
 } from '../engine.ts';
+import { KeyWords } from '../key-words.ts';
 import { FROM_REPLAY, type Mutation, OFFER, REMOVE } from '../mutation.ts';
-import type { Cleaner } from './cleaner.ts';
-import type { Holds } from './holds.ts';
-import { ItemMutations } from './item-mutations.ts';
-import { KeyWords } from './key-words.ts';
-import type { NameTable } from './name-table.ts';
-import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
-import type { Partition } from './partition.ts';
-import { QueueOrder } from './queue-order.ts';
 import {
+  cellBytes,
   KIND_ITEM,
-  recordBytes,
   tagAt,
   VALUE_BYTES_MAX,
   writeHead,
   writeValue,
   writeVersion,
-} from './record.ts';
-import type { RecordStore } from './record-store.ts';
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import type { Cleaner } from './cleaner.ts';
+import type { Holds } from './holds.ts';
+import { ItemMutations } from './item-mutations.ts';
+import type { NameTable } from './name-table.ts';
+import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
+import type { Partition } from './partition.ts';
+import { QueueOrder } from './queue-order.ts';
 import type { Recorder } from './recorder.ts';
 import type { RingBuffers } from './ring-buffer.ts';
+import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -54,13 +56,19 @@ export interface QueueOptions {
   readonly queueCapacity: QueueCapacity;
   /**
    * Whether every take has a hold, for an engine behind one that answers later, such as a ring between
-   * threads. Otherwise only a take whose answer a sink keeps back has one.
+   * threads. Otherwise only a take whose answer a sink delays has one.
    */
   readonly acknowledgesAll?: boolean;
 }
 
+interface QueueComponents {
+  readonly cleaner: Cleaner;
+  readonly sweeper: Sweeper;
+  readonly waiters: Waiters;
+}
+
 export class Queues {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
   readonly #cleaner: Cleaner;
@@ -79,45 +87,30 @@ export class Queues {
   readonly #key = new KeyWords();
   readonly #capacities: PagedDoubles;
   readonly #partitions: PagedIntegers;
-  /** The partition of the last queue, known or not. */
-  partition = 0;
-  /** The queue of the last offer. */
-  offered = 0;
 
-  constructor(
-    store: RecordStore,
-    names: NameTable,
-    contentTypes: NameTable,
-    cleaner: Cleaner,
-    rings: RingBuffers,
-    waiters: Waiters,
-    sweeper: Sweeper,
-    recorder: Recorder,
-    { queueCapacity, acknowledgesAll = false }: QueueOptions,
-  ) {
+  constructor(shared: SharedComponents, components: QueueComponents, options: QueueOptions) {
+    const { store, queueNames, contentTypes, rings, recorder } = shared;
     this.#store = store;
-    this.#names = names;
+    this.#names = queueNames;
     this.#contentTypes = contentTypes;
-    this.#cleaner = cleaner;
+    this.#cleaner = components.cleaner;
     this.#rings = rings;
-    this.#waiters = waiters;
-    this.#order = new QueueOrder(rings, names.ids);
+    this.#waiters = components.waiters;
+    this.#order = new QueueOrder(rings, queueNames.ids);
     this.#holds = this.#order.holds;
-    this.#sweeper = sweeper;
+    this.#sweeper = components.sweeper;
     this.#recorder = recorder;
-    this.#capacityOf = queueCapacity;
-    this.#acknowledgesAll = acknowledgesAll;
-    this.#capacities = names.ids.doubles();
-    this.#partitions = names.ids.integers();
-    this.#mutations = new ItemMutations(store, names, contentTypes, recorder, this.#partitions);
+    this.#capacityOf = options.queueCapacity;
+    this.#acknowledgesAll = options.acknowledgesAll ?? false;
+    this.#capacities = queueNames.ids.doubles();
+    this.#partitions = queueNames.ids.integers();
+    this.#mutations = new ItemMutations(shared, this.#partitions);
     this.#draft = this.#mutations.draft;
   }
 
   /** The queue's id, or 0. */
   find(queue: Span): number {
-    const id = this.#names.find(queue);
-    this.partition = this.#names.partition;
-    return id;
+    return this.#names.find(queue);
   }
 
   /**
@@ -126,12 +119,12 @@ export class Queues {
    */
   open(queue: Span, isToWait = false): number {
     const id = this.#names.open(queue, isToWait ? WAITING_BYTES_MAX : 0);
-    this.partition = this.#names.partition;
     if (id === 0 || this.#names.uses(id) > 0) return id;
     this.#names.use(id);
     this.#capacities.set(id, this.#capacityOf(queue.toBuffer()));
-    this.#partitions.set(id, this.partition);
-    this.#order.begin(id, this.#store.sequences[this.partition]!);
+    const partition = this.#names.partitionOf(queue);
+    this.#partitions.set(id, partition);
+    this.#order.begin(id, this.#store.sequences[partition]!);
     return id;
   }
 
@@ -144,8 +137,14 @@ export class Queues {
     this.#cleaner.pay(partition);
   }
 
+  /** Number of the partition of a queue that exists. */
   partitionOf(id: number): number {
     return this.#partitions.get(id);
+  }
+
+  /** Number of the partition of that name, also where there is no such queue. */
+  partitionOfName(queue: Span): number {
+    return this.#names.partitionOf(queue);
   }
 
   /** Items that are not held, including those owed to waiters. */
@@ -153,13 +152,10 @@ export class Queues {
     return this.#order.available(id);
   }
 
-  /** APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. Opens the queue, which goes if it stays empty. */
-  offer(queue: Span, value: Span, contentType: Span): Outcome {
-    const id = this.open(queue);
-    this.offered = id;
-    if (id === 0) return MEMORY_FULL;
+  /** APPLIED, QUEUE_FULL, MEMORY_FULL or REFUSED. A queue that was opened for it goes if it stays empty. */
+  offer(id: number, queue: Span, value: Span, contentType: Span): Outcome {
     if (this.#order.available(id) >= this.#capacities.get(id)) return QUEUE_FULL;
-    this.#mutations.begin(OFFER, this.partition);
+    this.#mutations.begin(OFFER, this.#partitions.get(id));
     const outcome = this.#offer(id, this.#rings.end(id), queue, value, contentType);
     if (outcome !== APPLIED) this.dropUnused(id);
     return outcome;
@@ -170,7 +166,7 @@ export class Queues {
     return this.#order.choose(id, skip);
   }
 
-  /** Address of the item's record. */
+  /** Address of the item's cell. */
   address(id: number, sequence: number): number {
     return this.#rings.get(id, sequence);
   }
@@ -188,6 +184,10 @@ export class Queues {
     }
     this.#drop(id, sequence);
     return NO_HOLD;
+  }
+
+  get holds(): Holds {
+    return this.#holds;
   }
 
   /** Open holds. */
@@ -250,7 +250,7 @@ export class Queues {
     return this.#restoreReturn(mutation);
   }
 
-  /** The item's record goes, and with the last one the queue. */
+  /** The item's cell goes, and with the last one the queue. */
   #drop(id: number, sequence: number): void {
     const store = this.#store;
     const rings = this.#rings;
@@ -317,6 +317,12 @@ export class Queues {
     return outcome;
   }
 
+  /** Asserts what QueueOrder does, and that the queue is needed. */
+  invariants(id: number, each: (address: number, item: number) => void): void {
+    assert.ok(!this.#order.isEmpty(id) || this.#waiters.count(id) > 0, 'a queue that is needed');
+    this.#order.invariants(id, each);
+  }
+
   #partitionOf(id: number): Partition {
     return this.#store.openPartition(this.#partitions.get(id));
   }
@@ -329,7 +335,7 @@ export class Queues {
     // The item may have the memory of cleared or expired entries that are left.
     if (outcome === MEMORY_FULL && this.#sweeper.help()) {
       const { origin } = this.#draft;
-      if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.partition);
+      if (origin !== FROM_REPLAY) this.#draft.sequence = this.#store.next(this.#partitions.get(id));
       outcome = this.#write(id, item, type, queue, value, contentType);
     }
     if (outcome !== APPLIED && type !== 0) this.#contentTypes.dropUnused(type);
@@ -360,7 +366,7 @@ export class Queues {
       draft.contentType.copyFrom(contentType);
       if (!recorder.admits(draft)) return REFUSED;
     }
-    const length = recordBytes(KIND_ITEM, key.length, value.length);
+    const length = cellBytes(KIND_ITEM, key.length, value.length);
     const hasRoom = !isLast || rings.makeRoom(id, partition.log);
     const address = hasRoom ? partition.log.allocate(length, false) : 0;
     if (address === 0) {

@@ -1,12 +1,12 @@
 /**
  * The last removals of entries in a replay. A removal leaves nothing in the engine, so a set of the same
  * version that comes behind it would count, although the removal does (compareChanges in ../mutation.ts).
- * The log of a member that merges changes holds no such set, as the merge has dropped it: so a bounded number
+ * The log of a member that merges changes has no such set, as the merge has dropped it: so a bounded number
  * of removals is enough. They are known by the hash of the key, its length and partition, the life of the
  * map, and the version.
  *
  * A ring of removals; those of one place of the hash are chained from the last one back. The number of a
- * removal tells whether the ring still holds it.
+ * removal tells whether the ring still has it.
  */
 import type { Mutation } from '../mutation.ts';
 import { Version } from '../version.ts';

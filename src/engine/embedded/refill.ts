@@ -6,17 +6,19 @@
  * messages are of an earlier one. So every named map stays: to the end, or, once messages come in the order
  * recorded, until memory is short.
  *
- * When memory is used up, all records are moved together, and ended lives are forgotten. That takes
+ * When memory is used up, all cells are moved together, and ended lives are forgotten. That takes
  * long, so it is repeated only after a further sixteenth of the memory has been taken, which may exceed
  * the limit until then. Data that a member once stored fits into the same memory again, but may be
  * arranged worse on the way: with `mayExceed` there is memory for each message.
  */
+import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
 import type { KnownOfReplay, Replay } from '../stored-engine.ts';
 import { Version } from '../version.ts';
+import type { EngineComponents } from './engine-components.ts';
+import { assertInvariants } from './engine-invariants.ts';
 import { AHEAD_MAX, Lookahead } from './lookahead.ts';
-import type { Parts } from './parts.ts';
 import { RecentRemovals } from './recent-removals.ts';
 
 /** Result of `#open` for a map whose life, as in the message, is over. */
@@ -27,7 +29,7 @@ const PACE_SHARE = 1 / 16;
 const EXCESS_BYTES_MAX = 2 ** 31;
 
 export class Refill implements Replay {
-  readonly #parts: Parts;
+  readonly #components: EngineComponents;
   /** Named maps, by id: each has one use more than it has entries. */
   readonly #kept = new Set<number>();
   /** Life of the map with the id `#last`: nearly every message has the map of the message before. */
@@ -39,12 +41,12 @@ export class Refill implements Replay {
   /** Whether maps without entries may be forgotten. */
   #isInOrder = false;
 
-  constructor(parts: Parts, { mayExceed = false, lastReadMs }: KnownOfReplay) {
-    this.#parts = parts;
+  constructor(components: EngineComponents, { mayExceed = false, lastReadMs }: KnownOfReplay) {
+    this.#components = components;
     this.#mayExceed = mayExceed;
-    parts.store.lastReadMs = lastReadMs;
-    this.#lookahead = new Lookahead(parts.store);
-    parts.store.pool.isFilling = true;
+    components.store.lastReadMs = lastReadMs;
+    this.#lookahead = new Lookahead(components.store);
+    components.store.pool.isFilling = true;
   }
 
   apply(mutation: Mutation): Outcome {
@@ -65,7 +67,7 @@ export class Refill implements Replay {
   }
 
   #expect(mutation: Mutation, index: number): void {
-    const { mapNames, maps } = this.#parts;
+    const { mapNames, maps } = this.#components;
     const { operation, partition, name, key } = mutation;
     const isOfEntry = operation < CLEAR;
     const id = isOfEntry ? mapNames.find(name) : 0;
@@ -75,7 +77,7 @@ export class Refill implements Replay {
 
   /** `ahead`: the message's number in the lookahead. */
   #make(mutation: Mutation, ahead: number): Outcome {
-    const { store } = this.#parts;
+    const { store } = this.#components;
     let outcome = this.#apply(mutation, ahead);
     if (outcome === MEMORY_FULL) outcome = this.#applyInFull(mutation, ahead);
     if (outcome !== APPLIED) return outcome;
@@ -86,32 +88,38 @@ export class Refill implements Replay {
   }
 
   restoreSequence(partition: number, sequence: number): void {
-    this.#parts.store.raise(partition, sequence);
+    this.#components.store.raise(partition, sequence);
   }
 
   beginLog(): void {
     this.#isInOrder = true;
   }
 
+  /** The same as EmbeddedEngine.invariants, while the engine is filled. */
+  invariants(): void {
+    assertInvariants(this.#components, this.#kept);
+  }
+
   end(): boolean {
-    const { store } = this.#parts;
+    const { store } = this.#components;
     const { meter } = store;
     this.#forget();
     if (meter.isOver) this.#condense();
     store.pool.isFilling = false;
     store.lastReadMs = undefined;
+    if (HAS_DEAR_CHECKS) this.invariants();
     return this.#fits;
   }
 
   /** Whether the data in memory fits. */
   get #fits(): boolean {
-    const { bytes, bytesMax } = this.#parts.store.meter;
+    const { bytes, bytesMax } = this.#components.store.meter;
     return this.#mayExceed || bytes <= bytesMax * (1 + PACE_SHARE);
   }
 
   /** Applies a message for which there was no memory. */
   #applyInFull(mutation: Mutation, ahead: number): Outcome {
-    const { meter } = this.#parts.store;
+    const { meter } = this.#components.store;
     if (this.#isInOrder) this.#forget();
     this.#condense();
     if (!this.#fits) return MEMORY_FULL;
@@ -127,16 +135,16 @@ export class Refill implements Replay {
 
   /** Forgets the maps without entries; a map with entries keeps its life by itself. */
   #forget(): void {
-    const { mapNames, cleaner } = this.#parts;
+    const { mapNames, cleaner } = this.#components;
     for (const id of this.#kept) mapNames.release(id);
     cleaner.payForNames();
     this.#kept.clear();
     this.#last = 0;
   }
 
-  /** Moves all records together. */
+  /** Moves all cells together. */
   #condense(): void {
-    const { store, sweeper, cleaner } = this.#parts;
+    const { store, sweeper, cleaner } = this.#components;
     sweeper.finish();
     for (let number = 0; number < store.partitionCount; number++) {
       const partition = store.partition(number);
@@ -147,7 +155,7 @@ export class Refill implements Replay {
   }
 
   #apply(mutation: Mutation, ahead: number): Outcome {
-    const { maps, queues } = this.#parts;
+    const { maps, queues } = this.#components;
     const { operation } = mutation;
     if (operation >= OFFER) return queues.restore(mutation);
     if (operation === CLEAR) return this.#clear(mutation);
@@ -164,7 +172,7 @@ export class Refill implements Replay {
 
   /** Ends every earlier life of the map, and keeps the new one. */
   #clear(mutation: Mutation): Outcome {
-    const { mapNames, maps, lives } = this.#parts;
+    const { mapNames, maps, lives } = this.#components;
     const known = mapNames.find(mutation.name);
     this.#last = 0;
     if (known !== 0) {
@@ -179,7 +187,7 @@ export class Refill implements Replay {
 
   /** The id of the map in the life of the message; OVER, or 0 without memory. */
   #open(mutation: Mutation): number {
-    const { mapNames, lives, sweeper } = this.#parts;
+    const { mapNames, lives, sweeper } = this.#components;
     const { life } = mutation;
     const known = mapNames.find(mutation.name);
     const isSame = life.low === this.#life.low && life.high === this.#life.high;
@@ -204,7 +212,7 @@ export class Refill implements Replay {
 
   /** Opens the map, which does not exist, with the message's life. */
   #keep({ name, life }: Mutation): number {
-    const { mapNames, lives, cleaner } = this.#parts;
+    const { mapNames, lives, cleaner } = this.#components;
     const id = mapNames.open(name);
     if (id === 0) return 0;
     lives.set(id, life);

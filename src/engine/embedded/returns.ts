@@ -5,15 +5,15 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { APPLIED, CLOSED, type Receiver } from '../engine.ts';
 import type { Answers } from './answer.ts';
+import type { CellStore } from './cell-store.ts';
 import type { Queues } from './queues.ts';
-import type { RecordStore } from './record-store.ts';
 
 /** Pause before the next try of a return that a sink has refused, in ms. */
 const RETRY_MS = 1000;
 
 export class Returns {
   readonly #clock: Clock;
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #queues: Queues;
   readonly #answers: Answers;
   readonly #onReturned: (queue: number) => void;
@@ -24,13 +24,12 @@ export class Returns {
 
   /** `onReturned` gets the queue that has one more item. */
   constructor(
-    clock: Clock,
-    store: RecordStore,
+    store: CellStore,
     queues: Queues,
     answers: Answers,
     onReturned: (queue: number) => void,
   ) {
-    this.#clock = clock;
+    this.#clock = store.clock;
     this.#store = store;
     this.#queues = queues;
     this.#answers = answers;

@@ -1,6 +1,6 @@
 /**
  * The order of each queue's items: a ring of addresses by sequence, from `first` to `end`. A ring is
- * made of records, too ("parts": the value is a row of addresses), in the log of the queue's
+ * made of cells, too ("parts": the value is a row of addresses), in the log of the queue's
  * partition, so a queue of one item costs 32 bytes for its ring and no object.
  *
  * Up to 512 places a ring is one part, which doubles and halves by being copied. A longer one is a
@@ -8,12 +8,13 @@
  * length; the list of 50,000,000 items' parts has 48,829 numbers, and is copied in 0.1 ms when it
  * doubles. A part goes when `first` has passed it.
  */
+import assert from 'node:assert/strict';
+import { KeyWords } from '../key-words.ts';
+import { cellBytes, HEADER_WORDS, KIND_RING, writeHead, writeVersion } from './cell.ts';
+import type { CellLog } from './cell-log.ts';
+import type { CellStore } from './cell-store.ts';
 import type { IdColumns } from './id-columns.ts';
-import { KeyWords } from './key-words.ts';
 import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
-import { HEADER_WORDS, KIND_RING, recordBytes, writeHead, writeVersion } from './record.ts';
-import type { RecordLog } from './record-log.ts';
-import type { RecordStore } from './record-store.ts';
 
 const SINGLE_BITS_MAX = 9;
 const PART_BITS = 10;
@@ -24,7 +25,7 @@ const SHRINK_SHARE = 1 / 8;
 const SHRINK_BITS = 2;
 
 export class RingBuffers {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   /** By queue: sequences of the first place and of the one after the last. */
   readonly #firsts: PagedDoubles;
   readonly #ends: PagedDoubles;
@@ -36,7 +37,7 @@ export class RingBuffers {
   readonly #lists: Int32Array<ArrayBuffer>[] = [];
   readonly #freeLists: number[] = [];
 
-  constructor(store: RecordStore, queues: IdColumns) {
+  constructor(store: CellStore, queues: IdColumns) {
     this.#store = store;
     this.#firsts = queues.doubles();
     this.#ends = queues.doubles();
@@ -61,7 +62,7 @@ export class RingBuffers {
   }
 
   /** Makes the ring fit one more item; false, and nothing changed, when there is no memory. */
-  makeRoom(queue: number, log: RecordLog): boolean {
+  makeRoom(queue: number, log: CellLog): boolean {
     const bits = this.#bits.get(queue);
     const end = this.end(queue);
     if (bits === PART_BITS) return end % PART_LENGTH !== 0 || this.#addPart(queue, log);
@@ -91,8 +92,9 @@ export class RingBuffers {
   }
 
   /** Removes the first place. */
-  dropFirst(queue: number, log: RecordLog): void {
+  dropFirst(queue: number, log: CellLog): void {
     const first = this.first(queue) + 1;
+    if (first > this.end(queue)) assert.fail('a ring without places');
     const count = this.end(queue) - first;
     this.#firsts.set(queue, first);
     const bits = this.#bits.get(queue);
@@ -106,7 +108,7 @@ export class RingBuffers {
    * Makes the ring begin at an earlier sequence; the new places are empty. False without memory: then
    * some of the places have been added, or none.
    */
-  extend(queue: number, sequence: number, log: RecordLog): boolean {
+  extend(queue: number, sequence: number, log: CellLog): boolean {
     for (;;) {
       const bits = this.#bits.get(queue);
       if (bits === PART_BITS || (bits > 0 && this.end(queue) - sequence <= 1 << bits)) break;
@@ -125,7 +127,7 @@ export class RingBuffers {
   }
 
   /** Removes the ring with all its places. */
-  drop(queue: number, log: RecordLog): void {
+  drop(queue: number, log: CellLog): void {
     this.#dropParts(queue, log);
     this.#bits.set(queue, 0);
   }
@@ -141,6 +143,41 @@ export class RingBuffers {
     list[number & (list.length - 1)] = address;
   }
 
+  /** Bytes of the lists of parts. */
+  get listBytes(): number {
+    return this.#lists.reduce((sum, list) => sum + list.byteLength, 0);
+  }
+
+  /**
+   * Asserts that the queue's places fit its parts, and that a list has no other part. Calls `each` with the
+   * address of each part, and its number. O(parts).
+   */
+  invariants(queue: number, each: (part: number, number: number) => void): void {
+    const bits = this.#bits.get(queue);
+    const first = this.first(queue);
+    const end = this.end(queue);
+    const root = this.#roots.get(queue);
+    assert.ok(first <= end, 'places of a ring');
+    if (bits < PART_BITS) {
+      assert.ok(bits <= SINGLE_BITS_MAX && end - first <= (bits === 0 ? 0 : 1 << bits), 'one part');
+      if (bits > 0) each(root, 0);
+      return;
+    }
+    assert.ok(!this.#freeLists.includes(root), 'a list in use');
+    const list = this.#lists[root]!;
+    let last = partNumber(end - 1);
+    for (let number = partNumber(first); number <= last; number++) {
+      const part = list[number & (list.length - 1)]!;
+      assert.notEqual(part, 0, 'a part of a list');
+      each(part, number);
+    }
+    // The next part is there as soon as room was made for its first item.
+    const next = list[(last + 1) & (list.length - 1)]!;
+    if (last - partNumber(first) + 1 < list.length && next !== 0) each(next, ++last);
+    const count = list.filter((address) => address !== 0).length;
+    assert.equal(count, last - partNumber(first) + 1, 'parts of a list');
+  }
+
   /** Address of the part that the sequence is in, or 0. */
   #part(queue: number, sequence: number): number {
     const root = this.#roots.get(queue);
@@ -154,7 +191,7 @@ export class RingBuffers {
   }
 
   /** Moves the places, which fit, into one part of another length. False without memory. */
-  #copyTo(queue: number, log: RecordLog, bits: number): boolean {
+  #copyTo(queue: number, log: CellLog, bits: number): boolean {
     const part = this.#allocate(queue, log, 0, 1 << bits);
     if (part === 0) return false;
     const { pool } = this.#store;
@@ -171,7 +208,7 @@ export class RingBuffers {
   }
 
   /** Turns one full part into a list. */
-  #split(queue: number, log: RecordLog): boolean {
+  #split(queue: number, log: CellLog): boolean {
     const first = this.first(queue);
     const end = this.end(queue);
     const list = new Int32Array(LIST_LENGTH_MIN);
@@ -199,7 +236,7 @@ export class RingBuffers {
   }
 
   /** Adds the part whose first item is the next one, unless it exists. */
-  #addPart(queue: number, log: RecordLog): boolean {
+  #addPart(queue: number, log: CellLog): boolean {
     return this.#insertPart(queue, partNumber(this.end(queue)), log);
   }
 
@@ -208,10 +245,11 @@ export class RingBuffers {
   }
 
   /** Adds a part right after the last one or before the first, unless it exists. */
-  #insertPart(queue: number, number: number, log: RecordLog): boolean {
+  #insertPart(queue: number, number: number, log: CellLog): boolean {
     const root = this.#roots.get(queue);
     const first = partNumber(this.first(queue));
-    const last = Math.max(number, partNumber(this.end(queue) - 1));
+    // The next item's part may be there before the item.
+    const last = partNumber(this.end(queue));
     let list = this.#lists[root]!;
     if (last - Math.min(first, number) >= list.length) {
       if (!this.#store.meter.take(list.byteLength)) return false;
@@ -223,14 +261,14 @@ export class RingBuffers {
     return list[place] !== 0;
   }
 
-  #dropPart(queue: number, sequence: number, log: RecordLog): void {
+  #dropPart(queue: number, sequence: number, log: CellLog): void {
     const list = this.#lists[this.#roots.get(queue)]!;
     const place = partNumber(sequence) & (list.length - 1);
     log.kill(list[place]!);
     list[place] = 0;
   }
 
-  #dropParts(queue: number, log: RecordLog): void {
+  #dropParts(queue: number, log: CellLog): void {
     const bits = this.#bits.get(queue);
     const root = this.#roots.get(queue);
     if (bits === 0) return;
@@ -245,8 +283,8 @@ export class RingBuffers {
     this.#freeLists.push(root);
   }
 
-  #allocate(queue: number, log: RecordLog, number: number, length: number): number {
-    const address = log.allocate(recordBytes(KIND_RING, 0, length * 4), false);
+  #allocate(queue: number, log: CellLog, number: number, length: number): number {
+    const address = log.allocate(cellBytes(KIND_RING, 0, length * 4), false);
     if (address === 0) return 0;
     const { pool } = this.#store;
     const words = pool.words(address);

@@ -1,38 +1,39 @@
 /**
- * Slabs of 32 MiB, cut into segments, and the memory that goes back to the system. The lowest free
- * segment is given first, so that slabs become empty. Where more than one and a half slabs are free in
+ * Slabs of 32 MiB, cut into extents, and the memory that goes back to the system. The lowest free
+ * extent is given first, so that slabs become empty. Where more than one and a half slabs are free in
  * all, the highest one in use is to be emptied: `evacuateFrom` reports that to the logs, whose cleaner
- * then moves its records (record-log.ts).
+ * then moves its cells (cell-log.ts).
  *
  * A slab that has been empty for a second goes back to the system (handback.ts), one at a time. So do
- * other buffers, of long records and columns, several at once. Slabs are that large because glibc
+ * other buffers, of long cells and columns, several at once. Slabs are that large because glibc
  * raises the size from which it maps memory, up to 32 MiB, whenever it frees a mapped block. Slabs of
  * 256 KiB or 1 MiB came back once, and from the second time on went to its heap and stayed resident (of
  * 0.5 GiB freed 10 MiB came back). The system fills a mapping page by page, as it is written, so a slab
  * costs only its used pages.
  */
+import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
 import { Handback } from './handback.ts';
-import { SlabReserve } from './slab-reserve.ts';
+import { SlabStock } from './slab-stock.ts';
 
-export const SEGMENT_BYTES = 65536;
-export const SEGMENTS_PER_SLAB = 512;
-export const SLAB_BYTES = SEGMENT_BYTES * SEGMENTS_PER_SLAB;
-/** Free segments are kept as bits, in words. */
+export const EXTENT_BYTES = 65536;
+export const EXTENTS_PER_SLAB = 512;
+export const SLAB_BYTES = EXTENT_BYTES * EXTENTS_PER_SLAB;
+/** Free extents are kept as bits, in words. */
 const WORD_BITS = 5;
-const WORDS_PER_SLAB = SEGMENTS_PER_SLAB >> WORD_BITS;
+const WORDS_PER_SLAB = EXTENTS_PER_SLAB >> WORD_BITS;
 /** A slab goes back when it has been empty for this time, and this time after the one before it. */
 const EMPTY_MS = 1000;
 const HANDBACK_PAUSE_MS = 20;
-/** Free segments, of slabs in use, from which on a slab is emptied, and below which it is not. */
-const FREE_MAX = SEGMENTS_PER_SLAB * 1.5;
-const FREE_MIN = SEGMENTS_PER_SLAB * 1.125;
+/** Free extents, of slabs in use, from which on a slab is emptied, and below which it is not. */
+const FREE_MAX = EXTENTS_PER_SLAB * 1.5;
+const FREE_MIN = EXTENTS_PER_SLAB * 1.125;
 /** Other buffers go back together, before they exceed this sum; small ones are left to V8. */
 const DROPPED_BYTES_MIN = 4096;
 const DROPPED_BYTES_MAX = 4_194_304;
 const DROPPED_COUNT_MAX = 64;
-/** With a reserve of fewer, memory is too short for a slab with touched pages that are not used. */
+/** With a stock of fewer, memory is too short for a slab with touched pages that are not used. */
 const TOUCHING_COUNT_MIN = 16;
 const NONE = Number.POSITIVE_INFINITY;
 
@@ -40,20 +41,20 @@ export class Slabs {
   readonly #clock: Clock;
   readonly #countMax: number;
   readonly #handback = new Handback();
-  readonly #reserve: SlabReserve;
+  readonly #stock: SlabStock;
   readonly #mayTouch: boolean;
   /** Words and bytes of each slab; none of one that has gone back. */
   readonly words: Int32Array<ArrayBuffer>[] = [];
   readonly bytes: Buffer[] = [];
-  /** Segments from this one on are to be emptied; Infinity for none. */
+  /** Extents from this one on are to be emptied; Infinity for none. */
   evacuateFrom = NONE;
-  /** Of each slab: segments in use, and the time since when there are none, by the clock. */
+  /** Of each slab: extents in use, and the time since when there are none, by the clock. */
   #used = new Int32Array(16);
   #emptySince = new Float64Array(16);
-  /** The free segments, a bit each, and a word below which none is. */
+  /** The free extents, a bit each, and a word below which none is. */
   #free = new Int32Array(WORDS_PER_SLAB);
   #lowestFree = 0;
-  /** Free segments of the slabs in use. */
+  /** Free extents of the slabs in use. */
   #freeCount = 0;
   /** Dropped buffers that have not been freed, and their bytes. */
   #dropped: ArrayBuffer[] = [];
@@ -61,12 +62,12 @@ export class Slabs {
   #timer: Timer | undefined;
   readonly #onTimer = () => this.#timerOnDue();
 
-  /** `reserveCount`: slabs to be made ahead of their use. */
-  constructor(clock: Clock, countMax: number, reserveCount: number) {
+  /** `stockCount`: slabs to be made ahead of their use. */
+  constructor(clock: Clock, countMax: number, stockCount: number) {
     this.#clock = clock;
     this.#countMax = countMax;
-    this.#mayTouch = reserveCount >= TOUCHING_COUNT_MIN;
-    this.#reserve = new SlabReserve(clock, SLAB_BYTES, reserveCount, (slab) => {
+    this.#mayTouch = stockCount >= TOUCHING_COUNT_MIN;
+    this.#stock = new SlabStock(clock, SLAB_BYTES, stockCount, (slab) => {
       this.#handback.free([slab]);
     });
     // So that V8's collection for a first large buffer does not fall in a request.
@@ -75,12 +76,12 @@ export class Slabs {
 
   /** Whether an engine is being filled. */
   set isFilling(isFilling: boolean) {
-    this.#reserve.isFilling = isFilling && this.#mayTouch;
+    this.#stock.isFilling = isFilling && this.#mayTouch;
   }
 
   /** Whether the pages of the last slab added were touched before. */
   get isTouched(): boolean {
-    return this.#reserve.isTouched;
+    return this.#stock.isTouched;
   }
 
   /** Slabs that exist, in use or not. */
@@ -88,7 +89,7 @@ export class Slabs {
     return this.words.filter((words) => words !== NO_WORDS).length;
   }
 
-  /** The lowest free segment, or 0 when there can be none; 0 itself is never given. */
+  /** The lowest free extent, or 0 when there can be none; 0 itself is never given. */
   take(): number {
     const free = this.#free;
     while (this.#lowestFree < free.length && free[this.#lowestFree] === 0) this.#lowestFree++;
@@ -96,20 +97,20 @@ export class Slabs {
     const word = this.#lowestFree;
     const bits = this.#free[word]!;
     this.#free[word] = bits & (bits - 1);
-    const segment = (word << WORD_BITS) + 31 - Math.clz32(bits & -bits);
-    this.#count(Math.floor(segment / SEGMENTS_PER_SLAB), 1);
-    return segment;
+    const extent = (word << WORD_BITS) + 31 - Math.clz32(bits & -bits);
+    this.#count(Math.floor(extent / EXTENTS_PER_SLAB), 1);
+    return extent;
   }
 
   /**
-   * The first of so many free segments in a row, in the lowest slab that has them; 0 for none. `below`:
-   * in slabs below that segment, or in a new one where that is Infinity.
+   * The first of so many free extents in a row, in the lowest slab that has them; 0 for none. `below`:
+   * in slabs below that extent, or in a new one where that is Infinity.
    */
   takeRow(count: number, below = NONE): number {
     for (let slab = 0; slab < this.words.length; slab++) {
-      if (slab * SEGMENTS_PER_SLAB >= below) return 0;
+      if (slab * EXTENTS_PER_SLAB >= below) return 0;
       if (this.words[slab] === NO_WORDS) continue;
-      if (this.#used[slab]! + count <= SEGMENTS_PER_SLAB) {
+      if (this.#used[slab]! + count <= EXTENTS_PER_SLAB) {
         const row = this.#takeRowOf(slab, count);
         if (row !== 0) return row;
       }
@@ -118,26 +119,26 @@ export class Slabs {
   }
 
   #takeRowOf(slab: number, count: number): number {
-    const end = (slab + 1) * SEGMENTS_PER_SLAB;
+    const end = (slab + 1) * EXTENTS_PER_SLAB;
     let length = 0;
-    for (let segment = end - SEGMENTS_PER_SLAB; segment < end; segment++) {
-      const isFree = (this.#free[segment >> WORD_BITS]! & (1 << (segment & 31))) !== 0;
-      length = isFree ? length + 1 : 0;
+    for (let extent = end - EXTENTS_PER_SLAB; extent < end; extent++) {
+      length = this.#isFree(extent) ? length + 1 : 0;
       if (length < count) continue;
-      for (let taken = segment - count + 1; taken <= segment; taken++) {
+      for (let taken = extent - count + 1; taken <= extent; taken++) {
         this.#free[taken >> WORD_BITS]! &= ~(1 << (taken & 31));
       }
       this.#count(slab, count);
-      return segment - count + 1;
+      return extent - count + 1;
     }
     return 0;
   }
 
-  /** The segment may be given again. */
-  free(segment: number): void {
-    const slab = Math.floor(segment / SEGMENTS_PER_SLAB);
-    const word = segment >> WORD_BITS;
-    this.#free[word]! |= 1 << (segment & 31);
+  /** The extent may be given again. */
+  free(extent: number): void {
+    const slab = Math.floor(extent / EXTENTS_PER_SLAB);
+    const word = extent >> WORD_BITS;
+    if (this.#isFree(extent)) assert.fail('an extent is freed once');
+    this.#free[word]! |= 1 << (extent & 31);
     if (word < this.#lowestFree) this.#lowestFree = word;
     this.#count(slab, -1);
     if (this.#used[slab] !== 0) return;
@@ -157,19 +158,46 @@ export class Slabs {
 
   /** Nothing is given back any more. */
   close(): void {
-    this.#reserve.close();
+    this.#stock.close();
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
-  /** Adds so many segments of the slab to those in use. */
+  /** Asserts that the counts are those of the free bits. Returns the extents in use. O(extents). */
+  invariants(): Set<number> {
+    const taken = new Set<number>();
+    let freeCount = 0;
+    for (let slab = 0; slab < this.words.length; slab++) {
+      const from = slab * EXTENTS_PER_SLAB;
+      const before = taken.size;
+      for (let extent = Math.max(from, 1); extent < from + EXTENTS_PER_SLAB; extent++) {
+        if (!this.#isFree(extent)) taken.add(extent);
+        else if (extent >> WORD_BITS < this.#lowestFree) assert.fail('a free extent below');
+      }
+      const used = this.#used[slab]!;
+      if (this.words[slab] === NO_WORDS) {
+        const none = slab === 0 ? EXTENTS_PER_SLAB - 1 : EXTENTS_PER_SLAB;
+        assert.equal(taken.size - before, none, 'free extents of a slab given back');
+        for (let extent = from; extent < from + EXTENTS_PER_SLAB; extent++) taken.delete(extent);
+      } else assert.equal(taken.size - before, used, 'extents in use of a slab');
+      if (used > 0) freeCount += EXTENTS_PER_SLAB - used;
+    }
+    assert.equal(this.#freeCount, freeCount, 'free extents of slabs in use');
+    return taken;
+  }
+
+  #isFree(extent: number): boolean {
+    return (this.#free[extent >> WORD_BITS]! & (1 << (extent & 31))) !== 0;
+  }
+
+  /** Adds so many extents of the slab to those in use. */
   #count(slab: number, more: number): void {
     const before = this.#used[slab]!;
     this.#used[slab] = before + more;
     this.#freeCount -= more;
-    if (before === 0) this.#freeCount += SEGMENTS_PER_SLAB;
+    if (before === 0) this.#freeCount += EXTENTS_PER_SLAB;
     else if (before + more === 0) {
-      this.#freeCount -= SEGMENTS_PER_SLAB;
+      this.#freeCount -= EXTENTS_PER_SLAB;
       this.evacuateFrom = NONE;
     }
     if (this.#freeCount < FREE_MIN) this.evacuateFrom = NONE;
@@ -180,7 +208,7 @@ export class Slabs {
   #evacuate(): void {
     let slab = this.words.length - 1;
     while (this.#used[slab] === 0) slab--;
-    this.evacuateFrom = slab * SEGMENTS_PER_SLAB;
+    this.evacuateFrom = slab * EXTENTS_PER_SLAB;
   }
 
   #freeDropped(): void {
@@ -224,7 +252,7 @@ export class Slabs {
     const hole = this.words.indexOf(NO_WORDS);
     const slab = hole < 0 ? this.words.length : hole;
     if (slab === this.#countMax) return false;
-    const buffer = this.#reserve.take();
+    const buffer = this.#stock.take();
     this.words[slab] = new Int32Array(buffer);
     this.bytes[slab] = Buffer.from(buffer);
     this.#used = grown(this.#used, slab + 1);

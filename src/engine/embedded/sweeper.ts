@@ -6,14 +6,16 @@
  * time with pauses that leave the processor to requests. It keeps an idle process neither busy nor
  * alive.
  */
+import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
+import { KIND_ENTRY, kindAt, ownerAt, tagAt } from './cell.ts';
+import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
 import type { Expiry } from './expiry.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
-import { KIND_ENTRY, kindAt, ownerAt, tagAt } from './record.ts';
-import type { RecordStore } from './record-store.ts';
+import type { SharedComponents } from './shared-components.ts';
 
 /** Places of the index looked at for each write: a partition is passed after count/8 writes. */
 const PLACES_PER_WRITE = 16;
@@ -22,10 +24,10 @@ const PLACES_PER_LOOK = 128;
 const STEP_MS = 1;
 const PAUSE_MS = 2;
 /** Places that a write without memory looks at; about 1 ms. */
-const PLACES_PER_REFUSAL = 8192;
+const PLACES_WHEN_FULL = 8192;
 
 export class Sweeper implements Visitor {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #clock: Clock;
   readonly #maps: NameTable;
   readonly #contentTypes: NameTable;
@@ -43,18 +45,11 @@ export class Sweeper implements Visitor {
   #partition: Partition | undefined;
   readonly #types: number[] = [];
 
-  constructor(
-    store: RecordStore,
-    clock: Clock,
-    maps: NameTable,
-    contentTypes: NameTable,
-    cleaner: Cleaner,
-    expiry: Expiry,
-  ) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#maps = maps;
-    this.#contentTypes = contentTypes;
+  constructor(shared: SharedComponents, cleaner: Cleaner, expiry: Expiry) {
+    this.#store = shared.store;
+    this.#clock = shared.store.clock;
+    this.#maps = shared.mapNames;
+    this.#contentTypes = shared.contentTypes;
     this.#cleaner = cleaner;
     this.#expiry = expiry;
   }
@@ -77,8 +72,8 @@ export class Sweeper implements Visitor {
 
   /** There is no memory for a write. Returns whether some may have been won. */
   help(): boolean {
-    if (!this.busy) return this.#expiry.help(PLACES_PER_REFUSAL);
-    for (let places = 0; places < PLACES_PER_REFUSAL; places += PLACES_PER_LOOK) {
+    if (!this.busy) return this.#expiry.help(PLACES_WHEN_FULL);
+    for (let places = 0; places < PLACES_WHEN_FULL; places += PLACES_PER_LOOK) {
       const partition = this.#lowestLeft();
       if (partition === undefined) break;
       this.#sweep(partition, PLACES_PER_LOOK);
@@ -91,6 +86,22 @@ export class Sweeper implements Visitor {
     for (let partition = this.#first(); partition !== undefined; partition = this.#first()) {
       this.#sweep(partition, Number.POSITIVE_INFINITY);
     }
+  }
+
+  /** Asserts that the count of partitions to be passed is theirs. Returns the retired ids. O(partitions). */
+  invariants(): Set<number> {
+    let remaining = 0;
+    for (let number = 0; number < this.#store.partitionCount; number++) {
+      const partition = this.#store.partition(number);
+      if (partition === undefined || partition.sweptTo === WALK_END) continue;
+      assert.ok(number >= this.#lowest, 'the lowest partition that is to be passed');
+      remaining++;
+    }
+    assert.equal(this.#remaining, remaining, 'partitions to be passed');
+    assert.equal(this.busy, remaining > 0, 'ids to be served');
+    assert.ok(this.busy || this.#waiting.length === 0, 'ids for the next pass');
+    assert.equal(this.#types.length, 0, 'content types to be released');
+    return new Set([...this.#serving, ...this.#waiting]);
   }
 
   close(): void {

@@ -6,10 +6,6 @@
  */
 import { FROM_CLIENT, Mutation, OFFER, SET } from '../mutation.ts';
 import type { StoredVisitor, VisitCursor } from '../stored-engine.ts';
-import { type Visitor, WALK_END } from './hash-index.ts';
-import type { MapLives } from './map-lives.ts';
-import type { NameTable } from './name-table.ts';
-import type { Queues } from './queues.ts';
 import {
   dueMsAt,
   expiryMsAt,
@@ -24,11 +20,16 @@ import {
   tagAt,
   versionHighAt,
   versionLowAt,
-} from './record.ts';
-import type { RecordStore } from './record-store.ts';
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import { type Visitor, WALK_END } from './hash-index.ts';
+import type { MapLives } from './map-lives.ts';
+import type { NameTable } from './name-table.ts';
+import type { Queues } from './queues.ts';
+import type { SharedComponents } from './shared-components.ts';
 
 export class Visits {
-  readonly #store: RecordStore;
+  readonly #store: CellStore;
   readonly #maps: NameTable;
   readonly #queueNames: NameTable;
   readonly #contentTypes: NameTable;
@@ -41,19 +42,12 @@ export class Visits {
   #visitor: StoredVisitor | undefined;
   #wallMs = 0;
 
-  constructor(
-    store: RecordStore,
-    maps: NameTable,
-    queueNames: NameTable,
-    contentTypes: NameTable,
-    lives: MapLives,
-    queues: Queues,
-  ) {
-    this.#store = store;
-    this.#maps = maps;
-    this.#queueNames = queueNames;
-    this.#contentTypes = contentTypes;
-    this.#lives = lives;
+  constructor(shared: SharedComponents, queues: Queues) {
+    this.#store = shared.store;
+    this.#maps = shared.mapNames;
+    this.#queueNames = shared.queueNames;
+    this.#contentTypes = shared.contentTypes;
+    this.#lives = shared.lives;
     this.#queues = queues;
   }
 
@@ -77,7 +71,7 @@ export class Visits {
     return cursor.place < WALK_END || cursor.queues.length > 0;
   }
 
-  /** The walk has come to a record; it stays where it is. */
+  /** The walk has come to a cell; it stays where it is. */
   #meet(address: number): false {
     const { pool } = this.#store;
     const words = pool.words(address);

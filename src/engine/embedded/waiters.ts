@@ -2,6 +2,7 @@
  * Takes that wait for an item: a list a queue, first come first served, and a deadline each on one
  * timing wheel. Adding, taking the first and cancelling are O(1), for any number of waiters.
  */
+import assert from 'node:assert/strict';
 import type { Clock } from '../../base/clock.ts';
 import { grown } from '../../base/grown.ts';
 import { TicketTable } from '../../base/ticket-table.ts';
@@ -75,6 +76,7 @@ export class Waiters {
   /** Removes a waiter that exists; returns its receiver. */
   remove(ticket: number): Receiver {
     const place = this.#table.place(ticket);
+    if (place === 0) assert.fail('a waiter is removed once');
     const queue = this.#queues[place]!;
     const next = this.#next[place]!;
     const previous = this.#previous[place]!;
@@ -88,6 +90,29 @@ export class Waiters {
     this.#wheel.cancel(this.#deadlines[place]!);
     this.#table.free(place);
     return receiver;
+  }
+
+  /** Asserts that the lists of these queues, all that there are, have all waiters. O(waiters). */
+  invariants(queues: readonly number[]): void {
+    this.#table.invariants();
+    this.#wheel.invariants();
+    let all = 0;
+    for (const queue of queues) {
+      let count = 0;
+      let last = 0;
+      for (let place = this.#firsts.get(queue); place !== 0; place = this.#next[place]!) {
+        assert.equal(this.#previous[place], last, 'the waiter before');
+        assert.equal(this.#queues[place], queue, 'queue of a waiter');
+        assert.notEqual(this.#receivers[place], undefined, 'receiver of a waiter');
+        last = place;
+        count++;
+      }
+      assert.equal(this.#lasts.get(queue), last, 'the last waiter');
+      assert.equal(this.#counts.get(queue), count, 'waiters of a queue');
+      all += count;
+    }
+    assert.equal(this.#table.count, all, 'waiters');
+    assert.equal(this.tickets().length, all, 'receivers');
   }
 
   /** The tickets of all, in no order. */

@@ -1,0 +1,137 @@
+/**
+ * Measures the constructs that a start with much data depends on, each beside the way without it:
+ * changes whose memory is fetched ahead (lookahead.ts) beside changes that are made one by one, slabs
+ * whose pages are touched by a thread (touched-pages.ts) beside untouched ones, and slabs that are made
+ * ahead (slab-stock.ts) beside none. An engine is filled with new entries, then half of them are
+ * overwritten in another order. Each round is a process of its own. Only the processor time of the main
+ * thread counts, where the system tells it. Of the longest turn no more counts than the processor time
+ * of the process.
+ */
+import { readFileSync } from 'node:fs';
+import { SystemClock } from '../src/base/clock.ts';
+import { EmbeddedEngine, STOCK_BYTES } from '../src/engine/embedded/embedded-engine.ts';
+import { FROM_REPLAY, Mutation, SET } from '../src/engine/mutation.ts';
+import type { Replay } from '../src/engine/stored-engine.ts';
+import { type Bench, count, type Harness, median, Random, time } from './harness.ts';
+import { apart } from './load/apart.ts';
+
+const PARTITIONS = 271;
+const KEY_BYTES = 12;
+const VALUE_BYTES = 100;
+const CHANGES_PER_TURN = 1024;
+/** The longest stock whose slabs are not touched (slabs.ts). */
+const UNTOUCHED_BYTES = 15 * 33_554_432;
+const THREAD_TIME = '/proc/thread-self/schedstat';
+
+interface Work {
+  readonly entries: number;
+  readonly stockBytes: number;
+  readonly isAhead: boolean;
+  /** Time in which the stock is made, in ms. */
+  readonly beforeMs: number;
+}
+
+interface Done {
+  readonly entriesPerSecond: number;
+  readonly longestUs: number;
+}
+
+const filledApart = apart(import.meta.url, filled);
+
+export const bench: Bench = {
+  name: 'refill',
+  about:
+    'filling an engine, beside ways without fetching ahead, touched pages and a stock of slabs',
+  async run(harness: Harness): Promise<void> {
+    const entries = harness.pick(3000, 1_500_000);
+    const common = { entries, beforeMs: harness.pick(0, 2000), stockBytes: STOCK_BYTES };
+    const works = {
+      'as a member does': { ...common, isAhead: true },
+      'one by one': { ...common, isAhead: false },
+      'untouched pages': { ...common, isAhead: true, stockBytes: UNTOUCHED_BYTES },
+      'no stock': { ...common, isAhead: true, stockBytes: 0 },
+    };
+    const sides = Object.entries(works).map(([name, work]) => ({
+      name,
+      round: () => filledApart(work),
+    }));
+    const results = await harness.alternate(sides);
+    const first = median((results[0] ?? []).map((done) => done.entriesPerSecond));
+    for (const [index, { name }] of sides.entries()) {
+      const done = results[index] ?? [];
+      const speed = median(done.map((each) => each.entriesPerSecond));
+      const longest = median(done.map((each) => each.longestUs));
+      harness.print(
+        `${name.padEnd(20)} ${count(speed).padStart(10)} entries/s  ` +
+          `${(speed / first).toFixed(2)}  longest turn ${time(longest)}`,
+      );
+    }
+  },
+};
+
+async function filled({ entries, stockBytes, isAhead, beforeMs }: Work): Promise<Done> {
+  const engine = new EmbeddedEngine({
+    partitionCount: PARTITIONS,
+    clock: new SystemClock(),
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+    stockBytes,
+  });
+  await new Promise((resolve) => setTimeout(resolve, beforeMs));
+  const changes = Array.from({ length: CHANGES_PER_TURN }, changeOfMap);
+  const random = new Random(1);
+  const replay = engine.replay();
+  const total = entries + (entries >> 1);
+  let usedUs = 0;
+  let longestUs = 0;
+  for (let from = 0; from < total; from += CHANGES_PER_TURN) {
+    const made = Math.min(CHANGES_PER_TURN, total - from);
+    for (let at = 0; at < made; at++) {
+      const number = from + at < entries ? from + at : random.below(entries);
+      describe(changes[at] as Mutation, number, from + at + 1);
+    }
+    const [thread, used, start] = [threadUs(), process.cpuUsage(), performance.now()];
+    make(replay, changes, made, isAhead);
+    const passedUs = (performance.now() - start) * 1000;
+    const { user, system } = process.cpuUsage(used);
+    usedUs += threadUs() - thread;
+    longestUs = Math.max(longestUs, Math.min(passedUs, user + system));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  replay.end();
+  return { entriesPerSecond: (total / usedUs) * 1e6, longestUs };
+}
+
+function make(replay: Replay, changes: readonly Mutation[], made: number, isAhead: boolean): void {
+  if (isAhead) replay.applyAll(changes, made);
+  else for (let at = 0; at < made; at++) replay.apply(changes[at] as Mutation);
+}
+
+function changeOfMap(): Mutation {
+  const change = new Mutation();
+  change.operation = SET;
+  change.origin = FROM_REPLAY;
+  change.name.set(Buffer.from('map'), 0, 3);
+  change.key.set(Buffer.alloc(KEY_BYTES), 0, KEY_BYTES);
+  change.value.set(Buffer.alloc(VALUE_BYTES, 'value '), 0, VALUE_BYTES);
+  change.contentType.set(Buffer.from('text/plain'), 0, 10);
+  change.life.low = 1;
+  return change;
+}
+
+/** Makes it the change of the entry of that number with the version `version`. */
+function describe(change: Mutation, number: number, version: number): void {
+  change.key.bytes.write(`key${String(number).padStart(9, '0')}`, 0, 'latin1');
+  change.partition = Math.imul(number, 0x9e3779b1) >>> 0;
+  change.partition %= PARTITIONS;
+  change.sequence = version;
+  change.version.low = version + 1;
+}
+
+/** Processor time of this thread in µs; elsewhere than on Linux, the time that has passed. */
+function threadUs(): number {
+  try {
+    return Number(readFileSync(THREAD_TIME, 'latin1').split(' ')[0]) / 1000;
+  } catch {
+    return performance.now() * 1000;
+  }
+}

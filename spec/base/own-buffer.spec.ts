@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ownBuffer } from '../../src/base/own-buffer.ts';
+
+test('ownBuffer has memory of its own, and a buffer that has not is refused with what differs', () => {
+  for (const length of [0, 1, 100, 65_536]) {
+    const { buffer, byteOffset } = ownBuffer(length);
+    assert.deepEqual([byteOffset, buffer.byteLength], [0, length]);
+  }
+  const memory = new ArrayBuffer(64);
+  const behind = () => Buffer.from(memory, 8);
+  const before = () => Buffer.from(memory, 0, 32);
+  assert.throws(() => ownBuffer(56, behind as typeof Buffer.alloc), /begins its memory/);
+  assert.throws(() => ownBuffer(32, before as typeof Buffer.alloc), /has no memory behind it/);
+});

@@ -1,0 +1,317 @@
+/**
+ * Members of one cluster in one process, on clocks that the test moves. Each has a clock of its own and a
+ * line to the store that can be slow or cut. A member can be stopped (SIGSTOP): its clock goes on, but no
+ * timer of it runs and no answer reaches it until it goes on. Each changes data through an engine of its
+ * own, which sends changes some time after they were admitted.
+ */
+import assert from 'node:assert/strict';
+import type { Clock, Timer } from '../../src/base/clock.ts';
+import { OutcomeUnknown } from '../../src/base/errors.ts';
+import { InTurn } from '../../src/base/in-turn.ts';
+import type {
+  Beat,
+  Incarnation,
+  Join,
+  MemberStore,
+  RecordChange,
+} from '../../src/cluster/member-store.ts';
+import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { MemoryMemberStore } from './memory-member-store.ts';
+
+export const LEASE_MS = 10_000;
+const STEP_MS = 20;
+const WALL_MS = 1_700_000_000_000;
+
+export class ClusterWorld {
+  readonly time = new FakeClock();
+  readonly store = new MemoryMemberStore(() => WALL_MS + this.skewMs + this.time.now());
+  readonly members: TestMember[] = [];
+  /** Of the store's clock. */
+  skewMs = 0;
+  isStoreAway = false;
+
+  add(options: Partial<TestMemberOptions> = {}): TestMember {
+    const address = `10.0.0.${this.members.length + 1}:5701`;
+    const member = new TestMember(this, { address, memberVersion: '1.2.3', ...options });
+    this.members.push(member);
+    return member;
+  }
+
+  /** Members that are in, started one after the other. */
+  async started(count: number): Promise<TestMember[]> {
+    const added = [];
+    for (let at = 0; at < count; at++) {
+      const member = this.add();
+      void member.start();
+      await this.pass(100);
+      added.push(member);
+    }
+    await this.pass(1100);
+    return added;
+  }
+
+  /** Lets time pass for all. */
+  async pass(ms: number): Promise<void> {
+    await turn();
+    for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
+      this.time.advance(Math.min(STEP_MS, leftMs));
+      await turn();
+    }
+  }
+
+  /** Whether the cluster, by its record, is PASSIVE: then no change may take effect. */
+  get isPassive(): boolean {
+    const { text } = this.store;
+    const { state, transition } = text === '' ? {} : JSON.parse(text);
+    return state === 'PASSIVE' && transition === undefined;
+  }
+}
+
+interface TestMemberOptions {
+  readonly address: string;
+  readonly memberVersion: string;
+  readonly isLite?: boolean;
+  /** Of its monotonic clock before that of the world. */
+  readonly aheadMs?: number;
+}
+
+export class TestMember {
+  readonly uuid: string;
+  readonly address: string;
+  readonly clock: StoppableClock;
+  readonly line: StoreLine;
+  readonly engine: TestEngine;
+  readonly cluster: SharedCluster;
+  readonly told: string[] = [];
+  passiveCount = 0;
+  stops: string[] = [];
+  isKeptSafe = true;
+  /** Work between the join and the start. */
+  prepare = async (): Promise<void> => {};
+
+  constructor(world: ClusterWorld, options: TestMemberOptions) {
+    const { address, memberVersion, isLite = false, aheadMs = 0 } = options;
+    this.uuid = `uuid-${world.members.length + 1}`;
+    this.address = address;
+    this.clock = new StoppableClock(world.time, aheadMs);
+    this.line = new StoreLine(world, this.clock);
+    this.engine = new TestEngine(world, this.clock, () => this.cluster);
+    const { told } = this;
+    this.cluster = new SharedCluster({
+      ...{ store: this.line, clock: this.clock, work: this.engine, uuid: this.uuid },
+      ...{ memberVersion, isLite, leaseMs: LEASE_MS },
+      events: {
+        onJoined: (joinNumber, count) => told.push(`joined ${joinNumber} of ${count}`),
+        onWaiting: (reason) => told.push(`waiting: ${reason}`),
+        onOut: () => told.push('out'),
+        onAway: () => told.push('away'),
+        onBack: () => told.push('back'),
+      },
+      isKeptSafe: () => this.isKeptSafe,
+      onStop: (because) => this.stops.push(because),
+    });
+    this.cluster.onPassive(() => {
+      this.passiveCount++;
+    });
+  }
+
+  start(): Promise<void> {
+    return this.cluster.start(this.address, () => this.prepare());
+  }
+
+  /** The addresses of the members that it knows. */
+  get sees(): string[] {
+    return this.cluster.members.map(({ address }) => address);
+  }
+
+  /** SIGSTOP. */
+  stop(): void {
+    this.clock.stop();
+  }
+
+  /** SIGCONT. */
+  goOn(): void {
+    this.clock.goOn();
+  }
+
+  /** kill -9. */
+  kill(): void {
+    this.clock.kill();
+  }
+}
+
+/** The monotonic clock of a process that can be stopped. */
+class StoppableClock implements Clock {
+  readonly #time: FakeClock;
+  readonly #aheadMs: number;
+  #late: (() => void)[] = [];
+  /** Called before the timers and answers that are late, as input may be that has arrived meanwhile. */
+  readonly onGoOn: (() => void)[] = [];
+  #isStopped = false;
+  #isKilled = false;
+
+  constructor(time: FakeClock, aheadMs: number) {
+    this.#time = time;
+    this.#aheadMs = aheadMs;
+  }
+
+  get isRunning(): boolean {
+    return !this.#isStopped && !this.#isKilled;
+  }
+
+  now(): number {
+    return this.#time.now() + this.#aheadMs;
+  }
+
+  wall(): number {
+    return this.#time.wall();
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    return this.#time.after(delayMs, () => this.whenRunning(run));
+  }
+
+  endOfTurn(run: () => void): void {
+    run();
+  }
+
+  whenRunning(run: () => void): void {
+    if (this.isRunning) run();
+    else if (!this.#isKilled) this.#late.push(run);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  goOn(): void {
+    this.#isStopped = false;
+    for (const run of this.onGoOn) run();
+    for (const run of this.#late.splice(0)) run();
+  }
+
+  kill(): void {
+    this.#isKilled = true;
+    this.#late = [];
+  }
+}
+
+/** The way of a member to the store. Half of its delay is before the step, half after it. */
+class StoreLine implements MemberStore {
+  delayMs = 2;
+  isCut = false;
+  /** How many answers will be lost, whose steps are made. */
+  answersLost = 0;
+  hasHints = true;
+  readonly #world: ClusterWorld;
+  readonly #clock: StoppableClock;
+  readonly #steps = new InTurn();
+
+  constructor(world: ClusterWorld, clock: StoppableClock) {
+    this.#world = world;
+    this.#clock = clock;
+  }
+
+  join(join: Join) {
+    return this.#step((store) => store.join(join));
+  }
+
+  beat(beat: Beat) {
+    return this.#step((store) => store.beat(beat));
+  }
+
+  leave(member: Incarnation) {
+    return this.#step((store) => store.leave(member));
+  }
+
+  change(change: RecordChange) {
+    return this.#step((store) => store.change(change));
+  }
+
+  stopAll(member: Incarnation) {
+    return this.#step((store) => store.stopAll(member));
+  }
+
+  onHint(listener: () => void): void {
+    this.#world.store.onHint(() => {
+      if (this.#isAway || !this.hasHints) return;
+      this.#world.time.after(this.delayMs / 2, () => this.#clock.whenRunning(listener));
+    });
+  }
+
+  get #isAway(): boolean {
+    return this.isCut || this.#world.isStoreAway;
+  }
+
+  #step<Answer>(make: (store: MemoryMemberStore) => Promise<Answer>): Promise<Answer> {
+    return this.#steps.run(async () => {
+      await this.#passes(this.delayMs / 2);
+      if (this.#isAway) throw new Error('the store does not answer');
+      const answer = await make(this.#world.store);
+      await this.#passes(this.delayMs / 2);
+      await new Promise<void>((resolve) => this.#clock.whenRunning(resolve));
+      if (this.answersLost === 0 && !this.#isAway) return answer;
+      this.answersLost = Math.max(0, this.answersLost - 1);
+      throw new OutcomeUnknown(new Error('the answer was lost'));
+    });
+  }
+
+  #passes(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#world.time.after(ms, resolve);
+    });
+  }
+}
+
+/** Admits changes, sends each later, and hears of it later still. */
+class TestEngine {
+  /** From the admission of a change to the moment when it is sent. */
+  sendDelayMs = 0;
+  answerDelayMs = 10;
+  /** Changes that took effect, and changes that were refused when they were to be sent. */
+  madeCount = 0;
+  refusedCount = 0;
+  readonly #world: ClusterWorld;
+  readonly #clock: StoppableClock;
+  readonly #cluster: () => SharedCluster;
+  #underWay = new Set<Promise<void>>();
+
+  constructor(world: ClusterWorld, clock: StoppableClock, cluster: () => SharedCluster) {
+    this.#world = world;
+    this.#clock = clock;
+    this.#cluster = cluster;
+    clock.onGoOn.push(() => this.change());
+  }
+
+  async changesAnswered(): Promise<void> {
+    await Promise.all([...this.#underWay]);
+  }
+
+  /** Whether the change was admitted. Fails where one takes effect while the cluster is PASSIVE. */
+  change(): boolean {
+    if (!this.#clock.isRunning || !this.#cluster().takesWrites) return false;
+    const done = this.#send().finally(() => this.#underWay.delete(done));
+    this.#underWay.add(done);
+    return true;
+  }
+
+  async #send(): Promise<void> {
+    await this.#passes(this.sendDelayMs);
+    if (!this.#cluster().hasLease) {
+      this.refusedCount++;
+      return;
+    }
+    assert.ok(!this.#world.isPassive, 'a change took effect in a PASSIVE cluster');
+    this.madeCount++;
+    await this.#passes(this.answerDelayMs);
+  }
+
+  #passes(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#clock.after(ms, resolve));
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

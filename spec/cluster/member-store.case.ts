@@ -1,0 +1,324 @@
+/**
+ * The contract of a MemberStore, as a suite that every implementation runs. A subject gives a store that
+ * was never used, and lets time pass for it.
+ */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  ADMITS_ALL,
+  ADMITS_RETURNED,
+  BEAT_MS,
+  type ClusterView,
+  GAP_MS,
+  type Incarnation,
+  type Join,
+  type Joined,
+  type MemberStore,
+  NO_LIMIT,
+  type NotJoined,
+  type Out,
+  type RecordChange,
+  SAME_LIMIT,
+} from '../../src/cluster/member-store.ts';
+
+export interface StoreSubject {
+  readonly store: MemberStore;
+  /** Resolves once the store's clock has moved so far. */
+  pass(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const LEASE_MS = 2 * GAP_MS;
+const UNKNOWN: Incarnation = { uuid: 'u1', joinNumber: 99 };
+
+function joinOf(number: number, more: Partial<Join> = {}): Join {
+  return {
+    ...{ uuid: `u${number}`, address: `h:${number}`, memberVersion: '1.2.3', isLite: false },
+    ...{ version: '1.2', leaseMs: LEASE_MS, ...more },
+  };
+}
+
+async function joined(store: MemberStore, number: number, more?: Partial<Join>) {
+  const answer = await store.join(joinOf(number, more));
+  assert.ok('view' in answer, JSON.stringify(answer));
+  const life = { uuid: `u${number}`, joinNumber: answer.joinNumber };
+  return { life, ...answer };
+}
+
+function refusal(answer: Joined | NotJoined): string | undefined {
+  return 'refused' in answer ? answer.refused : undefined;
+}
+
+/** A beat of a member that knows the record, and confirms it. */
+async function beat(store: MemberStore, life: Incarnation, known = 0, confirmed = known) {
+  return await store.beat({ ...life, leaseMs: LEASE_MS, known, confirmed });
+}
+
+function seen(answer: ClusterView | Out): ClusterView {
+  assert.ok('members' in answer, JSON.stringify(answer));
+  return answer;
+}
+
+function numbers({ members }: ClusterView): number[] {
+  return members.map(({ joinNumber }) => joinNumber);
+}
+
+async function change(
+  store: MemberStore,
+  life: Incarnation,
+  revision: number,
+  more: Partial<RecordChange> = {},
+) {
+  const whole = { text: 't', admits: ADMITS_ALL, limitMs: SAME_LIMIT, ...more } as const;
+  const answer = await store.change({ ...life, revision, ...whole });
+  assert.ok('isMade' in answer, JSON.stringify(answer));
+  return answer;
+}
+
+/** Lets time pass in which the members beat. */
+async function passBeating(subject: StoreSubject, ms: number, ...lives: Incarnation[]) {
+  for (let leftMs = ms; leftMs > 0; leftMs -= BEAT_MS) {
+    await subject.pass(Math.min(leftMs, BEAT_MS));
+    for (const life of lives) await beat(subject.store, life);
+  }
+}
+
+export function describeMemberStore(name: string, open: () => Promise<StoreSubject>): void {
+  const test = (title: string, run: (subject: StoreSubject) => Promise<void>): void => {
+    it(title, async () => {
+      const subject = await open();
+      try {
+        await run(subject);
+      } finally {
+        await subject.close();
+      }
+    });
+  };
+  describe(`${name}: joins`, () => describeJoins(test));
+  describe(`${name}: beats`, () => describeBeats(test));
+  describe(`${name}: the record`, () => describeRecord(test));
+  describe(`${name}: the stop of all, and hints`, () => describeStop(test));
+}
+
+type Test = (title: string, run: (subject: StoreSubject) => Promise<void>) => void;
+
+function describeJoins(test: Test): void {
+  test('a join has the record and the members, by the number of their join', async ({ store }) => {
+    const a = await joined(store, 1);
+    const b = await joined(store, 2, { isLite: true, memberVersion: '1.2.4' });
+    assert.deepEqual([a.joinNumber, b.joinNumber], [1, 2]);
+    const { revision, version, text, limit, stopsUpTo, members } = b.view;
+    assert.deepEqual([version, text, limit, stopsUpTo], ['1.2', '', null, 0]);
+    assert.ok(revision > 0 && revision === a.view.revision);
+    assert.deepEqual(members, [
+      {
+        ...{ uuid: 'u1', joinNumber: 1, address: 'h:1', memberVersion: '1.2.3', isLite: false },
+        confirmed: revision,
+      },
+      {
+        ...{ uuid: 'u2', joinNumber: 2, address: 'h:2', memberVersion: '1.2.4', isLite: true },
+        confirmed: revision,
+      },
+    ]);
+  });
+
+  test('a join of the same uuid replaces the former one', async ({ store }) => {
+    const former = await joined(store, 1);
+    await joined(store, 2);
+    const { life, view } = await joined(store, 1);
+    assert.deepEqual(numbers(view), [2, 3]);
+    assert.ok('out' in (await beat(store, former.life)));
+    assert.deepEqual(numbers(seen(await beat(store, life))), [2, 3]);
+  });
+
+  test('another version and a taken address are refused', async ({ store }) => {
+    await joined(store, 1);
+    const other = await store.join(joinOf(2, { version: '1.3', address: 'h:1' }));
+    assert.deepEqual(other, { refused: 'VERSION', version: '1.2', stopsUpTo: 0 });
+    assert.equal(refusal(await store.join(joinOf(2, { address: 'h:1' }))), 'ADDRESS');
+  });
+
+  test('a cluster without members takes the version of the first', async ({ store }) => {
+    const a = await joined(store, 1);
+    await store.leave(a.life);
+    const b = await joined(store, 2, { version: '1.3' });
+    assert.equal(b.view.version, '1.3');
+    assert.ok(b.view.revision > a.view.revision);
+  });
+
+  test('a closed cluster admits addresses that left since, and without members anyone', async ({
+    store,
+  }) => {
+    const [a, b, c] = [await joined(store, 1), await joined(store, 2), await joined(store, 3)];
+    await store.leave(c.life);
+    const closed = await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
+    assert.ok(closed.isMade);
+    await store.leave(b.life);
+    assert.equal(refusal(await store.join(joinOf(3))), 'STATE');
+    const again = await joined(store, 4, { address: 'h:2' });
+    assert.deepEqual(numbers(again.view), [1, 4]);
+    await store.leave(again.life);
+    await store.leave(a.life);
+    const first = await joined(store, 5);
+    assert.deepEqual(numbers(first.view), [5]);
+    assert.equal(refusal(await store.join(joinOf(3))), 'STATE');
+    await joined(store, 6, { address: 'h:1' });
+    const { view } = await change(store, first.life, first.view.revision);
+    await change(store, first.life, view.revision, { admits: ADMITS_RETURNED });
+    assert.equal(refusal(await store.join(joinOf(2))), 'STATE', 'an address of a former time');
+  });
+
+  test('the address of a member that was removed has left, too', async (subject) => {
+    const { store } = subject;
+    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
+    await passBeating(subject, LEASE_MS + BEAT_MS, a.life);
+    assert.ok('out' in (await beat(store, b.life)));
+    await joined(store, 3, { address: 'h:2' });
+  });
+}
+
+function describeBeats(test: Test): void {
+  test('a beat has the text only where the revision is not known', async ({ store }) => {
+    const { life, view } = await joined(store, 1);
+    await change(store, life, view.revision, { text: 'new' });
+    const unknown = seen(await beat(store, life, view.revision));
+    assert.equal(unknown.text, 'new');
+    assert.equal(seen(await beat(store, life, unknown.revision)).text, null);
+  });
+
+  test('a confirmation counts where the revision is known', async ({ store }) => {
+    const { life, view } = await joined(store, 1);
+    const { revision } = (await change(store, life, view.revision)).view;
+    const confirmed = async (known: number, told: number) =>
+      seen(await beat(store, life, known, told)).members[0]?.confirmed;
+    assert.equal(await confirmed(view.revision, 7), view.revision);
+    assert.equal(await confirmed(revision, view.revision), view.revision);
+    assert.equal(await confirmed(revision, revision), revision);
+  });
+
+  test('who is silent for the lease is out; who beats is not', async (subject) => {
+    const { store } = subject;
+    const [a, b, c] = [await joined(store, 1), await joined(store, 2), await joined(store, 3)];
+    await passBeating(subject, LEASE_MS - BEAT_MS, a.life, c.life);
+    assert.deepEqual(numbers(seen(await beat(store, a.life))), [1, 2, 3]);
+    await passBeating(subject, 2 * BEAT_MS, a.life, c.life);
+    assert.deepEqual(numbers(seen(await beat(store, a.life))), [1, 3]);
+    assert.deepEqual(await beat(store, b.life), { out: true, stopsUpTo: 0 });
+  });
+
+  test('time without any beat counts against nobody, and not for a limit', async (subject) => {
+    const { store } = subject;
+    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const { view } = await change(store, a.life, a.view.revision, { limitMs: LEASE_MS });
+    await subject.pass(2 * LEASE_MS);
+    const later = seen(await beat(store, a.life));
+    assert.deepEqual(numbers(later), [1, 2]);
+    assert.equal(later.limit?.begun, view.revision);
+    assert.ok(later.limit.leftMs > LEASE_MS - GAP_MS && later.limit.leftMs <= LEASE_MS);
+    await passBeating(subject, LEASE_MS, a.life);
+    assert.ok('out' in (await beat(store, b.life)));
+  });
+
+  test('who leaves is out at once; a leave or a beat of nobody does nothing', async ({ store }) => {
+    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    await store.leave(UNKNOWN);
+    await store.leave({ uuid: 'u2', joinNumber: a.joinNumber });
+    await store.leave(b.life);
+    await store.leave(b.life);
+    assert.deepEqual(numbers(seen(await beat(store, a.life))), [1]);
+    assert.deepEqual(await beat(store, UNKNOWN), { out: true, stopsUpTo: 0 });
+  });
+}
+
+function describeRecord(test: Test): void {
+  test('of two changes of one revision the first is made; the other has the text', async ({
+    store,
+  }) => {
+    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const { revision } = b.view;
+    const [first, second] = await Promise.all([
+      change(store, a.life, revision, { text: '{"ä":[]}\n' }),
+      change(store, b.life, revision, { text: 'second' }),
+    ]);
+    assert.deepEqual([first.isMade, first.view.text], [true, null]);
+    assert.deepEqual([second.isMade, second.view.text], [false, '{"ä":[]}\n']);
+    assert.ok(first.view.revision > revision);
+    assert.equal(second.view.revision, first.view.revision);
+  });
+
+  test('revisions rise, and are times', async ({ store }) => {
+    const { life, view } = await joined(store, 1);
+    let { revision } = view;
+    for (let at = 0; at < 5; at++) {
+      const { view: next } = await change(store, life, revision);
+      assert.ok(next.revision > revision && next.revision >= next.nowMs - GAP_MS);
+      revision = next.revision;
+    }
+  });
+
+  test('a limit begins, runs on, is over, and ends', async (subject) => {
+    const { store } = subject;
+    const { life, view } = await joined(store, 1);
+    const limitMs = 2 * BEAT_MS;
+    const begun = (await change(store, life, view.revision, { limitMs })).view;
+    assert.deepEqual(begun.limit?.begun, begun.revision);
+    const same = (await change(store, life, begun.revision)).view;
+    assert.equal(same.limit?.begun, begun.revision);
+    await passBeating(subject, 3 * BEAT_MS, life);
+    const over = seen(await beat(store, life));
+    assert.ok(over.limit !== null && over.limit.leftMs <= 0);
+    const ended = await change(store, life, same.revision, { limitMs: NO_LIMIT });
+    assert.equal(ended.view.limit, null);
+  });
+
+  test('a limit is over where nobody is left', async ({ store }) => {
+    const { life, view } = await joined(store, 1);
+    await change(store, life, view.revision, { limitMs: LEASE_MS, text: 'kept' });
+    await store.leave(life);
+    const next = await joined(store, 2);
+    assert.deepEqual([next.view.limit, next.view.text], [null, 'kept']);
+  });
+
+  test('nobody changes it who is out', async ({ store }) => {
+    const { view } = await joined(store, 1);
+    const changes = { text: 't', admits: ADMITS_ALL, limitMs: NO_LIMIT } as const;
+    const answer = await store.change({ ...UNKNOWN, revision: view.revision, ...changes });
+    assert.deepEqual(answer, { out: true, stopsUpTo: 0 });
+  });
+}
+
+function describeStop(test: Test): void {
+  test('members are to stop, and none joins till they have', async ({ store }) => {
+    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    const told = seen(await store.stopAll(a.life));
+    assert.deepEqual([told.stopsUpTo, told.text], [2, null]);
+    assert.equal(seen(await beat(store, b.life)).stopsUpTo, 2);
+    const refused = { refused: 'STOPPING', version: '1.2', stopsUpTo: 2 };
+    assert.deepEqual(await store.join(joinOf(3)), refused);
+    await store.leave(a.life);
+    assert.deepEqual(await store.join(joinOf(3)), refused);
+    await store.leave(b.life);
+    const { joinNumber } = await joined(store, 3);
+    assert.equal(joinNumber, 3);
+    assert.deepEqual(await store.stopAll(b.life), { out: true, stopsUpTo: 2 });
+  });
+
+  test('hints tell of changes, whoever made them', async ({ store, pass }) => {
+    const { life, view } = await joined(store, 1);
+    let hints = 0;
+    store.onHint(() => hints++);
+    const steps: (() => Promise<unknown>)[] = [
+      () => joined(store, 2),
+      () => change(store, life, view.revision),
+      () => store.stopAll(life),
+      () => store.leave({ uuid: 'u2', joinNumber: 2 }),
+    ];
+    for (const step of steps) {
+      const before = hints;
+      await step();
+      for (let at = 0; at < 100 && hints === before; at++) await pass(10);
+      assert.ok(hints > before, String(step));
+    }
+  });
+}

@@ -1,0 +1,13 @@
+/** The store in memory, which the specs of the cluster run on, keeps the contract. */
+import { FakeClock } from '../fake-clock.ts';
+import { describeMemberStore } from './member-store.case.ts';
+import { MemoryMemberStore } from './memory-member-store.ts';
+
+describeMemberStore('in memory', async () => {
+  const clock = new FakeClock();
+  return {
+    store: new MemoryMemberStore(() => clock.wall()),
+    pass: async (ms) => clock.advance(ms),
+    close: async () => {},
+  };
+});

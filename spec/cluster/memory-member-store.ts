@@ -1,0 +1,197 @@
+/** The store of a cluster in memory: each step at once, by the time that the test gives. */
+import {
+  ADMITS_ALL,
+  BEAT_MS,
+  type Beat,
+  type ChangeAnswer,
+  type ClusterView,
+  GAP_MS,
+  type Incarnation,
+  type Join,
+  type Joined,
+  type JoinRefusal,
+  type MemberStore,
+  type NotJoined,
+  type Out,
+  type RecordChange,
+  SAME_LIMIT,
+  type StoredMember,
+} from '../../src/cluster/member-store.ts';
+
+type Lease = StoredMember & { endMs: number };
+
+export class MemoryMemberStore implements MemberStore {
+  /** The server's clock, in milliseconds. */
+  readonly #time: () => number;
+  #revision = 0;
+  #version = '';
+  /** Of the record. */
+  text = '';
+  #admits: number = ADMITS_ALL;
+  #limit: { begun: number; endMs: number } | undefined;
+  #members: Lease[] = [];
+  #left = new Set<string>();
+  #lastJoin = 0;
+  #stopsUpTo = 0;
+  #beatenMs = 0;
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(time: () => number) {
+    this.#time = time;
+  }
+
+  async join({
+    uuid,
+    address,
+    memberVersion,
+    isLite,
+    version,
+    leaseMs,
+  }: Join): Promise<Joined | NotJoined> {
+    this.#pass(undefined);
+    this.#remove((each) => each.uuid === uuid);
+    const refused = this.#refusal(address, version);
+    if (refused !== undefined) {
+      return { refused, version: this.#version, stopsUpTo: this.#stopsUpTo };
+    }
+    if (this.#members.length === 0) this.#limit = undefined;
+    if (this.#version !== version) this.#advance();
+    this.#version = version;
+    this.#left.delete(address);
+    const joinNumber = ++this.#lastJoin;
+    this.#members.push({
+      ...{ uuid, joinNumber, address, memberVersion, isLite },
+      ...{ confirmed: this.#revision, endMs: this.#time() + leaseMs },
+    });
+    this.#hint();
+    return { joinNumber, view: this.#view(true) };
+  }
+
+  async beat({ leaseMs, known, confirmed, ...caller }: Beat): Promise<ClusterView | Out> {
+    const member = this.#find(caller);
+    this.#pass(member);
+    if (member === undefined) return this.#out();
+    member.endMs = this.#time() + leaseMs;
+    const isKnown = known === this.#revision;
+    if (isKnown && confirmed !== member.confirmed) {
+      this.#members = this.#members.map((each) =>
+        each === member ? { ...each, confirmed } : each,
+      );
+      this.#hint();
+    }
+    return this.#view(!isKnown);
+  }
+
+  async leave(caller: Incarnation): Promise<void> {
+    const member = this.#find(caller);
+    this.#remove((each) => each === member);
+  }
+
+  async change(change: RecordChange): Promise<ChangeAnswer | Out> {
+    if (this.#find(change) === undefined) return this.#out();
+    const isMade = change.revision === this.#revision;
+    if (isMade) {
+      this.#advance();
+      this.text = change.text;
+      this.#admits = change.admits;
+      if (change.admits === ADMITS_ALL) this.#left.clear();
+      this.#setLimit(change.limitMs);
+      this.#hint();
+    }
+    return { isMade, view: this.#view(!isMade) };
+  }
+
+  async stopAll(caller: Incarnation): Promise<ClusterView | Out> {
+    if (this.#find(caller) === undefined) return this.#out();
+    this.#stopsUpTo = this.#lastJoin;
+    this.#hint();
+    return this.#view(false);
+  }
+
+  onHint(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** What a replica has that did not get the steps from now on. */
+  copy(): MemoryMemberStore {
+    const copy = new MemoryMemberStore(this.#time);
+    copy.become(this);
+    return copy;
+  }
+
+  become(other: MemoryMemberStore): void {
+    this.#revision = other.#revision;
+    this.#version = other.#version;
+    this.text = other.text;
+    this.#admits = other.#admits;
+    this.#limit = other.#limit && { ...other.#limit };
+    this.#members = other.#members.map((each) => ({ ...each }));
+    this.#left = new Set(other.#left);
+    this.#lastJoin = other.#lastJoin;
+    this.#stopsUpTo = other.#stopsUpTo;
+    this.#beatenMs = other.#beatenMs;
+  }
+
+  /** Moves what an absence of all beats must not end, and removes those whose lease has ended. */
+  #pass(caller: Lease | undefined): void {
+    const now = this.#time();
+    const gap = now - this.#beatenMs;
+    const shift = gap > GAP_MS ? gap - BEAT_MS : Math.min(gap, 0);
+    this.#beatenMs = now;
+    for (const member of this.#members) member.endMs += shift;
+    if (this.#limit !== undefined) this.#limit.endMs += shift;
+    this.#remove((each) => each !== caller && each.endMs <= now);
+  }
+
+  #remove(isGone: (member: Lease) => boolean): void {
+    const gone = this.#members.filter(isGone);
+    if (gone.length === 0) return;
+    this.#members = this.#members.filter((each) => !isGone(each));
+    if (this.#admits !== ADMITS_ALL) for (const { address } of gone) this.#left.add(address);
+    this.#hint();
+  }
+
+  #refusal(address: string, version: string): JoinRefusal | undefined {
+    if (this.#members.some(({ joinNumber }) => joinNumber <= this.#stopsUpTo)) return 'STOPPING';
+    if (this.#members.length === 0) return undefined;
+    if (version !== this.#version) return 'VERSION';
+    if (this.#members.some((each) => each.address === address)) return 'ADDRESS';
+    return this.#admits === ADMITS_ALL || this.#left.has(address) ? undefined : 'STATE';
+  }
+
+  #advance(): void {
+    this.#revision = Math.max(this.#revision + 1, this.#time());
+  }
+
+  #setLimit(limitMs: number): void {
+    if (limitMs === SAME_LIMIT) return;
+    const endMs = this.#time() + limitMs;
+    this.#limit = limitMs > 0 ? { begun: this.#revision, endMs } : undefined;
+  }
+
+  #find({ uuid, joinNumber }: Incarnation): Lease | undefined {
+    return this.#members.find((each) => each.uuid === uuid && each.joinNumber === joinNumber);
+  }
+
+  #view(hasText: boolean): ClusterView {
+    const nowMs = this.#time();
+    const limit = this.#limit;
+    const view: ClusterView = {
+      ...{ nowMs, revision: this.#revision, version: this.#version },
+      text: hasText ? this.text : null,
+      limit: limit === undefined ? null : { begun: limit.begun, leftMs: limit.endMs - nowMs },
+      stopsUpTo: this.#stopsUpTo,
+      members: this.#members.map(({ endMs: _, ...member }) => member),
+    };
+    // What a store answers has been text on its way.
+    return JSON.parse(JSON.stringify(view)) as ClusterView;
+  }
+
+  #out(): Out {
+    return { out: true, stopsUpTo: this.#stopsUpTo };
+  }
+
+  #hint(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,738 @@
+/** Members of one cluster over one store: joining, beats, leases, states, the shutdown of all. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { GridError } from '../../src/base/errors.ts';
+import { License } from '../../src/cluster/license.ts';
+import { TRANSITION_MS } from '../../src/cluster/state-changes.ts';
+import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
+import { ClusterWorld, LEASE_MS, type TestMember } from './cluster-world.ts';
+
+type Three = [TestMember, TestMember, TestMember];
+
+async function three(): Promise<{ world: ClusterWorld; members: Three }> {
+  const world = new ClusterWorld();
+  return { world, members: (await world.started(3)) as Three };
+}
+
+/** The code of the error, or undefined once the change has succeeded. */
+function codeOf(changing: Promise<void>): Promise<string | undefined> {
+  return changing.then(
+    () => undefined,
+    (error: GridError) => error.code,
+  );
+}
+
+function statesOf(members: readonly TestMember[]): string[] {
+  return members.map(({ cluster }) => cluster.state);
+}
+
+const ALL = ['10.0.0.1:5701', '10.0.0.2:5701', '10.0.0.3:5701'];
+
+describe('Members', () => {
+  it('are told in the order joined, alike everywhere, each marking itself', async () => {
+    const world = new ClusterWorld();
+    const [first] = (await world.started(1)) as [TestMember];
+    const lite = world.add({ isLite: true, aheadMs: 10_000 });
+    assert.equal(lite.cluster.nodeState, 'STARTING');
+    void lite.start();
+    await world.pass(1100);
+    const told = (own: string) => [
+      {
+        ...{ address: ALL[0], liteMember: false, localMember: own === 'uuid-1' },
+        ...{ uuid: 'uuid-1', memberVersion: '1.2.3' },
+      },
+      {
+        ...{ address: ALL[1], liteMember: true, localMember: own === 'uuid-2' },
+        ...{ uuid: 'uuid-2', memberVersion: '1.2.3' },
+      },
+    ];
+    assert.deepEqual(first.cluster.members, told('uuid-1'));
+    assert.deepEqual(lite.cluster.members, told('uuid-2'));
+    const { nodeState, isReady, isSafe, takesWrites, version, state } = lite.cluster;
+    assert.deepEqual(
+      [nodeState, isReady, isSafe, takesWrites, version, state],
+      ['ACTIVE', true, true, true, '1.2', 'ACTIVE'],
+    );
+    assert.deepEqual(lite.told, ['joined 2 of 2']);
+  });
+
+  it('have started when what the record asks for is done', async () => {
+    const { world } = await three();
+    const late = world.add();
+    let done = (): void => {};
+    late.prepare = () =>
+      new Promise((resolve) => {
+        done = resolve;
+      });
+    let isStarted = false;
+    void late.start().then(() => {
+      isStarted = true;
+    });
+    await world.pass(2000);
+    assert.deepEqual([late.cluster.nodeState, late.cluster.isReady], ['STARTING', false]);
+    done();
+    await world.pass(20);
+    assert.deepEqual([isStarted, late.cluster.nodeState], [true, 'ACTIVE']);
+  });
+
+  it('that leave are out at once; those that die, after the lease', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    await Promise.all([b.cluster.leave(), world.pass(100)]);
+    assert.deepEqual(
+      [a.sees, c.sees],
+      [
+        [ALL[0], ALL[2]],
+        [ALL[0], ALL[2]],
+      ],
+    );
+    assert.deepEqual([b.cluster.isReady, b.cluster.takesWrites], [false, false]);
+    c.kill();
+    await world.pass(LEASE_MS - 1100);
+    assert.deepEqual(a.sees, [ALL[0], ALL[2]]);
+    await world.pass(2200);
+    assert.deepEqual(a.sees, [ALL[0]]);
+  });
+
+  it('that leave while they wait to join are members no more', async () => {
+    const { world, members } = await three();
+    const late = world.add();
+    late.line.delayMs = 600;
+    void late.start();
+    await world.pass(400);
+    await Promise.all([late.cluster.leave(), world.pass(3000)]);
+    assert.deepEqual(members[0].sees, ALL);
+  });
+
+  it('wait while the store is away, and tell it each 10 s', async () => {
+    const world = new ClusterWorld();
+    world.isStoreAway = true;
+    const member = world.add();
+    void member.start();
+    await world.pass(25_000);
+    const told = 'waiting: the store does not answer';
+    assert.deepEqual(member.told, [told, told, told]);
+    world.isStoreAway = false;
+    await world.pass(1100);
+    assert.equal(member.cluster.nodeState, 'ACTIVE');
+  });
+
+  it('join once where the answer to a join was lost', async () => {
+    const { world, members } = await three();
+    const late = world.add();
+    late.line.answersLost = 2;
+    void late.start();
+    await world.pass(3000);
+    assert.deepEqual(members[0].sees, [...ALL, '10.0.0.4:5701']);
+    assert.equal(late.cluster.joinNumber, 6);
+  });
+
+  it('of another version cannot start, but in a cluster without members', async () => {
+    const { world, members } = await three();
+    const newer = world.add({ memberVersion: '1.3.0' });
+    const starting = newer.start();
+    const message = /^Cannot join the cluster: it has version 1\.2, and this member 1\.3\.0;/;
+    await Promise.all([
+      assert.rejects(starting, { code: 'CLUSTER_VERSION', message }),
+      world.pass(100),
+    ]);
+    await newer.cluster.leave();
+    await Promise.all([...members.map(({ cluster }) => cluster.leave()), world.pass(100)]);
+    const next = world.add({ memberVersion: '1.3.0' });
+    void next.start();
+    await world.pass(1100);
+    assert.deepEqual([next.cluster.version, next.sees], ['1.3', ['10.0.0.5:5701']]);
+    await next.cluster.changeVersion('1.3');
+    await assert.rejects(next.cluster.changeVersion('1.2'), { code: 'VERSION_NOT_SUPPORTED' });
+  });
+
+  it('wait while another has their address', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.kill();
+    const again = world.add({ address: b.address });
+    void again.start();
+    await world.pass(2000);
+    assert.deepEqual(again.told, [`waiting: another member has the address ${b.address}`]);
+    await world.pass(LEASE_MS);
+    assert.deepEqual(a.sees, [ALL[0], ALL[2], b.address]);
+  });
+});
+
+describe('A member', () => {
+  it('that was stopped beyond its lease takes no changes, and joins again as the last', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    b.engine.sendDelayMs = 50;
+    assert.equal(b.engine.change(), true);
+    b.stop();
+    await world.pass(LEASE_MS + 1500);
+    assert.deepEqual(a.sees, [ALL[0], ALL[2]]);
+    assert.deepEqual([b.cluster.takesWrites, b.cluster.isCutOff], [false, true]);
+    b.goOn();
+    await world.pass(10);
+    assert.equal(b.engine.change(), false);
+    await world.pass(1000);
+    const order = [ALL[0], ALL[2], ALL[1]];
+    assert.deepEqual([a.sees, b.sees, c.sees], [order, order, order]);
+    assert.deepEqual([b.engine.madeCount, b.engine.refusedCount], [0, 1]);
+    assert.deepEqual(b.told, ['joined 2 of 2', 'out', 'joined 4 of 3']);
+    assert.equal(b.engine.change(), true);
+    assert.equal(b.cluster.isCutOff, false);
+  });
+
+  it('that slept no longer than its lease stays in', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.stop();
+    await world.pass(LEASE_MS - 1500);
+    b.goOn();
+    await world.pass(1100);
+    assert.deepEqual([a.sees, b.told], [ALL, ['joined 2 of 2']]);
+  });
+
+  it('joins again when all changes of its earlier life are answered', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.engine.answerDelayMs = 7000;
+    b.line.isCut = true;
+    await world.pass(LEASE_MS - 3000);
+    assert.equal(b.engine.change(), true);
+    await world.pass(4000);
+    b.line.isCut = false;
+    await world.pass(1100);
+    assert.deepEqual([a.sees, b.cluster.joinNumber], [[ALL[0], ALL[2]], 0]);
+    await world.pass(3000);
+    assert.equal(b.cluster.joinNumber, 4);
+  });
+
+  it('that the store does not answer is neither ready nor safe, and takes changes for its lease', async () => {
+    const { world, members } = await three();
+    const [a] = members;
+    a.line.isCut = true;
+    await world.pass(1100);
+    const { cluster } = a;
+    assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.takesWrites], [false, false, true]);
+    await world.pass(LEASE_MS);
+    assert.deepEqual([cluster.takesWrites, cluster.isCutOff], [false, true]);
+    a.line.isCut = false;
+    await world.pass(2100);
+    assert.deepEqual([cluster.isReady, cluster.isSafe, cluster.takesWrites], [true, true, true]);
+    assert.deepEqual(a.told, ['joined 1 of 1', 'away', 'out', 'joined 4 of 3']);
+  });
+
+  it('whose beat is not answered for long is not ready', async () => {
+    const { world, members } = await three();
+    members[0].line.delayMs = 20_000;
+    await world.pass(3500);
+    assert.equal(members[0].cluster.isReady, false);
+  });
+
+  it('is not safe while its changes lack copies, and not ready while it drains', async () => {
+    const { members } = await three();
+    const [{ cluster }] = members;
+    members[0].isKeptSafe = false;
+    assert.deepEqual([cluster.isSafe, cluster.isReady], [false, true]);
+    cluster.stop();
+    assert.equal(cluster.isReady, false);
+  });
+});
+
+it('Time in which the store is away counts against nobody', async () => {
+  const { world, members } = await three();
+  const [a, b, c] = members;
+  c.kill();
+  await world.pass(5000);
+  world.isStoreAway = true;
+  await world.pass(60_000);
+  assert.deepEqual(
+    [a, b].map(({ cluster }) => [cluster.isReady, cluster.isSafe, cluster.takesWrites]),
+    [
+      [false, false, false],
+      [false, false, false],
+    ],
+  );
+  world.isStoreAway = false;
+  await world.pass(2000);
+  assert.deepEqual([a.sees, b.sees, a.cluster.takesWrites], [ALL, ALL, true]);
+  assert.deepEqual(a.told, ['joined 1 of 1', 'away', 'back']);
+  await world.pass(5000);
+  assert.deepEqual([a.sees, b.sees], [ALL.slice(0, 2), ALL.slice(0, 2)]);
+});
+
+for (const jumpMs of [-3_600_000, 3_600_000]) {
+  it(`A jump of the store's clock by ${jumpMs} ms puts nobody out, and lets the dead be found`, async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    world.skewMs += jumpMs;
+    await world.pass(5000);
+    assert.deepEqual(a.sees, ALL);
+    c.kill();
+    await world.pass(LEASE_MS + 2200);
+    assert.deepEqual([a.sees, b.sees], [ALL.slice(0, 2), ALL.slice(0, 2)]);
+  });
+}
+
+describe('A failover that has undone steps', () => {
+  it('leaves members that agree, and changes that all confirm', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    const before = world.store.copy();
+    await Promise.all([new License(b.cluster.record).set(Buffer.from('key')), world.pass(1000)]);
+    assert.notEqual(c.cluster.record.values.licenseKeyHash, undefined);
+    world.store.become(before);
+    world.skewMs -= 5000;
+    b.engine.answerDelayMs = 5000;
+    b.engine.change();
+    await world.pass(1000);
+    for (const { cluster } of members) {
+      assert.equal(cluster.record.values.licenseKeyHash, undefined);
+    }
+    const code = codeOf(a.cluster.changeState('PASSIVE'));
+    await world.pass(2000);
+    assert.deepEqual(statesOf(members), Array(3).fill('IN_TRANSITION'));
+    await world.pass(4000);
+    assert.deepEqual([await code, ...statesOf(members)], [undefined, ...Array(3).fill('PASSIVE')]);
+  });
+
+  it('lets members join again whose join it has undone, also where another has its number', async () => {
+    const { world, members } = await three();
+    const before = world.store.copy();
+    const [undone, other] = [world.add(), world.add()];
+    void undone.start();
+    await world.pass(500);
+    world.store.become(before);
+    void other.start();
+    await world.pass(2000);
+    const order = [...ALL, other.address, undone.address];
+    for (const { sees } of [...members, undone, other]) assert.deepEqual(sees, order);
+    assert.deepEqual(undone.told, ['joined 4 of 4', 'out', 'joined 5 of 5']);
+    assert.equal(other.cluster.joinNumber, 4);
+  });
+});
+
+describe('A change of the state', () => {
+  for (const state of ['NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const) {
+    it(`to ${state} and back is answered when every member is in it`, async () => {
+      const { world, members } = await three();
+      const [a, b, c] = members;
+      await Promise.all([
+        a.cluster.changeState(state).then(() => {
+          assert.deepEqual(statesOf(members), [state, state, state]);
+        }),
+        world.pass(2000),
+      ]);
+      const isPassive = state === 'PASSIVE';
+      for (const { cluster, passiveCount } of members) {
+        assert.deepEqual(
+          [cluster.takesWrites, cluster.nodeState, cluster.isReady, passiveCount],
+          [!isPassive, isPassive ? 'PASSIVE' : 'ACTIVE', true, isPassive ? 1 : 0],
+        );
+      }
+      await assert.rejects(b.cluster.changeState(state), { code: 'STATE_UNCHANGED' });
+      const back = codeOf(c.cluster.changeState('ACTIVE'));
+      await world.pass(1000);
+      assert.equal(await back, undefined);
+      assert.ok(members.every(({ cluster }) => cluster.takesWrites));
+    });
+  }
+
+  it('is known within a beat where no hint comes', async () => {
+    const { world, members } = await three();
+    for (const { line } of members) line.hasHints = false;
+    const code = codeOf(members[1].cluster.changeState('FROZEN'));
+    await world.pass(3200);
+    assert.equal(await code, undefined);
+    assert.deepEqual(statesOf(members), ['FROZEN', 'FROZEN', 'FROZEN']);
+  });
+
+  it('waits for the changes under way; no new one begins on the way to PASSIVE', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    b.engine.answerDelayMs = 20_000;
+    assert.equal(b.engine.change(), true);
+    const code = codeOf(a.cluster.changeState('PASSIVE'));
+    await world.pass(1100);
+    assert.deepEqual(statesOf(members), Array(3).fill('IN_TRANSITION'));
+    assert.deepEqual(
+      members.map(({ engine, cluster, passiveCount }) => [
+        ...[engine.change(), cluster.nodeState, passiveCount],
+      ]),
+      Array(3).fill([false, 'ACTIVE', 1]),
+    );
+    assert.equal(await codeOf(c.cluster.changeState('FROZEN')), 'STATE_CHANGING');
+    await world.pass(20_000);
+    assert.equal(await code, undefined);
+    assert.deepEqual(statesOf(members), Array(3).fill('PASSIVE'));
+  });
+
+  it('to another state than PASSIVE lets new changes begin', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.engine.answerDelayMs = 5000;
+    b.engine.change();
+    const code = codeOf(a.cluster.changeState('FROZEN'));
+    await world.pass(1100);
+    assert.deepEqual([b.cluster.state, b.engine.change()], ['IN_TRANSITION', true]);
+    await world.pass(6000);
+    assert.deepEqual([await code, b.cluster.state], [undefined, 'FROZEN']);
+  });
+
+  it('that not all confirm in time is 503, and the old state stays', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.engine.answerDelayMs = 2 * TRANSITION_MS;
+    b.engine.change();
+    const changing = a.cluster.changeState('PASSIVE');
+    const message =
+      'Cannot change to PASSIVE: not every member has answered its changes within 60 s';
+    const [error] = await Promise.all([
+      changing.then(
+        () => assert.fail(),
+        (reason: GridError) => reason,
+      ),
+      world.pass(TRANSITION_MS + 1500),
+    ]);
+    assert.deepEqual([error.code, error.message], ['STATE_NOT_REACHED', message]);
+    assert.deepEqual([error.status, error.isOutcomeUnknown], [503, false]);
+    assert.deepEqual(statesOf(members), Array(3).fill('ACTIVE'));
+    assert.ok(members.every(({ cluster }) => cluster.takesWrites));
+    const again = codeOf(b.cluster.changeState('FROZEN'));
+    await world.pass(TRANSITION_MS);
+    assert.equal(await again, undefined);
+  });
+
+  it('wins alone where five are asked for at once', async () => {
+    const world = new ClusterWorld();
+    const members = await world.started(5);
+    const wanted = ['FROZEN', 'PASSIVE', 'NO_MIGRATION', 'FROZEN', 'PASSIVE'] as const;
+    const asked = members.map(({ cluster }, at) =>
+      codeOf(cluster.changeState(wanted[at] ?? 'FROZEN')),
+    );
+    await world.pass(3000);
+    const codes = await Promise.all(asked);
+    assert.equal(codes.filter((code) => code === undefined).length, 1, codes.join());
+    assert.equal(codes.filter((code) => code === 'STATE_CHANGING').length, 4, codes.join());
+    const winner = codes.indexOf(undefined);
+    assert.deepEqual(statesOf(members), Array(5).fill(wanted[winner]));
+  });
+
+  it('twice on one member at once: the second is refused', async () => {
+    const { world, members } = await three();
+    const [{ cluster }] = members;
+    const codes = [cluster.changeState('FROZEN'), cluster.changeState('FROZEN')].map(codeOf);
+    await world.pass(2000);
+    assert.deepEqual(await Promise.all(codes), [undefined, 'STATE_CHANGING']);
+  });
+
+  it('does not wait for a member that is out', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    c.kill();
+    const code = codeOf(a.cluster.changeState('PASSIVE'));
+    await world.pass(LEASE_MS - 1500);
+    assert.deepEqual(statesOf([a, b]), ['IN_TRANSITION', 'IN_TRANSITION']);
+    await world.pass(3000);
+    assert.deepEqual([await code, ...statesOf([a, b])], [undefined, 'PASSIVE', 'PASSIVE']);
+  });
+
+  for (const isAnswered of [true, false]) {
+    const end = isAnswered ? 'reached by the others' : 'given up by the others in time';
+    it(`whose initiator dies is ${end}`, async () => {
+      const { world, members } = await three();
+      const [a, b, c] = members;
+      if (!isAnswered) b.engine.answerDelayMs = 2 * TRANSITION_MS;
+      b.engine.change();
+      void a.cluster.changeState('PASSIVE').catch(() => assert.fail());
+      await world.pass(6);
+      a.kill();
+      await world.pass(isAnswered ? LEASE_MS + 3000 : TRANSITION_MS + 3000);
+      const state = isAnswered ? 'PASSIVE' : 'ACTIVE';
+      assert.deepEqual(statesOf([b, c]), [state, state]);
+      assert.deepEqual(b.sees, [ALL[1], ALL[2]]);
+    });
+  }
+
+  it('is confirmed by a member that was out meanwhile and has joined again', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    c.engine.answerDelayMs = 40_000;
+    c.engine.change();
+    const code = codeOf(a.cluster.changeState('PASSIVE'));
+    await world.pass(100);
+    b.stop();
+    await world.pass(LEASE_MS + 2000);
+    b.goOn();
+    await world.pass(30_000);
+    assert.deepEqual([await code, ...statesOf(members)], [undefined, ...Array(3).fill('PASSIVE')]);
+    assert.equal(b.sees.at(-1), b.address);
+  });
+
+  it('that all members died in is over for the next one', async () => {
+    const { world, members } = await three();
+    members[1].engine.answerDelayMs = 1e6;
+    members[1].engine.change();
+    void members[0].cluster.changeState('PASSIVE').catch(() => assert.fail());
+    await world.pass(100);
+    for (const member of members) member.kill();
+    const next = world.add();
+    void next.start();
+    await world.pass(LEASE_MS + 3000);
+    assert.deepEqual([next.cluster.state, next.cluster.takesWrites], ['ACTIVE', true]);
+  });
+
+  it('is 503 where the store does not answer, or this member is out', async () => {
+    const { world, members } = await three();
+    const [{ cluster, line }] = members;
+    line.isCut = true;
+    const reason = 'Cannot change to FROZEN: the store does not answer';
+    const fails = assert.rejects(cluster.changeState('FROZEN'), { message: reason });
+    await Promise.all([fails, world.pass(100)]);
+    line.isCut = false;
+    members[0].stop();
+    await world.pass(LEASE_MS + 2000);
+    line.delayMs = 100;
+    members[0].goOn();
+    await world.pass(120);
+    line.isCut = true;
+    await world.pass(1000);
+    const out = 'Cannot change to FROZEN: this member is not in the cluster now';
+    await assert.rejects(cluster.changeState('FROZEN'), { message: out });
+  });
+
+  it('says so where its outcome is unknown', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    a.line.answersLost = 1;
+    const first = assert.rejects(
+      a.cluster.changeState('FROZEN'),
+      (error: GridError) => error.code === 'STATE_NOT_REACHED' && error.isOutcomeUnknown,
+    );
+    await Promise.all([first, world.pass(3000)]);
+    assert.deepEqual(statesOf(members), Array(3).fill('FROZEN'));
+    const second = assert.rejects(
+      a.cluster.changeState('ACTIVE'),
+      (error: GridError) => error.code === 'STATE_NOT_REACHED' && error.isOutcomeUnknown,
+    );
+    await world.pass(4);
+    a.line.isCut = true;
+    await Promise.all([second, world.pass(TRANSITION_MS + 16_000)]);
+    assert.equal(b.cluster.state, 'ACTIVE');
+  });
+
+  it('is not answered by a member that ends', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.engine.answerDelayMs = 5000;
+    b.engine.change();
+    const ends = assert.rejects(a.cluster.changeState('PASSIVE'), {
+      message: 'Cannot change to PASSIVE: this member ends',
+    });
+    await world.pass(100);
+    await Promise.all([ends, a.cluster.leave(), world.pass(7000)]);
+    assert.deepEqual(statesOf(members.slice(1)), ['PASSIVE', 'PASSIVE']);
+  });
+
+  it('leaves a member that was stopped meanwhile nothing to change', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.engine.sendDelayMs = 100;
+    assert.equal(b.engine.change(), true);
+    b.stop();
+    const code = codeOf(a.cluster.changeState('PASSIVE'));
+    await world.pass(LEASE_MS + 3000);
+    assert.equal(await code, undefined);
+    b.line.delayMs = 1000;
+    b.goOn();
+    assert.equal(b.engine.change(), false);
+    for (let at = 0; at < 60; at++) {
+      await world.pass(100);
+      assert.equal(b.engine.change(), false);
+    }
+    assert.deepEqual([b.engine.madeCount, b.engine.refusedCount], [0, 1]);
+    assert.deepEqual(statesOf(members), Array(3).fill('PASSIVE'));
+    assert.equal(b.sees.at(-1), b.address);
+  });
+});
+
+describe('A cluster that is FROZEN or PASSIVE', () => {
+  for (const state of ['FROZEN', 'PASSIVE'] as const) {
+    it(`admits only addresses that left while it was ${state}`, async () => {
+      const { world, members } = await three();
+      const [a, b, c] = members;
+      await Promise.all([c.cluster.leave(), world.pass(100)]);
+      await Promise.all([a.cluster.changeState(state), world.pass(1000)]);
+      await Promise.all([b.cluster.leave(), world.pass(100)]);
+      const [returned, stranger] = [
+        world.add({ address: b.address }),
+        world.add({ address: c.address }),
+      ];
+      void returned.start();
+      void stranger.start();
+      await world.pass(2000);
+      assert.deepEqual(a.sees, [a.address, b.address]);
+      assert.deepEqual(
+        [returned.cluster.nodeState, stranger.cluster.nodeState],
+        [state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE', 'STARTING'],
+      );
+      assert.deepEqual(stranger.told, [
+        'waiting: its state admits only members that left, and none with the address 10.0.0.3:5701 did',
+      ]);
+      await Promise.all([a.cluster.changeState('ACTIVE'), world.pass(1000)]);
+      await world.pass(1000);
+      assert.deepEqual(a.sees, [a.address, b.address, c.address]);
+    });
+  }
+
+  it('keeps its state while nobody runs, and then admits anyone', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    await Promise.all([a.cluster.changeState('PASSIVE'), world.pass(1000)]);
+    await Promise.all([a.cluster.leave(), b.cluster.leave(), world.pass(100)]);
+    c.kill();
+    await world.pass(LEASE_MS + 60_000);
+    const stranger = world.add();
+    void stranger.start();
+    await world.pass(LEASE_MS + 3000);
+    assert.deepEqual(stranger.sees, [stranger.address]);
+    assert.deepEqual(
+      [stranger.cluster.state, stranger.cluster.takesWrites, stranger.passiveCount],
+      ['PASSIVE', false, 1],
+    );
+    const code = codeOf(stranger.cluster.changeState('ACTIVE'));
+    await world.pass(1000);
+    assert.equal(await code, undefined);
+  });
+});
+
+describe('The shared record', () => {
+  it('has license, list and configuration for all members, and those that come', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    const told: number[] = [];
+    c.cluster.record.onChange(({ addedConfigs }) => told.push(addedConfigs.length));
+    const license = (member: TestMember) => new License(member.cluster.record);
+    const list = (member: TestMember) => new TcpIpMembers(member.cluster.record, ['x:1']);
+    const add = async ({ cluster: { record } }: TestMember, text: string) => {
+      while (
+        !(await record.compareAndSet(record.revision, {
+          addedConfigs: [...record.values.addedConfigs, { text, isReloaded: false }],
+        }))
+      );
+    };
+    await Promise.all([
+      ...[license(a).set(Buffer.from('key')), list(b).replace(['y:1', 'z:1'])],
+      ...[add(a, 'one'), add(b, 'two'), add(c, 'three'), world.pass(1500)],
+    ]);
+    const late = world.add();
+    void late.start();
+    await world.pass(1000);
+    for (const member of [...members, late]) {
+      assert.equal(license(member).keyHash, license(a).keyHash);
+      assert.deepEqual(list(member).list, ['y:1', 'z:1']);
+      const texts = member.cluster.record.values.addedConfigs.map(({ text }) => text);
+      assert.deepEqual(texts.sort(), ['one', 'three', 'two']);
+    }
+    assert.match(String(license(a).keyHash), /^[0-9a-f]{64}$/);
+    assert.equal(told.at(-1), 3);
+  });
+
+  it('is changed while the state changes, without harm to either', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.engine.answerDelayMs = 3000;
+    b.engine.change();
+    const code = codeOf(a.cluster.changeState('PASSIVE'));
+    await world.pass(500);
+    await Promise.all([new License(b.cluster.record).set(Buffer.from('key')), world.pass(100)]);
+    await world.pass(5000);
+    assert.deepEqual([await code, ...statesOf(members)], [undefined, ...Array(3).fill('PASSIVE')]);
+    assert.notEqual(a.cluster.record.values.licenseKeyHash, undefined);
+  });
+
+  it('is refused beyond its length, and while the member is out', async () => {
+    const { world, members } = await three();
+    const [a] = members;
+    const list = new TcpIpMembers(a.cluster.record, []);
+    await assert.rejects(list.replace(['x'.repeat(2 ** 23)]), {
+      message: /^Cannot change the member list: the shared record would have more than 8388608 /,
+    });
+    a.stop();
+    await world.pass(LEASE_MS + 2000);
+    a.goOn();
+    const told = 'Cannot change the member list: this member is not in the cluster now';
+    await Promise.all([assert.rejects(list.replace(['x:1']), { message: told }), world.pass(500)]);
+  });
+
+  it('that this version cannot read lets no member in', async () => {
+    for (const [text, told] of [
+      ['{', 'waiting: '],
+      ['{"state":"ASLEEP"}', 'waiting: the shared record has an unknown state: "ASLEEP"'],
+    ] as const) {
+      const world = new ClusterWorld();
+      world.store.text = text;
+      const member = world.add();
+      void member.start();
+      await world.pass(2000);
+      assert.equal(member.cluster.nodeState, 'STARTING');
+      assert.ok(member.told[0]?.startsWith(told), member.told.join());
+    }
+  });
+});
+
+describe('The shutdown of all', () => {
+  it('reaches each member, and joins wait till they are gone', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    a.cluster.stopAll('POST /x');
+    await world.pass(1100);
+    const others = "the shutdown of the cluster, by another member's client";
+    assert.deepEqual(
+      members.map(({ stops }) => stops),
+      [['POST /x'], [others], [others]],
+    );
+    const late = world.add();
+    void late.start();
+    await Promise.all([a.cluster.leave(), b.cluster.leave(), world.pass(2000)]);
+    assert.deepEqual(late.told, ['waiting: its members are to stop, and not all have']);
+    await Promise.all([c.cluster.leave(), world.pass(1100)]);
+    assert.deepEqual([late.sees, late.stops], [[late.address], []]);
+  });
+
+  it('is told to the store until it has heard', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    world.isStoreAway = true;
+    a.cluster.stopAll('POST /x');
+    await world.pass(5000);
+    assert.deepEqual([a.stops, b.stops], [[], []]);
+    world.isStoreAway = false;
+    await world.pass(2000);
+    assert.deepEqual([a.stops.length, b.stops.length], [1, 1]);
+  });
+
+  it('ends with the member that asked for it, where the store never hears', async () => {
+    const { world, members } = await three();
+    const [a] = members;
+    a.line.isCut = true;
+    a.cluster.stopAll('POST /x');
+    await Promise.all([a.cluster.leave(), world.pass(100)]);
+    const { timerCount } = world.time;
+    await world.pass(5000);
+    assert.ok(world.time.timerCount <= timerCount);
+  });
+
+  for (const isGone of [false, true]) {
+    it(`stops a member that was silent, ${isGone ? 'when' : 'before'} the others are gone`, async () => {
+      const { world, members } = await three();
+      const [a, b, c] = members;
+      b.stop();
+      a.cluster.stopAll('POST /x');
+      await world.pass(LEASE_MS + 2000);
+      if (isGone) await Promise.all([a.cluster.leave(), c.cluster.leave(), world.pass(100)]);
+      b.goOn();
+      await world.pass(1000);
+      assert.deepEqual([b.stops.length, b.cluster.joinNumber], [1, 0]);
+    });
+  }
+});

@@ -1,0 +1,71 @@
+/** The components of an embedded engine, for tests of one of them, on a fake clock and a fixed seed. */
+import assert from 'node:assert/strict';
+import type { Span } from '../../../src/base/span.ts';
+import type { CellStore } from '../../../src/engine/embedded/cell-store.ts';
+import type { EmbeddedEngineOptions } from '../../../src/engine/embedded/embedded-engine.ts';
+import { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
+import { FOREVER, type Lifetime, type Outcome } from '../../../src/engine/engine.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+/** The smallest index of a partition. */
+const INDEX_BYTES = 128;
+/** First pages of the tables of names of maps, with their lives, and content types. */
+const REST_BYTES = 6 * 4096;
+
+/** Asserts that nothing is stored and nothing kept but what an emptied store keeps for later. */
+export function assertEmpty(store: CellStore): void {
+  for (let number = 0; number < store.partitionCount; number++) {
+    const partition = store.partition(number);
+    assert.equal(partition?.count ?? 0, 0);
+    assert.equal(partition?.log.liveBytes ?? 0, 0);
+  }
+  assert.ok(store.meter.bytes <= REST_BYTES + INDEX_BYTES * store.partitionCount);
+}
+
+export interface TestComponents {
+  readonly components: EngineComponents;
+  readonly clock: FakeClock;
+}
+
+export function componentsOf(
+  partitionCount: number,
+  options: Partial<EmbeddedEngineOptions> = {},
+): TestComponents {
+  const clock = new FakeClock();
+  const components = new EngineComponents({
+    partitionCount,
+    clock,
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+    hashSeed: Buffer.from('12345678'),
+    ...options,
+  });
+  return { components, clock };
+}
+
+export function setEntry(
+  { maps }: EngineComponents,
+  map: Span,
+  key: Span,
+  value: Span,
+  type: Span,
+  lifetime: Lifetime = FOREVER,
+): Outcome {
+  return maps.set(map, maps.key(key), value, type, lifetime);
+}
+
+export function findEntry({ maps }: EngineComponents, map: Span, key: Span): number {
+  return maps.find(map, maps.key(key));
+}
+
+export function deleteEntry({ maps }: EngineComponents, map: Span, key: Span): Outcome {
+  return maps.delete(map, maps.key(key));
+}
+
+export function offerItem(
+  { queues }: EngineComponents,
+  queue: Span,
+  value: Span,
+  type: Span,
+): Outcome {
+  return queues.offer(queues.open(queue), queue, value, type);
+}

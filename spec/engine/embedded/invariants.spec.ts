@@ -1,0 +1,59 @@
+/** The invariants of the engine after each of many random calls, and that they notice what is wrong. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { cellBytes } from '../../../src/engine/embedded/cell.ts';
+import type { EngineComponents } from '../../../src/engine/embedded/engine-components.ts';
+import { assertInvariants } from '../../../src/engine/embedded/engine-invariants.ts';
+import { span } from '../answers.ts';
+import { componentsOf, offerItem, setEntry } from './components-of.ts';
+import { RandomStrain } from './random-strain.ts';
+
+const SEEDS = 8;
+const STEPS = 250;
+
+/** Faults, each in components with one entry and one item. */
+const FAULTS: Readonly<Record<string, (components: EngineComponents) => void>> = {
+  'a use of a name too many': ({ mapNames }) => mapNames.use(mapNames.find(span('map'))),
+  'a use of a content type too many': ({ contentTypes }) => {
+    contentTypes.use(contentTypes.find(span('text/plain')));
+  },
+  'bytes that nobody has': ({ store }) => store.meter.charge(8),
+  'an extent that nobody has': ({ store }) => void store.pool.takeExtent(false),
+  'a long cell that nobody has': ({ store }) => void store.pool.takeLong(65_536),
+  'a live cell without a reference': ({ store }) => {
+    store.openPartition(0).log.allocate(cellBytes(0, 0, 0), false);
+  },
+  'an id without a name': ({ queueNames }) => void queueNames.ids.take(),
+  'a queue without items': ({ queues }) => void queues.open(span('another')),
+  'an item that is gone from its place': ({ rings, queueNames }) => {
+    const id = queueNames.find(span('queue'));
+    rings.set(id, rings.first(id), 0);
+  },
+};
+
+describe('EmbeddedEngine.invariants', () => {
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    it(`are true after each of ${STEPS} random calls, and in a replay of them (seed ${seed})`, () => {
+      const strain = new RandomStrain(seed);
+      for (let step = 0; step < STEPS; step++) {
+        strain.step();
+        strain.engine.invariants();
+      }
+      strain.end();
+      strain.engine.invariants();
+      strain.repeat();
+    });
+  }
+
+  for (const [fault, make] of Object.entries(FAULTS)) {
+    it(`notices ${fault}`, () => {
+      const { components } = componentsOf(1);
+      const type = span('text/plain');
+      setEntry(components, span('map'), span('key'), span('value'), type);
+      offerItem(components, span('queue'), span('item'), type);
+      assertInvariants(components);
+      make(components);
+      assert.throws(() => assertInvariants(components), { name: 'AssertionError' });
+    });
+  }
+});

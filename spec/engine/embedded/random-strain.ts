@@ -1,0 +1,180 @@
+/**
+ * Seeded random calls on an embedded engine in every state that it has: memory may be short, sinks may
+ * refuse and hold back, takes wait and are cancelled, long values are pinned, receivers call the engine
+ * again, time passes. Nothing is expected of the answers: the engine's invariants are.
+ */
+import { Random } from '../../../bench/harness.ts';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
+import {
+  type Answer,
+  FOREVER,
+  FOUND,
+  NO_HOLD,
+  type Pin,
+  type Receiver,
+  VALUE_COPY_BYTES_MAX,
+} from '../../../src/engine/engine.ts';
+import { FROM_REPLAY, type Mutation } from '../../../src/engine/mutation.ts';
+import { DISK_FULL } from '../../../src/engine/mutation-sink.ts';
+import { VisitCursor } from '../../../src/engine/stored-engine.ts';
+import { Version } from '../../../src/engine/version.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { span } from '../answers.ts';
+import { DelayingSink, RecordingSink, RefusingSink } from '../sinks.ts';
+
+const MIB = 1_048_576;
+const PINS_MAX = 5;
+const DEPTH_MAX = 2;
+
+export class RandomStrain implements Receiver {
+  readonly engine: EmbeddedEngine;
+  readonly records: Mutation[] = [];
+  readonly clock = new FakeClock();
+  readonly #random: Random;
+  readonly #refusing = new RefusingSink();
+  readonly #tickets: number[] = [];
+  readonly #holds: number[] = [];
+  readonly #pins: Pin[] = [];
+  readonly #version = new Version();
+  readonly #longest: number;
+  readonly #cursor = new VisitCursor();
+  #depth = 0;
+
+  /** The seed chooses partitions, memory and sinks, too. */
+  constructor(seed: number) {
+    const random = new Random(seed * 7919 + 1);
+    const partitionCount = 1 + random.below(9);
+    const isShort = random.below(2) === 0;
+    const hasSinks = random.below(3) > 0;
+    const recording = new RecordingSink((mutation) => this.records.push(mutation));
+    this.#random = random;
+    this.#longest = isShort ? 40_000 : 600_000;
+    this.engine = new EmbeddedEngine({
+      partitionCount,
+      clock: this.clock,
+      queueCapacity: () => (random.below(2) === 0 ? 20 : Number.POSITIVE_INFINITY),
+      hashSeed: Buffer.from('12345678'),
+      acknowledgesAll: random.below(2) === 0,
+      ...(isShort ? { memoryBytesMax: (1 + partitionCount / 4) * MIB } : {}),
+      sinks: hasSinks ? [recording, this.#refusing, new DelayingSink()] : [],
+    });
+  }
+
+  step(): void {
+    const random = this.#random;
+    this.#refusing.veto = random.below(40) === 0 ? DISK_FULL : undefined;
+    this.#operate();
+    this.#refusing.veto = undefined;
+    if (random.below(3) === 0) this.clock.settle();
+    if (random.below(60) === 0) this.clock.advance(random.below(2500));
+  }
+
+  /** Everything that waits or is kept ends. */
+  end(): void {
+    for (const pin of this.#pins.splice(0)) pin.release();
+    for (const ticket of this.#tickets.splice(0)) this.engine.cancel(ticket);
+    for (const hold of this.#holds.splice(0)) this.engine.acknowledge(hold, true, this);
+    this.clock.settle();
+  }
+
+  /** Makes the recorded mutations again in an empty engine, whose invariants are asserted on the way. */
+  repeat(): void {
+    const { partitionCount } = this.engine;
+    const clock = new FakeClock();
+    const copy = new EmbeddedEngine({ partitionCount, clock, queueCapacity: () => 1 });
+    const replay = copy.replay();
+    this.records.forEach((record, index) => {
+      record.origin = FROM_REPLAY;
+      replay.apply(record);
+      if (index % 97 === 0) replay.invariants();
+    });
+    replay.end();
+    copy.invariants();
+  }
+
+  onAnswer(answer: Answer): void {
+    const random = this.#random;
+    this.#version.copyFrom(answer.version);
+    if (answer.hold !== NO_HOLD) this.#holds.push(answer.hold);
+    const isLong = answer.outcome === FOUND && answer.value.length > VALUE_COPY_BYTES_MAX;
+    if (isLong && this.#pins.length < PINS_MAX) this.#pins.push(answer.pin());
+    if (this.#depth === DEPTH_MAX || random.below(4) > 0) return;
+    this.#depth++;
+    this.#operate();
+    this.#depth--;
+  }
+
+  #operate(): void {
+    const random = this.#random;
+    const choice = random.below(100);
+    if (choice < 55) this.#operateOnMap(choice);
+    else if (choice < 85) this.#operateOnQueue(choice);
+    else if (choice < 90) this.#drop(this.#tickets, (ticket) => this.engine.cancel(ticket));
+    else if (choice < 97) {
+      const isDelivered = random.below(2) === 0;
+      this.#drop(this.#holds, (hold) => this.engine.acknowledge(hold, isDelivered, this));
+    } else if (choice < 98) this.#visit();
+    else this.#drop(this.#pins, (pin) => pin.release());
+  }
+
+  #operateOnMap(choice: number): void {
+    const { engine } = this;
+    const random = this.#random;
+    const map = span(`map ${random.below(4)}`);
+    const key = span(`${random.below(300)}`.padEnd(random.below(40), '.'));
+    const condition = random.below(10) === 0 ? this.#version : undefined;
+    if (choice < 38) {
+      const timeToLiveMs = random.below(3) === 0 ? 1 + random.below(4000) : 0;
+      const maxIdleSeconds = random.below(6) === 0 ? 1 + random.below(3) : 0;
+      const mayGo = timeToLiveMs + maxIdleSeconds > 0;
+      const lifetime = mayGo ? { timeToLiveMs, maxIdleSeconds } : FOREVER;
+      engine.set(map, key, this.#value(), this.#type(), lifetime, condition, this);
+    } else if (choice < 44) engine.get(map, key, this);
+    else if (choice < 53) engine.delete(map, key, condition, this);
+    else if (random.below(8) === 0) engine.clear(map, this);
+    else engine.size(map, this);
+  }
+
+  #operateOnQueue(choice: number): void {
+    const { engine } = this;
+    const random = this.#random;
+    const queue = span(`queue ${random.below(6)}`);
+    if (choice < 57) {
+      // A long one: its ring is a list of components.
+      const value = span('value');
+      for (let rest = random.below(300); rest > 0; rest--) {
+        engine.offer(span('queue 0'), value, this.#type(), this);
+      }
+    } else if (choice < 59) {
+      for (let rest = random.below(300); rest > 0; rest--) engine.take(span('queue 0'), 0, this);
+    } else if (choice < 70) engine.offer(queue, this.#value(), this.#type(), this);
+    else if (choice < 83) {
+      const ticket = engine.take(queue, random.below(2) * (1 + random.below(5000)), this);
+      if (ticket !== 0) this.#tickets.push(ticket);
+    } else if (choice < 84) engine.peek(queue, this);
+    else engine.queueSize(queue, this);
+  }
+
+  #visit(): void {
+    const { engine } = this;
+    const partition = this.#random.below(engine.partitionCount);
+    engine.visit(partition, this.#cursor, 20, { onStored: () => {} });
+  }
+
+  #drop<Thing>(things: Thing[], use: (thing: Thing) => void): void {
+    if (things.length === 0) return;
+    const [thing] = things.splice(this.#random.below(things.length), 1);
+    use(thing as Thing);
+  }
+
+  #value() {
+    const random = this.#random;
+    const kind = random.below(60);
+    if (kind === 0) return span(Buffer.alloc(random.below(this.#longest)));
+    return span(Buffer.alloc(random.below(kind < 10 ? 3000 : 100)));
+  }
+
+  #type() {
+    return span(this.#random.below(3) === 0 ? `type/${this.#random.below(9)}` : '');
+  }
+}

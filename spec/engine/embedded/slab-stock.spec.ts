@@ -1,0 +1,147 @@
+import assert from 'node:assert';
+import { describe, it } from 'node:test';
+import { SlabStock } from '../../../src/engine/embedded/slab-stock.ts';
+import { touchPages } from '../../../src/engine/embedded/touched-pages.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+const BYTES = 4096;
+const START_MS = 500;
+const PAUSE_MS = 20;
+
+function freed(): never {
+  assert.fail('nothing is given back');
+}
+
+describe('SlabStock', () => {
+  it('makes slabs one by one, and gives them', () => {
+    const clock = new FakeClock();
+    const stock = new SlabStock(clock, BYTES, 8, freed);
+    clock.advance(START_MS - 1);
+    assert.equal(stock.count, 0);
+    clock.advance(1);
+    assert.equal(stock.count, 1);
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(stock.count, 8);
+    const slabs = Array.from({ length: 8 }, () => stock.take());
+    assert.equal(stock.count, 0);
+    assert.equal(new Set(slabs).size, 8);
+    assert.ok(slabs.every(({ byteLength }) => byteLength === BYTES));
+  });
+
+  it('makes all again when hardly any is left, and not before', () => {
+    const clock = new FakeClock();
+    const stock = new SlabStock(clock, BYTES, 8, freed);
+    clock.advance(100 * PAUSE_MS);
+    for (let taken = 0; taken < 7; taken++) stock.take();
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(stock.count, 1);
+    stock.take();
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(stock.count, 8);
+  });
+
+  it('is whole where the system has memory for the slabs, and for nothing more', (t) => {
+    const Real = ArrayBuffer;
+    t.after(() => {
+      globalThis.ArrayBuffer = Real;
+    });
+    globalThis.ArrayBuffer = class extends Real {
+      constructor(bytes: number) {
+        if (bytes > BYTES) throw new RangeError('Array buffer allocation failed');
+        super(bytes);
+      }
+    } as ArrayBufferConstructor;
+    const clock = new FakeClock();
+    const stock = new SlabStock(clock, BYTES, 8, freed);
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(stock.count, 8);
+  });
+
+  it('makes a slab that is asked for before its time', () => {
+    const stock = new SlabStock(new FakeClock(), BYTES, 8, freed);
+    assert.equal(stock.take().byteLength, BYTES);
+  });
+
+  it('of no slabs makes what is asked for', () => {
+    const clock = new FakeClock();
+    const stock = new SlabStock(clock, BYTES, 0, freed);
+    assert.equal(stock.take().byteLength, BYTES);
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(stock.count, 0);
+  });
+
+  it('goes without where the system gives no memory', () => {
+    const clock = new FakeClock();
+    const stock = new SlabStock(clock, 2 ** 53 - 1, 8, freed);
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(stock.count, 0);
+    assert.throws(() => stock.take(), RangeError);
+  });
+
+  it('makes none once it is closed', () => {
+    const clock = new FakeClock();
+    const stock = new SlabStock(clock, BYTES, 8, freed);
+    clock.advance(START_MS);
+    stock.close();
+    clock.advance(100 * PAUSE_MS);
+    assert.equal(stock.count, 1);
+  });
+
+  it('has the next slab touched while an engine is filled, and gives it first', () => {
+    const clock = new FakeClock();
+    const touching: { slab: ArrayBuffer; done: () => void }[] = [];
+    const stock = new SlabStock(clock, BYTES, 8, freed, (slab, done) => {
+      touching.push({ slab, done });
+    });
+    clock.advance(100 * PAUSE_MS);
+    stock.take();
+    assert.equal(touching.length, 0);
+    stock.isFilling = true;
+    stock.take();
+    assert.equal(touching.length, 1);
+    stock.take();
+    assert.equal(touching.length, 1);
+    assert.ok(!stock.isTouched);
+    touching[0]!.done();
+    assert.equal(stock.take(), touching[0]!.slab);
+    assert.ok(stock.isTouched);
+    assert.equal(touching.length, 2);
+    stock.take();
+    assert.ok(!stock.isTouched);
+  });
+
+  it('gives a slab back that was touched and not needed', () => {
+    const clock = new FakeClock();
+    const given: ArrayBuffer[] = [];
+    const touching: { slab: ArrayBuffer; done: () => void }[] = [];
+    const stock = new SlabStock(
+      clock,
+      BYTES,
+      8,
+      (slab) => given.push(slab),
+      (slab, done) => touching.push({ slab, done }),
+    );
+    clock.advance(100 * PAUSE_MS);
+    for (const isLate of [false, true]) {
+      stock.isFilling = true;
+      stock.take();
+      const { slab, done } = touching.pop()!;
+      if (!isLate) done();
+      stock.isFilling = false;
+      if (isLate) done();
+      assert.equal(given.pop(), slab);
+    }
+    stock.take();
+    assert.deepEqual([given, touching], [[], []]);
+  });
+});
+
+describe('touchPages', () => {
+  it('leaves zeros', async () => {
+    const buffer = new ArrayBuffer(BYTES);
+    await new Promise<void>((resolve) => {
+      touchPages(buffer, resolve);
+    });
+    assert.deepEqual(Buffer.from(buffer), Buffer.alloc(BYTES));
+  });
+});

@@ -1,0 +1,211 @@
+/** What becomes of operations that a server answers with an error. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import {
+  ABSENT,
+  APPLIED,
+  MEMORY_FULL,
+  type Outcome,
+  UNKNOWN,
+  UNREACHABLE,
+} from '../../../src/engine/engine.ts';
+import { array, bulk, FakeServer, SILENCE } from './fake-server.ts';
+import { DEADLINE_MS, get, offer, remove, set, withStore } from './fake-store.ts';
+
+const PASSING = [
+  'TRYAGAIN Multiple keys request during rehashing of slot',
+  'CLUSTERDOWN The cluster is down',
+  'LOADING Redis is loading the dataset in memory',
+  "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+  "READONLY You can't write against a read only replica.",
+  'NOSCRIPT No matching script. Please use EVAL.',
+  'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.',
+];
+const LASTING: readonly [string, Outcome][] = [
+  ["OOM command not allowed when used memory > 'maxmemory'.", MEMORY_FULL],
+  ['NOREPLICAS Not enough good replicas to write.', UNREACHABLE],
+  ['MISCONF Redis is configured to save RDB snapshots, but it is unable to persist.', UNREACHABLE],
+  ["NOPERM this user has no permissions to run the 'hset' command", UNREACHABLE],
+];
+const CHANGES = new Set(['HSET', 'HDEL']);
+
+let server: FakeServer;
+before(async () => {
+  server = await FakeServer.start();
+});
+beforeEach(() => {
+  server.received.length = 0;
+});
+after(() => server.stop());
+
+/** The values of the sets that were done, in order. */
+function valuesDone(): string[] {
+  return server.done
+    .filter(([name]) => name === 'HSET')
+    .map(([, , , stored = '']) => stored.slice(-1));
+}
+
+for (const error of [
+  ...PASSING,
+  'MOVED 1 127.0.0.1:PORT',
+  'MOVED 1 :PORT',
+  'ASK 1 127.0.0.1:PORT',
+]) {
+  const [word = ''] = error.split(' ');
+  const reply = () => `-${error.replace('PORT', `${server.port}`)}\r\n`;
+
+  test(`changes that meet "${error}" for a while are each made once, in order`, async () => {
+    let left = 5;
+    server.script = ([name = '']) => (CHANGES.has(name) && left-- > 0 ? reply() : undefined);
+    await withStore(server.url, {}, async ({ engine, faults }) => {
+      // All of one partition, in one turn: three are refused, and two of them a second time.
+      const outcomes = ['1', '2', '3'].map((value) => set(engine, 'key', value));
+      assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
+      assert.deepEqual(valuesDone(), ['1', '2', '3']);
+      assert.deepEqual(faults, []);
+    });
+  });
+
+  test(`reads that meet ${word} for a while are answered (${error})`, async () => {
+    let left = 2;
+    server.script = ([name]) => (name === 'HGET' && left-- > 0 ? reply() : undefined);
+    await withStore(server.url, {}, async ({ engine }) => {
+      assert.deepEqual(await Promise.all([get(engine, 'key'), get(engine, 'other')]), [
+        ABSENT,
+        ABSENT,
+      ]);
+    });
+  });
+
+  test(`a change that meets "${error}" until the deadline is surely not made`, async () => {
+    server.script = ([name = '']) => (CHANGES.has(name) ? reply() : undefined);
+    await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+      assert.deepEqual(await Promise.all([set(engine, 'key', '1'), remove(engine, 'key')]), [
+        UNREACHABLE,
+        UNREACHABLE,
+      ]);
+      assert.deepEqual(valuesDone(), []);
+    });
+  });
+}
+
+for (const [error, outcome] of LASTING) {
+  test(`a change that meets "${error}" is refused at once and not sent again`, async () => {
+    server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
+    await withStore(server.url, {}, async ({ engine, faults }) => {
+      assert.equal(await set(engine, 'key', '1'), outcome);
+      assert.equal(server.received.filter(({ words }) => words[0] === 'HSET').length, 1);
+      assert.deepEqual(faults, []);
+    });
+  });
+}
+
+for (const error of ['ERR unknown command', 'WRONGTYPE of the key', 'constructor x', 'MOVED', '']) {
+  test(`"${error}" is a fault that is told; the change may have been made`, async () => {
+    server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
+    await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, faults }) => {
+      const isMoved = error === 'MOVED';
+      assert.equal(await set(engine, 'key', '1'), isMoved ? UNREACHABLE : UNKNOWN);
+      assert.deepEqual(faults, isMoved ? [] : [error]);
+    });
+  });
+}
+
+test('an error of one change leaves the others as they are', async () => {
+  server.script = ([name, , field]) =>
+    name === 'HSET' && field === 'bad' ? '-OOM no memory\r\n' : undefined;
+  await withStore(server.url, {}, async ({ engine }) => {
+    const outcomes = ['good', 'bad', 'other'].map((key) => set(engine, key, '1'));
+    assert.deepEqual(await Promise.all(outcomes), [APPLIED, MEMORY_FULL, APPLIED]);
+  });
+});
+
+test('scripts that the server has lost are loaded once, before their calls are sent again', async () => {
+  const loads: string[] = [];
+  let isLost = true;
+  server.script = ([name = '', ...words]) => {
+    if (name === 'SCRIPT') loads.push(words[1] ?? '');
+    if (name === 'EVALSHA' && isLost) return '-NOSCRIPT No matching script.\r\n';
+    return undefined;
+  };
+  await withStore(server.url, {}, async ({ engine }) => {
+    loads.length = 0;
+    const offers = Promise.all(
+      Array.from({ length: 20 }, (_, index) => offer(engine, `queue ${index}`, 'item')),
+    );
+    while (loads.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    isLost = false;
+    await offers;
+    assert.equal(new Set(loads).size, loads.length);
+    assert.equal(server.done.filter(([name]) => name === 'EVALSHA').length >= 20, true);
+  });
+});
+
+test('a change that needs more replicas than there are is refused before it is sent', async () => {
+  server.script = () => undefined;
+  server.replicaCount = 1;
+  let count = 2;
+  await withStore(server.url, { mapReplicaCount: () => count }, async ({ engine }) => {
+    assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
+    assert.deepEqual(valuesDone(), []);
+    count = 1;
+    assert.equal(await set(engine, 'key', '2'), APPLIED);
+    assert.deepEqual(valuesDone(), ['2']);
+  });
+  server.replicaCount = 0;
+});
+
+test('a change that too few replicas confirm may have been made', async () => {
+  server.replicaCount = 1;
+  server.script = ([name]) => (name === 'WAIT' ? ':0\r\n' : undefined);
+  await withStore(server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
+    assert.equal(await set(engine, 'key', '1'), UNKNOWN);
+  });
+  server.script = ([name]) => (name === 'WAIT' ? '-UNBLOCKED force unblock\r\n' : undefined);
+  await withStore(server.url, { mapReplicaCount: () => 1 }, async ({ engine }) => {
+    assert.equal(await set(engine, 'key', '1'), UNKNOWN);
+  });
+  server.replicaCount = 0;
+});
+
+test('a change waits for one of its partition that a former primary has not answered', async () => {
+  const other = await FakeServer.start();
+  let release: (() => void) | undefined;
+  const slots = (port: number) =>
+    array([
+      array([':0\r\n', ':16383\r\n', array([bulk('127.0.0.1'), `:${port}\r\n`, bulk('id')])]),
+    ]);
+  const cluster = (port: number) => (words: readonly string[]) => {
+    if (words[0] !== 'CLUSTER') return undefined;
+    return words[1] === 'INFO' ? bulk('cluster_state:ok\r\n') : slots(port);
+  };
+  server.mode = 'cluster';
+  server.script = (words) => {
+    const moved = `-MOVED 1 127.0.0.1:${other.port}\r\n`;
+    if (words[0] === 'HGET') return moved;
+    if (words[0] !== 'HSET') return cluster(server.port)(words);
+    release = () => server.answerLate(moved);
+    return SILENCE;
+  };
+  other.script = cluster(other.port);
+  try {
+    await withStore(server.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
+      const first = set(engine, 'key', '1');
+      // The read tells that the slot has moved, while the first change is under way.
+      assert.equal(await get(engine, 'key'), ABSENT);
+      const second = set(engine, 'key', '2');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal(other.done.filter(([name]) => name === 'HSET').length, 0);
+      release?.();
+      assert.deepEqual(await Promise.all([first, second]), [APPLIED, APPLIED]);
+      const values = other.done.filter(([name]) => name === 'HSET');
+      assert.deepEqual(
+        values.map(([, , , stored = '']) => stored.slice(-1)),
+        ['1', '2'],
+      );
+    });
+  } finally {
+    server.mode = 'standalone';
+    await other.stop();
+  }
+});

@@ -1,0 +1,92 @@
+/** Engines on fake servers, and operations on them as promises. */
+import { SystemClock } from '../../../src/base/clock.ts';
+import { Span } from '../../../src/base/span.ts';
+import { FOREVER, type Outcome, type Receiver } from '../../../src/engine/engine.ts';
+import { parseEngineUrl } from '../../../src/engine/redis/engine-url.ts';
+import { RedisEngine, type RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
+import { StoreServers } from '../../../src/engine/redis/store-servers.ts';
+
+/** For tests that wait for it; the others have one that a busy machine keeps. */
+export const DEADLINE_MS = 250;
+const LONG_DEADLINE_MS = 10_000;
+const MAP = spanOf('map');
+const NOTHING = new Span();
+
+/** What an engine told beside its answers. */
+export interface Told {
+  readonly faults: string[];
+  readonly warnings: string[];
+  readonly lost: string[];
+}
+
+export interface FakeStore extends Told {
+  readonly engine: RedisEngine;
+}
+
+/** An engine that is not open. */
+export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}): FakeStore {
+  const told: Told = { faults: [], warnings: [], lost: [] };
+  const engine = new RedisEngine({
+    clock: new SystemClock(),
+    login: { user: undefined, password: undefined },
+    tls: undefined,
+    deadlineMs: LONG_DEADLINE_MS,
+    clusterName: 'grid',
+    partitionCount: 271,
+    connect: (own, observer) => new StoreServers(parseEngineUrl(url), own, observer),
+    mapReplicaCount: () => undefined,
+    queueReplicaCount: () => undefined,
+    queueCapacity: () => Number.POSITIVE_INFINITY,
+    onLost: (_, reason) => told.lost.push(reason.message),
+    onFault: (text) => told.faults.push(text),
+    onWarning: (text) => told.warnings.push(text),
+    ...options,
+  });
+  return { engine, ...told };
+}
+
+/** An open engine for the test, which is closed at its end. */
+export async function withStore(
+  url: string,
+  options: Partial<RedisEngineOptions>,
+  test: (store: FakeStore) => Promise<void>,
+): Promise<void> {
+  const store = fakeStore(url, options);
+  // Nothing else keeps the process alive while the engine waits for a server that is not there.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    await store.engine.open();
+    await test(store);
+  } finally {
+    await store.engine.close();
+    clearInterval(alive);
+  }
+}
+
+/** Sets an entry of the one map. */
+export function set(engine: RedisEngine, key: string, value: string): Promise<Outcome> {
+  return answered((receiver) =>
+    engine.set(MAP, spanOf(key), spanOf(value), NOTHING, FOREVER, undefined, receiver),
+  );
+}
+
+export function get(engine: RedisEngine, key: string): Promise<Outcome> {
+  return answered((receiver) => engine.get(MAP, spanOf(key), receiver));
+}
+
+export function remove(engine: RedisEngine, key: string): Promise<Outcome> {
+  return answered((receiver) => engine.delete(MAP, spanOf(key), undefined, receiver));
+}
+
+export function offer(engine: RedisEngine, queue: string, value: string): Promise<Outcome> {
+  return answered((receiver) => engine.offer(spanOf(queue), spanOf(value), NOTHING, receiver));
+}
+
+function answered(call: (receiver: Receiver) => void): Promise<Outcome> {
+  return new Promise((resolve) => call({ onAnswer: ({ outcome }) => resolve(outcome) }));
+}
+
+export function spanOf(text: string): Span {
+  const bytes = Buffer.from(text);
+  return new Span().set(bytes, 0, bytes.length);
+}

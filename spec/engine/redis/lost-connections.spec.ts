@@ -1,0 +1,207 @@
+/** What becomes of operations whose connection ends, whose reply is broken, or whose server is silent. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  ABSENT,
+  APPLIED,
+  FOUND,
+  type Outcome,
+  UNKNOWN,
+  UNREACHABLE,
+} from '../../../src/engine/engine.ts';
+import { bulk, CUT, DONE, FakeServer, SILENCE } from './fake-server.ts';
+import { DEADLINE_MS, get, offer, set, withStore } from './fake-store.ts';
+
+/** As in stored-value.ts: the format, a version, no content type; then the value. */
+const STORED = bulk(`\x10${'\x01'.repeat(8)}value`);
+
+let server: FakeServer;
+before(async () => {
+  server = await FakeServer.start();
+});
+beforeEach(() => {
+  server.received.length = 0;
+});
+after(() => server.stop());
+
+function receivedCount(name: string): number {
+  return server.received.filter(({ words }) => words[0] === name).length;
+}
+
+/** The usual answers, but for the first commands of that name. */
+function first(count: number, name: string, reply: string): void {
+  let left = count;
+  server.script = (words) => {
+    if (words[0] === name && left-- > 0) return reply;
+    return words[0] === 'HGET' ? STORED : undefined;
+  };
+}
+
+test('a change whose reply is cut off may have been made, and is not sent again', async () => {
+  for (let length = 0; length < DONE.length; length++) {
+    server.received.length = 0;
+    let isCut = true;
+    server.script = ([name]) => {
+      if (name !== 'HSET' || !isCut) return undefined;
+      isCut = false;
+      return server.cutAfter(DONE.slice(0, length));
+    };
+    await withStore(server.url, {}, async ({ engine }) => {
+      assert.equal(await set(engine, 'key', '1'), UNKNOWN);
+      assert.equal(receivedCount('HSET'), 1);
+      assert.equal(await set(engine, 'key', '2'), APPLIED);
+      assert.equal(receivedCount('HSET'), 2);
+    });
+  }
+});
+
+test('an offer whose reply is cut off is one offer', async () => {
+  first(1, 'EVALSHA', CUT);
+  await withStore(server.url, {}, async ({ engine }) => {
+    assert.equal(await offer(engine, 'queue', 'item'), UNKNOWN);
+    await sleep(100);
+    assert.equal(receivedCount('EVALSHA'), 1);
+  });
+});
+
+test('a read whose reply is cut off is sent again', async () => {
+  for (let length = 0; length < STORED.length; length++) {
+    let isCut = true;
+    server.script = ([name]) => {
+      if (name !== 'HGET') return undefined;
+      if (!isCut) return STORED;
+      isCut = false;
+      return server.cutAfter(STORED.slice(0, length));
+    };
+    await withStore(server.url, {}, async ({ engine }) => {
+      assert.equal(await get(engine, 'key'), FOUND);
+    });
+  }
+});
+
+test('replies that come byte by byte are whole', async () => {
+  first(0, '', '');
+  server.isSlow = true;
+  try {
+    await withStore(server.url, {}, async ({ engine }) => {
+      const outcomes = [set(engine, 'a', '1'), set(engine, 'b', '2'), get(engine, 'c')];
+      assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, FOUND]);
+    });
+  } finally {
+    server.isSlow = false;
+  }
+});
+
+for (const broken of [
+  'what is this\r\n',
+  ':12x\r\n',
+  '$5\r\nvaluexx',
+  '*-2\r\n',
+  '+OK\rx',
+  ':1\r\n:1\r\n',
+]) {
+  test(`${JSON.stringify(broken)} ends the connection, and nothing is made twice`, async () => {
+    first(1, 'HSET', broken);
+    await withStore(server.url, {}, async ({ engine }) => {
+      const outcome = await set(engine, 'key', '1');
+      assert.ok(outcome === UNKNOWN || broken.startsWith(DONE));
+      assert.equal(await set(engine, 'key', '2'), APPLIED);
+      assert.equal(receivedCount('HSET'), 2);
+    });
+  });
+}
+
+test('changes that were not sent when the connection ended are sent over the next one', async () => {
+  first(0, '', '');
+  await withStore(server.url, {}, async ({ engine }) => {
+    await server.stop();
+    await sleep(50);
+    const outcomes = ['1', '2', '3'].map((value) => set(engine, 'key', value));
+    await sleep(50);
+    await server.listen();
+    assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
+    const values = server.done.filter(([name]) => name === 'HSET');
+    assert.deepEqual(
+      values.map(([, , , stored = '']) => stored.slice(-1)),
+      ['1', '2', '3'],
+    );
+  });
+});
+
+test('a server that is silent is given up; after that its operations fail at once', async () => {
+  first(0, '', '');
+  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, lost }) => {
+    server.script = () => SILENCE;
+    assert.deepEqual(await Promise.all([set(engine, 'a', '1'), get(engine, 'a')]), [
+      UNKNOWN,
+      UNREACHABLE,
+    ]);
+    assert.ok(lost.includes(`no reply within ${DEADLINE_MS} ms`));
+    const outcomes: Outcome[] = [];
+    for (const each of [set(engine, 'b', '2'), get(engine, 'b'), set(engine, 'c', '3')]) {
+      void each.then((outcome) => outcomes.push(outcome));
+    }
+    // Answered during their calls.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    assert.deepEqual(outcomes, [UNREACHABLE, UNREACHABLE, UNREACHABLE]);
+    first(0, '', '');
+    while ((await set(engine, 'd', '4')) !== APPLIED) await sleep(20);
+    assert.equal(engine.isReachable, true);
+  });
+});
+
+test('a server that falls silent is given up also where nothing is asked of it', async () => {
+  first(0, '', '');
+  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+    server.script = () => SILENCE;
+    while (engine.isReachable) await sleep(20);
+    assert.equal(await get(engine, 'key'), UNREACHABLE);
+  });
+});
+
+test('at most 100,000 operations wait; the next ones are refused during the call', async () => {
+  first(0, '', '');
+  await withStore(server.url, { deadlineMs: 3000 }, async ({ engine }) => {
+    server.script = () => SILENCE;
+    const counts = new Map<Outcome, number>();
+    for (let index = 0; index < 100_100; index++) {
+      const outcome = index % 2 === 0 ? set(engine, `${index}`, '1') : get(engine, `${index}`);
+      void outcome.then((each) => counts.set(each, (counts.get(each) ?? 0) + 1));
+    }
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    assert.deepEqual([...counts], [[UNREACHABLE, 100]]);
+    while (receivedCount('HSET') === 0 || receivedCount('HGET') === 0) await sleep(5);
+    first(0, '', '');
+    const answeredCount = () => [...counts.values()].reduce((sum, count) => sum + count, 0);
+    while (answeredCount() < 100_100) await sleep(20);
+    assert.equal(counts.get(UNKNOWN), 50_000);
+    assert.equal(counts.get(UNREACHABLE), 50_100);
+  });
+});
+
+test('at most 64 MiB of commands wait, and one more', async () => {
+  first(0, '', '');
+  await withStore(server.url, { deadlineMs: 800 }, async ({ engine }) => {
+    server.script = () => SILENCE;
+    const value = 'x'.repeat(1024 * 1024);
+    const refused: Outcome[] = [];
+    const outcomes = Array.from({ length: 70 }, (_, index) => set(engine, `${index}`, value));
+    for (const each of outcomes) void each.then((outcome) => refused.push(outcome));
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    assert.deepEqual(refused, new Array(6).fill(UNREACHABLE));
+    while (receivedCount('HSET') === 0) await sleep(5);
+    first(0, '', '');
+    await Promise.all(outcomes);
+    while ((await set(engine, 'key', '1')) !== APPLIED) await sleep(20);
+  });
+});
+
+test('operations under way when the engine closes are answered', async () => {
+  server.script = ([name]) => (name === 'HSET' ? SILENCE : undefined);
+  let outcomes: Promise<Outcome[]> = Promise.resolve([]);
+  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+    outcomes = Promise.all([set(engine, 'a', '1'), get(engine, 'b')]);
+  });
+  assert.deepEqual(await outcomes, [UNKNOWN, ABSENT]);
+});

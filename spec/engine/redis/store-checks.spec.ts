@@ -1,0 +1,219 @@
+/** What an engine asks of its servers when it is opened: who may not be used is told clearly. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { APPLIED, UNREACHABLE } from '../../../src/engine/engine.ts';
+import type { RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
+import { StoreUnusable } from '../../../src/engine/redis/servers.ts';
+import { array, bulk, FakeServer, type Script } from './fake-server.ts';
+import { DEADLINE_MS, fakeStore, set, withStore } from './fake-store.ts';
+
+const USUAL: Script = () => undefined;
+
+let server: FakeServer;
+before(async () => {
+  server = await FakeServer.start();
+});
+beforeEach(() => {
+  server.script = USUAL;
+  server.version = '7.0.15';
+  server.mode = 'standalone';
+  server.replicaCount = 0;
+  server.received.length = 0;
+});
+after(() => server.stop());
+
+async function refused(
+  message: RegExp,
+  { url = server.url, ...options }: Partial<RedisEngineOptions> & { url?: string } = {},
+): Promise<void> {
+  const { engine } = fakeStore(url, options);
+  try {
+    await assert.rejects(engine.open(), (error: Error) => {
+      assert.ok(error instanceof StoreUnusable, error.stack);
+      assert.match(error.message, message);
+      return true;
+    });
+  } finally {
+    await engine.close();
+  }
+}
+
+test('a wrong password is refused, and not shown', async () => {
+  const login = { user: undefined, password: 'secret' };
+  server.script = ([name]) =>
+    name === 'AUTH' ? '-WRONGPASS invalid username-password pair\r\n' : undefined;
+  await refused(/^Cannot log in to the server 127\.0\.0\.1:\d+: WRONGPASS (?!.*secret)/, { login });
+  server.script = ([name]) =>
+    name === 'AUTH' ? '-ERR AUTH <password> called without any password configured\r\n' : undefined;
+  await refused(/Cannot log in .*: ERR AUTH/, { login });
+  server.script = () => '-NOAUTH Authentication required.\r\n';
+  await refused(/Cannot log in .*: NOAUTH/);
+});
+
+test('a user without a password logs in as that user', async () => {
+  const logins: string[] = [];
+  server.script = ([name, ...words]) => {
+    if (name === 'AUTH') logins.push(words.join(' '));
+    return undefined;
+  };
+  await withStore(server.url, { login: { user: 'grid', password: undefined } }, async () => {});
+  await withStore(server.url, { login: { user: 'grid', password: 'word' } }, async () => {});
+  await withStore(server.url, { login: { user: undefined, password: 'word' } }, async () => {});
+  assert.deepEqual([...new Set(logins)], ['grid ', 'grid word', 'word']);
+});
+
+test('Redis before 7.0 is refused by its version, and every Valkey is taken', async () => {
+  server.version = '6.2.6';
+  await refused(/^Cannot use the server 127\.0\.0\.1:\d+: it is Redis 6\.2\.6, .*7\.0.*7\.2/);
+  for (const version of [
+    '7.0.0',
+    '10.1.2',
+    '7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0',
+  ]) {
+    server.version = version;
+    await withStore(server.url, {}, async ({ engine }) => {
+      assert.equal(await set(engine, 'key', '1'), APPLIED);
+    });
+  }
+});
+
+test('a server without the right to ask it is refused', async () => {
+  server.script = ([name]) =>
+    name === 'INFO' ? "-NOPERM this user has no permissions to run 'info'\r\n" : undefined;
+  await refused(/Cannot use the server 127\.0\.0\.1:\d+: NOPERM/);
+});
+
+test('a Sentinel without a name, and several servers that are no cluster, are refused', async () => {
+  server.mode = 'sentinel';
+  await refused(/is a Sentinel; add \?sentinel=NAME/);
+  server.mode = 'standalone';
+  const url = `${server.url},127.0.0.1:1`;
+  await refused(/it names several servers, but 127\.0\.0\.1:\d+ is part of no cluster/, { url });
+});
+
+test('a name that no Sentinel knows is refused, with that name', async () => {
+  server.mode = 'sentinel';
+  server.script = ([name]) => (name === 'SENTINEL' ? '*-1\r\n' : undefined);
+  await refused(/"other" .* watches nothing of that name/, { url: `${server.url}?sentinel=other` });
+});
+
+test('the first to open writes the layout; another count of partitions or format is refused', async () => {
+  let stored: string | undefined;
+  server.script = ([name, key = '', value, ...words]) => {
+    if (name !== 'SET') return undefined;
+    assert.match(key, /^\{0?.*\}4:grid\/c:layout$/);
+    assert.deepEqual(words, ['NX', 'GET']);
+    const before = stored;
+    stored ??= value;
+    return before === undefined ? '$-1\r\n' : bulk(before);
+  };
+  await withStore(server.url, {}, async () => {});
+  assert.equal(stored, '{"format":1,"partitionCount":271}');
+  await withStore(server.url, {}, async () => {});
+  await refused(/cluster "grid" .* it has 271 partitions, and this member is set to 300/, {
+    partitionCount: 300,
+  });
+  stored = '{"format":2,"partitionCount":271}';
+  await refused(/its layout has format 2, and this version knows format 1/);
+  stored = 'something else';
+  await refused(/its layout is "something else", which is none/);
+});
+
+test('open tries until the servers answer, and tells of each that does not', async () => {
+  const { url } = server;
+  await server.stop();
+  const { engine, lost } = fakeStore(url);
+  const alive = setInterval(() => {}, 60_000);
+  let isOpen = false;
+  const opening = engine.open().then(() => {
+    isOpen = true;
+  });
+  while (lost.length === 0) await sleep(5);
+  assert.match(lost[0] ?? '', /ECONNREFUSED/);
+  assert.equal(isOpen, false);
+  assert.equal(engine.isReachable, false);
+  await server.listen();
+  await opening;
+  assert.equal(engine.isReachable, true);
+  await engine.close();
+  clearInterval(alive);
+});
+
+test('close ends an opening that still tries', async () => {
+  const { url } = server;
+  await server.stop();
+  const { engine, lost } = fakeStore(url, { deadlineMs: DEADLINE_MS });
+  const alive = setInterval(() => {}, 60_000);
+  const opening = assert.rejects(engine.open(), /closed before it was open/);
+  while (lost.length === 0) await sleep(5);
+  assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
+  await engine.close();
+  await opening;
+  await server.listen();
+  clearInterval(alive);
+});
+
+test('a server that has too many connections, or loads its data, is tried again', async () => {
+  for (const error of ['ERR max number of clients reached', 'LOADING Redis is loading']) {
+    let left = 3;
+    server.script = () => (left-- > 0 ? `-${error}\r\n` : undefined);
+    await withStore(server.url, {}, async ({ engine }) => {
+      assert.equal(await set(engine, 'key', '1'), APPLIED);
+    });
+  }
+});
+
+function configuration(values: readonly string[]): Script {
+  return ([name]) => (name === 'CONFIG' ? array(values.map(bulk)) : undefined);
+}
+
+test('what is missing at a server is warned of', async () => {
+  const GOOD = [
+    'appendonly',
+    'yes',
+    'maxmemory-policy',
+    'noeviction',
+    'min-replicas-to-write',
+    '1',
+  ];
+  const BAD = ['appendonly', 'no', 'maxmemory-policy', 'allkeys-lru', 'min-replicas-to-write', '0'];
+  const cases: [readonly string[], number | undefined, number, RegExp[]][] = [
+    [GOOD, undefined, 0, [/is one server: what was answered is lost with it/]],
+    [GOOD, 1, 1, []],
+    [GOOD, 1, 0, [/has 0 of the 1 replicas that changes need/]],
+    [GOOD, 2, 2, [/min-replicas-to-write is 1: at 2 or more/]],
+    [BAD, 1, 1, [/min-replicas-to-write is 0/, /appendonly is no/, /maxmemory-policy is allkeys/]],
+  ];
+  for (const [values, replicaCountMax, replicaCount, expected] of cases) {
+    server.script = configuration(values);
+    server.replicaCount = replicaCount;
+    const options = replicaCountMax === undefined ? {} : { replicaCountMax };
+    await withStore(server.url, options, async ({ warnings }) => {
+      assert.equal(warnings.length, expected.length, warnings.join('\n'));
+      for (const [index, pattern] of expected.entries())
+        assert.match(warnings[index] ?? '', pattern);
+    });
+  }
+});
+
+test('settings that may not be read are a warning', async () => {
+  server.script = ([name]) => (name === 'CONFIG' ? '-NOPERM no permissions\r\n' : undefined);
+  await withStore(server.url, { replicaCountMax: 0 }, async ({ warnings }) => {
+    assert.match(
+      warnings[1] ?? '',
+      /min-replicas-to-write, appendonly.* could not be read: NOPERM/,
+    );
+  });
+});
+
+test('isKeptSafe tells whether each primary has the replicas that changes need', async () => {
+  server.replicaCount = 1;
+  await withStore(server.url, { replicaCountMax: 1 }, async ({ engine }) => {
+    assert.equal(engine.isKeptSafe, true);
+    server.replicaCount = 0;
+    while (engine.isKeptSafe) await sleep(20);
+    server.replicaCount = 2;
+    while (!engine.isKeptSafe) await sleep(20);
+  });
+});

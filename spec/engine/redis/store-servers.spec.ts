@@ -1,0 +1,202 @@
+/** How the servers of a store are found, and what happens where they change. */
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ABSENT, APPLIED, UNKNOWN } from '../../../src/engine/engine.ts';
+import { array, bulk, FakeServer, type Script, SILENCE } from './fake-server.ts';
+import { get, set, withStore } from './fake-store.ts';
+
+const servers: FakeServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.stop()));
+});
+
+async function started(count: number): Promise<FakeServer[]> {
+  for (let index = 0; index < count; index++) servers.push(await FakeServer.start());
+  return servers;
+}
+
+/** The servers are a cluster in which each of `primaries` has an equal part of the slots. */
+function asCluster(nodes: readonly FakeServer[], primaries: () => readonly FakeServer[]): void {
+  for (const node of nodes) {
+    node.mode = 'cluster';
+    node.script = clusterScript(primaries);
+  }
+}
+
+function clusterScript(primaries: () => readonly FakeServer[]): Script {
+  return ([name, what]) => {
+    if (name !== 'CLUSTER') return undefined;
+    return what === 'INFO' ? bulk('cluster_state:ok\r\n') : slotsOf(primaries());
+  };
+}
+
+function slotsOf(primaries: readonly FakeServer[]): string {
+  const size = Math.ceil(16384 / primaries.length);
+  const ranges = primaries.map(({ port }, index) => {
+    const last = Math.min(16384, size * (index + 1)) - 1;
+    const node = array([bulk('127.0.0.1'), `:${port}\r\n`, bulk(`id ${port}`)]);
+    return array([`:${size * index}\r\n`, `:${last}\r\n`, node]);
+  });
+  return array(ranges);
+}
+
+function setCount({ received }: FakeServer): number {
+  return received.filter(({ words }) => words[0] === 'HSET').length;
+}
+
+async function setMany(engine: Parameters<typeof set>[0], count: number): Promise<number[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => set(engine, `${index}`, '1')));
+}
+
+const NO_REPLICA = { mapReplicaCount: () => 0, queueReplicaCount: () => 0 };
+
+test('each partition goes to its primary, whichever node is asked', async () => {
+  const [a, b, c] = await started(3);
+  asCluster(servers, () => [a!, b!]);
+  await withStore(c!.url, NO_REPLICA, async ({ engine }) => {
+    assert.deepEqual(new Set(await setMany(engine, 200)), new Set([APPLIED]));
+    assert.equal(setCount(a!) + setCount(b!), 200);
+    assert.ok(setCount(a!) > 50 && setCount(b!) > 50);
+    assert.equal(setCount(c!), 0);
+  });
+});
+
+test('nodes that are found get the same login', async () => {
+  const [a, b] = await started(2);
+  const logins = new Map<number, Set<string>>();
+  asCluster(servers, () => [a!, b!]);
+  for (const server of servers) {
+    const { script, port } = server;
+    logins.set(port, new Set());
+    server.script = (words) => {
+      if (words[0] === 'AUTH') logins.get(port)?.add(words.slice(1).join(' '));
+      return script(words);
+    };
+  }
+  const login = { user: 'grid', password: 'word' };
+  await withStore(a!.url, { ...NO_REPLICA, login }, async ({ engine }) => {
+    await setMany(engine, 50);
+  });
+  for (const seen of logins.values()) assert.deepEqual([...seen], ['grid word']);
+});
+
+test('a server of the URL that does not answer leaves the others to tell', async () => {
+  const [a, b] = await started(2);
+  asCluster(servers, () => [b!]);
+  await a!.stop();
+  await withStore(`${a!.url},127.0.0.1:${b!.port}`, NO_REPLICA, async ({ engine }) => {
+    assert.equal(await set(engine, 'key', '1'), APPLIED);
+  });
+  await a!.listen();
+});
+
+test('a primary that is replaced loses its connections: changes may be made, reads go on', async () => {
+  const [a, b] = await started(2);
+  let primary = a!;
+  asCluster(servers, () => [primary]);
+  await withStore(a!.url, NO_REPLICA, async ({ engine }) => {
+    const { script } = a!;
+    a!.script = (words) => (['HSET', 'HGET'].includes(words[0] ?? '') ? SILENCE : script(words));
+    const outcomes = Promise.all([set(engine, 'key', '1'), get(engine, 'key')]);
+    while (a!.received.filter(({ words }) => words[0]?.startsWith('H')).length < 2) await sleep(5);
+    primary = b!;
+    // The look of each 10 s is far away; a connection that ends asks for one.
+    a!.dropOne();
+    assert.deepEqual(await outcomes, [UNKNOWN, ABSENT]);
+    assert.equal(setCount(b!), 0);
+    assert.equal(await set(engine, 'key', '2'), APPLIED);
+    assert.equal(setCount(b!), 1);
+  });
+});
+
+test('MOVED changes the table at once, and a look follows', async () => {
+  const [a, b] = await started(2);
+  let primary = a!;
+  asCluster(servers, () => [primary]);
+  await withStore(a!.url, NO_REPLICA, async ({ engine }) => {
+    const { script } = a!;
+    let movedCount = 0;
+    a!.script = (words) => {
+      if (words[0] !== 'HSET') return script(words);
+      movedCount++;
+      return `-MOVED 1 127.0.0.1:${b!.port}\r\n`;
+    };
+    primary = b!;
+    assert.equal(await set(engine, 'key', '1'), APPLIED);
+    assert.equal(await set(engine, 'key', '2'), APPLIED);
+    assert.equal(movedCount, 1);
+    // A key of another slot goes there without MOVED once the look is done.
+    await sleep(500);
+    assert.equal(await set(engine, 'other', '3'), APPLIED);
+    assert.equal(movedCount, 1);
+  });
+});
+
+/** A Sentinel that names the server. */
+function watching(primary: () => FakeServer): Script {
+  return ([name, what, which]) => {
+    if (name === 'SUBSCRIBE') return array([bulk('subscribe'), bulk('+switch-master'), ':1\r\n']);
+    if (name !== 'SENTINEL' || what !== 'GET-MASTER-ADDR-BY-NAME') return undefined;
+    return which === 'grid' ? array([bulk('127.0.0.1'), bulk(`${primary().port}`)]) : '*-1\r\n';
+  };
+}
+
+const DEMOTED: Script = ([name]) =>
+  name === 'ROLE'
+    ? array([bulk('slave'), bulk('h'), ':1\r\n', bulk('connected'), ':0\r\n'])
+    : undefined;
+
+test('a Sentinel that names a server which is no primary is passed over', async () => {
+  const [a, b, stale, good] = await started(4);
+  a!.script = DEMOTED;
+  stale!.script = watching(() => a!);
+  good!.script = watching(() => b!);
+  const url = `${stale!.url},127.0.0.1:${good!.port}?sentinel=grid`;
+  await withStore(url, NO_REPLICA, async ({ engine }) => {
+    assert.equal(await set(engine, 'key', '1'), APPLIED);
+    assert.equal(setCount(b!), 1);
+  });
+});
+
+test('Sentinels that ask for no password are asked without, the server with it', async () => {
+  const [a, sentinel] = await started(2);
+  const logins: string[] = [];
+  const watch = watching(() => a!);
+  sentinel!.script = (words) =>
+    words[0] === 'AUTH'
+      ? '-ERR AUTH <password> called without any password configured for the default user.\r\n'
+      : watch(words);
+  a!.script = ([name, word = '']) => {
+    if (name === 'AUTH') logins.push(word);
+    return undefined;
+  };
+  const login = { user: undefined, password: 'word' };
+  await withStore(
+    `${sentinel!.url}?sentinel=grid`,
+    { ...NO_REPLICA, login },
+    async ({ engine }) => {
+      assert.equal(await set(engine, 'key', '1'), APPLIED);
+      assert.deepEqual([...new Set(logins)], ['word']);
+    },
+  );
+});
+
+test('what waits goes to the new primary in order once +switch-master is told', async () => {
+  const [a, b, sentinel] = await started(3);
+  let primary = a!;
+  sentinel!.script = watching(() => primary);
+  await withStore(`${sentinel!.url}?sentinel=grid`, NO_REPLICA, async ({ engine }) => {
+    a!.script = ([name]) => (name === 'HSET' ? '-READONLY it is a replica\r\n' : undefined);
+    const outcomes = Promise.all(['1', '2', '3'].map((value) => set(engine, 'key', value)));
+    while (setCount(a!) < 3) await sleep(5);
+    primary = b!;
+    sentinel!.tell(array(['message', '+switch-master', 'grid'].map(bulk)));
+    assert.deepEqual(await outcomes, [APPLIED, APPLIED, APPLIED]);
+    const values = b!.done.filter(([name]) => name === 'HSET');
+    assert.deepEqual(
+      values.map(([, , , stored = '']) => stored.slice(-1)),
+      ['1', '2', '3'],
+    );
+  });
+});

@@ -1,0 +1,56 @@
+/**
+ * Which spec files `make test` runs in one process. A process of its own for each would cost
+ * much time: each starts Node and tsx and loads much of src. Each file becomes a suite with its path as
+ * the name, so its hooks are those of its own tests, and a failure names the file.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+
+const SPEC = join(import.meta.dirname, '..');
+
+/**
+ * Files and folders of each group, by their paths in `spec`. Of a folder, a group has the files that no
+ * group names. `GROUP.group.ts` runs a group; two run at a time.
+ */
+export const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  bench: ['bench'],
+  config: ['config', 'config/original', 'base', 'bin', 'security', 'telemetry'],
+  commands: ['cli', 'docs'],
+  engine: ['engine', 'engine/embedded'],
+  http: ['http'],
+  integration: ['integration'],
+  member: ['.', 'cluster', 'embedding', 'local', 'rest'],
+  persistence: ['persistence'],
+  redis: ['engine/redis'],
+  // Each runs long: the start of its process is little beside it, and another group runs meanwhile.
+  'persistence-crash': ['persistence/crash.spec.ts'],
+  'persistence-disk-trouble': ['persistence/disk-trouble.spec.ts'],
+  'persistence-forced-start': ['persistence/forced-start.spec.ts'],
+  'persistence-memory': ['persistence/memory.spec.ts'],
+  'persistence-recovery': ['persistence/recovery.spec.ts'],
+  'persistence-repair': ['persistence/repair.spec.ts'],
+};
+
+/** The spec files of a group, by their paths in `spec`, sorted. */
+export function filesOf(group: string): string[] {
+  const named = new Set(Object.values(GROUPS).flat());
+  const files = (GROUPS[group] ?? []).flatMap((place) =>
+    place.endsWith('.spec.ts')
+      ? [place]
+      : readdirSync(join(SPEC, place))
+          .filter((name) => name.endsWith('.spec.ts'))
+          .map((name) => join(place, name))
+          .filter((file) => !named.has(file)),
+  );
+  return files.sort();
+}
+
+/** Runs the spec files of a group in this process, one after the other. */
+export function runGroup(group: string): void {
+  for (const file of filesOf(group)) {
+    describe(`spec/${file}`, async () => {
+      await import(join(SPEC, file));
+    });
+  }
+}

@@ -1,0 +1,89 @@
+/** The cluster of a member: alone, or of several members on an engine that they share. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { MemberLife } from '../src/cluster/membership.ts';
+import { makeCluster } from '../src/member-cluster.ts';
+import type { MemberEngine, SharedEngine } from '../src/member-engine.ts';
+import { createLog } from '../src/telemetry/log.ts';
+import { MemoryMemberStore } from './cluster/memory-member-store.ts';
+import { FakeClock } from './fake-clock.ts';
+
+const ADDRESS = '10.0.0.1:5701';
+
+async function clusterOf(isLite: boolean, shared?: (clock: FakeClock) => SharedEngine) {
+  const clock = new FakeClock();
+  const [lines, stops]: [{ level: string; msg: string }[], string[]] = [[], []];
+  const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
+  const onStop = (because: string) => stops.push(because);
+  const settings = { memberVersion: '1.2.3', isLite, clock, log, onStop };
+  const engine = { persistence: undefined, shared: shared?.(clock) };
+  const parts = await makeCluster(settings, engine as unknown as MemberEngine);
+  return { clock, lines, stops, ...parts };
+}
+
+test('a member alone has started at once, and is stopped by a shutdown of all', async () => {
+  const { cluster, standalone, stops } = await clusterOf(true);
+  await cluster.start(ADDRESS, () => assert.fail());
+  assert.deepEqual(
+    cluster.members.map(({ address, liteMember }) => [address, liteMember]),
+    [[ADDRESS, true]],
+  );
+  assert.ok(standalone !== undefined && !cluster.isCutOff && cluster.takesWrites);
+  cluster.stopAll('POST /x');
+  assert.deepEqual(stops, ['POST /x']);
+  await cluster.leave();
+});
+
+test('a member on a shared engine joins, tells the log, ends polls in PASSIVE, and leaves', async () => {
+  let life: MemberLife | undefined;
+  let isAway = true;
+  const made = await clusterOf(false, (clock) => {
+    const store = new MemoryMemberStore(() => clock.wall());
+    const { join, beat } = store;
+    const orFail = <Step>(make: () => Step): Step | Promise<never> =>
+      isAway ? Promise.reject(new Error('ECONNREFUSED')) : make();
+    store.join = (asked) => orFail(() => join.call(store, asked));
+    store.beat = (asked) => orFail(() => beat.call(store, asked));
+    return {
+      ...{ store, isKeptSafe: () => true, work: { changesAnswered: async () => {} } },
+      attach: (attached) => {
+        life = attached;
+      },
+    };
+  });
+  const { clock, cluster, record, standalone, waiting, lines } = made;
+  const pass = async (ms: number) => {
+    for (let at = 0; at < ms; at += 100) {
+      await new Promise((resolve) => setImmediate(resolve));
+      clock.advance(100);
+    }
+  };
+  let preparedAt = 0;
+  const starting = cluster.start(ADDRESS, async () => {
+    preparedAt = life?.joinNumber ?? 0;
+  });
+  await pass(500);
+  isAway = false;
+  await Promise.all([starting, pass(1000)]);
+  assert.deepEqual([preparedAt, life?.hasLease, cluster.isReady], [1, true, true]);
+  assert.ok(record.isShared && standalone === undefined);
+  let ended = 0;
+  waiting.add({ endWait: () => ended++ });
+  await Promise.all([cluster.changeState('PASSIVE'), pass(3000)]);
+  assert.equal(ended, 1);
+  isAway = true;
+  await pass(2000);
+  isAway = false;
+  await pass(2000);
+  await Promise.all([cluster.leave(), pass(500)]);
+  assert.equal(life?.hasLease, false);
+  assert.deepEqual(
+    lines.map(({ level, msg }) => `${level} ${msg}`),
+    [
+      'warn not in the cluster yet: ECONNREFUSED; trying again',
+      'info joined the cluster',
+      "error the cluster's store does not answer: ECONNREFUSED",
+      "info the cluster's store answers again",
+    ],
+  );
+});

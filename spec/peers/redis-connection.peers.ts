@@ -1,0 +1,130 @@
+/** The connection to Redis or Valkey held against ioredis: random commands, values and errors. */
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import { SystemClock } from '../../src/base/clock.ts';
+import { ControlConnection, ServerError } from '../../src/engine/redis/control-connection.ts';
+import { EngineServer } from './engine-server.ts';
+import { toolFolder } from './tools.ts';
+
+const RUNS = Number(process.env.SOAK_CASES ?? 300);
+const COMMANDS_MAX = 40;
+const DEADLINE_MS = 20_000;
+
+/** What is used of ioredis. */
+interface Client {
+  callBuffer(...words: readonly (string | Buffer)[]): Promise<unknown>;
+  disconnect(): void;
+}
+type ClientClass = new (options: object) => Client;
+
+let server: EngineServer;
+let own: ControlConnection;
+let other: Client;
+
+before(async () => {
+  server = await EngineServer.start();
+  own = new ControlConnection(
+    { host: '127.0.0.1', port: server.port },
+    {
+      clock: new SystemClock(),
+      login: { user: undefined, password: undefined },
+      tls: undefined,
+      mayChange: () => true,
+      deadlineMs: DEADLINE_MS,
+    },
+  );
+  const folder = toolFolder('ioredis');
+  const Redis = createRequire(join(folder, 'package.json'))(folder) as ClientClass;
+  other = new Redis({ port: server.port, host: '127.0.0.1', db: 1, protocol: 2 });
+});
+after(async () => {
+  own.end();
+  other.disconnect();
+  await server.stop();
+});
+
+type Command = readonly (string | Buffer)[];
+
+const key = fc.constantFrom('a', 'b', '{c}', 'd\r\n').map((name) => Buffer.from(name));
+const bytes = fc.oneof(
+  fc.uint8Array({ maxLength: 40 }).map((each) => Buffer.from(each)),
+  fc
+    .constantFrom('', '0', '-1', '1e3', '\r\n', '+OK\r\n', '$-1\r\n')
+    .map((each) => Buffer.from(each)),
+  fc.nat({ max: 200_000 }).map((length) => Buffer.alloc(length, 'x')),
+);
+const number = fc.integer().map(String);
+
+const command: fc.Arbitrary<Command> = fc.oneof(
+  fc.tuple(fc.constantFrom('SET', 'APPEND', 'RPUSH', 'LPUSH', 'SADD', 'HGET', 'HDEL'), key, bytes),
+  fc.tuple(
+    fc.constantFrom('GET', 'LPOP', 'HLEN', 'HGETALL', 'UNLINK', 'TYPE', 'INCR', 'LLEN'),
+    key,
+  ),
+  fc.tuple(fc.constant('HSET'), key, bytes, bytes),
+  fc.tuple(fc.constant('INCRBY'), key, number),
+  fc.tuple(fc.constant('ZADD'), key, number, bytes),
+  fc.tuple(
+    fc.constant('ZRANGE'),
+    key,
+    fc.constant('0'),
+    fc.constant('-1'),
+    fc.constant('WITHSCORES'),
+  ),
+  fc.tuple(fc.constant('LRANGE'), key, number, number),
+  fc.tuple(fc.constant('SET'), key, bytes, fc.constant('NX'), fc.constant('GET')),
+  fc.tuple(fc.constantFrom('MGET', 'EXISTS', 'LMPOP', 'HSET', 'NOTHING', 'EVALSHA'), bytes, key),
+  fc.tuple(
+    fc.constant('EVAL'),
+    fc.constantFrom(
+      "return {1, 'two', {3, false, {}}, redis.status_reply('done')}",
+      "return redis.error_reply('OWN error of a script')",
+      'return redis.call("GET", KEYS[1])',
+      'return {redis.pcall("INCR", KEYS[1])}',
+      'this is no script',
+    ),
+    fc.constant('1'),
+    key,
+  ),
+);
+
+test('random commands have the replies that ioredis gets', async () => {
+  await own.ask('SELECT', '2');
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(command, { minLength: 1, maxLength: COMMANDS_MAX }),
+      async (commands) => {
+        await Promise.all([own.ask('FLUSHDB'), other.callBuffer('FLUSHDB')]);
+        // In one turn, so that commands and replies are pipelined.
+        const [ours, theirs] = await Promise.all([
+          Promise.all(commands.map((words) => ended(own.ask(...words)))),
+          Promise.all(commands.map((words) => ended(other.callBuffer(...words)))),
+        ]);
+        assert.deepEqual(ours, theirs);
+      },
+    ),
+    { numRuns: RUNS },
+  );
+});
+
+/** The reply, with the texts of errors. */
+async function ended(reply: Promise<unknown>): Promise<unknown> {
+  try {
+    return plain(await reply);
+  } catch (error) {
+    return plain(error);
+  }
+}
+
+/** Ours has a character for each byte of an error, ioredis reads it as UTF-8. */
+function plain(value: unknown): unknown {
+  if (Buffer.isBuffer(value)) return value.toString('latin1');
+  if (value instanceof ServerError) {
+    return { error: Buffer.from(value.message, 'latin1').toString() };
+  }
+  if (value instanceof Error) return { error: value.message };
+  return Array.isArray(value) ? value.map(plain) : value;
+}

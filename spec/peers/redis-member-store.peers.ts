@@ -1,0 +1,272 @@
+/** The cluster's own store on a real server of Redis or Valkey: the contract, and members on it. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SystemClock } from '../../src/base/clock.ts';
+import { OutcomeUnknown } from '../../src/base/errors.ts';
+import { GAP_MS } from '../../src/cluster/member-store.ts';
+import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
+import { ABSENT, APPLIED, FOUND, UNKNOWN, UNREACHABLE } from '../../src/engine/engine.ts';
+import { Layout } from '../../src/engine/redis/layout.ts';
+import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
+import { describeMemberStore } from '../cluster/member-store.case.ts';
+import { Asker } from '../engine/answers.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
+import { EngineServer } from './engine-server.ts';
+import { serverCommand } from './server-command.ts';
+import { PARTITION_COUNT, type StoreEngineOptions, storeEngine } from './store-engines.ts';
+
+let server: EngineServer;
+let clusterCount = 0;
+
+before(async () => {
+  server = await EngineServer.start();
+});
+
+after(() => server.stop());
+
+describeMemberStore('on one server', async () => {
+  const { port } = server;
+  const engine = await storeEngine({ port, clusterName: `store ${clusterCount++}` });
+  return { store: engine.memberStore, pass: sleep, close: () => engine.close() };
+});
+
+it('The store moves a limit with a clock that goes back', async () => {
+  const { port } = server;
+  const clusterName = `back ${clusterCount++}`;
+  const engine = await storeEngine({ port, clusterName });
+  const store = engine.memberStore;
+  const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+  const fromMs = performance.now();
+  const joined = await store.join({ ...own, version: '1.2', leaseMs: LEASE_MS });
+  assert.ok('view' in joined);
+  const life = { uuid: 'u', joinNumber: joined.joinNumber };
+  const { revision } = joined.view;
+  await store.change({ ...life, revision, text: 't', admits: 0, limitMs: LEASE_MS });
+  for (const field of ['beaten', 'limitEnd']) {
+    const later = ['HINCRBY', keyOf(clusterName, 'record'), field, `${HOUR_MS}`];
+    assert.ok(Number(await serverCommand(port, ...later)) > Date.now() + HOUR_MS / 2);
+  }
+  const view = await store.beat({ ...life, leaseMs: LEASE_MS, known: 0, confirmed: 0 });
+  assert.ok('limit' in view && view.limit !== null);
+  // The limit began after the join, by whose time it moves.
+  const mostMs = LEASE_MS + Math.ceil(performance.now() - fromMs);
+  assert.ok(view.limit.leftMs > 0 && view.limit.leftMs <= mostMs, `${view.limit.leftMs}`);
+  await engine.close();
+});
+
+function keyOf(clusterName: string, name: string): string {
+  return new Layout(clusterName, PARTITION_COUNT).clusterKey(name).toString();
+}
+
+const HOUR_MS = 3_600_000;
+const LEASE_MS = 2 * GAP_MS;
+const DEADLINE_MS = 600;
+
+interface Member {
+  readonly engine: RedisEngine;
+  readonly asker: Asker;
+  readonly cluster: SharedCluster;
+  readonly told: string[];
+}
+
+/** A member that has joined. */
+async function member(options: StoreEngineOptions, uuid: string): Promise<Member> {
+  const engine = await storeEngine(options);
+  const told: string[] = [];
+  const cluster = new SharedCluster({
+    ...{ store: engine.memberStore, work: engine, clock: new SystemClock(), uuid },
+    ...{ memberVersion: '1.2.3', isLite: false, leaseMs: LEASE_MS },
+    events: {
+      onJoined: (joinNumber) => told.push(`joined ${joinNumber}`),
+      onWaiting: (reason) => told.push(reason),
+      onOut: () => told.push('out'),
+      onAway: () => told.push('away'),
+      onBack: () => told.push('back'),
+    },
+    isKeptSafe: () => engine.isKeptSafe,
+    onStop: (because) => told.push(because),
+  });
+  engine.attach(cluster);
+  await cluster.start(`host-${uuid}:5701`, async () => {});
+  return { engine, asker: new Asker(engine), cluster, told };
+}
+
+function uuidsOf({ cluster }: Member): string[] {
+  return cluster.members.map(({ uuid }) => uuid);
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await sleep(5);
+}
+
+describe('Members on one server', () => {
+  let clusterName: string;
+  let first: Member;
+  let second: Member;
+  let proxy: CuttingProxy;
+
+  beforeEach(async () => {
+    clusterName = `members of a store ${clusterCount++}`;
+    proxy = await CuttingProxy.start(server.port);
+    const common = { clusterName, deadlineMs: DEADLINE_MS };
+    first = await member({ ...common, port: server.port }, 'a');
+    second = await member({ ...common, port: proxy.port }, 'b');
+  });
+
+  afterEach(async () => {
+    await Promise.all([first, second].map(({ cluster }) => cluster.leave()));
+    await Promise.all([first, second].map(({ engine }) => engine.close()));
+    proxy.stop();
+  });
+
+  it('see each other, and take changes', async () => {
+    await until(() => uuidsOf(first).length === 2);
+    assert.deepEqual(
+      [uuidsOf(first), uuidsOf(second)],
+      [
+        ['a', 'b'],
+        ['a', 'b'],
+      ],
+    );
+    assert.equal((await second.asker.set('m', 'k', 'v')).outcome, APPLIED);
+    assert.equal((await first.asker.get('m', 'k')).value, 'v');
+    assert.ok(first.cluster.isSafe && second.cluster.isSafe);
+    await second.cluster.leave();
+    await until(() => uuidsOf(first).length === 1);
+  });
+
+  it('change their state together', async () => {
+    await second.cluster.changeState('PASSIVE');
+    for (const { cluster } of [first, second]) {
+      assert.deepEqual([cluster.state, cluster.takesWrites], ['PASSIVE', false]);
+    }
+    await first.cluster.changeState('ACTIVE');
+    assert.ok(first.cluster.takesWrites && second.cluster.takesWrites);
+  });
+
+  it('return the items of one that is out, which joins again later', async () => {
+    await first.asker.offer('q', 'a');
+    proxy.silence(true);
+    second.asker.wait('q', 60_000);
+    await until(async () => (await first.asker.queueSize('q')).count === 0);
+    await until(async () => (await first.asker.queueSize('q')).count === 1);
+    await until(() => uuidsOf(first).length === 1);
+    assert.equal((await first.asker.poll('q')).value, 'a');
+    assert.equal(second.cluster.takesWrites, false);
+    proxy.silence(false);
+    await until(() => second.cluster.takesWrites);
+    assert.deepEqual(uuidsOf(second), ['a', 'b']);
+    assert.deepEqual(second.told, ['joined 2', 'away', 'out', 'joined 3']);
+    await first.asker.offer('q', 'b');
+    assert.equal((await second.asker.poll('q')).value, 'b');
+    const gone = keyOf(clusterName, 'gone');
+    await until(async () => (await serverCommand(server.port, 'EXISTS', gone)) === '0');
+    assert.equal(await serverCommand(server.port, 'TYPE', keyOf(clusterName, 'members')), 'hash');
+  });
+});
+
+describe('An engine', () => {
+  let engine: RedisEngine;
+  let asker: Asker;
+  let proxy: CuttingProxy;
+
+  beforeEach(async () => {
+    proxy = await CuttingProxy.start(server.port);
+    const clusterName = `changes ${clusterCount++}`;
+    engine = await storeEngine({ port: proxy.port, clusterName, deadlineMs: DEADLINE_MS });
+    asker = new Asker(engine);
+  });
+
+  afterEach(async () => {
+    await engine.close();
+    proxy.stop();
+  });
+
+  it('knows when the changes are answered that have begun, others or not', async () => {
+    await Promise.all(Array.from({ length: 200 }, (_, index) => asker.offer('q', `${index}`)));
+    let isEnough = false;
+    const others = (async () => {
+      while (!isEnough) await asker.set('m', 'other', 'v');
+    })();
+    const keepers: Promise<unknown>[] = [];
+    let count = 0;
+    for (let index = 0; index < 200; index++) {
+      for (const answer of [asker.set('m', `${index}`, 'v'), asker.poll('q')]) {
+        keepers.push(
+          answer.then(({ outcome }) => {
+            assert.ok(outcome === APPLIED || outcome === FOUND);
+            count++;
+          }),
+        );
+      }
+    }
+    const both = [engine.changesAnswered(), engine.changesAnswered()];
+    await both[0];
+    const answeredCount = count;
+    isEnough = true;
+    await Promise.all([both[1], others]);
+    assert.equal(answeredCount, keepers.length);
+  });
+
+  it('does no change that was to be written when the lease has ended, but reads and steps', async () => {
+    await asker.set('m', 'k', 'old');
+    await asker.offer('q', 'a');
+    let hasLease = true;
+    engine.attach({
+      get hasLease() {
+        return hasLease;
+      },
+    });
+    const lost = [asker.set('m', 'k', 'new'), asker.poll('q'), asker.offer('q', 'b')];
+    const joining = engine.memberStore.join({
+      ...{ uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false, version: '1.2' },
+      leaseMs: LEASE_MS,
+    });
+    const reads = [asker.get('m', 'k'), asker.peek('q'), asker.queueSize('q')];
+    hasLease = false;
+    for (const answer of await Promise.all(lost)) assert.equal(answer.outcome, UNREACHABLE);
+    assert.ok('view' in (await joining));
+    assert.deepEqual(
+      (await Promise.all(reads)).map(({ value, count }) => [value, count]),
+      [
+        ['old', 0],
+        ['a', 0],
+        ['', 1],
+      ],
+    );
+    await engine.changesAnswered();
+    hasLease = true;
+    assert.equal((await asker.set('m', 'k', 'new')).outcome, APPLIED);
+    assert.equal((await asker.poll('q')).value, 'a');
+  });
+
+  it('tells whether a step may have been made that has failed', async () => {
+    const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+    const join = { ...own, version: '1.2', leaseMs: LEASE_MS };
+    const mayBeMade = (error: unknown) => error instanceof OutcomeUnknown;
+    proxy.silence(true);
+    await assert.rejects(engine.memberStore.join(join), mayBeMade);
+    proxy.silence(false);
+    // Until then steps fail at once, as the server has been away for a deadline.
+    while (!engine.isReachable) await sleep(5);
+    const again = await engine.memberStore.join(join);
+    assert.ok('view' in again && again.joinNumber === 2);
+    const { port } = server;
+    const options = { port, clusterName: `few ${clusterCount++}`, deadlineMs: DEADLINE_MS };
+    const unsafe = await storeEngine({ ...options, clusterReplicaCount: 1 });
+    assert.ok(!unsafe.isKeptSafe);
+    await assert.rejects(unsafe.memberStore.join(join), (error) => !mayBeMade(error));
+    await unsafe.close();
+    await assert.rejects(unsafe.memberStore.join(join), (error) => !mayBeMade(error));
+  });
+
+  it('knows that a change has ended whose reply was lost: it is not done later', async () => {
+    proxy.holdBack();
+    assert.equal((await asker.set('m', 'k', 'late')).outcome, UNKNOWN);
+    await engine.changesAnswered();
+    proxy.passOn();
+    await sleep(50);
+    assert.equal((await asker.get('m', 'k')).outcome, ABSENT);
+  });
+});

@@ -1,0 +1,218 @@
+/**
+ * Groups of servers for the engine, on free ports of this machine: a cluster of three primaries with a
+ * replica each, and a primary with a replica that Sentinels watch. The program is `redis-server`, or the
+ * one that ENGINE_SERVER names.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SystemClock } from '../../src/base/clock.ts';
+import { ControlConnection, type ReplyValue } from '../../src/engine/redis/control-connection.ts';
+import { done } from './tools.ts';
+
+const PROGRAM = process.env.ENGINE_SERVER ?? 'redis-server';
+const CLIENT = PROGRAM.replace(/server$/, 'cli');
+const WAIT_MS_MAX = 60_000;
+/** A cluster's server has its own connections on the port this much above. */
+const BUS = 10_000;
+/** Silence after which a server counts as failed, in ms. */
+const NODE_TIMEOUT_MS = 2000;
+
+export class GroupServer {
+  readonly port: number;
+  readonly #words: readonly string[];
+  #child: ChildProcess | undefined;
+
+  constructor(port: number, words: readonly string[]) {
+    this.port = port;
+    this.#words = words;
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(PROGRAM, this.#words, { stdio: 'ignore' });
+    this.#child = child;
+    const failed = once(child, 'error').then(([error]) => {
+      throw new Error(`Cannot start ${PROGRAM}: apt-get install ${PROGRAM}`, {
+        cause: error,
+      });
+    });
+    await Promise.race([failed, until(() => asked(this.port, 'PING').then(() => true))]);
+  }
+
+  stopInPlace(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  goOn(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#child = undefined;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+export interface ServerGroup {
+  readonly servers: readonly GroupServer[];
+  /** Of any of them. */
+  readonly url: string;
+  end(): Promise<void>;
+}
+
+/** Three primaries, each with a replica. `words`: settings of each server. */
+export async function startCluster(words: readonly string[] = []): Promise<ServerGroup> {
+  const folder = mkdtempSync(join(tmpdir(), 'gridnode-cluster-'));
+  const ports = await freePorts(6);
+  const servers = ports.map((port) => {
+    const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', `${NODE_TIMEOUT_MS}`];
+    return new GroupServer(port, [...ownWords(folder, port), ...cluster, ...words]);
+  });
+  const end = () => endAll(servers, folder);
+  try {
+    await Promise.all(servers.map((server) => server.start()));
+    const nodes = ports.map((port) => `127.0.0.1:${port}`);
+    const create = ['--cluster', 'create', ...nodes, '--cluster-replicas', '1', '--cluster-yes'];
+    await done(CLIENT, create);
+    await until(async () => {
+      const states = await Promise.all(ports.map((port) => asked(port, 'CLUSTER', 'INFO')));
+      return states.every((state) => `${state}`.includes('cluster_state:ok'));
+    });
+    await until(async () => {
+      const roles = await Promise.all(ports.map((port) => asked(port, 'ROLE')));
+      const primaries = roles.filter((role) => Array.isArray(role) && role[0] === 'master');
+      return primaries.length === 3 && primaries.every((role) => replicasIn(role) === 1);
+    });
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  // A replica and a primary: any node tells.
+  return { servers, url: `redis://${[ports[5], ports[0]].map(hostPort).join(',')}`, end };
+}
+
+export interface WatchedPair extends ServerGroup {
+  readonly sentinels: readonly GroupServer[];
+}
+
+/** A primary, its replica, and three Sentinels that watch it by the name `grid`. */
+export async function startWatched(): Promise<WatchedPair> {
+  const folder = mkdtempSync(join(tmpdir(), 'gridnode-sentinel-'));
+  const [first = 0, second = 0, ...others] = await freePorts(5);
+  const replica = ['--replicaof', '127.0.0.1', `${first}`];
+  const servers = [
+    new GroupServer(first, ownWords(folder, first)),
+    new GroupServer(second, [...ownWords(folder, second), ...replica]),
+  ];
+  const sentinels = others.map((port) => {
+    const file = join(folder, `sentinel-${port}.conf`);
+    const watch = [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `dir ${folder}`,
+      `sentinel monitor grid 127.0.0.1 ${first} 2`,
+      `sentinel down-after-milliseconds grid ${NODE_TIMEOUT_MS}`,
+      'sentinel failover-timeout grid 6000',
+    ];
+    writeFileSync(file, `${watch.join('\n')}\n`);
+    return new GroupServer(port, [file, '--sentinel']);
+  });
+  const end = () => endAll([...servers, ...sentinels], folder);
+  try {
+    for (const server of [...servers, ...sentinels]) await server.start();
+    await until(async () => replicasIn(await asked(first, 'ROLE')) === 1);
+    for (const { port } of sentinels) {
+      await until(async () => (await asked(port, 'SENTINEL', 'CKQUORUM', 'grid')) !== undefined);
+      await until(async () => {
+        const known = await asked(port, 'SENTINEL', 'REPLICAS', 'grid');
+        return Array.isArray(known) && known.length === 1;
+      });
+    }
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const url = `redis://${others.map(hostPort).join(',')}?sentinel=grid`;
+  return { servers, sentinels, url, end };
+}
+
+/** The reply of the server on the port; rejects where there is none. */
+export async function asked(port: number, ...words: readonly string[]): Promise<ReplyValue> {
+  const control = new ControlConnection(
+    { host: '127.0.0.1', port },
+    {
+      clock: new SystemClock(),
+      login: { user: undefined, password: undefined },
+      tls: undefined,
+      mayChange: () => true,
+      deadlineMs: 2000,
+    },
+  );
+  try {
+    // As replies have it: a character a byte.
+    return await control.ask(...words.map((word) => Buffer.from(word, 'latin1')));
+  } finally {
+    control.end();
+  }
+}
+
+/** Resolves when the check does with true; what it rejects with is asked again. */
+export async function until(check: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + WAIT_MS_MAX;
+  for (;;) {
+    let fault: unknown;
+    try {
+      if (await check()) return;
+    } catch (error) {
+      fault = error;
+    }
+    if (Date.now() > end) throw new Error('it has not come about', { cause: fault });
+    await sleep(50);
+  }
+}
+
+function replicasIn(role: ReplyValue): number {
+  const replicas = Array.isArray(role) ? role[2] : undefined;
+  return Array.isArray(replicas) ? replicas.length : 0;
+}
+
+function ownWords(folder: string, port: number): string[] {
+  const own = join(folder, `${port}`);
+  mkdirSync(own);
+  return ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', own];
+}
+
+function hostPort(port: number | undefined): string {
+  return `127.0.0.1:${port}`;
+}
+
+async function endAll(servers: readonly GroupServer[], folder: string): Promise<void> {
+  await Promise.all(servers.map((server) => server.kill()));
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Ports that are free, as are those of the cluster's own connections. */
+async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    if ((await isFree(port)) && (await isFree(port + BUS))) ports.add(port);
+  }
+  return [...ports];
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

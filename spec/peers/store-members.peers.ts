@@ -1,0 +1,289 @@
+/** Engines of several members on a real server of Redis or Valkey, and what they share. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../bench/harness.ts';
+import { SystemClock, type Timer } from '../../src/base/clock.ts';
+import { ABSENT, APPLIED, LOST, QUEUE_FULL } from '../../src/engine/engine.ts';
+import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
+import { Asker, type Waiting } from '../engine/answers.ts';
+import { SMALL_CAPACITY } from '../engine/subject.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
+import { EngineServer } from './engine-server.ts';
+import { commandCount, serverCommand } from './server-command.ts';
+import { quietened, storeEngine } from './store-engines.ts';
+import { storeRound } from './store-round.ts';
+
+const SEED = Number(process.env.ENGINE_SEED ?? 1);
+const LOOK_MS = 1000;
+const POLL_COUNT = 2000;
+/** Where an item is lost, a test waits for it in vain. */
+const TEST_MS_MAX = 180_000;
+
+let server: EngineServer;
+
+before(async () => {
+  server = await EngineServer.start();
+});
+
+after(() => server.stop());
+
+/** A clock without the looks of each second, so that wake-ups alone remain. */
+class Lookless extends SystemClock {
+  override after(delayMs: number, run: () => void): Timer {
+    return delayMs === LOOK_MS ? { cancel: () => {} } : super.after(delayMs, run);
+  }
+}
+
+/** Runs a test on engines of a cluster of its own. */
+function members(
+  count: number,
+  test: (engines: readonly RedisEngine[], clusterName: string) => Promise<void>,
+  options: { readonly clock?: SystemClock } = {},
+): () => Promise<void> {
+  return async () => {
+    const clusterName = `members ${Math.random()}`;
+    const { port } = server;
+    const made = Array.from({ length: count }, () =>
+      storeEngine({ port, clusterName, ...options }),
+    );
+    const engines = await Promise.all(made);
+    try {
+      await test(engines, clusterName);
+    } finally {
+      await Promise.all(engines.map((engine) => engine.close()));
+    }
+  };
+}
+
+function valuesOf(waiting: readonly Waiting[]): string[] {
+  return waiting.flatMap(({ keeper }) => (keeper.seen === undefined ? [] : [keeper.seen.value]));
+}
+
+describe('members on one server', { timeout: TEST_MS_MAX }, () => {
+  it(
+    'what one has written the others read, in maps and queues',
+    members(3, async (engines) => {
+      const [first, second, third] = engines.map((engine) => new Asker(engine));
+      await first!.set('m', 'k', 'v', 'a/type');
+      assert.equal((await second!.get('m', 'k')).value, 'v');
+      assert.equal((await third!.size('m')).count, 1);
+      await second!.offer('q', 'a', 'a/type');
+      await third!.offer('q', 'b');
+      assert.equal((await first!.peek('q')).contentType, 'a/type');
+      const taken = await third!.take('q');
+      assert.equal(taken.value, 'a');
+      assert.equal((await first!.take('q')).value, 'b');
+      assert.equal((await third!.acknowledge(taken.hold, false)).outcome, APPLIED);
+      assert.equal((await second!.poll('q')).value, 'a');
+      assert.equal((await second!.poll('q')).outcome, ABSENT);
+    }),
+  );
+
+  for (const queueCount of [1, 200]) {
+    it(
+      `offers of one wake 2,000 polls of two others on ${queueCount} queues, without a look`,
+      members(
+        3,
+        async ([first, second, third]) => {
+          const pollers = [new Asker(first!), new Asker(second!)];
+          const waiting = Array.from({ length: POLL_COUNT }, (_, index) =>
+            pollers[index % 2]!.wait(`q${Math.floor(index / 2) % queueCount}`, 60_000),
+          );
+          // Until the channels are listened to.
+          await quietened(first!, second!);
+          await sleep(200);
+          await quietened(first!, second!);
+          const producer = new Asker(third!);
+          const items = Array.from({ length: POLL_COUNT }, (_, index) => `${index}`);
+          const offers = items.map((item, index) => producer.offer(`q${index % queueCount}`, item));
+          for (const offer of offers) assert.equal((await offer).outcome, APPLIED);
+          await Promise.all(waiting.map(({ keeper }) => keeper.answered));
+          assert.deepEqual(valuesOf(waiting).sort(), items.sort());
+          for (let index = 0; index < queueCount; index++) {
+            assert.equal((await producer.queueSize(`q${index}`)).count, 0);
+          }
+        },
+        { clock: new Lookless() },
+      ),
+    );
+  }
+
+  it(
+    'an item that comes back wakes the poll of another',
+    members(
+      2,
+      async ([first, second]) => {
+        const [giver, poller] = [new Asker(first!), new Asker(second!)];
+        await giver.offer('q', 'a');
+        const { hold } = await giver.take('q');
+        const { keeper } = poller.wait('q', 60_000);
+        await quietened(second!);
+        await sleep(50);
+        await giver.acknowledge(hold, false);
+        assert.equal((await keeper.answered).value, 'a');
+      },
+      { clock: new Lookless() },
+    ),
+  );
+
+  it(
+    'a member that is told of an item and has no poll any more passes it on',
+    members(
+      3,
+      async ([first, second, third]) => {
+        const gone = new Asker(first!).wait('q', 60_000);
+        await quietened(first!);
+        const { keeper } = new Asker(second!).wait('q', 60_000);
+        await quietened(second!);
+        await sleep(50);
+        const offered = new Asker(third!).offer('q', 'a');
+        first!.cancel(gone.ticket);
+        await offered;
+        assert.equal((await keeper.answered).value, 'a');
+        assert.equal(gone.keeper.isAnswered, false);
+      },
+      { clock: new Lookless() },
+    ),
+  );
+
+  it(
+    'where no wake-up comes, a look finds the item',
+    members(2, async ([first, second]) => {
+      const { keeper } = new Asker(first!).wait('q', 60_000);
+      await quietened(first!);
+      await serverCommand(server.port, 'CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await new Asker(second!).offer('q', 'a');
+      assert.equal((await keeper.answered).value, 'a');
+    }),
+  );
+
+  for (const queueCount of [1, 200, 2000]) {
+    it(
+      `2,000 idle polls on two members and ${queueCount} queues cost under 1,000 commands a second`,
+      members(2, async (engines) => {
+        const askers = engines.map((engine) => new Asker(engine));
+        for (let index = 0; index < POLL_COUNT; index++) {
+          askers[index % 2]!.wait(`q${Math.floor(index / 2) % queueCount}`, 60_000);
+        }
+        await quietened(...engines);
+        await sleep(1500);
+        const [from, start] = [await commandCount(server.port), performance.now()];
+        await sleep(3 * LOOK_MS);
+        const count = (await commandCount(server.port)) - from;
+        const seconds = Math.floor((performance.now() - start) / LOOK_MS);
+        assert.ok(count > 0 && count < 1000 * seconds, `${count} commands in ${seconds} s`);
+      }),
+    );
+  }
+
+  it(
+    'what a member held that is out is back at its old place, and it holds nothing any more',
+    members(1, async ([engine], clusterName) => {
+      const asker = new Asker(engine!);
+      for (const item of 'abcd') await asker.offer('q', item);
+      for (let count = 0; count < SMALL_CAPACITY; count++) await asker.offer('small', `${count}`);
+      const proxy = await CuttingProxy.start(server.port);
+      const incarnation = 'killed';
+      const killed = await storeEngine({ port: proxy.port, clusterName, incarnation });
+      const victim = new Asker(killed);
+      const kept = await victim.take('q');
+      assert.equal(kept.value, 'a');
+      proxy.silence(true);
+      for (const queue of ['q', 'q', 'small']) victim.wait(queue, 0);
+      while ((await asker.queueSize('q')).count > 1) await sleep(1);
+      while ((await asker.queueSize('small')).count === SMALL_CAPACITY) await sleep(1);
+      // What is held counts for the capacity.
+      assert.equal((await asker.offer('small', 'more')).outcome, QUEUE_FULL);
+      assert.equal((await asker.peek('q')).value, 'd');
+      assert.equal(await engine!.returnHeld(incarnation), 3);
+      assert.equal(await engine!.returnHeld(incarnation), 0);
+      for (const item of 'bcd') assert.equal((await asker.poll('q')).value, item);
+      assert.equal((await asker.poll('small')).value, '0');
+      assert.equal((await asker.offer('small', 'more')).outcome, APPLIED);
+      await asker.offer('q', 'e');
+      const late = await storeEngine({ port: server.port, clusterName, incarnation });
+      assert.equal((await new Asker(late).take('q')).outcome, LOST);
+      late.incarnation = 'anew';
+      assert.equal((await new Asker(late).poll('q')).value, 'e');
+      await late.close();
+      proxy.stop();
+      await killed.close();
+    }),
+  );
+
+  it(
+    'an item that is held for this member, and that it knows nothing of, comes back after a loss',
+    members(1, async ([engine], clusterName) => {
+      const asker = new Asker(engine!);
+      for (const item of 'abc') await asker.offer('q', item);
+      const incarnation = 'forgetful';
+      const options = { clusterName, incarnation, deadlineMs: 1000 };
+      const proxy = await CuttingProxy.start(server.port);
+      const stale = await storeEngine({ ...options, deadlineMs: 10_000, port: proxy.port });
+      const member = await storeEngine({ ...options, port: server.port });
+      const known = await new Asker(member).take('q');
+      proxy.silence(true);
+      // Holds of one incarnation begin with the ms; here two engines share it.
+      await sleep(5);
+      new Asker(stale).wait('q', 0);
+      while ((await asker.queueSize('q')).count > 1) await sleep(1);
+      await serverCommand(server.port, 'CLIENT', 'KILL', 'TYPE', 'normal');
+      while ((await asker.queueSize('q')).count !== 2) await sleep(10);
+      assert.equal((await new Asker(member).acknowledge(known.hold, true)).outcome, APPLIED);
+      for (const item of 'bc') assert.equal((await asker.poll('q')).value, item);
+      assert.equal((await asker.poll('q')).outcome, ABSENT);
+      proxy.stop();
+      await stale.close();
+      await member.close();
+    }),
+  );
+
+  it(
+    `each item comes once, and a producer's come in order (ENGINE_SEED=${SEED})`,
+    members(3, async (engines) => {
+      const random = new Random(SEED);
+      const { offered, found } = await storeRound({
+        ...{ engines, random, queueCount: 6, producerCount: 6, itemsEach: 200 },
+        ...{ consumersEach: 4, isDisturbed: false },
+      });
+      assert.deepEqual([...found.values()].flat().sort(), [...offered].sort());
+      for (const items of found.values()) {
+        const last = new Map<string, number>();
+        for (const item of items) {
+          const [producer, number] = item.split(':') as [string, string];
+          assert.ok(Number(number) > (last.get(producer) ?? -1), items.join(' '));
+          last.set(producer, Number(number));
+        }
+      }
+    }),
+  );
+
+  it(
+    `no item is lost where takes are cancelled and items come back (ENGINE_SEED=${SEED})`,
+    members(3, async (engines, clusterName) => {
+      const random = new Random(SEED);
+      const { offered, found } = await storeRound({
+        ...{ engines, random, queueCount: 4, producerCount: 6, itemsEach: 200 },
+        ...{ consumersEach: 2, isDisturbed: true },
+      });
+      assert.deepEqual([...found.values()].flat().sort(), [...offered].sort());
+      await quietened(...engines);
+      // Two looks later nothing of it is left in the store, but who has waited.
+      await sleep(2.5 * LOOK_MS);
+      const keys = await serverCommand(server.port, 'EVAL', KEYS_LEFT, '0', `${clusterName}/`);
+      assert.equal(keys, '');
+    }),
+  );
+});
+
+/** The keys of a cluster that are no record of waiting, nor the cluster's own. */
+const KEYS_LEFT = `
+local keys = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local isOther = string.find(key, '/w:', 1, true) or string.find(key, '/c:', 1, true)
+  if string.find(key, ARGV[1], 1, true) and not isOther then
+    keys[#keys + 1] = key
+  end
+end
+return table.concat(keys, ' ')`;

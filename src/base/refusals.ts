@@ -1,0 +1,159 @@
+/**
+ * The table of refusals: why a request was not served, as a stable code, with the status of the answer
+ * and the text. The text names the rule, the field and the limit. It is the message of the answer, or,
+ * where the answer has no content, for logs alone; then it repeats nothing of what was sent. The log has
+ * the code of each refused request at `log-level` FINE. docs/operations.md lists the table.
+ */
+import { fill, REQUEST_ERRORS, type ValuesOf } from './errors.ts';
+
+/** A refusal whose answer has no content. */
+function logged<const Message extends string>(status: number, message: Message) {
+  return { status, message, isEmpty: true } as const;
+}
+
+/** A refusal whose answer has the message. */
+function told<const Message extends string>(status: number, message: Message) {
+  return { status, message, isEmpty: false } as const;
+}
+
+/** By the head and the framing, before anything is known of the path (RFC 9110, RFC 9112). */
+const UNREADABLE = {
+  NOT_A_REQUEST: logged(400, 'the bytes are not a request'),
+  PROTOCOL_UNKNOWN: logged(400, 'the protocol is not HTTP'),
+  VERSION_UNKNOWN: logged(505, 'the version is neither HTTP/1.0 nor HTTP/1.1'),
+  TARGET_INVALID: logged(400, 'the target is not a path, absolute URL or asterisk of OPTIONS'),
+  TARGET_WITH_FRAGMENT: logged(400, 'the target has a fragment'),
+  TARGET_TOO_LONG: logged(
+    414,
+    'the target is longer than target-bytes-max, {targetBytesMax} bytes',
+  ),
+  AUTHORITY_INVALID: logged(400, 'the authority of the target is not a host and port'),
+  HOST_MISSING: logged(400, 'Host: missing in HTTP/1.1'),
+  HOST_REPEATED: logged(400, 'Host: present twice'),
+  HOST_INVALID: logged(400, 'Host: not a host and port'),
+  CONTENT_TYPE_REPEATED: logged(400, 'Content-Type: present twice'),
+  AUTHORIZATION_REPEATED: logged(400, 'Authorization: present twice'),
+  CODING_REPEATED: logged(400, 'Transfer-Encoding: present twice'),
+  CODING_UNKNOWN: logged(400, 'Transfer-Encoding: not chunked alone'),
+  CODING_IN_HTTP_1_0: logged(400, 'Transfer-Encoding: not in HTTP/1.0'),
+  FIELDS_TOO_LONG: logged(
+    431,
+    'the fields are longer than header-bytes-max, {headerBytesMax} bytes',
+  ),
+  FRAMING_TOO_LONG: logged(
+    431,
+    'chunk extensions and trailers are longer than header-bytes-max, {headerBytesMax} bytes',
+  ),
+  INPUT_CUT_OFF: logged(400, 'the input ended within the request'),
+  HEAD_LATE: logged(
+    408,
+    'the head did not come within header-timeout-seconds, {headerTimeoutSeconds} s',
+  ),
+  CONTENT_LATE: logged(
+    408,
+    'no content came within body-progress-timeout-seconds, {bodyProgressTimeoutSeconds} s',
+  ),
+  CONTENT_LATE_AT_STOP: logged(408, 'the member stops, and the rest did not come in time'),
+  CONTENT_CROWDED_OUT: logged(
+    408,
+    'ended to make room for others: in-flight-bytes-max, {inFlightBytesMax} bytes',
+  ),
+} as const;
+
+/** By the content that is announced, and by the room for it and for connections. */
+const UNTAKEN = {
+  CONTENT_TOO_LONG: logged(413, 'the content is longer than body-bytes-max, {bodyBytesMax} bytes'),
+  CONTENT_CODED: told(415, 'Cannot take Content-Encoding "{coding}": send it as it is'),
+  EXPECTATION_UNKNOWN: told(417, 'Cannot meet Expect "{expectation}"'),
+  NO_ROOM_FOR_CONTENT: told(
+    503,
+    'Cannot take the content of a request: all connections together may have {bytesMax} bytes under way',
+  ),
+  TOO_MANY_CONNECTIONS: told(503, 'Cannot take another connection: {connectionsMax} are open'),
+} as const;
+
+/** By the path and the method. */
+const UNROUTED = {
+  ESCAPE_INVALID: logged(400, 'a bad escape in the path'),
+  METHOD_NOT_SERVED: logged(501, 'nothing here serves the method'),
+  REST_DISABLED: told(
+    403,
+    'Cannot serve this path: REST is disabled; {setting} or --enable-group with a group enables it',
+  ),
+  GROUP_DISABLED: told(
+    403,
+    'Cannot serve this path: endpoint group {group} is disabled; {setting} or --enable-group {group} enables it',
+  ),
+  PATH_UNKNOWN: logged(404, 'nothing is at the path'),
+  PATH_WITHOUT_NAME: logged(400, 'the path names no map, key or queue, or no part of health'),
+  PATH_INCOMPLETE: logged(400, 'the path is incomplete for the method'),
+  NAME_MISSING: told(400, 'Missing {thing} name'),
+  METHOD_NOT_ALLOWED: told(405, 'Cannot {action}: allowed are {methods}'),
+  RECOVERING: told(503, 'Cannot serve this path yet: the member recovers its data'),
+  NOT_IMPLEMENTED: told(501, 'Cannot do this: not implemented by this member'),
+} as const;
+
+/** By the user, or by the credentials in the content of an administrative request. */
+const UNTRUSTED = {
+  LOGIN_MISSING: told(401, 'Cannot {action}: a user and a password are required'),
+  LOGIN_WRONG: told(401, 'Cannot {action}: user or password is wrong'),
+  LOGIN_THROTTLED: told(429, 'Cannot {action}: too many logins failed, try again in {seconds} s'),
+  NOT_PERMITTED: told(403, 'Cannot {action}: the user is not permitted to'),
+  CREDENTIALS_WRONG: told(403, 'unauthenticated'),
+  CREDENTIALS_THROTTLED: told(429, 'Cannot log in now: try again in {seconds} s'),
+} as const;
+
+/** By the values of parameters, and by what the member is set up for. */
+const UNFIT = {
+  PARAMETERS_MISSING: told(400, 'This endpoint expects at least {count} parameters'),
+  PARAMETER_UNREADABLE: told(400, 'Cannot read parameter {number}: {reason}'),
+  POLL_TIME_INVALID: told(400, 'Cannot poll for {seen} seconds: not an integer up to {most}'),
+  STATE_INVALID: told(400, 'Cannot change to state {seen}: not one of {states}'),
+  VERSION_INVALID: told(400, 'Cannot change to version {seen}: not a cluster version'),
+  LOG_LEVEL_INVALID: told(400, "Invalid level '{seen}', known levels are: {levels}"),
+  CONFIG_INVALID: told(400, '{faults}'),
+  JOIN_DISABLED: told(400, 'TCP-IP join mechanism is not enabled in the cluster.'),
+  MEMBERS_MISSING: told(400, 'Cannot change the member list to {seen}: it names no member'),
+  PERSISTENCE_OFF: told(
+    409,
+    'Cannot {action}: persistence is off; {setting} or --data-dir turns it on',
+  ),
+} as const;
+
+/** By the engine, the disk and the cluster, also where the member itself has failed. */
+const UNDONE = {
+  QUEUE_FULL: logged(503, 'the queue is full'),
+  ...REQUEST_ERRORS,
+  FAILED: logged(500, 'an unexpected failure, which the log has'),
+} as const;
+
+export const REFUSALS = {
+  ...UNREADABLE,
+  ...UNTAKEN,
+  ...UNROUTED,
+  ...UNTRUSTED,
+  ...UNFIT,
+  ...UNDONE,
+} as const;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** The codes whose texts have limits of HTTP alone in their places. */
+export type UnreadableCode = keyof typeof UNREADABLE;
+
+/** The values for the places of a refusal's text. */
+export type RefusalValues<Code extends RefusalCode> = ValuesOf<(typeof REFUSALS)[Code]['message']>;
+
+/** The text of a refusal with these values. */
+export function refusalText<Code extends RefusalCode>(
+  code: Code,
+  values: RefusalValues<Code>,
+): string {
+  return fill(REFUSALS[code].message, values);
+}
+
+/** Whether the answer has no content, as the text is for logs alone. */
+export function isEmptyRefusal(code: RefusalCode): boolean {
+  const row = REFUSALS[code];
+  return 'isEmpty' in row && row.isEmpty;
+}

@@ -1,0 +1,187 @@
+/**
+ * The cluster of several members on one engine. Each member knows it by the last answer of the engine's
+ * member store: at most a beat old, and alike everywhere. Its parts: Membership (is this member in?),
+ * StoredRecord (what do the members share?), StateChanges (how does the state change?).
+ *
+ * Data may be changed while the member has its lease and the cluster is not PASSIVE, nor on the way to
+ * it. The engine asks `hasLease` again when it sends the changes of a turn.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import {
+  type ClusterState,
+  clusterVersion,
+  type MemberInfo,
+  type NodeState,
+  type OwnCluster,
+  type SettledState,
+} from './cluster.ts';
+import { BEAT_MS, type ClusterView, type MemberStore } from './member-store.ts';
+import {
+  type ChangeWork,
+  type MemberLife,
+  Membership,
+  type MembershipEvents,
+} from './membership.ts';
+import { StateChanges } from './state-changes.ts';
+import { StoredRecord } from './stored-record.ts';
+
+interface SharedClusterOptions {
+  readonly store: MemberStore;
+  readonly clock: Clock;
+  readonly work: ChangeWork;
+  readonly events: MembershipEvents;
+  /** Of this member's process. */
+  readonly uuid: string;
+  readonly memberVersion: string;
+  readonly isLite: boolean;
+  /** A member that is silent for so long is out, in milliseconds; at least 2 * GAP_MS. */
+  readonly leaseMs: number;
+  /** Whether changes have the copies that they are meant to have. */
+  readonly isKeptSafe: () => boolean;
+  /** Ends the member. */
+  readonly onStop: (because: string) => void;
+}
+
+export class SharedCluster implements OwnCluster, MemberLife {
+  readonly migrationQueueSize = 0;
+  members: readonly MemberInfo[] = [];
+  readonly record: StoredRecord;
+  readonly #options: SharedClusterOptions;
+  readonly #membership: Membership;
+  readonly #changes: StateChanges;
+  readonly #passiveListeners: (() => void)[] = [];
+  #isStarted = false;
+  #isDraining = false;
+  #hasLeft = false;
+  /** Whether the state allows changes of data. */
+  #isWritable = true;
+  #stopReason = "the shutdown of the cluster, by another member's client";
+  #stopTimer: Timer | undefined;
+
+  constructor(options: SharedClusterOptions) {
+    const { store, clock, work, events, uuid, memberVersion, leaseMs } = options;
+    this.#options = options;
+    const listener = {
+      onView: (view: ClusterView, text: string | undefined) => this.#onView(view, text),
+      onStop: () => options.onStop(this.#stopReason),
+    };
+    const membership = new Membership({ store, clock, work, events, listener, uuid });
+    this.#membership = membership;
+    this.record = new StoredRecord(clusterVersion(memberVersion), (change) =>
+      membership.change(change),
+    );
+    this.#changes = new StateChanges({ clock, work, membership, record: this.record, leaseMs });
+  }
+
+  get uuid(): string {
+    return this.#options.uuid;
+  }
+
+  get joinNumber(): number {
+    return this.#membership.joinNumber;
+  }
+
+  get hasLease(): boolean {
+    return this.#membership.hasLease;
+  }
+
+  get isCutOff(): boolean {
+    return this.#isStarted && !this.#membership.hasLease;
+  }
+
+  get isSafe(): boolean {
+    return this.#membership.isInTouch && this.#options.isKeptSafe();
+  }
+
+  get isReady(): boolean {
+    return this.#isStarted && !this.#isDraining && this.#membership.isInTouch;
+  }
+
+  get takesWrites(): boolean {
+    return this.#isWritable && this.#membership.hasLease;
+  }
+
+  get version(): string {
+    return this.record.values.version;
+  }
+
+  get state(): ClusterState {
+    return this.record.transition === undefined ? this.record.values.state : 'IN_TRANSITION';
+  }
+
+  get nodeState(): NodeState {
+    if (!this.#isStarted) return 'STARTING';
+    return this.record.values.state === 'PASSIVE' ? 'PASSIVE' : 'ACTIVE';
+  }
+
+  onPassive(listener: () => void): void {
+    this.#passiveListeners.push(listener);
+  }
+
+  async start(address: string, prepare: () => Promise<void>): Promise<void> {
+    const { memberVersion, isLite, leaseMs } = this.#options;
+    const version = clusterVersion(memberVersion);
+    await this.#membership.start({ address, memberVersion, isLite, version, leaseMs });
+    await prepare();
+    this.#isStarted = true;
+  }
+
+  stop(): void {
+    this.#isDraining = true;
+  }
+
+  async leave(): Promise<void> {
+    this.#isDraining = this.#hasLeft = true;
+    this.#stopTimer?.cancel();
+    this.#changes.close();
+    await this.#membership.leave().catch(this.#options.events.onAway);
+  }
+
+  stopAll(because: string): void {
+    this.#stopReason = because;
+    void this.#tellAllToStop();
+  }
+
+  async changeState(state: SettledState): Promise<void> {
+    await this.#changes.changeState(state);
+  }
+
+  /** Members of another version cannot be in, so the version that there is is the only one. */
+  async changeVersion(version: string): Promise<void> {
+    if (version === this.version) return;
+    const { memberVersion } = this.#options;
+    throw new GridError('VERSION_NOT_SUPPORTED', { version, memberVersion });
+  }
+
+  /** The client has its answer: so the store is told again until it has heard. */
+  async #tellAllToStop(): Promise<void> {
+    try {
+      await this.#membership.stopAll();
+    } catch {
+      if (this.#hasLeft) return;
+      this.#stopTimer?.cancel();
+      this.#stopTimer = this.#options.clock.after(BEAT_MS, () => void this.#tellAllToStop());
+    }
+  }
+
+  #onView(view: ClusterView, text: string | undefined): void {
+    const { record } = this;
+    const { revision } = record;
+    record.take(view, text);
+    this.members = view.members.map(({ address, isLite, uuid, memberVersion }) => ({
+      ...{ address, liteMember: isLite, localMember: uuid === this.#options.uuid },
+      ...{ uuid, memberVersion },
+    }));
+    this.#setWritable(record.values.state !== 'PASSIVE' && record.transition?.to !== 'PASSIVE');
+    this.#changes.follow(view);
+    if (record.revision !== revision) record.tell();
+  }
+
+  #setWritable(isWritable: boolean): void {
+    const wasWritable = this.#isWritable;
+    this.#isWritable = isWritable;
+    if (isWritable || !wasWritable) return;
+    for (const listener of this.#passiveListeners) listener();
+  }
+}

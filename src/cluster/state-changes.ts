@@ -1,0 +1,164 @@
+/**
+ * Changes of the cluster's state, in steps of the shared record, so that any member can end one:
+ * 1. The initiator begins a transition in the record, with a limit by the store's clock. Of several at
+ *    once, one does.
+ * 2. Each member that sees it follows it (see SharedCluster), and confirms the revision once the changes
+ *    are answered that began before. A member that joins has none, so its join confirms.
+ * 3. A member that sees the confirmations of all ends the transition: reached. One that sees the limit
+ *    passed ends it, too: not reached, the old state stays. Of several at once, one does.
+ * 4. The initiator has its answer once all have confirmed the end, too, or are out.
+ * No confirmation is taken back while its member is in, so "all" stays true once it was. A member that
+ * is out has no lease, so it changes nothing.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock, Timer } from '../base/clock.ts';
+import { GridError, OutcomeUnknown, reasonOf } from '../base/errors.ts';
+import type { SettledState } from './cluster.ts';
+import type { ClusterView } from './member-store.ts';
+import type { ChangeWork, Membership } from './membership.ts';
+import type { StoredRecord, Transition } from './stored-record.ts';
+
+/** Time for all members to confirm, by the store's clock. */
+export const TRANSITION_MS = 60_000;
+/** Beyond that limit, somebody needs a beat to end the transition, and this member one to know. */
+const KNOWN_AFTER_MS = 15_000;
+
+/** A changeState of this member that is not answered. */
+interface Waiting {
+  readonly id: string;
+  readonly to: SettledState;
+  /** The revision of the end, once it was reached. */
+  reached: number;
+  timer: Timer;
+  readonly resolve: () => void;
+  readonly reject: (error: GridError) => void;
+}
+
+interface StateChangesOptions {
+  readonly clock: Clock;
+  readonly work: ChangeWork;
+  readonly membership: Membership;
+  readonly record: StoredRecord;
+  /** See Join. */
+  readonly leaseMs: number;
+}
+
+export class StateChanges {
+  readonly #options: StateChangesOptions;
+  /** The revision that began the transition that this member follows; 0 for none. */
+  #confirming = 0;
+  #isEnding = false;
+  readonly #waiting = new Map<string, Waiting>();
+
+  constructor(options: StateChangesOptions) {
+    this.#options = options;
+  }
+
+  /** As Cluster.changeState. */
+  async changeState(to: SettledState): Promise<void> {
+    const { record } = this.#options;
+    const id = randomUUID();
+    for (let isBegun = false; !isBegun; ) {
+      if (record.transition !== undefined) throw new GridError('STATE_CHANGING', { state: to });
+      if (record.values.state === to) throw new GridError('STATE_UNCHANGED', { state: to });
+      isBegun = await record.begin({ id, to }, TRANSITION_MS).catch((cause: unknown) => {
+        throw notReached(to, reasonOf(cause), { cause });
+      });
+    }
+    await this.#answered(id, to);
+  }
+
+  /** Does what the record asks for, as of the view. Called after the record has taken it. */
+  follow(view: ClusterView): void {
+    const { transition } = this.#options.record;
+    if (transition === undefined) {
+      this.#confirming = 0;
+      this.#confirm(view.revision);
+    } else this.#followTransition(transition, view);
+    for (const each of this.#waiting.values()) this.#judge(each, view);
+  }
+
+  /** The member ends: what is not answered will not be known. */
+  close(): void {
+    for (const each of this.#waiting.values()) this.#giveUp(each, 'this member ends');
+  }
+
+  #followTransition(transition: Transition, { limit, members }: ClusterView): void {
+    const begun = limit?.begun ?? 0;
+    if (this.#confirming !== begun) {
+      this.#confirming = begun;
+      void this.#confirmAnswered(begun);
+    }
+    const isReached = limit !== null && members.every(({ confirmed }) => confirmed >= begun);
+    const isOver = limit === null || limit.leftMs <= 0;
+    if (isReached || isOver) void this.#end(transition, isReached);
+  }
+
+  async #confirmAnswered(begun: number): Promise<void> {
+    await this.#options.work.changesAnswered();
+    if (this.#confirming === begun) this.#confirm(begun);
+  }
+
+  #confirm(revision: number): void {
+    const { membership } = this.#options;
+    if (membership.confirmed >= revision) return;
+    membership.confirmed = revision;
+    membership.beatSoon();
+  }
+
+  async #end(transition: Transition, isReached: boolean): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    // Where it fails, the next view is followed in the same way.
+    await this.#options.record.end(transition, isReached).catch(() => false);
+    this.#isEnding = false;
+  }
+
+  #answered(id: string, to: SettledState): Promise<void> {
+    const { clock } = this.#options;
+    return new Promise((resolve, reject) => {
+      const timer = clock.after(TRANSITION_MS + KNOWN_AFTER_MS, () =>
+        this.#giveUp(waiting, 'the store does not tell the end'),
+      );
+      const waiting: Waiting = { id, to, reached: 0, timer, resolve, reject };
+      this.#waiting.set(id, waiting);
+    });
+  }
+
+  #judge(waiting: Waiting, { revision, members }: ClusterView): void {
+    const { transition, ended } = this.#options.record;
+    const { id, to, reached } = waiting;
+    if (transition?.id === id) return;
+    if (reached > 0) {
+      if (members.every(({ confirmed }) => confirmed >= reached)) this.#settle(waiting).resolve();
+    } else if (ended?.id !== id) this.#giveUp(waiting, 'another change has followed it');
+    else if (ended.isReached) this.#awaitAll(waiting, revision);
+    else {
+      const reason = `not every member has answered its changes within ${TRANSITION_MS / 1000} s`;
+      this.#settle(waiting).reject(notReached(to, reason));
+    }
+  }
+
+  /** A member that does not confirm the end in this time is out, or the store is away. */
+  #awaitAll(waiting: Waiting, revision: number): void {
+    const { clock, leaseMs } = this.#options;
+    waiting.reached = revision;
+    waiting.timer.cancel();
+    waiting.timer = clock.after(leaseMs, () => this.#settle(waiting).resolve());
+  }
+
+  #giveUp(waiting: Waiting, reason: string): void {
+    const cause = new OutcomeUnknown(new Error(reason));
+    this.#settle(waiting).reject(notReached(waiting.to, reason, { cause }));
+  }
+
+  #settle(waiting: Waiting): Waiting {
+    waiting.timer.cancel();
+    this.#waiting.delete(waiting.id);
+    return waiting;
+  }
+}
+
+function notReached(state: SettledState, reason: string, options?: ErrorOptions): GridError {
+  return new GridError('STATE_NOT_REACHED', { state, reason }, options);
+}

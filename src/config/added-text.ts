@@ -1,0 +1,82 @@
+/**
+ * The things that a configuration text has added, as a text that adds them again: for other members, so
+ * no password is in it but as a hash.
+ */
+import { HASH_PREFIX } from '../base/stored-password.ts';
+import { configFault } from './config-fault.ts';
+import type { UserConfig } from './security.ts';
+import { SECURITY_PATHS } from './security-paths.ts';
+import type { ConfigUpdate } from './update.ts';
+
+/** Each hash takes as long as a login does. */
+const HASHED_PASSWORDS_MAX = 100;
+
+const REALM_SECTION = `${SECURITY_PATHS.realms}.`;
+
+/** Hashes a password, as `gridnode hash-password` does. */
+export type HashPassword = (password: Buffer) => Promise<string>;
+
+/** JSON. Rejects with ConfigFault for more than HASHED_PASSWORDS_MAX passwords in plain text. */
+export async function addedText(update: ConfigUpdate, hash: HashPassword): Promise<string> {
+  const { config, added } = update;
+  const names = (section: string): string[] =>
+    added.flatMap(({ sectionName, configName }) =>
+      sectionName === section && configName !== undefined ? [configName] : [],
+    );
+  const { mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes, endpointGroups } = config;
+  const map = section(names('map'), (name) => ({
+    ...stated('time-to-live-seconds', mapTimeToLiveSeconds.get(name)),
+    ...stated('max-idle-seconds', mapMaxIdleSeconds.get(name)),
+  }));
+  const queue = section(names('queue'), (name) => stated('max-size', queueMaxSizes.get(name)));
+  const enabled = new Map<string, boolean>(endpointGroups);
+  const groups = section(names('endpoint-groups'), (name) => stated('enabled', enabled.get(name)));
+  const sections = new Set(added.map(({ sectionName }) => sectionName));
+  const users = [...sections]
+    .filter((name) => name.startsWith(REALM_SECTION))
+    .map((name) => {
+      const realm = name.slice(REALM_SECTION.length);
+      const isAdded = new Set(names(name));
+      const all = config.security.realms.get(realm) ?? [];
+      return { realm, users: all.filter((user) => isAdded.has(user.name)) };
+    });
+  const network = groups && { 'rest-api': { 'endpoint-groups': groups } };
+  const security = users.length === 0 ? undefined : { realms: await hashed(users, hash) };
+  return JSON.stringify({ grid: { map, queue, network, security } });
+}
+
+interface RealmUsers {
+  readonly realm: string;
+  readonly users: readonly UserConfig[];
+}
+
+async function hashed(realms: readonly RealmUsers[], hash: HashPassword): Promise<object[]> {
+  const isPlain = ({ password }: UserConfig): boolean => !password.startsWith(HASH_PREFIX);
+  const plainCount = realms.flatMap(({ users }) => users.filter(isPlain)).length;
+  if (plainCount > HASHED_PASSWORDS_MAX) {
+    throw configFault(
+      `Cannot add ${plainCount} users with passwords in plain text, ${HASHED_PASSWORDS_MAX} at most: ` +
+        'hash them with `gridnode hash-password`',
+    );
+  }
+  const written: object[] = [];
+  for (const { realm, users } of realms) {
+    const each: object[] = [];
+    for (const user of users) {
+      const password = isPlain(user) ? await hash(Buffer.from(user.password)) : user.password;
+      each.push({ username: user.name, password, roles: user.roles });
+    }
+    written.push({ name: realm, authentication: { simple: { users: each } } });
+  }
+  return written;
+}
+
+/** Undefined for no names, as a section without any is left out. */
+function section(names: readonly string[], of: (name: string) => object): object | undefined {
+  if (names.length === 0) return undefined;
+  return Object.fromEntries(names.map((name) => [name, of(name)]));
+}
+
+function stated(name: string, value: number | boolean | undefined): object {
+  return value === undefined ? {} : { [name]: value };
+}

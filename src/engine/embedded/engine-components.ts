@@ -1,0 +1,75 @@
+/** The components of an embedded engine, wired together. */
+
+import type { MutationSink } from '../mutation-sink.ts';
+import { Answers } from './answer.ts';
+import type { CellStore, CellStoreOptions } from './cell-store.ts';
+import { Cleaner } from './cleaner.ts';
+import { Deliveries } from './deliveries.ts';
+import { Expiry } from './expiry.ts';
+import type { MapLives } from './map-lives.ts';
+import { Maps } from './maps.ts';
+import type { NameTable } from './name-table.ts';
+import { type QueueOptions, Queues } from './queues.ts';
+import type { Recorder } from './recorder.ts';
+import { Returns } from './returns.ts';
+import type { RingBuffers } from './ring-buffer.ts';
+import { SharedComponents } from './shared-components.ts';
+import { Sweeper } from './sweeper.ts';
+import { Visits } from './visits.ts';
+import { Waiters } from './waiters.ts';
+
+export interface EmbeddedEngineOptions extends CellStoreOptions, QueueOptions {
+  /** In the order in which they are asked; none by default. */
+  readonly sinks?: readonly MutationSink[];
+}
+
+export class EngineComponents {
+  readonly store: CellStore;
+  readonly sweeper: Sweeper;
+  readonly expiry: Expiry;
+  readonly cleaner: Cleaner;
+  readonly recorder: Recorder;
+  readonly mapNames: NameTable;
+  readonly queueNames: NameTable;
+  readonly contentTypes: NameTable;
+  readonly rings: RingBuffers;
+  readonly lives: MapLives;
+  readonly visits: Visits;
+  readonly maps: Maps;
+  readonly queues: Queues;
+  readonly waiters: Waiters;
+  readonly deliveries: Deliveries;
+  readonly returns: Returns;
+  readonly answers: Answers;
+
+  constructor(options: EmbeddedEngineOptions) {
+    const shared = new SharedComponents(options, options.sinks ?? []);
+    const { store, queueNames } = shared;
+    this.store = store;
+    this.recorder = shared.recorder;
+    this.mapNames = shared.mapNames;
+    this.queueNames = queueNames;
+    this.contentTypes = shared.contentTypes;
+    this.rings = shared.rings;
+    this.lives = shared.lives;
+    const cleaner = new Cleaner(shared);
+    const expiry = new Expiry(shared, cleaner);
+    const sweeper = new Sweeper(shared, cleaner, expiry);
+    this.cleaner = cleaner;
+    this.expiry = expiry;
+    this.sweeper = sweeper;
+    this.maps = new Maps(shared, { cleaner, sweeper, expiry });
+    const waiters = new Waiters(store.clock, queueNames.ids, (ticket) =>
+      this.deliveries.expire(ticket),
+    );
+    const queues = new Queues(shared, { cleaner, sweeper, waiters }, options);
+    const answers = new Answers(shared);
+    const returns = new Returns(store, queues, answers, (queue) => this.deliveries.schedule(queue));
+    this.waiters = waiters;
+    this.queues = queues;
+    this.answers = answers;
+    this.returns = returns;
+    this.visits = new Visits(shared, queues);
+    this.deliveries = new Deliveries(shared, { queues, waiters, answers, returns });
+  }
+}

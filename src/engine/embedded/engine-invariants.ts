@@ -1,0 +1,166 @@
+/**
+ * Asserts that all structures of an embedded engine agree: every live cell is referred to as its kind has
+ * it, every count is that of the things counted, every byte handed out belongs to somebody, once. Between two
+ * calls of the engine all of it is true. It costs time in proportion to all data, so specs alone ask for it.
+ */
+import assert from 'node:assert/strict';
+import {
+  dueMsAt,
+  KIND_ENTRY,
+  KIND_ITEM,
+  KIND_NAME,
+  KIND_RING,
+  kindAt,
+  numberKeyAt,
+  ownerAt,
+  tagAt,
+} from './cell.ts';
+import type { EngineComponents } from './engine-components.ts';
+import { EXTENT_BYTES } from './slabs.ts';
+
+/** `keptMaps`: maps by id that a replay under way keeps, each by one use. */
+export function assertInvariants(
+  components: EngineComponents,
+  keptMaps: ReadonlySet<number> = NONE,
+): void {
+  new Census(components).check(keptMaps);
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+class Census {
+  readonly #components: EngineComponents;
+  /** Addresses of the live cells of each kind that no reference has been found to yet. */
+  readonly #live = new Map<number, Set<number>>();
+  /** Addresses of long cells that a reference has been found to. */
+  readonly #long = new Set<number>();
+  /** Extents of logs and tables. */
+  readonly #extents = new Set<number>();
+  /** Uses by id: entries of maps, and cells of each content type. */
+  readonly #entries = new Map<number, number>();
+  readonly #typed = new Map<number, number>();
+
+  constructor(components: EngineComponents) {
+    this.#components = components;
+    for (const kind of [KIND_ENTRY, KIND_ITEM, KIND_NAME, KIND_RING])
+      this.#live.set(kind, new Set());
+  }
+
+  check(keptMaps: ReadonlySet<number>): void {
+    const { store, mapNames, queueNames, contentTypes, sweeper, recorder } = this.#components;
+    recorder.invariants();
+    for (let number = 0; number < store.partitionCount; number++) {
+      const partition = store.partition(number);
+      partition?.log.invariants(this.#extents, (address) => this.#meet(address));
+    }
+    for (let number = 0; number < store.partitionCount; number++) this.#checkIndex(number);
+    const retired = sweeper.invariants();
+    this.#checkQueues();
+    const usesOf = (map: number) => (this.#entries.get(map) ?? 0) + (keptMaps.has(map) ? 1 : 0);
+    mapNames.invariants(retired, usesOf);
+    queueNames.invariants(NONE, () => 1);
+    contentTypes.invariants(NONE, (type) => this.#typed.get(type) ?? 0);
+    for (const [kind, left] of this.#live) {
+      assert.equal(left.size, 0, `live cells of kind ${kind} without a reference`);
+    }
+    this.#checkBytes();
+  }
+
+  #meet(address: number): void {
+    const { pool } = this.#components.store;
+    this.#live.get(kindAt(pool.words(address), pool.at(address)))!.add(address);
+  }
+
+  /** A reference to the cell was found. */
+  #refer(address: number, kind: number): void {
+    const { pool } = this.#components.store;
+    const words = pool.words(address);
+    if (kindAt(words, pool.at(address)) !== kind) assert.fail('kind of a cell');
+    if (pool.extent(address) === 0) {
+      assert.ok(!this.#long.has(address), 'one reference to a long cell');
+      this.#long.add(address);
+      return;
+    }
+    if (!this.#live.get(kind)!.delete(address)) assert.fail('one reference to a live cell');
+  }
+
+  #checkIndex(number: number): void {
+    const { store, expiry } = this.#components;
+    const partition = store.partition(number);
+    if (partition === undefined) return;
+    assert.equal(partition.number, number, 'number of a partition');
+    const dueMs = expiry.knownDueMs(partition);
+    partition.index?.invariants((hash, address) => {
+      const words = store.pool.words(address);
+      const at = store.pool.at(address);
+      const kind = kindAt(words, at);
+      if (kind !== KIND_ENTRY && kind !== KIND_NAME) assert.fail('kind of a cell in an index');
+      this.#refer(address, kind);
+      if (store.hashAt(words, at) !== hash) assert.fail('hash of an entry');
+      if (store.partitionOfKeyAt(words, at) !== number) assert.fail('partition of a key');
+      if (kind === KIND_NAME) return;
+      this.#checkEntry(address, dueMs);
+    });
+  }
+
+  #checkEntry(address: number, dueMs: number): void {
+    const { store, mapNames } = this.#components;
+    const words = store.pool.words(address);
+    const at = store.pool.at(address);
+    const type = tagAt(words, at);
+    if (type !== 0) count(this.#typed, type);
+    const map = ownerAt(words, at);
+    if (!mapNames.ids.isGiven(map)) assert.fail('the map of an entry');
+    if (mapNames.address(map) === 0) return;
+    count(this.#entries, map);
+    if (dueMsAt(words, at) < dueMs) assert.fail('an entry goes before its partition is looked at');
+  }
+
+  #checkQueues(): void {
+    const { store, queues, queueNames, waiters, rings } = this.#components;
+    const { pool } = store;
+    const ids = [...queueNames.ids.given()];
+    waiters.invariants(ids);
+    queues.holds.invariants(ids);
+    for (const id of ids) {
+      const partition = queues.partitionOf(id);
+      rings.invariants(id, (part, number) => {
+        this.#refer(part, KIND_RING);
+        const at = pool.at(part);
+        const fields = [ownerAt(pool.words(part), at), tagAt(pool.words(part), at)];
+        assert.deepEqual(fields, [id, number | 0], 'queue and number of a part');
+      });
+      queues.invariants(id, (address, item) => {
+        this.#refer(address, KIND_ITEM);
+        const words = pool.words(address);
+        const at = pool.at(address);
+        if (ownerAt(words, at) !== id) assert.fail('queue of an item');
+        if (numberKeyAt(words, at) !== item) assert.fail('number of an item');
+        if (tagAt(words, at) !== 0) count(this.#typed, tagAt(words, at));
+      });
+      const cell = queueNames.address(id);
+      assert.equal(store.partitionOfKeyAt(pool.words(cell), pool.at(cell)), partition);
+      assert.ok(store.sequences[partition]! >= queues.end(id) - 1, 'numbers of items');
+    }
+  }
+
+  #checkBytes(): void {
+    const { store, mapNames, queueNames, contentTypes, rings } = this.#components;
+    const { pool, meter } = store;
+    const partitions = Array.from({ length: store.partitionCount }, (_, each) =>
+      store.partition(each),
+    );
+    const tables = partitions.flatMap((partition) => partition?.table ?? []);
+    let bytes = this.#extents.size * EXTENT_BYTES;
+    for (const table of tables) bytes += table.bytes;
+    for (const { ids } of [mapNames, queueNames, contentTypes]) bytes += ids.columnBytes;
+    bytes += rings.listBytes;
+    pool.tables.invariants(tables, this.#extents);
+    bytes += pool.invariants(this.#extents, this.#long);
+    assert.equal(meter.bytes, bytes, 'bytes handed out');
+  }
+}
+
+function count(uses: Map<number, number>, id: number): void {
+  uses.set(id, (uses.get(id) ?? 0) + 1);
+}

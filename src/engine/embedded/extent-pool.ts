@@ -1,0 +1,305 @@
+/**
+ * The memory of cells, outside the JavaScript heap. Extents of 64 KiB, each owned by one partition
+ * while in use, are cut from slabs of 32 MiB (slabs.ts). A cell of 256 KiB to 16 MiB has as many
+ * extents in a row as it needs. Others that are too long for an extent have a buffer of their own,
+ * exactly as large as needed. Tables of indexes have extents, too (index-tables.ts).
+ *
+ * An address is 32 bits: slab << 22 | offset in units of 8 bytes, so slabs reach almost 32 GiB; the
+ * last 2^24 addresses stand for long cells by number. 0 is no address: extent 0 is never handed out.
+ * Addresses are signed, as in typed arrays of words.
+ *
+ * While freed memory is kept, it is not handed out again: the bytes that an answer names stay as
+ * they are until its receiver returns, whatever the receiver does to the engine meanwhile. A pinned
+ * cell stays as long as it is pinned. Memory is reused with its stale bytes: its new owner writes all
+ * of it that is ever read.
+ */
+import assert from 'node:assert/strict';
+import type { Clock } from '../../base/clock.ts';
+import { grown } from '../../base/grown.ts';
+import { IndexTables } from './index-tables.ts';
+import type { MemoryMeter } from './memory-meter.ts';
+import { EXTENT_BYTES, EXTENTS_PER_SLAB, SLAB_BYTES, Slabs } from './slabs.ts';
+
+export const UNIT_BYTES = 8;
+/** Longer cells share no extent with others, so an extent's unused end stays small. */
+export const CELL_SHARED_BYTES_MAX = 16384;
+
+/** Longer cells are copied as bytes: the cost of a view is about that of 200 bytes in words. */
+const COPY_WORDS_BYTES_MAX = 256;
+
+const EXTENT_BITS = 13;
+const SLAB_BITS = 22;
+const OFFSET_MASK = 2 ** SLAB_BITS - 1;
+/** Cells from this on have extents in a row: at most a fifth of their last is lost, rows are found. */
+const ROW_BYTES_MIN = EXTENT_BYTES * 4;
+const ROW_BYTES_MAX = SLAB_BYTES / 2;
+/** Upper eight bits of the addresses of long cells. */
+const LONG_TAG = 255;
+const LONG_MASK = 2 ** 24 - 1;
+const SLABS_MAX = LONG_TAG << (24 - SLAB_BITS);
+
+export class ExtentPool {
+  readonly meter: MemoryMeter;
+  /** The memory of indexes; the caller accounts for it. */
+  readonly tables: IndexTables;
+  readonly #slabs: Slabs;
+  /** The words of each slab. */
+  readonly #slabWords: readonly Int32Array<ArrayBuffer>[];
+  readonly #slabBytes: readonly Buffer[];
+  /** Of each extent: bytes of cells that count, bytes written, owner's list. See CellLog. */
+  live = new Int32Array(64);
+  used = new Int32Array(64);
+  next = new Int32Array(64);
+  previous = new Int32Array(64);
+  /** Of each long cell: views, pins, and the first of its extents, 0 for a buffer of its own. */
+  readonly #longWords: Int32Array<ArrayBuffer>[] = [];
+  readonly #longBytes: Buffer[] = [];
+  #longPins = new Int32Array(16);
+  #longRows = new Int32Array(16);
+  /** 1: freed, but pinned or kept. */
+  #longDead = new Uint8Array(16);
+  readonly #longFree: number[] = [];
+  #keepers = 0;
+  /** Freed, and kept: extents, and long cells as negative addresses. */
+  readonly #kept: number[] = [];
+
+  /** `stockBytes`: bytes asked of the system ahead of their use. */
+  constructor(meter: MemoryMeter, clock: Clock, stockBytes = 0) {
+    this.meter = meter;
+    this.#slabs = new Slabs(clock, SLABS_MAX, Math.floor(stockBytes / SLAB_BYTES));
+    this.tables = new IndexTables(this.#slabs);
+    this.#slabWords = this.#slabs.words;
+    this.#slabBytes = this.#slabs.bytes;
+  }
+
+  /** Slabs that exist, in use or not. */
+  get slabCount(): number {
+    return this.#slabs.count;
+  }
+
+  /** Whether an engine is being filled. */
+  set isFilling(isFilling: boolean) {
+    this.#slabs.isFilling = isFilling;
+    if (isFilling) this.meter.fill();
+    else this.meter.serve();
+  }
+
+  /** Whether the memory handed out now has been written before. */
+  get isTouched(): boolean {
+    return this.#slabs.isTouched;
+  }
+
+  /** Extents from this one on are to be emptied; Infinity for none. */
+  get evacuateFrom(): number {
+    return this.#slabs.evacuateFrom;
+  }
+
+  /** The words of the buffer that the address is in, and `at`: the first one's index. */
+  words(address: number): Int32Array {
+    return address >>> 24 === LONG_TAG
+      ? this.#longWords[address & LONG_MASK]!
+      : this.#slabWords[address >>> SLAB_BITS]!;
+  }
+
+  at(address: number): number {
+    return address >>> 24 === LONG_TAG ? 0 : (address & OFFSET_MASK) << 1;
+  }
+
+  /** The same memory as bytes. */
+  bytes(address: number): Buffer {
+    return address >>> 24 === LONG_TAG
+      ? this.#longBytes[address & LONG_MASK]!
+      : this.#slabBytes[address >>> SLAB_BITS]!;
+  }
+
+  /** The extent that the address is in, or 0 for a long cell. */
+  extent(address: number): number {
+    return address >>> 24 === LONG_TAG ? 0 : address >>> EXTENT_BITS;
+  }
+
+  /** Address of the byte `offset` (a multiple of 8) of an extent. */
+  address(extent: number, offset: number): number {
+    return (extent << EXTENT_BITS) | (offset / UNIT_BYTES) | 0;
+  }
+
+  /** Copies `length` bytes, a whole cell, within the slabs. */
+  copy(from: number, to: number, length: number): void {
+    const words = this.words(from);
+    const at = this.at(from);
+    const target = this.words(to);
+    const targetAt = this.at(to);
+    const count = length / 4;
+    if (length > COPY_WORDS_BYTES_MAX) {
+      target.set(words.subarray(at, at + count), targetAt);
+      return;
+    }
+    for (let index = 0; index < count; index++) target[targetAt + index] = words[at + index]!;
+  }
+
+  /** Whether the bytes there may be overwritten: no answer names them and they are not pinned. */
+  writable(address: number): boolean {
+    if (this.#keepers > 0) return false;
+    return address >>> 24 !== LONG_TAG || this.#longPins[address & LONG_MASK] === 0;
+  }
+
+  /** A free extent, or 0 when there is no memory. `spare`: also from the memory kept back. */
+  takeExtent(spare: boolean): number {
+    const room = spare ? this.meter.takeSpare(EXTENT_BYTES) : this.meter.take(EXTENT_BYTES);
+    if (!room) return 0;
+    const extent = this.#slabs.take();
+    if (extent === 0) {
+      this.meter.give(EXTENT_BYTES);
+      return 0;
+    }
+    this.live = grown(this.live, extent + 1);
+    this.used = grown(this.used, extent + 1);
+    this.next = grown(this.next, extent + 1);
+    this.previous = grown(this.previous, extent + 1);
+    this.live[extent] = 0;
+    this.used[extent] = 0;
+    return extent;
+  }
+
+  freeExtent(extent: number): void {
+    this.meter.give(EXTENT_BYTES);
+    if (this.#keepers > 0) this.#kept.push(extent);
+    else this.#slabs.free(extent);
+  }
+
+  /** The address of `length` bytes (a multiple of 8) that no other cell shares, or 0. */
+  takeLong(length: number): number {
+    const reused = this.#longFree.length > 0;
+    if (!reused && this.#longWords.length > LONG_MASK) return 0;
+    const isRow = length >= ROW_BYTES_MIN && length <= ROW_BYTES_MAX;
+    const taken = isRow ? extentsOf(length) * EXTENT_BYTES : length;
+    if (!this.meter.take(taken)) return 0;
+    const row = isRow ? this.#slabs.takeRow(extentsOf(length)) : 0;
+    if (isRow && row === 0) {
+      this.meter.give(taken);
+      return 0;
+    }
+    const slab = Math.floor(row / EXTENTS_PER_SLAB);
+    const { buffer } = isRow ? this.#slabWords[slab]! : Buffer.allocUnsafeSlow(length);
+    const at = (row % EXTENTS_PER_SLAB) * EXTENT_BYTES;
+    const number = reused ? this.#longFree.pop()! : this.#longWords.length;
+    this.#longPins = grown(this.#longPins, number + 1);
+    this.#longRows = grown(this.#longRows, number + 1);
+    this.#longDead = grown(this.#longDead, number + 1);
+    this.#longRows[number] = row;
+    this.#longBytes[number] = Buffer.from(buffer, at, length);
+    this.#longWords[number] = new Int32Array(buffer as ArrayBuffer, at, length / 4);
+    return (LONG_TAG << 24) | number;
+  }
+
+  freeLong(address: number): void {
+    const number = address & LONG_MASK;
+    if (this.#longDead[number] !== 0) assert.fail('a long cell is freed once');
+    this.#longDead[number] = 1;
+    this.#reuseLong(number);
+  }
+
+  /** Keeps a long cell's buffer in place, and accounted for, until as many calls of unpin. */
+  pin(address: number): void {
+    this.#longPins[address & LONG_MASK]!++;
+  }
+
+  unpin(address: number): void {
+    const number = address & LONG_MASK;
+    if (this.#longPins[number] === 0) assert.fail('a cell is unpinned as often as pinned');
+    this.#longPins[number]!--;
+    this.#reuseLong(number);
+  }
+
+  /** Until as many calls of reuseFreed, freed memory is not reused. */
+  keepFreed(): void {
+    this.#keepers++;
+  }
+
+  reuseFreed(): void {
+    if (this.#keepers === 0) assert.fail('freed memory is reused as often as kept');
+    this.#keepers--;
+    if (this.#keepers === 0 && this.#kept.length > 0) this.#reuseKept();
+  }
+
+  /** Gives back a buffer that is no longer used, and that is not accounted for here. */
+  drop(buffer: ArrayBuffer): void {
+    this.#slabs.drop(buffer);
+  }
+
+  /** Nothing is given back any more. */
+  close(): void {
+    this.#slabs.close();
+  }
+
+  /**
+   * Asserts that the extents in use are those given, of logs and tables, those of long cells, and those that
+   * are freed and kept; and that the long cells are those with the addresses given. Returns their bytes,
+   * also of those that are only pinned. O(extents).
+   */
+  invariants(extents: Set<number>, long: ReadonlySet<number>): number {
+    let bytes = 0;
+    const free = new Set(this.#longFree);
+    assert.equal(free.size, this.#longFree.length, 'free numbers, each once');
+    for (let number = 0; number < this.#longWords.length; number++) {
+      const { byteLength } = this.#longWords[number]!;
+      assert.equal(byteLength === 0, free.has(number), 'a number without a cell');
+      assert.ok(this.#longPins[number]! >= 0, 'pins of a long cell');
+      const row = free.has(number) ? 0 : this.#longRows[number]!;
+      const count = row === 0 ? 0 : extentsOf(byteLength);
+      bytes += row === 0 ? byteLength : count * EXTENT_BYTES;
+      for (let extent = row; extent < row + count; extent++) addOnce(extents, extent);
+      const isDead = this.#longDead[number] === 1;
+      const isReferredTo = long.has((LONG_TAG << 24) | number);
+      assert.equal(isReferredTo, !isDead && !free.has(number), 'a reference to a long cell');
+      if (isDead) assert.ok(this.#longPins[number]! > 0 || this.#keepers > 0, 'a dead cell stays');
+    }
+    if (this.#keepers === 0) assert.equal(this.#kept.length, 0, 'freed memory that is kept');
+    for (const entry of this.#kept) if (entry > 0) addOnce(extents, entry);
+    const taken = this.#slabs.invariants();
+    assert.equal(taken.size, extents.size, 'extents in use');
+    for (const extent of extents) assert.ok(taken.has(extent), 'an extent that is not free');
+    return bytes;
+  }
+
+  #reuseKept(): void {
+    for (const entry of this.#kept) {
+      if (entry > 0) this.#slabs.free(entry);
+      else this.#reuseLong(-entry - 1);
+    }
+    this.#kept.length = 0;
+  }
+
+  #reuseLong(number: number): void {
+    if (this.#longDead[number] === 0 || this.#longPins[number]! > 0) return;
+    if (this.#keepers > 0) {
+      this.#kept.push(-number - 1);
+      return;
+    }
+    const { buffer, byteLength } = this.#longWords[number]!;
+    const row = this.#longRows[number]!;
+    this.#longDead[number] = 0;
+    this.#longBytes[number] = NOTHING;
+    this.#longWords[number] = NO_WORDS;
+    this.#longFree.push(number);
+    if (row === 0) {
+      this.meter.give(byteLength);
+      this.#slabs.drop(buffer);
+      return;
+    }
+    const count = extentsOf(byteLength);
+    this.meter.give(count * EXTENT_BYTES);
+    for (let extent = row; extent < row + count; extent++) this.#slabs.free(extent);
+  }
+}
+
+function extentsOf(length: number): number {
+  return Math.ceil(length / EXTENT_BYTES);
+}
+
+function addOnce(extents: Set<number>, extent: number): void {
+  assert.ok(!extents.has(extent), `extent ${extent} has one owner`);
+  extents.add(extent);
+}
+
+const NOTHING = Buffer.alloc(0);
+const NO_WORDS = new Int32Array(0);

@@ -1,0 +1,45 @@
+/**
+ * The key of the entry that a call is about, read once: its words, its partition, and the hash by which the
+ * entry of one map is found. One object is used for every call.
+ */
+import type { Span } from '../../base/span.ts';
+import { KeyWords } from '../key-words.ts';
+import type { CellStore } from './cell-store.ts';
+
+export class ReadKey {
+  readonly words = new KeyWords();
+  /** Number of its partition. */
+  partition = 0;
+  /** The bytes that it was read from; valid during the call. */
+  span!: Span;
+  readonly #store: CellStore;
+  /** The hash in the map with the id `#hashOf`; 0 for none. */
+  #hash = 0;
+  #hashOf = 0;
+
+  constructor(store: CellStore) {
+    this.#store = store;
+  }
+
+  load(span: Span): this {
+    this.span = span;
+    this.partition = this.#store.partitionOf(this.words.load(span));
+    this.#hashOf = 0;
+    return this;
+  }
+
+  /** The hash of the entry in the map with that id. */
+  hash(map: number): number {
+    if (this.#hashOf !== map) {
+      this.#hash = this.#store.hash(map, this.words);
+      this.#hashOf = map;
+    }
+    return this.#hash;
+  }
+
+  /** The hash is known. */
+  setHash(map: number, hash: number): void {
+    this.#hash = hash;
+    this.#hashOf = map;
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The topology of Redis Cluster, as any of its nodes tells it. The one that told it last is asked first,
+ * over a connection that is kept; those that failed come last. A node that is cut off from the others
+ * knows that it is, so that one whose state is not ok only counts where no other one is better.
+ */
+import { ControlConnection, type ReplyValue } from './control-connection.ts';
+import { isUnknownHost } from './error-reply.ts';
+import { SLOT_COUNT } from './layout.ts';
+import { addressText, type ServerAddress } from './server-address.ts';
+import { fieldsIn, judged } from './server-info.ts';
+import { StoreUnusable } from './servers.ts';
+import type { SlotRange, Topology, TopologyOptions, TopologySource } from './topology-source.ts';
+
+/** Nodes whose state is not ok that are asked in one look. */
+const UNSURE_MAX = 3;
+
+interface Told extends Topology {
+  readonly coveredCount: number;
+  /** Every server of the cluster. */
+  readonly nodes: readonly ServerAddress[];
+}
+
+export class ClusterTopology implements TopologySource {
+  readonly usualReplicaCount = 1;
+  readonly #options: TopologyOptions;
+  #nodes: readonly ServerAddress[];
+  /** Nodes that failed when they were asked last, by address. */
+  readonly #failed = new Set<string>();
+  #control: ControlConnection | undefined;
+
+  constructor(options: TopologyOptions) {
+    this.#options = options;
+    this.#nodes = options.url.servers;
+  }
+
+  async look(): Promise<Topology> {
+    let best: Told | undefined;
+    let fault: Error | undefined;
+    let unsureCount = 0;
+    for (const node of this.#inTurn()) {
+      const told = await this.#ask(node);
+      if (told instanceof Error) {
+        if (!(fault instanceof StoreUnusable)) fault = told;
+        continue;
+      }
+      if (best === undefined || told.isWhole || told.coveredCount > best.coveredCount) best = told;
+      if (told.isWhole || ++unsureCount === UNSURE_MAX) break;
+    }
+    if (best === undefined) throw fault ?? new Error('no server of the cluster answers');
+    this.#remember(best.nodes);
+    return best;
+  }
+
+  end(): void {
+    this.#control?.end();
+  }
+
+  /** Those of the URL, too, in case that all others are gone. */
+  #inTurn(): ServerAddress[] {
+    const last = this.#control?.address;
+    const nodes = new Map<string, ServerAddress>();
+    const all = [...(last === undefined ? [] : [last]), ...this.#nodes];
+    for (const node of [...all, ...this.#options.url.servers]) nodes.set(addressText(node), node);
+    const isFailed = ([text]: readonly [string, ServerAddress]) => this.#failed.has(text);
+    const entries = [...nodes];
+    return [
+      ...entries.filter((entry) => !isFailed(entry)),
+      ...entries.filter((entry) => isFailed(entry)),
+    ].map(([, node]) => node);
+  }
+
+  async #ask(node: ServerAddress): Promise<Told | Error> {
+    try {
+      const control = this.#connect(node);
+      const [state, slots] = await Promise.all([
+        control.ask('CLUSTER', 'INFO'),
+        control.ask('CLUSTER', 'SLOTS'),
+      ]);
+      this.#failed.delete(addressText(node));
+      return toldBy(node, fieldsIn(state).get('cluster_state') === 'ok', slots);
+    } catch (error) {
+      this.#failed.add(addressText(node));
+      this.#options.onLost(node, error as Error);
+      return judged(error, node);
+    }
+  }
+
+  #connect(node: ServerAddress): ControlConnection {
+    const kept = this.#control;
+    if (kept !== undefined && !kept.isEnded && addressText(kept.address) === addressText(node)) {
+      return kept;
+    }
+    kept?.end();
+    const made = new ControlConnection(node, this.#options.connection);
+    this.#control = made;
+    return made;
+  }
+
+  #remember(nodes: readonly ServerAddress[]): void {
+    this.#nodes = nodes;
+    const known = new Set([...nodes, ...this.#options.url.servers].map(addressText));
+    for (const failed of this.#failed) if (!known.has(failed)) this.#failed.delete(failed);
+  }
+}
+
+/** The reply to CLUSTER SLOTS: arrays of first, last, primary and replicas, each [host, port, …]. */
+function toldBy(from: ServerAddress, isOk: boolean, slots: ReplyValue): Told {
+  const ranges: SlotRange[] = [];
+  const nodes: ServerAddress[] = [];
+  let coveredCount = 0;
+  for (const [first, last, ...servers] of rows(slots)) {
+    const addresses = rows(servers).map(([host, port]) => addressOf(host, port, from));
+    const [primary] = addresses;
+    if (typeof first !== 'number' || typeof last !== 'number' || primary === undefined) continue;
+    if (!(first >= 0 && last < SLOT_COUNT)) throw new Error(`slots ${first} to ${last}`);
+    nodes.push(...addresses);
+    ranges.push({ first, last, primary });
+    coveredCount += last - first + 1;
+  }
+  return { ranges, nodes, coveredCount, isWhole: isOk && coveredCount === SLOT_COUNT };
+}
+
+function rows(value: ReplyValue | undefined): (readonly ReplyValue[])[] {
+  return Array.isArray(value) ? value.filter((row) => Array.isArray(row)) : [];
+}
+
+function addressOf(host: unknown, port: unknown, from: ServerAddress): ServerAddress {
+  const name = typeof host === 'string' ? host : null;
+  return {
+    host: name === null || isUnknownHost(name) ? from.host : name,
+    port: typeof port === 'number' ? port : from.port,
+  };
+}

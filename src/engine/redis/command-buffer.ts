@@ -1,0 +1,163 @@
+/**
+ * The commands of a turn, one behind the other as RESP2 writes them, in one buffer: an array of bulk
+ * strings each. A command is `begin` and then as many arguments as that says.
+ */
+import type { Span } from '../../base/span.ts';
+
+const FIRST_BYTES = 16384;
+/** A buffer beyond this is not used again. */
+const REUSED_BYTES_MAX = 1024 * 1024;
+/** Up to this length a loop copies faster than a call. */
+const LOOP_BYTES_MAX = 32;
+/** Digits of the greatest length, `$` and two line ends. */
+const FRAME_BYTES = 24;
+
+export class CommandBuffer {
+  #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #length = 0;
+
+  /** Bytes that are gathered. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** The beginning of a command: the bytes of `header(…)`. */
+  begin(header: Buffer): void {
+    this.#makeRoom(header.length);
+    this.#copy(header, 0, header.length);
+  }
+
+  span({ bytes, start, end }: Span): void {
+    this.#beginBulk(end - start);
+    this.#copy(bytes, start, end);
+    this.#endLine();
+  }
+
+  bytes(bytes: Buffer): void {
+    this.#beginBulk(bytes.length);
+    this.#copy(bytes, 0, bytes.length);
+    this.#endLine();
+  }
+
+  /** ASCII. */
+  text(text: string): void {
+    this.#beginBulk(text.length);
+    this.#length += this.#bytes.write(text, this.#length, 'latin1');
+    this.#endLine();
+  }
+
+  /** An integer, in decimal digits. */
+  number(value: number): void {
+    this.text(String(value));
+  }
+
+  /** Two strings as one argument. */
+  pair(first: Buffer, second: Span): void {
+    this.open(first.length + second.length);
+    this.part(first, 0, first.length);
+    this.part(second.bytes, second.start, second.end);
+    this.close();
+  }
+
+  /** An argument of several parts, which have that length together; `part` follows, then `close`. */
+  open(length: number): void {
+    this.#beginBulk(length);
+  }
+
+  part(bytes: Buffer, start: number, end: number): void {
+    this.#copy(bytes, start, end);
+  }
+
+  close(): void {
+    this.#endLine();
+  }
+
+  /** Commands that are written already. */
+  whole(commands: Buffer): void {
+    this.#makeRoom(commands.length);
+    this.#copy(commands, 0, commands.length);
+  }
+
+  /** Drops what was gathered. */
+  clear(): void {
+    this.#length = 0;
+  }
+
+  copy(start: number, end: number): Buffer {
+    return Buffer.from(this.#bytes.subarray(start, end));
+  }
+
+  /** The buffer, with the gathered bytes in front. From now on they gather anew, in `spare`, if any. */
+  take(spare: Buffer | undefined): Buffer {
+    const taken = this.#bytes;
+    this.#bytes = spare ?? Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.#length = 0;
+    return taken;
+  }
+
+  #beginBulk(length: number): void {
+    this.#makeRoom(length + FRAME_BYTES);
+    const bytes = this.#bytes;
+    bytes[this.#length++] = 0x24;
+    this.#digits(length);
+    this.#endLine();
+  }
+
+  #digits(value: number): void {
+    const bytes = this.#bytes;
+    if (value < 10) {
+      bytes[this.#length++] = 0x30 + value;
+      return;
+    }
+    let end = this.#length;
+    for (let rest = value; rest > 0; rest = Math.trunc(rest / 10)) end++;
+    this.#length = end;
+    for (let rest = value; rest > 0; rest = Math.trunc(rest / 10))
+      bytes[--end] = 0x30 + (rest % 10);
+  }
+
+  #endLine(): void {
+    const at = this.#length;
+    this.#bytes[at] = 0x0d;
+    this.#bytes[at + 1] = 0x0a;
+    this.#length = at + 2;
+  }
+
+  #copy(bytes: Buffer, start: number, end: number): void {
+    const target = this.#bytes;
+    let to = this.#length;
+    if (end - start > LOOP_BYTES_MAX) {
+      bytes.copy(target, to, start, end);
+      this.#length = to + end - start;
+      return;
+    }
+    for (let at = start; at < end; at++) target[to++] = bytes[at]!;
+    this.#length = to;
+  }
+
+  #makeRoom(length: number): void {
+    if (this.#length + length <= this.#bytes.length) return;
+    this.#grow(this.#length + length);
+  }
+
+  #grow(length: number): void {
+    const grown = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length));
+    this.#bytes.copy(grown, 0, 0, this.#length);
+    this.#bytes = grown;
+  }
+}
+
+/** Whether a buffer is worth being used again. */
+export function isReusable(bytes: Buffer): boolean {
+  return bytes.length <= REUSED_BYTES_MAX;
+}
+
+/** The first bytes of a command of `argumentCount` arguments, its words before the variable ones included. */
+export function header(argumentCount: number, ...words: readonly (string | Buffer)[]): Buffer {
+  const pieces: Buffer[] = [Buffer.from(`*${argumentCount}\r\n`)];
+  for (const word of words) {
+    const bytes = typeof word === 'string' ? Buffer.from(word) : word;
+    pieces.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n'));
+  }
+  return Buffer.concat(pieces);
+}

@@ -1,0 +1,78 @@
+/**
+ * A connection for what is asked seldom: about the servers, not for data. Each answer is a promise, each
+ * reply a value. Commands may be given from the start; they leave when the server has let this member in.
+ */
+import { header } from './command-buffer.ts';
+import { type ConnectionOptions, RedisConnection } from './redis-connection.ts';
+import { ARRAY, ERROR, INTEGER, NIL, type Reply } from './reply.ts';
+import type { ServerAddress } from './server-address.ts';
+
+/** A reply: text byte by byte (latin1), a number, an array, null for none, or an error. */
+export type ReplyValue = string | number | null | ServerError | readonly ReplyValue[];
+
+/** A server has replied with an error. */
+export class ServerError extends Error {}
+
+export class ControlConnection {
+  readonly address: ServerAddress;
+  readonly #connection: RedisConnection;
+  /** Why the connection has ended; undefined while it has not. */
+  #reason: Error | undefined;
+
+  /** `onMessage`: what channels tell that are subscribed to. `onEnded` is not called after `end`. */
+  constructor(
+    address: ServerAddress,
+    options: ConnectionOptions,
+    { onMessage, onEnded }: { onMessage?(): void; onEnded?(reason: Error): void } = {},
+  ) {
+    this.address = address;
+    this.#connection = new RedisConnection(address, options, {
+      onReady: () => {},
+      onEnded: (reason) => {
+        this.#reason = reason;
+        onEnded?.(reason);
+      },
+      ...(onMessage !== undefined && { onMessage: () => onMessage() }),
+    });
+  }
+
+  get isEnded(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  /** Rejects with ServerError, or with the reason why the connection has ended. */
+  ask(...words: readonly (string | Buffer)[]): Promise<ReplyValue> {
+    if (this.#reason !== undefined) return Promise.reject(this.#reason);
+    const { commands } = this.#connection;
+    const start = commands.length;
+    commands.begin(header(words.length));
+    for (const word of words) commands.bytes(typeof word === 'string' ? Buffer.from(word) : word);
+    return new Promise((resolve, reject) => {
+      this.#connection.expect(start, {
+        onReply: (reply) => {
+          const value = replyValue(reply);
+          if (value instanceof ServerError) reject(value);
+          else resolve(value);
+        },
+        onLost: () => reject(this.#reason ?? new Error('the connection has ended')),
+      });
+    });
+  }
+
+  end(): void {
+    this.#reason ??= new Error('the connection has ended');
+    this.#connection.end();
+  }
+}
+
+/** The reply from its present node on; the node is the value's last one afterwards. */
+export function replyValue(reply: Reply): ReplyValue {
+  const { kind, integer } = reply;
+  if (kind === INTEGER) return integer;
+  if (kind === NIL) return null;
+  if (kind === ERROR) return new ServerError(reply.text);
+  if (kind !== ARRAY) return reply.text;
+  const values: ReplyValue[] = [];
+  for (let index = 0; index < integer; index++) values.push(replyValue(reply.next()));
+  return values;
+}

@@ -1,0 +1,368 @@
+/**
+ * Sends operations to the primaries of their partitions. What was surely not done is sent again, in the
+ * order of the partition, until the deadline; what may have been done only where it may be repeated. A
+ * primary that has been away for a deadline fails its operations at once.
+ */
+import type { Clock } from '../../base/clock.ts';
+import { MEMORY_FULL, UNKNOWN, UNREACHABLE } from '../engine.ts';
+import type { ChangesUnderWay } from './changes-under-way.ts';
+import { CommandBuffer, header } from './command-buffer.ts';
+import {
+  AGAIN,
+  ASK,
+  addressIn,
+  errorKind,
+  FAULT,
+  MOVED,
+  NO_MEMORY,
+  NO_SCRIPT,
+} from './error-reply.ts';
+import type { Layout } from './layout.ts';
+import type { Failure, Operation } from './operation.ts';
+import type { ReplyReceiver } from './pending-commands.ts';
+import { type Link, loadScript, type Primary } from './primary.ts';
+import type { RedisConnection } from './redis-connection.ts';
+import type { ServerAddress } from './server-address.ts';
+import type { Servers } from './servers.ts';
+
+/** Operations under way at most, and the bytes of their commands. */
+const OPERATIONS_MAX = 100_000;
+const COMMAND_BYTES_MAX = 64 * 1024 * 1024;
+/** How often waiting operations are looked at. */
+const LOOK_MS = 10;
+const ASKING = header(1, 'ASKING');
+const IGNORED: ReplyReceiver = { onReply() {}, onLost() {} };
+
+interface DispatcherOptions {
+  readonly clock: Clock;
+  readonly layout: Layout;
+  readonly servers: Servers;
+  readonly deadlineMs: number;
+  /** The sources of the scripts that operations call. */
+  readonly scripts: readonly string[];
+  readonly underWay: ChangesUnderWay;
+  /** As the connections have it. */
+  mayChange(): boolean;
+  /** A server has replied with an error that no operation should cause. */
+  onFault(text: string): void;
+}
+
+/** An operation that waits to be sent. */
+interface Waiting {
+  readonly operation: Operation;
+  readonly command: Buffer;
+  /** The server that it is to ask, where another one said so. */
+  readonly asked: ServerAddress | undefined;
+  /** A server has refused it for now: it goes alone, so that those behind it cannot overtake it. */
+  isRefused: boolean;
+}
+
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  /** Changes that wait, by partition, in order; changes of the same partition wait behind them. */
+  readonly #lanes = new Map<number, Waiting[]>();
+  /** Reads that wait, likewise, though reads that come later do not wait behind them. */
+  readonly #reads = new Map<number, Waiting[]>();
+  /** Changes of a partition that are written and not answered. */
+  readonly #writtenCounts: Int32Array;
+  /** The connection that a partition's last change was written to. */
+  readonly #writtenTo: (RedisConnection | undefined)[];
+  /** Where an operation that has to wait writes its command. */
+  readonly #aside = new CommandBuffer();
+  #operationCount = 0;
+  #commandBytes = 0;
+  #lastNumber = 0;
+  #isLookDue = false;
+  /** The connection over which scripts are being loaded again. */
+  #loading: RedisConnection | undefined;
+  #isClosed = false;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#writtenCounts = new Int32Array(options.layout.partitionCount);
+    this.#writtenTo = new Array(options.layout.partitionCount).fill(undefined);
+  }
+
+  /** Operations that are not answered. */
+  get operationCount(): number {
+    return this.#operationCount;
+  }
+
+  /**
+   * Begins an operation on the partition: its command is to be written to the buffer, then `end` called.
+   * Undefined where it fails at once, as onFailed was told.
+   */
+  begin(operation: Operation, partition: number): CommandBuffer | undefined {
+    operation.partition = partition;
+    operation.until = 0;
+    operation.number = ++this.#lastNumber;
+    if (this.#operationCount >= OPERATIONS_MAX || this.#commandBytes >= COMMAND_BYTES_MAX) {
+      return this.#refuse(operation);
+    }
+    const { servers, layout } = this.#options;
+    const primary = servers.primaryOf(layout.slotOf(partition));
+    const { connection } = (operation.isChange ? primary?.changes : primary?.reads) ?? NO_LINK;
+    if (
+      connection === undefined ||
+      (operation.isChange && this.#isHeldUp(operation, primary!, connection))
+    ) {
+      return this.#beginAside(operation, primary);
+    }
+    operation.connection = connection;
+    operation.start = connection.commands.length;
+    return connection.commands;
+  }
+
+  /** The command of the operation is written. */
+  end(operation: Operation): void {
+    const { connection } = operation;
+    this.#operationCount++;
+    if (operation.isChange) this.#options.underWay.enter(operation);
+    if (connection === undefined) return this.#endAside(operation);
+    operation.length = connection.commands.length - operation.start;
+    this.#commandBytes += operation.length;
+    connection.expect(operation.start, operation);
+    if (operation.isChange) this.#count(operation, connection);
+  }
+
+  /** A change is written. */
+  #count(operation: Operation, connection: RedisConnection): void {
+    this.#writtenCounts[operation.partition]!++;
+    this.#writtenTo[operation.partition] = connection;
+    if (operation.changesData) connection.hasChanges = true;
+    if (operation.replicaCount > 0) connection.confirmations.add(operation);
+  }
+
+  /** The operation has its reply. */
+  leave(operation: Operation): void {
+    this.#operationCount--;
+    this.#commandBytes -= operation.length;
+    if (!operation.isChange) return;
+    this.#writtenCounts[operation.partition]!--;
+    this.#options.underWay.leave(operation);
+  }
+
+  /** A server replied to the operation with an error. */
+  onError(operation: Operation, text: string): void {
+    const kind = errorKind(text);
+    const { servers, layout } = this.#options;
+    const { connection } = operation;
+    if (kind === MOVED) {
+      const address = addressIn(text, connection!.address) ?? connection!.address;
+      servers.onMoved(layout.slotOf(operation.partition), address);
+    } else if (kind === AGAIN) servers.look();
+    else if (kind === NO_SCRIPT) this.#loadScripts(connection!);
+    if (kind <= NO_SCRIPT) {
+      const asked = kind === ASK ? addressIn(text, connection!.address) : undefined;
+      return this.#sendAgain(operation, asked, true);
+    }
+    if (kind === FAULT) this.#options.onFault(text);
+    this.leave(operation);
+    operation.group = undefined;
+    operation.onFailed(kind === NO_MEMORY ? MEMORY_FULL : kind === FAULT ? UNKNOWN : UNREACHABLE);
+  }
+
+  /** No reply will come to the operation. */
+  onLost(operation: Operation, wasWritten: boolean): void {
+    if (!wasWritten || operation.isRepeatable) return this.#sendAgain(operation, undefined, false);
+    this.leave(operation);
+    operation.group = undefined;
+    operation.onFailed(UNKNOWN);
+  }
+
+  /** A connection is ready, or the primary of a slot is another one. */
+  look(): void {
+    if (this.#isClosed) return;
+    const now = this.#options.clock.now();
+    for (const [partition, lane] of this.#reads) this.#sendReads(partition, lane, now);
+    for (const [partition, lane] of this.#lanes) this.#sendLane(partition, lane, now);
+    this.#lookLater();
+  }
+
+  /** Fails all operations that wait; what is written is told by its connection. */
+  close(): void {
+    this.#isClosed = true;
+    const waiting = [...this.#reads.values(), ...this.#lanes.values()].flat();
+    this.#reads.clear();
+    this.#lanes.clear();
+    for (const { operation } of waiting) this.#fail(operation, UNREACHABLE);
+  }
+
+  /** Whether the changes of the partition fail at once, as its primary has been away for a deadline. */
+  isAway(partition: number): boolean {
+    const { servers, layout } = this.#options;
+    return this.#isAway(servers.primaryOf(layout.slotOf(partition))?.changes);
+  }
+
+  #refuse(operation: Operation): undefined {
+    operation.onFailed(UNREACHABLE);
+    return undefined;
+  }
+
+  /**
+   * Whether the change has to wait for others, or cannot be made. A change that a former primary has not
+   * answered yet is one to wait for.
+   */
+  #isHeldUp(operation: Operation, primary: Primary, connection: RedisConnection): boolean {
+    return (
+      this.#lanes.size > 0 ||
+      operation.replicaCount > primary.replicaCount ||
+      this.#isElsewhere(operation.partition, connection)
+    );
+  }
+
+  /** Whether a change of the partition is under way on another connection. */
+  #isElsewhere(partition: number, connection: RedisConnection): boolean {
+    return this.#writtenCounts[partition]! > 0 && this.#writtenTo[partition] !== connection;
+  }
+
+  #beginAside(operation: Operation, primary: Primary | undefined): CommandBuffer | undefined {
+    const { isChange, partition } = operation;
+    const link = isChange ? primary?.changes : primary?.reads;
+    if (this.#isClosed || this.#isAway(link)) return this.#refuse(operation);
+    if (isShort(operation, primary)) return this.#refuse(operation);
+    const connection = link?.connection;
+    const isFree =
+      !isChange ||
+      (!this.#lanes.has(partition) &&
+        connection !== undefined &&
+        !this.#isElsewhere(partition, connection));
+    if (connection !== undefined && isFree) {
+      operation.connection = connection;
+      operation.start = connection.commands.length;
+      return connection.commands;
+    }
+    operation.connection = undefined;
+    this.#aside.clear();
+    return this.#aside;
+  }
+
+  /** The server has lost its scripts. They are there before what is sent to it again. */
+  #loadScripts(connection: RedisConnection): void {
+    if (this.#loading === connection) return;
+    this.#loading = connection;
+    let left = this.#options.scripts.length;
+    const onEnd = () => {
+      if (--left === 0 && this.#loading === connection) this.#loading = undefined;
+    };
+    const receiver = { onReply: onEnd, onLost: onEnd };
+    for (const script of this.#options.scripts) loadScript(connection, script, receiver);
+  }
+
+  #isAway(link: Link | undefined): boolean {
+    const { clock, deadlineMs, servers } = this.#options;
+    const since = link === undefined ? servers.awaySince : link.awaySince;
+    return since !== undefined && clock.now() - since > deadlineMs;
+  }
+
+  #endAside(operation: Operation): void {
+    const command = this.#aside.copy(0, this.#aside.length);
+    operation.length = command.length;
+    this.#commandBytes += command.length;
+    operation.until = this.#options.clock.now() + this.#options.deadlineMs;
+    this.#wait({ operation, command, asked: undefined, isRefused: false });
+  }
+
+  /** The operation was surely not done, or may be repeated. */
+  #sendAgain(operation: Operation, asked: ServerAddress | undefined, isRefused: boolean): void {
+    const connection = operation.connection!;
+    const command = connection.copyCommand();
+    operation.group = undefined;
+    operation.connection = undefined;
+    if (operation.isChange) this.#writtenCounts[operation.partition]!--;
+    if (operation.until === 0) operation.until = connection.lastTime + this.#options.deadlineMs;
+    if (this.#isClosed || this.#isForbidden(operation)) this.#fail(operation, UNREACHABLE);
+    else this.#wait({ operation, command, asked, isRefused });
+  }
+
+  #isForbidden({ isChange, changesData }: Operation): boolean {
+    return isChange && changesData && !this.#options.mayChange();
+  }
+
+  #wait(waiting: Waiting): void {
+    const { isChange, partition, number } = waiting.operation;
+    const lanes = isChange ? this.#lanes : this.#reads;
+    const lane = lanes.get(partition) ?? [];
+    let at = lane.length;
+    while (at > 0 && lane[at - 1]!.operation.number > number) at--;
+    lane.splice(at, 0, waiting);
+    lanes.set(partition, lane);
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    if (this.#isLookDue || (this.#reads.size === 0 && this.#lanes.size === 0)) return;
+    this.#isLookDue = true;
+    this.#options.clock.after(LOOK_MS, () => {
+      this.#isLookDue = false;
+      this.look();
+    });
+  }
+
+  #sendReads(partition: number, lane: Waiting[], now: number): void {
+    let sent = 0;
+    while (sent < lane.length && this.#send(lane[sent]!, now)) sent++;
+    lane.splice(0, sent);
+    if (lane.length === 0) this.#reads.delete(partition);
+  }
+
+  /** What was written before comes back first, so that what waits stays in order. */
+  #sendLane(partition: number, lane: Waiting[], now: number): void {
+    while (lane.length > 0 && this.#writtenCounts[partition] === 0) {
+      let sent = 0;
+      for (const waiting of lane) {
+        const isAlone = waiting.isRefused || waiting.asked !== undefined;
+        if ((sent > 0 && isAlone) || !this.#send(waiting, now)) break;
+        sent++;
+        if (isAlone) break;
+      }
+      // Once the server takes the first one again, it takes the others.
+      if (sent > 0 && lane[0]!.isRefused) for (const waiting of lane) waiting.isRefused = false;
+      lane.splice(0, sent);
+      if (sent === 0) break;
+    }
+    if (lane.length === 0) this.#lanes.delete(partition);
+  }
+
+  /** Sends or fails it; false where it has to wait on. */
+  #send({ operation, command, asked }: Waiting, now: number): boolean {
+    const { servers, layout } = this.#options;
+    const slot = layout.slotOf(operation.partition);
+    const primary = asked === undefined ? servers.primaryOf(slot) : servers.at(asked);
+    const isChange = operation.isChange || asked !== undefined;
+    const link = isChange ? primary?.changes : primary?.reads;
+    const connection = link?.connection;
+    const isOver = now >= operation.until || isShort(operation, primary);
+    if (connection === undefined && !isOver && !this.#isAway(link)) return false;
+    if (connection === undefined || isOver) {
+      this.#fail(operation, UNREACHABLE);
+      return true;
+    }
+    const { commands } = connection;
+    if (asked !== undefined) {
+      const start = commands.length;
+      commands.begin(ASKING);
+      connection.expect(start, IGNORED);
+    }
+    operation.connection = connection;
+    operation.start = commands.length;
+    commands.whole(command);
+    connection.expect(operation.start, operation);
+    if (operation.isChange) this.#count(operation, connection);
+    return true;
+  }
+
+  #fail(operation: Operation, failure: Failure): void {
+    this.#operationCount--;
+    this.#commandBytes -= operation.length;
+    if (operation.isChange) this.#options.underWay.leave(operation);
+    operation.onFailed(failure);
+  }
+}
+
+const NO_LINK = { connection: undefined };
+
+/** Whether the change needs more replicas than its primary has. */
+function isShort({ isChange, replicaCount }: Operation, primary: Primary | undefined): boolean {
+  return isChange && primary !== undefined && replicaCount > primary.replicaCount;
+}

@@ -1,0 +1,120 @@
+/**
+ * Returns items that are held and that nobody knows of any more: all that a member held that is out; and
+ * what this member has forgotten, as a lost connection may have carried out a take once it was given up.
+ * Partition by partition; each item goes back to its old place. All of it may be done again.
+ */
+import { header } from './command-buffer.ts';
+import { LocalQueue, type QueueSettings } from './local-queues.ts';
+import { Operation } from './operation.ts';
+import { type QueueContext, writeHeld, writeMarks } from './queue-context.ts';
+import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
+import { BULK, type Reply } from './reply.ts';
+import { GiveBack } from './take-operations.ts';
+
+/** Partitions under way at a time. */
+const PARTITIONS_AT_ONCE = 32;
+const HKEYS = header(2, 'HKEYS');
+
+interface ReturnedOptions {
+  readonly context: QueueContext;
+  readonly settings: QueueSettings;
+  /** Whose items. */
+  readonly incarnation: Buffer;
+  /** Whether it is out: then nothing is held for it from now on. */
+  readonly isOut: boolean;
+  /** The holds that are known, and stay. Asked when the store has named some. */
+  knownHolds(): ReadonlySet<string>;
+}
+
+/** Resolves with the number of items that are back; rejects where that is not known of all. */
+export async function returnHeld(options: ReturnedOptions): Promise<number> {
+  const { partitionCount } = options.context.layout;
+  let next = 0;
+  let count = 0;
+  const work = async (): Promise<void> => {
+    while (next < partitionCount) {
+      const returned = await returnOf(options, next++);
+      count += returned;
+    }
+  };
+  await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work));
+  return count;
+}
+
+async function returnOf(options: ReturnedOptions, partition: number): Promise<number> {
+  const fields = await new Promise<readonly Buffer[]>((resolve, reject) => {
+    askHolds(options, partition, resolve, reject);
+  });
+  let count = 0;
+  for (const field of fields) {
+    const queue = new LocalQueue(field.subarray(HOLD_DIGITS), partition, options.settings);
+    if (await giveBack(options, queue, holdOf(field))) count++;
+  }
+  return count;
+}
+
+function giveBack(
+  { context, incarnation }: ReturnedOptions,
+  queue: LocalQueue,
+  hold: string,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const observer = {
+      onBack: (_: GiveBack, isBack: boolean) => resolve(isBack),
+      onNotBack: () => reject(new Error(`Cannot return an item of partition ${queue.partition}`)),
+    };
+    const none = undefined;
+    new GiveBack(context, observer, queue, incarnation, hold, none, none).send();
+  });
+}
+
+function askHolds(
+  options: ReturnedOptions,
+  partition: number,
+  onHolds: (fields: readonly Buffer[]) => void,
+  onError: (error: Error) => void,
+): void {
+  const { context, incarnation, isOut } = options;
+  const { dispatcher, layout } = context;
+  const asking = new HoldsAsked(options, onHolds, onError);
+  const commands = dispatcher.begin(asking, partition);
+  if (commands === undefined) return;
+  commands.begin(isOut ? PUT_OUT.header : HKEYS);
+  writeHeld(commands, layout, partition, incarnation);
+  if (isOut) writeMarks(commands, layout, partition, incarnation);
+  dispatcher.end(asking);
+}
+
+class HoldsAsked extends Operation {
+  override readonly isRepeatable = true;
+  readonly #options: ReturnedOptions;
+  readonly #onHolds: (fields: readonly Buffer[]) => void;
+  readonly #onError: (error: Error) => void;
+
+  constructor(
+    options: ReturnedOptions,
+    onHolds: (fields: readonly Buffer[]) => void,
+    onError: (error: Error) => void,
+  ) {
+    super(options.context.dispatcher);
+    this.#options = options;
+    this.#onHolds = onHolds;
+    this.#onError = onError;
+  }
+
+  onResult(reply: Reply): void {
+    const fields: Buffer[] = [];
+    while (reply.next().kind === BULK) fields.push(reply.bytes.toBuffer());
+    if (fields.length === 0) return this.#onHolds(fields);
+    const known = this.#options.knownHolds();
+    this.#onHolds(fields.filter((field) => !known.has(holdOf(field))));
+  }
+
+  onFailed(): void {
+    this.#onError(new Error(`Cannot ask what a member holds in partition ${this.partition}`));
+  }
+}
+
+function holdOf(field: Buffer): string {
+  return field.toString('latin1', 0, HOLD_DIGITS);
+}

@@ -1,0 +1,111 @@
+/**
+ * Where things stand in the store, format 1. Each partition has a hash tag, so that its keys share a slot
+ * of Redis Cluster, and the tags are spread evenly over the slots. The tag stands before any name, as
+ * names have braces. The name of the cluster follows, with its length before it, so that several
+ * clusters share a server; then what the key is for, and the name of the map or queue:
+ *
+ *     {TAG}LENGTH:CLUSTER/KIND:NAME
+ */
+import type { Span } from '../../base/span.ts';
+import { murmurHash3, PARTITION_SEED } from '../hash.ts';
+import { KeyWords } from '../key-words.ts';
+
+/** Slots of Redis Cluster. */
+export const SLOT_COUNT = 16384;
+
+/** What a key is for: the letter stands in the key. */
+export const MAP = 'm';
+/** The ends of life of a map's entries: a sorted set beside the hash. */
+export const EXPIRIES = 'x';
+/** The items of a queue. */
+export const ITEMS = 'q';
+/** The items of a queue that came back, which are polled first. */
+export const RETURNED = 'r';
+/** Numbers of a queue. */
+export const QUEUE = 'n';
+/** The members whose polls wait at a queue. */
+export const WAITING = 'w';
+/** The items that members hold, of a partition. */
+export const HELD = 'h';
+/** The marks of holds that have ended, of a partition. */
+export const MARKS = 'k';
+/** The channel of a member: what comes into the queues of a partition where its polls wait. */
+export const WAKE_UPS = 'u';
+
+type KeyKind = 'm' | 'x' | 'q' | 'r' | 'n' | 'w' | 'h' | 'k' | 'u';
+
+export class Layout {
+  readonly partitionCount: number;
+  readonly #tags: readonly string[];
+  readonly #slots: readonly number[];
+  readonly #owner: string;
+  readonly #prefixes = new Map<KeyKind, (Buffer | undefined)[]>();
+  readonly #key = new KeyWords();
+
+  constructor(clusterName: string, partitionCount: number) {
+    this.partitionCount = partitionCount;
+    this.#tags = tagsOf(partitionCount);
+    this.#slots = this.#tags.map((tag) => slotOfTag(tag));
+    this.#owner = `${Buffer.byteLength(clusterName)}:${clusterName}/`;
+  }
+
+  /** The partition of a key of a map, or of a queue by its name. */
+  partitionOf(name: Span): number {
+    const { words, length } = this.#key.load(name);
+    return murmurHash3(words, 0, length, PARTITION_SEED) % this.partitionCount;
+  }
+
+  /** The slot of everything in the partition. */
+  slotOf(partition: number): number {
+    return this.#slots[partition]!;
+  }
+
+  /** What stands before the name in the partition's keys of that kind. */
+  prefix(kind: KeyKind, partition: number): Buffer {
+    let prefixes = this.#prefixes.get(kind);
+    if (prefixes === undefined) {
+      prefixes = new Array(this.partitionCount).fill(undefined);
+      this.#prefixes.set(kind, prefixes);
+    }
+    const known = prefixes[partition];
+    if (known !== undefined) return known;
+    const prefix = Buffer.from(`{${this.#tags[partition]}}${this.#owner}${kind}:`);
+    prefixes[partition] = prefix;
+    return prefix;
+  }
+
+  /** The key of the cluster's own value of that name; all of them share a slot. */
+  clusterKey(name: string): Buffer {
+    return Buffer.from(`{${this.#tags[0]}}${this.#owner}c:${name}`);
+  }
+}
+
+/** The tag of each partition: a number, in base 36, of the slot that the partition is to have. */
+function tagsOf(partitionCount: number): string[] {
+  const tags: string[] = new Array(partitionCount).fill('');
+  const wanted = new Map<number, number[]>();
+  for (let partition = 0; partition < partitionCount; partition++) {
+    const slot = Math.floor((partition * SLOT_COUNT) / partitionCount);
+    wanted.set(slot, [...(wanted.get(slot) ?? []), partition]);
+  }
+  for (let number = 0; wanted.size > 0; number++) {
+    const tag = number.toString(36);
+    const slot = slotOfTag(tag);
+    const partitions = wanted.get(slot);
+    if (partitions === undefined) continue;
+    tags[partitions.shift()!] = tag;
+    if (partitions.length === 0) wanted.delete(slot);
+  }
+  return tags;
+}
+
+/** CRC-16/XMODEM of the tag, as Redis Cluster has it. */
+function slotOfTag(tag: string): number {
+  let crc = 0;
+  for (let at = 0; at < tag.length; at++) {
+    crc ^= tag.charCodeAt(at) << 8;
+    for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;
+    crc &= 0xffff;
+  }
+  return crc % SLOT_COUNT;
+}

@@ -1,0 +1,114 @@
+/**
+ * The commands of a connection whose replies are to come, in order: a ring that grows. Each has a number,
+ * its place in the buffer of its turn, and its receiver.
+ */
+import type { Reply } from './reply.ts';
+
+/** Receives the one reply to a command. */
+export interface ReplyReceiver {
+  /** The reply is valid during the call. */
+  onReply(reply: Reply): void;
+  /** No reply will come. `wasWritten`: the server may have got the command. */
+  onLost(wasWritten: boolean): void;
+}
+
+interface PendingCommand {
+  readonly number: number;
+  /** Where it stands in its buffer. */
+  readonly start: number;
+  readonly end: number;
+  /** When it was given, on the clock's `now`. */
+  readonly time: number;
+}
+
+export class PendingCommands {
+  #receivers: (ReplyReceiver | undefined)[] = new Array(64).fill(undefined);
+  #times = new Float64Array(64);
+  #starts = new Int32Array(64);
+  #ends = new Int32Array(64);
+  /** The number of the next command that is answered, and that of the next one that is given. */
+  head = 0;
+  tail = 0;
+  /** The command whose receiver is told that it was dropped. */
+  #dropped: PendingCommand | undefined;
+
+  get count(): number {
+    return this.tail - this.head;
+  }
+
+  /** When the oldest command was given, on the clock's `now`; undefined where there is none. */
+  get oldest(): number | undefined {
+    return this.count === 0 ? undefined : this.#times[this.#at(this.head)];
+  }
+
+  /** When the command was given that was shifted or dropped last. */
+  get lastTime(): number {
+    return this.#dropped?.time ?? this.#times[this.#at(this.head - 1)]!;
+  }
+
+  /** The command that was shifted or dropped last: its number, and where it stands in its buffer. */
+  get last(): Omit<PendingCommand, 'time'> {
+    if (this.#dropped !== undefined) return this.#dropped;
+    const number = this.head - 1;
+    const at = this.#at(number);
+    return { number, start: this.#starts[at]!, end: this.#ends[at]! };
+  }
+
+  push(receiver: ReplyReceiver, start: number, end: number, now: number): void {
+    // One place stays free, so that the last one shifted is still there.
+    if (this.count >= this.#times.length - 1) this.#grow();
+    const at = this.#at(this.tail++);
+    this.#receivers[at] = receiver;
+    this.#times[at] = now;
+    this.#starts[at] = start;
+    this.#ends[at] = end;
+  }
+
+  shift(): ReplyReceiver | undefined {
+    if (this.head === this.tail) return undefined;
+    const at = this.#at(this.head++);
+    const receiver = this.#receivers[at];
+    this.#receivers[at] = undefined;
+    return receiver;
+  }
+
+  /** Removes the commands from that number on, and calls `tell` for each; others may be added meanwhile. */
+  drop(from: number, tell: (receiver: ReplyReceiver) => void): void {
+    const dropped: [ReplyReceiver, PendingCommand][] = [];
+    for (let number = from; number < this.tail; number++) {
+      const at = this.#at(number);
+      const [start, end, time] = [this.#starts[at]!, this.#ends[at]!, this.#times[at]!];
+      dropped.push([this.#receivers[at]!, { number, start, end, time }]);
+      this.#receivers[at] = undefined;
+    }
+    this.tail = from;
+    for (const [receiver, command] of dropped) {
+      this.#dropped = command;
+      tell(receiver);
+    }
+    this.#dropped = undefined;
+  }
+
+  #at(number: number): number {
+    return number & (this.#times.length - 1);
+  }
+
+  #grow(): void {
+    const receivers = this.#receivers;
+    const times = this.#times;
+    const starts = this.#starts;
+    const ends = this.#ends;
+    const { length } = times;
+    this.#receivers = new Array(2 * length).fill(undefined);
+    this.#times = new Float64Array(2 * length);
+    this.#starts = new Int32Array(2 * length);
+    this.#ends = new Int32Array(2 * length);
+    for (let number = Math.max(0, this.head - 1); number < this.tail; number++) {
+      const [from, to] = [number & (length - 1), this.#at(number)];
+      this.#receivers[to] = receivers[from];
+      this.#times[to] = times[from]!;
+      this.#starts[to] = starts[from]!;
+      this.#ends[to] = ends[from]!;
+    }
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * The connections to the primary of some slots: one for reads of maps; one for changes and for all
+ * operations on queues, so that those stay in order. A connection that has ended is made anew, ever more
+ * slowly while that fails. Scripts are loaded before a connection is used.
+ *
+ * A server may have commands of a connection that has ended, and run them later. So it is told first to
+ * end that connection, too: when the next one is used, all that was not answered has ended. A server that
+ * forbids that to this user may do it late.
+ */
+import type { Clock, Timer } from '../../base/clock.ts';
+import { header } from './command-buffer.ts';
+import type { ReplyReceiver } from './pending-commands.ts';
+import {
+  type ConnectionOptions,
+  LoginRefused,
+  NoReply,
+  RedisConnection,
+} from './redis-connection.ts';
+import { ARRAY, BULK, ERROR, type Reply } from './reply.ts';
+import type { ServerAddress } from './server-address.ts';
+
+const FIRST_PAUSE_MS = 50;
+const PAUSE_MS_MAX = 500;
+const SCRIPT_LOAD = header(3, 'SCRIPT', 'LOAD');
+const CLIENT_INFO = header(2, 'CLIENT', 'INFO');
+const CLIENT_KILL = header(6, 'CLIENT', 'KILL', 'ID');
+const ADDR = Buffer.from('ADDR');
+const PING = header(1, 'PING');
+const ROLE = header(1, 'ROLE');
+const TIME = header(1, 'TIME');
+const PRIMARY_ROLE = 'master';
+
+interface PrimaryObserver {
+  /** A connection is ready for commands. */
+  onReady(): void;
+  /** A connection has ended, or could not be made. */
+  onLost(address: ServerAddress, reason: Error): void;
+  /** A message that no command has asked for, where the connections subscribe. */
+  onMessage?(message: Reply): void;
+}
+
+export interface PrimaryOptions extends ConnectionOptions {
+  /** The sources of the scripts that are called. */
+  readonly scripts: readonly string[];
+}
+
+export class Primary {
+  readonly address: ServerAddress;
+  readonly reads: Link;
+  readonly changes: Link;
+  /** Replicas that were connected when it was last asked; Infinity while that is not known. */
+  replicaCount = Number.POSITIVE_INFINITY;
+  readonly #clock: Clock;
+
+  constructor(address: ServerAddress, options: PrimaryOptions, observer: PrimaryObserver) {
+    this.address = address;
+    this.#clock = options.clock;
+    this.reads = new Link(address, options, observer);
+    this.changes = new Link(address, options, observer);
+  }
+
+  /** Commands whose replies have not come. */
+  get pendingCount(): number {
+    return this.reads.pendingCount + this.changes.pendingCount;
+  }
+
+  /** Bytes of those commands, and of replies under way. */
+  get waitingBytes(): number {
+    return this.reads.waitingBytes + this.changes.waitingBytes;
+  }
+
+  /** Whether both connections take commands. */
+  get isReady(): boolean {
+    return this.reads.connection !== undefined && this.changes.connection !== undefined;
+  }
+
+  /**
+   * Asks for its role and its replicas, over the connection that waits for no replica, and whether it
+   * answers at all: a stopped server is found out also where nothing else is asked. `onDemoted`: it is
+   * a replica.
+   */
+  check(onDemoted: () => void): void {
+    const { reads, changes } = this;
+    if (changes.connection?.pendingCount === 0) ask(changes.connection, PING, () => {});
+    if (reads.connection === undefined) {
+      this.replicaCount = Number.POSITIVE_INFINITY;
+      return;
+    }
+    ask(reads.connection, ROLE, (reply) => {
+      if (reply.kind !== ARRAY) return;
+      if (reply.next().text !== PRIMARY_ROLE) return onDemoted();
+      this.replicaCount = reply.next().next().integer;
+    });
+  }
+
+  /** Asks for its time; false where it cannot be asked now. `askedAt`: on the clock's `now`. */
+  askTime(onTime: (serverMs: number, askedAt: number) => void): boolean {
+    const { connection } = this.reads;
+    if (connection === undefined) return false;
+    const askedAt = this.#clock.now();
+    ask(connection, TIME, (reply) => {
+      if (reply.kind !== ARRAY) return;
+      const seconds = Number(reply.next().text);
+      onTime(seconds * 1000 + Number(reply.next().text) / 1000, askedAt);
+    });
+    return true;
+  }
+
+  end(): void {
+    this.reads.end();
+    this.changes.end();
+  }
+}
+
+function ask(connection: RedisConnection, command: Buffer, onReply: (reply: Reply) => void): void {
+  const start = connection.commands.length;
+  connection.commands.begin(command);
+  connection.expect(start, { onReply, onLost: () => {} });
+}
+
+/** A connection that is made again. */
+export class Link {
+  /** The connection that takes commands; undefined while there is none. */
+  connection: RedisConnection | undefined;
+  /** Since when there is no connection, on the clock's `now`; undefined while there is one. */
+  awaySince: number | undefined;
+  readonly #address: ServerAddress;
+  readonly #options: PrimaryOptions;
+  readonly #observer: PrimaryObserver;
+  readonly #clock: Clock;
+  #made: RedisConnection | undefined;
+  /** The present connection, or the one before, as its server names it. */
+  #name: ConnectionName | undefined;
+  #again: Timer | undefined;
+  #pauseMs = FIRST_PAUSE_MS;
+  #isEnded = false;
+
+  constructor(address: ServerAddress, options: PrimaryOptions, observer: PrimaryObserver) {
+    this.#address = address;
+    this.#options = options;
+    this.#observer = observer;
+    this.#clock = options.clock;
+    this.awaySince = this.#clock.now();
+    this.#connect();
+  }
+
+  get pendingCount(): number {
+    return this.#made?.pendingCount ?? 0;
+  }
+
+  get waitingBytes(): number {
+    return this.#made?.waitingBytes ?? 0;
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.connection = undefined;
+    this.#again?.cancel();
+    this.#made?.end();
+  }
+
+  #connect(): void {
+    const { onMessage } = this.#observer;
+    const made = new RedisConnection(this.#address, this.#options, {
+      onReady: () => this.#prepare(made),
+      onEnded: (reason) => this.#onEnded(reason),
+      ...(onMessage !== undefined && { onMessage }),
+    });
+    this.#made = made;
+  }
+
+  #prepare(made: RedisConnection): void {
+    if (this.#name !== undefined) kill(made, this.#name);
+    const start = made.commands.length;
+    made.commands.begin(CLIENT_INFO);
+    made.expect(start, {
+      onReply: (reply) => {
+        this.#name = reply.kind === BULK ? nameIn(reply.text) : undefined;
+        this.#loadScripts(made);
+      },
+      onLost: () => {},
+    });
+  }
+
+  #loadScripts(made: RedisConnection): void {
+    if (this.#isEnded) return;
+    let left = this.#options.scripts.length;
+    const receiver: ReplyReceiver = {
+      onReply: (reply) => {
+        // A server that loads its data cannot take scripts yet; the first calls bring it back here.
+        if (reply.kind === ERROR && !this.#isEnded) return made.fail(new Error(reply.text));
+        if (--left === 0) this.#onReady(made);
+      },
+      onLost: () => {},
+    };
+    for (const script of this.#options.scripts) loadScript(made, script, receiver);
+    if (left === 0) this.#onReady(made);
+  }
+
+  #onReady(made: RedisConnection): void {
+    if (this.#isEnded) return;
+    this.connection = made;
+    this.awaySince = undefined;
+    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#observer.onReady();
+  }
+
+  #onEnded(reason: Error): void {
+    this.connection = undefined;
+    this.#made = undefined;
+    if (this.#isEnded) return;
+    const { deadlineMs } = this.#options;
+    // A server that owes a reply has been away for as long.
+    this.awaySince ??= this.#clock.now() - (reason instanceof NoReply ? deadlineMs : 0);
+    const pauseMs = reason instanceof LoginRefused ? PAUSE_MS_MAX : this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS_MAX);
+    this.#again = this.#clock.after(pauseMs, () => this.#connect());
+    this.#observer.onLost(this.#address, reason);
+  }
+}
+
+/** A connection, as its server names it: both together are not used again after a restart. */
+interface ConnectionName {
+  readonly id: string;
+  /** Of the client. */
+  readonly address: string;
+}
+
+/** From the reply to CLIENT INFO. */
+function nameIn(text: string): ConnectionName | undefined {
+  const [, id, address] = /^id=(\d+) addr=(\S+)/.exec(text) ?? [];
+  return id === undefined || address === undefined ? undefined : { id, address };
+}
+
+/** Writes the command that ends another connection to the same server. */
+function kill(connection: RedisConnection, { id, address }: ConnectionName): void {
+  const { commands } = connection;
+  const start = commands.length;
+  commands.begin(CLIENT_KILL);
+  commands.text(id);
+  commands.bytes(ADDR);
+  commands.text(address);
+  connection.expect(start, { onReply() {}, onLost() {} });
+}
+
+/** Writes the command that makes a script known to the server. */
+export function loadScript(
+  connection: RedisConnection,
+  script: string,
+  receiver: ReplyReceiver,
+): void {
+  const start = connection.commands.length;
+  connection.commands.begin(SCRIPT_LOAD);
+  connection.commands.bytes(Buffer.from(script));
+  connection.expect(start, receiver);
+}

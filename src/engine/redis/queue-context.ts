@@ -1,0 +1,77 @@
+/** What the operations on queues share, and how they write the keys and words of their scripts. */
+import type { Receiver } from '../engine.ts';
+import type { CommandBuffer } from './command-buffer.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { HELD, ITEMS, type Layout, MARKS, QUEUE, RETURNED, WAITING, WAKE_UPS } from './layout.ts';
+import type { LocalQueue } from './local-queues.ts';
+import type { Failure } from './operation.ts';
+import type { Answers } from './redis-answer.ts';
+
+export interface QueueContext {
+  readonly dispatcher: Dispatcher;
+  readonly layout: Layout;
+  readonly answers: Answers;
+  /** The name of this engine in channels and among those that wait. */
+  readonly listener: Buffer;
+  /** Tells the receiver that nothing has come. */
+  fail(receiver: Receiver, failure: Failure): void;
+}
+
+/** The keys of the items, and of those that came back. */
+export function writeItems(commands: CommandBuffer, layout: Layout, queue: LocalQueue): void {
+  commands.pair(layout.prefix(ITEMS, queue.partition), queue.span);
+  commands.pair(layout.prefix(RETURNED, queue.partition), queue.span);
+}
+
+export function writeReturned(commands: CommandBuffer, layout: Layout, queue: LocalQueue): void {
+  commands.pair(layout.prefix(RETURNED, queue.partition), queue.span);
+}
+
+export function writeNumbers(commands: CommandBuffer, layout: Layout, queue: LocalQueue): void {
+  commands.pair(layout.prefix(QUEUE, queue.partition), queue.span);
+}
+
+export function writeWaiting(commands: CommandBuffer, layout: Layout, queue: LocalQueue): void {
+  commands.pair(layout.prefix(WAITING, queue.partition), queue.span);
+}
+
+/** The keys of what a member incarnation holds in the partition, and of its marks. */
+export function writeHolds(
+  commands: CommandBuffer,
+  layout: Layout,
+  partition: number,
+  incarnation: Buffer,
+): void {
+  writeHeld(commands, layout, partition, incarnation);
+  writeMarks(commands, layout, partition, incarnation);
+}
+
+export function writeHeld(
+  commands: CommandBuffer,
+  layout: Layout,
+  partition: number,
+  incarnation: Buffer,
+): void {
+  writeBoth(commands, layout.prefix(HELD, partition), incarnation);
+}
+
+export function writeMarks(
+  commands: CommandBuffer,
+  layout: Layout,
+  partition: number,
+  incarnation: Buffer,
+): void {
+  writeBoth(commands, layout.prefix(MARKS, partition), incarnation);
+}
+
+/** What stands before the listener in the channels of the partition. */
+export function channelsOf(layout: Layout, partition: number): Buffer {
+  return layout.prefix(WAKE_UPS, partition);
+}
+
+function writeBoth(commands: CommandBuffer, first: Buffer, second: Buffer): void {
+  commands.open(first.length + second.length);
+  commands.part(first, 0, first.length);
+  commands.part(second, 0, second.length);
+  commands.close();
+}

@@ -1,0 +1,140 @@
+/**
+ * What a member does about queues each second: it looks whether there are items for its takes that wait, as
+ * a wake-up is only a hint; it drops marks that nothing else has dropped; it asks again for items that are
+ * to come back. A look is one command a partition, of up to QUEUES_A_LOOK queues.
+ */
+import type { Clock, Timer } from '../../base/clock.ts';
+import { header } from './command-buffer.ts';
+import type { LocalQueue, LocalQueues } from './local-queues.ts';
+import { Operation } from './operation.ts';
+import { type QueueContext, writeItems, writeMarks } from './queue-context.ts';
+import type { QueueTakes } from './queue-takes.ts';
+import type { Reply } from './reply.ts';
+
+const LOOK_MS = 1000;
+const QUEUES_A_LOOK = 64;
+/** Marks that one command drops at most. */
+const DROPS_MAX = 64;
+
+export class QueueLooks {
+  readonly #context: QueueContext;
+  readonly #clock: Clock;
+  readonly #queues: LocalQueues;
+  readonly #takes: QueueTakes;
+  readonly #onLook: () => void;
+  #timer: Timer | undefined;
+  #isEnded = false;
+
+  /** `onLook` is called with each look. */
+  constructor(
+    context: QueueContext,
+    clock: Clock,
+    queues: LocalQueues,
+    takes: QueueTakes,
+    onLook: () => void,
+  ) {
+    this.#context = context;
+    this.#clock = clock;
+    this.#queues = queues;
+    this.#takes = takes;
+    this.#onLook = onLook;
+    this.#wait();
+  }
+
+  /** Drops the marks that are left, and looks no more. */
+  end(): void {
+    this.#isEnded = true;
+    this.#timer?.cancel();
+    for (const queue of this.#queues.all()) this.#drop(queue);
+  }
+
+  #wait(): void {
+    if (this.#isEnded) return;
+    this.#timer = this.#clock.after(LOOK_MS, () => {
+      this.#look();
+      this.#wait();
+    });
+  }
+
+  #look(): void {
+    const waiting = new Map<number, LocalQueue[]>();
+    for (const queue of this.#queues.all()) {
+      this.#drop(queue);
+      // A script under way looks, too.
+      if (queue.first === undefined || queue.askedCount > 0 || queue.isLookedAt) continue;
+      const queues = waiting.get(queue.partition);
+      if (queues === undefined) waiting.set(queue.partition, [queue]);
+      else queues.push(queue);
+    }
+    for (const queues of waiting.values()) {
+      for (let at = 0; at < queues.length; at += QUEUES_A_LOOK) {
+        this.#lookAt(queues.slice(at, at + QUEUES_A_LOOK));
+      }
+    }
+    this.#takes.returnAgain();
+    this.#queues.sweep();
+    this.#onLook();
+  }
+
+  #lookAt(queues: readonly LocalQueue[]): void {
+    const { dispatcher, layout } = this.#context;
+    const look = new Look(this.#context, queues, this.#takes);
+    const commands = dispatcher.begin(look, queues[0]!.partition);
+    if (commands === undefined) return;
+    for (const queue of queues) queue.isLookedAt = true;
+    commands.begin(header(1 + 2 * queues.length, 'EXISTS'));
+    for (const queue of queues) writeItems(commands, layout, queue);
+    dispatcher.end(look);
+  }
+
+  /** Drops the marks of the queue that are of no use any more. */
+  #drop(queue: LocalQueue): void {
+    const { dispatcher, layout } = this.#context;
+    while (queue.drops.length > 0) {
+      const drop = new Drop(dispatcher);
+      const commands = dispatcher.begin(drop, queue.partition);
+      if (commands === undefined) return;
+      const holds = queue.drops.splice(0, DROPS_MAX);
+      commands.begin(header(2 + holds.length, 'HDEL'));
+      writeMarks(commands, layout, queue.partition, this.#takes.incarnation);
+      for (const hold of holds) commands.bytes(Buffer.concat([Buffer.from(hold), queue.name]));
+      dispatcher.end(drop);
+    }
+  }
+}
+
+/** Whether any of some queues has items. */
+class Look extends Operation {
+  readonly #queues: readonly LocalQueue[];
+  readonly #takes: QueueTakes;
+
+  constructor(context: QueueContext, queues: readonly LocalQueue[], takes: QueueTakes) {
+    super(context.dispatcher);
+    this.#queues = queues;
+    this.#takes = takes;
+    this.isChange = false;
+    this.isRepeatable = true;
+  }
+
+  onResult(reply: Reply): void {
+    const isAny = reply.integer > 0;
+    for (const queue of this.#queues) {
+      queue.isLookedAt = false;
+      if (isAny && queue.first !== undefined && queue.askedCount === 0) this.#takes.serve(queue);
+    }
+  }
+
+  /** The next look comes in a second. */
+  onFailed(): void {
+    for (const queue of this.#queues) queue.isLookedAt = false;
+  }
+}
+
+/** Drops marks. One that stays does no harm until its member is out. */
+class Drop extends Operation {
+  override readonly isRepeatable = true;
+
+  onResult(): void {}
+
+  onFailed(): void {}
+}

@@ -1,0 +1,217 @@
+/**
+ * The scripts of queues. All keys of a queue are in the slot of its partition:
+ *
+ *     items     a list of items, as stored-value.ts has them; bytes 2 to 9 are the item's number
+ *     returned  a sorted set of the items that came back, by number; they are polled before the list
+ *     numbers   a hash: `n`, the number given last; `h`, the items held, which count for the capacity
+ *     waiting   a sorted set of the members whose polls wait, by the hold that the oldest poll will have
+ *     held      of a member and a partition, a hash: the items held, by hold and queue
+ *     marks     of a member and a partition, a hash: the holds whose items were removed, by hold and queue
+ *
+ * A hold is a number of HOLD_DIGITS digits that its member has chosen, so that each script can be asked
+ * again: it finds what it has done. Numbers of items begin with the time in us, so that they rise also
+ * where a queue was empty, and its numbers were dropped, in between. `marks` of a member that is out has
+ * an empty field: nothing is held for it any more.
+ *
+ * A server with no memory left refuses the first write of an offer; the first one of any other script
+ * needs no memory, and those behind it are allowed then. So all of a script is done, or nothing.
+ */
+import { script } from './scripts.ts';
+
+export const HOLD_DIGITS = 16;
+/** Takes that one script serves at most, and the bytes after which it takes no further item. */
+export const TAKES_MAX = 64;
+const TAKEN_BYTES_MAX = 1024 * 1024;
+/** How long a member that is out cannot hold items, and how long it is known that its polls wait. */
+const OUT_SECONDS = 3600;
+const WAITING_SECONDS = 86400;
+
+/**
+ * Tells the member whose poll waits longest that there is an item; those that do not listen are dropped.
+ * Where nobody is left, nobody is told. A member that was told says again that it waits.
+ */
+const WAKE = `
+local function wake(waiting, channel, queue)
+  while true do
+    local first = redis.call('ZRANGE', waiting, 0, 0)[1]
+    if not first then return end
+    redis.call('ZREM', waiting, first)
+    if redis.call('SPUBLISH', channel .. first, queue) > 0 then return end
+  end
+end
+`;
+
+/**
+ * Adds an item. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the item's first
+ * byte, the item's bytes behind its number, the channels' prefix, the queue, whether the member's own
+ * polls take next ('1' or nothing). Returns 1, or 0 where the queue is full.
+ */
+export const OFFER = script(
+  `${WAKE}
+local items, returned, numbers, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local capacity = tonumber(ARGV[1])
+if capacity > 0 then
+  local count = redis.call('LLEN', items) + redis.call('ZCARD', returned)
+  if count + (redis.call('HGET', numbers, 'h') or 0) >= capacity then return 0 end
+end
+local number = redis.call('HINCRBY', numbers, 'n', 1)
+if number == 1 then
+  local time = redis.call('TIME')
+  number = time[1] * 1000000 + time[2]
+  redis.call('HSET', numbers, 'n', number)
+end
+redis.call('RPUSH', items, ARGV[2] .. struct.pack('>I8', number) .. ARGV[3])
+if ARGV[6] == '' then wake(waiting, ARGV[4], ARGV[5]) end
+return 1`,
+  4,
+  6,
+);
+
+/** The next item. Keys: items, returned. Returns it, or nil. */
+export const PEEK = script(
+  `return redis.call('ZRANGE', KEYS[2], 0, 0)[1] or redis.call('LINDEX', KEYS[1], 0)`,
+  2,
+  0,
+);
+
+/** The number of items. Keys: items, returned. */
+export const COUNT = script(
+  `return redis.call('LLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2])`,
+  2,
+  0,
+);
+
+/** Drops marks: the holds of that queue. */
+const DROP = `
+local function drop(marks, holds, queue)
+  for at = 1, #holds, ${HOLD_DIGITS} do
+    redis.call('HDEL', marks, string.sub(holds, at, at + ${HOLD_DIGITS - 1}) .. queue)
+  end
+end
+`;
+
+/**
+ * Holds items for takes, and says whether the member waits at the queue. Keys: items, returned, numbers,
+ * waiting, held, marks. Arguments: the queue, the holds one behind the other, marks to be dropped alike,
+ * the member or nothing where its takes do not wait, whether further takes of it wait ('1' or nothing),
+ * the channels' prefix. Returns whether items are left (1 or 0), and the item of each take up to the
+ * first one that has none, which is nothing where it was removed since; or -1 where the member is out.
+ */
+export const TAKE = script(
+  `${WAKE}${DROP}
+local items, returned, numbers, waiting, held, marks = unpack(KEYS)
+local queue, holds, member, more = ARGV[1], ARGV[2], ARGV[4], ARGV[5] == '1'
+local fields = {''}
+for at = 1, #holds, ${HOLD_DIGITS} do
+  fields[#fields + 1] = string.sub(holds, at, at + ${HOLD_DIGITS - 1}) .. queue
+end
+local marked = redis.call('HMGET', marks, unpack(fields))
+if marked[1] then return -1 end
+local reply, taken, bytes, open = {0}, 0, 0, nil
+for index = 2, #fields do
+  local field = fields[index]
+  local item = marked[index] or redis.call('HGET', held, field)
+  if not item and bytes < ${TAKEN_BYTES_MAX} then
+    item = redis.call('ZPOPMIN', returned)[1] or redis.call('LPOP', items)
+    if item then
+      redis.call('HSET', held, field, item)
+      taken = taken + 1
+    end
+  end
+  if not item then
+    open = string.sub(field, 1, ${HOLD_DIGITS})
+    break
+  end
+  bytes = bytes + #item
+  reply[#reply + 1] = item
+end
+if taken > 0 then redis.call('HINCRBY', numbers, 'h', taken) end
+if ARGV[3] ~= '' then drop(marks, ARGV[3], queue) end
+if member == '' then return reply end
+if redis.call('EXISTS', items, returned) > 0 then
+  reply[1] = 1
+  if not open and not more then wake(waiting, ARGV[6], queue) end
+elseif open or more then
+  redis.call('ZADD', waiting, open or string.sub(holds, -${HOLD_DIGITS}), member)
+  redis.call('EXPIRE', waiting, ${WAITING_SECONDS})
+else
+  redis.call('ZREM', waiting, member)
+end
+return reply`,
+  6,
+  6,
+);
+
+/**
+ * Removes items that are held: their holds become marks. Keys: items, returned, numbers, held, marks.
+ * Arguments: the queue, the holds one behind the other, marks to be dropped alike. Returns for each hold
+ * the digit 1 if the item is removed, now or before, and 0 if there is no such hold.
+ */
+export const REMOVE = script(
+  `${DROP}
+local items, returned, numbers, held, marks = unpack(KEYS)
+local queue, holds, reply, removed = ARGV[1], ARGV[2], {}, 0
+for at = 1, #holds, ${HOLD_DIGITS} do
+  local field = string.sub(holds, at, at + ${HOLD_DIGITS - 1}) .. queue
+  if redis.call('HDEL', held, field) == 1 then
+    removed = removed + 1
+    redis.call('HSET', marks, field, '')
+    reply[#reply + 1] = '1'
+  elseif redis.call('HDEL', marks, field) == 1 then
+    redis.call('HSET', marks, field, '')
+    reply[#reply + 1] = '1'
+  else
+    reply[#reply + 1] = '0'
+  end
+end
+if removed > 0 and redis.call('HINCRBY', numbers, 'h', -removed) <= 0 then
+  if redis.call('EXISTS', items, returned) == 0 then redis.call('UNLINK', numbers) end
+end
+if ARGV[3] ~= '' then drop(marks, ARGV[3], queue) end
+return table.concat(reply)`,
+  5,
+  3,
+);
+
+/**
+ * Puts an item back that is held, or whose removal has left a mark. Keys: returned, numbers, waiting, held,
+ * marks. Arguments: the queue, the hold, the item where its removal was asked for and otherwise nothing,
+ * the channels' prefix, whether the member's own polls take next ('1' or nothing). Returns 1, or 0 where
+ * there is neither.
+ */
+export const GIVE_BACK = script(
+  `${WAKE}
+local returned, numbers, waiting, held, marks = unpack(KEYS)
+local field = ARGV[2] .. ARGV[1]
+local item = redis.call('HGET', held, field)
+if item then
+  redis.call('HDEL', held, field)
+  redis.call('HINCRBY', numbers, 'h', -1)
+elseif ARGV[3] ~= '' and redis.call('HDEL', marks, field) == 1 then
+  item = ARGV[3]
+else
+  return 0
+end
+redis.call('ZADD', returned, struct.unpack('>I8', item, 2), item)
+if ARGV[5] == '' then wake(waiting, ARGV[4], ARGV[1]) end
+return 1`,
+  5,
+  5,
+);
+
+/**
+ * A member is out: nothing is held for it from now on. Keys: held, marks. Returns the fields of the items
+ * that it holds, for GIVE_BACK.
+ */
+export const PUT_OUT = script(
+  `redis.call('UNLINK', KEYS[2])
+redis.call('HSET', KEYS[2], '', '')
+redis.call('EXPIRE', KEYS[2], ${OUT_SECONDS})
+return redis.call('HKEYS', KEYS[1])`,
+  2,
+  0,
+);
+
+export const QUEUE_SCRIPTS = [OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT].map(
+  ({ source }) => source,
+);

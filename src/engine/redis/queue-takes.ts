@@ -1,0 +1,361 @@
+/**
+ * Takes of items from queues in the store, in two steps: an item is held for the take; then, unless that was
+ * cancelled meanwhile, it is removed, and the take is answered. Holds are numbers that this member chooses,
+ * so that each step can be asked again, and a cancel goes right behind the step under way.
+ *
+ * Takes that wait have a list a queue (local-queues.ts). An offer of this member that finds some is
+ * followed by a script that takes for them, and so is an item that comes back; what others offer is told
+ * by wake-ups, and looked for each second.
+ */
+import type { Clock } from '../../base/clock.ts';
+import type { Span } from '../../base/span.ts';
+import { TicketTable } from '../../base/ticket-table.ts';
+import { TimerWheel } from '../../base/timer-wheel.ts';
+import {
+  ABSENT,
+  ANSWERED,
+  APPLIED,
+  FOUND,
+  LOST,
+  type Outcome,
+  type Receiver,
+  UNKNOWN,
+  UNREACHABLE,
+} from '../engine.ts';
+import {
+  LEAVING,
+  type LocalQueue,
+  type LocalQueues,
+  OPEN,
+  OVER,
+  QueueTake,
+  REMOVING,
+} from './local-queues.ts';
+import type { Failure } from './operation.ts';
+import type { QueueContext } from './queue-context.ts';
+import { TAKES_MAX } from './queue-scripts.ts';
+import type { ServerTime } from './server-time.ts';
+import { StoredValue } from './stored-value.ts';
+import {
+  Asking,
+  GiveBack,
+  Removal,
+  type ReturnObserver,
+  type TakeObserver,
+} from './take-operations.ts';
+
+/** Holds in a ms, of one member. */
+const HOLDS_PER_MS = 2048;
+/** A removal whose replicas are not known is asked for again within this part of the deadline. */
+const ASKED_AGAIN_WITHIN = 0.5;
+
+interface QueueTakesOptions {
+  readonly clock: Clock;
+  readonly time: ServerTime;
+  readonly deadlineMs: number;
+  /** A take waits at the queue, and none did before. */
+  onWaiting(queue: LocalQueue): void;
+}
+
+export class QueueTakes implements TakeObserver, ReturnObserver {
+  /** The member incarnation that items are held for. */
+  incarnation: Buffer;
+  readonly #context: QueueContext;
+  readonly #options: QueueTakesOptions;
+  readonly #queues: LocalQueues;
+  readonly #table = new TicketTable();
+  readonly #takes: (QueueTake | undefined)[] = [];
+  readonly #wheel: TimerWheel;
+  readonly #stored = new StoredValue();
+  /** Items that are to come back, and did not yet. */
+  #unreturned: GiveBack[] = [];
+  #lastHold = 0;
+
+  constructor(
+    context: QueueContext,
+    options: QueueTakesOptions,
+    queues: LocalQueues,
+    incarnation: Buffer,
+  ) {
+    this.#context = context;
+    this.#options = options;
+    this.#queues = queues;
+    this.incarnation = incarnation;
+    this.#wheel = new TimerWheel(options.clock, (ticket) => this.#onDue(ticket));
+  }
+
+  take(name: Span, timeoutMs: number, receiver: Receiver): number {
+    const queue = this.#queues.get(name);
+    const isUnasked = queue.firstUnasked !== undefined;
+    if (isUnasked && this.#context.dispatcher.isAway(queue.partition)) {
+      this.#context.fail(receiver, UNREACHABLE);
+      return ANSWERED;
+    }
+    // What comes next belongs to the takes that wait.
+    if (timeoutMs === 0 && isUnasked) {
+      this.#tell(receiver, ABSENT);
+      return ANSWERED;
+    }
+    const take = this.#add(queue, receiver);
+    if (timeoutMs === 0) {
+      if (this.#ask(queue, [take], false)) return this.#table.ticket(take.place);
+    } else {
+      const isFirst = queue.first === undefined;
+      queue.append(take);
+      if (isUnasked || this.#askFor(take)) {
+        const ticket = this.#table.ticket(take.place);
+        take.deadline = this.#wheel.add(this.#options.clock.now() + timeoutMs, ticket);
+        if (isFirst) this.#options.onWaiting(queue);
+        return ticket;
+      }
+      queue.remove(take);
+    }
+    this.#end(take);
+    this.#context.fail(receiver, UNREACHABLE);
+    return ANSWERED;
+  }
+
+  cancel(ticket: number): void {
+    const take = this.#takes[this.#table.place(ticket)];
+    if (take === undefined || take.state === LEAVING) return;
+    this.#abandon(take);
+  }
+
+  acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
+    const take = this.#takes[this.#table.place(hold)];
+    if (take === undefined || take.state !== LEAVING) return this.#tell(receiver, LOST);
+    this.#end(take);
+    if (!isDelivered) return this.#giveBack(take, receiver);
+    take.queue.drops.push(take.holdText);
+    this.#tell(receiver, APPLIED);
+  }
+
+  /** An item may be there for those that wait: takes for the first one that no script has asked for. */
+  follow(queue: LocalQueue): void {
+    const take = queue.firstUnasked ?? queue.last;
+    if (take !== undefined) this.#askFor(take);
+  }
+
+  /** Items may be there: takes for the first ones that wait; where none does, the store is told. */
+  serve(queue: LocalQueue): void {
+    const takes: QueueTake[] = [];
+    for (let take = queue.first; take !== undefined; take = take.next) {
+      if (takes.push(take) === TAKES_MAX) break;
+    }
+    this.#ask(queue, takes, true);
+  }
+
+  /** Sends what is to come back again. */
+  returnAgain(): void {
+    const unreturned = this.#unreturned;
+    this.#unreturned = [];
+    for (const giveBack of unreturned) giveBack.send();
+  }
+
+  /** The holds of all takes that have not ended. */
+  knownHolds(): ReadonlySet<string> {
+    return new Set(this.#takes.flatMap((take) => take?.holdText ?? []));
+  }
+
+  /** Ends all takes that are not answered: they are answered ABSENT, and their items return. */
+  close(): void {
+    for (const take of this.#takes) {
+      if (take === undefined || take.state === LEAVING) continue;
+      this.#abandon(take);
+      this.#tell(take.receiver, ABSENT);
+    }
+  }
+
+  onAsked(asking: Asking, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void {
+    const { queue, takes } = asking;
+    if (asking.isWaiting) queue.endAsking();
+    const removed: QueueTake[] = [];
+    for (const [index, take] of takes.entries()) {
+      take.askedCount--;
+      const item = items[index];
+      take.mayHold = false;
+      if (item === undefined) {
+        take.isWaiting = true;
+        continue;
+      }
+      if (take.state === OVER) this.#returnOnce(take);
+      if (take.state !== OPEN) continue;
+      take.state = REMOVING;
+      take.item = item;
+      this.#unlist(take);
+      removed.push(take);
+    }
+    if (removed.length > 0) this.#remove(asking, removed);
+    if (isLeft && queue.first !== undefined && queue.askedCount === 0) this.serve(queue);
+    for (const take of takes) {
+      if (take.state !== OPEN) continue;
+      if (isOut) this.#answer(take, LOST);
+      else if (!take.isListed || (take.isDue && take.askedCount === 0)) this.#answer(take, ABSENT);
+    }
+  }
+
+  onNotAsked(asking: Asking, failure: Failure, mayHold: boolean): void {
+    if (asking.isWaiting) asking.queue.endAsking();
+    for (const take of asking.takes) {
+      take.askedCount--;
+      take.mayHold ||= mayHold;
+      if (take.state !== OPEN) continue;
+      // One that has waited goes on: the next script finds what this one may have held for it.
+      if (take.isListed && take.isWaiting && !take.isDue) continue;
+      this.#abandon(take);
+      this.#context.fail(take.receiver, failure);
+    }
+  }
+
+  onRemoved(removal: Removal): void {
+    for (const [index, take] of removal.takes.entries()) {
+      if (take.state !== REMOVING) continue;
+      if (removal.isRemoved(index)) this.#found(take);
+      else this.#answer(take, LOST);
+    }
+  }
+
+  onNotRemoved(removal: Removal, failure: Failure): void {
+    this.#returnAll(removal, removal.mayBeRemoved ? UNKNOWN : failure);
+  }
+
+  onUnconfirmed(removal: Removal): void {
+    const left = removal.takes.filter(({ state }) => state === REMOVING);
+    if (left.length === 0) return;
+    const { clock } = this.#options;
+    if (clock.now() > removal.end) return this.#returnAll(removal, UNKNOWN);
+    const again = new Removal(this.#context, this, removal.queue, left, removal.end, true);
+    again.follow(removal).send();
+  }
+
+  onBack(giveBack: GiveBack, isBack: boolean): void {
+    const { receiver } = giveBack;
+    giveBack.receiver = undefined;
+    if (receiver !== undefined) this.#tell(receiver, isBack ? APPLIED : LOST);
+  }
+
+  /** It is asked for again with the next look; the hold's end is not known until then. */
+  onNotBack(giveBack: GiveBack): void {
+    const { receiver } = giveBack;
+    giveBack.receiver = undefined;
+    this.#unreturned.push(giveBack);
+    if (receiver !== undefined) this.#context.fail(receiver, UNKNOWN);
+  }
+
+  #add(queue: LocalQueue, receiver: Receiver): QueueTake {
+    const place = this.#table.take();
+    this.#lastHold = Math.max(this.#lastHold + 1, this.#options.time.wall() * HOLDS_PER_MS);
+    const take = new QueueTake(queue, receiver, this.#lastHold, this.incarnation, place);
+    this.#takes[place] = take;
+    queue.takeCount++;
+    return take;
+  }
+
+  /** Asks for an item for the take that waits, and for those before it first. */
+  #askFor(take: QueueTake): boolean {
+    return this.#ask(take.queue, take.queue.upTo(take, TAKES_MAX), true);
+  }
+
+  #ask(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): boolean {
+    const { incarnation } = this;
+    const asking = new Asking(this.#context, this, queue, incarnation, takes, isWaiting);
+    if (!asking.send()) return false;
+    if (isWaiting) queue.ask(takes.at(-1));
+    for (const take of takes) {
+      take.askedCount++;
+      take.incarnation = incarnation;
+    }
+    return true;
+  }
+
+  #remove(asking: Asking, takes: readonly QueueTake[]): void {
+    const { clock, deadlineMs } = this.#options;
+    const end = clock.now() + deadlineMs * ASKED_AGAIN_WITHIN;
+    new Removal(this.#context, this, asking.queue, takes, end, false).follow(asking).send();
+  }
+
+  #found(take: QueueTake): void {
+    const { answers } = this.#context;
+    const item = take.item!;
+    const stored = this.#stored;
+    if (!stored.read(stored.value.set(item, 0, item.length))) return this.#return(take, UNKNOWN);
+    take.state = LEAVING;
+    const answer = answers.begin(FOUND);
+    answer.value.copyFrom(stored.value);
+    answer.contentType.copyFrom(stored.contentType);
+    answer.hold = this.#table.ticket(take.place);
+    answers.tell(take.receiver, answer);
+  }
+
+  #returnAll(removal: Removal, failure: Failure): void {
+    for (const take of removal.takes) {
+      if (take.state === REMOVING) this.#return(take, failure);
+    }
+  }
+
+  #return(take: QueueTake, failure: Failure): void {
+    this.#end(take);
+    this.#giveBack(take, undefined);
+    this.#context.fail(take.receiver, failure);
+  }
+
+  #giveBack(take: QueueTake, receiver: Receiver | undefined): void {
+    const { queue, incarnation, holdText, item } = take;
+    new GiveBack(this.#context, this, queue, incarnation, holdText, item, receiver).send();
+    this.follow(queue);
+  }
+
+  /** The take was cancelled: its item goes back, also where servers were changed in between. */
+  #returnOnce({ queue, incarnation, holdText }: QueueTake): void {
+    const none = undefined;
+    new GiveBack(this.#context, this, queue, incarnation, holdText, none, none).send();
+  }
+
+  /** The take is not to be answered: what a script under way holds for it goes back right behind that. */
+  #abandon(take: QueueTake): void {
+    const mayHold = take.mayHold || take.askedCount > 0 || take.state === REMOVING;
+    this.#unlist(take);
+    this.#end(take);
+    if (mayHold) this.#giveBack(take, undefined);
+  }
+
+  #onDue(ticket: number): void {
+    const take = this.#takes[this.#table.place(ticket)];
+    if (take === undefined || take.state !== OPEN) return;
+    if (take.askedCount > 0) {
+      take.isDue = true;
+      return;
+    }
+    const isAway = this.#context.dispatcher.isAway(take.queue.partition);
+    if (!isAway && !take.mayHold) return this.#answer(take, ABSENT);
+    this.#abandon(take);
+    this.#context.fail(take.receiver, UNREACHABLE);
+  }
+
+  #answer(take: QueueTake, outcome: Outcome): void {
+    this.#unlist(take);
+    this.#end(take);
+    this.#tell(take.receiver, outcome);
+  }
+
+  /** The take does not wait any more; with the last one, the store is told. */
+  #unlist(take: QueueTake): void {
+    if (!take.isListed) return;
+    const { queue, state } = take;
+    queue.remove(take);
+    this.#wheel.cancel(take.deadline);
+    if (queue.first === undefined && state === OPEN) this.serve(queue);
+  }
+
+  #end(take: QueueTake): void {
+    take.state = OVER;
+    take.queue.takeCount--;
+    this.#takes[take.place] = undefined;
+    this.#table.free(take.place);
+  }
+
+  #tell(receiver: Receiver, outcome: Outcome): void {
+    const { answers } = this.#context;
+    answers.tell(receiver, answers.begin(outcome));
+  }
+}

@@ -1,0 +1,314 @@
+/**
+ * A connection to a server of Redis or Valkey. The commands of a turn leave in one write; their replies
+ * come in the same order. A server that owes a reply for longer than the deadline is given up, as a
+ * stopped one keeps its socket open. A connection that has ended is not used again, and nothing is sent
+ * twice: each receiver is told whether its command may have reached the server.
+ */
+import assert from 'node:assert/strict';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { CommandBuffer, header, isReusable } from './command-buffer.ts';
+import { Confirmations } from './confirmations.ts';
+import { firstWord } from './error-reply.ts';
+import { PendingCommands, type ReplyReceiver } from './pending-commands.ts';
+import { ARRAY, ERROR, type Reply, ReplyReader } from './reply.ts';
+import type { ServerAddress } from './server-address.ts';
+
+/** The commands of a turn share a buffer until all are answered. */
+interface Batch {
+  readonly bytes: Buffer;
+  readonly length: number;
+  /** The number of the first command behind them. */
+  readonly end: number;
+}
+
+export interface Login {
+  /** Undefined for the default user. */
+  readonly user: string | undefined;
+  /** Undefined where none is asked for. */
+  readonly password: string | undefined;
+}
+
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly login: Login;
+  /** Undefined for a connection without TLS. */
+  readonly tls: TlsOptions | undefined;
+  /** A reply that takes longer ends the connection; ms. */
+  readonly deadlineMs: number;
+  /** Asked when commands that change data are written: they are not where it says no. */
+  mayChange(): boolean;
+}
+
+interface ConnectionObserver {
+  /** The server takes commands. */
+  onReady(): void;
+  /** The connection has ended; its receivers are told next. Not called after `end`. */
+  onEnded(reason: Error): void;
+  /** A message that no command has asked for, on a connection that subscribes; at its first node. */
+  onMessage?(message: Reply): void;
+}
+
+/** The server does not let this member in: a wrong password, for example. */
+export class LoginRefused extends Error {}
+/** The server has owed a reply for longer than the deadline. */
+export class NoReply extends Error {}
+
+const AUTH_USER = header(3, 'AUTH');
+const AUTH = header(2, 'AUTH');
+const PING = header(1, 'PING');
+/** How a server begins that lets nobody in so; what else it replies may pass. */
+const REFUSALS = ['WRONGPASS', 'NOAUTH', 'NOPERM', 'DENIED'];
+const READ_BUFFER_BYTES = 65536;
+/** A connection that does not stand by then is given up: a new one gets through a healed network sooner. */
+const CONNECT_MS_MAX = 2000;
+/** How often the deadline is looked at within its time. */
+const LOOKS = 8;
+/** The part of the deadline that a WAIT may take. */
+const CONFIRMED_WITHIN = 0.8;
+
+export class RedisConnection {
+  readonly address: ServerAddress;
+  /** Whether commands may be written. */
+  isReady = false;
+  /** Where the next command is written, before `expect`. */
+  readonly commands = new CommandBuffer();
+  /** Whether there are changes of data among the commands of the turn. */
+  hasChanges = false;
+  /** Waits for replicas to have the changes written. */
+  readonly confirmations: Confirmations;
+  readonly #options: ConnectionOptions;
+  readonly #observer: ConnectionObserver;
+  readonly #socket: Socket;
+  readonly #reader: ReplyReader;
+  readonly #pending = new PendingCommands();
+  readonly #batches: Batch[] = [];
+  #spare: Buffer | undefined;
+  /** The commands of a turn that are not written, while their receivers are told. */
+  #dropped: Buffer | undefined;
+  #isFlushDue = false;
+  /** The time of the turn in which commands gather, on the clock's `now`. */
+  #now = 0;
+  #deadline: Timer | undefined;
+  #isEnded = false;
+  readonly #flush = () => this.#write();
+
+  constructor(address: ServerAddress, options: ConnectionOptions, observer: ConnectionObserver) {
+    this.address = address;
+    this.#options = options;
+    this.#observer = observer;
+    this.confirmations = new Confirmations(Math.ceil(options.deadlineMs * CONFIRMED_WITHIN));
+    this.#reader = new ReplyReader((reply) => this.#receive(reply));
+    this.#socket = this.#connect();
+    this.#socket.setNoDelay(true);
+    this.#socket.on('error', (error) => this.#end(error));
+    this.#socket.on('close', () => this.#end(new Error('the server has closed the connection')));
+    this.#watch();
+    this.#logIn();
+  }
+
+  /** Commands whose reply has not come. */
+  get pendingCount(): number {
+    return this.#pending.count;
+  }
+
+  /** Bytes of commands that are not answered, and of the reply under way. */
+  get waitingBytes(): number {
+    let bytes = this.commands.length + this.#reader.keptBytes;
+    for (const batch of this.#batches) bytes += batch.length;
+    return bytes;
+  }
+
+  /** The command in `commands` from `start` on is whole; its reply goes to the receiver. */
+  expect(start: number, receiver: ReplyReceiver): void {
+    assert(!this.#isEnded, 'a command to a connection that has ended');
+    if (!this.#isFlushDue) this.#beginTurn();
+    this.#pending.push(receiver, start, this.commands.length, this.#now);
+  }
+
+  /** When the command was given whose receiver is being called, on the clock's `now`. */
+  get lastTime(): number {
+    return this.#pending.lastTime;
+  }
+
+  #beginTurn(): void {
+    this.#isFlushDue = true;
+    this.#now = this.#options.clock.now();
+    this.#options.clock.endOfTurn(this.#flush);
+  }
+
+  /** A copy of the command whose receiver is being called, to send it elsewhere. */
+  copyCommand(): Buffer {
+    const { number, start, end } = this.#pending.last;
+    if (this.#dropped !== undefined) return Buffer.from(this.#dropped.subarray(start, end));
+    const [batch] = this.#batches;
+    if (batch === undefined || number >= batch.end) return this.commands.copy(start, end);
+    return Buffer.from(batch.bytes.subarray(start, end));
+  }
+
+  /** The receiver of the present reply goes on using the bytes of a long value. */
+  keepBytes(): void {
+    this.#reader.give();
+  }
+
+  /** Ends the connection; the receivers are told during the call. */
+  end(): void {
+    this.#end(undefined);
+  }
+
+  /** Ends the connection, which is of no use for that reason; the observer is told, too. */
+  fail(reason: Error): void {
+    this.#end(reason);
+  }
+
+  #connect(): Socket {
+    const { host, port } = this.address;
+    const { tls } = this.#options;
+    if (tls !== undefined) {
+      const socket = connectTls({ servername: isName(host) ? host : '', ...tls, host, port });
+      socket.on('data', (bytes) => this.#read(bytes));
+      return socket;
+    }
+    const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+    const callback = (count: number): boolean => {
+      this.#read(buffer.subarray(0, count));
+      return true;
+    };
+    return connectPlain({ host, port, onread: { buffer, callback } });
+  }
+
+  /** What is written now leaves when the connection stands; a login first, alone. */
+  #logIn(): void {
+    const { user, password } = this.#options.login;
+    const start = this.commands.length;
+    if (password === undefined && user === undefined) this.commands.begin(PING);
+    else {
+      this.commands.begin(user === undefined ? AUTH : AUTH_USER);
+      if (user !== undefined) this.commands.bytes(Buffer.from(user));
+      this.commands.bytes(Buffer.from(password ?? ''));
+    }
+    this.expect(start, {
+      onReply: (reply) => {
+        const fault = reply.kind === ERROR ? loginFault(reply.text) : undefined;
+        if (fault !== undefined) return this.#end(fault);
+        this.isReady = true;
+        this.#observer.onReady();
+      },
+      onLost: () => {},
+    });
+  }
+
+  #read(bytes: Buffer): void {
+    if (this.#isEnded) return;
+    try {
+      this.#reader.read(bytes);
+    } catch (error) {
+      this.#end(error as Error);
+    }
+  }
+
+  #receive(reply: Reply): void {
+    const { onMessage } = this.#observer;
+    if (onMessage !== undefined && isMessage(reply)) return onMessage.call(this.#observer, reply);
+    const receiver = this.#pending.shift();
+    if (receiver === undefined) return this.#end(new Error('a reply without a command'));
+    receiver.onReply(reply);
+    if (this.confirmations.isDue && !this.#isFlushDue && !this.#isEnded) this.#beginTurn();
+    const [batch] = this.#batches;
+    if (batch !== undefined && this.#pending.head >= batch.end) this.#drop(batch);
+  }
+
+  /** All commands of the batch are answered. */
+  #drop({ bytes }: Batch): void {
+    this.#batches.shift();
+    if (isReusable(bytes)) this.#spare = bytes;
+  }
+
+  #write(): void {
+    this.#isFlushDue = false;
+    if (this.#isEnded) return;
+    if (this.hasChanges && !this.#options.mayChange()) return this.#dropTurn();
+    this.hasChanges = false;
+    if (this.confirmations.isDue) this.#writeWait();
+    const { length } = this.commands;
+    if (length === 0) return;
+    const bytes = this.commands.take(this.#spare);
+    this.#spare = undefined;
+    this.#batches.push({ bytes, length, end: this.#pending.tail });
+    this.#socket.write(bytes.subarray(0, length));
+  }
+
+  /** No command of the turn is written. Those that change nothing come again. */
+  #dropTurn(): void {
+    this.hasChanges = false;
+    const written = this.#batches.at(-1)?.end ?? this.#pending.head;
+    this.#dropped = this.commands.take(undefined);
+    this.#pending.drop(written, (receiver) => receiver.onLost(false));
+    this.#dropped = undefined;
+    if (this.confirmations.isDue && !this.#isFlushDue) this.#beginTurn();
+  }
+
+  #writeWait(): void {
+    const start = this.commands.length;
+    this.confirmations.write(this.commands);
+    this.#pending.push(this.confirmations, start, this.commands.length, this.#now);
+  }
+
+  #watch(): void {
+    const { clock, deadlineMs } = this.#options;
+    this.#deadline = clock.after(Math.ceil(deadlineMs / LOOKS), () => {
+      const since = this.#pending.oldest;
+      const allowedMs = this.isReady ? deadlineMs : Math.min(deadlineMs, CONNECT_MS_MAX);
+      if (since !== undefined && clock.now() - since > allowedMs) {
+        return this.#end(new NoReply(`no reply within ${allowedMs} ms`));
+      }
+      this.#watch();
+    });
+  }
+
+  #end(reason: Error | undefined): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.isReady = false;
+    this.#deadline?.cancel();
+    this.#reader.end();
+    this.#socket.destroy();
+    // The observer first: what a receiver calls in turn must not come to this connection any more.
+    if (reason !== undefined) this.#observer.onEnded(reason);
+    this.#loseAll();
+  }
+
+  #loseAll(): void {
+    for (let receiver = this.#pending.shift(); receiver; receiver = this.#pending.shift()) {
+      const { number } = this.#pending.last;
+      while (this.#batches[0] !== undefined && number >= this.#batches[0].end)
+        this.#batches.shift();
+      receiver.onLost(this.#batches.length > 0);
+    }
+    this.#batches.length = 0;
+    this.commands.clear();
+    this.confirmations.end();
+  }
+}
+
+const MESSAGES = ['message', 'smessage', 'sunsubscribe'];
+
+/** Whether the reply is none, but a message of a channel; it is at its first node afterwards. */
+function isMessage(reply: Reply): boolean {
+  if (reply.kind !== ARRAY || reply.integer === 0) return false;
+  const isOne = MESSAGES.includes(reply.next().text);
+  reply.begin();
+  return isOne;
+}
+
+/** Why the server does not take commands; undefined where it does. */
+function loginFault(text: string): Error | undefined {
+  const word = firstWord(text);
+  if (REFUSALS.includes(word) || /^ERR .*\bAUTH\b/.test(text)) return new LoginRefused(text);
+  return word === 'ERR' ? new Error(text) : undefined;
+}
+
+function isName(host: string): boolean {
+  return !/^[\d.]+$|:/.test(host);
+}

@@ -1,0 +1,312 @@
+/**
+ * The engine on servers of Redis or Valkey: any number of members share their data. An operation is one
+ * command or one script on the primary of its partition. What the servers cannot tell is UNKNOWN; what
+ * was surely not done is UNREACHABLE.
+ */
+import type { Clock } from '../../base/clock.ts';
+import type { Span } from '../../base/span.ts';
+import type { MemberStore } from '../../cluster/member-store.ts';
+import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
+import {
+  ANSWERED,
+  CLOSED,
+  type Condition,
+  DISCONNECTED,
+  type Engine,
+  type Lifetime,
+  type Receiver,
+  UNREACHABLE,
+} from '../engine.ts';
+import { HybridClock } from '../hybrid-clock.ts';
+import { ChangesUnderWay } from './changes-under-way.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { HeldReturns } from './held-returns.ts';
+import { Layout } from './layout.ts';
+import { keepLayout } from './layout-record.ts';
+import type { QueueSettings } from './local-queues.ts';
+import { MAP_SCRIPTS } from './map-scripts.ts';
+import { MEMBER_SCRIPTS } from './member-scripts.ts';
+import type { Failure } from './operation.ts';
+import type { PrimaryOptions } from './primary.ts';
+import { QUEUE_SCRIPTS } from './queue-scripts.ts';
+import { Answers } from './redis-answer.ts';
+import type { ConnectionOptions } from './redis-connection.ts';
+import { RedisMaps } from './redis-maps.ts';
+import { RedisMemberStore } from './redis-member-store.ts';
+import { RedisQueues } from './redis-queues.ts';
+import type { ServerAddress } from './server-address.ts';
+import { ServerTime } from './server-time.ts';
+import type { Servers, ServersObserver } from './servers.ts';
+import { clear, sizeOf } from './whole-maps.ts';
+
+export interface RedisEngineOptions
+  extends Omit<ConnectionOptions, 'mayChange'>,
+    Omit<QueueSettings, 'queueReplicaCount'> {
+  readonly clusterName: string;
+  readonly partitionCount: number;
+  /** Makes the servers; which they are is for the caller to say. */
+  connect(options: PrimaryOptions, observer: ServersObserver): Servers;
+  /** Replicas that must have a change of the map; undefined for as many as is usual with such servers. */
+  mapReplicaCount(map: Span): number | undefined;
+  /** The same of a queue. */
+  queueReplicaCount(queue: Buffer): number | undefined;
+  /** Replicas that must have a step of the cluster's store; as many as is usual where it is undefined. */
+  readonly clusterReplicaCount?: number;
+  /** The greatest number that the first two tell; undefined where they tell none. */
+  readonly replicaCountMax?: number;
+  /** The member incarnation that items are held for; a random one where it is undefined. */
+  readonly incarnation?: string;
+  /** A server was lost, or could not be reached. */
+  onLost(address: ServerAddress, reason: Error): void;
+  /** A server has replied with an error that no operation should cause. */
+  onFault(text: string): void;
+  /** Something is missing at the servers, as seen when the engine is opened: a sentence. */
+  onWarning(text: string): void;
+}
+
+/** Before the layout is asked for again. */
+const AGAIN_MS = 1000;
+
+export class RedisEngine implements Engine, ChangeWork {
+  readonly isOrdered = false;
+  /** Of the members that share the servers' data. */
+  readonly memberStore: MemberStore;
+  readonly #options: RedisEngineOptions;
+  readonly #clock: Clock;
+  readonly #servers: Servers;
+  readonly #dispatcher: Dispatcher;
+  readonly #layout: Layout;
+  readonly #underWay: ChangesUnderWay;
+  readonly #answers = new Answers();
+  readonly #maps: RedisMaps;
+  readonly #queues: RedisQueues;
+  readonly #memberStore: RedisMemberStore;
+  readonly #whole: Parameters<typeof clear>[0];
+  #life: Pick<MemberLife, 'hasLease'> = { hasLease: true };
+  #isOpen = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: RedisEngineOptions) {
+    const { clock, clusterName, partitionCount, deadlineMs } = options;
+    this.#options = options;
+    this.#clock = clock;
+    const time = new ServerTime(clock);
+    const scripts = [...MAP_SCRIPTS, ...QUEUE_SCRIPTS, ...MEMBER_SCRIPTS];
+    const mayChange = () => this.#life.hasLease;
+    const connection = { ...options, scripts, mayChange };
+    this.#servers = options.connect(connection, {
+      onReady: () => this.#dispatcher.look(),
+      onLost: (address, reason) => {
+        this.#queues.onLost();
+        options.onLost(address, reason);
+      },
+      onTime: (serverMs, askedAt) => time.set(serverMs, askedAt),
+    });
+    const layout = new Layout(clusterName, partitionCount);
+    this.#layout = layout;
+    const servers = this.#servers;
+    const versions = new HybridClock(time);
+    const onFault = (text: string) => options.onFault(text);
+    const underWay = new ChangesUnderWay(clock);
+    this.#underWay = underWay;
+    this.#dispatcher = new Dispatcher({
+      ...{ clock, layout, servers, deadlineMs, scripts, underWay, mayChange, onFault },
+    });
+    const common = {
+      ...{ dispatcher: this.#dispatcher, layout, answers: this.#answers },
+      replicaCount: (map: Span) => options.mapReplicaCount(map) ?? servers.usualReplicaCount,
+      fail: (receiver: Receiver, failure: Failure) => this.#fail(receiver, failure),
+    };
+    this.#queues = new RedisQueues(common, {
+      ...{ clock, time, deadlineMs, servers, connection, incarnation: options.incarnation },
+      queueCapacity: (queue) => options.queueCapacity(queue),
+      queueReplicaCount: (queue) => options.queueReplicaCount(queue) ?? servers.usualReplicaCount,
+    });
+    this.#maps = new RedisMaps({ ...common, time, versions });
+    this.#whole = { ...common, now: () => time.wall() };
+    const memberStore = new RedisMemberStore({
+      ...{ clock, servers, layout, connection, dispatcher: this.#dispatcher },
+      replicaCount: () => options.clusterReplicaCount ?? servers.usualReplicaCount,
+      onJoined: (incarnation) => {
+        this.#queues.incarnation = incarnation;
+      },
+      onGone: () => heldReturns.begin(),
+    });
+    const heldReturns = new HeldReturns({
+      gone: () => memberStore.gone(),
+      returnHeld: (incarnation) => this.#queues.returnHeld(incarnation),
+      forget: (incarnation) => memberStore.forget(incarnation),
+    });
+    this.memberStore = this.#memberStore = memberStore;
+  }
+
+  /** Called before the engine is opened: changes of data are sent only while the member has its lease. */
+  attach(life: Pick<MemberLife, 'hasLease'>): void {
+    this.#life = life;
+  }
+
+  /**
+   * See ChangeWork. A change whose reply was lost has ended once the connection is made again: see Link; or
+   * after the deadline.
+   */
+  changesAnswered(): Promise<void> {
+    return this.#underWay.answered(() => {
+      const end = this.#clock.now() + this.#options.deadlineMs;
+      const links = [...this.#servers.primaries].map(({ changes }) => changes);
+      const confirmed = links.map(({ connection }) => connection?.confirmations.ended());
+      return () =>
+        confirmed.every((isEnded) => isEnded === undefined || isEnded()) &&
+        (this.#clock.now() > end || links.every(({ connection }) => connection !== undefined));
+    });
+  }
+
+  get isReachable(): boolean {
+    if (!this.#isOpen || this.#closing !== undefined) return false;
+    for (const { changes } of this.#servers.primaries) {
+      if (changes.connection !== undefined) return true;
+    }
+    return false;
+  }
+
+  get(map: Span, key: Span, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    this.#maps.get(map, key, receiver);
+  }
+
+  set(
+    map: Span,
+    key: Span,
+    value: Span,
+    contentType: Span,
+    lifetime: Lifetime,
+    condition: Condition,
+    receiver: Receiver,
+  ): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    this.#maps.set(map, key, value, contentType, lifetime, condition, receiver);
+  }
+
+  delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    this.#maps.delete(map, key, condition, receiver);
+  }
+
+  clear(map: Span, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    clear(this.#whole, map, receiver);
+  }
+
+  size(map: Span, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    sizeOf(this.#whole, map, receiver);
+  }
+
+  offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    this.#queues.offer(queue, value, contentType, receiver);
+  }
+
+  peek(queue: Span, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    this.#queues.peek(queue, receiver);
+  }
+
+  queueSize(queue: Span, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    this.#queues.size(queue, receiver);
+  }
+
+  take(queue: Span, timeoutMs: number, receiver: Receiver): number {
+    if (this.#closing === undefined) return this.#queues.take(queue, timeoutMs, receiver);
+    this.#fail(receiver, UNREACHABLE);
+    return ANSWERED;
+  }
+
+  cancel(ticket: number): void {
+    if (this.#closing === undefined) this.#queues.cancel(ticket);
+  }
+
+  acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
+    if (this.#closing !== undefined) return this.#fail(receiver, UNREACHABLE);
+    this.#queues.acknowledge(hold, isDelivered, receiver);
+  }
+
+  /** The member incarnation that items are held for from now on. */
+  set incarnation(incarnation: string) {
+    this.#queues.incarnation = incarnation;
+  }
+
+  /**
+   * Returns the items that a member incarnation held which is out. May be called again, by any member.
+   * Resolves with the number of items; rejects where some may be held still.
+   */
+  returnHeld(incarnation: string): Promise<number> {
+    return this.#queues.returnHeld(incarnation);
+  }
+
+  /** Whether a reply is to come, or replicas are waited for; a take that waits is none of it. */
+  get isBusy(): boolean {
+    if (this.#dispatcher.operationCount > 0) return true;
+    return [...this.#servers.primaries].some(({ pendingCount }) => pendingCount > 0);
+  }
+
+  /**
+   * Whether changes have the copies that they need: each primary answers and has as many replicas as the
+   * greatest count of a map, a queue or the cluster's store.
+   */
+  get isKeptSafe(): boolean {
+    const count = this.#replicaCountMax;
+    const primaries = [...this.#servers.primaries];
+    return primaries.every(({ isReady, replicaCount }) => isReady && replicaCount >= count);
+  }
+
+  /**
+   * Tries until the servers answer; onLost tells of each that does not. Rejects with StoreUnusable where
+   * that does not help: a wrong password, a server that is too old, a Sentinel name that is not known, data
+   * of another layout.
+   */
+  async open(): Promise<void> {
+    await this.#servers.open();
+    const warnings = await this.#servers.inspect(this.#replicaCountMax);
+    while (!(await keepLayout(this.#dispatcher, this.#layout, this.#options.clusterName))) {
+      if (this.#closing !== undefined) throw new Error('the engine was closed before it was open');
+      await new Promise<void>((resolve) => this.#clock.after(AGAIN_MS, resolve));
+    }
+    for (const warning of warnings) this.#options.onWarning(warning);
+    this.#isOpen = true;
+  }
+
+  get #replicaCountMax(): number {
+    const { usualReplicaCount } = this.#servers;
+    const { replicaCountMax = usualReplicaCount } = this.#options;
+    return Math.max(replicaCountMax, this.#options.clusterReplicaCount ?? usualReplicaCount);
+  }
+
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      // Before anything is answered, as later operations are of a closed engine.
+      this.#closing = Promise.resolve().then(() => this.#end());
+      this.#queues.close();
+      this.#memberStore.close();
+    }
+    return this.#closing;
+  }
+
+  /** What is under way is answered first, by the deadline at the latest. */
+  async #end(): Promise<void> {
+    const end = this.#clock.now() + this.#options.deadlineMs;
+    while (this.isBusy && this.#clock.now() < end) {
+      await new Promise<void>((resolve) => this.#clock.after(1, resolve));
+    }
+    this.#dispatcher.close();
+    this.#servers.close();
+  }
+
+  #fail(receiver: Receiver, failure: Failure): void {
+    const answer = this.#answers.begin(failure);
+    if (failure === UNREACHABLE) {
+      answer.reason = this.#closing === undefined ? DISCONNECTED : CLOSED;
+    }
+    this.#answers.tell(receiver, answer);
+  }
+}

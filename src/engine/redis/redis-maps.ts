@@ -1,0 +1,297 @@
+/**
+ * Maps in the store: a hash a partition, and beside it, where entries have lifetimes, a sorted set of
+ * their ends. Plain commands do what they can; a change with a condition or a lifetime is a script.
+ */
+import { Span } from '../../base/span.ts';
+import {
+  ABSENT,
+  APPLIED,
+  CONDITION_FAILED,
+  type Condition,
+  FOUND,
+  type Lifetime,
+  type Receiver,
+  UNKNOWN,
+} from '../engine.ts';
+import type { HybridClock } from '../hybrid-clock.ts';
+import { Version } from '../version.ts';
+import { header } from './command-buffer.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { EXPIRIES, type Layout, MAP } from './layout.ts';
+import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
+import { type Failure, Operation } from './operation.ts';
+import type { Answers } from './redis-answer.ts';
+import { BULK, INTEGER, type Reply } from './reply.ts';
+import type { ServerTime } from './server-time.ts';
+import { HeaderWriter, type Life, StoredValue } from './stored-value.ts';
+
+const HGET = header(3, 'HGET');
+const HSET = header(4, 'HSET');
+const HDEL = header(3, 'HDEL');
+/** A read moves the end of an entry's life once in so many ms at most. */
+const TOUCH_MS = 1000;
+const END_BYTES = 6;
+/** Greatest end of life that the header has room for; 8,921 years. */
+const END_MS_MAX = 2 ** 48 - 1;
+
+interface RedisMapsOptions {
+  readonly dispatcher: Dispatcher;
+  readonly layout: Layout;
+  readonly answers: Answers;
+  readonly time: ServerTime;
+  readonly versions: HybridClock;
+  /** Replicas that must have a change. */
+  replicaCount(map: Span): number;
+  /** Tells the receiver that nothing has come. */
+  fail(receiver: Receiver, failure: Failure): void;
+}
+
+export class RedisMaps {
+  readonly #options: RedisMapsOptions;
+  readonly #header = new HeaderWriter();
+  readonly #version = new Version();
+  readonly #reads: Read[] = [];
+  readonly #changes: Change[] = [];
+  readonly #field = new Span();
+
+  constructor(options: RedisMapsOptions) {
+    this.#options = options;
+  }
+
+  get(map: Span, key: Span, receiver: Receiver): void {
+    const { dispatcher, layout } = this.#options;
+    const partition = layout.partitionOf(key);
+    const read = (this.#reads.pop() ?? new Read(this.#options, this)).begin(receiver);
+    const commands = dispatcher.begin(read, partition);
+    if (commands === undefined) return;
+    commands.begin(HGET);
+    commands.pair(layout.prefix(MAP, partition), map);
+    commands.span(key);
+    dispatcher.end(read);
+  }
+
+  set(
+    map: Span,
+    key: Span,
+    value: Span,
+    contentType: Span,
+    lifetime: Lifetime,
+    condition: Condition,
+    receiver: Receiver,
+  ): void {
+    const { dispatcher, layout, versions } = this.#options;
+    const partition = layout.partitionOf(key);
+    const change = this.#change(map, receiver);
+    const commands = dispatcher.begin(change, partition);
+    if (commands === undefined) return;
+    versions.tick();
+    change.version.set(versions.low, versions.high);
+    const life = this.#lifeOf(lifetime);
+    const head = this.#header.write(change.version, life, contentType);
+    const hasEnd = life.endMs !== 0;
+    commands.begin(condition !== undefined ? SET_IF.header : hasEnd ? SET_WITH_END.header : HSET);
+    commands.pair(layout.prefix(MAP, partition), map);
+    if (condition !== undefined || hasEnd) commands.pair(layout.prefix(EXPIRIES, partition), map);
+    commands.span(key);
+    commands.open(head.length + value.length);
+    commands.part(head.bytes, 0, head.length);
+    commands.part(value.bytes, value.start, value.end);
+    commands.close();
+    if (condition !== undefined || hasEnd) commands.number(life.endMs);
+    if (condition !== undefined) commands.bytes(versionBytes(condition));
+    dispatcher.end(change);
+  }
+
+  delete(map: Span, key: Span, condition: Condition, receiver: Receiver): void {
+    const { dispatcher, layout } = this.#options;
+    const partition = layout.partitionOf(key);
+    const change = this.#change(map, receiver);
+    const commands = dispatcher.begin(change, partition);
+    if (commands === undefined) return;
+    commands.begin(condition === undefined ? HDEL : DELETE_IF.header);
+    commands.pair(layout.prefix(MAP, partition), map);
+    commands.span(key);
+    if (condition !== undefined) commands.bytes(versionBytes(condition));
+    dispatcher.end(change);
+  }
+
+  /** An entry was read whose end a read moves. `command` has its map's key and its field. */
+  touch(partition: number, command: Buffer, stored: StoredValue): void {
+    const { dispatcher, layout, time } = this.#options;
+    const idleEnd = time.wall() + stored.maxIdleSeconds * 1000;
+    const endMs = Math.floor(stored.lastMs === 0 ? idleEnd : Math.min(idleEnd, stored.lastMs));
+    if (endMs - stored.endMs < TOUCH_MS) return;
+    const [, hash, field] = argumentsOf(command) as [Buffer, Buffer, Buffer];
+    const map = hash.subarray(layout.prefix(MAP, partition).length);
+    const change = this.#change(new Span().set(map, 0, map.length), NOBODY);
+    change.replicaCount = 0;
+    const commands = dispatcher.begin(change, partition);
+    if (commands === undefined) return;
+    const end = Buffer.alloc(END_BYTES);
+    end.writeUIntBE(endMs, 0, END_BYTES);
+    commands.begin(TOUCH.header);
+    commands.bytes(hash);
+    commands.pair(layout.prefix(EXPIRIES, partition), this.#field.set(map, 0, map.length));
+    commands.bytes(field);
+    commands.bytes(versionBytes(this.#version.set(stored.versionLow, stored.versionHigh)));
+    commands.bytes(end);
+    commands.number(endMs);
+    dispatcher.end(change);
+  }
+
+  recycleRead(read: Read): void {
+    this.#reads.push(read);
+  }
+
+  recycleChange(change: Change): void {
+    this.#changes.push(change);
+  }
+
+  #change(map: Span, receiver: Receiver): Change {
+    const change = this.#changes.pop() ?? new Change(this.#options, this);
+    return change.begin(receiver, this.#options.replicaCount(map));
+  }
+
+  #lifeOf({ timeToLiveMs, maxIdleSeconds }: Lifetime): Life {
+    if (timeToLiveMs === 0 && maxIdleSeconds === 0) return FOR_EVER;
+    const now = this.#options.time.wall();
+    const lastMs = timeToLiveMs === 0 ? 0 : Math.min(END_MS_MAX, Math.ceil(now + timeToLiveMs));
+    const idleEnd = Math.ceil(now + maxIdleSeconds * 1000);
+    const endMs =
+      maxIdleSeconds === 0 ? lastMs : lastMs === 0 ? idleEnd : Math.min(idleEnd, lastMs);
+    return { endMs, maxIdleSeconds, lastMs };
+  }
+}
+
+const FOR_EVER: Life = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
+const NOBODY: Receiver = { onAnswer() {} };
+
+/** A get. */
+class Read extends Operation {
+  readonly #options: RedisMapsOptions;
+  readonly #maps: RedisMaps;
+  readonly #stored = new StoredValue();
+  readonly #keep: () => void;
+  #receiver: Receiver = NOBODY;
+
+  constructor(options: RedisMapsOptions, maps: RedisMaps) {
+    super(options.dispatcher);
+    this.#options = options;
+    this.#maps = maps;
+    this.isChange = false;
+    this.isRepeatable = true;
+    this.#keep = () => this.connection?.keepBytes();
+  }
+
+  begin(receiver: Receiver): this {
+    this.#receiver = receiver;
+    return this;
+  }
+
+  onResult(reply: Reply): void {
+    const { answers, time } = this.#options;
+    const stored = this.#stored;
+    if (reply.kind !== BULK) return this.#tell(ABSENT);
+    if (!stored.read(reply.bytes)) return this.onFailed(UNKNOWN);
+    if (stored.endMs !== 0 && stored.endMs <= time.wall()) return this.#tell(ABSENT);
+    if (stored.maxIdleSeconds !== 0) {
+      this.#maps.touch(this.partition, this.connection!.copyCommand(), stored);
+    }
+    const answer = answers.begin(FOUND, this.#keep);
+    answer.value.copyFrom(stored.value);
+    answer.contentType.copyFrom(stored.contentType);
+    answer.version.set(stored.versionLow, stored.versionHigh);
+    answers.tell(this.#receiver, answer);
+    this.#maps.recycleRead(this);
+  }
+
+  onFailed(failure: Failure): void {
+    this.#maps.recycleRead(this);
+    this.#options.fail(this.#receiver, failure);
+  }
+
+  #tell(outcome: typeof ABSENT): void {
+    const { answers } = this.#options;
+    this.#maps.recycleRead(this);
+    answers.tell(this.#receiver, answers.begin(outcome));
+  }
+}
+
+/** A set, a delete or a touch. */
+class Change extends Operation {
+  readonly version = new Version();
+  readonly #options: RedisMapsOptions;
+  readonly #maps: RedisMaps;
+  #receiver: Receiver = NOBODY;
+
+  constructor(options: RedisMapsOptions, maps: RedisMaps) {
+    super(options.dispatcher);
+    this.#options = options;
+    this.#maps = maps;
+  }
+
+  begin(receiver: Receiver, replicaCount: number): this {
+    this.#receiver = receiver;
+    this.replicaCount = replicaCount;
+    this.version.clear();
+    return this;
+  }
+
+  onResult(reply: Reply): void {
+    if (reply.kind === INTEGER) {
+      if (this.group === undefined) this.onConfirmed();
+      return;
+    }
+    this.group = undefined;
+    const { answers } = this.#options;
+    const answer = answers.begin(CONDITION_FAILED);
+    const { bytes, start } = reply.bytes;
+    if (reply.bytes.length > 0) {
+      answer.version.set(bytes.readInt32BE(start + 4), bytes.readInt32BE(start));
+    }
+    this.#maps.recycleChange(this);
+    answers.tell(this.#receiver, answer);
+  }
+
+  override onConfirmed(): void {
+    const { answers } = this.#options;
+    const answer = answers.begin(APPLIED);
+    answer.version.copyFrom(this.version);
+    this.#maps.recycleChange(this);
+    answers.tell(this.#receiver, answer);
+  }
+
+  override onUnconfirmed(): void {
+    this.onFailed(UNKNOWN);
+  }
+
+  onFailed(failure: Failure): void {
+    this.#maps.recycleChange(this);
+    this.#options.fail(this.#receiver, failure);
+  }
+}
+
+/** As in the header; none is no bytes. */
+function versionBytes(version: Version): Buffer {
+  if (version.isNone) return NO_BYTES;
+  const bytes = Buffer.alloc(8);
+  bytes.writeInt32BE(version.high, 0);
+  bytes.writeInt32BE(version.low, 4);
+  return bytes;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** The arguments of a command, its name first. */
+function argumentsOf(command: Buffer): Buffer[] {
+  const found: Buffer[] = [];
+  let at = command.indexOf('\r\n') + 2;
+  while (at < command.length) {
+    const lineEnd = command.indexOf('\r\n', at);
+    const start = lineEnd + 2;
+    const end = start + Number(command.toString('latin1', at + 1, lineEnd));
+    found.push(command.subarray(start, end));
+    at = end + 2;
+  }
+  return found;
+}

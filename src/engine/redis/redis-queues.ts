@@ -1,0 +1,149 @@
+/**
+ * Queues in the store, with all that belongs to them: operations of one step, takes, wake-ups, and the looks
+ * of each second. Their layout is that of queue-scripts.ts.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import type { Span } from '../../base/span.ts';
+import type { Receiver } from '../engine.ts';
+import { returnHeld } from './held-items.ts';
+import { LocalQueues, type QueueSettings } from './local-queues.ts';
+import type { PrimaryOptions } from './primary.ts';
+import type { QueueContext } from './queue-context.ts';
+import { QueueLooks } from './queue-looks.ts';
+import { QueueSteps } from './queue-steps.ts';
+import { QueueTakes } from './queue-takes.ts';
+import type { ServerTime } from './server-time.ts';
+import type { Servers } from './servers.ts';
+import { WakeUps } from './wake-ups.ts';
+
+/** After so many deadlines a lost connection has no command under way any more. */
+const FORGOTTEN_DEADLINES = 2;
+const NONE: ReadonlySet<string> = new Set();
+
+interface RedisQueuesOptions extends QueueSettings {
+  readonly clock: Clock;
+  readonly time: ServerTime;
+  readonly deadlineMs: number;
+  readonly servers: Servers;
+  readonly connection: PrimaryOptions;
+  /** The member incarnation that items are held for; a random one where it is undefined. */
+  readonly incarnation: string | undefined;
+}
+
+export class RedisQueues {
+  readonly #context: QueueContext;
+  readonly #settings: QueueSettings;
+  readonly #clock: Clock;
+  readonly #deadlineMs: number;
+  readonly #queues: LocalQueues;
+  readonly #takes: QueueTakes;
+  readonly #steps: QueueSteps;
+  readonly #wakeUps: WakeUps;
+  readonly #looks: QueueLooks;
+  #isDue = false;
+  #isClosed = false;
+
+  constructor(common: Omit<QueueContext, 'listener'>, options: RedisQueuesOptions) {
+    const { clock, servers, connection, incarnation = randomUUID() } = options;
+    const { layout } = common;
+    const context = { ...common, listener: Buffer.from(randomUUID()) };
+    this.#context = context;
+    this.#settings = options;
+    this.#clock = clock;
+    this.#deadlineMs = options.deadlineMs;
+    this.#queues = new LocalQueues(layout, options);
+    this.#wakeUps = new WakeUps({
+      ...{ clock, layout, servers, connection, listener: context.listener },
+      onWakeUp: (name) => this.#wake(name),
+      onListening: (partition) => this.#serve(partition),
+    });
+    this.#takes = new QueueTakes(
+      context,
+      { ...options, onWaiting: ({ partition }) => this.#wakeUps.listen(partition) },
+      this.#queues,
+      Buffer.from(incarnation),
+    );
+    this.#steps = new QueueSteps(context, this.#queues, this.#takes);
+    const onLook = () => this.#wakeUps.check();
+    this.#looks = new QueueLooks(context, clock, this.#queues, this.#takes, onLook);
+  }
+
+  /** Items are held for this member incarnation from now on. */
+  set incarnation(incarnation: string) {
+    this.#takes.incarnation = Buffer.from(incarnation);
+  }
+
+  offer(queue: Span, value: Span, contentType: Span, receiver: Receiver): void {
+    this.#steps.offer(queue, value, contentType, receiver);
+  }
+
+  peek(queue: Span, receiver: Receiver): void {
+    this.#steps.peek(queue, receiver);
+  }
+
+  size(queue: Span, receiver: Receiver): void {
+    this.#steps.size(queue, receiver);
+  }
+
+  take(queue: Span, timeoutMs: number, receiver: Receiver): number {
+    return this.#takes.take(queue, timeoutMs, receiver);
+  }
+
+  cancel(ticket: number): void {
+    this.#takes.cancel(ticket);
+  }
+
+  acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
+    this.#takes.acknowledge(hold, isDelivered, receiver);
+  }
+
+  /** Returns what a member incarnation held that is out: see held-items.ts. */
+  returnHeld(incarnation: string): Promise<number> {
+    const [context, settings] = [this.#context, this.#settings];
+    const bytes = Buffer.from(incarnation);
+    return returnHeld({
+      context,
+      settings,
+      incarnation: bytes,
+      isOut: true,
+      knownHolds: () => NONE,
+    });
+  }
+
+  /** A connection was lost: looks, once the commands that it may have carried are over, what is held. */
+  onLost(): void {
+    if (this.#isDue || this.#isClosed) return;
+    this.#isDue = true;
+    this.#clock.after(FORGOTTEN_DEADLINES * this.#deadlineMs, () => {
+      this.#isDue = false;
+      this.#returnForgotten().catch(() => this.onLost());
+    });
+  }
+
+  /** Answers takes that wait ABSENT; no command begins by itself any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#wakeUps.end();
+    this.#takes.close();
+    this.#looks.end();
+  }
+
+  async #returnForgotten(): Promise<void> {
+    if (this.#isClosed) return;
+    const [context, settings, takes] = [this.#context, this.#settings, this.#takes];
+    const { incarnation } = takes;
+    const knownHolds = () => takes.knownHolds();
+    await returnHeld({ context, settings, incarnation, isOut: false, knownHolds });
+  }
+
+  #wake(name: Span): void {
+    this.#takes.serve(this.#queues.get(name));
+  }
+
+  #serve(partition: number): void {
+    for (const queue of this.#queues.all()) {
+      if (queue.partition === partition && queue.first !== undefined) this.#takes.serve(queue);
+    }
+  }
+}

@@ -1,0 +1,267 @@
+/**
+ * Replies in RESP2, read from a stream of bytes without an object a reply. A reply is a list of nodes in
+ * the order in which they came: an array, then its elements. Its reader moves from node to node.
+ */
+import { Span } from '../../base/span.ts';
+
+/** The kinds of nodes, by their first byte; NIL is a bulk string or an array that is none. */
+const STATUS = 0x2b;
+export const ERROR = 0x2d;
+export const INTEGER = 0x3a;
+export const BULK = 0x24;
+export const ARRAY = 0x2a;
+export const NIL = 0;
+
+type ReplyKind = 0x2b | 0x2d | 0x3a | 0x24 | 0x2a | 0;
+
+/** Longest bulk string: the server's own limit. */
+const BULK_BYTES_MAX = 512 * 1024 * 1024;
+/** Longest line, and most nodes of a reply: beyond, the peer is no Redis. */
+const LINE_BYTES_MAX = 65536;
+const NODES_MAX = 4_194_304;
+/** A buffer beyond this is not kept for later replies. */
+const KEPT_BYTES_MAX = 1024 * 1024;
+const FIRST_KEPT_BYTES = 65536;
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** The bytes are no RESP2. The connection cannot be used any more. */
+export class ReplyFault extends Error {}
+
+/** The reply that is being received, at one of its nodes. Bytes are valid during the call of the receiver. */
+export class Reply {
+  kind: ReplyKind = NIL;
+  /** INTEGER: the number, within 2^53. ARRAY: the number of elements, which are the next nodes. */
+  integer = 0;
+  /** STATUS, ERROR, BULK: the bytes. */
+  readonly bytes = new Span();
+  readonly #nodes: NodeList;
+  #at = 0;
+
+  constructor(nodes: NodeList) {
+    this.#nodes = nodes;
+  }
+
+  /** Moves to the first node. */
+  begin(): this {
+    this.#at = -1;
+    return this.next();
+  }
+
+  /** Moves to the next node, and returns itself; to NIL behind the last one. */
+  next(): this {
+    const at = ++this.#at;
+    const nodes = this.#nodes;
+    if (at >= nodes.count) {
+      this.kind = NIL;
+      return this;
+    }
+    const start = nodes.starts[at]!;
+    this.kind = nodes.kinds[at] as ReplyKind;
+    this.integer = nodes.integers[at]!;
+    this.bytes.set(nodes.bytes, start, start + nodes.lengths[at]!);
+    return this;
+  }
+
+  /** The text of a STATUS, ERROR or BULK node, byte by byte. */
+  get text(): string {
+    const { bytes, start, end } = this.bytes;
+    return bytes.toString('latin1', start, end);
+  }
+}
+
+class NodeList {
+  bytes: Buffer = NOTHING;
+  count = 0;
+  kinds = new Uint8Array(64);
+  starts = new Int32Array(64);
+  lengths = new Int32Array(64);
+  integers = new Float64Array(64);
+
+  add(kind: number, integer: number, start: number, length: number): void {
+    const at = this.count++;
+    if (at === this.kinds.length) this.#grow();
+    this.kinds[at] = kind;
+    this.integers[at] = integer;
+    this.starts[at] = start;
+    this.lengths[at] = length;
+  }
+
+  #grow(): void {
+    const size = 2 * this.kinds.length;
+    if (size > NODES_MAX) throw new ReplyFault(`more than ${NODES_MAX} elements in a reply`);
+    const { kinds, starts, lengths, integers } = this;
+    this.kinds = new Uint8Array(size);
+    this.kinds.set(kinds);
+    this.starts = new Int32Array(size);
+    this.starts.set(starts);
+    this.lengths = new Int32Array(size);
+    this.lengths.set(lengths);
+    this.integers = new Float64Array(size);
+    this.integers.set(integers);
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+export class ReplyReader {
+  readonly #onReply: (reply: Reply) => void;
+  readonly #nodes = new NodeList();
+  readonly #reply = new Reply(this.#nodes);
+  /** The beginning of a reply whose end has not come, in front. */
+  #kept: Buffer = NOTHING;
+  #keptLength = 0;
+  /** Bytes that the reply in `#kept` has at least. */
+  #neededLength = 0;
+  /** Whether somebody uses the bytes of `#kept` beyond the call. */
+  #isGiven = false;
+  #isOver = false;
+
+  constructor(onReply: (reply: Reply) => void) {
+    this.#onReply = onReply;
+  }
+
+  /** Bytes of the reply under way. */
+  get keptBytes(): number {
+    return this.#kept.length;
+  }
+
+  /**
+   * Reads on. The replies that end in these bytes are received during the call; the bytes may be used for
+   * others afterwards. Throws ReplyFault.
+   */
+  read(bytes: Buffer): void {
+    if (this.#keptLength === 0) {
+      const at = this.#readAll(bytes, bytes.length);
+      if (at < bytes.length && !this.#isOver) this.#keep(bytes, at);
+      return;
+    }
+    this.#keep(bytes, 0);
+    if (this.#keptLength < this.#neededLength) return;
+    const kept = this.#kept;
+    const length = this.#keptLength;
+    const at = this.#readAll(kept, length);
+    if (this.#isOver) return;
+    this.#keptLength = 0;
+    if (this.#isGiven || kept.length > KEPT_BYTES_MAX) this.#kept = NOTHING;
+    this.#isGiven = false;
+    if (at < length) this.#keep(kept.subarray(at, length), 0);
+  }
+
+  /** The receiver of the reply goes on using the bytes of a node of more than FIRST_KEPT_BYTES. */
+  give(): void {
+    this.#isGiven = true;
+  }
+
+  /** Nothing is received any more, even of the bytes being read. */
+  end(): void {
+    this.#isOver = true;
+    this.#kept = NOTHING;
+    this.#keptLength = 0;
+  }
+
+  /** Receives the replies that are whole; returns where the first that is not begins. */
+  #readAll(bytes: Buffer, length: number): number {
+    this.#nodes.bytes = bytes;
+    let at = 0;
+    while (at < length) {
+      const end = this.#readReply(bytes, at, length);
+      if (end < 0) {
+        this.#neededLength = -end - at;
+        return at;
+      }
+      this.#onReply(this.#reply.begin());
+      if (this.#isOver) return length;
+      at = end;
+    }
+    this.#neededLength = 0;
+    return at;
+  }
+
+  /** The end of the reply at `from`, or minus the place up to which more bytes must come. */
+  #readReply(bytes: Buffer, from: number, length: number): number {
+    const nodes = this.#nodes;
+    nodes.count = 0;
+    let at = from;
+    for (let left = 1; left > 0; left--) {
+      const start = at + 1;
+      const lineEnd = endOfLine(bytes, start, length);
+      const kind = bytes[at];
+      if (lineEnd < 0) return at === length || isKind(kind) ? -(length + 1) : fail(kind);
+      at = lineEnd + 2;
+      if (kind === STATUS || kind === ERROR) {
+        nodes.add(kind, 0, start, lineEnd - start);
+        continue;
+      }
+      const integer = integerOf(bytes, start, lineEnd);
+      if (kind === INTEGER) nodes.add(kind, integer, 0, 0);
+      else if (kind === ARRAY) {
+        if (integer < -1) throw new ReplyFault(`an array of ${integer} elements`);
+        left += Math.max(0, integer);
+        if (left > NODES_MAX) throw new ReplyFault(`more than ${NODES_MAX} elements in a reply`);
+        nodes.add(integer < 0 ? NIL : ARRAY, integer, 0, 0);
+      } else if (kind === BULK) {
+        if (integer < -1 || integer > BULK_BYTES_MAX)
+          throw new ReplyFault(`a string of ${integer} bytes`);
+        nodes.add(integer < 0 ? NIL : BULK, 0, at, Math.max(0, integer));
+        if (integer < 0) continue;
+        at += integer + 2;
+        if (at > length) return -at;
+        if (bytes[at - 2] !== CR || bytes[at - 1] !== LF)
+          throw new ReplyFault('a string without an end');
+      } else return fail(kind);
+    }
+    return at;
+  }
+
+  #keep(bytes: Buffer, from: number): void {
+    const added = bytes.length - from;
+    const length = this.#keptLength + added;
+    if (length > this.#kept.length) {
+      const size = Math.max(FIRST_KEPT_BYTES, this.#neededLength, 2 * length);
+      const kept = Buffer.allocUnsafeSlow(size);
+      this.#kept.copy(kept, 0, 0, this.#keptLength);
+      this.#kept = kept;
+    }
+    bytes.copy(this.#kept, this.#keptLength, from);
+    this.#keptLength = length;
+  }
+}
+
+function isKind(byte: number | undefined): boolean {
+  return byte === STATUS || byte === ERROR || byte === INTEGER || byte === BULK || byte === ARRAY;
+}
+
+function fail(kind: number | undefined): never {
+  throw new ReplyFault(`a reply that begins with byte ${kind}`);
+}
+
+/** Where the line ends, before its CR LF; -1 where the end has not come. */
+function endOfLine(bytes: Buffer, from: number, length: number): number {
+  let at = from;
+  while (at < length && bytes[at] !== CR) at++;
+  if (at - from > LINE_BYTES_MAX)
+    throw new ReplyFault(`a line of more than ${LINE_BYTES_MAX} bytes`);
+  if (at + 1 >= length) return -1;
+  if (bytes[at + 1] !== LF) throw new ReplyFault('a line without an end');
+  return at;
+}
+
+function integerOf(bytes: Buffer, start: number, end: number): number {
+  const isNegative = bytes[start] === 0x2d;
+  let at = isNegative ? start + 1 : start;
+  if (at === end || end - at > 19) throw badNumber(bytes, start, end);
+  let integer = 0;
+  for (; at < end; at++) {
+    const digit = bytes[at]! - 0x30;
+    if (digit < 0 || digit > 9) throw badNumber(bytes, start, end);
+    integer = integer * 10 + digit;
+  }
+  return isNegative ? -integer : integer;
+}
+
+function badNumber(bytes: Buffer, start: number, end: number): ReplyFault {
+  return new ReplyFault(
+    `"${bytes.toString('latin1', start, Math.min(end, start + 30))}" for a number`,
+  );
+}

@@ -1,0 +1,157 @@
+/**
+ * The primary that Sentinels watch. They are asked in turn; the primary that one names must say itself
+ * that it is one, as a Sentinel that is cut off names the old one. A subscription tells of a failover at
+ * once. The Sentinels may have no password although the servers have one.
+ */
+import { ControlConnection } from './control-connection.ts';
+import { SLOT_COUNT } from './layout.ts';
+import { LoginRefused } from './redis-connection.ts';
+import { addressText, type ServerAddress } from './server-address.ts';
+import { judged, modeOf } from './server-info.ts';
+import { StoreUnusable } from './servers.ts';
+import type { Topology, TopologyOptions, TopologySource } from './topology-source.ts';
+
+const SWITCHED = '+switch-master';
+const NO_LOGIN = { user: undefined, password: undefined };
+const NO_PASSWORD = /without any password configured/;
+
+/** Of one look: of a primary that was named; a Sentinel's own; of Sentinels that did not answer. */
+interface Faults {
+  told: Error | undefined;
+  unusable: Error | undefined;
+  lost: Error | undefined;
+}
+
+export class SentinelTopology implements TopologySource {
+  readonly usualReplicaCount = 1;
+  readonly #options: TopologyOptions;
+  readonly #name: string;
+  /** The Sentinel that told it last, first. */
+  #sentinels: readonly ServerAddress[];
+  #sentinel: ControlConnection | undefined;
+  /** Sentinels that ask for no password, by address. */
+  readonly #withoutLogin = new Set<string>();
+  #primary: ControlConnection | undefined;
+  #subscription: ControlConnection | undefined;
+  #isEnded = false;
+
+  constructor(options: TopologyOptions, name: string) {
+    this.#options = options;
+    this.#name = name;
+    this.#sentinels = options.url.servers;
+  }
+
+  async look(): Promise<Topology> {
+    const sentinels = this.#sentinels;
+    const faults = { told: undefined, unusable: undefined, lost: undefined } as Faults;
+    for (const [index, sentinel] of sentinels.entries()) {
+      const named = await this.#askSentinel(sentinel).catch((error: Error) => {
+        faults[error instanceof StoreUnusable ? 'unusable' : 'lost'] = error;
+      });
+      if (named === undefined) continue;
+      const fault = await this.#faultOf(named);
+      if (fault === undefined) {
+        this.#sentinels = [...sentinels.slice(index), ...sentinels.slice(0, index)];
+        this.#subscribe(sentinel);
+        return { ranges: [{ first: 0, last: SLOT_COUNT - 1, primary: named }], isWhole: true };
+      }
+      faults.told = fault;
+    }
+    // A Sentinel that does not know the name does not count where another one does.
+    throw faults.told ?? faults.unusable ?? faults.lost ?? new Error('no Sentinel answers');
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#sentinel?.end();
+    this.#primary?.end();
+    this.#subscription?.end();
+  }
+
+  async #askSentinel(address: ServerAddress): Promise<ServerAddress> {
+    try {
+      const named = await this.#asked(address);
+      if (named === null) {
+        throw new StoreUnusable(
+          `Cannot find "${this.#name}" of engine URL "${this.#options.url.text}": ` +
+            `the Sentinel ${addressText(address)} watches nothing of that name`,
+        );
+      }
+      const [host, port] = Array.isArray(named) ? named : [];
+      if (typeof host !== 'string') throw new Error('a reply without an address');
+      return { host, port: Number(port) };
+    } catch (error) {
+      if (!(error instanceof StoreUnusable)) this.#options.onLost(address, error as Error);
+      throw judged(error, address);
+    }
+  }
+
+  async #asked(address: ServerAddress): Promise<unknown> {
+    const words = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.#name] as const;
+    this.#sentinel = this.#connected(this.#sentinel, address, true);
+    try {
+      return await this.#sentinel.ask(...words);
+    } catch (error) {
+      if (!(error instanceof LoginRefused && NO_PASSWORD.test(error.message))) throw error;
+      this.#withoutLogin.add(addressText(address));
+      this.#sentinel = this.#connected(undefined, address, true);
+      return await this.#sentinel.ask(...words);
+    }
+  }
+
+  /** Why the server cannot be the primary; undefined where it is. */
+  async #faultOf(address: ServerAddress): Promise<Error | undefined> {
+    try {
+      const isNew = this.#primary === undefined || !isAt(this.#primary, address);
+      this.#primary = this.#connected(this.#primary, address, false);
+      if (isNew) await modeOf(this.#primary);
+      const role = await this.#primary.ask('ROLE');
+      const [kind] = Array.isArray(role) ? role : [];
+      if (kind !== 'master') throw new Error(`it is a ${kind}, though a Sentinel says otherwise`);
+      return undefined;
+    } catch (error) {
+      this.#options.onLost(address, error as Error);
+      return judged(error, address);
+    }
+  }
+
+  #subscribe(address: ServerAddress): void {
+    const kept = this.#subscription;
+    // A Sentinel that is stopped owes the reply.
+    if (kept !== undefined && !kept.isEnded && isAt(kept, address)) return ignore(kept.ask('PING'));
+    kept?.end();
+    const { onChange } = this.#options;
+    const made = new ControlConnection(address, this.#optionsFor(address, true), {
+      onMessage: onChange,
+      onEnded: onChange,
+    });
+    this.#subscription = made;
+    ignore(made.ask('SUBSCRIBE', SWITCHED));
+  }
+
+  /** The connection kept, where it is to that server and stands; otherwise a new one. */
+  #connected(
+    kept: ControlConnection | undefined,
+    address: ServerAddress,
+    isSentinel: boolean,
+  ): ControlConnection {
+    if (this.#isEnded) throw new Error('the engine is closed');
+    if (kept !== undefined && !kept.isEnded && isAt(kept, address)) return kept;
+    kept?.end();
+    return new ControlConnection(address, this.#optionsFor(address, isSentinel));
+  }
+
+  #optionsFor(address: ServerAddress, isSentinel: boolean): TopologyOptions['connection'] {
+    const { connection } = this.#options;
+    const hasLogin = !(isSentinel && this.#withoutLogin.has(addressText(address)));
+    return hasLogin ? connection : { ...connection, login: NO_LOGIN };
+  }
+}
+
+function isAt(control: ControlConnection, address: ServerAddress): boolean {
+  return addressText(control.address) === addressText(address);
+}
+
+function ignore(answer: Promise<unknown>): void {
+  answer.catch(() => {});
+}

@@ -1,0 +1,48 @@
+/** What a server says of itself in INFO, and whether it can be used. */
+import type { ControlConnection } from './control-connection.ts';
+import { ServerError } from './control-connection.ts';
+import { firstWord } from './error-reply.ts';
+import { LoginRefused } from './redis-connection.ts';
+import { addressText, type ServerAddress } from './server-address.ts';
+import { StoreUnusable } from './servers.ts';
+
+const MAJOR_MIN = 7;
+
+/**
+ * Its mode: `standalone`, `cluster` or `sentinel`. Rejects with StoreUnusable where the server is too old:
+ * older than Redis 7.0, as every Valkey is newer.
+ */
+export async function modeOf(control: ControlConnection): Promise<string> {
+  const fields = fieldsIn(await control.ask('INFO', 'server'));
+  const version = fields.get('redis_version') ?? '';
+  if (!fields.has('valkey_version') && !(Number.parseInt(version, 10) >= MAJOR_MIN)) {
+    throw new StoreUnusable(
+      `Cannot use the server ${addressText(control.address)}: it is Redis ${version}, ` +
+        'and the engine needs Redis 7.0, Valkey 7.2, or a newer one',
+    );
+  }
+  return fields.get('server_mode') ?? fields.get('redis_mode') ?? 'standalone';
+}
+
+/** The lines of INFO and of CLUSTER INFO, `name:value`. */
+export function fieldsIn(text: unknown): ReadonlyMap<string, string> {
+  const lines = typeof text === 'string' ? text.split('\r\n') : [];
+  return new Map(
+    lines.flatMap((line) => {
+      const colon = line.indexOf(':');
+      return colon < 0 ? [] : [[line.slice(0, colon), line.slice(colon + 1)]];
+    }),
+  );
+}
+
+/** The same error, or StoreUnusable where asking again does not help: a wrong password, for example. */
+export function judged(error: unknown, address: ServerAddress): Error {
+  const { message } = error as Error;
+  if (error instanceof LoginRefused) {
+    return new StoreUnusable(`Cannot log in to the server ${addressText(address)}: ${message}`);
+  }
+  if (error instanceof ServerError && firstWord(message) === 'NOPERM') {
+    return new StoreUnusable(`Cannot use the server ${addressText(address)}: ${message}`);
+  }
+  return error as Error;
+}

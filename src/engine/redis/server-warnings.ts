@@ -1,0 +1,87 @@
+/** What is missing at a server for the promises of the engine: warnings, each a sentence. */
+import type { ControlConnection } from './control-connection.ts';
+import { ServerError } from './control-connection.ts';
+import { addressText } from './server-address.ts';
+import { modeOf } from './server-info.ts';
+
+const ASKED = [
+  'min-replicas-to-write',
+  'appendonly',
+  'cluster-require-full-coverage',
+  'maxmemory-policy',
+];
+
+/**
+ * `replicaCount`: the most replicas that a change needs. `usualReplicaCount`: 0 tells that it is one server
+ * alone. Rejects with StoreUnusable where the server is too old.
+ */
+export async function warningsOf(
+  control: ControlConnection,
+  usualReplicaCount: number,
+  replicaCount: number,
+): Promise<string[]> {
+  const where = addressText(control.address);
+  const mode = await modeOf(control);
+  const warnings: string[] = [];
+  if (usualReplicaCount === 0 && replicaCount === 0) {
+    warnings.push(
+      `${where} is one server: what was answered is lost with it, as no replica has it`,
+    );
+  }
+  const connected = await replicasOf(control);
+  if (connected < replicaCount) {
+    warnings.push(
+      `${where} has ${connected} of the ${replicaCount} replicas that changes need: ` +
+        'those changes are refused until there are more',
+    );
+  }
+  const settings = await settingsOf(control);
+  if (typeof settings === 'string') return [...warnings, `${where}: ${settings}`];
+  const add = (name: string, isRight: (value: string) => boolean, why: string) => {
+    const value = settings.get(name);
+    if (value !== undefined && !isRight(value))
+      warnings.push(`${where}: ${name} is ${value}: ${why}`);
+  };
+  if (replicaCount > 0) {
+    add(
+      ASKED[0]!,
+      (value) => Number(value) >= replicaCount,
+      `at ${replicaCount} or more, changes without replicas are refused before they are made`,
+    );
+  }
+  add('appendonly', isYes, 'a server that restarts before it is replaced loses answered changes');
+  if (mode === 'cluster') {
+    add(ASKED[2]!, (value) => !isYes(value), 'all requests fail while some slots have no server');
+  }
+  add('maxmemory-policy', (value) => value === 'noeviction', 'the server may drop data');
+  return warnings;
+}
+
+function isYes(value: string): boolean {
+  return value === 'yes';
+}
+
+async function replicasOf(control: ControlConnection): Promise<number> {
+  const role = await control.ask('ROLE');
+  const replicas = Array.isArray(role) ? role[2] : undefined;
+  return Array.isArray(replicas) ? replicas.length : 0;
+}
+
+/** The settings, or why they cannot be told. */
+async function settingsOf(
+  control: ControlConnection,
+): Promise<ReadonlyMap<string, string> | string> {
+  try {
+    const reply = await control.ask('CONFIG', 'GET', ...ASKED);
+    const words: readonly unknown[] = Array.isArray(reply) ? reply : [];
+    const pairs = ASKED.map((name) => [name, words[words.indexOf(name) + 1]] as const);
+    return new Map(
+      pairs.filter((pair): pair is readonly [string, string] => {
+        return words.includes(pair[0]) && typeof pair[1] === 'string';
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error;
+    return `${ASKED.join(', ')} could not be read: ${error.message}`;
+  }
+}

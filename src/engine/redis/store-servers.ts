@@ -1,0 +1,274 @@
+/**
+ * The servers of the store: a table from each slot to its primary, which looks at the topology keep up to
+ * date. MOVED changes it at once. A look follows each second while something is off, otherwise each 10 s,
+ * and soon after anything that tells of a change. A primary to which no slot is left loses its
+ * connections, so that what waits for its replies goes elsewhere. Each second every primary is asked for
+ * its replicas, and one of them for its time.
+ */
+import type { Clock, Timer } from '../../base/clock.ts';
+import { ControlConnection } from './control-connection.ts';
+import type { EngineUrl } from './engine-url.ts';
+import { SLOT_COUNT } from './layout.ts';
+import { Primary, type PrimaryOptions } from './primary.ts';
+import { addressText, type ServerAddress } from './server-address.ts';
+import { judged } from './server-info.ts';
+import { warningsOf } from './server-warnings.ts';
+import { type Servers, type ServersObserver, StoreUnusable } from './servers.ts';
+import { findTopology } from './topology.ts';
+import type { Topology, TopologyOptions, TopologySource } from './topology-source.ts';
+
+const LOOK_MS = 10_000;
+const LOOK_MS_OFF = 1000;
+/** Between the end of a look and one that a change asks for. */
+const LOOK_MS_SOON = 100;
+const CHECK_MS = 1000;
+/** One server holds up a look for so long at most. */
+const ANSWER_MS_MAX = 2000;
+
+export class StoreServers implements Servers {
+  primaries: readonly Primary[] = [];
+  awaySince: number | undefined;
+  readonly #options: PrimaryOptions;
+  readonly #observer: ServersObserver;
+  readonly #clock: Clock;
+  readonly #slots: (Primary | undefined)[] = new Array(SLOT_COUNT).fill(undefined);
+  /** Servers that are connected to, by address: the primaries, and those that ASK has named. */
+  readonly #servers = new Map<string, Primary>();
+  /** When a server was asked for by its address last, on the clock's `now`. */
+  readonly #askedAt = new Map<Primary, number>();
+  readonly #topologyOptions: TopologyOptions;
+  #source: TopologySource | undefined;
+  /** Whether the first look is done. */
+  #isKnown = false;
+  #isWhole = false;
+  #isLooking = false;
+  /** A look is to follow the one under way soon. */
+  #isLookDue = false;
+  #lookedAt: number;
+  #next: Timer | undefined;
+  #check: Timer | undefined;
+  #isClosed = false;
+  /** Wakes the opening, which looks whether it may end. */
+  #onProgress: () => void = () => {};
+
+  constructor(url: EngineUrl, options: PrimaryOptions, observer: ServersObserver) {
+    this.#options = options;
+    this.#observer = observer;
+    this.#clock = options.clock;
+    this.awaySince = this.#clock.now();
+    this.#lookedAt = this.#clock.now();
+    this.#topologyOptions = {
+      url,
+      connection: { ...options, deadlineMs: this.#answerMs },
+      onChange: () => this.look(),
+      onLost: (address, reason) => observer.onLost(address, reason),
+    };
+  }
+
+  get usualReplicaCount(): number {
+    return this.#source?.usualReplicaCount ?? 0;
+  }
+
+  primaryOf(slot: number): Primary | undefined {
+    return this.#slots[slot];
+  }
+
+  at(address: ServerAddress): Primary {
+    const server = this.#serverAt(address);
+    this.#askedAt.set(server, this.#clock.now());
+    return server;
+  }
+
+  onMoved(slot: number, address: ServerAddress): void {
+    if (this.#isClosed) return;
+    const server = this.#serverAt(address);
+    if (this.#slots[slot] !== server) {
+      this.#slots[slot] = server;
+      if (!this.primaries.includes(server)) this.primaries = [...this.primaries, server];
+    }
+    this.look();
+  }
+
+  look(): void {
+    if (this.#isClosed || !this.#isKnown) return;
+    if (this.#isLooking) {
+      this.#isLookDue = true;
+      return;
+    }
+    if (this.#isLookDue) return;
+    this.#isLookDue = true;
+    this.#lookAfter(Math.max(0, this.#lookedAt + LOOK_MS_SOON - this.#clock.now()));
+  }
+
+  async open(): Promise<void> {
+    while (!(await this.#isFound())) await this.#pause(LOOK_MS_OFF);
+    const end = this.#clock.now() + this.#options.deadlineMs;
+    // A part of the primaries is enough where the others do not come.
+    while (!this.#isConnected(this.#clock.now() >= end)) await this.#pause(LOOK_MS_OFF);
+    this.#checkEachSecond();
+  }
+
+  async inspect(replicaCount: number): Promise<string[]> {
+    const warnings: string[] = [];
+    for (const { address } of this.primaries) {
+      const control = new ControlConnection(address, this.#topologyOptions.connection);
+      try {
+        warnings.push(...(await warningsOf(control, this.usualReplicaCount, replicaCount)));
+      } catch (error) {
+        const fault = judged(error, address);
+        if (fault instanceof StoreUnusable) throw fault;
+        this.#observer.onLost(address, fault);
+      } finally {
+        control.end();
+      }
+    }
+    return warnings;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#next?.cancel();
+    this.#check?.cancel();
+    this.#source?.end();
+    for (const server of this.#servers.values()) server.end();
+    this.#onProgress();
+  }
+
+  get #answerMs(): number {
+    return Math.min(this.#options.deadlineMs, ANSWER_MS_MAX);
+  }
+
+  /** The first look; false where it is to be tried again. */
+  async #isFound(): Promise<boolean> {
+    try {
+      this.#source ??= await findTopology(this.#topologyOptions);
+      const topology = await this.#source.look();
+      this.#assertOpen();
+      this.#apply(topology);
+    } catch (error) {
+      this.#assertOpen();
+      if (error instanceof StoreUnusable) throw error;
+      return false;
+    }
+    this.#isKnown = true;
+    this.#endLook();
+    return true;
+  }
+
+  #isConnected(isPartEnough: boolean): boolean {
+    this.#assertOpen();
+    const { primaries } = this;
+    return isPartEnough
+      ? primaries.some(({ isReady }) => isReady)
+      : primaries.length > 0 && primaries.every(({ isReady }) => isReady);
+  }
+
+  #assertOpen(): void {
+    if (!this.#isClosed) return;
+    this.#source?.end();
+    throw new Error('the engine was closed before it was open');
+  }
+
+  /** Waits for the time, or until there is progress. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(ms, resolve);
+      this.#onProgress = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  #lookAfter(ms: number): void {
+    this.#next?.cancel();
+    this.#next = this.#clock.after(Math.ceil(ms), () => void this.#lookNow());
+  }
+
+  async #lookNow(): Promise<void> {
+    this.#isLooking = true;
+    this.#isLookDue = false;
+    try {
+      const topology = await this.#source!.look();
+      if (!this.#isClosed) this.#apply(topology);
+    } catch {
+      // The observer was told of each server that could not be asked.
+      this.#isWhole = false;
+      this.awaySince ??= this.#clock.now();
+    } finally {
+      this.#endLook();
+    }
+  }
+
+  #endLook(): void {
+    this.#isLooking = false;
+    this.#lookedAt = this.#clock.now();
+    if (this.#isClosed) return;
+    const isOff = !this.#isWhole || !this.primaries.every(({ isReady }) => isReady);
+    this.#lookAfter(this.#isLookDue ? LOOK_MS_SOON : isOff ? LOOK_MS_OFF : LOOK_MS);
+  }
+
+  #apply({ ranges, isWhole }: Topology): void {
+    const primaries = new Set<Primary>();
+    this.#slots.fill(undefined);
+    for (const { first, last, primary } of ranges) {
+      const server = this.#serverAt(primary);
+      primaries.add(server);
+      this.#slots.fill(server, first, last + 1);
+    }
+    this.primaries = [...primaries];
+    this.#isWhole = isWhole;
+    this.awaySince = undefined;
+    const unused = [...this.#servers].filter(
+      ([, server]) => !primaries.has(server) && !this.#isAskedFor(server),
+    );
+    for (const [key, server] of unused) {
+      this.#servers.delete(key);
+      this.#askedAt.delete(server);
+      server.end();
+    }
+    this.#observer.onReady();
+    this.#onProgress();
+  }
+
+  #isAskedFor(server: Primary): boolean {
+    const askedAt = this.#askedAt.get(server) ?? Number.NEGATIVE_INFINITY;
+    return this.#clock.now() - askedAt < this.#options.deadlineMs;
+  }
+
+  #serverAt(address: ServerAddress): Primary {
+    const key = addressText(address);
+    const known = this.#servers.get(key);
+    if (known !== undefined) return known;
+    const server: Primary = new Primary(address, this.#options, {
+      onReady: () => {
+        this.#checkServer(server);
+        this.#observer.onReady();
+        this.#onProgress();
+      },
+      onLost: (where, reason) => {
+        this.#observer.onLost(where, reason);
+        this.look();
+      },
+    });
+    this.#servers.set(key, server);
+    return server;
+  }
+
+  #checkServer(server: Primary): void {
+    server.check(() => {
+      this.#observer.onLost(server.address, new Error('it is a replica, and no primary any more'));
+      this.look();
+    });
+  }
+
+  /** The time is asked of the first that can be asked, so that it does not jump between their clocks. */
+  #checkEachSecond(): void {
+    for (const primary of this.primaries) this.#checkServer(primary);
+    const { onTime } = this.#observer;
+    for (const primary of this.primaries) {
+      if (primary.askTime((ms, askedAt) => onTime.call(this.#observer, ms, askedAt))) break;
+    }
+    this.#check = this.#clock.after(CHECK_MS, () => this.#checkEachSecond());
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The value of an entry, and of an item, in the store: a header, and the bytes as they came. The header,
+ * format 1, big-endian: a byte of format and flags; the change's version, 8 bytes; where it has a
+ * lifetime, its end in ms since 1970, 6 bytes; where it has a max idle, that in seconds, 4 bytes, and the
+ * end that no read moves, or 0, 6 bytes; the content type, as a byte for a common one, otherwise its
+ * length in 2 bytes and itself.
+ */
+import { Span } from '../../base/span.ts';
+import type { Version } from '../version.ts';
+
+const FORMAT = 1 << 4;
+const COMMON_TYPE = 1;
+const OTHER_TYPE = 2;
+const ENDS = 4;
+const MAX_IDLE = 8;
+const FLAGS = 15;
+const VERSION_AT = 1;
+const VERSION_BYTES = 8;
+/** Where the version ends; in an item, its number. */
+export const NUMBER_END = VERSION_AT + VERSION_BYTES;
+const END_BYTES = 6;
+/** With a maximum idle time: two ends, and the seconds between them. */
+const LIFE_BYTES = 2 * END_BYTES + 4;
+const TYPE_LENGTH_BYTES = 2;
+const HEADER_BYTES_MAX = NUMBER_END + LIFE_BYTES + TYPE_LENGTH_BYTES + 65535;
+
+/** By number, from 1; part of the format: a type is only ever added, at the end. */
+const COMMON_TYPES = [
+  ...['text/plain', 'application/json', 'application/octet-stream', 'application/xml', 'text/xml'],
+  ...['text/html', 'text/csv', 'application/x-www-form-urlencoded', 'application/binary'],
+  ...['text/plain; charset=utf-8', 'text/plain;charset=utf-8', 'text/plain;charset=UTF-8'],
+  ...[
+    'application/json; charset=utf-8',
+    'application/json;charset=utf-8',
+    'image/png',
+    'image/jpeg',
+  ],
+].map((type) => Buffer.from(type));
+
+/** Writes headers; the bytes are valid until the next one. */
+export class HeaderWriter {
+  readonly bytes = Buffer.alloc(HEADER_BYTES_MAX);
+  length = 0;
+
+  /** The content type is up to 65,535 bytes long. */
+  write(version: Version, life: Life, contentType: Span): this {
+    const { bytes } = this;
+    let flags = FORMAT;
+    bytes.writeInt32BE(version.high, VERSION_AT);
+    bytes.writeInt32BE(version.low, VERSION_AT + 4);
+    this.length = NUMBER_END;
+    if (life.endMs !== 0) flags |= this.#writeLife(life);
+    if (contentType.length > 0) flags |= this.#writeType(contentType);
+    bytes[0] = flags;
+    return this;
+  }
+
+  #writeLife({ endMs, maxIdleSeconds, lastMs }: Life): number {
+    const { bytes } = this;
+    this.length = bytes.writeUIntBE(endMs, this.length, END_BYTES);
+    if (maxIdleSeconds === 0) return ENDS;
+    this.length = bytes.writeUInt32BE(maxIdleSeconds, this.length);
+    this.length = bytes.writeUIntBE(lastMs, this.length, END_BYTES);
+    return ENDS | MAX_IDLE;
+  }
+
+  #writeType(contentType: Span): number {
+    const { bytes } = this;
+    const number = commonNumber(contentType);
+    if (number !== 0) {
+      bytes[this.length++] = number;
+      return COMMON_TYPE;
+    }
+    this.length = bytes.writeUInt16BE(contentType.length, this.length);
+    this.length += contentType.bytes.copy(bytes, this.length, contentType.start, contentType.end);
+    return OTHER_TYPE;
+  }
+}
+
+/** When an entry ends; times in ms since 1970. */
+export interface Life {
+  /** 0 for never. */
+  readonly endMs: number;
+  /** A read moves the end by so much from then; 0 for none. */
+  readonly maxIdleSeconds: number;
+  /** No read moves the end beyond this time; 0 for none. */
+  readonly lastMs: number;
+}
+
+/** What a value in the store says; its spans are valid as long as the bytes read. */
+export class StoredValue implements Life {
+  readonly value = new Span();
+  readonly contentType = new Span();
+  endMs = 0;
+  maxIdleSeconds = 0;
+  lastMs = 0;
+  versionHigh = 0;
+  versionLow = 0;
+
+  /** False where the bytes are of another format. */
+  read({ bytes, start, end }: Span): boolean {
+    const flags = bytes[start]!;
+    if (end - start < NUMBER_END || (flags & ~FLAGS) !== FORMAT) return false;
+    this.versionHigh = bytes.readInt32BE(start + VERSION_AT);
+    this.versionLow = bytes.readInt32BE(start + VERSION_AT + 4);
+    let at = start + NUMBER_END;
+    this.endMs = 0;
+    this.maxIdleSeconds = 0;
+    if ((flags & ENDS) !== 0) {
+      if (end - at < ((flags & MAX_IDLE) === 0 ? END_BYTES : LIFE_BYTES)) return false;
+      at = this.#readLife(bytes, at, flags);
+    }
+    if ((flags & OTHER_TYPE) !== 0 && end - at < TYPE_LENGTH_BYTES) return false;
+    at = this.#readType(bytes, at, flags);
+    if (at > end) return false;
+    this.value.set(bytes, at, end);
+    return true;
+  }
+
+  #readLife(bytes: Buffer, from: number, flags: number): number {
+    const at = from + END_BYTES;
+    this.endMs = bytes.readUIntBE(from, END_BYTES);
+    if ((flags & MAX_IDLE) === 0) return at;
+    this.maxIdleSeconds = bytes.readUInt32BE(at);
+    this.lastMs = bytes.readUIntBE(at + 4, END_BYTES);
+    return at + 4 + END_BYTES;
+  }
+
+  #readType(bytes: Buffer, at: number, flags: number): number {
+    if ((flags & COMMON_TYPE) !== 0) {
+      const type = COMMON_TYPES[bytes[at]! - 1];
+      if (type === undefined) return Number.POSITIVE_INFINITY;
+      this.contentType.set(type, 0, type.length);
+      return at + 1;
+    }
+    if ((flags & OTHER_TYPE) === 0) {
+      this.contentType.clear();
+      return at;
+    }
+    const start = at + 2;
+    const end = start + bytes.readUInt16BE(at);
+    this.contentType.set(bytes, start, end);
+    return end;
+  }
+}
+
+/** 0 where the type is not a common one. */
+function commonNumber({ bytes, start, end }: Span): number {
+  for (let index = 0; index < COMMON_TYPES.length; index++) {
+    const type = COMMON_TYPES[index]!;
+    if (type.length === end - start && type.compare(bytes, start, end) === 0) return index + 1;
+  }
+  return 0;
+}

@@ -1,0 +1,269 @@
+/**
+ * The operations of takes: items are held for them; items held are removed; an item is put back. Each may
+ * be asked again, as the store knows what it has done.
+ */
+import type { Receiver } from '../engine.ts';
+import type { CommandBuffer } from './command-buffer.ts';
+import type { LocalQueue, QueueTake } from './local-queues.ts';
+import { type Failure, Operation } from './operation.ts';
+import {
+  channelsOf,
+  type QueueContext,
+  writeHolds,
+  writeItems,
+  writeNumbers,
+  writeReturned,
+  writeWaiting,
+} from './queue-context.ts';
+import { GIVE_BACK, REMOVE, TAKE, TAKES_MAX } from './queue-scripts.ts';
+import { BULK, INTEGER, type Reply } from './reply.ts';
+
+const YES = Buffer.from('1');
+const NO = Buffer.alloc(0);
+
+/** Receives what came of the operations. */
+export interface TakeObserver {
+  /** `items`: of the first takes; `isOut`: nothing is held for this incarnation any more. */
+  onAsked(asking: Asking, items: readonly Buffer[], isLeft: boolean, isOut: boolean): void;
+  /** `mayHold`: items may be held all the same. */
+  onNotAsked(asking: Asking, failure: Failure, mayHold: boolean): void;
+  /** The replicas have what was done. */
+  onRemoved(removal: Removal): void;
+  onNotRemoved(removal: Removal, failure: Failure): void;
+  onUnconfirmed(removal: Removal): void;
+}
+
+/** Receives what came of an item's return. */
+export interface ReturnObserver {
+  /** `isBack`: it is there now, and was not before. */
+  onBack(giveBack: GiveBack, isBack: boolean): void;
+  onNotBack(giveBack: GiveBack): void;
+}
+
+/** Holds items for takes, and tells whether the member waits at the queue. */
+export class Asking extends Operation {
+  readonly queue: LocalQueue;
+  readonly takes: readonly QueueTake[];
+  /** Whether its takes wait. */
+  readonly isWaiting: boolean;
+  readonly #incarnation: Buffer;
+  readonly #context: QueueContext;
+  readonly #observer: TakeObserver;
+  #isBegun = false;
+
+  constructor(
+    context: QueueContext,
+    observer: TakeObserver,
+    queue: LocalQueue,
+    incarnation: Buffer,
+    takes: readonly QueueTake[],
+    isWaiting: boolean,
+  ) {
+    super(context.dispatcher);
+    this.#context = context;
+    this.#observer = observer;
+    this.queue = queue;
+    this.#incarnation = incarnation;
+    this.takes = takes;
+    this.isWaiting = isWaiting;
+    this.isRepeatable = true;
+  }
+
+  /** False where it has failed at once; the observer is not told. */
+  send(): boolean {
+    const { dispatcher, layout, listener } = this.#context;
+    const { queue, takes } = this;
+    const { partition } = queue;
+    const commands = dispatcher.begin(this, partition);
+    if (commands === undefined) return false;
+    const hasMore = this.isWaiting && takes.at(-1)?.next !== undefined;
+    this.#isBegun = true;
+    commands.begin(TAKE.header);
+    writeItems(commands, layout, queue);
+    writeNumbers(commands, layout, queue);
+    writeWaiting(commands, layout, queue);
+    writeHolds(commands, layout, partition, this.#incarnation);
+    commands.bytes(queue.name);
+    writeTexts(commands, takes);
+    commands.text(queue.takeDrops(TAKES_MAX));
+    commands.bytes(this.isWaiting ? listener : NO);
+    commands.bytes(hasMore ? YES : NO);
+    commands.bytes(channelsOf(layout, partition));
+    dispatcher.end(this);
+    return true;
+  }
+
+  onResult(reply: Reply): void {
+    const isOut = reply.kind === INTEGER;
+    const isLeft = !isOut && reply.next().integer === 1;
+    const items: Buffer[] = [];
+    if (!isOut) {
+      while (reply.next().kind === BULK) items.push(reply.bytes.toBuffer());
+    }
+    this.#observer.onAsked(this, items, isLeft, isOut);
+  }
+
+  onFailed(failure: Failure): void {
+    if (this.#isBegun) this.#observer.onNotAsked(this, failure, wasSentAgain(this));
+  }
+}
+
+/** Removes the items held for takes of a queue. */
+export class Removal extends Operation {
+  readonly queue: LocalQueue;
+  readonly takes: readonly QueueTake[];
+  /** Not asked for again after this time, on the clock's `now`. */
+  readonly end: number;
+  readonly #context: QueueContext;
+  readonly #observer: TakeObserver;
+  readonly #isAgain: boolean;
+  /** A character a take: `1` where its item is removed, `0` where there was none. */
+  #removed = '';
+
+  constructor(
+    context: QueueContext,
+    observer: TakeObserver,
+    queue: LocalQueue,
+    takes: readonly QueueTake[],
+    end: number,
+    isAgain: boolean,
+  ) {
+    super(context.dispatcher);
+    this.#context = context;
+    this.#observer = observer;
+    this.queue = queue;
+    this.takes = takes;
+    this.end = end;
+    this.#isAgain = isAgain;
+    this.isRepeatable = true;
+    this.replicaCount = queue.replicaCount;
+  }
+
+  /** Where it fails at once, the observer is told during the call. */
+  send(): void {
+    const { dispatcher, layout } = this.#context;
+    const { queue, takes } = this;
+    const commands = dispatcher.begin(this, queue.partition);
+    if (commands === undefined) return;
+    commands.begin(REMOVE.header);
+    writeItems(commands, layout, queue);
+    writeNumbers(commands, layout, queue);
+    writeHolds(commands, layout, queue.partition, takes[0]!.incarnation);
+    commands.bytes(queue.name);
+    writeTexts(commands, takes);
+    commands.text(queue.takeDrops(TAKES_MAX));
+    dispatcher.end(this);
+  }
+
+  /** Whether the item of the take was removed for it; false where it was not there any more. */
+  isRemoved(index: number): boolean {
+    return this.#removed[index] === '1';
+  }
+
+  /** Whether items may be removed where it has failed. */
+  get mayBeRemoved(): boolean {
+    return this.#isAgain || wasSentAgain(this);
+  }
+
+  onResult(reply: Reply): void {
+    this.#removed = reply.kind === BULK ? reply.text : '';
+    if (this.group === undefined) this.onConfirmed();
+  }
+
+  override onConfirmed(): void {
+    this.#observer.onRemoved(this);
+  }
+
+  override onUnconfirmed(): void {
+    this.#observer.onUnconfirmed(this);
+  }
+
+  onFailed(failure: Failure): void {
+    this.#observer.onNotRemoved(this, failure);
+  }
+}
+
+/** Puts an item back that is held, or was removed. */
+export class GiveBack extends Operation {
+  readonly queue: LocalQueue;
+  readonly hold: string;
+  /** Undefined where its removal was not asked for. */
+  readonly item: Buffer | undefined;
+  /** Told what came of it, once. */
+  receiver: Receiver | undefined;
+  readonly #incarnation: Buffer;
+  readonly #context: QueueContext;
+  readonly #observer: ReturnObserver;
+  #isBack = false;
+
+  constructor(
+    context: QueueContext,
+    observer: ReturnObserver,
+    queue: LocalQueue,
+    incarnation: Buffer,
+    hold: string,
+    item: Buffer | undefined,
+    receiver: Receiver | undefined,
+  ) {
+    super(context.dispatcher);
+    this.#context = context;
+    this.#observer = observer;
+    this.queue = queue;
+    this.hold = hold;
+    this.item = item;
+    this.receiver = receiver;
+    this.#incarnation = incarnation;
+    this.isRepeatable = true;
+    this.replicaCount = queue.replicaCount;
+  }
+
+  /** Where it fails at once, the observer is told during the call. */
+  send(): void {
+    const { dispatcher, layout } = this.#context;
+    const { queue } = this;
+    const { partition } = queue;
+    const commands = dispatcher.begin(this, partition);
+    if (commands === undefined) return;
+    commands.begin(GIVE_BACK.header);
+    writeReturned(commands, layout, queue);
+    writeNumbers(commands, layout, queue);
+    writeWaiting(commands, layout, queue);
+    writeHolds(commands, layout, partition, this.#incarnation);
+    commands.bytes(queue.name);
+    commands.text(this.hold);
+    commands.bytes(this.item ?? NO);
+    commands.bytes(channelsOf(layout, partition));
+    commands.bytes(queue.first === undefined ? NO : YES);
+    dispatcher.end(this);
+  }
+
+  onResult(reply: Reply): void {
+    // Asked again, it is told of nothing where it was done before.
+    this.#isBack = reply.integer === 1 || wasSentAgain(this);
+    if (this.group === undefined) this.onConfirmed();
+  }
+
+  override onConfirmed(): void {
+    this.#observer.onBack(this, this.#isBack);
+  }
+
+  override onUnconfirmed(): void {
+    this.#observer.onNotBack(this);
+  }
+
+  onFailed(): void {
+    this.#observer.onNotBack(this);
+  }
+}
+
+/** The holds of takes, one behind the other. */
+function writeTexts(commands: CommandBuffer, takes: readonly QueueTake[]): void {
+  let text = '';
+  for (const take of takes) text += take.holdText;
+  commands.text(text);
+}
+
+/** Whether it may have been sent before, in vain or not. */
+function wasSentAgain({ until }: Operation): boolean {
+  return until !== 0;
+}

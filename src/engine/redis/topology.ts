@@ -1,0 +1,69 @@
+/**
+ * What servers tell of the store: which server is the primary of which slots. There are three kinds of it:
+ * one server, a cluster, and a primary that Sentinels watch; the servers of the URL tell which.
+ */
+import { ClusterTopology } from './cluster-topology.ts';
+import { ControlConnection } from './control-connection.ts';
+import type { EngineUrl } from './engine-url.ts';
+import { SLOT_COUNT } from './layout.ts';
+import type { ConnectionOptions } from './redis-connection.ts';
+import { SentinelTopology } from './sentinel-topology.ts';
+import { addressText, type ServerAddress } from './server-address.ts';
+import { judged, modeOf } from './server-info.ts';
+import { StoreUnusable } from './servers.ts';
+import type { TopologyOptions, TopologySource } from './topology-source.ts';
+
+/**
+ * Asks the servers of the URL in turn what they are. Rejects with StoreUnusable, or with another error
+ * where none answers.
+ */
+export async function findTopology(options: TopologyOptions): Promise<TopologySource> {
+  const { url, connection, onLost } = options;
+  if (url.sentinelName !== undefined) return new SentinelTopology(options, url.sentinelName);
+  for (const address of url.servers) {
+    try {
+      const mode = await askedMode(address, connection);
+      if (mode === 'cluster') return new ClusterTopology(options);
+      if (mode === 'sentinel') {
+        throw new StoreUnusable(
+          `Cannot use engine URL "${url.text}": ${addressText(address)} is a Sentinel; ` +
+            'add ?sentinel=NAME, with the name of what it watches',
+        );
+      }
+      return oneServer(url, address);
+    } catch (error) {
+      if (error instanceof StoreUnusable) throw error;
+      onLost(address, error as Error);
+    }
+  }
+  throw new Error(`no server of ${url.text} answers`);
+}
+
+async function askedMode(address: ServerAddress, options: ConnectionOptions): Promise<string> {
+  const control = new ControlConnection(address, options);
+  try {
+    return await modeOf(control);
+  } catch (error) {
+    throw judged(error, address);
+  } finally {
+    control.end();
+  }
+}
+
+function oneServer(url: EngineUrl, address: ServerAddress): TopologySource {
+  if (url.servers.length > 1) {
+    throw new StoreUnusable(
+      `Cannot use engine URL "${url.text}": it names several servers, but ${addressText(address)} ` +
+        'is part of no cluster; name one server, or Sentinels with ?sentinel=NAME',
+    );
+  }
+  const topology = {
+    ranges: [{ first: 0, last: SLOT_COUNT - 1, primary: address }],
+    isWhole: true,
+  };
+  return {
+    usualReplicaCount: 0,
+    look: () => Promise.resolve(topology),
+    end: () => {},
+  };
+}

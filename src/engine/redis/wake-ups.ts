@@ -1,0 +1,200 @@
+/**
+ * Wake-ups: messages from the store that there is an item where a poll of this member waits. Each partition
+ * has a channel a member, in its slot, and each primary a connection of its own for them, which is made
+ * when a poll waits first. One command is under way there at a time, as messages come in between. A
+ * wake-up is a hint: none is asked for again.
+ */
+import type { Clock } from '../../base/clock.ts';
+import { Span } from '../../base/span.ts';
+import { header } from './command-buffer.ts';
+import { addressIn, errorKind, MOVED } from './error-reply.ts';
+import { type Layout, WAKE_UPS } from './layout.ts';
+import { Link, type Primary, type PrimaryOptions } from './primary.ts';
+import { ERROR, type Reply } from './reply.ts';
+import type { ServerAddress } from './server-address.ts';
+import type { Servers } from './servers.ts';
+
+const SSUBSCRIBE = header(2, 'SSUBSCRIBE');
+const PING = header(1, 'PING');
+const MESSAGE = 'smessage';
+
+export interface WakeUpsOptions {
+  readonly clock: Clock;
+  readonly layout: Layout;
+  readonly servers: Servers;
+  readonly connection: PrimaryOptions;
+  /** The name of this engine in channels. */
+  readonly listener: Buffer;
+  /** There may be items in the queue. The span is valid during the call. */
+  onWakeUp(queue: Span): void;
+  /** From now on wake-ups come for the partition; those before did not. */
+  onListening(partition: number): void;
+}
+
+export class WakeUps {
+  readonly #options: WakeUpsOptions;
+  readonly #subscribers = new Map<Primary, Subscriber>();
+  /** Where polls wait or have waited, by partition: who listens there, if anybody does. */
+  readonly #listeners = new Map<number, Subscriber | undefined>();
+  #isEnded = false;
+
+  constructor(options: WakeUpsOptions) {
+    this.#options = options;
+  }
+
+  /** A poll waits at a queue of the partition. */
+  listen(partition: number): void {
+    if (this.#isEnded || this.#listeners.has(partition)) return;
+    this.#listeners.set(partition, undefined);
+    this.#listenAgain(partition);
+  }
+
+  /** Looks whether each partition has its listener at its present primary, and whether all are alive. */
+  check(): void {
+    const primaries = new Set(this.#options.servers.primaries);
+    for (const [primary, subscriber] of this.#subscribers) {
+      if (primaries.has(primary)) subscriber.check();
+      else this.#drop(primary, subscriber);
+    }
+    for (const partition of this.#listeners.keys()) this.#listenAgain(partition);
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    for (const subscriber of this.#subscribers.values()) subscriber.end();
+    this.#subscribers.clear();
+    this.#listeners.clear();
+  }
+
+  #listenAgain(partition: number): void {
+    const { servers, layout } = this.#options;
+    const primary = servers.primaryOf(layout.slotOf(partition));
+    if (primary === undefined) return;
+    const subscriber = this.#subscribers.get(primary) ?? this.#add(primary);
+    if (this.#listeners.get(partition) === subscriber) return;
+    this.#listeners.set(partition, subscriber);
+    subscriber.listen(partition);
+  }
+
+  #add(primary: Primary): Subscriber {
+    const subscriber = new Subscriber(primary, this.#options, (partition) => {
+      if (this.#listeners.get(partition) === subscriber) this.#listeners.set(partition, undefined);
+    });
+    this.#subscribers.set(primary, subscriber);
+    return subscriber;
+  }
+
+  #drop(primary: Primary, subscriber: Subscriber): void {
+    this.#subscribers.delete(primary);
+    subscriber.end();
+    for (const [partition, listener] of this.#listeners) {
+      if (listener === subscriber) this.#listeners.set(partition, undefined);
+    }
+  }
+}
+
+/** The connection to one primary. */
+class Subscriber {
+  readonly #options: WakeUpsOptions;
+  readonly #address: ServerAddress;
+  readonly #link: Link;
+  readonly #onStopped: (partition: number) => void;
+  readonly #partitions = new Set<number>();
+  readonly #byChannel = new Map<string, number>();
+  /** Partitions whose subscription is to be asked for. */
+  #due: number[] = [];
+  #isAsking = false;
+  readonly #queue = new Span();
+
+  /** `onStopped`: the server does not listen for the partition. */
+  constructor(primary: Primary, options: WakeUpsOptions, onStopped: (partition: number) => void) {
+    this.#options = options;
+    this.#onStopped = onStopped;
+    this.#address = primary.address;
+    this.#link = new Link(
+      primary.address,
+      { ...options.connection, scripts: [] },
+      {
+        onReady: () => this.#begin(),
+        onLost: () => {},
+        onMessage: (message) => this.#receive(message),
+      },
+    );
+  }
+
+  listen(partition: number): void {
+    this.#partitions.add(partition);
+    this.#due.push(partition);
+    this.#ask();
+  }
+
+  /** A server that does not answer ends the connection. */
+  check(): void {
+    if (this.#isAsking || this.#link.connection === undefined) return;
+    this.#send(PING, undefined, () => {});
+  }
+
+  end(): void {
+    this.#link.end();
+  }
+
+  #begin(): void {
+    this.#isAsking = false;
+    this.#due = [...this.#partitions];
+    this.#ask();
+  }
+
+  #ask(): void {
+    const partition = this.#due[0];
+    if (partition === undefined || this.#isAsking || this.#link.connection === undefined) return;
+    this.#due.shift();
+    const { layout, listener } = this.#options;
+    const channel = Buffer.concat([layout.prefix(WAKE_UPS, partition), listener]);
+    this.#byChannel.set(channel.toString('latin1'), partition);
+    this.#send(SSUBSCRIBE, channel, (reply) => this.#onAsked(partition, reply));
+  }
+
+  #send(command: Buffer, channel: Buffer | undefined, onReply: (reply: Reply) => void): void {
+    const connection = this.#link.connection!;
+    const start = connection.commands.length;
+    connection.commands.begin(command);
+    if (channel !== undefined) connection.commands.bytes(channel);
+    this.#isAsking = true;
+    connection.expect(start, {
+      onReply: (reply) => {
+        this.#isAsking = false;
+        onReply(reply);
+        this.#ask();
+      },
+      onLost: () => {},
+    });
+  }
+
+  #onAsked(partition: number, reply: Reply): void {
+    if (reply.kind !== ERROR) return this.#options.onListening(partition);
+    const { servers, layout } = this.#options;
+    const { text } = reply;
+    const isMoved = errorKind(text) === MOVED;
+    const address = isMoved ? addressIn(text, this.#address) : undefined;
+    if (address !== undefined) servers.onMoved(layout.slotOf(partition), address);
+    else servers.look();
+    this.#stop(partition);
+  }
+
+  #receive(message: Reply): void {
+    const kind = message.next().text;
+    const channel = message.next().text;
+    if (kind === MESSAGE) {
+      this.#options.onWakeUp(this.#queue.copyFrom(message.next().bytes));
+      return;
+    }
+    // The slot has moved away.
+    const partition = this.#byChannel.get(channel);
+    if (partition !== undefined) this.#stop(partition);
+  }
+
+  #stop(partition: number): void {
+    this.#partitions.delete(partition);
+    this.#onStopped(partition);
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The phase of a member's start that makes its cluster: of this member alone, or of the members that
+ * share an engine. Requests do not tell which one it is.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from './base/clock.ts';
+import { reasonOf } from './base/errors.ts';
+import { clusterVersion, type OwnCluster, type Waiter } from './cluster/cluster.ts';
+import { License } from './cluster/license.ts';
+import type { MembershipEvents } from './cluster/membership.ts';
+import { LocalRecord, type SharedRecord } from './cluster/shared-record.ts';
+import { StandaloneCluster } from './cluster/standalone.ts';
+import type { MemberEngine, SharedEngine } from './member-engine.ts';
+import type { Log } from './telemetry/log.ts';
+
+/** A member that is silent for so long is out, in milliseconds. */
+const LEASE_MS = 10_000;
+
+/** The cluster, and what is kept for it. */
+export interface ClusterParts {
+  readonly cluster: OwnCluster;
+  readonly record: SharedRecord;
+  /** A cluster whose record this member alone keeps; undefined where the engine does. */
+  readonly standalone:
+    | { readonly cluster: StandaloneCluster; readonly record: LocalRecord }
+    | undefined;
+  readonly license: License;
+  /** Polls that wait. */
+  readonly waiting: Set<Waiter>;
+}
+
+interface ClusterSettings {
+  /** As the member reports it. */
+  readonly memberVersion: string;
+  readonly isLite: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends the member; the argument is for the log. */
+  readonly onStop: (because: string) => void;
+}
+
+export async function makeCluster(
+  settings: ClusterSettings,
+  engine: MemberEngine,
+): Promise<ClusterParts> {
+  const { shared } = engine;
+  const made =
+    shared === undefined
+      ? standaloneCluster(settings, engine)
+      : await sharedCluster(settings, shared);
+  const waiting = new Set<Waiter>();
+  made.cluster.onPassive(() => {
+    for (const waiter of waiting) waiter.endWait();
+  });
+  return { ...made, license: new License(made.record), waiting };
+}
+
+type MadeCluster = Pick<ClusterParts, 'cluster' | 'record' | 'standalone'>;
+
+function standaloneCluster(
+  { memberVersion, isLite, onStop }: ClusterSettings,
+  { persistence }: MemberEngine,
+): MadeCluster {
+  const record = new LocalRecord(clusterVersion(memberVersion), async (values) =>
+    persistence?.save(values),
+  );
+  const isKeptSafe = (): boolean => persistence?.isSafe ?? true;
+  const cluster = new StandaloneCluster(memberVersion, record, { isLite, isKeptSafe, onStop });
+  return { cluster, record, standalone: { cluster, record } };
+}
+
+/** Its code is loaded only where several members share an engine. */
+async function sharedCluster(
+  { memberVersion, isLite, clock, log, onStop }: ClusterSettings,
+  { store, work, isKeptSafe, attach }: SharedEngine,
+): Promise<MadeCluster> {
+  const { SharedCluster } = await import('./cluster/shared-cluster.ts');
+  const cluster = new SharedCluster({
+    ...{ store, clock, work, memberVersion, isLite, isKeptSafe, onStop },
+    ...{ events: eventsIn(log), uuid: randomUUID(), leaseMs: LEASE_MS },
+  });
+  attach(cluster);
+  return { cluster, record: cluster.record, standalone: undefined };
+}
+
+function eventsIn(log: Log): MembershipEvents {
+  return {
+    onJoined: (joinNumber, memberCount) =>
+      log.info({ joinNumber, memberCount }, 'joined the cluster'),
+    onWaiting: (reason) => log.warn(`not in the cluster yet: ${reason}; trying again`),
+    onOut: () =>
+      log.error('out of the cluster, as this member was silent for too long; joining again'),
+    onAway: (error) =>
+      log.error({ err: error }, `the cluster's store does not answer: ${reasonOf(error)}`),
+    onBack: () => log.info("the cluster's store answers again"),
+  };
+}
