@@ -1,17 +1,13 @@
 /**
- * Measures the constructs that a start with much data depends on, each beside the way without it:
- * changes whose memory is fetched ahead (lookahead.ts) beside changes that are made one by one, slabs
- * whose pages are touched by a thread (touched-pages.ts) beside untouched ones, and slabs that are made
- * ahead (slab-stock.ts) beside none. An engine is filled with new entries, then half of them are
- * overwritten in another order. Each round is a process of its own. Only the processor time of the main
- * thread counts, where the system tells it. Of the longest turn no more counts than the processor time
- * of the process.
+ * Measures a start with much data: slabs whose pages a thread touches (touched-pages.ts) beside untouched
+ * ones. An engine is filled with new entries, then half of them are overwritten in another order. Each
+ * round is a process of its own. Only the processor time of the main thread counts, where the system
+ * tells it. Of the longest turn no more counts than the processor time of the process.
  */
 import { readFileSync } from 'node:fs';
 import { SystemClock } from '../src/base/clock.ts';
 import { EmbeddedEngine, STOCK_BYTES } from '../src/engine/embedded/embedded-engine.ts';
 import { FROM_REPLAY, Mutation, SET } from '../src/engine/mutation.ts';
-import type { Replay } from '../src/engine/stored-engine.ts';
 import { type Bench, count, type Harness, median, Random, time } from './harness.ts';
 import { apart } from './load/apart.ts';
 
@@ -26,7 +22,6 @@ const THREAD_TIME = '/proc/thread-self/schedstat';
 interface Work {
   readonly entries: number;
   readonly stockBytes: number;
-  readonly isAhead: boolean;
   /** Time in which the stock is made, in ms. */
   readonly beforeMs: number;
 }
@@ -40,16 +35,13 @@ const filledApart = apart(import.meta.url, filled);
 
 export const bench: Bench = {
   name: 'refill',
-  about:
-    'filling an engine, beside ways without fetching ahead, touched pages and a stock of slabs',
+  about: 'filling an engine, with slabs whose pages are touched by a thread, and without',
   async run(harness: Harness): Promise<void> {
-    const entries = harness.pick(3000, 1_500_000);
+    const entries = harness.pick(3000, 5_000_000);
     const common = { entries, beforeMs: harness.pick(0, 2000), stockBytes: STOCK_BYTES };
     const works = {
-      'as a member does': { ...common, isAhead: true },
-      'one by one': { ...common, isAhead: false },
-      'untouched pages': { ...common, isAhead: true, stockBytes: UNTOUCHED_BYTES },
-      'no stock': { ...common, isAhead: true, stockBytes: 0 },
+      'touched pages': common,
+      'untouched pages': { ...common, stockBytes: UNTOUCHED_BYTES },
     };
     const sides = Object.entries(works).map(([name, work]) => ({
       name,
@@ -69,7 +61,7 @@ export const bench: Bench = {
   },
 };
 
-async function filled({ entries, stockBytes, isAhead, beforeMs }: Work): Promise<Done> {
+async function filled({ entries, stockBytes, beforeMs }: Work): Promise<Done> {
   const engine = new EmbeddedEngine({
     partitionCount: PARTITIONS,
     clock: new SystemClock(),
@@ -90,7 +82,7 @@ async function filled({ entries, stockBytes, isAhead, beforeMs }: Work): Promise
       describe(changes[at] as Mutation, number, from + at + 1);
     }
     const [thread, used, start] = [threadUs(), process.cpuUsage(), performance.now()];
-    make(replay, changes, made, isAhead);
+    for (let at = 0; at < made; at++) replay.apply(changes[at] as Mutation);
     const passedUs = (performance.now() - start) * 1000;
     const { user, system } = process.cpuUsage(used);
     usedUs += threadUs() - thread;
@@ -99,11 +91,6 @@ async function filled({ entries, stockBytes, isAhead, beforeMs }: Work): Promise
   }
   replay.end();
   return { entriesPerSecond: (total / usedUs) * 1e6, longestUs };
-}
-
-function make(replay: Replay, changes: readonly Mutation[], made: number, isAhead: boolean): void {
-  if (isAhead) replay.applyAll(changes, made);
-  else for (let at = 0; at < made; at++) replay.apply(changes[at] as Mutation);
 }
 
 function changeOfMap(): Mutation {

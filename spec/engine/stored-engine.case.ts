@@ -489,33 +489,6 @@ export function storedEngineSuite(name: string, open: OpenStoredSubject): void {
       for (const each of [engine, copies[0].engine, copies[1].engine]) each.close();
     });
 
-    it('makes the same of many together as of one after the other', async () => {
-      const sink = new RecordingSink();
-      const { engine } = await open([sink, new DelayingSink(0)]);
-      const asker = new Asker(engine);
-      for (let round = 0; round < 3; round++) {
-        for (let index = 0; index < 100; index++) await asker.set('m', `${index % 70}`, `${round}`);
-        await mixedWork(asker);
-        await asker.delete('m', `${round}`);
-        await asker.clear('n');
-        for (let index = 0; index < 10; index++) await asker.set('n', `${index}`, `${round}`);
-      }
-      for (const together of [1, 7, sink.records.length]) {
-        const copy = (await open([])).engine;
-        const replay = copy.replay();
-        for (let from = 0; from < sink.records.length; from += together) {
-          const some = sink.records.slice(from, from + together);
-          for (const mutation of some) mutation.origin = FROM_REPLAY;
-          assert.equal(replay.applyAll(some, some.length), some.length);
-        }
-        replay.end();
-        assert.deepEqual(contentOf(copy), contentOf(engine));
-        assert.deepEqual(copy.sequences(), engine.sequences());
-        copy.close();
-      }
-      engine.close();
-    });
-
     it('an item that returned is stored as its return says, whatever else is known of it', async () => {
       const sink = new RecordingSink();
       const { engine } = await open([sink, new DelayingSink(0)]);

@@ -36,11 +36,6 @@ export interface Replay {
    */
   apply(mutation: Mutation): Outcome;
   /**
-   * Applies the first `count` in their order, faster than one by one. Returns how many were applied:
-   * fewer than `count` where one was not.
-   */
-  applyAll(mutations: readonly Mutation[], count: number): number;
-  /**
    * The results of visits are all applied: from now on messages of all partitions come in the order in
    * which they were recorded.
    */

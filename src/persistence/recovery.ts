@@ -14,7 +14,7 @@
  * Recovery never guesses around damage: it rejects with DamagedData and has changed nothing on the disk.
  */
 import { GridError } from '../base/errors.ts';
-import { EVERY_PARTITION } from '../engine/engine.ts';
+import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { DamagedData, unreadableRecord } from './damage.ts';
@@ -52,7 +52,7 @@ import type { Storage } from './storage.ts';
 
 /** The event loop gets its turn after this long, in ms. */
 const SLICE_MS = 5;
-/** Records whose mutations are applied together; then the clock is read. */
+/** Records after which the clock is read. */
 const RECORDS_PER_LOOK = 64;
 
 interface RecoveryOptions {
@@ -98,9 +98,7 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   readonly #storage: Storage;
   readonly #reader: SegmentReader;
-  /** Mutations that are read and not yet applied: the first `#waiting`. */
-  readonly #mutations = Array.from({ length: RECORDS_PER_LOOK }, () => new Mutation());
-  #waiting = 0;
+  readonly #mutation = new Mutation();
   /** The sequence of each partition in the snapshot. */
   readonly #base: Float64Array;
   #replay!: Replay;
@@ -253,21 +251,22 @@ export class Recovery {
       const type = typeAt(page, at);
       if (type === SEAL) break;
       if (type === PARTITION) this.#base[partitionAt(page, at)] = sequenceAt(page, at);
-      else if (type !== MARK && type < SKIPPED_TYPE_MIN) this.#readMutation(segment, at);
+      else if (type !== MARK && type < SKIPPED_TYPE_MIN && !this.#applyMutation(segment, at)) {
+        throw await this.#needsMemory();
+      }
       at += taken;
       this.#bytes += taken;
-      if (count % RECORDS_PER_LOOK === 0) {
-        if (!this.#applyWaiting()) throw await this.#needsMemory();
-        if (this.#options.now() >= this.#sliceEndMs) await this.#breathe();
+      if (count % RECORDS_PER_LOOK === 0 && this.#options.now() >= this.#sliceEndMs) {
+        await this.#breathe();
       }
     }
-    if (!this.#applyWaiting()) throw await this.#needsMemory();
     return at;
   }
 
-  #readMutation(segment: ReadSegment, at: number): void {
+  /** False where the memory does not suffice. */
+  #applyMutation(segment: ReadSegment, at: number): boolean {
     const { page } = segment;
-    const mutation = this.#mutations[this.#waiting]!;
+    const mutation = this.#mutation;
     if (!isMutation(page, at)) {
       throw unreadableRecord(this.#storage, segmentName(segment.id), page, at);
     }
@@ -279,14 +278,7 @@ export class Recovery {
       partition !== EVERY_PARTITION &&
       mutation.sequence <= this.#base[partition]!;
     this.#records++;
-    if (!isKnown) this.#waiting++;
-  }
-
-  /** False where the memory does not suffice. */
-  #applyWaiting(): boolean {
-    const count = this.#waiting;
-    this.#waiting = 0;
-    return this.#replay.applyAll(this.#mutations, count) === count;
+    return isKnown || this.#replay.apply(mutation) === APPLIED;
   }
 
   async #needsMemory(): Promise<GridError> {

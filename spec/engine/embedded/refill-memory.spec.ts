@@ -35,7 +35,7 @@ describe('Refill with little memory', () => {
     const engine = engineOf(4 * MIB);
     const replay = engine.replay();
     replay.beginLog();
-    assert.equal(replay.applyAll(records, records.length), records.length);
+    for (const record of records) assert.equal(replay.apply(record), APPLIED);
     assert.ok(replay.end());
     assert.equal(contentOf(engine).length, Math.ceil((3 * MIB) / 1000));
     assert.ok(engine.memoryBytes <= 4 * MIB);

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { bytesAt, isDeadAt, markDeadAt } from './cell.ts';
-import { CELL_SHARED_BYTES_MAX, type ExtentPool, UNIT_BYTES } from './extent-pool.ts';
+import { CELL_SHARED_BYTES_MAX, type ExtentPool } from './extent-pool.ts';
 import { EXTENT_BYTES } from './slabs.ts';
 
 /**
@@ -40,12 +40,6 @@ export class CellLog {
   /** Bytes of live cells in shared extents. */
   get liveBytes(): number {
     return this.#sealedLive + (this.#head === 0 ? 0 : this.#pool.live[this.#head]!);
-  }
-
-  /** Address of the next cell, if it is not too long; 0 where there is no extent yet. */
-  get nextAddress(): number {
-    if (this.#head === 0) return 0;
-    return this.#pool.address(this.#head, Math.min(this.#headUsed, EXTENT_BYTES - UNIT_BYTES));
   }
 
   /** Whether the cleaner should work. */

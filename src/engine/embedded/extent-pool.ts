@@ -84,11 +84,6 @@ export class ExtentPool {
     else this.meter.serve();
   }
 
-  /** Whether the memory handed out now has been written before. */
-  get isTouched(): boolean {
-    return this.#slabs.isTouched;
-  }
-
   /** Extents from this one on are to be emptied; Infinity for none. */
   get evacuateFrom(): number {
     return this.#slabs.evacuateFrom;

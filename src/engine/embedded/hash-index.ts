@@ -67,14 +67,9 @@ export class HashIndex {
     return bits;
   }
 
-  /** The words of the table, for a lookahead that ignores them. */
+  /** The memory of the table, which is another one after it has grown or was moved. */
   get words(): Int32Array {
     return this.#table;
-  }
-
-  /** The index in these words at which an entry with that hash stands without collisions. */
-  home(hash: number): number {
-    return 2 * (hash >>> this.#shift);
   }
 
   /** The first place of an entry with that hash, or -1. Places are valid until a change. */

@@ -18,7 +18,6 @@ import type { KnownOfReplay, Replay } from '../stored-engine.ts';
 import { Version } from '../version.ts';
 import type { EngineComponents } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
-import { AHEAD_MAX, Lookahead } from './lookahead.ts';
 import { RecentRemovals } from './recent-removals.ts';
 
 /** Result of `#open` for a map whose life, as in the message, is over. */
@@ -35,7 +34,6 @@ export class Refill implements Replay {
   /** Life of the map with the id `#last`: nearly every message has the map of the message before. */
   readonly #life = new Version();
   #last = 0;
-  readonly #lookahead: Lookahead;
   readonly #removals = new RecentRemovals();
   readonly #mayExceed: boolean;
   /** Whether maps without entries may be forgotten. */
@@ -45,41 +43,13 @@ export class Refill implements Replay {
     this.#components = components;
     this.#mayExceed = mayExceed;
     components.store.lastReadMs = lastReadMs;
-    this.#lookahead = new Lookahead(components.store);
     components.store.pool.isFilling = true;
   }
 
   apply(mutation: Mutation): Outcome {
-    this.#lookahead.skip(0);
-    return this.#make(mutation, 0);
-  }
-
-  applyAll(mutations: readonly Mutation[], count: number): number {
-    for (let from = 0; from < count; from += AHEAD_MAX) {
-      const ahead = Math.min(count - from, AHEAD_MAX);
-      for (let index = 0; index < ahead; index++) this.#expect(mutations[from + index]!, index);
-      this.#lookahead.fetch(ahead);
-      for (let index = 0; index < ahead; index++) {
-        if (this.#make(mutations[from + index]!, index) !== APPLIED) return from + index;
-      }
-    }
-    return count;
-  }
-
-  #expect(mutation: Mutation, index: number): void {
-    const { mapNames, maps } = this.#components;
-    const { operation, partition, name, key } = mutation;
-    const isOfEntry = operation < CLEAR;
-    const id = isOfEntry ? mapNames.find(name) : 0;
-    if (id === 0) this.#lookahead.skip(index);
-    else this.#lookahead.expect(index, id, partition, maps.hash(id, key));
-  }
-
-  /** `ahead`: the message's number in the lookahead. */
-  #make(mutation: Mutation, ahead: number): Outcome {
     const { store } = this.#components;
-    let outcome = this.#apply(mutation, ahead);
-    if (outcome === MEMORY_FULL) outcome = this.#applyInFull(mutation, ahead);
+    let outcome = this.#make(mutation);
+    if (outcome === MEMORY_FULL) outcome = this.#makeInFull(mutation);
     if (outcome !== APPLIED) return outcome;
     store.versions.restore(mutation.version);
     if (mutation.operation === CLEAR) store.raiseAll(mutation.sequence);
@@ -118,7 +88,7 @@ export class Refill implements Replay {
   }
 
   /** Applies a message for which there was no memory. */
-  #applyInFull(mutation: Mutation, ahead: number): Outcome {
+  #makeInFull(mutation: Mutation): Outcome {
     const { meter } = this.#components.store;
     if (this.#isInOrder) this.#forget();
     this.#condense();
@@ -127,7 +97,7 @@ export class Refill implements Replay {
     const most = this.#mayExceed ? EXCESS_BYTES_MAX : pace;
     for (let more = pace; more <= most; more *= 2) {
       meter.fill(more);
-      const outcome = this.#apply(mutation, ahead);
+      const outcome = this.#make(mutation);
       if (outcome !== MEMORY_FULL) return outcome;
     }
     return MEMORY_FULL;
@@ -154,7 +124,7 @@ export class Refill implements Replay {
     }
   }
 
-  #apply(mutation: Mutation, ahead: number): Outcome {
+  #make(mutation: Mutation): Outcome {
     const { maps, queues } = this.#components;
     const { operation } = mutation;
     if (operation >= OFFER) return queues.restore(mutation);
@@ -162,8 +132,7 @@ export class Refill implements Replay {
     const id = this.#open(mutation);
     if (id === 0) return MEMORY_FULL;
     if (id === OVER) return APPLIED;
-    const isExpected = this.#lookahead.knows(ahead, id);
-    const hash = isExpected ? this.#lookahead.hash(ahead) : maps.hash(id, mutation.key);
+    const hash = maps.hash(id, mutation.key);
     if (operation === SET && this.#removals.has(mutation, hash)) return APPLIED;
     const outcome = maps.restore(mutation, id, hash);
     if (operation !== SET && outcome === APPLIED) this.#removals.add(mutation, hash);

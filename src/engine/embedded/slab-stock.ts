@@ -2,7 +2,7 @@
  * Slabs that are made ahead, one by one, each in a turn of its own. V8 counts the size of every buffer
  * as garbage to come: each second slab makes it mark its whole heap at once, which takes 5 to 9 ms in a
  * loaded process, and 1 ms right after its start. A slab costs only addresses until it is used (bench:
- * refill).
+ * slab-stock).
  *
  * While an engine is filled again, slabs are sure to be used soon: then the pages of the next one are
  * touched, too.
@@ -31,8 +31,6 @@ export class SlabStock {
   #isFilling = false;
   #isTouching = false;
   #touched: ArrayBuffer | undefined;
-  /** Whether the slab given last had been touched. */
-  isTouched = false;
 
   /** For `countMax` slabs, 0 for none, of so many bytes each; `free` gives one back to the system. */
   constructor(
@@ -58,7 +56,6 @@ export class SlabStock {
   /** A slab of zeros. Throws RangeError where the system has no memory. */
   take(): ArrayBuffer {
     const slab = this.#touched ?? this.#next();
-    this.isTouched = slab === this.#touched;
     this.#touched = undefined;
     if (this.#isFilling && !this.#isTouching && this.count > 0) this.#touchNext();
     return slab;

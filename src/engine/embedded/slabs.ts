@@ -79,11 +79,6 @@ export class Slabs {
     this.#stock.isFilling = isFilling && this.#mayTouch;
   }
 
-  /** Whether the pages of the last slab added were touched before. */
-  get isTouched(): boolean {
-    return this.#stock.isTouched;
-  }
-
   /** Slabs that exist, in use or not. */
   get count(): number {
     return this.words.filter((words) => words !== NO_WORDS).length;

@@ -1,0 +1,78 @@
+/**
+ * Measures slabs that are made ahead (slab-stock.ts) beside slabs that are made when they are needed, in
+ * a process with the heap of a member that has many connections: how long the request waits that a
+ * new slab is made in. Each round is a process of its own.
+ */
+import { SystemClock } from '../src/base/clock.ts';
+import { SlabStock } from '../src/engine/embedded/slab-stock.ts';
+import { SLAB_BYTES } from '../src/engine/embedded/slabs.ts';
+import { type Bench, type Harness, median, time } from './harness.ts';
+import { apart } from './load/apart.ts';
+
+const SLABS = 28;
+const STOCK_SLABS = 32;
+/** What stays in the heap, and what a turn of requests leaves for V8 to collect. */
+const HELD_OBJECTS = 20_000;
+const DROPPED_OBJECTS = 2000;
+const TURNS_PER_SLAB = 20;
+
+interface Work {
+  readonly stockSlabs: number;
+  /** Time in which the stock is made, in ms. */
+  readonly beforeMs: number;
+}
+
+/** Of the times that slabs took to get, in µs. */
+interface Times {
+  readonly sum: number;
+  readonly longest: number;
+}
+
+const takenApart = apart(import.meta.url, taken);
+
+export const bench: Bench = {
+  name: 'slab-stock',
+  about: `getting ${SLABS} slabs of 32 MiB, made ahead and made when they are needed`,
+  async run(harness: Harness): Promise<void> {
+    const beforeMs = harness.pick(0, 2000);
+    const works = {
+      'made ahead': { stockSlabs: STOCK_SLABS, beforeMs },
+      'made when needed': { stockSlabs: 0, beforeMs },
+    };
+    const sides = Object.entries(works).map(([name, work]) => ({
+      name,
+      round: () => takenApart(work),
+    }));
+    for (const [index, times] of (await harness.alternate(sides)).entries()) {
+      const longest = median(times.map((each) => each.longest));
+      const sum = median(times.map((each) => each.sum));
+      const name = `${sides[index]?.name}`.padEnd(20);
+      harness.print(`${name} longest ${time(longest)}  together ${time(sum)}`);
+    }
+  },
+};
+
+async function taken({ stockSlabs, beforeMs }: Work): Promise<Times> {
+  const stock = new SlabStock(new SystemClock(), SLAB_BYTES, stockSlabs, () => {});
+  const held = objects(HELD_OBJECTS);
+  await new Promise((resolve) => setTimeout(resolve, beforeMs));
+  const slabs: ArrayBuffer[] = [];
+  let [sum, longest] = [0, 0];
+  for (let turn = 1; turn <= SLABS * TURNS_PER_SLAB; turn++) {
+    objects(DROPPED_OBJECTS);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (turn % TURNS_PER_SLAB > 0) continue;
+    const start = performance.now();
+    slabs.push(stock.take());
+    const us = (performance.now() - start) * 1000;
+    sum += us;
+    longest = Math.max(longest, us);
+  }
+  stock.close();
+  if (held.length + slabs.length !== HELD_OBJECTS + SLABS) throw new Error('something is missing');
+  return { sum, longest };
+}
+
+function objects(count: number): readonly object[] {
+  return Array.from({ length: count }, (_, number) => ({ name: `connection ${number}`, of: {} }));
+}
