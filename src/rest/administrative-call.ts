@@ -4,6 +4,7 @@
  * is done. Until then only the credentials are decoded. Each request has a line in the audit log,
  * written when it is answered, also where the client has gone by then.
  */
+import assert from 'node:assert';
 import { GridError } from '../base/errors.ts';
 import { REFUSALS, type RefusalCode, type RefusalValues } from '../base/refusals.ts';
 import { Span } from '../base/span.ts';
@@ -72,6 +73,8 @@ export class AdministrativeCall {
   readonly #call: Call;
   /** As sent, then decoded, the credentials first. */
   readonly #parameters: Buffer[];
+  #decodedCount = 0;
+  #isAudited = false;
   readonly #address: string;
   /** The user as given, right or wrong; undefined where it cannot be decoded. */
   readonly #user: string | undefined;
@@ -102,14 +105,16 @@ export class AdministrativeCall {
     return this.argument.toString('utf8', 0, WORD_BYTES_MAX);
   }
 
+  /** Decoded. */
   parameter(index: number): Buffer {
-    return this.#parameters[index] ?? EMPTY;
+    if (index >= this.#decodedCount) assert.fail('a parameter is decoded before it is used');
+    return this.#parameters[index]!;
   }
 
   /** False: a credential cannot be decoded, and the call has failed. */
   decodeCredentials(): boolean {
     return [0, 1].every((index) => {
-      const part = this.parameter(index);
+      const part = this.#parameters[index]!;
       const value = part.length > CREDENTIAL_BYTES_MAX ? part : decodeFormValue(part);
       return this.#decoded(index, value, CREDENTIAL_BYTES_MAX);
     });
@@ -137,7 +142,9 @@ export class AdministrativeCall {
   /** Stores a decoded parameter, or fails the call. */
   #decoded(index: number, value: Buffer | undefined, bytesMax: number): boolean {
     if (value !== undefined && value.length <= bytesMax) {
+      if (index !== this.#decodedCount) assert.fail('parameters are decoded once, in order');
       this.#parameters[index] = value;
+      this.#decodedCount++;
       return true;
     }
     // The part is not repeated: it may be a password.
@@ -208,6 +215,8 @@ export class AdministrativeCall {
   }
 
   #audit(status: number): void {
+    if (this.#isAudited) assert.fail('a request has one line in the audit log');
+    this.#isAudited = true;
     const [user, address] = [this.#user, this.#address];
     this.services.telemetry.audit.write({ user, address, action: this.action, status });
   }
@@ -238,6 +247,5 @@ function splitParameters(body: Buffer, count: number): Buffer[] {
 const AT_ONCE_BYTES_MAX = 16_384;
 const OUTCOME_UNKNOWN: Fields = { 'Grid-Outcome': 'unknown' };
 const WORD_BYTES_MAX = 128;
-const EMPTY = Buffer.alloc(0);
 const JSON_TYPE = Buffer.from('application/json');
 const AMPERSAND = 0x26;

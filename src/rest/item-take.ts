@@ -1,7 +1,8 @@
 /** The take of a request: its ticket while it is not answered, then the delivery of its item. */
+import assert from 'node:assert';
 import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';
-import { ANSWERED, type Answer, type Engine, NO_HOLD, NOBODY } from '../engine/engine.ts';
+import { ANSWERED, type Answer, type Engine, FOUND, NO_HOLD, NOBODY } from '../engine/engine.ts';
 import { INDEPENDENT, type ItemHold } from '../http/answer-delay.ts';
 import type { Call } from './route.ts';
 import type { DataServices } from './services.ts';
@@ -21,6 +22,7 @@ export class ItemTake implements Waiter {
 
   /** Takes an item, and waits for one up to `timeoutMs`; the call is answered now or later. */
   begin(queue: Span, timeoutMs: number): void {
+    if (this.#ticket !== ANSWERED) assert.fail('a call takes one item at a time');
     const ticket = this.#data.engine.take(queue, timeoutMs, this.#call);
     if (ticket === ANSWERED) return;
     this.#ticket = ticket;
@@ -31,7 +33,9 @@ export class ItemTake implements Waiter {
   /** The engine has answered. Returns the hold of its item, if it has one. */
   onAnswer(answer: Answer): ItemHold | undefined {
     if (this.#ticket !== ANSWERED) this.#leave();
-    return answer.hold === NO_HOLD ? undefined : new EngineHold(this.#data.engine, answer.hold);
+    if (answer.hold === NO_HOLD) return undefined;
+    if (answer.outcome !== FOUND) assert.fail('only an item that was found is held');
+    return new EngineHold(this.#data.engine, answer.hold);
   }
 
   /** The client sends no more, or has gone: it gets no item. */
@@ -47,6 +51,7 @@ export class ItemTake implements Waiter {
   }
 
   #cancel(): void {
+    if (this.#ticket === ANSWERED) assert.fail('a take that is not answered');
     this.#data.engine.cancel(this.#ticket);
     this.#leave();
   }

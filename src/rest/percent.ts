@@ -3,6 +3,7 @@
  * plus. Parts of one request are decoded into one buffer, which the next request reuses. Also the
  * encoding of form values, each of which has a buffer of its own.
  */
+import assert from 'node:assert';
 import { Slices } from '../base/slices.ts';
 import type { Span } from '../base/span.ts';
 
@@ -38,10 +39,13 @@ export class PercentDecoder {
     for (let at = start; at < end; at++) {
       const byte = bytes[at] as number;
       if (byte === 0x25) {
-        buffer[used++] = hexadecimal(bytes, at + 1);
+        const value = hexadecimal(bytes, at + 1);
+        if (value < 0) assert.fail('an escape that is whole');
+        buffer[used++] = value;
         at += 2;
       } else buffer[used++] = byte;
     }
+    if (used > buffer.length) assert.fail('parts no longer than the longest target');
     this.#used = used;
     decoded.set(buffer, from, used);
   }

@@ -3,6 +3,7 @@
  * methods, group, resource, method, OPTIONS), runs the action and turns the engine's answer into the
  * response. The handler is reused for each request of the slot, so that a request allocates nothing.
  */
+import assert from 'node:assert';
 import { Span } from '../base/span.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { pathOf } from '../config/settings.ts';
@@ -67,6 +68,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     }
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
     this.#areNamed = false;
+    this.#endpoint = undefined;
     this.isAlone = true;
     const match = this.#router.match(request, this);
     if (match === undefined) return this.#refuseUnknown();
@@ -85,13 +87,13 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   run(): void {
     const { login } = this.services.access;
-    const endpoint = this.#endpoint as Endpoint;
+    const endpoint = this.#admitted();
     if (login === undefined || !needsUser(endpoint, login)) return this.work(undefined);
     Login.of(this.exchange, login).enter(this, !this.#isLoginOpen);
   }
 
   work(grants: Grants | undefined): void {
-    const endpoint = this.#endpoint as Endpoint;
+    const endpoint = this.#admitted();
     if (!this.#areNamed) this.#nameParts(this.services.data.decoder);
     if (grants !== undefined && !this.#isGranted(grants, endpoint)) this.#refuseUser();
     else if (endpoint.changesData && !this.services.cluster.takesWrites) {
@@ -100,6 +102,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   onOwned(shift: number): void {
+    if (this.#areNamed) assert.fail('a request gets bytes of its own once');
     this.#areNamed = true;
     this.nameStart += shift;
     this.nameEnd += shift;
@@ -139,6 +142,12 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     } catch (error) {
       exchange.fail(error, number);
     }
+  }
+
+  /** The endpoint of the request, which `admit` has found. */
+  #admitted(): Endpoint {
+    if (this.#endpoint === undefined) assert.fail('a request that was admitted');
+    return this.#endpoint;
   }
 
   #describe(end: number): string {
