@@ -161,8 +161,9 @@ describe('replicas that do not confirm', () => {
     const clusterName = 'stopped replica';
     const { port } = server;
     const direct = await storeEngine({ port, clusterName });
+    // A server looks ten times a second whether a WAIT is over.
     const engine = await storeEngine({
-      ...{ port, clusterName, deadlineMs: 300, queueReplicaCount: () => 1 },
+      ...{ port, clusterName, deadlineMs: 2000, queueReplicaCount: () => 1 },
     });
     // Its connection stands, so that nothing is refused beforehand.
     process.kill(replica.pid, 'SIGSTOP');
