@@ -185,9 +185,12 @@ class Round {
       for (let more = this.#itemCount; more > 0; more--) {
         await this.#insist(() => this.#poll(client));
       }
+    let live = this.#liveBytes;
     for (const [key, [stored]] of this.#stored) {
-      if (this.#liveBytes <= room) break;
-      if (stored !== undefined) await this.#insist(() => this.#change(client, key, undefined));
+      if (live <= room) break;
+      if (stored === undefined) continue;
+      await this.#insist(() => this.#change(client, key, undefined));
+      live -= liveBytesOf(key, stored);
     }
     client.destroy();
   }
@@ -222,7 +225,7 @@ class Round {
   get #liveBytes(): number {
     let bytes = 0;
     for (const [key, [stored]] of this.#stored) {
-      if (stored !== undefined) bytes += key.length + stored.length + RECORD_BYTES;
+      if (stored !== undefined) bytes += liveBytesOf(key, stored);
     }
     const lengths = [...this.#items.values()].reduce((sum, length) => sum + length, 0);
     return bytes + lengths + this.#items.size * RECORD_BYTES;
@@ -305,6 +308,10 @@ function isTaken(status: number, body: Buffer): boolean {
 
 function contentOf(key: string, { number, length }: NonNullable<Stored>): Buffer {
   return Buffer.alloc(length, `${key} ${number} `);
+}
+
+function liveBytesOf(key: string, { length }: NonNullable<Stored>): number {
+  return key.length + length + RECORD_BYTES;
 }
 
 function readLink(path: string): string {
