@@ -12,6 +12,8 @@ process.once('exit', () => rmSync(folder, { recursive: true }));
 /** Writes a file into a folder that is removed after the tests. Returns its path. */
 export function writeConfig(name: string, text: string): string {
   const path = join(folder, name);
+  // A file that is overwritten waits for the disk on ext4, a new one does not.
+  rmSync(path, { force: true });
   writeFileSync(path, text);
   return path;
 }

@@ -5,6 +5,7 @@
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { whenNeeded } from '../base/when-needed.ts';
 import type { DocumentEntry, DocumentNode, ParsedDocument } from './document.ts';
 import * as files from './file-bytes.ts';
 import { type FileText, fileText, formOf } from './file-text.ts';
@@ -214,9 +215,13 @@ export function fileFault(error: unknown): string {
 }
 
 async function parse({ form, text }: FileText, file: string): Promise<ParsedDocument> {
-  if (form === 'xml') return (await import('./xml-document.ts')).parseXml(text, file);
-  return (await import('./yaml-document.ts')).parseYaml(text, file);
+  return form === 'xml'
+    ? (await xmlReader()).parseXml(text, file)
+    : (await yamlReader()).parseYaml(text, file);
 }
+
+const xmlReader = whenNeeded(() => import('./xml-document.ts'));
+const yamlReader = whenNeeded(() => import('./yaml-document.ts'));
 
 /** The files that an import names: one text, a list of texts, or in XML the attribute `resource`. */
 function importsOf(node: DocumentNode): readonly DocumentNode[] {

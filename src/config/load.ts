@@ -3,6 +3,7 @@
  * source outweighs those before it. Every statement is used, or has no meaning here (a warning, one for
  * each section), or is refused. All problems are reported together.
  */
+import { whenNeeded } from '../base/when-needed.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import { type Assignment, type Config, MASK, weighConfig } from './config.ts';
@@ -139,6 +140,10 @@ const FILE_DEFAULTS: readonly Assignment[] = [
   { key: 'host', text: '0.0.0.0', source: DEFAULT },
 ];
 
+const configFile = whenNeeded(() => import('./config-file.ts'));
+const meanings = whenNeeded(() => import('./sections-with-meaning.ts'));
+const environmentReader = whenNeeded(() => import('./environment.ts'));
+
 /** The paths of the table of settings, in the form of known-settings.ts. */
 const OWN_PATHS: readonly string[] = Object.values(SETTINGS).flatMap(({ path, isList }) =>
   // Properties may have any name.
@@ -151,10 +156,8 @@ async function readFile(
   mayBePipe: boolean,
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
-  const { fileFault, readConfigFile, readConfigText, readPipedFile } = await import(
-    './config-file.ts'
-  );
-  const { sectionsWithMeaning } = await import('./sections-with-meaning.ts');
+  const { fileFault, readConfigFile, readConfigText, readPipedFile } = await configFile();
+  const { sectionsWithMeaning } = await meanings();
   const reading = { environment, ownPaths: OWN_PATHS, sections: sectionsWithMeaning() };
   if (typeof file !== 'string') {
     if ('bytes' in file) return await readPipedFile(file, reading);
@@ -176,7 +179,7 @@ async function readVariables(environment: NodeJS.ProcessEnv) {
   if (!Object.keys(environment).some((name) => VARIABLES.test(name))) {
     return { statements: [], warnings: [] };
   }
-  return (await import('./environment.ts')).readEnvironment(environment, OWN_PATHS);
+  return (await environmentReader()).readEnvironment(environment, OWN_PATHS);
 }
 
 /**
