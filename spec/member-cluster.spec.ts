@@ -46,6 +46,7 @@ test('a member on a shared engine joins, tells the log, ends polls in PASSIVE, a
     store.beat = (asked) => orFail(() => beat.call(store, asked));
     return {
       ...{ store, isKeptSafe: () => true, work: { changesAnswered: async () => {} } },
+      connectionCount: () => 0,
       attach: (attached) => {
         life = attached;
       },

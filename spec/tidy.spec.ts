@@ -27,8 +27,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'member-persistence': [
     ...['types of http', 'persistence', 'cluster', 'telemetry', 'config', 'engine', 'base'],
   ],
+  'member-shared-engine': ['config', 'engine/*', 'telemetry', 'base'],
   'member-engine': [
     'member-persistence',
+    'member-shared-engine',
     'types of cluster',
     'config',
     'engine',
@@ -73,9 +75,6 @@ const DOORS = [
   ...['bin/gridnode.ts', 'bin/launch.ts', 'bin/keep-compiled.ts', 'bin/package-files.ts'],
   ...['bin/program.ts', 'src/index.ts'],
   'src/config/reading-thread-program.ts',
-  // The engine that several members share: specs open it, no setting does yet.
-  'src/engine/redis/redis-engine.ts',
-  'src/engine/redis/store-servers.ts',
 ];
 const BANNED_NAMES = /^(utils?|helpers?|common|types|misc)\b/;
 

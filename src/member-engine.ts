@@ -8,12 +8,15 @@ import type { ChangeWork, MemberLife } from './cluster/membership.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
 import { EmbeddedEngine, STOCK_BYTES } from './engine/embedded/embedded-engine.ts';
+import type { Engine } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { MemberPersistence } from './member-persistence.ts';
 import type { Log } from './telemetry/log.ts';
 
 export interface MemberEngine {
-  readonly engine: StoredEngine;
+  readonly engine: Engine;
+  /** The same where its data can be kept on the disk of the member; undefined where servers keep it. */
+  readonly stored: StoredEngine | undefined;
   /** Undefined where nothing is stored beyond the process. */
   readonly persistence: MemberPersistence | undefined;
   /** The cluster's part of an engine that several members share; undefined where the member is alone. */
@@ -28,30 +31,40 @@ export interface SharedEngine {
   readonly work: ChangeWork;
   /** Whether changes have the copies that they are meant to have. */
   readonly isKeptSafe: () => boolean;
+  /** Connections to the servers. */
+  readonly connectionCount: () => number;
   /** Called once, before the engine is opened: says when changes may be sent, and what items belong to. */
   readonly attach: (life: MemberLife) => void;
 }
 
-/** Rejects with GridError DATA_DIRECTORY_UNUSABLE. */
+/** Rejects with GridError DATA_DIRECTORY_UNUSABLE or TLS_FILE_UNUSABLE. */
 export async function makeEngine(config: Config, clock: Clock, log: Log): Promise<MemberEngine> {
+  let capacityOf = queueCapacity(config.queueMaxSizes);
+  const capacity = (queue: Buffer) => capacityOf(queue);
+  const setQueueMaxSizes = (maxSizes: ReadonlyMap<string, number>) => {
+    capacityOf = queueCapacity(maxSizes);
+  };
+  const { engineUrl } = config;
+  if (engineUrl !== undefined) {
+    const { makeSharedEngine } = await import('./member-shared-engine.ts');
+    const engine = await makeSharedEngine(config, engineUrl, clock, log, capacity);
+    const shared: SharedEngine = {
+      ...{ store: engine.memberStore, work: engine, isKeptSafe: () => engine.isKeptSafe },
+      connectionCount: () => engine.connectionCount,
+      attach: (life) => engine.attach(life),
+    };
+    return { engine, stored: undefined, persistence: undefined, shared, setQueueMaxSizes };
+  }
   const persistence = config.persistenceEnabled
     ? new (await import('./member-persistence.ts')).MemberPersistence(config, clock, log)
     : undefined;
-  let capacityOf = queueCapacity(config.queueMaxSizes);
   const engine = new EmbeddedEngine({
     sinks: persistence === undefined ? [] : [persistence.sink],
     partitionCount: config.partitionCount,
     clock,
-    queueCapacity: (queue) => capacityOf(queue),
+    queueCapacity: capacity,
     memoryBytesMax: config.maxMemory,
     stockBytes: STOCK_BYTES,
   });
-  return {
-    engine,
-    persistence,
-    shared: undefined,
-    setQueueMaxSizes: (maxSizes) => {
-      capacityOf = queueCapacity(maxSizes);
-    },
-  };
+  return { engine, stored: engine, persistence, shared: undefined, setQueueMaxSizes };
 }

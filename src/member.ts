@@ -174,6 +174,7 @@ async function serve(
   };
   const reloader = reloaderOf(parts, record, load, (identity) => server.renewTls(identity));
   const decoder = new PercentDecoder(config.targetBytesMax);
+  const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const services: RestServices = {
     dialect,
     data: { engine, lifetimes, waiting, decoder },
@@ -196,7 +197,8 @@ async function serve(
     },
     telemetry: {
       audit,
-      connectionCount: () => server.connectionCount + (health?.connectionCount ?? 0),
+      connectionCount,
+      allConnectionCount: () => connectionCount() + (store.shared?.connectionCount() ?? 0),
     },
   };
   const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
@@ -238,12 +240,12 @@ function reloaderOf(
  */
 async function recover(
   { config, log }: ConfiguredParts,
-  { engine, persistence }: MemberEngine,
+  { stored, persistence }: MemberEngine,
   { standalone }: ClusterParts,
   { server, health, bound, senders, reloader, extend }: ServedParts,
   stopped: Promise<unknown> | undefined,
 ): Promise<void> {
-  if (persistence === undefined || standalone === undefined) return;
+  if (persistence === undefined || stored === undefined || standalone === undefined) return;
   const { cluster, record } = standalone;
   const { address, port } = bound;
   log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
@@ -252,11 +254,11 @@ async function recover(
     cluster.uuid = kept.uuid;
     record.restore(kept.values);
     await reloader.restore(extend);
-    await persistence.open(engine, senders);
+    await persistence.open(stored, senders);
   };
   const recovering = work().catch(async (error: unknown) => {
     await persistence.abandon();
-    await engine.close();
+    await stored.close();
     throw error;
   });
   const recovered =

@@ -24,6 +24,7 @@ const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
   logLevel: 'FINE',
   pathSegment: 's',
   compatibility: 'hazelcast',
+  engine: 'redis://h:1',
   dataDir: '/d',
   backupDir: '/b',
   maxMemory: '64m',
@@ -50,7 +51,11 @@ test('each flag has an option with the same meaning', async () => {
     new Set([...Object.keys(ALL), 'config', 'environment', 'log']),
   );
   assert.equal(optionNames().length, new Set(SETTING_FLAGS.map(({ flag }) => flag.name)).size + 3);
-  const config = await load(ALL);
+  const { engine, ...others } = ALL;
+  assert.equal((await load({ engine })).engineUrl, engine);
+  // Both would keep the data.
+  await assert.rejects(load(ALL), /Cannot use engine "redis:..h:1": beside dataDir, which is true/);
+  const config = await load(others);
   assert.deepEqual(
     [...config.queueMaxSizes],
     [

@@ -153,6 +153,7 @@ export function createTestServer(
     telemetry: {
       audit: { write: (entry) => audited.push(entry) },
       connectionCount: () => 1,
+      allConnectionCount: () => 1,
       ...services,
     },
   });

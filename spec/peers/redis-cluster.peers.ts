@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseEngineUrl } from '../../src/base/engine-url.ts';
 import { Span } from '../../src/base/span.ts';
 import {
   APPLIED,
@@ -16,7 +17,6 @@ import {
   type Outcome,
   UNKNOWN,
 } from '../../src/engine/engine.ts';
-import { parseEngineUrl } from '../../src/engine/redis/engine-url.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';

@@ -34,6 +34,7 @@ before(async () => {
       tls: undefined,
       mayChange: () => true,
       deadlineMs: DEADLINE_MS,
+      counter: { count: 0 },
     },
   );
   const folder = toolFolder('ioredis');

@@ -154,6 +154,7 @@ export async function asked(port: number, ...words: readonly string[]): Promise<
       tls: undefined,
       mayChange: () => true,
       deadlineMs: 2000,
+      counter: { count: 0 },
     },
   );
   try {

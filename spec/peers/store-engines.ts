@@ -1,7 +1,7 @@
 /** Engines on a server, each as a member has it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
-import { parseEngineUrl } from '../../src/engine/redis/engine-url.ts';
+import { parseEngineUrl } from '../../src/base/engine-url.ts';
 import { RedisEngine, type RedisEngineOptions } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import { type Subject, subjectCapacity } from '../engine/subject.ts';

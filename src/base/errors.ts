@@ -97,6 +97,7 @@ export const ERRORS = {
       'Cannot join the cluster: it has version {version}, and this member {memberVersion}; ' +
       'stop its members first, or start the version that they have',
   },
+  ENGINE_UNUSABLE: { status: 500, message: '{reason}' },
   STOPPED_RECOVERING: { status: 503, message: 'Stopped while recovering' },
   DATA_DIRECTORY_LOCKED: {
     status: 500,

@@ -133,7 +133,9 @@ function reportNotStarted(
 }
 
 /** Errors of the configuration, or of what was started with it. */
-const IS_MISUSE: ReadonlySet<ErrorCode> = new Set(['TLS_FILE_UNUSABLE', 'CLUSTER_VERSION']);
+const IS_MISUSE: ReadonlySet<ErrorCode> = new Set([
+  ...(['TLS_FILE_UNUSABLE', 'CLUSTER_VERSION', 'ENGINE_UNUSABLE'] as const),
+]);
 const REPAIR_HELP =
   '; `gridnode repair --data-dir DIR` lists the damage and saves the rest elsewhere';
 

@@ -11,7 +11,12 @@ import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';
 
 export function configWarnings(config: Config): Finding[] {
-  return [...exposureWarnings(config), ...permissionWarnings(config), ...tcpIpWarnings(config)];
+  return [
+    ...exposureWarnings(config),
+    ...permissionWarnings(config),
+    ...tcpIpWarnings(config),
+    ...engineWarnings(config),
+  ];
 }
 
 function exposureWarnings(config: Config): Finding[] {
@@ -50,4 +55,24 @@ function tcpIpWarnings(config: Config): Finding[] {
   return [finding('warning', message, configSourceOf(config, 'tcpIpEnabled').name)];
 }
 
+/** Settings that have no effect, as servers keep the data, or as none do. */
+function engineWarnings(config: Config): Finding[] {
+  const { engineUrl } = config;
+  const keys = engineUrl === undefined ? OF_SERVERS : OF_OWN_DATA;
+  const engine = pathOf('engineUrl');
+  const why =
+    engineUrl === undefined ? `${engine} is not set` : `servers keep the data (${engine})`;
+  return keys
+    .map((key) => ({ key, source: configSourceOf(config, key) }))
+    .filter(({ source }) => source.kind !== 'default')
+    .map(({ key, source }) =>
+      finding('warning', `${pathOf(key)} has no effect: ${why}`, source.name),
+    );
+}
+
+const OF_SERVERS = [
+  ...(['engineUser', 'enginePassword', 'engineDeadlineMillis'] as const),
+  ...(['engineTlsCa', 'engineTlsCertificate', 'engineTlsKey'] as const),
+];
+const OF_OWN_DATA = ['maxMemory'] as const;
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

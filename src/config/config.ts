@@ -136,8 +136,11 @@ function contradictions(config: Config): ValueFault[] {
     ...lonely(config, 'tlsCertificate', 'tlsKey'),
     ...lonely(config, 'tlsKey', 'tlsCertificate'),
     ...(config.tlsKeyStore === undefined ? lonely(config, 'tlsClientCa', 'tlsCertificate') : []),
+    ...lonely(config, 'engineTlsCertificate', 'engineTlsKey'),
+    ...lonely(config, 'engineTlsKey', 'engineTlsCertificate'),
     ...authenticationFaults(config),
     ...bodyFaults(config),
+    ...engineFaults(config),
   ];
 }
 
@@ -155,6 +158,12 @@ function bodyFaults(config: Config): ValueFault[] {
 function authenticationFaults(config: Config): ValueFault[] {
   if (config.authentication === 'none' || config.security.isEnabled) return [];
   return cannotUse(config, 'authentication', `${SECURITY_PATHS.isEnabled} is not true`);
+}
+
+/** The data would be kept twice: by servers and on the member's own disk. */
+function engineFaults(config: Config): ValueFault[] {
+  if (config.engineUrl === undefined || !config.persistenceEnabled) return [];
+  return cannotUse(config, 'engineUrl', `beside ${said(config, 'persistenceEnabled')}`);
 }
 
 /** A setting that has no effect without another one, which is missing. */
@@ -203,7 +212,8 @@ export function optionName(flag: string): string {
 }
 
 function wrongValue({ source, subject, seen, text, expects }: Assignment, row: AnySetting): string {
-  const shown = row.isSecret === true ? MASK : quoted(seen ?? text);
+  const isHidden = row.isSecret === true || row.hides?.(seen ?? text) === true;
+  const shown = isHidden ? MASK : quoted(seen ?? text);
   return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}`;
 }
 

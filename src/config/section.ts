@@ -9,6 +9,7 @@ export const SECTIONS = [
   'Maps, queues and memory',
   'Member',
   'Data on the disk',
+  'Several members',
   'Limits',
 ] as const;
 
@@ -22,6 +23,7 @@ const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
   [pathOf('compatibility'), 'What is served'],
   ['network.', 'Address'],
   ['persistence.', 'Data on the disk'],
+  ['engine.', 'Several members'],
   ['map.', 'Maps, queues and memory'],
   ['queue.', 'Maps, queues and memory'],
   [pathOf('maxMemory'), 'Maps, queues and memory'],

@@ -37,6 +37,8 @@ export interface Setting<Value> {
   readonly isList?: true;
   /** Whether the value must not be shown. */
   readonly isSecret?: true;
+  /** Whether a text that is wrong must not be shown, as it may have a secret in it. */
+  hides?(text: string): boolean;
   readonly flags: readonly Flag[];
   /** Its meaning, as a phrase that begins a sentence. */
   readonly about: string;

@@ -11,6 +11,7 @@ import {
   type EndpointGroup,
   parseEndpointGroup,
 } from './endpoint-group.ts';
+import { ENGINE_SETTINGS } from './engine-settings.ts';
 import { isInterfacePattern } from './interface-pattern.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
 import { PERSISTENCE_SETTINGS } from './persistence-settings.ts';
@@ -264,6 +265,7 @@ export const SETTINGS = {
   }),
 
   ...PERSISTENCE_SETTINGS,
+  ...ENGINE_SETTINGS,
 
   ...LIMIT_SETTINGS,
   failIfValueMissing: booleanSetting({

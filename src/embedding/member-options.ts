@@ -49,6 +49,8 @@ export interface MemberOptions {
   readonly pathSegment?: string;
   /** System whose clients get the answers that they expect; `none` unless given. */
   readonly compatibility?: Compatibility;
+  /** Redis or Valkey servers that keep the data of several members; the member keeps it unless given. */
+  readonly engine?: string;
   /** Directory in which data is kept; data is in memory only unless given. */
   readonly dataDir?: string;
   /** Directory of the backups; there are none unless given. */

@@ -62,6 +62,8 @@ interface TelemetryServices {
   readonly audit: Audit;
   /** Open client connections. */
   connectionCount(): number;
+  /** The same, with those to servers that keep the data. */
+  allConnectionCount(): number;
 }
 
 /** Changes of the configuration while the member runs. */

@@ -11,8 +11,9 @@ export function cluster(call: Call): void {
     uuid: member.uuid,
     memberVersion: member.memberVersion,
   }));
-  const count = telemetry.connectionCount();
-  respondJson(call, { members, connectionCount: count, allConnectionCount: count });
+  const connectionCount = telemetry.connectionCount();
+  const allConnectionCount = telemetry.allConnectionCount();
+  respondJson(call, { members, connectionCount, allConnectionCount });
 }
 
 export function instance(call: Call): void {

@@ -1,8 +1,8 @@
 /** Engines on fake servers, and operations on them as promises. */
 import { SystemClock } from '../../../src/base/clock.ts';
+import { parseEngineUrl } from '../../../src/base/engine-url.ts';
 import { Span } from '../../../src/base/span.ts';
 import { FOREVER, type Outcome, type Receiver } from '../../../src/engine/engine.ts';
-import { parseEngineUrl } from '../../../src/engine/redis/engine-url.ts';
 import { RedisEngine, type RedisEngineOptions } from '../../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../../src/engine/redis/store-servers.ts';
 

@@ -3,10 +3,11 @@
  * over a connection that is kept; those that failed come last. A node that is cut off from the others
  * knows that it is, so that one whose state is not ok only counts where no other one is better.
  */
+
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection, type ReplyValue } from './control-connection.ts';
 import { isUnknownHost } from './error-reply.ts';
 import { SLOT_COUNT } from './layout.ts';
-import { addressText, type ServerAddress } from './server-address.ts';
 import { fieldsIn, judged } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
 import type { SlotRange, Topology, TopologyOptions, TopologySource } from './topology-source.ts';

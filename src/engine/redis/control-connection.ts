@@ -2,10 +2,11 @@
  * A connection for what is asked seldom: about the servers, not for data. Each answer is a promise, each
  * reply a value. Commands may be given from the start; they leave when the server has let this member in.
  */
+
+import type { ServerAddress } from '../../base/server-address.ts';
 import { header } from './command-buffer.ts';
 import { type ConnectionOptions, RedisConnection } from './redis-connection.ts';
 import { ARRAY, ERROR, INTEGER, NIL, type Reply } from './reply.ts';
-import type { ServerAddress } from './server-address.ts';
 
 /** A reply: text byte by byte (latin1), a number, an array, null for none, or an error. */
 export type ReplyValue = string | number | null | ServerError | readonly ReplyValue[];

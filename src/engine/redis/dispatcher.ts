@@ -4,6 +4,7 @@
  * primary that has been away for a deadline fails its operations at once.
  */
 import type { Clock } from '../../base/clock.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import { MEMORY_FULL, UNKNOWN, UNREACHABLE } from '../engine.ts';
 import type { ChangesUnderWay } from './changes-under-way.ts';
 import { CommandBuffer, header } from './command-buffer.ts';
@@ -22,7 +23,6 @@ import type { Failure, Operation } from './operation.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import { type Link, loadScript, type Primary } from './primary.ts';
 import type { RedisConnection } from './redis-connection.ts';
-import type { ServerAddress } from './server-address.ts';
 import type { Servers } from './servers.ts';
 
 /** Operations under way at most, and the bytes of their commands. */

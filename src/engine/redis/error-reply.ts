@@ -1,5 +1,5 @@
 /** What an error that a server replies with says of its command. */
-import type { ServerAddress } from './server-address.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 
 /** The command was surely not done, and may be sent again: at once, elsewhere, or in a moment. */
 export const AGAIN = 1;

@@ -71,6 +71,8 @@ class LayoutStep extends Operation {
   constructor(dispatcher: Dispatcher, onEnd: (told: string | null | Failure) => void) {
     super(dispatcher);
     this.isRepeatable = true;
+    // It comes before the member has a lease.
+    this.changesData = false;
     this.#onEnd = onEnd;
   }
 

@@ -8,6 +8,7 @@
  * forbids that to this user may do it late.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import { header } from './command-buffer.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import {
@@ -17,7 +18,6 @@ import {
   RedisConnection,
 } from './redis-connection.ts';
 import { ARRAY, BULK, ERROR, type Reply } from './reply.ts';
-import type { ServerAddress } from './server-address.ts';
 
 const FIRST_PAUSE_MS = 50;
 const PAUSE_MS_MAX = 500;

@@ -8,12 +8,12 @@ import assert from 'node:assert/strict';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../../base/clock.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import { CommandBuffer, header, isReusable } from './command-buffer.ts';
 import { Confirmations } from './confirmations.ts';
 import { firstWord } from './error-reply.ts';
 import { PendingCommands, type ReplyReceiver } from './pending-commands.ts';
 import { ARRAY, ERROR, type Reply, ReplyReader } from './reply.ts';
-import type { ServerAddress } from './server-address.ts';
 
 /** The commands of a turn share a buffer until all are answered. */
 interface Batch {
@@ -37,6 +37,8 @@ export interface ConnectionOptions {
   readonly tls: TlsOptions | undefined;
   /** A reply that takes longer ends the connection; ms. */
   readonly deadlineMs: number;
+  /** Connections that stand or are being made are counted here. */
+  readonly counter: { count: number };
   /** Asked when commands that change data are written: they are not where it says no. */
   mayChange(): boolean;
 }
@@ -101,6 +103,7 @@ export class RedisConnection {
     this.confirmations = new Confirmations(Math.ceil(options.deadlineMs * CONFIRMED_WITHIN));
     this.#reader = new ReplyReader((reply) => this.#receive(reply));
     this.#socket = this.#connect();
+    options.counter.count++;
     this.#socket.setNoDelay(true);
     this.#socket.on('error', (error) => this.#end(error));
     this.#socket.on('close', () => this.#end(new Error('the server has closed the connection')));
@@ -271,6 +274,7 @@ export class RedisConnection {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.isReady = false;
+    this.#options.counter.count--;
     this.#deadline?.cancel();
     this.#reader.end();
     this.#socket.destroy();

@@ -4,6 +4,7 @@
  * was surely not done is UNREACHABLE.
  */
 import type { Clock } from '../../base/clock.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import type { Span } from '../../base/span.ts';
 import type { MemberStore } from '../../cluster/member-store.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
@@ -34,13 +35,12 @@ import type { ConnectionOptions } from './redis-connection.ts';
 import { RedisMaps } from './redis-maps.ts';
 import { RedisMemberStore } from './redis-member-store.ts';
 import { RedisQueues } from './redis-queues.ts';
-import type { ServerAddress } from './server-address.ts';
 import { ServerTime } from './server-time.ts';
 import type { Servers, ServersObserver } from './servers.ts';
 import { clear, sizeOf } from './whole-maps.ts';
 
 export interface RedisEngineOptions
-  extends Omit<ConnectionOptions, 'mayChange'>,
+  extends Omit<ConnectionOptions, 'mayChange' | 'counter'>,
     Omit<QueueSettings, 'queueReplicaCount'> {
   readonly clusterName: string;
   readonly partitionCount: number;
@@ -82,6 +82,7 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #queues: RedisQueues;
   readonly #memberStore: RedisMemberStore;
   readonly #whole: Parameters<typeof clear>[0];
+  readonly #counter = { count: 0 };
   #life: Pick<MemberLife, 'hasLease'> = { hasLease: true };
   #isOpen = false;
   #closing: Promise<void> | undefined;
@@ -93,7 +94,7 @@ export class RedisEngine implements Engine, ChangeWork {
     const time = new ServerTime(clock);
     const scripts = [...MAP_SCRIPTS, ...QUEUE_SCRIPTS, ...MEMBER_SCRIPTS];
     const mayChange = () => this.#life.hasLease;
-    const connection = { ...options, scripts, mayChange };
+    const connection = { ...options, scripts, mayChange, counter: this.#counter };
     this.#servers = options.connect(connection, {
       onReady: () => this.#dispatcher.look(),
       onLost: (address, reason) => {
@@ -242,6 +243,11 @@ export class RedisEngine implements Engine, ChangeWork {
    */
   returnHeld(incarnation: string): Promise<number> {
     return this.#queues.returnHeld(incarnation);
+  }
+
+  /** Connections to servers. */
+  get connectionCount(): number {
+    return this.#counter.count;
   }
 
   /** Whether a reply is to come, or replicas are waited for; a take that waits is none of it. */

@@ -3,10 +3,11 @@
  * that it is one, as a Sentinel that is cut off names the old one. A subscription tells of a failover at
  * once. The Sentinels may have no password although the servers have one.
  */
+
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection } from './control-connection.ts';
 import { SLOT_COUNT } from './layout.ts';
 import { LoginRefused } from './redis-connection.ts';
-import { addressText, type ServerAddress } from './server-address.ts';
 import { judged, modeOf } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
 import type { Topology, TopologyOptions, TopologySource } from './topology-source.ts';

@@ -1,9 +1,10 @@
 /** What a server says of itself in INFO, and whether it can be used. */
+
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type { ControlConnection } from './control-connection.ts';
 import { ServerError } from './control-connection.ts';
 import { firstWord } from './error-reply.ts';
 import { LoginRefused } from './redis-connection.ts';
-import { addressText, type ServerAddress } from './server-address.ts';
 import { StoreUnusable } from './servers.ts';
 
 const MAJOR_MIN = 7;

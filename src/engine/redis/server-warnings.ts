@@ -1,7 +1,8 @@
 /** What is missing at a server for the promises of the engine: warnings, each a sentence. */
+
+import { addressText } from '../../base/server-address.ts';
 import type { ControlConnection } from './control-connection.ts';
 import { ServerError } from './control-connection.ts';
-import { addressText } from './server-address.ts';
 import { modeOf } from './server-info.ts';
 
 const ASKED = [

@@ -1,9 +1,15 @@
 /** The servers of the store, as the dispatcher sees them. */
+import { GridError } from '../../base/errors.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import type { Primary } from './primary.ts';
-import type { ServerAddress } from './server-address.ts';
 
 /** The store cannot be used as it is, or as the settings are; trying again does not help. */
-export class StoreUnusable extends Error {}
+export class StoreUnusable extends GridError<'ENGINE_UNUSABLE'> {
+  /** `reason`: a sentence without a final period. */
+  constructor(reason: string) {
+    super('ENGINE_UNUSABLE', { reason });
+  }
+}
 
 export interface Servers {
   /** The primary of the slot; undefined where it is not known. */

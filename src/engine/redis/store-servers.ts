@@ -6,11 +6,11 @@
  * its replicas, and one of them for its time.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
+import type { EngineUrl } from '../../base/engine-url.ts';
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection } from './control-connection.ts';
-import type { EngineUrl } from './engine-url.ts';
 import { SLOT_COUNT } from './layout.ts';
 import { Primary, type PrimaryOptions } from './primary.ts';
-import { addressText, type ServerAddress } from './server-address.ts';
 import { judged } from './server-info.ts';
 import { warningsOf } from './server-warnings.ts';
 import { type Servers, type ServersObserver, StoreUnusable } from './servers.ts';

@@ -1,7 +1,7 @@
 /** The contract of what tells the topology: one look, and what it has found. Types alone. */
-import type { EngineUrl } from './engine-url.ts';
+import type { EngineUrl } from '../../base/engine-url.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import type { ConnectionOptions } from './redis-connection.ts';
-import type { ServerAddress } from './server-address.ts';
 
 /** A run of slots with one primary. */
 export interface SlotRange {

@@ -2,13 +2,14 @@
  * What servers tell of the store: which server is the primary of which slots. There are three kinds of it:
  * one server, a cluster, and a primary that Sentinels watch; the servers of the URL tell which.
  */
+
+import type { EngineUrl } from '../../base/engine-url.ts';
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ClusterTopology } from './cluster-topology.ts';
 import { ControlConnection } from './control-connection.ts';
-import type { EngineUrl } from './engine-url.ts';
 import { SLOT_COUNT } from './layout.ts';
 import type { ConnectionOptions } from './redis-connection.ts';
 import { SentinelTopology } from './sentinel-topology.ts';
-import { addressText, type ServerAddress } from './server-address.ts';
 import { judged, modeOf } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
 import type { TopologyOptions, TopologySource } from './topology-source.ts';

@@ -5,13 +5,13 @@
  * wake-up is a hint: none is asked for again.
  */
 import type { Clock } from '../../base/clock.ts';
+import type { ServerAddress } from '../../base/server-address.ts';
 import { Span } from '../../base/span.ts';
 import { header } from './command-buffer.ts';
 import { addressIn, errorKind, MOVED } from './error-reply.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
 import { Link, type Primary, type PrimaryOptions } from './primary.ts';
 import { ERROR, type Reply } from './reply.ts';
-import type { ServerAddress } from './server-address.ts';
 import type { Servers } from './servers.ts';
 
 const SSUBSCRIBE = header(2, 'SSUBSCRIBE');

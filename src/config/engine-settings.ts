@@ -1,0 +1,73 @@
+/** The settings of the servers that keep the data of several members: rows of the table in settings.ts. */
+import { parseEngineUrl } from '../base/engine-url.ts';
+import { integerSetting, type Setting, textSetting } from './setting.ts';
+
+/** Servers look ten times a second whether a time is over, so less would be too short for replicas. */
+const DEADLINE_MILLIS_MIN = 1000;
+const DEADLINE_MILLIS_MAX = 600_000;
+
+export const ENGINE_SETTINGS = {
+  engineUrl: {
+    ...textSetting({
+      path: 'engine.url',
+      flag: { name: '--engine', argument: 'URL' },
+      about:
+        'Redis or Valkey servers that keep the data of several members: redis://HOST:PORT,…, rediss:// over ' +
+        'TLS, ?sentinel=NAME for Sentinels',
+      fallback: undefined,
+      fallbackText: 'none: the member keeps its data itself',
+      example: 'redis://192.0.2.10:6379',
+      expects: 'redis://HOST:PORT or rediss://HOST:PORT, with more of them after commas',
+      allows: isUrl,
+    }),
+    hides: (text: string) => text.includes('@'),
+  },
+  engineUser: engineText('user', 'User of the servers', 'a text', 'the default user'),
+  enginePassword: {
+    ...engineText('password', 'Password of that user', 'a text', 'none'),
+    isSecret: true,
+  },
+  engineDeadlineMillis: integerSetting({
+    path: 'engine.deadline-millis',
+    about: 'How long a request waits for the servers; beyond it 503',
+    unit: 'ms',
+    fallback: 5000,
+    minimum: DEADLINE_MILLIS_MIN,
+    maximum: DEADLINE_MILLIS_MAX,
+  }),
+  engineTlsCa: engineFile('ca', 'Authorities of the certificates of the servers, in PEM form'),
+  engineTlsCertificate: engineFile(
+    'certificate',
+    'Certificate that the member shows the servers, in PEM form',
+  ),
+  engineTlsKey: engineFile('key', 'Private key of that certificate, in PEM form'),
+} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+
+function engineText(
+  name: string,
+  about: string,
+  expects: string,
+  fallbackText: string,
+): Setting<string | undefined> {
+  return textSetting({
+    ...{ path: `engine.${name}`, about, expects, fallbackText },
+    fallback: undefined,
+    example: name,
+    allows: (text) => text !== '' && !text.includes('\0'),
+  });
+}
+
+function engineFile(name: string, about: string): Setting<string | undefined> {
+  return {
+    ...engineText(`tls.${name}`, about, 'a path', name === 'ca' ? 'those of the system' : 'none'),
+    example: 'path/to/file',
+  };
+}
+
+function isUrl(text: string): boolean {
+  try {
+    return parseEngineUrl(text) !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * The engine of a member that shares its data with others: on servers of Redis or Valkey, as the
+ * configuration says. It is loaded only where the configuration names such servers.
+ */
+import { readFile } from 'node:fs/promises';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { Clock } from './base/clock.ts';
+import { type EngineUrl, parseEngineUrl } from './base/engine-url.ts';
+import { GridError, reasonOf } from './base/errors.ts';
+import { addressText, type ServerAddress } from './base/server-address.ts';
+import type { Config } from './config/config.ts';
+import { RedisEngine } from './engine/redis/redis-engine.ts';
+import { StoreServers } from './engine/redis/store-servers.ts';
+import type { Log } from './telemetry/log.ts';
+
+/** A server that stays away is told of again after this time. */
+const TOLD_AGAIN_MS = 10_000;
+
+/** Rejects with GridError TLS_FILE_UNUSABLE. */
+export async function makeSharedEngine(
+  config: Config,
+  url: string,
+  clock: Clock,
+  log: Log,
+  queueCapacity: (queue: Buffer) => number,
+): Promise<RedisEngine> {
+  const servers = parseEngineUrl(url);
+  const secureContext = await secureContextOf(config, servers);
+  const lost = lostServers(clock, log);
+  return new RedisEngine({
+    clock,
+    login: { user: config.engineUser, password: config.enginePassword },
+    tls: secureContext && { secureContext },
+    deadlineMs: config.engineDeadlineMillis,
+    clusterName: config.clusterName,
+    partitionCount: config.partitionCount,
+    connect: (options, observer) => new StoreServers(servers, options, observer),
+    // As many as is usual with such servers.
+    mapReplicaCount: () => undefined,
+    queueReplicaCount: () => undefined,
+    queueCapacity,
+    onLost: lost,
+    onFault: (text) => log.error({ reply: text }, `a server has refused a command: ${text}`),
+    onWarning: (text) => log.warn(text),
+  });
+}
+
+/** Undefined where the servers are spoken to without TLS. */
+async function secureContextOf(
+  { engineTlsCa, engineTlsCertificate, engineTlsKey }: Config,
+  { isTls }: EngineUrl,
+): Promise<SecureContext | undefined> {
+  if (!isTls) return undefined;
+  const [ca, cert, key] = await Promise.all(
+    [engineTlsCa, engineTlsCertificate, engineTlsKey].map(pem),
+  );
+  // One by one, so that an error names its file.
+  if (ca !== undefined) checked(engineTlsCa, () => createSecureContext({ ca }));
+  if (cert !== undefined) checked(engineTlsCertificate, () => createSecureContext({ cert }));
+  return checked(engineTlsKey, () =>
+    createSecureContext({
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+    }),
+  );
+}
+
+async function pem(file: string | undefined): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw unusable(file, error);
+  }
+}
+
+function checked<Value>(file: string | undefined, make: () => Value): Value {
+  try {
+    return make();
+  } catch (error) {
+    throw unusable(file ?? '', error);
+  }
+}
+
+function unusable(file: string, cause: unknown): GridError {
+  return new GridError('TLS_FILE_UNUSABLE', { file, reason: reasonOf(cause) }, { cause });
+}
+
+/** Tells of each server that is lost, and of one that stays away once in a while. */
+function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: Error) => void {
+  const toldAt = new Map<string, number>();
+  return (address, reason) => {
+    const server = addressText(address);
+    const now = clock.now();
+    for (const [each, at] of toldAt) if (now - at >= TOLD_AGAIN_MS) toldAt.delete(each);
+    if (toldAt.has(server)) return;
+    toldAt.set(server, now);
+    log.warn({ server }, `the server ${server} does not answer: ${reason.message}`);
+  };
+}
