@@ -177,7 +177,7 @@ async function serve(
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const services: RestServices = {
     dialect,
-    data: { engine, lifetimes, waiting, decoder },
+    data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, decoder },
     access: { groups, login: security.access, credentials: security.credentials },
     cluster,
     administration: {
@@ -274,7 +274,7 @@ async function recover(
  * they succeed or `stopped` resolves.
  */
 async function enter(
-  { config }: ConfiguredParts,
+  { config, log }: ConfiguredParts,
   { engine }: MemberEngine,
   { cluster, standalone }: ClusterParts,
   { server, health, bound, reloader, extend }: ServedParts,
@@ -286,6 +286,8 @@ async function enter(
     await cluster.start(address, () => reloader.restore(extend));
   };
   if (standalone !== undefined) return await work();
+  const { address: host, port } = bound;
+  log.info({ engine: config.engineUrl, address: host, port }, 'joining the cluster');
   const entered = stopped === undefined ? work() : Promise.race([work(), stopping(stopped)]);
   await entered.catch(async (error: unknown) => {
     endServers(server, health);

@@ -22,6 +22,10 @@ const OTHER_FLAGS = new Set(['--v8-pool-size', '--enable-source-maps']);
 const OTHER_WORDS = new Set([
   ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty'],
   ...['redis-benchmark', 'redis-server'],
+  // Of Redis and Valkey.
+  ...['cluster-require-full-coverage', 'maxmemory-policy', 'min-replicas-to-write'],
+  // Of the header field Grid-Outcome.
+  'not-applied',
 ]);
 const OWN_FILE = /^(\.ci|bench|bin|docs|packaging|spec|src)\/[\w./-]*$/;
 

@@ -125,6 +125,7 @@ export function createTestServer(
     dialect,
     data: {
       engine: served,
+      isShared: false,
       decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
       waiting,
       lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),

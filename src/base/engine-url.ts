@@ -3,6 +3,7 @@
  * port 6379 where none is given. With `?sentinel=NAME` the servers are Sentinels, and NAME is what they
  * watch. User and password are settings of their own, as a URL is shown and logged.
  */
+import { NAMED_SETTINGS } from './named-settings.ts';
 import { addressText, type ServerAddress } from './server-address.ts';
 
 export interface EngineUrl {
@@ -27,7 +28,7 @@ export function parseEngineUrl(text: string): EngineUrl {
   if (text.includes('@')) {
     throw new RangeError(
       'Cannot use the URL of the engine: it has a user or password before "@"; ' +
-        'set engine.user and engine.password instead',
+        `set ${NAMED_SETTINGS.engineUser} and ${NAMED_SETTINGS.enginePassword} instead`,
     );
   }
   const fault = (reason: string) => new RangeError(`Cannot use engine URL "${text}": ${reason}`);

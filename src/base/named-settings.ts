@@ -2,6 +2,8 @@
 
 export const NAMED_SETTINGS = {
   backupDirectory: 'persistence.backup-dir',
+  enginePassword: 'engine.password',
+  engineUser: 'engine.user',
   maxMemory: 'max-memory',
   partitionCount: 'partition-count',
   recoveryPolicy: 'persistence.cluster-data-recovery-policy',

@@ -90,6 +90,7 @@ const UNROUTED = {
   NAME_MISSING: told(400, 'Missing {thing} name'),
   METHOD_NOT_ALLOWED: told(405, 'Cannot {action}: allowed are {methods}'),
   RECOVERING: told(503, 'Cannot serve this path yet: the member recovers its data'),
+  JOINING: told(503, 'Cannot serve this path yet: the member joins its cluster'),
   NOT_IMPLEMENTED: told(501, 'Cannot do this: not implemented by this member'),
 } as const;
 
@@ -118,6 +119,7 @@ const UNFIT = {
     409,
     'Cannot {action}: persistence is off; {setting} or --data-dir turns it on',
   ),
+  DATA_ELSEWHERE: told(409, 'Cannot {action}: servers keep the data ({setting}), not the member'),
 } as const;
 
 /** By the engine, the disk and the cluster, also where the member itself has failed. */

@@ -3,12 +3,13 @@
  * can be reached from outside without credentials, permissions that are never checked, and `join.tcp-ip`,
  * a list of members that requests read and change and by which no member finds another.
  */
+import { parseEngineUrl } from '../base/engine-url.ts';
 import { isLoopback } from '../base/loopback.ts';
 import { type Config, configSourceOf } from './config.ts';
 import type { EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { pathOf } from './settings.ts';
+import { pathOf, type SettingKey } from './settings.ts';
 
 export function configWarnings(config: Config): Finding[] {
   return [
@@ -58,10 +59,16 @@ function tcpIpWarnings(config: Config): Finding[] {
 /** Settings that have no effect, as servers keep the data, or as none do. */
 function engineWarnings(config: Config): Finding[] {
   const { engineUrl } = config;
-  const keys = engineUrl === undefined ? OF_SERVERS : OF_OWN_DATA;
   const engine = pathOf('engineUrl');
-  const why =
-    engineUrl === undefined ? `${engine} is not set` : `servers keep the data (${engine})`;
+  if (engineUrl === undefined) return withoutEffect(config, OF_SERVERS, `${engine} is not set`);
+  const { isTls } = parseEngineUrl(engineUrl);
+  return [
+    ...withoutEffect(config, OF_OWN_DATA, `servers keep the data (${engine})`),
+    ...(isTls ? [] : withoutEffect(config, OF_TLS, `${engine} is not rediss://`)),
+  ];
+}
+
+function withoutEffect(config: Config, keys: readonly SettingKey[], why: string): Finding[] {
   return keys
     .map((key) => ({ key, source: configSourceOf(config, key) }))
     .filter(({ source }) => source.kind !== 'default')
@@ -70,9 +77,7 @@ function engineWarnings(config: Config): Finding[] {
     );
 }
 
-const OF_SERVERS = [
-  ...(['engineUser', 'enginePassword', 'engineDeadlineMillis'] as const),
-  ...(['engineTlsCa', 'engineTlsCertificate', 'engineTlsKey'] as const),
-];
+const OF_TLS = ['engineTlsCa', 'engineTlsCertificate', 'engineTlsKey'] as const;
+const OF_SERVERS = ['engineUser', 'enginePassword', 'engineDeadlineMillis', ...OF_TLS] as const;
 const OF_OWN_DATA = ['maxMemory'] as const;
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

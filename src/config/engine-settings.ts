@@ -1,5 +1,6 @@
 /** The settings of the servers that keep the data of several members: rows of the table in settings.ts. */
 import { parseEngineUrl } from '../base/engine-url.ts';
+import { NAMED_SETTINGS } from '../base/named-settings.ts';
 import { integerSetting, type Setting, textSetting } from './setting.ts';
 
 /** Servers look ten times a second whether a time is over, so less would be too short for replicas. */
@@ -22,9 +23,14 @@ export const ENGINE_SETTINGS = {
     }),
     hides: (text: string) => text.includes('@'),
   },
-  engineUser: engineText('user', 'User of the servers', 'a text', 'the default user'),
+  engineUser: engineText(
+    NAMED_SETTINGS.engineUser,
+    'User of the servers',
+    'a text',
+    'the default user',
+  ),
   enginePassword: {
-    ...engineText('password', 'Password of that user', 'a text', 'none'),
+    ...engineText(NAMED_SETTINGS.enginePassword, 'Password of that user', 'a text', 'none'),
     isSecret: true,
   },
   engineDeadlineMillis: integerSetting({
@@ -44,22 +50,27 @@ export const ENGINE_SETTINGS = {
 } as const satisfies Readonly<Record<string, Setting<unknown>>>;
 
 function engineText(
-  name: string,
+  path: string,
   about: string,
   expects: string,
   fallbackText: string,
 ): Setting<string | undefined> {
   return textSetting({
-    ...{ path: `engine.${name}`, about, expects, fallbackText },
+    ...{ path, about, expects, fallbackText },
     fallback: undefined,
-    example: name,
+    example: 'grid',
     allows: (text) => text !== '' && !text.includes('\0'),
   });
 }
 
 function engineFile(name: string, about: string): Setting<string | undefined> {
   return {
-    ...engineText(`tls.${name}`, about, 'a path', name === 'ca' ? 'those of the system' : 'none'),
+    ...engineText(
+      `engine.tls.${name}`,
+      about,
+      'a path',
+      name === 'ca' ? 'those of the system' : 'none',
+    ),
     example: 'path/to/file',
   };
 }

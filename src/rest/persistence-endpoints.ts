@@ -18,7 +18,7 @@ function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
   return (call: AdministrativeCall, fields?: Fields): void => {
     const { administration, dialect } = call.services;
     const { upkeep } = administration;
-    if (upkeep === undefined) return needsPersistence(call);
+    if (upkeep === undefined) return refuse(call);
     call.await(run(upkeep).catch(refusalOf), (outcome) => {
       if (outcome instanceof GridError) call.fail(outcome, dialect.statusOf(outcome), {});
       else call.succeed((dialect.tellsBackups && outcome) || {}, fields);
@@ -26,9 +26,12 @@ function upkeepWork(run: (upkeep: Upkeep) => Promise<BackupMade | undefined>) {
   };
 }
 
-function needsPersistence(call: AdministrativeCall): void {
-  const setting = pathOf('persistenceEnabled');
-  call.refuse('PERSISTENCE_OFF', { action: call.action, setting });
+/** There is no data of the member's own on its disk. */
+function refuse(call: AdministrativeCall): void {
+  const { action, services } = call;
+  if (services.data.isShared) {
+    call.refuse('DATA_ELSEWHERE', { action, setting: pathOf('engineUrl') });
+  } else call.refuse('PERSISTENCE_OFF', { action, setting: pathOf('persistenceEnabled') });
 }
 
 function refusalOf(error: unknown): GridError {

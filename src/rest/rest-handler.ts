@@ -200,7 +200,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   #refuseWhileStarting(): false {
-    this.exchange.refuse('RECOVERING', {}, RETRY_LATER);
+    const { isShared } = this.services.data;
+    this.exchange.refuse(isShared ? 'JOINING' : 'RECOVERING', {}, RETRY_LATER);
     return false;
   }
 

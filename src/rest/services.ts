@@ -27,6 +27,8 @@ export interface RestServices {
 /** Maps and queues. */
 export interface DataServices {
   readonly engine: Engine;
+  /** Whether several members share the engine. */
+  readonly isShared: boolean;
   /** Lifetimes of a map's entries. */
   readonly lifetimes: MapLifetimes;
   /** Takes that are not answered. */

@@ -5,7 +5,7 @@
  */
 
 import { addressText, type ServerAddress } from '../../base/server-address.ts';
-import { ControlConnection } from './control-connection.ts';
+import { ControlConnection, ServerError } from './control-connection.ts';
 import { SLOT_COUNT } from './layout.ts';
 import { LoginRefused } from './redis-connection.ts';
 import { judged, modeOf } from './server-info.ts';
@@ -14,6 +14,7 @@ import type { Topology, TopologyOptions, TopologySource } from './topology-sourc
 
 const SWITCHED = '+switch-master';
 const NO_LOGIN = { user: undefined, password: undefined };
+const UNKNOWN_COMMAND = /^ERR unknown command/;
 const NO_PASSWORD = /without any password configured/;
 
 /** Of one look: of a primary that was named; a Sentinel's own; of Sentinels that did not answer. */
@@ -82,6 +83,12 @@ export class SentinelTopology implements TopologySource {
       if (typeof host !== 'string') throw new Error('a reply without an address');
       return { host, port: Number(port) };
     } catch (error) {
+      if (error instanceof ServerError && UNKNOWN_COMMAND.test(error.message)) {
+        const { text } = this.#options.url;
+        throw new StoreUnusable(
+          `Cannot use engine URL "${text}": ${addressText(address)} is no Sentinel`,
+        );
+      }
       if (!(error instanceof StoreUnusable)) this.#options.onLost(address, error as Error);
       throw judged(error, address);
     }

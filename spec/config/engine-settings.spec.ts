@@ -1,0 +1,90 @@
+/** The settings of servers that keep the data of several members. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explainAsJson } from '../../src/config/explain.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { load } from './documents.ts';
+
+const SECRET = 'pa55word';
+
+test('they are read from a file', async () => {
+  const { config, warnings } = await load(
+    'engine.yaml',
+    `grid:
+  engine:
+    url: rediss://a:1,[::1]?sentinel=main
+    user: grid
+    password: ${SECRET}
+    deadline-millis: 1000
+    tls: {ca: ca.pem, certificate: c.pem, key: k.pem}
+`,
+  );
+  assert.deepEqual(warnings, []);
+  assert.equal(config.engineUrl, 'rediss://a:1,[::1]?sentinel=main');
+  assert.deepEqual([config.engineUser, config.enginePassword], ['grid', SECRET]);
+  assert.equal(config.engineDeadlineMillis, 1000);
+  const { engineTlsCa, engineTlsCertificate, engineTlsKey } = config;
+  assert.deepEqual([engineTlsCa, engineTlsCertificate, engineTlsKey], ['ca.pem', 'c.pem', 'k.pem']);
+});
+
+test('a password is never told: not where a URL has one, nor with the settings', async () => {
+  const url = `redis://:${SECRET}@a:1`;
+  const told = async (read: () => Promise<unknown>): Promise<string> => {
+    const error = await read().then(
+      () => assert.fail(),
+      (fault: Error) => fault,
+    );
+    assert.match(error.message, /Cannot use .*\*\*\*\*: not redis:\/\/HOST:PORT/);
+    return error.message;
+  };
+  const source = { kind: 'flag', name: '--engine' } as const;
+  const flags = [{ key: 'engineUrl', text: url, source }] as const;
+  for (const read of [
+    () => load('url.yaml', `grid: {engine: {url: "${url}"}}`),
+    () => load('none.yaml', 'grid: {}', { GRID_ENGINE_URL: url }),
+    () => loadConfig({ file: undefined, environment: {}, flags }),
+  ]) {
+    assert.ok(!(await told(read)).includes(SECRET));
+  }
+  const loaded = await load(
+    'password.yaml',
+    `grid: {engine: {url: "redis://a", password: ${SECRET}}}`,
+  );
+  assert.ok(!explainAsJson(loaded).includes(SECRET));
+});
+
+test('a URL of another form is told', async () => {
+  for (const url of ['http://a', 'redis://', 'redis://a:0', 'redis://a?x=1']) {
+    await assert.rejects(
+      load('wrong.yaml', `grid: {engine: {url: "${url}"}}`),
+      new RegExp(`"${url.replace('?', '\\?')}": not redis://HOST:PORT`),
+    );
+  }
+});
+
+test('data is kept by servers or by the member: both are named', async () => {
+  await assert.rejects(
+    load('both.yaml', 'grid:\n  engine: {url: "redis://a"}\n  persistence: {enabled: true}\n'),
+    /both\.yaml:2:\d+: Cannot use engine\.url "redis:\/\/a": beside persistence\.enabled at .*both\.yaml:3:\d+, which is true/,
+  );
+});
+
+test('what has no effect is told', async () => {
+  const without = await load('without.yaml', 'grid: {engine: {deadline-millis: 2000}}');
+  assert.match(
+    without.warnings.join('\n'),
+    /engine\.deadline-millis has no effect: engine\.url is not set/,
+  );
+  const beside = await load(
+    'beside.yaml',
+    'grid: {engine: {url: "redis://a", tls: {ca: x}}, max-memory: 64m}',
+  );
+  assert.match(
+    beside.warnings.join('\n'),
+    /max-memory has no effect: servers keep the data \(engine\.url\)/,
+  );
+  assert.match(
+    beside.warnings.join('\n'),
+    /engine\.tls\.ca has no effect: engine\.url is not rediss/,
+  );
+});
