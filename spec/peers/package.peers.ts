@@ -199,6 +199,8 @@ test('TypeDoc makes pages of the public types without a warning', async () => {
     '--readme',
     'none',
     '--treatWarningsAsErrors',
+    // A checkout need have no remote.
+    '--disableSources',
   ];
   const { code, output } = await ended(process.execPath, [typedoc, ...words, entry]);
   assert.equal(code, 0, output);
