@@ -100,7 +100,7 @@ describe('Several members on one server', () => {
     await sleep(100);
     assert.equal((await ask(three[2]!, 'POST', 'queues/q', 'item')).status, 200);
     assert.equal((await waiting).body.toString(), 'item');
-    await until(async () => (await uuidsOf(three[0]!)).length === 3);
+    for (const member of three) await until(async () => (await uuidsOf(member)).length === 3);
     const [first, ...others] = await Promise.all(three.map(clusterOf));
     const uuids = first!.members.map(({ uuid }) => uuid);
     assert.ok(first!.members[0]!.localMember, 'the oldest comes first');
