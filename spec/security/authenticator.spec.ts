@@ -102,15 +102,19 @@ test('Authenticator counts by address and user where asked to', async () => {
 test('Authenticator makes an address that asks too much wait, and serves others first', async () => {
   const { check } = realm(hash);
   const order: string[] = [];
-  const noted = async (verdict: Verdict | Promise<Verdict>) => order.push(await told(verdict));
-  const verdicts = Array.from({ length: 200 }, (_, index) =>
-    noted(check('wrong', { user: `user${index}`, byUser: true })),
-  );
-  verdicts.push(noted(check('right', { address: '10.0.0.2', byUser: true })));
+  const noted = async (address: string, verdict: Verdict | Promise<Verdict>) => {
+    if ((await told(verdict)) !== 'wait 1000') order.push(address);
+  };
+  const from = (address: string, index: number) =>
+    noted(address, check('wrong', { address, user: `user${index}`, byUser: true }));
+  const verdicts = Array.from({ length: 200 }, (_, index) => from('10.0.0.1', index));
+  const others = Array.from({ length: 8 }, (_, index) => `10.0.1.${index}`);
+  verdicts.push(...others.map(from));
   await Promise.all(verdicts);
-  const computed = order.filter((answer) => answer !== 'wait 1000');
-  assert.equal(order.length - computed.length, 200 - 64 - 2);
-  assert.ok(computed.indexOf('right') < 8, `${computed.indexOf('right')}`);
+  assert.equal(order.length, 64 + 2 + others.length);
+  // The system may hold up a thread, and what it computes.
+  const places = others.map((address) => order.indexOf(address)).sort((one, next) => one - next);
+  assert.ok(places[5]! < 24, `${places}`);
 });
 
 test('Authenticator computes no more than 1,024 at once for all clients', async () => {
