@@ -2,7 +2,7 @@
 # only test-peers, bench-peers and soak need more.
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run test test-peers soak bench bench-peers lint format docs known-tables ok clean
+.PHONY: help install build run test test-peers soak bench bench-peers lint format docs known-tables cluster cluster-stop ok clean
 
 PORT = 5701
 NAME =
@@ -68,6 +68,12 @@ known-tables: install ## Writes the tables of known settings from the original's
 	$(bin)/biome check --write src/config
 
 ok: test test-peers ## All that a change must pass
+
+cluster: build ## Three members on a Cluster of six servers on this machine, to try out (redis-server, or ENGINE_SERVER=valkey-server)
+	bin/cluster.sh start
+
+cluster-stop: ## Ends them, and removes their data
+	bin/cluster.sh stop
 
 clean: ## Removes what was installed and built
 	rm -rf dist node_modules $(tools)/node_modules

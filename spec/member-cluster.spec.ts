@@ -15,7 +15,7 @@ async function clusterOf(isLite: boolean, shared?: (clock: FakeClock) => SharedE
   const [lines, stops]: [{ level: string; msg: string }[], string[]] = [[], []];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line)) });
   const onStop = (because: string) => stops.push(because);
-  const settings = { memberVersion: '1.2.3', isLite, clock, log, onStop };
+  const settings = { memberVersion: '1.2.3', isLite, leaseMs: 10_000, clock, log, onStop };
   const engine = { persistence: undefined, shared: shared?.(clock) };
   const parts = await makeCluster(settings, engine as unknown as MemberEngine);
   return { clock, lines, stops, ...parts };

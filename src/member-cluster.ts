@@ -13,9 +13,6 @@ import { StandaloneCluster } from './cluster/standalone.ts';
 import type { MemberEngine, SharedEngine } from './member-engine.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** A member that is silent for so long is out, in milliseconds. */
-const LEASE_MS = 10_000;
-
 /** The cluster, and what is kept for it. */
 export interface ClusterParts {
   readonly cluster: OwnCluster;
@@ -33,6 +30,8 @@ interface ClusterSettings {
   /** As the member reports it. */
   readonly memberVersion: string;
   readonly isLite: boolean;
+  /** A member that is silent for so long is out, in milliseconds. */
+  readonly leaseMs: number;
   readonly clock: Clock;
   readonly log: Log;
   /** Ends the member; the argument is for the log. */
@@ -71,13 +70,13 @@ function standaloneCluster(
 
 /** Its code is loaded only where several members share an engine. */
 async function sharedCluster(
-  { memberVersion, isLite, clock, log, onStop }: ClusterSettings,
+  { memberVersion, isLite, leaseMs, clock, log, onStop }: ClusterSettings,
   { store, work, isKeptSafe, attach }: SharedEngine,
 ): Promise<MadeCluster> {
   const { SharedCluster } = await import('./cluster/shared-cluster.ts');
   const cluster = new SharedCluster({
     ...{ store, clock, work, memberVersion, isLite, isKeptSafe, onStop },
-    ...{ events: eventsIn(log), uuid: randomUUID(), leaseMs: LEASE_MS },
+    ...{ events: eventsIn(log), uuid: randomUUID(), leaseMs },
   });
   attach(cluster);
   return { cluster, record: cluster.record, standalone: undefined };

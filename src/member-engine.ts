@@ -11,6 +11,7 @@ import { EmbeddedEngine, STOCK_BYTES } from './engine/embedded/embedded-engine.t
 import type { Engine } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { MemberPersistence } from './member-persistence.ts';
+import { ReplicaCounts } from './member-replicas.ts';
 import type { Log } from './telemetry/log.ts';
 
 export interface MemberEngine {
@@ -21,8 +22,8 @@ export interface MemberEngine {
   readonly persistence: MemberPersistence | undefined;
   /** The cluster's part of an engine that several members share; undefined where the member is alone. */
   readonly shared: SharedEngine | undefined;
-  /** Replaces the capacities of queues that are made from now on: items by name. */
-  setQueueMaxSizes(maxSizes: ReadonlyMap<string, number>): void;
+  /** Takes over the settings of maps and queues: for queues that are made and changes that begin from now on. */
+  extend(config: Config): void;
 }
 
 /** What the cluster needs of an engine that several members share. */
@@ -41,19 +42,24 @@ export interface SharedEngine {
 export async function makeEngine(config: Config, clock: Clock, log: Log): Promise<MemberEngine> {
   let capacityOf = queueCapacity(config.queueMaxSizes);
   const capacity = (queue: Buffer) => capacityOf(queue);
-  const setQueueMaxSizes = (maxSizes: ReadonlyMap<string, number>) => {
-    capacityOf = queueCapacity(maxSizes);
+  const setCapacities = ({ queueMaxSizes }: Config) => {
+    capacityOf = queueCapacity(queueMaxSizes);
   };
   const { engineUrl } = config;
   if (engineUrl !== undefined) {
     const { makeSharedEngine } = await import('./member-shared-engine.ts');
-    const engine = await makeSharedEngine(config, engineUrl, clock, log, capacity);
+    const replicas = new ReplicaCounts(config);
+    const engine = await makeSharedEngine(config, engineUrl, clock, log, capacity, replicas);
     const shared: SharedEngine = {
       ...{ store: engine.memberStore, work: engine, isKeptSafe: () => engine.isKeptSafe },
       connectionCount: () => engine.connectionCount,
       attach: (life) => engine.attach(life),
     };
-    return { engine, stored: undefined, persistence: undefined, shared, setQueueMaxSizes };
+    const extend = (extended: Config) => {
+      setCapacities(extended);
+      replicas.replace(extended);
+    };
+    return { engine, stored: undefined, persistence: undefined, shared, extend };
   }
   const persistence = config.persistenceEnabled
     ? new (await import('./member-persistence.ts')).MemberPersistence(config, clock, log)
@@ -66,5 +72,5 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     memoryBytesMax: config.maxMemory,
     stockBytes: STOCK_BYTES,
   });
-  return { engine, stored: engine, persistence, shared: undefined, setQueueMaxSizes };
+  return { engine, stored: engine, persistence, shared: undefined, extend: setCapacities };
 }

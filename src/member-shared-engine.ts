@@ -11,6 +11,7 @@ import { addressText, type ServerAddress } from './base/server-address.ts';
 import type { Config } from './config/config.ts';
 import { RedisEngine } from './engine/redis/redis-engine.ts';
 import { StoreServers } from './engine/redis/store-servers.ts';
+import { clusterReplicaCount, type ReplicaCounts } from './member-replicas.ts';
 import type { Log } from './telemetry/log.ts';
 
 /** A server that stays away is told of again after this time. */
@@ -23,6 +24,7 @@ export async function makeSharedEngine(
   clock: Clock,
   log: Log,
   queueCapacity: (queue: Buffer) => number,
+  replicas: ReplicaCounts,
 ): Promise<RedisEngine> {
   const servers = parseEngineUrl(url);
   const secureContext = await secureContextOf(config, servers);
@@ -35,9 +37,10 @@ export async function makeSharedEngine(
     clusterName: config.clusterName,
     partitionCount: config.partitionCount,
     connect: (options, observer) => new StoreServers(servers, options, observer),
-    // As many as is usual with such servers.
-    mapReplicaCount: () => undefined,
-    queueReplicaCount: () => undefined,
+    mapReplicaCount: (map) => replicas.ofMap(map),
+    queueReplicaCount: (queue) => replicas.ofQueue(queue),
+    replicaCountMax: () => replicas.max,
+    clusterReplicaCount: clusterReplicaCount(config),
     queueCapacity,
     onLost: lost,
     onFault: (text) => log.error({ reply: text }, `a server has refused a command: ${text}`),

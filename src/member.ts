@@ -97,7 +97,10 @@ export async function startMember(
   const store = await makeEngine(config, parts.clock, log);
   const { clock, requestStop: onStop } = parts;
   const { memberVersion } = DIALECTS[config.compatibility];
-  const settings = { memberVersion, isLite: config.liteMember, clock, log, onStop };
+  const settings = {
+    ...{ memberVersion, isLite: config.liteMember, clock, log, onStop },
+    leaseMs: config.engineNoHeartbeatSeconds * 1000,
+  };
   const cluster = await makeCluster(settings, store);
   const served = await serve(parts, store, cluster, load).catch(async (error: unknown) => {
     // The engine of a member that cannot start makes nothing ready any more.
@@ -168,9 +171,9 @@ async function serve(
   const { config, log, audit, clock, tls, groups, security, logLevel, lifetimes } = parts;
   const { engine, persistence } = store;
   const dialect = DIALECTS[config.compatibility];
-  const extend = ({ queueMaxSizes, mapTimeToLiveSeconds, mapMaxIdleSeconds }: Config): void => {
-    store.setQueueMaxSizes(queueMaxSizes);
-    lifetimes.replace(mapTimeToLiveSeconds, mapMaxIdleSeconds);
+  const extend = (extended: Config): void => {
+    store.extend(extended);
+    lifetimes.replace(extended.mapTimeToLiveSeconds, extended.mapMaxIdleSeconds);
   };
   const reloader = reloaderOf(parts, record, load, (identity) => server.renewTls(identity));
   const decoder = new PercentDecoder(config.targetBytesMax);

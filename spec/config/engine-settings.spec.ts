@@ -88,3 +88,31 @@ test('what has no effect is told', async () => {
     /engine\.tls\.ca has no effect: engine\.url is not rediss/,
   );
 });
+
+test('counts of replicas, and the time of silence, have no effect without servers', async () => {
+  const text = `grid:
+  properties: {hazelcast.max.no.heartbeat.seconds: 60}
+  map: {a: {backup-count: 1}, b: {backup-count: 2}}
+  queue: {q: {backup-count: 0}}
+`;
+  const { warnings } = await load('counts.yaml', text);
+  assert.deepEqual(warnings, [
+    'counts.yaml:2:16: engine.max-no-heartbeat-seconds has no effect: engine.url is not set',
+    'counts.yaml:3:13: map.{name}.backup-count has no effect: engine.url is not set',
+    'counts.yaml:4:15: queue.{name}.backup-count has no effect: engine.url is not set',
+  ]);
+  const loaded = await load('counts.yaml', `${text}  engine: {url: redis://a}\n`);
+  assert.deepEqual(loaded.warnings, []);
+  assert.equal(loaded.config.engineNoHeartbeatSeconds, 60);
+  assert.deepEqual([...loaded.config.mapBackupCounts.values()], [1, 2]);
+  assert.deepEqual([...loaded.config.queueBackupCounts], [['q', 0]]);
+});
+
+test('a count of replicas is 0 to 6', async () => {
+  for (const kind of ['map', 'queue']) {
+    await assert.rejects(
+      load('wrong.yaml', `grid: {${kind}: {a: {backup-count: 7}}}`),
+      /backup-count "?7"?: not an integer from 0 to 6/,
+    );
+  }
+});

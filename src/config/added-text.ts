@@ -24,11 +24,16 @@ export async function addedText(update: ConfigUpdate, hash: HashPassword): Promi
       sectionName === section && configName !== undefined ? [configName] : [],
     );
   const { mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes, endpointGroups } = config;
+  const { mapBackupCounts, queueBackupCounts } = config;
   const map = section(names('map'), (name) => ({
     ...stated('time-to-live-seconds', mapTimeToLiveSeconds.get(name)),
     ...stated('max-idle-seconds', mapMaxIdleSeconds.get(name)),
+    ...stated('backup-count', mapBackupCounts.get(name)),
   }));
-  const queue = section(names('queue'), (name) => stated('max-size', queueMaxSizes.get(name)));
+  const queue = section(names('queue'), (name) => ({
+    ...stated('max-size', queueMaxSizes.get(name)),
+    ...stated('backup-count', queueBackupCounts.get(name)),
+  }));
   const enabled = new Map<string, boolean>(endpointGroups);
   const groups = section(names('endpoint-groups'), (name) => stated('enabled', enabled.get(name)));
   const sections = new Set(added.map(({ sectionName }) => sectionName));

@@ -60,7 +60,10 @@ function tcpIpWarnings(config: Config): Finding[] {
 function engineWarnings(config: Config): Finding[] {
   const { engineUrl } = config;
   const engine = pathOf('engineUrl');
-  if (engineUrl === undefined) return withoutEffect(config, OF_SERVERS, `${engine} is not set`);
+  if (engineUrl === undefined) {
+    const why = `${engine} is not set`;
+    return [...withoutEffect(config, OF_SERVERS, why), ...countsWithoutEffect(config, why)];
+  }
   const { isTls } = parseEngineUrl(engineUrl);
   return [
     ...withoutEffect(config, OF_OWN_DATA, `servers keep the data (${engine})`),
@@ -77,7 +80,26 @@ function withoutEffect(config: Config, keys: readonly SettingKey[], why: string)
     );
 }
 
+/** One warning for all maps, and one for all queues. */
+function countsWithoutEffect(config: Config, why: string): Finding[] {
+  return BACKUP_COUNTS.flatMap((key) => {
+    const [name] = config[key].keys();
+    if (name === undefined) return [];
+    const place = config.sources.get(pathOf(key, name))?.name ?? '';
+    return [finding('warning', `${pathOf(key)} has no effect: ${why}`, place)];
+  });
+}
+
+const BACKUP_COUNTS = ['mapBackupCounts', 'queueBackupCounts'] as const;
 const OF_TLS = ['engineTlsCa', 'engineTlsCertificate', 'engineTlsKey'] as const;
-const OF_SERVERS = ['engineUser', 'enginePassword', 'engineDeadlineMillis', ...OF_TLS] as const;
+const OF_SERVERS = [
+  ...([
+    'engineUser',
+    'enginePassword',
+    'engineDeadlineMillis',
+    'engineNoHeartbeatSeconds',
+  ] as const),
+  ...OF_TLS,
+] as const;
 const OF_OWN_DATA = ['maxMemory'] as const;
 const HARMLESS: ReadonlySet<string> = new Set(['CLUSTER_READ', 'HEALTH_CHECK']);

@@ -1,11 +1,23 @@
 /** The settings of the servers that keep the data of several members: rows of the table in settings.ts. */
 import { parseEngineUrl } from '../base/engine-url.ts';
 import { NAMED_SETTINGS } from '../base/named-settings.ts';
-import { integerSetting, type Setting, textSetting } from './setting.ts';
+import {
+  type AnySetting,
+  integerRule,
+  integerSetting,
+  type NamedSetting,
+  type Setting,
+  textSetting,
+} from './setting.ts';
 
 /** Servers look ten times a second whether a time is over, so less would be too short for replicas. */
 const DEADLINE_MILLIS_MIN = 1000;
 const DEADLINE_MILLIS_MAX = 600_000;
+/** A member beats each second and counts as out of touch after three, so less would put out the living. */
+const NO_HEARTBEAT_SECONDS_MIN = 5;
+const NO_HEARTBEAT_SECONDS_MAX = 3600;
+/** As in the original. */
+const BACKUP_COUNT_MAX = 6;
 
 export const ENGINE_SETTINGS = {
   engineUrl: {
@@ -41,13 +53,39 @@ export const ENGINE_SETTINGS = {
     minimum: DEADLINE_MILLIS_MIN,
     maximum: DEADLINE_MILLIS_MAX,
   }),
+  engineNoHeartbeatSeconds: integerSetting({
+    path: 'engine.max-no-heartbeat-seconds',
+    aliases: ['properties.hazelcast.max.no.heartbeat.seconds'],
+    about: 'How long a member may be silent before the others count it out',
+    unit: 'seconds',
+    fallback: 10,
+    minimum: NO_HEARTBEAT_SECONDS_MIN,
+    maximum: NO_HEARTBEAT_SECONDS_MAX,
+  }),
+  mapBackupCounts: backupCounts('map'),
+  queueBackupCounts: backupCounts('queue'),
   engineTlsCa: engineFile('ca', 'Authorities of the certificates of the servers, in PEM form'),
   engineTlsCertificate: engineFile(
     'certificate',
     'Certificate that the member shows the servers, in PEM form',
   ),
   engineTlsKey: engineFile('key', 'Private key of that certificate, in PEM form'),
-} as const satisfies Readonly<Record<string, Setting<unknown>>>;
+} as const satisfies Readonly<Record<string, AnySetting>>;
+
+function backupCounts(kind: 'map' | 'queue'): NamedSetting<string, number> {
+  return {
+    path: `${kind}.{name}.backup-count`,
+    flags: [],
+    about: `Replicas of a server that must have a change of the ${kind} before it is answered`,
+    unit: 'replicas',
+    fallback: new Map(),
+    fallbackText: '1 on a Cluster or with Sentinels, 0 on one server',
+    example: '1',
+    isSparse: true,
+    parseName: (text) => (text === '' ? undefined : text),
+    ...integerRule(0, BACKUP_COUNT_MAX),
+  };
+}
 
 function engineText(
   path: string,

@@ -51,7 +51,10 @@ export function readNotation(notation: string, form: Form): KnownContent {
 
 /** Names of properties that have a meaning here, by the path of the properties. */
 export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
-  properties: ['grid.rest.enabled', 'hazelcast.rest.enabled', 'hazelcast.partition.count'],
+  properties: [
+    ...['grid.rest.enabled', 'hazelcast.rest.enabled'],
+    ...['hazelcast.partition.count', 'hazelcast.max.no.heartbeat.seconds'],
+  ],
   ...Object.fromEntries(
     ['network.ssl', 'advanced-network.rest-server-socket-endpoint-config.ssl'].map((ssl) => [
       `${ssl}.properties`,

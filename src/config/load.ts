@@ -28,6 +28,7 @@ import {
 } from './refused-settings.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
+import { isNamed } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source, sourceAt } from './source.ts';
 import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
@@ -201,7 +202,7 @@ const USED_BLOCKS: ReadonlySet<string> = new Set([
   'advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{name}',
 ]);
 
-/** A map or queue that a file names has the default of every setting that the file does not set. */
+/** A map or queue that a file names has 0 for each setting that the file does not set; but sparse ones. */
 function assignmentsOfBlocks(blocks: readonly NamedBlock[]): Assignment[] {
   const keysByPattern = new Map<string, readonly SettingKey[]>();
   return blocks.flatMap(({ pattern, name }) => {
@@ -214,9 +215,11 @@ function assignmentsOfBlocks(blocks: readonly NamedBlock[]): Assignment[] {
 }
 
 function keysBelow(pattern: string): readonly SettingKey[] {
-  return SETTING_KEYS.filter(
-    (key) => key !== 'endpointGroups' && rowOf(key).path?.startsWith(`${pattern}.`),
-  );
+  return SETTING_KEYS.filter((key) => {
+    const row = rowOf(key);
+    const isFilledIn = isNamed(row) && row.isSparse !== true && key !== 'endpointGroups';
+    return isFilledIn && row.path.startsWith(`${pattern}.`);
+  });
 }
 
 /** Empty names, unknown endpoint groups, and too many names with `*`. */

@@ -60,6 +60,8 @@ export interface NamedSetting<Name extends string, Value> extends Omit<Setting<V
   readonly path: string;
   /** The names that have a value when no source gives one. */
   readonly fallback: ReadonlyMap<Name, Value>;
+  /** Whether a name that a file has without this setting has no value; otherwise it has 0. */
+  readonly isSparse?: true;
   /** The name as it is stored; undefined for a name that is not allowed. */
   parseName(text: string): Name | undefined;
 }

@@ -40,15 +40,16 @@ export async function addConfigText(
   if (fault !== undefined) throw fault;
   const update = new Update();
   const said = loaded.config;
-  const { mapTimeToLiveSeconds, mapMaxIdleSeconds } = config;
+  const { mapTimeToLiveSeconds, mapMaxIdleSeconds, mapBackupCounts, queueBackupCounts } = config;
   const newMaps = new Set<string>();
   const isMapThere = (name: string) =>
-    mapTimeToLiveSeconds.has(name) || mapMaxIdleSeconds.has(name);
+    [mapTimeToLiveSeconds, mapMaxIdleSeconds, mapBackupCounts].some((names) => names.has(name));
   await update.each(said.mapTimeToLiveSeconds.keys(), (name) => {
     if (update.note(!isMapThere(name), 'map', name)) newMaps.add(name);
   });
   const isNewMap = (name: string) => newMaps.has(name);
-  const isNewQueue = (name: string) => !config.queueMaxSizes.has(name);
+  const isNewQueue = (name: string) =>
+    !config.queueMaxSizes.has(name) && !queueBackupCounts.has(name);
   await update.each(said.queueMaxSizes.keys(), (name) => {
     update.note(isNewQueue(name), 'queue', name);
   });
@@ -71,7 +72,9 @@ export async function addConfigText(
         isNewMap,
       ),
       mapMaxIdleSeconds: await extended(mapMaxIdleSeconds, said.mapMaxIdleSeconds, isNewMap),
+      mapBackupCounts: await extended(mapBackupCounts, said.mapBackupCounts, isNewMap),
       queueMaxSizes: await extended(config.queueMaxSizes, said.queueMaxSizes, isNewQueue),
+      queueBackupCounts: await extended(queueBackupCounts, said.queueBackupCounts, isNewQueue),
       ...groups,
       security: realms === undefined ? config.security : { ...config.security, realms },
     },
@@ -83,9 +86,24 @@ export async function addConfigText(
 /** The configuration with the maps and queues of the other one. */
 export function withNames(
   config: Config,
-  { mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes }: Config,
+  {
+    mapTimeToLiveSeconds,
+    mapMaxIdleSeconds,
+    mapBackupCounts,
+    queueMaxSizes,
+    queueBackupCounts,
+  }: Config,
 ): Config {
-  return { ...config, mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes };
+  return {
+    ...config,
+    ...{
+      mapTimeToLiveSeconds,
+      mapMaxIdleSeconds,
+      mapBackupCounts,
+      queueMaxSizes,
+      queueBackupCounts,
+    },
+  };
 }
 
 const ADDED: Source = { kind: 'file', name: 'an added configuration' };

@@ -188,7 +188,7 @@ test('what is missing at a server is warned of', async () => {
   for (const [values, replicaCountMax, replicaCount, expected] of cases) {
     server.script = configuration(values);
     server.replicaCount = replicaCount;
-    const options = replicaCountMax === undefined ? {} : { replicaCountMax };
+    const options = { replicaCountMax: () => replicaCountMax };
     await withStore(server.url, options, async ({ warnings }) => {
       assert.equal(warnings.length, expected.length, warnings.join('\n'));
       for (const [index, pattern] of expected.entries())
@@ -199,7 +199,7 @@ test('what is missing at a server is warned of', async () => {
 
 test('settings that may not be read are a warning', async () => {
   server.script = ([name]) => (name === 'CONFIG' ? '-NOPERM no permissions\r\n' : undefined);
-  await withStore(server.url, { replicaCountMax: 0 }, async ({ warnings }) => {
+  await withStore(server.url, { replicaCountMax: () => 0 }, async ({ warnings }) => {
     assert.match(
       warnings[1] ?? '',
       /min-replicas-to-write, appendonly.* could not be read: NOPERM/,
@@ -209,7 +209,7 @@ test('settings that may not be read are a warning', async () => {
 
 test('isKeptSafe tells whether each primary has the replicas that changes need', async () => {
   server.replicaCount = 1;
-  await withStore(server.url, { replicaCountMax: 1 }, async ({ engine }) => {
+  await withStore(server.url, { replicaCountMax: () => 1 }, async ({ engine }) => {
     assert.equal(engine.isKeptSafe, true);
     server.replicaCount = 0;
     while (engine.isKeptSafe) await sleep(20);

@@ -51,9 +51,9 @@ export interface RedisEngineOptions
   /** The same of a queue. */
   queueReplicaCount(queue: Buffer): number | undefined;
   /** Replicas that must have a step of the cluster's store; as many as is usual where it is undefined. */
-  readonly clusterReplicaCount?: number;
-  /** The greatest number that the first two tell; undefined where they tell none. */
-  readonly replicaCountMax?: number;
+  readonly clusterReplicaCount?: number | undefined;
+  /** The greatest number that the first two tell now; undefined where they tell none. */
+  replicaCountMax?(): number | undefined;
   /** The member incarnation that items are held for; a random one where it is undefined. */
   readonly incarnation?: string;
   /** A server was lost, or could not be reached. */
@@ -284,8 +284,8 @@ export class RedisEngine implements Engine, ChangeWork {
 
   get #replicaCountMax(): number {
     const { usualReplicaCount } = this.#servers;
-    const { replicaCountMax = usualReplicaCount } = this.#options;
-    return Math.max(replicaCountMax, this.#options.clusterReplicaCount ?? usualReplicaCount);
+    const ofData = this.#options.replicaCountMax?.() ?? usualReplicaCount;
+    return Math.max(ofData, this.#options.clusterReplicaCount ?? usualReplicaCount);
   }
 
   close(): Promise<void> {

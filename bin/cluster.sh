@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# cluster.sh start|stop: three members on a Cluster of six servers, all on this machine, to try out.
+# CLUSTER_FOLDER: of its files. ENGINE_SERVER: redis-server, or valkey-server. The ports go on from
+# SERVER_PORT and MEMBER_PORT.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${CLUSTER_FOLDER:-.cluster}
+server=${ENGINE_SERVER:-redis-server}
+client=${server%-server}-cli
+first=${SERVER_PORT:-7001}
+server_ports=($(seq "$first" $((first + 5))))
+first=${MEMBER_PORT:-5701}
+member_ports=($(seq "$first" $((first + 2))))
+member=dist/bin/gridnode.js
+
+stop() {
+  local file pid
+  [[ -d $folder ]] || return 0
+  # Members first, so that each leaves the cluster.
+  for file in "$folder"/member-*.pid "$folder"/server-*.pid; do
+    [[ -e $file ]] || continue
+    pid=$(<"$file")
+    kill "$pid" 2>/dev/null || true
+    for _ in {1..100}; do kill -0 "$pid" 2>/dev/null && sleep 0.1 || break; done
+  done
+  rm -rf "$folder"
+}
+
+start() {
+  local port addresses=()
+  command -v "$server" "$client" >/dev/null || { echo "Cannot find $server and $client: apt-get install ${server%-server}" >&2; exit 1; }
+  [[ ! -e $folder ]] || { echo "Cannot use $folder: it exists; run make cluster-stop" >&2; exit 1; }
+  mkdir "$folder"
+  for port in "${server_ports[@]}"; do
+    mkdir "$folder/server-$port"
+    "$server" --port "$port" --bind 127.0.0.1 --dir "$PWD/$folder/server-$port" --daemonize yes \
+      --pidfile "$PWD/$folder/server-$port.pid" --logfile "$PWD/$folder/server-$port.log" \
+      --cluster-enabled yes --cluster-node-timeout 5000 --cluster-require-full-coverage no \
+      --appendonly yes --min-replicas-to-write 1 --maxmemory-policy noeviction
+    addresses+=("127.0.0.1:$port")
+  done
+  for port in "${server_ports[@]}"; do
+    until [[ $("$client" -p "$port" ping 2>/dev/null) == PONG ]]; do sleep 0.1; done
+  done
+  "$client" --cluster create "${addresses[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log" ||
+    { cat "$folder/create.log" >&2; exit 1; }
+  for port in "${member_ports[@]}"; do
+    "$member" serve --port "$port" --enable-group all \
+      --engine "redis://${addresses[0]},${addresses[1]},${addresses[2]}" \
+      >"$folder/member-$port.log" 2>&1 &
+    echo $! >"$folder/member-$port.pid"
+    until curl -sf -o "$folder/ready" "127.0.0.1:$port/grid/health/ready"; do
+      kill -0 $! 2>/dev/null || { cat "$folder/member-$port.log" >&2; exit 1; }
+      sleep 0.1
+    done
+  done
+  disown -a
+  tour
+}
+
+tour() {
+  local address=http://127.0.0.1
+  local one=$address:${member_ports[0]} two=$address:${member_ports[1]} three=$address:${member_ports[2]}
+  cat <<TOUR
+Members: ${member_ports[*]}. Servers, three primaries and their replicas: ${server_ports[*]}.
+What is written to one member is read from another:
+
+  curl -H 'Content-Type: text/plain' -d 'Ada Lovelace' $one/grid/rest/maps/people/ada
+  curl $two/grid/rest/maps/people/ada
+  curl -d 'first' $two/grid/rest/queues/jobs
+  curl -X DELETE $three/grid/rest/queues/jobs/10
+  curl $three/grid/rest/cluster
+
+A primary that dies is replaced by its replica within some seconds. What was answered stays:
+
+  kill -9 \$(cat $folder/server-${server_ports[0]}.pid)
+  curl $two/grid/rest/maps/people/ada
+
+Logs are in $folder. To end it all: make cluster-stop
+TOUR
+}
+
+case ${1:-} in
+  start) start ;;
+  stop) stop ;;
+  *) echo "usage: $0 start|stop" >&2; exit 2 ;;
+esac

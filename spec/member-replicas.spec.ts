@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Span } from '../src/base/span.ts';
+import { clusterReplicaCount, ReplicaCounts } from '../src/member-replicas.ts';
+import { load } from './config/documents.ts';
+
+async function configOf(yaml: string) {
+  return (await load('replicas.yaml', `grid: {${yaml}}`)).config;
+}
+
+function map(name: string): Span {
+  const bytes = Buffer.from(name);
+  return new Span().set(bytes, 0, bytes.length);
+}
+
+test('A map or queue has the count of its own configuration, or as many as is usual', async () => {
+  const config = await configOf(
+    'map: {default: {backup-count: 2}, prices-*: {backup-count: 0}, plain: {}}, ' +
+      'queue: {jobs: {backup-count: 3}}',
+  );
+  const counts = new ReplicaCounts(config);
+  for (let time = 0; time < 2; time++) {
+    assert.equal(counts.ofMap(map('prices-eur')), 0);
+    assert.equal(counts.ofMap(map('other')), 2);
+    // It is configured, without a count: it is not the default's.
+    assert.equal(counts.ofMap(map('plain')), undefined);
+  }
+  assert.equal(counts.ofQueue(Buffer.from('jobs')), 3);
+  assert.equal(counts.ofQueue(Buffer.from('other')), undefined);
+  assert.equal(counts.max, 3);
+});
+
+test('Without a count all have as many as is usual', async () => {
+  const counts = new ReplicaCounts(await configOf('map: {plain: {}}'));
+  assert.equal(counts.ofMap(map('plain')), undefined);
+  assert.equal(counts.ofMap(map('m')), undefined);
+  assert.equal(counts.ofQueue(Buffer.from('q')), undefined);
+  assert.equal(counts.max, undefined);
+});
+
+test('An added configuration counts from then on', async () => {
+  const counts = new ReplicaCounts(await configOf('map: {a: {backup-count: 1}}'));
+  assert.equal(counts.ofMap(map('b')), undefined);
+  counts.replace(await configOf('map: {a: {backup-count: 1}, b: {backup-count: 4}}'));
+  assert.equal(counts.ofMap(map('b')), 4);
+  assert.equal(counts.max, 4);
+});
+
+test('The cluster itself has the greater count of the defaults', async () => {
+  assert.equal(clusterReplicaCount(await configOf('map: {m: {backup-count: 4}}')), undefined);
+  assert.equal(clusterReplicaCount(await configOf('map: {default: {backup-count: 0}}')), 0);
+  const both = 'map: {default: {backup-count: 1}}, queue: {default: {backup-count: 2}}';
+  assert.equal(clusterReplicaCount(await configOf(both)), 2);
+});

@@ -1,0 +1,75 @@
+/**
+ * How many replicas must have a change before it is answered, by the `backup-count` of its map or queue.
+ * Undefined stands for as many as is usual with the servers. The list of the members and their shared
+ * record have as many as the greater of the map and the queue `default`.
+ */
+import type { Span } from './base/span.ts';
+import { nameAmong } from './config/by-name.ts';
+import type { Config } from './config/config.ts';
+import { MapSettings } from './config/map-settings.ts';
+
+/** Values of MapSettings are never undefined. */
+const USUAL = -1;
+
+type Counts = Pick<
+  Config,
+  'mapBackupCounts' | 'queueBackupCounts' | 'mapTimeToLiveSeconds' | 'queueMaxSizes'
+>;
+
+export class ReplicaCounts extends MapSettings<number> {
+  #ofQueue: (queue: Buffer) => number | undefined = () => undefined;
+  #max: number | undefined;
+
+  constructor(config: Counts) {
+    super(USUAL);
+    this.replace(config);
+  }
+
+  /** Replaces the settings from now on. */
+  replace({
+    mapBackupCounts,
+    queueBackupCounts,
+    mapTimeToLiveSeconds,
+    queueMaxSizes,
+  }: Counts): void {
+    const ofMap = countOf(mapBackupCounts, mapTimeToLiveSeconds);
+    this.configure(mapBackupCounts.size === 0 ? undefined : ofMap);
+    this.#ofQueue = countOf(queueBackupCounts, queueMaxSizes);
+    const all = [...mapBackupCounts.values(), ...queueBackupCounts.values()];
+    this.#max = all.length === 0 ? undefined : all.reduce((a, b) => Math.max(a, b));
+  }
+
+  ofMap(map: Span): number | undefined {
+    const count = this.of(map);
+    return count === USUAL ? undefined : count;
+  }
+
+  ofQueue(queue: Buffer): number | undefined {
+    return this.#ofQueue(queue);
+  }
+
+  /** The greatest that is configured. */
+  get max(): number | undefined {
+    return this.#max;
+  }
+}
+
+/** Of the list of the members and of their record. */
+export function clusterReplicaCount(config: Counts): number | undefined {
+  const counts = [config.mapBackupCounts.get('default'), config.queueBackupCounts.get('default')];
+  const said = counts.filter((count) => count !== undefined);
+  return said.length === 0 ? undefined : Math.max(...said);
+}
+
+/** A name that a file has without a count has none, also where `default` has one. */
+function countOf(
+  counts: ReadonlyMap<string, number>,
+  names: ReadonlyMap<string, unknown>,
+): (name: Buffer) => number | undefined {
+  if (counts.size === 0) return () => undefined;
+  const nameFor = nameAmong(counts, names);
+  return (name) => {
+    const configured = nameFor(name);
+    return configured === undefined ? undefined : counts.get(configured);
+  };
+}
