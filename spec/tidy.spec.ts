@@ -27,9 +27,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'member-persistence': [
     ...['types of http', 'persistence', 'cluster', 'telemetry', 'config', 'engine', 'base'],
   ],
-  'member-shared-engine': ['config', 'engine/*', 'telemetry', 'base'],
+  'member-replicas': ['config', 'base'],
+  'member-shared-engine': ['member-replicas', 'config', 'engine/*', 'telemetry', 'base'],
   'member-engine': [
     'member-persistence',
+    'member-replicas',
     'member-shared-engine',
     'types of cluster',
     'config',

@@ -22,7 +22,7 @@ export interface MemberEngine {
   readonly persistence: MemberPersistence | undefined;
   /** The cluster's part of an engine that several members share; undefined where the member is alone. */
   readonly shared: SharedEngine | undefined;
-  /** Takes over the settings of maps and queues: for queues that are made and changes that begin from now on. */
+  /** Takes over the settings of maps and queues, for queues made and changes begun from now on. */
   extend(config: Config): void;
 }
 

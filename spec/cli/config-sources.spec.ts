@@ -55,7 +55,7 @@ describe('gridnode config', () => {
     const { settings, warnings } = await explained(['--config', file]);
     assert.match(String(settings['cluster-name']?.value), /^\$\{GRIDNODE_TEST_NAME\}$/);
     assert.match(warnings, /placeholder.yaml:3:17: No environment variable GRIDNODE_TEST_NAME/);
-    assert.match(warnings, /Without meaning here, in map: \{name\}\.backup-count/);
+    assert.match(warnings, /map\.\{name\}\.backup-count has no effect: engine\.url is not set/);
   });
 
   it('reads standard input, also where that is a socket', async () => {
