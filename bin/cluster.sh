@@ -4,7 +4,7 @@
 # SERVER_PORT and MEMBER_PORT.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${CLUSTER_FOLDER:-.cluster}
+folder=${CLUSTER_FOLDER:-$PWD/.cluster}
 server=${ENGINE_SERVER:-redis-server}
 client=${server%-server}-cli
 first=${SERVER_PORT:-7001}
@@ -33,8 +33,8 @@ start() {
   mkdir "$folder"
   for port in "${server_ports[@]}"; do
     mkdir "$folder/server-$port"
-    "$server" --port "$port" --bind 127.0.0.1 --dir "$PWD/$folder/server-$port" --daemonize yes \
-      --pidfile "$PWD/$folder/server-$port.pid" --logfile "$PWD/$folder/server-$port.log" \
+    "$server" --port "$port" --bind 127.0.0.1 --dir "$folder/server-$port" --daemonize yes \
+      --pidfile "$folder/server-$port.pid" --logfile "$folder/server-$port.log" \
       --cluster-enabled yes --cluster-node-timeout 5000 --cluster-require-full-coverage no \
       --appendonly yes --min-replicas-to-write 1 --maxmemory-policy noeviction
     addresses+=("127.0.0.1:$port")
