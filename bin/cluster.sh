@@ -35,8 +35,8 @@ start() {
     mkdir "$folder/server-$port"
     "$server" --port "$port" --bind 127.0.0.1 --dir "$folder/server-$port" --daemonize yes \
       --pidfile "$folder/server-$port.pid" --logfile "$folder/server-$port.log" \
-      --cluster-enabled yes --cluster-node-timeout 5000 --cluster-require-full-coverage no \
-      --appendonly yes --min-replicas-to-write 1 --maxmemory-policy noeviction
+      --cluster-enabled yes --cluster-node-timeout 2000 --cluster-require-full-coverage no \
+      --appendonly yes --shutdown-timeout 0 --min-replicas-to-write 1 --maxmemory-policy noeviction
     addresses+=("127.0.0.1:$port")
   done
   for port in "${server_ports[@]}"; do
