@@ -1,18 +1,12 @@
-/**
- * Random requests of many clients, each on names of its own, so that there is one right answer to each:
- * that of the embedded engine. A late engine has to have them, byte for byte.
- */
+/** Random requests to a server on a late engine, and to one on the embedded engine. */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';
 import { MemoryStorage } from '../persistence/memory-storage.ts';
 import { storedMember } from '../stored-member.ts';
 import { FakeSocket } from './fake-socket.ts';
 import { lateServer } from './late-server.ts';
-import { readResponses } from './response-reader.ts';
-import { get, LIVE, post } from './test-client.ts';
+import { assertSame, dateless, scriptsOf } from './random-requests.ts';
 import { createTestServer, type TestServer } from './test-server.ts';
-
-const CLIENTS = 16;
 
 /** So many at once: behind a poll that waits a client may send only 64 KiB. */
 const ROUND = 4000;
@@ -63,49 +57,12 @@ async function compareSyncedRound(
   const member = storedMember(storage, always, undefined, { isOrdered, seed });
   await member.serve();
   const sockets = await begin(member.server, scripts, new Random(seed), () => member.quiet());
-  assertSame(sockets.map(textOf), plain, scripts);
+  assertSame(
+    sockets.map(({ text }) => dateless(text)),
+    plain,
+    scripts,
+  );
   assert.equal(member.server.server.slots.usedCount, 0);
-}
-
-function scriptsOf(seed: number, requests: number): string[][] {
-  const random = new Random(seed);
-  const length = Math.ceil(requests / CLIENTS);
-  return Array.from({ length: CLIENTS }, (_, client) => script(random, client, length));
-}
-
-/** Requests of one client, on names of its own. */
-function script(random: Random, client: number, length: number): string[] {
-  return Array.from({ length }, () => requestOf(random, client));
-}
-
-function requestOf(random: Random, client: number): string {
-  const map = `maps/m${client}`;
-  const key = `${map}/${'k'.repeat(1 + random.below(3))}${random.below(6)}`;
-  const queue = `queues/q${client}-${random.below(2)}`;
-  const body = (): string => 'v'.repeat(random.below(30) === 0 ? 70_000 : random.below(200));
-  switch (random.below(12)) {
-    case 0:
-    case 1:
-      return post(key, body().slice(0, 900));
-    case 2:
-      return get(key).replace('GET', 'HEAD');
-    case 3:
-      return get(key).replace('GET', 'DELETE');
-    case 4:
-      return random.below(4) === 0 ? get(map).replace('GET', 'DELETE') : get(key);
-    case 5:
-      return post(queue, `${random.below(1000)}`);
-    case 6:
-      return get(`${queue}/${random.below(8) === 0 ? 1 : 0}`).replace('GET', 'DELETE');
-    case 7:
-      return get(`${queue}/size`);
-    case 8:
-      return random.below(5) === 0 ? get('maps/%zz/x') : LIVE;
-    case 9:
-      return get(key).replace(/k(?=\d)/, '%6B');
-    default:
-      return get(key);
-  }
 }
 
 /** Sends all, in pieces that the random numbers choose; the same numbers, the same pieces. */
@@ -142,7 +99,7 @@ function sync(
     server.clock.advance(400);
   }
   server.clock.settle();
-  const texts = sockets.map(textOf);
+  const texts = sockets.map(({ text }) => dateless(text));
   for (const socket of sockets) socket.destroy();
   server.clock.settle();
   return texts;
@@ -184,37 +141,4 @@ function connect(server: TestServer, count: number): FakeSocket[] {
     server.connect(socket);
     return socket;
   });
-}
-
-/** Date alone may differ. */
-function textOf(socket: FakeSocket): string {
-  return socket.text.replace(/\r\nDate: [^\r]+/g, '');
-}
-
-function assertSame(
-  texts: readonly string[],
-  wanted: readonly string[],
-  scripts: readonly (readonly string[])[],
-): void {
-  for (const [client, text] of texts.entries()) {
-    if (text === wanted[client]) continue;
-    const isHead = (scripts[client] ?? []).map((request) => request.startsWith('HEAD'));
-    const seen = readResponses(text, isHead);
-    const other = readResponses(wanted[client] ?? '', isHead);
-    const at = other.findIndex((each, index) => !isSame(each, seen[index]));
-    const request = scripts[client]?.[at]?.slice(0, 100);
-    assert.deepEqual(seen[at], other[at], `client ${client}, request ${at}: ${request}`);
-    assert.equal(seen.length, other.length, `client ${client}`);
-  }
-}
-
-function isSame(one: object, other: object | undefined): boolean {
-  return other !== undefined && JSON.stringify(told(one)) === JSON.stringify(told(other));
-}
-
-function told(response: object): unknown {
-  return Object.entries(response).map(([name, value]) => [
-    name,
-    value instanceof Map ? [...value] : value,
-  ]);
 }

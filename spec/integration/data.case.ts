@@ -1,0 +1,177 @@
+/** Cases of maps and queues of a whole member in this process, over real sockets, whatever its engine. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { RawClient, requestBytes } from './client.ts';
+
+const MEBIBYTE = 1048576;
+/** Enough turns for a loop that handles a thousand sockets a turn. */
+const TURNS = 10;
+
+/** Of a member's class, what the cases need. */
+export interface ServedMember {
+  readonly port: number;
+  drain(): Promise<unknown>;
+}
+
+let member: ServedMember;
+
+/** `open` starts a member of its own, with the group DATA. */
+export function dataCases(name: string, open: () => Promise<ServedMember>): void {
+  describe(`${name}: maps and queues over HTTP`, () => {
+    before(async () => {
+      member = await open();
+    });
+
+    after(() => member.drain());
+
+    mapCases();
+    queueCases();
+  });
+}
+
+function mapCases(): void {
+  it('a map returns a value byte for byte, with its content type', async () => {
+    const client = new RawClient(member.port);
+    const entries: [string, Buffer, string][] = [
+      ['name%2Fwith%40all.of', Buffer.from('v'), 'text/plain'],
+      ['empty', Buffer.alloc(0), 'application/x-nothing'],
+      ['without-type', Buffer.from([0, 255, 13, 10]), ''],
+      ['k'.repeat(6000), Buffer.from('long key'), 'text/plain; charset=UTF-8'],
+      ['large', randomBytes(16 * MEBIBYTE), 'application/octet-stream'],
+      ['copied', randomBytes(65536), 'a/b'],
+      ['pinned', randomBytes(65537), 'a/b'],
+    ];
+    for (const [key, value, contentType] of entries) {
+      const set = await client.request('POST', `maps/m/${key}`, value, contentType);
+      assert.equal(set.status, 200, key.slice(0, 20));
+    }
+    for (const [key, value, contentType] of entries) {
+      const got = await client.request('GET', `maps/m/${key}`);
+      assert.equal(got.status, 200, key.slice(0, 20));
+      assert(got.body.equals(value), `value of ${key.slice(0, 20)}`);
+      assert.equal(got.fields.get('content-type') ?? '', contentType);
+    }
+    client.destroy();
+  });
+
+  it('a map takes a value in many chunks', async () => {
+    const client = new RawClient(member.port);
+    const value = randomBytes(MEBIBYTE);
+    client.send(
+      'POST /grid/rest/maps/m/chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    for (let at = 0; at < value.length; at += 10_000) {
+      const chunk = value.subarray(at, at + 10_000);
+      client.send(`${chunk.length.toString(16)}\r\n`);
+      client.send(chunk);
+      client.send('\r\n');
+    }
+    client.send('0\r\n\r\n');
+    assert.equal((await client.response())?.status, 200);
+    assert((await client.request('GET', 'maps/m/chunked')).body.equals(value));
+    client.destroy();
+  });
+}
+
+function queueCases(): void {
+  it('queues deliver each of 2,000 items once, in order per queue, to 2,000 polls that wait', async () => {
+    const queues = 200;
+    const each = 10;
+    const pollers = await Promise.all(Array.from({ length: queues * each }, connected));
+    const offerer = new RawClient(member.port);
+    const delivered: Promise<string>[][] = Array.from({ length: queues }, () => []);
+    for (const [index, poller] of pollers.entries()) {
+      const answer = poller.request('DELETE', `queues/many-${index % queues}/60`);
+      delivered[index % queues]?.push(answer.then(({ body }) => body.toString()));
+    }
+    await arrived();
+    for (let item = 0; item < each; item++) {
+      for (let queue = 0; queue < queues; queue++) {
+        offerer.send(requestBytes('POST', `queues/many-${queue}`, Buffer.from(`${queue}:${item}`)));
+      }
+    }
+    for (const [queue, answers] of delivered.entries()) {
+      const items = await Promise.all(answers);
+      const wanted = Array.from({ length: each }, (_, item) => `${queue}:${item}`);
+      assert.deepEqual(items.toSorted(), wanted, `queue ${queue}: each item once`);
+    }
+    for (const client of [...pollers, offerer]) client.destroy();
+  });
+
+  it('queues serve the polls of a queue in the order in which they came', async () => {
+    const pollers = await Promise.all(Array.from({ length: 50 }, connected));
+    const answers: Promise<string>[] = [];
+    for (const poller of pollers) {
+      answers.push(poller.request('DELETE', 'queues/fair/60').then(({ body }) => body.toString()));
+      await arrived();
+    }
+    const offerer = new RawClient(member.port);
+    for (let item = 0; item < 50; item++) {
+      await offerer.request('POST', 'queues/fair', Buffer.from(String(item)));
+    }
+    assert.deepEqual(
+      await Promise.all(answers),
+      Array.from({ length: 50 }, (_, item) => `${item}`),
+    );
+    for (const client of [...pollers, offerer]) client.destroy();
+  });
+
+  it('queues keep an item from a poll whose client has gone', async () => {
+    const [gone, offerer] = [await connected(), await connected()];
+    gone.send(requestBytes('DELETE', 'queues/gone/60'));
+    await arrived();
+    gone.destroy();
+    await offerer.request('POST', 'queues/gone', Buffer.from('item'));
+    const next = await offerer.request('DELETE', 'queues/gone/5');
+    assert.equal(next.body.toString(), 'item');
+    offerer.destroy();
+  });
+
+  it('queues take 1,000 pipelined offers in the order sent', async () => {
+    const client = new RawClient(member.port);
+    const offers = Array.from({ length: 1000 }, (_, item) =>
+      requestBytes('POST', 'queues/pipelined', Buffer.from(String(item))),
+    );
+    client.send(Buffer.concat(offers));
+    for (const _ of offers) assert.equal((await client.response())?.status, 200);
+    for (let item = 0; item < 1000; item++) {
+      const polled = await client.request('DELETE', 'queues/pipelined/0');
+      assert.equal(polled.body.toString(), String(item));
+    }
+    client.destroy();
+  });
+
+  it('queues hold back requests that are pipelined behind a poll, and no other client', async () => {
+    const [client, other] = [await connected(), await connected()];
+    client.send(requestBytes('DELETE', 'queues/behind/60'));
+    for (let get = 0; get < 3; get++) client.send(requestBytes('GET', `maps/behind/${get}`));
+    await arrived();
+    for (let key = 0; key < 3; key++) {
+      await other.request('POST', `maps/behind/${key}`, Buffer.from(`value ${key}`));
+    }
+    await other.request('POST', 'queues/behind', Buffer.from('item'));
+    const bodies: string[] = [];
+    for (let answer = 0; answer < 4; answer++) {
+      bodies.push((await client.response())?.body.toString() ?? '');
+    }
+    assert.deepEqual(bodies, ['item', 'value 0', 'value 1', 'value 2']);
+    for (const each of [client, other]) each.destroy();
+  });
+}
+
+/** A client whose connection the member has accepted. */
+async function connected(): Promise<RawClient> {
+  const client = new RawClient(member.port);
+  await client.request('GET', 'instance');
+  return client;
+}
+
+/**
+ * Written bytes are in the member's sockets at once, since both ends are on this machine and in this
+ * process; so after some turns of the loop the member has read them.
+ */
+async function arrived(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await nextTurn();
+}

@@ -1,0 +1,88 @@
+/**
+ * Members on one server and on a cluster, over real sockets: maps and queues as on a member that keeps
+ * its own data, and random requests, whose answers are the same bytes.
+ */
+import { connect } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { resolveConfig } from '../../src/config/config.ts';
+import type { SettingKey } from '../../src/config/settings.ts';
+import { startMember } from '../../src/member.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { assertSame, dateless, scriptsOf } from '../http/random-requests.ts';
+import { dataCases, type ServedMember } from '../integration/data.case.ts';
+import { TEST_MEMORY } from '../integration/member-process.ts';
+import { EngineServer } from './engine-server.ts';
+import { startCluster } from './server-group.ts';
+
+const REQUESTS = 4000;
+const SEED = Number(process.env.REST_SEED ?? Date.now() % 1_000_000_000);
+const LAST = 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+/** The member, and what it stands on: `end` ends both. */
+interface Stand {
+  readonly url: string;
+  end(): Promise<void>;
+}
+
+const STANDS: readonly (readonly [string, () => Promise<Stand>])[] = [
+  ['on one server', onOneServer],
+  ['on a cluster', () => startCluster()],
+];
+
+async function onOneServer(): Promise<Stand> {
+  const server = await EngineServer.start();
+  return { url: `redis://127.0.0.1:${server.port}`, end: () => server.stop() };
+}
+
+for (const [name, begin] of STANDS) {
+  describe(name, () => {
+    let stand: Stand;
+    before(async () => {
+      stand = await begin();
+    });
+    after(() => stand.end());
+
+    dataCases(`a member ${name}`, () => memberOn({ engineUrl: stand.url }));
+
+    it(`random requests have the answers of a member of its own data (seed ${SEED})`, async () => {
+      const scripts = scriptsOf(SEED, REQUESTS);
+      const [one, other] = [
+        await memberOn({ engineUrl: stand.url, clusterName: 'random' }),
+        await memberOn({ maxMemory: TEST_MEMORY, clusterName: 'random' }),
+      ];
+      try {
+        const answers = (member: ServedMember) =>
+          Promise.all(scripts.map((script) => received(member, script.join(''))));
+        const [texts, wanted] = await Promise.all([answers(one), answers(other)]);
+        assertSame(texts, wanted, scripts);
+      } finally {
+        await Promise.all([one.drain(), other.drain()]);
+      }
+    });
+  });
+}
+
+function memberOn(settings: Readonly<Partial<Record<SettingKey, string>>>): Promise<ServedMember> {
+  const source = { kind: 'flag', name: 'test' } as const;
+  const all = Object.entries({ port: '0', ...settings });
+  const config = resolveConfig([
+    ...all.map(([key, text]) => ({ key: key as SettingKey, text, source })),
+    { key: 'endpointGroups', name: 'DATA', text: 'true', source },
+  ]);
+  return startMember(config, createLog('OFF', process.stdout));
+}
+
+/** All that the member answers to the requests, without Date. */
+function received(member: ServedMember, requests: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(member.port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('latin1');
+    socket.on('data', (piece) => {
+      text += piece;
+    });
+    socket.once('error', reject);
+    socket.once('close', () => resolve(dateless(text)));
+    socket.write(requests + LAST, 'latin1');
+  });
+}
