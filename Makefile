@@ -1,4 +1,4 @@
-# The door to everything in this project; `make help` lists what there is. Needs Node, npm and make;
+# The targets of everything in this project; `make help` lists them. Needs Node, npm and make;
 # only test-peers, bench-peers and soak need more.
 
 .DEFAULT_GOAL := help

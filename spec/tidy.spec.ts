@@ -73,7 +73,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files where a program or a thread begins, and the files that other packages import. */
-const DOORS = [
+const FIRST_FILES = [
   ...['bin/gridnode.ts', 'bin/launch.ts', 'bin/keep-compiled.ts', 'bin/package-files.ts'],
   ...['bin/program.ts', 'src/index.ts'],
   'src/config/reading-thread-program.ts',
@@ -105,9 +105,9 @@ test('every relative import names a file, with its extension', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('no source file is dead: each is reached from a door', () => {
+test('no source file is dead: each is imported, directly or not, by a first file', () => {
   const reached = new Set<string>();
-  const open = [...DOORS];
+  const open = [...FIRST_FILES];
   for (let file = open.pop(); file !== undefined; file = open.pop()) {
     if (reached.has(file)) continue;
     reached.add(file);

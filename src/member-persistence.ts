@@ -1,5 +1,5 @@
 /**
- * Connects a member to its persistence: opens the storage, holds answers back until they may be sent, and
+ * Connects a member to its persistence: opens the storage, delays answers until they may be sent, and
  * tells the log and the cluster the state of the disk.
  */
 import type { Clock, Timer } from './base/clock.ts';

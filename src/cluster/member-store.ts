@@ -157,7 +157,7 @@ export interface ChangeAnswer {
 export interface MemberStore {
   /**
    * After the removals, a member of this uuid is removed, too: it is the caller's own, from a join whose
-   * answer it did not get. Then the first of these that holds is the refusal:
+   * answer it did not get. Then the first of these that is true is the refusal:
    * STOPPING: a member's number is not above `stopsUpTo`;
    * VERSION: there are members, and the version is not the cluster's;
    * ADDRESS: a member has this address;

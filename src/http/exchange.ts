@@ -333,7 +333,7 @@ function copied(span: Span): Span {
 }
 
 /** Lines of a head. A name that is not a token, or a value with a line end, is the caller's mistake. */
-export function fieldLines(fields: Fields | undefined): string {
+function fieldLines(fields: Fields | undefined): string {
   if (fields === undefined) return '';
   let lines = '';
   for (const name in fields) {

@@ -5,7 +5,7 @@
  *
  * Heads that the connection has sent before are recognised (known-heads.ts); llhttp reads the others.
  * It is paused at the end of each head that has content and of each message. So requests run outside of
- * its callbacks, and the position in the input is known exactly; measured, a pause costs nothing.
+ * its callbacks, and the position in the input is known exactly.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';

@@ -35,4 +35,4 @@ export function unreadableRecord(
 }
 
 /** The fault of a record with a right checksum, in words. */
-export const WRONG_FIELDS = 'holds a record with wrong fields';
+export const WRONG_FIELDS = 'has a record with wrong fields';

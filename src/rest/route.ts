@@ -62,7 +62,7 @@ export interface Operation {
  * has the cluster's credentials, in the body; a user with that permission on the map or queue, where
  * permissions are configured.
  */
-export type Permission = 'anyone' | 'user-for-health' | 'user' | 'credentials' | DataPermission;
+type Permission = 'anyone' | 'user-for-health' | 'user' | 'credentials' | DataPermission;
 
 export interface DataPermission {
   readonly kind: Kind;

@@ -23,7 +23,7 @@ interface Batch {
   readonly end: number;
 }
 
-export interface Login {
+interface Login {
   /** Undefined for the default user. */
   readonly user: string | undefined;
   /** Undefined where none is asked for. */
