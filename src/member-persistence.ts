@@ -44,8 +44,9 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   /** Whether an operator can ask for a forced start through REST. */
   readonly #isRepairable: boolean;
   readonly #log: Log;
-  #engine!: StoredEngine;
-  #senders: readonly AnswerSender[] = [];
+  /** Undefined until the recovery. */
+  #engine: StoredEngine | undefined;
+  readonly #senders: AnswerSender[] = [];
 
   /** Throws GridError DATA_DIRECTORY_UNUSABLE. */
   constructor(
@@ -93,11 +94,11 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   }
 
   delays(partition: number, sequence: number): boolean {
-    return this.#engine.delays(partition, sequence);
+    return this.#engine?.delays(partition, sequence) ?? false;
   }
 
   sequences(): Float64Array {
-    return this.#engine.sequences();
+    return this.#engine?.sequences() ?? new Float64Array();
   }
 
   /**
@@ -109,10 +110,14 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     return this.#restored(own);
   }
 
-  /** Recovers the engine, then makes the senders' answers wait for the disk. Senders may be added later. */
-  async open(engine: StoredEngine, senders: readonly AnswerSender[]): Promise<void> {
+  /** The sender is told from now on when its answers may leave. */
+  addSender(sender: AnswerSender): void {
+    this.#senders.push(sender);
+  }
+
+  /** Recovers the engine. Answers before that depend on no data, and are not delayed. */
+  async open(engine: StoredEngine): Promise<void> {
     this.#engine = engine;
-    this.#senders = senders;
     const recovered = await this.#attempt(() => {
       engine.reset();
       return this.#persistence.open(engine);
@@ -126,7 +131,6 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
       const files = foreign.slice(0, FILES_TOLD_MAX);
       this.#log.warn({ files, count: foreign.length }, FOREIGN_FILES);
     }
-    for (const sender of senders) sender.delay = this;
     this.#start.end();
   }
 

@@ -73,9 +73,7 @@ interface InProcess {
   readonly cluster: Pick<Cluster, 'takesWrites' | 'isCutOff'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when answers may leave; undefined where all may leave at once. */
-  readonly delay: AnswerDelay | undefined;
-  /** Notified when more answers may leave. */
-  readonly senders: AnswerSender[];
+  readonly delay: (AnswerDelay & { addSender(sender: AnswerSender): void }) | undefined;
   /** Polls that wait. */
   readonly waiting: Set<Waiter>;
 }
@@ -156,7 +154,6 @@ interface ServedParts {
   readonly health: HttpServer | undefined;
   readonly bound: AddressInfo;
   readonly healthBound: AddressInfo | undefined;
-  readonly senders: AnswerSender[];
   readonly reloader: Reloader;
   /** Takes over what was added to the configuration. */
   extend(config: Config): void;
@@ -209,7 +206,14 @@ async function serve(
   const segment = config.pathSegment ?? dialect.pathSegment;
   const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
-  const server = new HttpServer({ ...common, application, limits: config, tls });
+  const server = new HttpServer({
+    ...common,
+    application,
+    limits: config,
+    tls,
+    delay: persistence,
+  });
+  persistence?.addSender(server);
   const health = healthServer(config, router, services, common);
   logLevel.listen(() => observe(server, log));
   const bound = await listenAsConfigured(server, config);
@@ -217,8 +221,7 @@ async function serve(
     void server.drain();
     throw error;
   });
-  const senders: AnswerSender[] = [server];
-  return { server, health, bound, healthBound, senders, reloader, extend };
+  return { server, health, bound, healthBound, reloader, extend };
 }
 
 function reloaderOf(
@@ -245,7 +248,7 @@ async function recover(
   { config, log }: ConfiguredParts,
   { stored, persistence }: MemberEngine,
   { standalone }: ClusterParts,
-  { server, health, bound, senders, reloader, extend }: ServedParts,
+  { server, health, bound, reloader, extend }: ServedParts,
   stopped: Promise<unknown> | undefined,
 ): Promise<void> {
   if (persistence === undefined || stored === undefined || standalone === undefined) return;
@@ -254,10 +257,10 @@ async function recover(
   log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
   const work = async (): Promise<void> => {
     const kept = await persistence.begin({ uuid: cluster.uuid, values: record.values });
-    cluster.uuid = kept.uuid;
+    cluster.restore(kept.uuid);
     record.restore(kept.values);
     await reloader.restore(extend);
-    await persistence.open(stored, senders);
+    await persistence.open(stored);
   };
   const recovering = work().catch(async (error: unknown) => {
     await persistence.abandon();
@@ -312,7 +315,7 @@ function memberOf(
   { config, clock, lifetimes, stopRequested }: ConfiguredParts,
   { engine, persistence }: MemberEngine,
   { cluster, waiting }: ClusterParts,
-  { server, health, bound, healthBound, senders, reloader }: ServedParts,
+  { server, health, bound, healthBound, reloader }: ServedParts,
 ): Member {
   return {
     address: bound.address,
@@ -323,7 +326,7 @@ function memberOf(
       await reloader.reload();
     },
     stopRequested,
-    inProcess: { engine, cluster, lifetimes, delay: persistence, senders, waiting },
+    inProcess: { engine, cluster, lifetimes, delay: persistence, waiting },
     withdraw: () => cluster.stop(),
     async drain() {
       cluster.stop();
