@@ -42,7 +42,8 @@ import {
   writeNote,
 } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
-import type { LogSegment, SegmentSupply } from './segment-supply.ts';
+import type { LogSegment } from './segment-maker.ts';
+import type { SegmentSupply } from './segment-supply.ts';
 import { isFullDisk, type StoredFile } from './storage.ts';
 
 /** Records are gathered up to this many bytes; a longer one is written on its own. */
