@@ -41,12 +41,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'base',
   ],
   'member-cluster': ['types of member-engine', 'cluster', 'types of telemetry', 'base'],
-  'member-reloads': ['reloader', 'types of rest', 'http', 'telemetry', 'config'],
+  'member-configuration': [
+    ...['types of reloader', 'http', 'rest', 'security', 'telemetry', 'config', 'base'],
+  ],
+  'member-reloads': [
+    ...['member-configuration', 'reloader', 'types of cluster', 'types of rest', 'types of http'],
+    ...['security', 'types of telemetry', 'types of config'],
+  ],
   'member-servers': ['rest', 'http', 'config', 'telemetry'],
   member: [
     ...[
       'listening',
       'reloader',
+      'member-configuration',
       'member-engine',
       'member-cluster',
       'member-reloads',

@@ -4,41 +4,32 @@
  * `abort` cuts them off.
  */
 import type { AddressInfo } from 'node:net';
-import { type Clock, SystemClock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import { publicAddress } from './cluster/address.ts';
 import type { Cluster, Waiter } from './cluster/cluster.ts';
-import type { SharedRecord } from './cluster/shared-record.ts';
 import { TcpIpMembers } from './cluster/tcp-ip-members.ts';
 import type { Config } from './config/config.ts';
 import { configFault } from './config/config-fault.ts';
-import { matchingAddress } from './config/interface-pattern.ts';
 import type { LoadedConfig } from './config/load.ts';
-import { memoryWarning } from './config/memory-defaults.ts';
 import type { Engine } from './engine/engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import { HttpServer } from './http/server.ts';
-import type { TlsIdentity } from './http/tls.ts';
-import type { TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
 import { type ClusterParts, makeCluster } from './member-cluster.ts';
+import { type ConfiguredParts, configure } from './member-configuration.ts';
 import { type MemberEngine, makeEngine } from './member-engine.ts';
-import { readTls, reloadsOf, tlsFilesOf } from './member-reloads.ts';
+import { reloaderOf } from './member-reloads.ts';
 import { healthServer, observe } from './member-servers.ts';
-import { prepared, Reloader } from './reloader.ts';
+import type { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
-import { EndpointGroups } from './rest/endpoint-groups.ts';
-import { MapLifetimes } from './rest/map-lifetimes.ts';
+import type { MapLifetimes } from './rest/map-lifetimes.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
 import { SURFACES } from './rest/surface.ts';
-import { MemberSecurity } from './security/member-security.ts';
-import { hashPassword } from './security/password.ts';
 import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
-import { LogLevelControl } from './telemetry/log-level-control.ts';
 
 /** The time for probes to end when all else has ended, in milliseconds. */
 const HEALTH_DRAIN_MS = 500;
@@ -108,44 +99,6 @@ export async function startMember(
   await recover(parts, store, cluster, served, stopped);
   await enter(parts, store, cluster, served, stopped);
   return memberOf(parts, store, cluster, served);
-}
-
-/** What the configuration alone decides. */
-interface ConfiguredParts {
-  readonly config: Config;
-  readonly log: Log;
-  readonly audit: Audit;
-  readonly clock: Clock;
-  readonly tlsFiles: TlsFiles | undefined;
-  readonly tls: TlsIdentity | undefined;
-  readonly groups: EndpointGroups;
-  readonly security: MemberSecurity;
-  readonly logLevel: LogLevelControl;
-  readonly lifetimes: MapLifetimes;
-  readonly stopRequested: Promise<string>;
-  /** Ends the member; the argument is for the log. */
-  readonly requestStop: (because: string) => void;
-}
-
-async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
-  const warning = memoryWarning(config);
-  if (warning !== undefined) log.warn(warning);
-  const tlsFiles = tlsFilesOf(config);
-  const tls = tlsFiles && (await readTls(tlsFiles));
-  const clock = new SystemClock();
-  const matchesAddress = (patterns: readonly string[], address: string): boolean =>
-    matchingAddress(patterns, [address]) !== undefined;
-  let requestStop: (because: string) => void = () => {};
-  const stopRequested = new Promise<string>((resolve) => {
-    requestStop = resolve;
-  });
-  return {
-    ...{ config, log, audit, clock, tlsFiles, tls, stopRequested, requestStop },
-    groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
-    security: new MemberSecurity({ ...config, clock, matchesAddress }),
-    logLevel: new LogLevelControl(log, config.logLevel),
-    lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
-  };
 }
 
 /** The servers, which listen, and what works on requests through them. */
@@ -222,22 +175,6 @@ async function serve(
     throw error;
   });
   return { server, health, bound, healthBound, reloader, extend };
-}
-
-function reloaderOf(
-  { config, log, tlsFiles, groups, security, logLevel }: ConfiguredParts,
-  record: SharedRecord,
-  load: () => Promise<LoadedConfig>,
-  renewTls: (identity: TlsIdentity) => void,
-): Reloader {
-  const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
-  /** Applies the settings that may change while the member runs; rejects before any change. */
-  const apply = async (changed: Config): Promise<void> => {
-    const change = await prepared(reloads, changed);
-    await security.replace(changed.security);
-    change();
-  };
-  return new Reloader(config, { apply, log, load, record, hashPassword });
 }
 
 /**

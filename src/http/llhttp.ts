@@ -23,6 +23,7 @@ import {
   readModule,
 } from './llhttp-module.ts';
 import { PUT } from './methods.ts';
+import { OK, PAUSED, type ParserListener } from './parser-listener.ts';
 
 /** Size of the input area in bytes: as many as a socket hands over in one read. */
 export const INPUT_BYTES_MAX = 65536;
@@ -30,26 +31,6 @@ export const INPUT_BYTES_MAX = 65536;
 const PARSER_BYTES = 64;
 /** Up to this length a loop over words is faster than a view of the chunk (bench: short-copies). */
 const WORDS_BYTES_MAX = 256;
-
-/** Results of execute and of callbacks that are not errors of the sender. */
-export const OK = 0;
-export const DATA_AFTER_CLOSE = 5;
-export const INVALID_VERSION = 9;
-export const PAUSED = 21;
-export const PAUSED_UPGRADE = 22;
-/** Returned by a callback that refuses; execute returns it, too. */
-export const REFUSED = 24;
-
-/** Called while execute runs. Each returns OK, PAUSED or REFUSED. */
-export interface ParserListener {
-  onMessageBegin(): number;
-  onTarget(address: number, length: number): number;
-  onFieldName(address: number, length: number): number;
-  onFieldValue(address: number, length: number): number;
-  onHeadersComplete(keepAlive: boolean): number;
-  onBody(address: number, length: number): number;
-  onMessageComplete(): number;
-}
 
 export class Llhttp {
   readonly #exports: Exports;

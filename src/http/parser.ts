@@ -13,18 +13,16 @@ import type { Body } from './body.ts';
 import { Head } from './head.ts';
 import { KnownHeads } from './known-heads.ts';
 import type { HttpLimits } from './limits.ts';
+import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import {
   DATA_AFTER_CLOSE,
-  INPUT_BYTES_MAX,
   INVALID_VERSION,
-  type Llhttp,
-  llhttp,
   OK,
   PAUSED,
   PAUSED_UPGRADE,
   type ParserListener,
   REFUSED,
-} from './llhttp.ts';
+} from './parser-listener.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import * as verdicts from './verdicts.ts';
 

@@ -4,10 +4,10 @@
  * manifest, from which on the saved data counts. A file of another format, or a record of a later version,
  * ends the work: without it the data would be wrong.
  *
- * Where several files are the same segment, each adds the records that the others lack. The manifest says which
- * snapshot and which segments count. Without a manifest these are the snapshot with the most partitions and
- * every segment of the log: the sequences tell which of their records the snapshot covers. MARKs and
- * superseded segments have no place in the new files and are left out.
+ * Where several files are the same segment, each adds the records that the others lack. The manifest says
+ * which snapshot and which segments count. Without a manifest these are the snapshot with the most
+ * partitions and every segment of the log: the sequences tell which of their records the snapshot covers.
+ * MARKs and superseded segments have no place in the new files and are left out.
  */
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';

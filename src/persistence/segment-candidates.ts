@@ -1,6 +1,6 @@
 /**
  * The files of a data directory that may be segments: each is identified by its header, whatever its name,
- * and by its name where the header is damaged. Several files may be the same segment. The files are only read.
+ * and by its name where the header is damaged. Several files may be the same segment. All are only read.
  */
 import type { Findings } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
@@ -31,7 +31,7 @@ export interface Candidate {
 }
 
 /** A file of a segment, read and searched for records. */
-export interface ScannedFile {
+interface ScannedFile {
   readonly segment: ReadSegment;
   readonly scanned: Scanned;
 }
@@ -96,7 +96,7 @@ export class SegmentCandidates {
     }
   }
 
-  /** Reads the candidate's files, in the order of their names there. The first page lasts until the next call. */
+  /** Reads the candidate's files, in their order. The first one's page lasts until the next call. */
   async scan(candidate: Candidate | undefined, pace: Pace): Promise<readonly ScannedFile[]> {
     const all: ScannedFile[] = [];
     for (const name of candidate?.names ?? []) {

@@ -9,10 +9,9 @@
  * wait for it; with `interval` some time later; with `never` when the system does.
  *
  * After each sync a MARK in the log says how far it went: a fault before that place is damage, not the
- * torn end of the log, for which nothing was promised.
- *
- * After a failed write or sync the state of the disk is unknown. Nothing is written or synced again;
- * `durable` stays where it was for the partitions concerned, and mutations are refused.
+ * torn end of the log, for which nothing was promised. After a failed write or sync the state of the disk is
+ * unknown: nothing is written or synced again, `durable` stays where it was for the partitions concerned, and
+ * mutations are refused.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
