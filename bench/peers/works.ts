@@ -9,7 +9,7 @@ const STORES = ['gridnode', 'node:http', 'original'];
 const SERVERS = ['gridnode', 'bare', 'node:http', 'nginx', 'original'];
 const WITH_REDIS = [...SERVERS, 'redis'];
 const GRIDS = ['gridnode', 'original'];
-const REST_PEERS = ['gridnode', 'webdis', 'original'];
+const DOORS = ['gridnode', 'webdis', 'original'];
 const KIB = 1024;
 
 const get = { operations: { get: 1 }, peers: SERVERS };
@@ -54,11 +54,11 @@ const loads: readonly LoadOptions[] = [
   },
   {
     ...{ name: 'unpinned-get', about: 'GET of 100 B, nothing pinned' },
-    ...{ ...get, peers: REST_PEERS, placement: 'all' },
+    ...{ ...get, peers: DOORS, placement: 'all' },
   },
   {
     ...{ name: 'unpinned-post', about: 'POST of 100 B, nothing pinned' },
-    ...{ ...set, peers: REST_PEERS, placement: 'all' },
+    ...{ ...set, peers: DOORS, placement: 'all' },
   },
   {
     ...{ name: 'unpinned-pipelined-32', about: 'GET of 100 B, 32 pipelined, nothing pinned' },
@@ -66,7 +66,7 @@ const loads: readonly LoadOptions[] = [
   },
   {
     ...{ name: 'unpinned-pairs', about: 'offer and poll in turn, nothing pinned' },
-    ...{ operations: { offer: 1, poll: 1 }, peers: REST_PEERS, placement: 'all' },
+    ...{ operations: { offer: 1, poll: 1 }, peers: DOORS, placement: 'all' },
   },
 ];
 
