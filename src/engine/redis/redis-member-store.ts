@@ -11,7 +11,7 @@ import type {
   Incarnation,
   Join,
   Joined,
-  JoinRefusal,
+  JoinObstacle,
   MemberStore,
   NotJoined,
   Out,
@@ -87,7 +87,7 @@ export class RedisMemberStore implements MemberStore {
     const words = [uuid, address, memberVersion, lite, version, leaseMs];
     return await this.#step(JOIN, words, (reply) => {
       const kind = reply.next().text;
-      if (kind !== VIEW) return { refused: kind as JoinRefusal, ...refusalIn(reply) };
+      if (kind !== VIEW) return { obstacle: kind as JoinObstacle, ...versionIn(reply) };
       const { first, view } = viewIn(reply);
       this.#options.onJoined(`${uuid}:${first}`);
       return { joinNumber: first, view };
@@ -230,7 +230,7 @@ class Step<Answer> extends Operation {
   }
 }
 
-function refusalIn(reply: Reply): { version: string; stopsUpTo: number } {
+function versionIn(reply: Reply): { version: string; stopsUpTo: number } {
   const version = textIn(reply);
   return { version, stopsUpTo: reply.next().integer };
 }
