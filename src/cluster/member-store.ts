@@ -163,7 +163,7 @@ export interface MemberStore {
    * ADDRESS: a member has this address;
    * STATE: there are members, `admits` is ADMITS_RETURNED, and the address is not one that left.
    *
-   * Without an obstacle: the version becomes the cluster's, as a change of the record where it is another one;
+   * Without an obstacle: the version becomes the cluster's, as a change of the record where it differs;
    * a limit that runs in a cluster without members is over; the address is none that left any more. The
    * member's number is one more than the last; its lease ends `leaseMs` from now; it has `confirmed` the
    * present revision, as nothing that it began is under way. The answer's view has the text.
