@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
-import { Page } from '../src/persistence/record-codec.ts';
+import { Page } from '../src/persistence/page.ts';
 import { SalvagedLog } from '../src/persistence/salvaged-segments.ts';
 import { filesOf, recordsOf, storageOf, wholeDirectory } from './persistence/damaged-directory.ts';
 import { MemoryStorage } from './persistence/memory-storage.ts';

@@ -22,7 +22,6 @@ import {
   readMutation,
   SEAL,
   SKIPPED_TYPE_MIN,
-  sealAt,
   sequenceAt,
   takenAt,
   typeAt,
@@ -36,6 +35,7 @@ import {
   SNAPSHOT,
   segmentName,
 } from './segment.ts';
+import { sealAt } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import { checkLength, damageIn, hasRecord, tornBytesAt } from './torn-end.ts';

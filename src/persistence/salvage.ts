@@ -18,12 +18,12 @@ import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
 import { LOST_MEMBER, MEMBER, type MemberValues } from './member-file.ts';
+import { Page } from './page.ts';
 import {
   isMutation,
   lengthAt,
   MARK,
   PARTITION,
-  Page,
   partitionAt,
   SKIPPED_TYPE_MIN,
   typeAt,

@@ -6,7 +6,8 @@ import type { Findings } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST, type SnapshotFiles } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
-import { PARTITION, Page, partitionAt, typeAt } from './record-codec.ts';
+import { Page } from './page.ts';
+import { PARTITION, partitionAt, typeAt } from './record-codec.ts';
 import { type Pace, type Scanned, scanRecords } from './record-scan.ts';
 import {
   HEADER_BYTES,

@@ -11,16 +11,10 @@ import type { Mutation } from '../engine/mutation.ts';
 import { type StoredEngine, type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
 import type { SnapshotFiles } from './manifest.ts';
-import {
-  NOTE_BYTES,
-  PARTITION,
-  Page,
-  recordBytes,
-  SEAL,
-  writeMutation,
-  writeNote,
-} from './record-codec.ts';
+import { Page } from './page.ts';
+import { NOTE_BYTES, PARTITION, recordBytes, SEAL, writeMutation } from './record-codec.ts';
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
+import { writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 

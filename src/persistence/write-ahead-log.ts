@@ -29,19 +29,11 @@ import { DurableSequences } from './durable-sequences.ts';
 import type { LogEndFile } from './log-end-file.ts';
 import type { LogObserver } from './log-observer.ts';
 import type { LogPlace } from './log-place.ts';
-import {
-  MARK,
-  NOTE_BYTES,
-  Page,
-  recordBytes,
-  SEAL,
-  SURE,
-  UNSURE,
-  writeMutation,
-  writeNote,
-} from './record-codec.ts';
+import { Page } from './page.ts';
+import { MARK, NOTE_BYTES, recordBytes, SEAL, writeMutation } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
 import type { LogSegment } from './segment-maker.ts';
+import { SURE, UNSURE, writeNote } from './segment-notes.ts';
 import type { SegmentSupply } from './segment-supply.ts';
 import { isFullDisk, type StoredFile } from './storage.ts';
 
