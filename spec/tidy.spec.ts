@@ -23,8 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   local: ['types of http', 'src/http/output-piece.ts', 'types of cluster', 'engine', 'base'],
   cli: ['member', 'client', 'persistence', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
-  'added-texts': ['cluster', 'config', 'base'],
-  reloader: ['added-texts', 'types of cluster', 'config', 'telemetry', 'base'],
+  reloader: ['cluster', 'config', 'telemetry', 'base'],
   'member-persistence': [
     ...['types of http', 'persistence', 'cluster', 'telemetry', 'config', 'engine', 'base'],
   ],

@@ -3,13 +3,12 @@
  * member runs are applied; changes of others are named in the log. A wrong configuration changes
  * nothing. One reload is done after the other.
  */
-import { AddedTexts } from './added-texts.ts';
-import { GridError } from './base/errors.ts';
+import { GridError, reasonOf } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
-import type { AddedConfig, SharedRecord } from './cluster/shared-record.ts';
+import { type AddedConfig, changeRecord, type SharedRecord } from './cluster/shared-record.ts';
 import { addedText, type HashPassword } from './config/added-text.ts';
 import type { Config } from './config/config.ts';
-import { ConfigFault } from './config/config-fault.ts';
+import { ConfigFault, configFault } from './config/config-fault.ts';
 import { linesOf } from './config/finding.ts';
 import { FINDINGS_MAX } from './config/finding-list.ts';
 import { type ConfigRequest, type LoadedConfig, refusedFault } from './config/load.ts';
@@ -78,13 +77,16 @@ export class Reloader {
   readonly #readText: (request: ConfigRequest) => Promise<LoadedConfig>;
   /** The configuration at the start, with the changes applied since. */
   #config: Config;
-  readonly #texts: AddedTexts;
+  /** Has the texts added to it. */
+  readonly #record: SharedRecord;
+  /** The record's texts that this member has, with how often each. */
+  readonly #known = new Map<string, number>();
   readonly #hashPassword: HashPassword;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(config: Config, parts: ReloaderParts) {
     this.#config = config;
-    this.#texts = new AddedTexts(parts.record);
+    this.#record = parts.record;
     this.#apply = parts.apply;
     this.#log = parts.log;
     this.#load = parts.load;
@@ -129,12 +131,21 @@ export class Reloader {
       this.#last = this.#last.then(() => this.#catchUp(extend));
       return this.#last;
     };
-    if (this.#texts.isShared) this.#texts.onChange(() => void catchUp());
+    if (this.#record.isShared) this.#record.onChange(() => void catchUp());
     await catchUp();
   }
 
+  /** Adds the texts of the record that this member does not have. */
   async #catchUp(extend: (config: Config) => void): Promise<void> {
-    await this.#texts.catchUp((added) => this.#addAgain(added, extend));
+    const { addedConfigs } = this.#record.values;
+    const seen = new Map<string, number>();
+    for (const added of addedConfigs) {
+      const count = (seen.get(added.text) ?? 0) + 1;
+      seen.set(added.text, count);
+      if (count > (this.#known.get(added.text) ?? 0)) await this.#addAgain(added, extend);
+    }
+    this.#known.clear();
+    for (const [text, count] of seen) this.#known.set(text, count);
   }
 
   async #addAgain(
@@ -156,7 +167,7 @@ export class Reloader {
     try {
       await this.#apply(update.config);
     } catch (error) {
-      if (kept !== undefined) await this.#texts.remove(kept);
+      if (kept !== undefined) await this.#changeAdded((before) => withoutLast(before, kept));
       throw error;
     }
     extend(update.config);
@@ -175,16 +186,31 @@ export class Reloader {
     text: string,
     extend: (config: Config) => void,
   ): Promise<{ readonly update: ConfigUpdate; readonly kept?: string }> {
-    const texts = this.#texts;
+    const record = this.#record;
     for (;;) {
-      const { revision } = texts;
-      if (texts.isShared) await this.#catchUp(extend);
+      const { revision } = record;
+      if (record.isShared) await this.#catchUp(extend);
       const update = await addConfigText(this.#config, text, this.#readText);
       if (update.added.length === 0) return { update };
       // Other members, and their store, see no password.
-      const kept = texts.isShared ? await addedText(update, this.#hashPassword) : text;
-      if (await texts.append(kept, revision)) return { update, kept };
+      const kept = record.isShared ? await addedText(update, this.#hashPassword) : text;
+      const addedConfigs = withText(record.values.addedConfigs, kept);
+      const keeping = record.compareAndSet(revision, { addedConfigs });
+      if (!(await keeping.catch(refuse))) continue;
+      this.#known.set(kept, (this.#known.get(kept) ?? 0) + 1);
+      return { update, kept };
     }
+  }
+
+  /** Rejects with GridError CONFIG_NOT_KEPT, and as `change` throws. */
+  async #changeAdded(
+    change: (before: readonly AddedConfig[]) => readonly AddedConfig[],
+  ): Promise<void> {
+    await changeRecord(
+      this.#record,
+      ({ addedConfigs }) => ({ addedConfigs: change(addedConfigs) }),
+      notKept,
+    );
   }
 
   async #reload(): Promise<ReloadOutcome> {
@@ -197,7 +223,11 @@ export class Reloader {
       const isSwitched = loaded.security.isEnabled !== this.#config.security.isEnabled;
       const config = isSwitched ? { ...loaded, security: this.#config.security } : loaded;
       await this.#apply(config);
-      await this.#texts.markReloaded();
+      const { isShared, values } = this.#record;
+      // A reload is of one member: the others have what was added, and who comes later has it, too.
+      if (!isShared && values.addedConfigs.some(({ isReloaded }) => !isReloaded)) {
+        await this.#changeAdded((before) => before.map(({ text }) => ({ text, isReloaded: true })));
+      }
       for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
       return await this.#report(config, isSwitched);
     } catch (error) {
@@ -250,10 +280,38 @@ export class Reloader {
   }
 }
 
+/**
+ * Limit of the added texts, in characters. All of them are written again with each new one, and the
+ * names of all are in one table, which doubles in a single step.
+ */
+const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
 async function readInThread(request: ConfigRequest): Promise<LoadedConfig> {
   return (await import('./config/reading-thread.ts')).loadInThread(request);
+}
+
+function notKept(reason: string, options: ErrorOptions): GridError {
+  return new GridError('CONFIG_NOT_KEPT', { reason }, options);
+}
+
+/** Throws the error of a text that the record has rejected for this cause. */
+function refuse(cause: unknown): never {
+  throw notKept(reasonOf(cause), { cause });
+}
+
+function withText(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
+  const length = before.reduce((sum, each) => sum + each.text.length, text.length);
+  if (length <= ADDED_LENGTH_MAX) return [...before, { text, isReloaded: false }];
+  throw configFault(
+    `Cannot add to the configuration: with this text, the added texts have more than ${ADDED_LENGTH_MAX} characters`,
+  );
+}
+
+/** Without the last of the texts that is this one. */
+function withoutLast(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
+  const last = before.map((each) => each.text).lastIndexOf(text);
+  return before.filter((_, at) => at !== last);
 }
 
 /** The first FINDINGS_MAX things, and the number of the others. */
