@@ -68,11 +68,6 @@ export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
   ),
 };
 
-/** Whether there is nothing below: no known names, chosen names or items. */
-export function isLeaf({ children, named, item }: KnownContent): boolean {
-  return children.size === 0 && named === undefined && item === undefined;
-}
-
 /** A name of the tree as messages write it. */
 export function nameInForm(name: string): string {
   return name.startsWith('@') ? `attribute ${name.slice(1)}` : name;
