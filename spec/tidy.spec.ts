@@ -24,7 +24,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['member', 'client', 'persistence', 'security', 'config', 'telemetry', 'base'],
   listening: ['config', 'base'],
   reloader: ['cluster', 'config', 'telemetry', 'base'],
+  'member-persistence-events': ['types of http', 'persistence', 'types of telemetry'],
   'member-persistence': [
+    'member-persistence-events',
     ...['types of http', 'persistence', 'cluster', 'telemetry', 'config', 'engine', 'base'],
   ],
   'member-replicas': ['config', 'base'],

@@ -71,7 +71,7 @@ interface PersistenceObserver extends HousekeepingObserver {
   onProgress(progress: RecoveryProgress): void;
 }
 
-interface Opened extends Recovered {
+export interface Opened extends Recovered {
   /** Names of foreign files in the directory (foreign-files.ts). */
   readonly foreign: readonly string[];
 }
