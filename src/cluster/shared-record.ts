@@ -37,7 +37,7 @@ export interface SharedRecord {
    * OutcomeUnknown the next start decides.
    */
   compareAndSet(revision: number, change: Partial<SharedValues>): Promise<boolean>;
-  /** Calls each listener after each change of the values, whoever made it. */
+  /** Calls each listener after each change of the values, by any member. */
   onChange(listener: (values: SharedValues) => void): void;
 }
 

@@ -58,9 +58,9 @@ export interface Operation {
 }
 
 /**
- * Who may: anyone; a user, where HTTP Basic is required for health; a user, where it is required; whoever
- * has the cluster's credentials, in the body; a user with that permission on the map or queue, where
- * permissions are configured.
+ * The clients that may: anyone; a user, where HTTP Basic is required for health; a user, where it is
+ * required; a client with the cluster's credentials, in the body; a user with that permission on the map or
+ * queue, where permissions are configured.
  */
 type Permission = 'anyone' | 'user-for-health' | 'user' | 'credentials' | DataPermission;
 
