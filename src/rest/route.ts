@@ -58,11 +58,11 @@ export interface Operation {
 }
 
 /**
- * The clients that may: anyone; a user, where HTTP Basic is required for health; a user, where it is
- * required; a client with the cluster's credentials, in the body; a user with that permission on the map or
- * queue, where permissions are configured.
+ * Who may: anyone; a user, where HTTP Basic is required for health; a user, where it is required; whoever
+ * has the cluster's credentials, in the body; a user with that permission on the map or queue, where
+ * permissions are configured.
  */
-type Permission = 'anyone' | 'user-for-health' | 'user' | 'credentials' | DataPermission;
+export type Permission = 'anyone' | 'user-for-health' | 'user' | 'credentials' | DataPermission;
 
 export interface DataPermission {
   readonly kind: Kind;
