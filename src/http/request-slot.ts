@@ -342,6 +342,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   #clean(): void {
     this.#isDirty = false;
     this.body.end();
+    this.request.forgetHead();
     this.isBodyPending = false;
     this.isInviting = false;
     this.awaitsItem = false;

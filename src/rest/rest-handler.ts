@@ -108,7 +108,9 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.nameEnd += shift;
     this.keyStart += shift;
     this.keyEnd += shift;
-    this.#nameParts(new PercentDecoder(this.exchange.request.target.length));
+    const { escaped, target } = this.exchange.request;
+    // Decoded names are to last as long as the request.
+    this.#nameParts(escaped ? new PercentDecoder(target.length) : this.services.data.decoder);
   }
 
   take(timeoutMs: number): void {
