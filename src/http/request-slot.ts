@@ -347,8 +347,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.awaitsItem = false;
     this.#endsConnection = false;
     this.#isUnreadable = false;
-    this.#ownsBytes = false;
-    this.#isHandlerTold = false;
+    this.#ownsBytes = this.#isHandlerTold = false;
     this.#stream = undefined;
     this.exchange.isAnswered = true;
     this.exchange.forgetRefusal();

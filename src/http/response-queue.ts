@@ -204,8 +204,7 @@ export class ResponseQueue implements BudgetUser {
     this.#runResponses = 0;
     this.#hand(this.#arena.view(buffer, this.#runStart, this.#runEnd), true);
     this.#arena.closeRun(buffer, this.#isRunTaken);
-    this.#runStart = 0;
-    this.#runEnd = 0;
+    this.#runStart = this.#runEnd = 0;
   }
 
   /** Puts this text in the place of every response of which nothing has been handed over. */
