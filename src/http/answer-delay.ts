@@ -2,6 +2,8 @@
 
 /** Bytes that are sent without a copy; released once, when the last one has been taken. */
 export interface Pinned {
+  /** Whether their memory is counted elsewhere; otherwise the budget for bytes in flight counts it. */
+  readonly isCounted: boolean;
   release(): void;
 }
 

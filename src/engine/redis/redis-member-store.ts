@@ -48,6 +48,8 @@ interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'server
   onJoined(incarnation: string): void;
   /** There are incarnations that are gone. Called with each beat, of the member that joined first. */
   onGone(): void;
+  /** Called with each beat of the member that joined first. */
+  onOldest(): void;
 }
 
 /** A view as a script replies it. */
@@ -100,7 +102,10 @@ export class RedisMemberStore implements MemberStore {
     const answer = await this.#step(BEAT, words, viewOrOut);
     if ('out' in answer) return answer;
     const { view, goneCount } = answer;
-    if (goneCount > 0 && view.members[0]?.joinNumber === joinNumber) this.#options.onGone();
+    if (view.members[0]?.joinNumber === joinNumber) {
+      this.#options.onOldest();
+      if (goneCount > 0) this.#options.onGone();
+    }
     return view;
   }
 
