@@ -127,6 +127,13 @@ export interface WanConfig {
   readonly wanEndpoints: ReadonlyMap<string, WanTls | undefined>;
 }
 
+/** The places of these parts in a file, for messages. */
+export const WAN_PLACES: Readonly<Record<keyof WanConfig, string>> = {
+  wanReplications: 'wan-replication',
+  mapWan: 'map.{name} for WAN replication',
+  wanEndpoints: 'advanced-network.wan-endpoint-config',
+};
+
 export const NO_WAN: WanConfig = {
   wanReplications: new Map(),
   mapWan: new Map(),
