@@ -70,7 +70,7 @@ function linesOf(row: AnySetting): ExampleLine[] {
   if (row.path === undefined) return [];
   const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
   const about = `${row.about} (${row.expects}${unit}; default ${defaultText(row)})`;
-  const names = isNamed(row) ? [...row.fallback.keys()] : [''];
+  const names = isNamed(row) ? [...row.fallback.keys()] : [EXAMPLE_NAME];
   return (names.length === 0 ? [EXAMPLE_NAME] : names).map((name) => ({
     steps: row.path?.split('.').map((step) => (step === '{name}' ? name : step)) ?? [],
     about,

@@ -85,7 +85,7 @@ map{}: metadata-policy=CREATE_ON_UPDATE|OFF in-memory-format=BINARY|OBJECT|NATIV
   + time-to-live-seconds=i0.. max-idle-seconds=i0.. cache-local-entries=b @name=s
   eviction: &eviction
  wan-replication-ref{}: merge-policy-class-name=s republishing-enabled=b
-  filters: filter-impl>[]=s
+  filters: filter-impl=s
  indexes: &indexes
  attributes:
   attribute=s: @extractor-class-name=s
@@ -129,7 +129,7 @@ cache{}: statistics-enabled=b management-enabled=b read-through=b write-through=
    cache-entry-event-filter-factory: @class-name=s
  eviction: &eviction
  wan-replication-ref: merge-policy-class-name=s republishing-enabled=b @name=s
-  filters: filter-impl>[]=s
+  filters: filter-impl=s
  partition-lost-listeners: partition-lost-listener=s
  merge-policy=s: @batch-size=i1..
  hot-restart: fsync=b @enabled=b

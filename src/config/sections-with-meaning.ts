@@ -11,6 +11,7 @@ import {
   ENDPOINT_PATTERN,
   PUBLISHER_ITEM,
   PUBLISHER_PATH,
+  REF_PATH,
   REPLICATION_PATTERN,
 } from './wan-paths.ts';
 
@@ -41,6 +42,7 @@ const OF_WAN: readonly string[] = [
   ...['custom-publisher.{name}.any', 'custom-publisher.any', 'consumer.any'].map(
     (name) => `${REPLICATION_PATTERN}.${name}`,
   ),
+  `${REF_PATH}.filters.any`,
   ...['ssl.properties.{name}', 'symmetric-encryption.any', 'socket-interceptor.any'].map(
     (name) => `${ENDPOINT_PATTERN}.${name}`,
   ),

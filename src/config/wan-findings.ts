@@ -21,13 +21,13 @@ export class WanFindings {
   readonly refused = new RefusedList();
   readonly values: WanValue[] = [];
 
-  /** Adds the value of a statement that is neither shown nor refused yet. */
-  showOnce(statement: Statement): void {
+  /** Adds the value of a statement that is neither shown nor refused yet; `steps`: of its path in YAML. */
+  showOnce(statement: Statement, steps = statement.path): void {
     if (this.used.has(statement)) return;
     this.used.add(statement);
     const { path, text, at } = statement;
     const value = isSecretName(path.at(-1)) ? MASK : text;
-    this.values.push({ steps: path, value, source: sourceAt(at) });
+    this.values.push({ steps, value, source: sourceAt(at) });
   }
 
   refuse(statement: Statement, reason: string): void {

@@ -29,7 +29,8 @@ interface Draft {
 
 type Values = { -readonly [Key in MapWanKey]: (typeof MAP_WAN_SETTINGS)[Key]['fallback'] };
 
-const FILTER_PATTERN = `${MAP_WAN_SETTINGS.filters.path}.[]`;
+/** A filter in YAML and in XML. */
+const FILTER_PATTERNS = ['[]', 'filter-impl'].map((step) => `${REF_PATH}.filters.${step}`);
 const KEYS: ReadonlyMap<string, MapWanKey> = new Map(
   (Object.keys(MAP_WAN_SETTINGS) as MapWanKey[]).map((key) => [
     MAP_WAN_SETTINGS[key].path ?? '',
@@ -66,7 +67,7 @@ class MapWanReader {
       const { pattern, path } = statement;
       const key = pattern.startsWith('map.') ? KEYS.get(pattern) : undefined;
       if (key !== undefined) this.#draftOf(path).said.set(key, statement);
-      else if (pattern === FILTER_PATTERN) this.#draftOf(path).filters.push(statement);
+      else if (FILTER_PATTERNS.includes(pattern)) this.#draftOf(path).filters.push(statement);
     }
     return new Map([...this.#drafts].map(([map, draft]) => [map, this.#settingsOf(map, draft)]));
   }
@@ -106,7 +107,9 @@ class MapWanReader {
       ...{ name: ref.name, mergePolicy, republishingEnabled, filters: patterns },
     };
     this.#show(map, ref?.name, said, values);
-    for (const statement of filters) this.#findings.showOnce(statement);
+    for (const [index, statement] of filters.entries()) {
+      this.#findings.showOnce(statement, [...statement.path.slice(0, -1), `[${index}]`]);
+    }
     return { ref: whole, perEntryStatsEnabled, merkleTree };
   }
 

@@ -63,8 +63,9 @@ export const PUBLISHER_SETTINGS = {
       'without it, that of network.ssl is',
     fallback: undefined,
     fallbackText: 'none',
-    example: 'none',
-    ...nameRule(),
+    example: '""',
+    expects: 'a text without control characters',
+    allows: (text) => !/\p{Cc}/u.test(text),
   }),
   username: textSetting({
     path: at('properties.username'),

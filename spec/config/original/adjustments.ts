@@ -82,7 +82,6 @@ const STEPS: Readonly<Record<string, string>> = {
   'actions/action': '[]',
   'wan-replication/batch-publisher': 'batch-publisher[]',
   'map/wan-replication-ref': 'wan-replication-ref{}',
-  'filters/filter-impl': '[]',
   'rest-api/endpoint-group': 'endpoint-groups{}',
   'endpoint-groups/endpoint-group': '{}',
   'client-permissions/all-permissions': 'all[]',
