@@ -68,7 +68,7 @@ export interface WanPublisher {
   readonly compression: WanCompression;
 }
 
-export interface WanEndpoint {
+interface WanEndpoint {
   /** An address, without brackets, or a name. */
   readonly host: string;
   readonly port: number;

@@ -5,7 +5,7 @@
 import { SETTINGS } from './settings.ts';
 
 /** A member of the target as it was written: without a scheme, TLS is decided elsewhere. */
-export interface WrittenEndpoint {
+interface WrittenEndpoint {
   readonly host: string;
   readonly port: number;
   readonly segment: string | undefined;

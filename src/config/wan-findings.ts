@@ -7,7 +7,7 @@ import { type Source, sourceAt } from './source.ts';
 import type { NamedBlock, Statement, WrittenSection } from './statements.ts';
 
 /** A value of the effective configuration that is in no row of the table of settings. */
-export interface WanValue {
+interface WanValue {
   readonly steps: readonly string[];
   readonly value: string | number | boolean;
   readonly source: Source;

@@ -27,7 +27,7 @@ export interface PublisherFault {
 const CLUSTER_NAME = 'dev';
 
 /** `name`: that of the block in YAML, which stands for what is not given of cluster name and id. */
-export function publisherIdOf(
+function publisherIdOf(
   { publisherId, clusterName }: GivenPublisher,
   name: string | undefined,
 ): string | undefined {
