@@ -96,8 +96,9 @@ class JsonReader {
     let root: unknown;
     try {
       root = JSON.parse(text);
-    } catch (error) {
-      throw fault([`Cannot read the WAN replication: no JSON, ${(error as Error).message}`]);
+    } catch {
+      // The parser's message has a part of the text in it, which may be a password.
+      throw fault(['Cannot read the WAN replication: not JSON']);
     }
     if (!isObject(root)) throw fault(['Cannot read the WAN replication: not an object']);
     return root;
