@@ -31,7 +31,7 @@ export function exampleFile(): string {
 /** In Markdown: a table for each section, of setting, flag, range, default and meaning. */
 export function settingsTables(): string {
   const rows = new Map<Section, string[]>(SECTIONS.map((section) => [section, []]));
-  for (const row of ALL_ROWS) rows.get(sectionOf(row.path))?.push(tableRow(row));
+  for (const row of ALL_ROWS) rows.get(sectionOf(row))?.push(tableRow(row));
   return [...rows]
     .map(([section, lines]) => [`## ${section}`, '', ...TABLE_HEAD, ...lines].join('\n'))
     .join('\n\n');

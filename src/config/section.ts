@@ -1,4 +1,5 @@
 /** The sections of the settings in help and documentation. */
+import type { AnySetting } from './setting.ts';
 import { pathOf } from './settings.ts';
 import { MAP_WAN_SETTINGS } from './wan-map-settings.ts';
 
@@ -35,7 +36,7 @@ const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
   [pathOf('partitionCount'), 'Maps, queues and memory'],
 ];
 
-export function sectionOf(path: string | undefined): Section {
+export function sectionOf({ path }: Pick<AnySetting, 'path'>): Section {
   if (path === undefined) return 'Address';
   return PREFIXES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Member';
 }
