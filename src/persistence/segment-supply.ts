@@ -7,11 +7,13 @@
  * ready segments are in the order of their numbers, and the first one can be filled while its number is
  * not yet known. When segments are used faster than they are made, one is made on the spot. When none can
  * be made, the supply tries again every second; until then removals get short segments, as long as there
- * is room for those.
+ * is room for those. The space that compaction has freed goes to its reserve first: until that is whole,
+ * only the first segment and short ones are made.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
+import type { Reserve } from './reserve.ts';
 import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './segment.ts';
 import { isFullDisk, type Storage, type StoredFile } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
@@ -52,6 +54,7 @@ interface SupplyOptions {
   readonly clock: Clock;
   readonly segmentBytes: number;
   readonly space: InTurn;
+  readonly reserve: Reserve;
   onFault(): void;
 }
 
@@ -65,6 +68,7 @@ export class SegmentSupply {
   readonly #onFault: () => void;
   /** Each user of space that must not be disturbed takes its turn. */
   readonly #space: InTurn;
+  readonly #reserve: Reserve;
   readonly #ready: LogSegment[] = [];
   #nextNumber = 0;
   /** The file of the first segment; undefined once it is used, or where it could not be filled. */
@@ -78,11 +82,12 @@ export class SegmentSupply {
   #hasBegun = false;
   #isClosed = false;
 
-  constructor({ storage, clock, segmentBytes, space, onFault }: SupplyOptions) {
+  constructor({ storage, clock, segmentBytes, space, reserve, onFault }: SupplyOptions) {
     this.#storage = storage;
     this.#clock = clock;
     this.segmentBytes = segmentBytes;
     this.#space = space;
+    this.#reserve = reserve;
     this.#onFault = onFault;
     this.#first = space.run(() => this.#fill(segmentBytes)).catch(() => undefined);
   }
@@ -131,7 +136,7 @@ export class SegmentSupply {
     const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
     if (needed > this.segmentBytes) return this.#taken(this.#makeLarge(needed));
     while (this.#ready.length < READY_COUNT && this.fault === undefined) {
-      const made = this.#makeNow(needed);
+      const made = this.#makeBehindReserve(needed);
       if (made !== undefined) this.#keep(made);
     }
     const isFree = isRemoval || this.#ready.length >= READY_COUNT;
@@ -142,10 +147,17 @@ export class SegmentSupply {
   /** A segment for one long record. Where it fails, the fault stays until the next try, whatever is ready. */
   #makeLarge(needed: number): LogSegment | undefined {
     if (this.fault !== undefined) return undefined;
-    const large = this.#makeNow(needed);
+    const large = this.#makeBehindReserve(needed);
     if (large === undefined) this.#retryLater();
     else this.#dropReady();
     return large;
+  }
+
+  /** A segment of space that the reserve does not need; undefined where it is not whole. */
+  #makeBehindReserve(bytes: number): LogSegment | undefined {
+    if (this.#reserve.isWhole) return this.#makeNow(bytes);
+    this.#setFault(new SpaceReserved());
+    return undefined;
   }
 
   /** A segment for removals, which continue as long as there is room for any record. */
@@ -172,6 +184,15 @@ export class SegmentSupply {
     this.#retry?.cancel();
     this.#retry = undefined;
     this.#refill();
+  }
+
+  /** Gives the space of the ready segments to the reserve, as far as it is not whole. */
+  async yieldReady(): Promise<void> {
+    await this.#space.run(async () => {
+      if (this.#reserve.isWhole) return;
+      for (const segment of this.#ready.splice(0)) await this.#discard(segment);
+      await this.#reserve.fill();
+    });
   }
 
   /** Resolves when nothing is under way. The next start removes the segments that are ready. */
@@ -223,7 +244,10 @@ export class SegmentSupply {
 
   async #makeNext(): Promise<void> {
     try {
-      const segment = await this.#space.run(() => this.#make(this.segmentBytes));
+      const segment = await this.#space.run(async () => {
+        if (!this.#reserve.isWhole) await this.#reserve.complete();
+        return await this.#make(this.segmentBytes);
+      });
       if (segment.number > this.#lastNumber) {
         this.#lastNumber = segment.number;
         this.#keep(segment);
@@ -306,6 +330,15 @@ export class SegmentSupply {
     if (this.fault?.message === fault?.message) return;
     this.fault = fault;
     this.#onFault();
+  }
+}
+
+/** There is no space beside what the reserve needs. */
+class SpaceReserved extends Error {
+  readonly code = 'ENOSPC';
+
+  constructor() {
+    super('ENOSPC: the space that is left is needed to free more');
   }
 }
 
