@@ -86,6 +86,8 @@ interface Group {
 }
 
 export class Compaction {
+  /** Whether a group had dead records, and was not rewritten for want of space. */
+  lacksSpace = false;
   readonly #options: CompactionOptions;
   readonly #reader: SegmentReader;
   readonly #mutation = new Mutation();
@@ -238,6 +240,7 @@ export class Compaction {
     } catch (error) {
       // The disk has no room for the live records of a long segment beside it.
       if (!isFullDisk(error)) throw error;
+      this.lacksSpace = true;
       this.#left.add(group.dead);
       return 0;
     }

@@ -171,7 +171,7 @@ export class Persistence {
     // The reserve gets what is free before the supply does: a kill may have left a full disk without it. An
     // error shows again when the reserve is filled below.
     space.run(() => reserve.fill()).catch(() => {});
-    const supply = new SegmentSupply({ storage, clock, segmentBytes, space, onFault });
+    const supply = new SegmentSupply({ storage, clock, segmentBytes, space, reserve, onFault });
     this.#supply = supply;
     const recovered = await this.#recover().catch(async (error) => {
       await supply.close();

@@ -6,11 +6,13 @@
  * A segment (segment-maker.ts) has its number last, so that the ready segments are in the order of their
  * numbers. When segments are used faster than they are made, one is made on the spot. When none can be made,
  * the supply tries again every second; until then removals get short segments, as long as there is room for
- * those.
+ * those. The space that compaction has freed goes to its reserve first: until that is whole, only the first
+ * segment and short ones are made.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
+import type { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
 import { type LogSegment, SegmentMaker, UNNAMED } from './segment-maker.ts';
 import { isFullDisk, type Storage, type StoredFile } from './storage.ts';
@@ -34,6 +36,7 @@ interface SupplyOptions {
   readonly clock: Clock;
   readonly segmentBytes: number;
   readonly space: InTurn;
+  readonly reserve: Reserve;
   onFault(): void;
 }
 
@@ -47,6 +50,7 @@ export class SegmentSupply {
   readonly #onFault: () => void;
   /** Each user of space that must not be disturbed takes its turn. */
   readonly #space: InTurn;
+  readonly #reserve: Reserve;
   readonly #ready: LogSegment[] = [];
   /** The file of the first segment; undefined once it is used, or where it could not be filled. */
   #first: Promise<StoredFile | undefined>;
@@ -59,11 +63,12 @@ export class SegmentSupply {
   #hasBegun = false;
   #isClosed = false;
 
-  constructor({ storage, clock, segmentBytes, space, onFault }: SupplyOptions) {
+  constructor({ storage, clock, segmentBytes, space, reserve, onFault }: SupplyOptions) {
     this.#maker = new SegmentMaker(storage);
     this.#clock = clock;
     this.segmentBytes = segmentBytes;
     this.#space = space;
+    this.#reserve = reserve;
     this.#onFault = onFault;
     this.#first = space.run(() => this.#maker.fill(segmentBytes)).catch(() => undefined);
   }
@@ -112,7 +117,7 @@ export class SegmentSupply {
     const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
     if (needed > this.segmentBytes) return this.#taken(this.#makeLarge(needed));
     while (this.#ready.length < READY_COUNT && this.fault === undefined) {
-      const made = this.#makeNow(needed);
+      const made = this.#makeBehindReserve(needed);
       if (made !== undefined) this.#keep(made);
     }
     const isFree = isRemoval || this.#ready.length >= READY_COUNT;
@@ -123,10 +128,17 @@ export class SegmentSupply {
   /** A segment for one long record. Where it fails, the fault stays until the next try, whatever is ready. */
   #makeLarge(needed: number): LogSegment | undefined {
     if (this.fault !== undefined) return undefined;
-    const large = this.#makeNow(needed);
+    const large = this.#makeBehindReserve(needed);
     if (large === undefined) this.#retryLater();
     else this.#dropReady();
     return large;
+  }
+
+  /** A segment of space that the reserve does not need; undefined where it is not whole. */
+  #makeBehindReserve(bytes: number): LogSegment | undefined {
+    if (this.#reserve.isWhole) return this.#makeNow(bytes);
+    this.#setFault(new SpaceReserved());
+    return undefined;
   }
 
   /** A segment for removals, which continue as long as there is room for any record. */
@@ -153,6 +165,15 @@ export class SegmentSupply {
     this.#retry?.cancel();
     this.#retry = undefined;
     this.#refill();
+  }
+
+  /** Gives the space of the ready segments to the reserve, as far as it is not whole. */
+  async yieldReady(): Promise<void> {
+    await this.#space.run(async () => {
+      if (this.#reserve.isWhole) return;
+      for (const segment of this.#ready.splice(0)) await this.#maker.discard(segment);
+      await this.#reserve.fill();
+    });
   }
 
   /** Resolves when nothing is under way. The next start removes the segments that are ready. */
@@ -204,7 +225,10 @@ export class SegmentSupply {
 
   async #makeNext(): Promise<void> {
     try {
-      const segment = await this.#space.run(() => this.#maker.make(this.segmentBytes));
+      const segment = await this.#space.run(async () => {
+        if (!this.#reserve.isWhole) await this.#reserve.complete();
+        return await this.#maker.make(this.segmentBytes);
+      });
       if (segment.number > this.#lastNumber) {
         this.#lastNumber = segment.number;
         this.#keep(segment);
@@ -237,6 +261,15 @@ export class SegmentSupply {
     if (this.fault?.message === fault?.message) return;
     this.fault = fault;
     this.#onFault();
+  }
+}
+
+/** There is no space beside what the reserve needs. */
+class SpaceReserved extends Error {
+  readonly code = 'ENOSPC';
+
+  constructor() {
+    super('ENOSPC: the space that is left is needed to free more');
   }
 }
 

@@ -71,10 +71,10 @@ export class Snapshot {
         await this.#endPart();
         return { number: this.#number, parts: this.#part, bytes: this.#bytes };
       }
-      await this.#remove();
+      await this.remove();
       return undefined;
     } catch (error) {
-      await this.#remove();
+      await this.remove();
       throw error;
     }
   }
@@ -151,7 +151,8 @@ export class Snapshot {
     this.#part++;
   }
 
-  async #remove(): Promise<void> {
+  /** Removes the files. */
+  async remove(): Promise<void> {
     // The next start removes files that cannot be removed now, as no manifest names them.
     await this.#whole?.drop();
     for (let part = 0; part <= this.#part; part++) {
