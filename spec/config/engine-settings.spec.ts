@@ -70,13 +70,13 @@ test('data is kept by servers or by the member: both are named', async () => {
   );
 });
 
-test('WAN publishers beside servers are refused, each once; without servers they have no meaning', async () => {
+test('WAN publishers beside servers are refused, each once; without servers they are not', async () => {
   const publishers = `grid:
   wan-replication:
     one:
       batch-publisher:
         x: {cluster-name: other, target-endpoints: "192.0.2.1:5701"}
-        y: {cluster-name: third}
+        y: {cluster-name: third, target-endpoints: a}
 `;
   const refused = (text: string) =>
     load('wan.yaml', text).then(({ findings }) =>
@@ -87,7 +87,7 @@ test('WAN publishers beside servers are refused, each once; without servers they
   assert.equal(found.length, 2);
   assert.match(
     found[0] ?? '',
-    /^Cannot serve with wan-replication\.one\.batch-publisher\.x\..*: WAN publishers cannot be beside engine\.url/,
+    /^Cannot serve with wan-replication\.one\.batch-publisher\.x: .*; remove it or engine\.url/,
   );
 });
 

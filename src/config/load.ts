@@ -136,7 +136,6 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...secured.refused,
       ...refusedCertificate(config, reading.effective),
       ...refusedPlaceholders(file, reading.effective),
-      ...refusedPublishers(config, reading.effective),
     ],
     piped: file?.piped,
   };
@@ -334,24 +333,3 @@ function refusedPlaceholders(
   }
   return refused.end();
 }
-
-/** Publishers would send what one member changes, while others change the same data on the servers. */
-function refusedPublishers({ engineUrl }: Config, effective: Effective): RefusedSetting[] {
-  const refused = new RefusedList();
-  const names = new Set<string>();
-  for (const statement of engineUrl === undefined ? [] : effective.values()) {
-    const { path, pattern } = statement;
-    const name = path.slice(0, PUBLISHER_STEPS).join('.');
-    if (!PUBLISHER.test(pattern) || names.has(name)) continue;
-    names.add(name);
-    refused.add(
-      statement,
-      `WAN publishers cannot be beside ${pathOf('engineUrl')}; remove one of both`,
-    );
-  }
-  return refused.end();
-}
-
-/** `wan-replication`, its name, the kind of the publisher, and its name. */
-const PUBLISHER_STEPS = 4;
-const PUBLISHER = /^wan-replication\.\{name\}\.(batch|custom)-publisher\./;
