@@ -238,17 +238,10 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
     mutation.maxIdleSeconds = words[(start >> 2) + 2]!;
     start += LIFETIME_BYTES;
   }
-  mutation.hits = 0;
-  mutation.lastAccessSeconds = 0;
-  mutation.tombstone.clear();
-  if ((flags & HAS_WORDS) !== 0) {
-    const [low, high] = [words[start >> 2]!, words[(start >> 2) + 1]!];
-    if (mutation.operation === SET) {
-      mutation.hits = low;
-      mutation.lastAccessSeconds = high >>> 0;
-    } else mutation.tombstone.set(low, high);
-    start += WORDS_BYTES;
-  }
+  const isLonger = (flags & HAS_WORDS) !== 0;
+  const field = start >> 2;
+  mutation.setWords(isLonger ? words[field]! : 0, isLonger ? words[field + 1]! : 0);
+  if (isLonger) start += WORDS_BYTES;
   if ((flags & HAS_PATH) !== 0) {
     const length = words[start >> 2]! * DATA_SET_ID_BYTES;
     start = setSpan(mutation.path, page, start + PATH_COUNT_BYTES, length);
