@@ -1,4 +1,4 @@
-/** The contract of StoredEngine.merge as tests: each policy, against no entry and older, equal and later ones. */
+/** The contract of StoredEngine.merge as tests: each policy, without an entry, and with one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {

@@ -84,7 +84,7 @@ export class Mutation {
    */
   readonly tombstone = new Version();
 
-  /** Sets the two words that records have of some: `hits` and `lastAccessSeconds` of a SET, or `tombstone`. */
+  /** Sets the two further words of a record: `hits` and `lastAccessSeconds` of a SET, or `tombstone`. */
   setWords(low: number, high: number): void {
     const isSet = this.operation === SET;
     this.hits = isSet ? low : 0;

@@ -19,7 +19,7 @@ export class VisitCursor {
   item = 0;
 }
 
-/** The position of a walk over the tombstones. Made empty, moved by `visitTombstones`, dropped at any time. */
+/** The position of a walk over the tombstones. Made empty, moved by `visitTombstones`, dropped any time. */
 export class TombstoneCursor {
   /** The last one that was given, and its place in the order of age. */
   id = 0;
@@ -150,10 +150,10 @@ export interface StoredEngine extends Engine {
   /** Sets `version` to the last one that the engine has given or observed; none before the first. */
   now(version: Version): void;
 
-  /** The id of the data set, which tells where the counter of a millisecond begins. Before the first write. */
+  /** The id of the data set, which tells where the counter of a millisecond begins. Before any write. */
   identify(dataSetId: Uint8Array): void;
 
-  /** The sink is asked and notified from now on, behind the others. Never from inside a call of the engine. */
+  /** The sink is asked and notified from now on, as the last. Never from inside a call of the engine. */
   addSink(sink: MutationSink): void;
 
   /** The sink is no longer asked or notified. Never from inside a call of the engine. */

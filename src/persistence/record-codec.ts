@@ -5,7 +5,8 @@
  *     0  CRC-32C of all that follows, filling included, seeded by the segment (segment.ts)
  *     4  length in bytes, without the filling
  *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
- *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path, 4 has two further words; of others zero
+ *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path, 4 has two further words; of others
+ *     zero
  *    10  partition, two bytes; 65535 is every partition
  *    12  sequence: lower 32 bits, at 16 the upper ones
  *    20  version: low word, at 24 high word
@@ -15,8 +16,8 @@
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
  *    40  OFFER, REMOVE, RETURN: item, a double; others: the map's life, low and high word
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
- *        with two further words only: of a SET how often the entry has been read and the last read, seconds since
- *        1970; of a DELETE, EXPIRE or CLEAR the version of its tombstone, low and high word
+ *        with two further words only: of a SET how often the entry has been read and the last read, seconds
+ *        since 1970; of a DELETE, EXPIRE or CLEAR the version of its tombstone, low and high word
  *        with a path only: the number of its data sets, 1 to 16, four bytes; then their ids, 16 bytes each:
  *        of the data set in which the change was made, then of those by which it came
  *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value

@@ -1,7 +1,7 @@
 /**
  * Changes of entries: each kind is made in one place, in four steps. `draft` is filled, and sinks are asked;
- * memory is allocated, which may be refused; the mutation is made, and cannot fail; the sinks are notified, and
- * a share of the background work is done. Maps and Merges say which changes.
+ * memory is allocated, which may be refused; the mutation is made, and cannot fail; the sinks are notified,
+ * and a share of the background work is done. Maps and Merges say which changes.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, MEMORY_FULL, type Outcome, REFUSED } from '../engine.ts';

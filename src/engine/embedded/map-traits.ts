@@ -1,7 +1,7 @@
 /**
  * What is so of some maps only: that removals leave tombstones, that reads are counted, that not every sink
- * wants the mutations. By the map's id, asked once and remembered until `review`. As long as nothing can be so
- * of any map, `isActive` is false, and nothing here is asked.
+ * wants the mutations. By the map's id, asked once and remembered until `review`. As long as nothing can be
+ * so of any map, `isActive` is false, and nothing here is asked.
  */
 import { Span } from '../../base/span.ts';
 import type { MutationSink } from '../mutation-sink.ts';

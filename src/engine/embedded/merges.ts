@@ -1,8 +1,8 @@
 /**
- * Merges changes of other data sets (see StoredEngine.merge). A change that wins keeps its version, so that all
- * data sets come to the same; but a replay of this one's log has to choose it, too. Where that would choose the
- * entry that is here, the change gets this data set's next version. A life of a map that begins with a change
- * begins with such a version as well, as an older life, known in the log, would end it.
+ * Merges changes of other data sets (see StoredEngine.merge). A change that wins keeps its version, so that
+ * all data sets come to the same; but a replay of this one's log has to choose it, too. Where that would
+ * choose the entry that is here, the change gets this data set's next version. A life of a map that begins
+ * with a change begins with such a version as well, as an older life, known in the log, would end it.
  */
 import { APPLIED, EVERY_PARTITION, KNOWN, OUTDATED, type Outcome } from '../engine.ts';
 import {

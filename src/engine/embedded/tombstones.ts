@@ -3,10 +3,10 @@
  * for a key, or for all keys of a map, the version up to which sets lose. They stand beside the stored data
  * and are neither found nor counted.
  *
- * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts) and chained by bucket.
- * All are in one list from the oldest to the latest. They go when they are too old, and the oldest goes when
- * there are too many or no memory is left. Time is that of the version clock, in seconds, so that a replay
- * gives the same.
+ * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts) and chained by
+ * bucket. All are in one list from the oldest to the latest. They go when they are too old, and the oldest
+ * goes when there are too many or no memory is left. Time is that of the version clock, in seconds, so that a
+ * replay gives the same.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
