@@ -244,8 +244,9 @@ export class PayloadReader {
     return this.#bytes.subarray(start, start + length);
   }
 
-  text(): string {
-    return this.bytes(this.short()).toString();
+  /** A text's bytes. */
+  text(): Buffer {
+    return this.bytes(this.short());
   }
 
   #pass(length: number): number {
