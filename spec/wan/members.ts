@@ -65,6 +65,8 @@ export class Network {
   fate: (from: Member, to: string) => Fate = () => AT_ONCE;
   /** Answers in place of the member where it returns one. */
   answer: (message: Buffer, to: string) => TransportAnswer | undefined = () => undefined;
+  /** For jitter and epochs. */
+  random: () => number = () => 0.5;
   /** Messages and their targets. */
   readonly sent: { readonly to: string; readonly message: Buffer }[] = [];
 
@@ -226,7 +228,7 @@ export class Member {
         map.toString().startsWith('own')
           ? undefined
           : { policy: 2, republishing: true, accepts: () => true },
-      random: () => 0.5,
+      random: this.network.random,
     });
     replications.add('r', this.#publishers);
     return replications;

@@ -33,10 +33,12 @@ export async function simulate(shape: Shape, seed: number): Promise<void> {
   const random = generator(seed * 7 + 3);
   const below = (count: number) => Math.floor(random() * count);
   const network = new Network();
+  network.random = random;
   const aheadMs = below(2) === 0 ? [0, 0, 0] : [0, 10_000, -10_000];
   const options = {
     ...OPTIONS,
     batchSize: 1 + below(8),
+    batchMaxDelayMs: 1 + below(50),
     snapshotEnabled: below(3) === 0,
     maxConcurrentInvocations: below(2) * 2,
   };
@@ -48,6 +50,7 @@ export async function simulate(shape: Shape, seed: number): Promise<void> {
     }));
     return new Member(network, `m${index}`, publishers, aheadMs[index]);
   });
+  const keys = below(2) === 0 ? 6 : 100;
   let isCalm = false;
   network.fate = () => {
     if (isCalm) return { arrivals: [1], answerMs: 1 };
@@ -58,10 +61,10 @@ export async function simulate(shape: Shape, seed: number): Promise<void> {
   // In a chain only the first writes: nothing goes back to it.
   const writers = shape === 'chain' ? members.slice(0, 1) : members;
   for (let step = 0; step < 150; step++) {
-    write(writers[below(writers.length)]!, below);
+    write(writers[below(writers.length)]!, keys, below);
     const member = members[below(members.length)]!;
     const kind = below(40);
-    if (kind < 12) member.sync();
+    if (kind < 4) member.sync();
     else if (kind === 12) member.restart();
     await network.pass(below(3) === 0 ? below(40) : 0);
   }
@@ -91,9 +94,9 @@ function isIdle({ replications }: Member): boolean {
   return replications.publishers().every(({ queueSize }) => queueSize === 0);
 }
 
-function write({ engine }: Member, below: (count: number) => number): void {
+function write({ engine }: Member, keys: number, below: (count: number) => number): void {
   const map = `map${below(2)}`;
-  const key = `key${below(6)}`;
+  const key = `key${below(keys)}`;
   const kind = below(20);
   if (kind < 12) engine.change(SET, map, key, `v${below(5)}`);
   else if (kind < 15) engine.change(SET, map, key, `v${below(5)}`, 1 + below(2000));

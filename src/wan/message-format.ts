@@ -18,7 +18,7 @@
  *
  * A text is two bytes of length and that many bytes of UTF-8. The payload of a handshake:
  *
- *     0  epoch of the sender, a double: ms since 1970 of its start, or later
+ *     0  epoch of the sender, a double: microseconds since 1970 of its start, or later
  *     8  text: name of the cluster that the target must have; then texts: name of the replication, and id of
  *        the publisher
  *

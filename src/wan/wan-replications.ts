@@ -20,6 +20,8 @@ import type { WanTransport } from './wan-transport.ts';
 
 /** Between two looks at the queues while they are sent before the end. */
 const DRAIN_STEP_MS = 10;
+/** Epochs of a millisecond: a member that starts twice in one, as its clock was set back, has two. */
+const EPOCHS_A_MS = 1000;
 
 export interface WanReplicationsParts {
   readonly engine: WanEngine;
@@ -46,7 +48,9 @@ export class WanReplications implements WanService {
   constructor(parts: WanReplicationsParts) {
     const { engine, dataSetId, clock } = parts;
     this.#parts = parts;
-    const epoch = Math.max(1, Math.floor(clock.wall()));
+    const { random = Math.random } = parts;
+    const inMs = Math.floor(random() * EPOCHS_A_MS);
+    const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
     this.#sender = { dataSetId, epoch, now: (version) => engine.now(version) };
     this.#receiver = new WanReceiver({
       ...parts,
