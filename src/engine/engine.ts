@@ -45,7 +45,12 @@ export const LOST = 10;
 /** The entry does not meet the condition; `version` is its own. Nothing changed. */
 export const CONDITION_FAILED = 11;
 
-export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
+/** A change that is merged was here already, the same version and bytes. Nothing changed. */
+export const KNOWN = 12;
+/** The merge policy keeps what is here. Nothing changed. */
+export const OUTDATED = 13;
+
+export type Outcome = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13;
 
 /** `reason` of UNREACHABLE: the engine is closed, for good. */
 export const CLOSED = 1;

@@ -1,7 +1,8 @@
 /**
  * A sink of mutations: it is asked before every mutation of an engine and notified after it.
  * Write-ahead log, replication and change events are sinks. An engine has none, one or several, given
- * to its constructor, and calls them in that order.
+ * to its constructor, and calls them in that order. A StoredEngine also takes sinks while it runs, behind
+ * the others, and lets them leave.
  *
  * For each mutation the engine calls `admit` of every sink. If one refuses, the sinks that had
  * consented get `abandon`, nothing changes, and the caller's answer is REFUSED with the sink's code;
@@ -19,6 +20,7 @@
  * than the last sequence it has recorded takes a callback by its constructor. It calls it, outside any
  * call of the engine, whenever `durable` has risen; then the answers are checked again.
  */
+import type { Span } from '../base/span.ts';
 import type { Mutation } from './mutation.ts';
 
 /** Result of `admit` for consent. */
@@ -42,6 +44,14 @@ export interface MutationSink {
   readonly hasFailed?: boolean;
   /** Whether the sink ignores replayed mutations: then it need not be asked or notified of them. */
   readonly ignoresReplay?: boolean;
+  /** Whether the sink ignores the mutations of queues: then it is not asked or notified of them. */
+  readonly ignoresQueues?: boolean;
+  /**
+   * Whether the sink wants the mutations of this map; of others it is not asked or notified. A sink without
+   * this method wants all. The engine remembers the result until StoredEngine.reviewMaps is called, or a sink
+   * joins or leaves.
+   */
+  wants?(map: Span): boolean;
   /**
    * Sets the resources for the record of the mutation aside, or refuses. Every field is set as it will be
    * at `record`. A consent is followed by exactly one of `record` and `abandon`, before any other

@@ -74,6 +74,15 @@ export class Mutation {
   expiryMs = 0;
   /** SET: seconds without a read after which the entry goes; 0 for no limit. */
   maxIdleSeconds = 0;
+  /** SET: how often the entry has been read, over overwrites; 0 where its map keeps no statistics. */
+  hits = 0;
+  /** SET: its last read, in seconds since 1970; 0 for none, or where its map keeps no statistics. */
+  lastAccessSeconds = 0;
+  /**
+   * DELETE, EXPIRE, CLEAR: up to which version sets that are merged later lose against it, which is what its
+   * tombstone says; none where it leaves no tombstone.
+   */
+  readonly tombstone = new Version();
 }
 
 /**
