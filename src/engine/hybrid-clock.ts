@@ -1,20 +1,36 @@
 /**
  * Versions of mutations: a hybrid logical clock (Kulkarni et al., 2014) for one member. A version is
  * 48 bits of milliseconds since 1970 and 16 bits of counter; each is greater than all before it,
- * also when the wall clock stands still or goes back, and close to the wall clock otherwise.
+ * also when the wall clock stands still or goes back, and close to the wall clock otherwise. The counter of
+ * each millisecond begins at a number that is made from the data set's id, so that two data sets rarely give
+ * the same version.
  */
 import type { Clock } from '../base/clock.ts';
+import { murmurHash3 } from './hash.ts';
 import type { Version } from './version.ts';
 
 const COUNTER_MAX = 2 ** 16 - 1;
+/** The counter of a millisecond begins below this. */
+const FIRST_COUNTERS = 2 ** 15;
+const FIRST_COUNTER_SEED = 0x0da7a5e7;
 
 export class HybridClock {
   readonly #clock: Pick<Clock, 'wall'>;
   #ms = 0;
   #counter = 0;
+  /** The counter at the beginning of a millisecond. */
+  #firstCounter = 0;
 
   constructor(clock: Pick<Clock, 'wall'>) {
     this.#clock = clock;
+  }
+
+  /** The id of the data set that the versions are given in. */
+  identify(dataSetId: Uint8Array): void {
+    const words = new Int32Array((dataSetId.length + 3) >> 2);
+    new Uint8Array(words.buffer).set(dataSetId);
+    const hash = murmurHash3(words, 0, dataSetId.length, FIRST_COUNTER_SEED);
+    this.#firstCounter = hash % FIRST_COUNTERS;
   }
 
   /** Advances to the next version; `low` and `high` are its words. */
@@ -22,12 +38,12 @@ export class HybridClock {
     const wallMs = this.#clock.wall();
     if (wallMs > this.#ms) {
       this.#ms = Math.floor(wallMs);
-      this.#counter = 0;
+      this.#counter = this.#firstCounter;
     } else if (this.#counter < COUNTER_MAX) {
       this.#counter++;
     } else {
       this.#ms++;
-      this.#counter = 0;
+      this.#counter = this.#firstCounter;
     }
   }
 

@@ -3,8 +3,11 @@
  * in steps, and be filled again from the records of sinks and the results of visits. Its suite is
  * spec/engine/stored-engine.case.ts.
  */
-import type { Engine, Outcome } from './engine.ts';
+import type { Engine, Outcome, Receiver } from './engine.ts';
+import type { MergePolicy } from './merge-policy.ts';
 import type { Mutation } from './mutation.ts';
+import type { MutationSink } from './mutation-sink.ts';
+import type { Version } from './version.ts';
 
 /** The position of a visit. Made empty, moved by `visit`, dropped at any time. */
 export class VisitCursor {
@@ -57,6 +60,28 @@ export interface KnownOfReplay {
   readonly lastReadMs?: number | undefined;
 }
 
+/** What is remembered of removals, for changes that are merged later. */
+export interface TombstoneFigures {
+  /** Those that are remembered now. */
+  readonly count: number;
+  /** Those that were forgotten before their time was over, since the start, as there were too many. */
+  readonly droppedCount: number;
+}
+
+/** What an engine that merges changes is told of its maps. All are optional; by default none is so. */
+export interface MergeOptions {
+  /** Whether removals in the map leave tombstones. Those of a map that changes were merged into always do. */
+  readonly keepsTombstones?: (map: Buffer) => boolean;
+  /** Whether reads of the map's entries are counted. */
+  readonly keepsStatistics?: (map: Buffer) => boolean;
+  /** How long a tombstone is remembered, in ms; 86,400,000 by default. */
+  readonly tombstoneRetentionMs?: number;
+  /** Tombstones at most; 1,000,000 by default. */
+  readonly tombstonesMax?: number;
+  /** Called when tombstones are forgotten before their time, at most once a minute, with `droppedCount`. */
+  readonly onTombstonesDropped?: (droppedCount: number) => void;
+}
+
 export interface StoredEngine extends Engine {
   /** Number of partitions, fixed for the life of the data. */
   readonly partitionCount: number;
@@ -84,6 +109,44 @@ export interface StoredEngine extends Engine {
 
   /** Bytes of memory for stored data; may be Infinity. */
   readonly memoryBytesMax: number;
+
+  /**
+   * Merges a change that was made in another data set: a SET, DELETE or CLEAR with its `origin` (FROM_SOURCE
+   * or more), `name`, `key`, `value`, `contentType`, `version`, `expiryMs`, `maxIdleSeconds`, `hits`,
+   * `lastAccessSeconds` and `path` (the data set it was made in and those it came by, the sender's last; not
+   * this one's). The engine sets the other fields. The version clock goes on from the change's version.
+   *
+   * A SET wins where there is no entry, or where the policy says so, but never where it is not later than a
+   * tombstone of its key or its map. A DELETE wins where it is not earlier than the entry, under PASS_THROUGH
+   * always; where there is no entry, it leaves its tombstone. A CLEAR ends everything in the map that is not
+   * later than it, at once or in steps.
+   *
+   * A change that wins is a mutation, with its origin and path. It keeps its version, unless a replay would
+   * not choose it: then it gets this data set's next one. APPLIED; KNOWN; OUTDATED; MEMORY_FULL; REFUSED; or
+   * UNREACHABLE. The answer's `version` is the entry's after an APPLIED or KNOWN set.
+   */
+  merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void;
+
+  /** From now on each version that this engine gives is later than that. */
+  observe(version: Version): void;
+
+  /** Sets `version` to the last one that the engine has given or observed; none before the first. */
+  now(version: Version): void;
+
+  /** The id of the data set, which tells where the counter of a millisecond begins. Before the first write. */
+  identify(dataSetId: Uint8Array): void;
+
+  /** The sink is asked and notified from now on, behind the others. Never from inside a call of the engine. */
+  addSink(sink: MutationSink): void;
+
+  /** The sink is no longer asked or notified. Never from inside a call of the engine. */
+  removeSink(sink: MutationSink): void;
+
+  /** What the options, and `wants` of sinks, say of a map may have changed: they are asked again. */
+  reviewMaps(): void;
+
+  /** Figures of the tombstones. */
+  readonly tombstones: TombstoneFigures;
 
   /** Begins a refilling; the engine is empty, or has the data of an earlier one. */
   replay(known?: KnownOfReplay): Replay;

@@ -21,6 +21,8 @@ export interface CellStoreOptions {
   readonly memoryBytesMax?: number;
   /** Bytes asked of the system ahead of their use; no more than `memoryBytesMax`, none by default. */
   readonly stockBytes?: number;
+  /** The id of the data set, where it is known already (StoredEngine.identify). */
+  readonly dataSetId?: Uint8Array;
   /** Eight bytes, for tests that need the same places at each run; random by default. */
   readonly hashSeed?: Buffer;
 }
@@ -53,6 +55,7 @@ export class CellStore {
     this.meter = new MemoryMeter(memoryBytesMax, EXTENT_BYTES, marginBytes);
     this.pool = new ExtentPool(this.meter, clock, Math.min(stockBytes, memoryBytesMax));
     this.versions = new HybridClock(clock);
+    if (options.dataSetId !== undefined) this.versions.identify(options.dataSetId);
     this.sequences = new Float64Array(partitionCount);
     this.#partitions = new Array(partitionCount).fill(undefined);
     const seed = options.hashSeed ?? randomBytes(8);

@@ -30,12 +30,21 @@ import {
   LOST,
   MEMORY_FULL,
   NO_PARTITION,
+  OUTDATED,
   type Outcome,
   REFUSED,
   type Receiver,
 } from '../engine.ts';
+import type { MergePolicy } from '../merge-policy.ts';
 import { type Mutation, SET } from '../mutation.ts';
-import type { KnownOfReplay, StoredEngine, StoredVisitor, VisitCursor } from '../stored-engine.ts';
+import type { MutationSink } from '../mutation-sink.ts';
+import type {
+  KnownOfReplay,
+  StoredEngine,
+  StoredVisitor,
+  TombstoneFigures,
+  VisitCursor,
+} from '../stored-engine.ts';
 import { Version } from '../version.ts';
 import type { EmbeddedAnswer } from './answer.ts';
 import { type EmbeddedEngineOptions, EngineComponents } from './engine-components.ts';
@@ -52,7 +61,7 @@ export type { EmbeddedEngineOptions } from './engine-components.ts';
 export class EmbeddedEngine implements StoredEngine {
   readonly isOrdered = true;
   readonly partitionCount: number;
-  readonly #options: EmbeddedEngineOptions;
+  #options: EmbeddedEngineOptions;
   #sequences: Float64Array;
   #components: EngineComponents;
   #closed = false;
@@ -205,6 +214,39 @@ export class EmbeddedEngine implements StoredEngine {
     } else returns.begin(hold, receiver);
   }
 
+  merge(_change: Mutation, _policy: MergePolicy, receiver: Receiver): void {
+    if (this.#refused(receiver)) return;
+    this.#answer(OUTDATED, NO_PARTITION, receiver);
+  }
+
+  observe(version: Version): void {
+    this.#components.store.versions.restore(version);
+  }
+
+  now(version: Version): void {
+    const { versions } = this.#components.store;
+    version.set(versions.low, versions.high);
+  }
+
+  identify(dataSetId: Uint8Array): void {
+    this.#options = { ...this.#options, dataSetId };
+    this.#components.store.versions.identify(dataSetId);
+  }
+
+  addSink(sink: MutationSink): void {
+    this.#setSinks([...this.#components.recorder.sinks, sink]);
+  }
+
+  removeSink(sink: MutationSink): void {
+    this.#setSinks(this.#components.recorder.sinks.filter((other) => other !== sink));
+  }
+
+  reviewMaps(): void {}
+
+  get tombstones(): TombstoneFigures {
+    return { count: 0, droppedCount: 0 };
+  }
+
   sequences(): Float64Array {
     return this.#sequences.slice();
   }
@@ -250,6 +292,11 @@ export class EmbeddedEngine implements StoredEngine {
     deliveries.dismissAll();
     returns.close();
     return Promise.resolve();
+  }
+
+  #setSinks(sinks: readonly MutationSink[]): void {
+    this.#options = { ...this.#options, sinks };
+    this.#components.recorder.replace(sinks);
   }
 
   #replaceComponents(options: EmbeddedEngineOptions): void {

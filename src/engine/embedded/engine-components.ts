@@ -1,6 +1,7 @@
 /** The components of an embedded engine, wired together. */
 
 import type { MutationSink } from '../mutation-sink.ts';
+import type { MergeOptions } from '../stored-engine.ts';
 import { Answers } from './answer.ts';
 import type { CellStore, CellStoreOptions } from './cell-store.ts';
 import { Cleaner } from './cleaner.ts';
@@ -18,7 +19,7 @@ import { Sweeper } from './sweeper.ts';
 import { Visits } from './visits.ts';
 import { Waiters } from './waiters.ts';
 
-export interface EmbeddedEngineOptions extends CellStoreOptions, QueueOptions {
+export interface EmbeddedEngineOptions extends CellStoreOptions, QueueOptions, MergeOptions {
   /** In the order in which they are asked; none by default. */
   readonly sinks?: readonly MutationSink[];
 }

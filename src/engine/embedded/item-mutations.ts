@@ -67,7 +67,7 @@ export class ItemMutations {
 
   /** Whether the item may go; if so, recordRemoval has to follow at once. */
   admitsRemoval(id: number, item: number): boolean {
-    if (!this.#recorder.isActive) {
+    if (!this.#recorder.recordsQueues) {
       this.draft.sequence = this.#store.next(this.#partitions.get(id));
       return true;
     }
@@ -77,13 +77,13 @@ export class ItemMutations {
 
   /** The same for a removal that is made again. */
   admitsAgain(id: number, item: number): boolean {
-    if (!this.#recorder.isActive) return true;
+    if (!this.#recorder.recordsQueues) return true;
     const { draft } = this;
     draft.item = item;
     this.#names.name(id, draft.name);
     draft.value.clear();
     draft.contentType.clear();
-    return this.#recorder.admits(draft);
+    return this.#recorder.admitsOfQueue(draft);
   }
 
   /** Records the removal that was consented to. Returns whether its answer has to wait. */
@@ -91,7 +91,7 @@ export class ItemMutations {
     const partition = this.#partitions.get(id);
     const { sequence } = this.draft;
     this.#store.raise(partition, sequence);
-    if (!this.#recorder.isActive) return false;
+    if (!this.#recorder.recordsQueues) return false;
     this.#recorder.record(this.draft);
     return this.#recorder.delays(partition, sequence);
   }
@@ -120,7 +120,7 @@ export class ItemMutations {
     const contentType = tagAt(words, at);
     if (contentType === 0) draft.contentType.clear();
     else this.#contentTypes.name(contentType, draft.contentType);
-    if (!this.#recorder.admits(draft)) return false;
+    if (!this.#recorder.admitsOfQueue(draft)) return false;
     writeVersion(words, at, draft.version.low, draft.version.high);
     this.#store.raise(draft.partition, draft.sequence);
     this.#recorder.record(draft);

@@ -358,19 +358,19 @@ export class Queues {
     const partition = this.#partitionOf(id);
     const key = this.#key.loadNumber(item);
     const isLast = item === rings.end(id);
-    if (recorder.isActive) {
+    if (recorder.recordsQueues) {
       draft.partition = partition.number;
       draft.item = item;
       draft.name.copyFrom(queue);
       draft.value.copyFrom(value);
       draft.contentType.copyFrom(contentType);
-      if (!recorder.admits(draft)) return REFUSED;
+      if (!recorder.admitsOfQueue(draft)) return REFUSED;
     }
     const length = cellBytes(KIND_ITEM, key.length, value.length);
     const hasRoom = !isLast || rings.makeRoom(id, partition.log);
     const address = hasRoom ? partition.log.allocate(length, false) : 0;
     if (address === 0) {
-      if (recorder.isActive) recorder.abandon(draft);
+      if (recorder.recordsQueues) recorder.abandon(draft);
       return MEMORY_FULL;
     }
     const words = store.pool.words(address);
@@ -382,7 +382,7 @@ export class Queues {
     else rings.set(id, item, address);
     if (type !== 0) this.#contentTypes.use(type);
     store.raise(partition.number, draft.sequence);
-    if (recorder.isActive) recorder.record(draft);
+    if (recorder.recordsQueues) recorder.record(draft);
     this.#cleaner.pay(partition);
     return APPLIED;
   }

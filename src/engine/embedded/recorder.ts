@@ -1,21 +1,49 @@
-/** The engine's side of its sinks: asks all before a mutation, and notifies all after it. */
+/**
+ * The engine's side of its sinks: asks all before a mutation, and notifies those after it. Sinks may want the
+ * mutations of some maps only (MapTraits has those of each map), or none of queues. Sinks join and leave
+ * between two calls of the engine, when no consent is open.
+ */
 import assert from 'node:assert/strict';
 import { FROM_REPLAY, type Mutation } from '../mutation.ts';
 import { ADMITTED, type MutationSink } from '../mutation-sink.ts';
 
+export type Sinks = readonly MutationSink[];
+
+const NO_SINKS: Sinks = [];
+
 export class Recorder {
   /** Whether there are any sinks; without them messages need not be filled. */
-  readonly isActive: boolean;
-  readonly #isActiveInReplay: boolean;
-  readonly #sinks: readonly MutationSink[];
-  /** The mutation that the sinks have consented to, until it is recorded or abandoned. */
+  isActive = false;
+  /** Whether a sink wants the mutations of queues. */
+  recordsQueues = false;
+  /** Whether a sink wants the mutations of some maps only. */
+  isSelective = false;
+  #isActiveInReplay = false;
+  #sinks: Sinks = NO_SINKS;
+  #ofQueues: Sinks = NO_SINKS;
+  /** The mutation that the sinks have consented to, until it is recorded or abandoned, and those sinks. */
   #admitted: Mutation | undefined;
+  #asked: Sinks = NO_SINKS;
   /** The code of the last veto, until it is asked for. */
   #veto = 0;
 
-  constructor(sinks: readonly MutationSink[]) {
+  constructor(sinks: Sinks) {
+    this.replace(sinks);
+  }
+
+  /** All sinks, in the order in which they are asked. */
+  get sinks(): Sinks {
+    return this.#sinks;
+  }
+
+  /** From now on these are the sinks. */
+  replace(sinks: Sinks): void {
+    if (this.#admitted !== undefined) assert.fail('sinks join and leave between mutations');
     this.#sinks = sinks;
+    this.#ofQueues = sinks.filter(({ ignoresQueues }) => ignoresQueues !== true);
     this.isActive = sinks.length > 0;
+    this.recordsQueues = this.#ofQueues.length > 0;
+    this.isSelective = sinks.some(({ wants }) => wants !== undefined);
     this.#isActiveInReplay = sinks.some(({ ignoresReplay }) => ignoresReplay !== true);
   }
 
@@ -24,18 +52,24 @@ export class Recorder {
     return origin === FROM_REPLAY ? this.#isActiveInReplay : this.isActive;
   }
 
-  /** Whether every sink consents; if so, record or abandon follows. */
-  admits(mutation: Mutation): boolean {
+  /** Whether every one of the sinks consents to a map's mutation; if so, record or abandon follows. */
+  admits(mutation: Mutation, sinks = this.#sinks): boolean {
     if (this.#admitted !== undefined) assert.fail('the consent before was used');
-    for (let index = 0; index < this.#sinks.length; index++) {
-      const code = this.#sinks[index]!.admit(mutation);
+    for (let index = 0; index < sinks.length; index++) {
+      const code = sinks[index]!.admit(mutation);
       if (code === ADMITTED) continue;
-      for (let before = 0; before < index; before++) this.#sinks[before]!.abandon(mutation);
+      for (let before = 0; before < index; before++) sinks[before]!.abandon(mutation);
       this.#veto = code;
       return false;
     }
     this.#admitted = mutation;
+    this.#asked = sinks;
     return true;
+  }
+
+  /** The same for a queue's mutation. */
+  admitsOfQueue(mutation: Mutation): boolean {
+    return this.admits(mutation, this.#ofQueues);
   }
 
   /** The code of the veto that is to be answered, once. */
@@ -48,17 +82,19 @@ export class Recorder {
 
   abandon(mutation: Mutation): void {
     this.#use(mutation);
-    for (let index = 0; index < this.#sinks.length; index++) this.#sinks[index]!.abandon(mutation);
+    const sinks = this.#asked;
+    for (let index = 0; index < sinks.length; index++) sinks[index]!.abandon(mutation);
   }
 
   record(mutation: Mutation): void {
     this.#use(mutation);
-    for (let index = 0; index < this.#sinks.length; index++) this.#sinks[index]!.record(mutation);
+    const sinks = this.#asked;
+    for (let index = 0; index < sinks.length; index++) sinks[index]!.record(mutation);
   }
 
   /** Records the mutation with the sinks that were asked, if any. */
   tell(mutation: Mutation): void {
-    if (this.isActiveFor(mutation.origin)) this.record(mutation);
+    if (this.#admitted !== undefined) this.record(mutation);
   }
 
   /** Asserts that no consent is open. */
