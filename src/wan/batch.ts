@@ -80,7 +80,7 @@ export function batchHead(sender: Sender, isOnReceipt: boolean): MessageHead {
   return headOf(sender, BATCH, isOnReceipt);
 }
 
-export interface HandshakeAnswer extends OpenedMessage {
+interface HandshakeAnswer extends OpenedMessage {
   /** The latest epoch that the target knows of the sender; 0 for none. */
   readonly epoch: number;
 }
@@ -94,7 +94,7 @@ export async function readHandshakeAnswer(
   return { ...opened, epoch: reader.count(0) };
 }
 
-export interface BatchAnswer extends OpenedMessage {
+interface BatchAnswer extends OpenedMessage {
   /** 0, or why not all events were applied (message-format.ts). */
   readonly reason: number;
   /** By section: how many records need not be sent again. */

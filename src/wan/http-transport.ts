@@ -12,7 +12,7 @@ import { ANSWER_BYTES_MAX, type TransportAnswer, type WanTransport } from './wan
 /** A connection that was not used for this long may have been closed by what lies between. */
 const IDLE_MS_MAX = 15_000;
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   /** First part of the paths of endpoints that name none. */
   readonly segment: string;
   /** Both or neither. */

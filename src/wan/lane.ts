@@ -18,7 +18,7 @@ import type { Mutation } from '../engine/mutation.ts';
 import { eventBytes, isOnPath, type ViewedBytes, viewed, writeEvent } from './event-codec.ts';
 
 /** Bytes of a record before its event. */
-export const RECORD_HEAD_BYTES = 24;
+const RECORD_HEAD_BYTES = 24;
 
 /** A lane's first chunk; each next one is twice as long, up to the longest. A longer record has its own. */
 const CHUNK_BYTES_MIN = 2048;
@@ -37,6 +37,14 @@ interface Chunk extends ViewedBytes {
   used: number;
 }
 
+/** What the lanes of a queue have in all. */
+export interface QueueTotals {
+  /** Events that are not acknowledged: several records of one event count as one. */
+  events: number;
+  /** Bytes of their records. */
+  bytes: number;
+}
+
 /** What a batch may take. */
 export interface BatchRoom {
   events: number;
@@ -44,7 +52,7 @@ export interface BatchRoom {
 }
 
 /** Decides which events may leave. */
-export interface LeaveRule {
+interface LeaveRule {
   /** The data set that the batch is for. */
   readonly target: Uint8Array;
   /** Whether the answer to the change may not leave yet; EVERY_PARTITION: in any partition. */
@@ -53,11 +61,12 @@ export interface LeaveRule {
 
 export class Lane {
   readonly number: number;
+  readonly #totals: QueueTotals;
+  /** The lane's part of the events of all lanes. */
+  #eventCount = 0;
   /** Records that are live, and their bytes. */
   count = 0;
   bytes = 0;
-  /** Events of these records: several records of one event count as one. */
-  eventCount = 0;
   /** Number of the first live record, where it has one; else the next number. */
   firstNumber = 1;
   /** Live records that have numbers. */
@@ -73,8 +82,9 @@ export class Lane {
   #head = 0;
   #tail = 0;
 
-  constructor(number: number) {
+  constructor(number: number, totals: QueueTotals) {
     this.number = number;
+    this.#totals = totals;
   }
 
   /** When the first live record was recorded; Infinity where there is none. */
@@ -107,7 +117,11 @@ export class Lane {
     this.#tail += recordBytes;
     this.count++;
     this.bytes += recordBytes;
-    if (!isCopy) this.eventCount++;
+    this.#totals.bytes += recordBytes;
+    if (!isCopy) {
+      this.#eventCount++;
+      this.#totals.events++;
+    }
     return position;
   }
 
@@ -165,7 +179,7 @@ export class Lane {
 
   /** The first `count` live records need not be sent (again). Returns how many events they were. */
   remove(count: number): number {
-    const before = this.eventCount;
+    const before = this.#eventCount;
     let left = count;
     if (left > 0) {
       this.#walk(this.#head, (chunk, at) => {
@@ -178,7 +192,7 @@ export class Lane {
     this.firstNumber += count;
     this.numberedCount = Math.max(0, this.numberedCount - count);
     this.#trim();
-    return before - this.eventCount;
+    return before - this.#eventCount;
   }
 
   /** Drops every record. Numbers that were used are not used again. */
@@ -189,9 +203,11 @@ export class Lane {
     this.#chunks = [];
     this.#head = this.#tail;
     this.waitingFrom = this.#tail;
+    this.#totals.events -= this.#eventCount;
+    this.#totals.bytes -= this.bytes;
     this.count = 0;
     this.bytes = 0;
-    this.eventCount = 0;
+    this.#eventCount = 0;
   }
 
   /** Records get new numbers when they are next sent. */
@@ -266,9 +282,13 @@ export class Lane {
   #kill({ view }: Chunk, at: number): void {
     const mark = view.getUint32(at + 4, true);
     view.setUint32(at + 4, mark + IS_DEAD, true);
+    const recordBytes = (RECORD_HEAD_BYTES + view.getUint32(at, true) + 7) & ~7;
     this.count--;
-    this.bytes -= (RECORD_HEAD_BYTES + view.getUint32(at, true) + 7) & ~7;
-    if ((mark & IS_COPY) === 0) this.eventCount--;
+    this.bytes -= recordBytes;
+    this.#totals.bytes -= recordBytes;
+    if ((mark & IS_COPY) !== 0) return;
+    this.#eventCount--;
+    this.#totals.events--;
   }
 
   /** Moves the head to the first live record, and drops the chunks before it. */

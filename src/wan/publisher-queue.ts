@@ -9,11 +9,11 @@
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { CLEAR, type Mutation } from '../engine/mutation.ts';
-import { Lane } from './lane.ts';
+import { Lane, type QueueTotals } from './lane.ts';
 import { LANES_MAX } from './message-format.ts';
 import { WaitingKeys } from './waiting-keys.ts';
 
-export interface QueueLimits {
+interface QueueLimits {
   readonly capacity: number;
   readonly bytesMax: number;
 }
@@ -21,28 +21,25 @@ export interface QueueLimits {
 export class PublisherQueue {
   readonly lanes: readonly Lane[];
   readonly #limits: QueueLimits;
+  readonly #totals: QueueTotals = { events: 0, bytes: 0 };
   /** By lane, where only the latest event of a key waits. */
   readonly #keys: readonly WaitingKeys[] | undefined;
 
   constructor(partitionCount: number, limits: QueueLimits, isLatestOnly: boolean) {
     const count = Math.min(partitionCount, LANES_MAX);
-    this.lanes = Array.from({ length: count }, (_, number) => new Lane(number));
+    this.lanes = Array.from({ length: count }, (_, number) => new Lane(number, this.#totals));
     this.#limits = limits;
     this.#keys = isLatestOnly ? this.lanes.map((lane) => new WaitingKeys(lane)) : undefined;
   }
 
   /** Events that are not acknowledged. */
   get size(): number {
-    let size = 0;
-    for (const lane of this.lanes) size += lane.eventCount;
-    return size;
+    return this.#totals.events;
   }
 
   /** Bytes of their records. */
   get bytes(): number {
-    let bytes = 0;
-    for (const lane of this.lanes) bytes += lane.bytes;
-    return bytes;
+    return this.#totals.bytes;
   }
 
   /** When the oldest event was recorded; Infinity where there is none. */

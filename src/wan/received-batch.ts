@@ -31,7 +31,7 @@ export interface ReceivedBatch extends MessageNames {
   readonly sections: readonly ReceivedSection[];
 }
 
-export interface ReceivedHandshake extends MessageNames {
+interface ReceivedHandshake extends MessageNames {
   readonly epoch: number;
 }
 

@@ -23,7 +23,7 @@ import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
 const REFS_MAX = 10_000;
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 
-export interface PublisherParts extends Omit<SenderParts, 'queue'> {
+interface PublisherParts extends Omit<SenderParts, 'queue'> {
   readonly refOf: RefOf;
 }
 
@@ -162,10 +162,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   }
 
   #refOf({ bytes, start, end }: Span): WanMapRef | undefined {
-    const last = this.#lastMap;
-    if (last.length === end - start && last.length > 0) {
-      if (bytes.compare(last, 0, last.length, start, end) === 0) return this.#lastRef;
-    }
+    if (isSame(this.#lastMap, bytes, start, end)) return this.#lastRef;
     const name = bytes.toString('latin1', start, end);
     let ref = this.#refs.get(name);
     if (ref === undefined && !this.#refs.has(name)) {
@@ -177,4 +174,13 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#lastRef = ref;
     return ref;
   }
+}
+
+/** Whether the name is the bytes from `start` to `end`. Names are short: a loop is faster than a call. */
+function isSame(name: Buffer, bytes: Buffer, start: number, end: number): boolean {
+  if (name.length !== end - start) return false;
+  for (let index = 0; index < name.length; index++) {
+    if (name[index] !== bytes[start + index]) return false;
+  }
+  return name.length > 0;
 }

@@ -64,7 +64,7 @@ const NO_DISK = 2;
 const OTHER_DATA_SET = 3;
 const ENGINE_CLOSED = 4;
 
-export interface ReceiverParts {
+interface ReceiverParts {
   readonly engine: WanEngine;
   readonly dataSetId: Buffer;
   /** The name of this member's cluster. */

@@ -23,7 +23,7 @@ const DRAIN_STEP_MS = 10;
 /** Epochs of a millisecond: a member that starts twice in one, as its clock was set back, has two. */
 const EPOCHS_A_MS = 1000;
 
-export interface WanReplicationsParts {
+interface WanReplicationsParts {
   readonly engine: WanEngine;
   /** The member's uuid. */
   readonly dataSetId: Buffer;
