@@ -1,4 +1,4 @@
-# The door to everything in this project; `make help` lists what there is. Needs Node, npm and make;
+# The targets of everything in this project; `make help` lists them. Needs Node, npm and make;
 # only test-peers, bench-peers and soak need more.
 
 .DEFAULT_GOAL := help
@@ -9,6 +9,8 @@ NAME =
 SECONDS = 60
 SIZE = 10000
 CASES = 100000
+# A file of tests that has not ended after so many milliseconds is ended, and has failed.
+HUNG_MS = 1200000
 ROUNDS = 5
 
 bin := node_modules/.bin
@@ -41,7 +43,7 @@ test: lint dist/.built ## Lint, types, tests: needs Node and npm alone, under 3 
 test: flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-size=128
 
 test-peers: dist/bench/.built $(tools)/node_modules/.installed ## Tests beside other programs (Debian packages: .ci/run has their list), on every Node promised, and of the package
-	$(test) --test-concurrency=2 $(peers)
+	$(test) --test-concurrency=2 --test-timeout=$(HUNG_MS) $(peers)
 
 soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest; root mounts a disk to fill, and limits memory)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) $(test) $(soaks)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cluster.sh start|stop: three members on a Cluster of six servers, all on this machine, to try out.
 # CLUSTER_FOLDER: of its files. ENGINE_SERVER: redis-server, or valkey-server. The ports go on from
-# SERVER_PORT and MEMBER_PORT.
+# SERVER_PORT and MEMBER_PORT. A server of a Cluster also listens on its port plus 10,000.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${CLUSTER_FOLDER:-$PWD/.cluster}
@@ -12,6 +12,25 @@ server_ports=($(seq "$first" $((first + 5))))
 first=${MEMBER_PORT:-5701}
 member_ports=($(seq "$first" $((first + 2))))
 member=dist/bin/gridnode.js
+# Seconds that a server or a member may take to answer.
+patience=60
+
+# Ends with an error where the command has not succeeded in time. The first word names what it waits for.
+await() {
+  local name=$1 end=$((SECONDS + patience))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || { echo "Cannot start $name: no answer within $patience s; its log is in $folder" >&2; exit 1; }
+    sleep 0.1
+  done
+}
+
+answers() { [[ $("$client" -p "$1" ping 2>/dev/null) == PONG ]]; }
+
+is_ready() {
+  kill -0 "$2" 2>/dev/null || { cat "$folder/member-$1.log" >&2; exit 1; }
+  curl -sf --max-time 5 -o "$folder/ready" "127.0.0.1:$1/grid/health/ready"
+}
 
 stop() {
   local file pid
@@ -40,19 +59,16 @@ start() {
     addresses+=("127.0.0.1:$port")
   done
   for port in "${server_ports[@]}"; do
-    until [[ $("$client" -p "$port" ping 2>/dev/null) == PONG ]]; do sleep 0.1; done
+    await "the server on port $port" answers "$port"
   done
-  "$client" --cluster create "${addresses[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log" ||
+  timeout $patience "$client" --cluster create "${addresses[@]}" --cluster-replicas 1 --cluster-yes >"$folder/create.log" ||
     { cat "$folder/create.log" >&2; exit 1; }
   for port in "${member_ports[@]}"; do
     "$member" serve --port "$port" --enable-group all \
       --engine "redis://${addresses[0]},${addresses[1]},${addresses[2]}" \
       >"$folder/member-$port.log" 2>&1 &
     echo $! >"$folder/member-$port.pid"
-    until curl -sf -o "$folder/ready" "127.0.0.1:$port/grid/health/ready"; do
-      kill -0 $! 2>/dev/null || { cat "$folder/member-$port.log" >&2; exit 1; }
-      sleep 0.1
-    done
+    await "the member on port $port" is_ready "$port" $!
   done
   disown -a
   tour

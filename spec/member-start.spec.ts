@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../bench/harness.ts';
-import { Page } from '../src/persistence/record-codec.ts';
+import { Page } from '../src/persistence/page.ts';
 import { SalvagedLog } from '../src/persistence/salvaged-segments.ts';
 import { filesOf, recordsOf, storageOf, wholeDirectory } from './persistence/damaged-directory.ts';
 import { MemoryStorage } from './persistence/memory-storage.ts';
@@ -18,10 +18,9 @@ describe('a start', () => {
     it(`ends when the disk hangs for longer than persistence.${setting}`, async () => {
       const storage = new MemoryStorage(new Random(1));
       const member = storedMember(storage, [{ key: limit, text: '7' }]);
-      const { clock, persistence, begin, engine, server, go } = member;
+      const { clock, persistence, begin, engine, go } = member;
       if (limit === 'dataLoadTimeoutSeconds') await until(begin(), go);
-      const starting =
-        limit === 'dataLoadTimeoutSeconds' ? persistence.open(engine, [server.server]) : begin();
+      const starting = limit === 'dataLoadTimeoutSeconds' ? persistence.open(engine) : begin();
       const refused = assert.rejects(starting, (error: Error & { readonly code: string }) => {
         assert.equal(error.code, 'DATA_TIMEOUT');
         assert.match(error.message, new RegExp(`takes more than 7 s, persistence\\.${setting}$`));

@@ -9,6 +9,8 @@ export interface Import {
   /** Path from the project's root. */
   readonly path: string;
   readonly typesOnly: boolean;
+  /** The names that may be used from there. */
+  readonly names: readonly string[];
 }
 
 export const files: readonly string[] = walk('.');
@@ -21,15 +23,28 @@ export function textOf(file: string): string {
 }
 
 export function importsOf(file: string): Import[] {
+  const text = textOf(file);
   const found: Import[] = [];
   const statements = /^(?:import|export)\b([^;'"]*?)\bfrom '(\.[^']+)'/gm;
-  for (const [, what = '', path = ''] of textOf(file).matchAll(statements)) {
-    found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(what) });
+  for (const [, what = '', path = ''] of text.matchAll(statements)) {
+    const names = namesIn(what, text);
+    found.push({ path: join(dirname(file), path), typesOnly: isTypesOnly(what), names });
   }
-  for (const [, path = ''] of textOf(file).matchAll(/\bimport(?:\(| )'(\.[^']+)'/g)) {
-    found.push({ path: join(dirname(file), path), typesOnly: false });
+  for (const [, path = ''] of text.matchAll(/\bimport(?:\(| )'(\.[^']+)'/g)) {
+    // The names are those of a module that is loaded when needed: any word of the file.
+    const names = [...new Set(text.match(/\w+/g))];
+    found.push({ path: join(dirname(file), path), typesOnly: false, names });
   }
   return found;
+}
+
+/** The names between import and from; of `* as each`, those that follow `each.` in the text. */
+function namesIn(what: string, text: string): string[] {
+  const [, all] = /\* as (\w+)/.exec(what) ?? [];
+  if (all === undefined) {
+    return [...what.matchAll(/(?:^|[{,])\s*(?:type )?(\w+)/g)].map(([, name = '']) => name);
+  }
+  return [...text.matchAll(new RegExp(`\\b${all}\\.(\\w+)`, 'g'))].map(([, name = '']) => name);
 }
 
 /** Whether `type { A }` or `{ type A, type B }` stands between import and from. */

@@ -56,7 +56,8 @@ export function storedMember(
   });
   const served = late === undefined ? engine : lateEngineOn(engine, clock, late);
   const services = { engine: served, cluster, license, upkeep: persistence };
-  const server = createTestServer({}, { clock, services });
+  const server = createTestServer({}, { clock, services, delay: persistence });
+  persistence.addSender(server.server);
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const go = async (): Promise<boolean> => {
     clock.endTurn();
@@ -70,13 +71,13 @@ export function storedMember(
   };
   const begin = async (): Promise<void> => {
     const { uuid, values } = await persistence.begin({ uuid: cluster.uuid, values: record.values });
-    cluster.uuid = uuid;
+    cluster.restore(uuid);
     record.restore(values);
   };
   /** Does the work of a start. Resolves once the member serves. */
   const start = async (): Promise<void> => {
     await begin();
-    await persistence.open(engine, [server.server]);
+    await persistence.open(engine);
     cluster.start('127.0.0.1:5701');
   };
   /** The answer to one request on a connection of its own, once nothing is under way. */

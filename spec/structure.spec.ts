@@ -21,9 +21,11 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
   'src/config/describe.ts settingsTables': '`make docs` writes the tables of a page with it',
   'src/config/known-settings.ts readNotation': 'specs read notations of their own',
   'src/embedding/member-options.ts optionNames': 'the spec compares the names with the flags',
-  'src/engine/redis/control-connection.ts replyValue': 'specs or benches use it',
+  'src/engine/redis/control-connection.ts replyValue':
+    'the spec of replies and a server for the specs read with it',
   'src/engine/redis/redis-engine.ts RedisEngineOptions': 'specs make engines with it',
-  'src/engine/redis/reply.ts ReplyFault': 'specs or benches use it',
+  'src/engine/redis/reply.ts ReplyFault':
+    'the spec tells a fault of a reply from faults of the reader',
   'src/http/fields.ts EXPECT': 'the reader of heads has it as its last case; the spec names it',
   'src/http/parser.ts AT_REFUSAL': 'the connection has it as its last case; the spec names it',
   'src/http/socket-reader.ts READ_BYTES_MAX': 'specs and a bench make buffers of that length',
@@ -82,21 +84,30 @@ test('no two files of src have one name', () => {
 });
 
 test('every export is used in src or bin', () => {
-  const words = new Map<string, Set<string>>();
-  for (const file of sources) {
-    for (const word of textOf(file).match(/[\p{ID_Start}$_][\p{ID_Continue}$]*/gu) ?? []) {
-      words.set(word, (words.get(word) ?? new Set()).add(file));
-    }
-  }
-  const doors = new Set(['src/index.ts']);
+  const used = new Set(
+    sources.flatMap((file) =>
+      importsOf(file).flatMap(({ path, names }) => names.map((name) => `${path} ${name}`)),
+    ),
+  );
   const unused = sources
-    .filter((file) => !doors.has(file))
+    .filter((file) => file !== 'src/index.ts')
     .flatMap((file) =>
       exportsOf(file)
-        .filter((name) => words.get(name)?.size === 1)
-        .map((name) => `${file} ${name}`),
+        .map((name) => `${file} ${name}`)
+        .filter((each) => !used.has(each)),
     );
   assert.deepEqual(unused.sort(), Object.keys(UNUSED_EXPORTS).sort());
+});
+
+test('every bench that a comment names is there', () => {
+  const benches = files.flatMap((file) => /^bench\/([\w-]+)\.ts$/.exec(file)?.[1] ?? []);
+  const named = sources.flatMap((file) => {
+    const text = textOf(file).replace(/\n\s*(\*|\/\/)/g, '');
+    return [...text.matchAll(/\bbench: ([\w-]+)/g)].map(([, name = '']) => ({ file, name }));
+  });
+  assert.notEqual(named.length, 0);
+  const missing = named.filter(({ name }) => !benches.includes(name));
+  assert.deepEqual(missing, []);
 });
 
 /** Functions and methods; as the code is formatted, each ends at the first line of its own indent. */

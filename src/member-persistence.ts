@@ -1,6 +1,6 @@
 /**
- * Connects a member to its persistence: opens the storage, holds answers back until they may be sent, and
- * tells the log and the cluster the state of the disk.
+ * Connects a member to its persistence: opens the storage within its time limits, delays answers until they
+ * may be sent, keeps the values of the cluster, and serves the administration of the stored data.
  */
 import type { Clock, Timer } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
@@ -12,24 +12,18 @@ import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
+import { PersistenceEvents } from './member-persistence-events.ts';
 import { AwaitedStart, type Start } from './persistence/awaited-start.ts';
 import { Backups } from './persistence/backups.ts';
 import { DamagedData } from './persistence/damage.ts';
 import { directoryFault } from './persistence/directory-fault.ts';
 import { FileStorage } from './persistence/file-storage.ts';
-import type { Finding } from './persistence/findings.ts';
-import type { ForcedStart } from './persistence/forced-start.ts';
 import type { MemberValues } from './persistence/member-file.ts';
 import { Persistence } from './persistence/persistence.ts';
-import type { RecoveryProgress } from './persistence/recovery.ts';
-import { isFullDisk, type Storage } from './persistence/storage.ts';
+import type { Storage } from './persistence/storage.ts';
 import type { BackupMade, Upkeep } from './persistence/upkeep.ts';
 import type { WriteAheadLog } from './persistence/write-ahead-log.ts';
 import type { Log } from './telemetry/log.ts';
-
-/** Foreign files that a log line names at most. */
-const FILES_TOLD_MAX = 10;
-const FOREIGN_FILES = 'files in the data directory are not of a member; they stay unchanged';
 
 export class MemberPersistence implements AnswerDelay, Upkeep {
   /** The engine's sink. */
@@ -44,8 +38,9 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   /** Whether an operator can ask for a forced start through REST. */
   readonly #isRepairable: boolean;
   readonly #log: Log;
-  #engine!: StoredEngine;
-  #senders: readonly AnswerSender[] = [];
+  readonly #events: PersistenceEvents;
+  /** Undefined until the recovery. */
+  #engine: StoredEngine | undefined;
 
   /** Throws GridError DATA_DIRECTORY_UNUSABLE. */
   constructor(
@@ -60,13 +55,14 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     this.#clock = clock;
     this.#isRepairable = config.restEnabled && config.endpointGroups.get('PERSISTENCE') === true;
     this.#log = log;
+    this.#events = new PersistenceEvents(log);
     this.#persistence = new Persistence(
       {
         ...{ storage, clock, partitionCount, sync, syncIntervalMs },
         keepsStaleData: !config.autoRemoveStaleData,
         readBytesMax: segmentBytesMax(machineMemory()),
       },
-      this,
+      this.#events,
     );
     this.#backups = new Backups(this.#persistence, config.backupDirectory, clock);
     const policy = config.recoveryPolicy;
@@ -77,8 +73,8 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
       'DIR` tells what is damaged and saves the rest elsewhere';
     this.#start = new AwaitedStart({
       ...{ storage, clock, partitionCount, policy, allowed },
-      onFinding: (finding) => this.#tellFinding(finding),
-      onForced: (start, forced) => this.#tellForced(start, forced),
+      onFinding: (finding) => this.#events.onFinding(finding),
+      onForced: (start, forced) => this.#events.onForced(start, forced),
     });
     this.sink = this.#persistence.log;
   }
@@ -93,11 +89,11 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   }
 
   delays(partition: number, sequence: number): boolean {
-    return this.#engine.delays(partition, sequence);
+    return this.#engine?.delays(partition, sequence) ?? false;
   }
 
   sequences(): Float64Array {
-    return this.#engine.sequences();
+    return this.#engine?.sequences() ?? new Float64Array();
   }
 
   /**
@@ -109,24 +105,19 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     return this.#restored(own);
   }
 
-  /** Recovers the engine, then makes the senders' answers wait for the disk. Senders may be added later. */
-  async open(engine: StoredEngine, senders: readonly AnswerSender[]): Promise<void> {
+  /** The sender is told from now on when its answers may leave. */
+  addSender(sender: AnswerSender): void {
+    this.#events.addSender(sender);
+  }
+
+  /** Recovers the engine. Answers before that depend on no data, and are not delayed. */
+  async open(engine: StoredEngine): Promise<void> {
     this.#engine = engine;
-    this.#senders = senders;
     const recovered = await this.#attempt(() => {
       engine.reset();
       return this.#persistence.open(engine);
     }, 'dataLoadTimeoutSeconds');
-    const { records, bytes, tornBytes, foreign } = recovered;
-    this.#log.info({ records, bytes }, 'recovered');
-    if (tornBytes > 0) {
-      this.#log.warn({ bytes: tornBytes, ...recovered.end }, 'cut off the torn end of the log');
-    }
-    if (foreign.length > 0) {
-      const files = foreign.slice(0, FILES_TOLD_MAX);
-      this.#log.warn({ files, count: foreign.length }, FOREIGN_FILES);
-    }
-    for (const sender of senders) sender.delay = this;
+    this.#events.onRecovered(recovered);
     this.#start.end();
   }
 
@@ -206,17 +197,6 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     return new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }
 
-  #tellFinding({ file, offset, what, isDamage }: Finding): void {
-    if (isDamage) this.#log.error({ file, offset }, `cannot be read: "${file}" ${what}`);
-    else this.#log.warn({ file, offset }, `"${file}" ${what}`);
-  }
-
-  #tellForced(start: Start, { aside, records, bytes }: ForcedStart): void {
-    const told = start === 'forceStart' ? 'starts empty' : 'starts with the readable data';
-    const message = `${start}: ${told}; the old files are in "${aside}"`;
-    this.#log.warn({ records, bytes, aside }, message);
-  }
-
   async #restored({ uuid: ownUuid, values: own }: KeptValues): Promise<KeptValues> {
     const { values: stored } = this.#persistence.member;
     const { uuid = ownUuid, clusterVersion = own.version } = stored;
@@ -253,43 +233,6 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   /** Makes everything durable. */
   async close(): Promise<void> {
     await this.#persistence.close();
-  }
-
-  onReleased(): void {
-    for (const sender of this.#senders) sender.release();
-  }
-
-  onRefusing(isRefusing: boolean, fault: Error | undefined): void {
-    const isOtherFault = fault !== undefined && !isFullDisk(fault);
-    if (isRefusing && isOtherFault) {
-      this.#log.error({ err: fault }, 'no segment of the log can be made: writes are refused');
-    } else if (isRefusing) this.#log.error('the disk is full: writes are refused, reads go on');
-    else this.#log.info('the disk has space again: writes are taken');
-  }
-
-  onFailed(error: Error): void {
-    this.#log.fatal({ err: error }, 'the disk has failed: this member must be restarted');
-    for (const sender of this.#senders) sender.disownDelayed();
-  }
-
-  onProgress(progress: RecoveryProgress): void {
-    this.#log.info(progress, 'recovering');
-  }
-
-  onSnapshot(bytes: number): void {
-    this.#log.debug({ bytes }, 'wrote a snapshot');
-  }
-
-  onCompacted(bytes: number): void {
-    this.#log.info({ bytes }, 'freed space on the disk');
-  }
-
-  onSnapshotFailed(error: Error): void {
-    this.#log.warn({ err: error }, 'cannot write a snapshot, will try again');
-  }
-
-  onCompactionFailed(error: Error): void {
-    this.#log.warn({ err: error }, 'cannot free space on the disk, will try again');
   }
 }
 

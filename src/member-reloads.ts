@@ -1,8 +1,13 @@
-/** The settings that a running member takes over, and the files of its TLS. */
+/** The settings that a running member takes over, and what does so. */
+import type { SharedRecord } from './cluster/shared-record.ts';
+import type { Config } from './config/config.ts';
+import type { LoadedConfig } from './config/load.ts';
 import type { TlsIdentity } from './http/tls.ts';
 import type { TlsFiles } from './http/tls-files.ts';
-import type { Reload, ReloadableConfig, Reloads } from './reloader.ts';
+import { type ConfiguredParts, readTls, tlsFilesOf } from './member-configuration.ts';
+import { prepared, type Reload, Reloader, type Reloads } from './reloader.ts';
 import type { EndpointGroups } from './rest/endpoint-groups.ts';
+import { hashPassword } from './security/password.ts';
 import type { LogLevelControl } from './telemetry/log-level-control.ts';
 
 interface ReloadedParts {
@@ -13,7 +18,7 @@ interface ReloadedParts {
   readonly logLevel: LogLevelControl;
 }
 
-export function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedParts): Reloads {
+function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedParts): Reloads {
   const serve: Reload = (changed) => () => groups.set(changed.restEnabled, changed.endpointGroups);
   const readTlsAgain: Reload = async (changed) => {
     const files = tlsFilesOf(changed);
@@ -36,18 +41,19 @@ export function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedPart
   };
 }
 
-export function tlsFilesOf(config: ReloadableConfig): TlsFiles | undefined {
-  const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
-  const clientCa = config.tlsClientCa;
-  if (tlsCertificate !== undefined && tlsKey !== undefined) {
-    const own = { certificate: tlsCertificate, key: tlsKey, passphrase: tlsKeyPassword };
-    return { own, clientCa };
-  }
-  if (tlsKeyStore === undefined) return undefined;
-  return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
-}
-
-/** Its code is loaded only where TLS is on. */
-export async function readTls(files: TlsFiles): Promise<TlsIdentity> {
-  return (await import('./http/tls-files.ts')).readTlsFiles(files);
+/** The reloader of a member with these parts; `renewTls` gives the servers an identity. */
+export function reloaderOf(
+  { config, log, tlsFiles, groups, security, logLevel }: ConfiguredParts,
+  record: SharedRecord,
+  load: () => Promise<LoadedConfig>,
+  renewTls: (identity: TlsIdentity) => void,
+): Reloader {
+  const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
+  /** Applies the settings that may change while the member runs; rejects before any change. */
+  const apply = async (changed: Config): Promise<void> => {
+    const change = await prepared(reloads, changed);
+    await security.replace(changed.security);
+    change();
+  };
+  return new Reloader(config, { apply, log, load, record, hashPassword });
 }

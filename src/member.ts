@@ -4,41 +4,32 @@
  * `abort` cuts them off.
  */
 import type { AddressInfo } from 'node:net';
-import { type Clock, SystemClock } from './base/clock.ts';
 import { GridError } from './base/errors.ts';
 import { publicAddress } from './cluster/address.ts';
 import type { Cluster, Waiter } from './cluster/cluster.ts';
-import type { SharedRecord } from './cluster/shared-record.ts';
 import { TcpIpMembers } from './cluster/tcp-ip-members.ts';
 import type { Config } from './config/config.ts';
 import { configFault } from './config/config-fault.ts';
-import { matchingAddress } from './config/interface-pattern.ts';
 import type { LoadedConfig } from './config/load.ts';
-import { memoryWarning } from './config/memory-defaults.ts';
 import type { Engine } from './engine/engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import { HttpServer } from './http/server.ts';
-import type { TlsIdentity } from './http/tls.ts';
-import type { TlsFiles } from './http/tls-files.ts';
 import { listenAsConfigured } from './listening.ts';
 import { type ClusterParts, makeCluster } from './member-cluster.ts';
+import { type ConfiguredParts, configure } from './member-configuration.ts';
 import { type MemberEngine, makeEngine } from './member-engine.ts';
-import { readTls, reloadsOf, tlsFilesOf } from './member-reloads.ts';
+import { reloaderOf } from './member-reloads.ts';
 import { healthServer, observe } from './member-servers.ts';
-import { prepared, Reloader } from './reloader.ts';
+import type { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
-import { EndpointGroups } from './rest/endpoint-groups.ts';
-import { MapLifetimes } from './rest/map-lifetimes.ts';
+import type { MapLifetimes } from './rest/map-lifetimes.ts';
 import { PercentDecoder } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
 import { SURFACES } from './rest/surface.ts';
-import { MemberSecurity } from './security/member-security.ts';
-import { hashPassword } from './security/password.ts';
 import { type Audit, openAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
-import { LogLevelControl } from './telemetry/log-level-control.ts';
 
 /** The time for probes to end when all else has ended, in milliseconds. */
 const HEALTH_DRAIN_MS = 500;
@@ -73,9 +64,7 @@ interface InProcess {
   readonly cluster: Pick<Cluster, 'takesWrites' | 'isCutOff'>;
   readonly lifetimes: Pick<MapLifetimes, 'of'>;
   /** Decides when answers may leave; undefined where all may leave at once. */
-  readonly delay: AnswerDelay | undefined;
-  /** Notified when more answers may leave. */
-  readonly senders: AnswerSender[];
+  readonly delay: (AnswerDelay & { addSender(sender: AnswerSender): void }) | undefined;
   /** Polls that wait. */
   readonly waiting: Set<Waiter>;
 }
@@ -112,51 +101,12 @@ export async function startMember(
   return memberOf(parts, store, cluster, served);
 }
 
-/** What the configuration alone decides. */
-interface ConfiguredParts {
-  readonly config: Config;
-  readonly log: Log;
-  readonly audit: Audit;
-  readonly clock: Clock;
-  readonly tlsFiles: TlsFiles | undefined;
-  readonly tls: TlsIdentity | undefined;
-  readonly groups: EndpointGroups;
-  readonly security: MemberSecurity;
-  readonly logLevel: LogLevelControl;
-  readonly lifetimes: MapLifetimes;
-  readonly stopRequested: Promise<string>;
-  /** Ends the member; the argument is for the log. */
-  readonly requestStop: (because: string) => void;
-}
-
-async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
-  const warning = memoryWarning(config);
-  if (warning !== undefined) log.warn(warning);
-  const tlsFiles = tlsFilesOf(config);
-  const tls = tlsFiles && (await readTls(tlsFiles));
-  const clock = new SystemClock();
-  const matchesAddress = (patterns: readonly string[], address: string): boolean =>
-    matchingAddress(patterns, [address]) !== undefined;
-  let requestStop: (because: string) => void = () => {};
-  const stopRequested = new Promise<string>((resolve) => {
-    requestStop = resolve;
-  });
-  return {
-    ...{ config, log, audit, clock, tlsFiles, tls, stopRequested, requestStop },
-    groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
-    security: new MemberSecurity({ ...config, clock, matchesAddress }),
-    logLevel: new LogLevelControl(log, config.logLevel),
-    lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
-  };
-}
-
 /** The servers, which listen, and what works on requests through them. */
 interface ServedParts {
   readonly server: HttpServer;
   readonly health: HttpServer | undefined;
   readonly bound: AddressInfo;
   readonly healthBound: AddressInfo | undefined;
-  readonly senders: AnswerSender[];
   readonly reloader: Reloader;
   /** Takes over what was added to the configuration. */
   extend(config: Config): void;
@@ -209,7 +159,14 @@ async function serve(
   const segment = config.pathSegment ?? dialect.pathSegment;
   const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
-  const server = new HttpServer({ ...common, application, limits: config, tls });
+  const server = new HttpServer({
+    ...common,
+    application,
+    limits: config,
+    tls,
+    delay: persistence,
+  });
+  persistence?.addSender(server);
   const health = healthServer(config, router, services, common);
   logLevel.listen(() => observe(server, log));
   const bound = await listenAsConfigured(server, config);
@@ -217,24 +174,7 @@ async function serve(
     void server.drain();
     throw error;
   });
-  const senders: AnswerSender[] = [server];
-  return { server, health, bound, healthBound, senders, reloader, extend };
-}
-
-function reloaderOf(
-  { config, log, tlsFiles, groups, security, logLevel }: ConfiguredParts,
-  record: SharedRecord,
-  load: () => Promise<LoadedConfig>,
-  renewTls: (identity: TlsIdentity) => void,
-): Reloader {
-  const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
-  /** Applies the settings that may change while the member runs; rejects before any change. */
-  const apply = async (changed: Config): Promise<void> => {
-    const change = await prepared(reloads, changed);
-    await security.replace(changed.security);
-    change();
-  };
-  return new Reloader(config, { apply, log, load, record, hashPassword });
+  return { server, health, bound, healthBound, reloader, extend };
 }
 
 /**
@@ -245,7 +185,7 @@ async function recover(
   { config, log }: ConfiguredParts,
   { stored, persistence }: MemberEngine,
   { standalone }: ClusterParts,
-  { server, health, bound, senders, reloader, extend }: ServedParts,
+  { server, health, bound, reloader, extend }: ServedParts,
   stopped: Promise<unknown> | undefined,
 ): Promise<void> {
   if (persistence === undefined || stored === undefined || standalone === undefined) return;
@@ -254,10 +194,10 @@ async function recover(
   log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
   const work = async (): Promise<void> => {
     const kept = await persistence.begin({ uuid: cluster.uuid, values: record.values });
-    cluster.uuid = kept.uuid;
+    cluster.restore(kept.uuid);
     record.restore(kept.values);
     await reloader.restore(extend);
-    await persistence.open(stored, senders);
+    await persistence.open(stored);
   };
   const recovering = work().catch(async (error: unknown) => {
     await persistence.abandon();
@@ -312,7 +252,7 @@ function memberOf(
   { config, clock, lifetimes, stopRequested }: ConfiguredParts,
   { engine, persistence }: MemberEngine,
   { cluster, waiting }: ClusterParts,
-  { server, health, bound, healthBound, senders, reloader }: ServedParts,
+  { server, health, bound, healthBound, reloader }: ServedParts,
 ): Member {
   return {
     address: bound.address,
@@ -323,7 +263,7 @@ function memberOf(
       await reloader.reload();
     },
     stopRequested,
-    inProcess: { engine, cluster, lifetimes, delay: persistence, senders, waiting },
+    inProcess: { engine, cluster, lifetimes, delay: persistence, waiting },
     withdraw: () => cluster.stop(),
     async drain() {
       cluster.stop();

@@ -10,7 +10,6 @@ import { addedText, type HashPassword } from './config/added-text.ts';
 import type { Config } from './config/config.ts';
 import { ConfigFault, configFault } from './config/config-fault.ts';
 import { linesOf } from './config/finding.ts';
-import { FINDINGS_MAX } from './config/finding-list.ts';
 import { type ConfigRequest, type LoadedConfig, refusedFault } from './config/load.ts';
 import type { SecurityConfig } from './config/security.ts';
 import { SECURITY_PATHS } from './config/security-paths.ts';
@@ -21,7 +20,9 @@ import {
   SETTING_KEYS,
   type SettingKey,
 } from './config/settings.ts';
-import { addConfigText, type ConfigUpdate, type NamedConfig, withNames } from './config/update.ts';
+import { addConfigText, type ConfigUpdate, shownNames, withNames } from './config/update.ts';
+import { addWanText, type WanAddition } from './config/wan-addition.ts';
+import { WAN_PLACES, type WanConfig } from './config/wan-config.ts';
 import type { Log } from './telemetry/log.ts';
 
 /**
@@ -32,6 +33,12 @@ interface ReloadOutcome {
   readonly taken: readonly string[];
   readonly kept: readonly string[];
   readonly faults: readonly string[];
+}
+
+/** Why nothing was added; `refusal` where it has a status of its own. */
+interface Failed {
+  readonly faults: readonly string[];
+  readonly refusal?: GridError;
 }
 
 /** Applies the settings that may change. Rejects with GridError and then changes nothing. */
@@ -77,6 +84,8 @@ export class Reloader {
   readonly #readText: (request: ConfigRequest) => Promise<LoadedConfig>;
   /** The configuration at the start, with the changes applied since. */
   #config: Config;
+  /** What it had of WAN replication at the start, before anything was added. */
+  readonly #configuredWan: WanConfig;
   /** Has the texts added to it. */
   readonly #record: SharedRecord;
   /** The record's texts that this member has, with how often each. */
@@ -86,6 +95,7 @@ export class Reloader {
 
   constructor(config: Config, parts: ReloaderParts) {
     this.#config = config;
+    this.#configuredWan = config;
     this.#record = parts.record;
     this.#apply = parts.apply;
     this.#log = parts.log;
@@ -105,17 +115,28 @@ export class Reloader {
    * only such a text changes. Added things stay until the next reload; added maps and queues stay until
    * the member ends, or longer where it stores them.
    */
-  add(
-    text: string,
-    extend: (config: Config) => void,
-  ): Promise<ConfigUpdate | { readonly faults: readonly string[]; readonly refusal?: GridError }> {
+  add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate | Failed> {
     const adding = this.#last.then(async () => {
       try {
         return await this.#add(text, extend);
       } catch (error) {
-        const faults = this.#complain(error);
-        const isOurs = error instanceof GridError && error.code === 'CONFIG_NOT_KEPT';
-        return isOurs ? { faults, refusal: error } : { faults };
+        return this.#failed(error);
+      }
+    });
+    this.#last = adding;
+    return adding;
+  }
+
+  /**
+   * Adds the new publishers of a WAN replication, given as JSON. They stay until the member ends, or longer
+   * where it stores them. `extend` gets the configuration.
+   */
+  addWan(text: string, extend: (config: Config) => void): Promise<WanAddition | Failed> {
+    const adding = this.#last.then(async () => {
+      try {
+        return await this.#addWan(text, extend);
+      } catch (error) {
+        return this.#failed(error);
       }
     });
     this.#last = adding;
@@ -149,16 +170,40 @@ export class Reloader {
   }
 
   async #addAgain(
-    { text, isReloaded }: AddedConfig,
+    { text, isWan, isReloaded }: AddedConfig,
     extend: (config: Config) => void,
   ): Promise<void> {
     try {
+      if (isWan) {
+        this.#config = addWanText(this.#config, text).config;
+        return extend(this.#config);
+      }
       const { config } = await addConfigText(this.#config, text, this.#readText);
       if (!isReloaded) await this.#apply(config);
       this.#config = isReloaded ? withNames(this.#config, config) : config;
       extend(this.#config);
     } catch (error) {
       this.#complain(error);
+    }
+  }
+
+  async #addWan(text: string, extend: (config: Config) => void): Promise<WanAddition> {
+    const record = this.#record;
+    // Others would have to have the files that the text names; and what is shared is read by all.
+    if (record.isShared) throw configFault('Cannot add a WAN replication: servers keep the data');
+    for (;;) {
+      const { revision } = record;
+      const addition = addWanText(this.#config, text);
+      const { addedPublisherIds, ignoredPublisherIds } = addition;
+      const isNew = addition.config.wanReplications.size > this.#config.wanReplications.size;
+      if (addedPublisherIds.length === 0 && !isNew) return addition;
+      const addedConfigs = withText(record.values.addedConfigs, text, true);
+      const keeping = record.compareAndSet(revision, { addedConfigs });
+      if (!(await keeping.catch(refuse))) continue;
+      extend(addition.config);
+      this.#config = addition.config;
+      this.#log.info({ addedPublisherIds, ignoredPublisherIds }, 'WAN replication added');
+      return addition;
     }
   }
 
@@ -173,7 +218,10 @@ export class Reloader {
     extend(update.config);
     this.#config = update.config;
     const { added, ignored } = update;
-    this.#log.info({ ...told('added', added), ...told('ignored', ignored) }, 'configuration added');
+    this.#log.info(
+      { ...shownNames('added', added), ...shownNames('ignored', ignored) },
+      'configuration added',
+    );
     return update;
   }
 
@@ -226,13 +274,19 @@ export class Reloader {
       const { isShared, values } = this.#record;
       // A reload is of one member: the others have what was added, and who comes later has it, too.
       if (!isShared && values.addedConfigs.some(({ isReloaded }) => !isReloaded)) {
-        await this.#changeAdded((before) => before.map(({ text }) => ({ text, isReloaded: true })));
+        await this.#changeAdded((before) => before.map((each) => ({ ...each, isReloaded: true })));
       }
       for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
       return await this.#report(config, isSwitched);
     } catch (error) {
       return { taken: [], kept: [], faults: this.#complain(error) };
     }
+  }
+
+  #failed(error: unknown): Failed {
+    const faults = this.#complain(error);
+    const isOurs = error instanceof GridError && ADDITION_ERRORS.has(error.code);
+    return isOurs ? { faults, refusal: error } : { faults };
   }
 
   #complain(error: unknown): readonly string[] {
@@ -269,6 +323,7 @@ export class Reloader {
       kept: [
         ...kept.map((key) => pathOf(key)),
         ...(isSecuritySwitched ? [SECURITY_PATHS.isEnabled] : []),
+        ...(await changedKeys(WAN_KEYS, this.#configuredWan, config)).map((key) => WAN_PLACES[key]),
       ],
       faults: [],
     };
@@ -285,6 +340,9 @@ export class Reloader {
  * names of all are in one table, which doubles in a single step.
  */
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
+/** Errors of an addition that are no fault of its text. */
+const ADDITION_ERRORS: ReadonlySet<string> = new Set(['CONFIG_NOT_KEPT', 'WAN_PUBLISHERS_MAX']);
+const WAN_KEYS = Object.keys(WAN_PLACES) as (keyof WanConfig)[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
 async function readInThread(request: ConfigRequest): Promise<LoadedConfig> {
@@ -300,9 +358,14 @@ function refuse(cause: unknown): never {
   throw notKept(reasonOf(cause), { cause });
 }
 
-function withText(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
+function withText(
+  before: readonly AddedConfig[],
+  text: string,
+  isWan = false,
+): readonly AddedConfig[] {
   const length = before.reduce((sum, each) => sum + each.text.length, text.length);
-  if (length <= ADDED_LENGTH_MAX) return [...before, { text, isReloaded: false }];
+  const added: AddedConfig = { text, ...(isWan ? { isWan } : {}), isReloaded: false };
+  if (length <= ADDED_LENGTH_MAX) return [...before, added];
   throw configFault(
     `Cannot add to the configuration: with this text, the added texts have more than ${ADDED_LENGTH_MAX} characters`,
   );
@@ -312,13 +375,6 @@ function withText(before: readonly AddedConfig[], text: string): readonly AddedC
 function withoutLast(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
   const last = before.map((each) => each.text).lastIndexOf(text);
   return before.filter((_, at) => at !== last);
-}
-
-/** The first FINDINGS_MAX things, and the number of the others. */
-function told(name: string, things: readonly NamedConfig[]): object {
-  const more = things.length - FINDINGS_MAX;
-  if (more <= 0) return { [name]: things };
-  return { [name]: things.slice(0, FINDINGS_MAX), [`${name}More`]: more };
 }
 
 async function changedKeys<Key extends string>(

@@ -2,19 +2,25 @@
  * The targets of gridnode beside each peer: a ratio of its figure to the peer's, or a figure of its own
  * where there is no peer. They are printed with the measured figures, never asserted.
  */
+import { ONE_BY_ONE } from './load-work.ts';
 import type { FigureName } from './work.ts';
 
 export interface Bar {
   readonly about: string;
   readonly work: string;
   readonly figure: FigureName;
+  /** The side whose figure it is; gridnode by default. */
+  readonly of?: string;
   /** The side to compare with. */
   readonly against?: string;
+  /** That side's figure; the same by default. */
+  readonly againstFigure?: FigureName;
   readonly atLeast?: number;
   readonly atMost?: number;
 }
 
 const speed = { figure: 'perSecond' } as const;
+const onRedis = { ...speed, of: 'on-redis' };
 const original = { ...speed, against: 'original' };
 
 export const BARS: readonly Bar[] = [
@@ -62,4 +68,26 @@ export const BARS: readonly Bar[] = [
   },
   { about: 'start', work: 'start', figure: 'startMs', atMost: 150 },
   { about: 'start', work: 'start', figure: 'startMs', against: 'original', atMost: 1 / 9 },
+  { ...onRedis, about: 'GET 100 B, on Redis', work: 'store-get', against: 'redis', atLeast: 0.85 },
+  { ...onRedis, about: 'GET 100 B, on Redis', work: 'store-get', against: 'webdis', atLeast: 1.5 },
+  {
+    ...{ about: 'GET 100 B, on Redis, the member alone', work: 'store-get', of: 'on-redis' },
+    ...{ figure: 'ownCpuUs', against: 'gridnode', againstFigure: 'cpuUs', atMost: 1.2 },
+  },
+  {
+    ...{ ...onRedis, about: 'GET 100 B, 32 pipelined, on Redis', work: 'store-pipelined-32' },
+    ...{ against: 'gridnode', atLeast: 0.6 },
+  },
+  {
+    ...{ ...onRedis, about: 'GET 100 B, 32 pipelined, on Redis', work: 'store-pipelined-32' },
+    ...{ against: `on-redis${ONE_BY_ONE}`, atLeast: 5 },
+  },
+  {
+    ...{ ...speed, about: 'POST 100 B, on Redis, a replica has it', work: 'store-post' },
+    ...{ of: 'on-redis-1', against: 'on-redis', atLeast: 0.75 },
+  },
+  {
+    ...{ ...speed, about: 'offer and poll pairs, on Redis, a replica has them' },
+    ...{ work: 'store-pairs', of: 'on-redis-1', against: 'webdis', atLeast: 0.6 },
+  },
 ];

@@ -5,6 +5,7 @@
 import { Harness, median } from '../harness.ts';
 import { NGINX } from './nginx.ts';
 import { BARE, GRIDNODE, NODE_HTTP } from './node-peers.ts';
+import { ON_REDIS, ON_REDIS_CONFIRMED } from './on-redis.ts';
 import { ORIGINAL } from './original.ts';
 import type { Peer } from './peer.ts';
 import { moveLoad } from './processors.ts';
@@ -12,7 +13,7 @@ import { REDIS, WEBDIS } from './redis.ts';
 import { Arena, type FigureName, type Figures, type Side, type Size, type Work } from './work.ts';
 
 export const PEERS: readonly Peer[] = [
-  ...[GRIDNODE, BARE, NODE_HTTP, NGINX, REDIS, WEBDIS, ORIGINAL],
+  ...[GRIDNODE, BARE, NODE_HTTP, NGINX, REDIS, WEBDIS, ON_REDIS, ON_REDIS_CONFIRMED, ORIGINAL],
 ];
 
 export interface SideResult {
@@ -101,11 +102,16 @@ export function medianOf(side: SideResult, figure: FigureName): number {
   return median(valuesOf(side, figure).filter((value) => !Number.isNaN(value)));
 }
 
-/** The ratio of a side's figure to another's. */
-export function ratioOf(side: SideResult, other: SideResult, figure: FigureName): Ratio {
-  const others = valuesOf(other, figure);
+/** The ratio of a side's figure to another's, which may be another figure. */
+export function ratioOf(
+  side: SideResult,
+  other: SideResult,
+  figure: FigureName,
+  otherFigure = figure,
+): Ratio {
+  const others = valuesOf(other, otherFigure);
   const each = valuesOf(side, figure).map((value, round) => value / (others[round] ?? Number.NaN));
-  const ratio = medianOf(side, figure) / medianOf(other, figure);
+  const ratio = medianOf(side, figure) / medianOf(other, otherFigure);
   return { ratio, least: Math.min(...each), most: Math.max(...each) };
 }
 

@@ -11,6 +11,9 @@ const KEYS = 10_000;
 /** Items in a queue from the start, so that no poll finds it empty. */
 const QUEUED_ITEMS = 1000;
 
+/** Behind the name of a peer that takes part once more. */
+export const ONE_BY_ONE = ', one by one';
+
 export interface LoadOptions {
   readonly name: string;
   readonly about: string;
@@ -20,6 +23,8 @@ export interface LoadOptions {
   readonly valueBytes?: number;
   readonly connections?: number;
   readonly depth?: number;
+  /** A peer that takes part once more, with one request at a time on a connection. */
+  readonly oneByOne?: string;
   readonly placement?: Placement;
   /** Number of keys; limited to the entries of the run. */
   readonly keyCount?: number;
@@ -29,8 +34,13 @@ export function loadWork(options: LoadOptions): Work {
   const { placement = 'pinned' } = options;
   return {
     ...{ name: options.name, about: options.about, placement },
-    sides: (arena) =>
-      arena.installed(options.peers).flatMap((peer) => sideOf(peer, arena, options, placement)),
+    sides: (arena) => [
+      ...arena.installed(options.peers).flatMap((peer) => sideOf(peer, arena, options, placement)),
+      ...arena
+        .installed(options.oneByOne === undefined ? [] : [options.oneByOne])
+        .flatMap((peer) => sideOf(peer, arena, { ...options, depth: 1 }, placement))
+        .map((side) => ({ ...side, name: `${side.name}${ONE_BY_ONE}` })),
+    ],
   };
 }
 
@@ -70,7 +80,9 @@ function sideOf(peer: Peer, arena: Arena, options: LoadOptions, placement: Place
 export async function measured(arena: Arena, process: PeerProcess, load: Load): Promise<Figures> {
   const generator = process.peer.generator ?? arena.generator;
   const before = process.cpuUs();
+  const ownBefore = process.ownCpuUs();
   const { requests, requestsPerSecond, p50Us, p99Us, p999Us } = await generator.drive(load);
   const cpuUs = (process.cpuUs() - before) / requests;
-  return { perSecond: requestsPerSecond, cpuUs, p50Us, p99Us, p999Us };
+  const ownCpuUs = (process.ownCpuUs() - ownBefore) / requests;
+  return { perSecond: requestsPerSecond, cpuUs, ownCpuUs, p50Us, p99Us, p999Us };
 }

@@ -13,11 +13,14 @@ export const GRIDNODE: Peer = {
   ...asMember('grid'),
   name: 'gridnode',
   stores: true,
-  commands: ({ port }) => [
-    node('bin/gridnode', 'serve', '--port', String(port), '--enable-group', 'DATA'),
-  ],
+  commands: ({ port }) => [gridnode('--port', String(port), '--enable-group', 'DATA')],
   ready: exchangeOf({ method: 'GET', target: '/grid/health/ready' }),
 };
+
+/** The command that serves with these options. */
+export function gridnode(...options: string[]): Command {
+  return node('bin/gridnode', 'serve', ...options);
+}
 
 export const BARE: Peer = {
   ...INSTALLED,

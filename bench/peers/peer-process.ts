@@ -1,7 +1,7 @@
 /**
  * A running peer: its processes, on the processors they may use, and a folder that is removed with
- * them. A peer of two programs (webdis and its Redis) is one; its CPU time and memory are those of
- * both.
+ * them. A peer of several programs (webdis and its Redis) is one; its CPU time and memory are those of
+ * all.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -50,8 +50,8 @@ export class PeerProcess {
   /** Resolves at the peer's first answer. `processors` is a list in the form of taskset. */
   static async start(peer: Peer, processors: string, valueBytes: number): Promise<PeerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-peer-'));
-    const [port, innerPort] = [await freePort(), await freePort()];
-    const commands = peer.commands({ port, innerPort, folder, valueBytes });
+    const [port, innerPort, replicaPort] = await Promise.all([freePort(), freePort(), freePort()]);
+    const commands = peer.commands({ port, innerPort, replicaPort, folder, valueBytes });
     const start = performance.now();
     const children = commands.map((command) => {
       const [program, ...words] = onProcessors(processors, command);
@@ -75,6 +75,12 @@ export class PeerProcess {
     return this.#sum((pid) => cpuUsOf(pid) ?? Number.NaN);
   }
 
+  /** That of the program that serves, without those behind it; NaN where there are none. */
+  ownCpuUs(): number {
+    if (this.#children.length === 1) return Number.NaN;
+    return cpuUsOf(this.#children.at(-1)?.pid) ?? Number.NaN;
+  }
+
   /** Resident memory, in MiB; NaN where the system does not report it. */
   residentMib(): number {
     return this.#sum((pid) => residentMibOf(pid) ?? Number.NaN);
@@ -91,7 +97,8 @@ export class PeerProcess {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#children.map(stopped));
+    // What serves ends before what it needs.
+    for (const child of this.#children.toReversed()) await stopped(child);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 

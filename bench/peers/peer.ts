@@ -16,8 +16,9 @@ export const WAIT_SECONDS = 60;
 /** The place where a peer is started. */
 export interface Place {
   readonly port: number;
-  /** Port of a server behind the server. */
+  /** Port of a server behind the server, and of that server's replica. */
   readonly innerPort: number;
+  readonly replicaPort: number;
   /** A folder of its own, for its files. */
   readonly folder: string;
   /** Length of the value that a peer answers with if it stores none. */
@@ -34,7 +35,7 @@ export interface Peer {
   isInstalled(): boolean;
   /** Whether it stores values; if not, it answers every request with one value. */
   readonly stores: boolean;
-  /** Writes the files that it needs, and returns the commands to run, in order. */
+  /** Writes the files that it needs, and returns the commands to run, in order: what serves comes last. */
   commands(place: Place): readonly Command[];
   /** An exchange that succeeds once the peer serves. */
   readonly ready: Exchange;

@@ -72,9 +72,10 @@ export const WEBDIS: Peer = {
   ready: exchangeOf({ method: 'GET', target: '/PING' }),
 };
 
-function redisServer(port: number, folder: string): Command {
+export function redisServer(port: number, folder: string, ...others: string[]): Command {
   const words = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder];
-  return ['redis-server', ...words, '--save', '', '--appendonly', 'no', '--daemonize', 'no'];
+  const plain = ['--save', '', '--appendonly', 'no', '--daemonize', 'no'];
+  return ['redis-server', ...words, ...plain, ...others];
 }
 
 /**

@@ -20,13 +20,14 @@ const names = Object.keys(FIGURES) as FigureName[];
 export function rowsOf(results: readonly WorkResult[]): Row[] {
   return BARS.flatMap((bar) => {
     const sides = results.find(({ name }) => name === bar.work)?.sides;
-    const side = sides?.find(({ name }) => name === 'gridnode');
+    const side = sides?.find(({ name }) => name === (bar.of ?? 'gridnode'));
     if (sides === undefined || side === undefined) return [];
     const value = medianOf(side, bar.figure);
     if (bar.against === undefined) return [{ ...bar, value, holds: isWithin(bar, value) }];
     const against = sides.find(({ name }) => name === bar.against) ?? { name: '', rounds: [] };
-    const measured = ratioOf(side, against, bar.figure);
-    const other = medianOf(against, bar.figure);
+    const otherFigure = bar.againstFigure ?? bar.figure;
+    const measured = ratioOf(side, against, bar.figure, otherFigure);
+    const other = medianOf(against, otherFigure);
     return [{ ...bar, value, other, measured, holds: isWithin(bar, measured.ratio) }];
   });
 }
@@ -36,8 +37,8 @@ export function rowsTable(rows: readonly Row[]): string {
     '| Work | beside | gridnode | it | ratio (rounds) | bar | |',
     '|---|---|---|---|---|---|---|',
     ...rows.map((row) => {
-      const { about, against = '-', figure, value, other, measured } = row;
-      const it = other === undefined ? '-' : numberOf(figure, other);
+      const { about, against = '-', figure, againstFigure = figure, value, other, measured } = row;
+      const it = other === undefined ? '-' : numberOf(againstFigure, other);
       const ratio = measured === undefined ? '-' : ratioText(measured);
       const cells = [about, against, withUnit(figure, value), it, ratio, barText(row)];
       return `| ${[...cells, verdict(row)].join(' | ')} |`;

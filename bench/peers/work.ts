@@ -26,6 +26,7 @@ export type FigureName = keyof typeof FIGURES;
 export const FIGURES = {
   perSecond: { unit: '/s', digits: 0 },
   cpuUs: { unit: 'µs CPU', digits: 2 },
+  ownCpuUs: { unit: 'µs CPU of what serves', digits: 2 },
   p50Us: { unit: 'µs p50', digits: 0 },
   p99Us: { unit: 'µs p99', digits: 0 },
   p999Us: { unit: 'µs p99.9', digits: 0 },

@@ -10,6 +10,7 @@ const SERVERS = ['gridnode', 'bare', 'node:http', 'nginx', 'original'];
 const WITH_REDIS = [...SERVERS, 'redis'];
 const GRIDS = ['gridnode', 'original'];
 const DOORS = ['gridnode', 'webdis', 'original'];
+const COUNTS = ['on-redis', 'on-redis-1'];
 const KIB = 1024;
 
 const get = { operations: { get: 1 }, peers: SERVERS };
@@ -67,6 +68,25 @@ const loads: readonly LoadOptions[] = [
   {
     ...{ name: 'unpinned-pairs', about: 'offer and poll in turn, nothing pinned' },
     ...{ operations: { offer: 1, poll: 1 }, peers: DOORS, placement: 'all' },
+  },
+  // A member on Redis and its server are two processes, so they have all processors.
+  {
+    ...{ name: 'store-get', about: 'GET of 100 B, data on Redis', operations: { get: 1 } },
+    ...{ peers: ['gridnode', 'on-redis', 'webdis', 'redis'], placement: 'all' },
+  },
+  {
+    ...{ name: 'store-pipelined-32', about: 'GET of 100 B, 32 pipelined, data on Redis' },
+    ...{ operations: { get: 1 }, depth: 32, peers: ['gridnode', 'on-redis'] },
+    ...{ oneByOne: 'on-redis', placement: 'all' },
+  },
+  {
+    ...{ name: 'store-post', about: 'POST of 100 B, data on Redis', operations: { set: 1 } },
+    ...{ peers: ['gridnode', ...COUNTS, 'webdis'], placement: 'all' },
+  },
+  {
+    ...{ name: 'store-pairs', about: 'offer and poll in turn, data on Redis' },
+    ...{ operations: { offer: 1, poll: 1 }, peers: ['gridnode', ...COUNTS, 'webdis'] },
+    placement: 'all',
   },
 ];
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
 import { TicketTable } from '../../src/base/ticket-table.ts';
 
 describe('TicketTable', () => {
@@ -28,5 +29,19 @@ describe('TicketTable', () => {
     table.take();
     for (const number of [0, -1, 17, 1e9, 2 ** 52, Number.NaN])
       assert.equal(table.place(number), 0);
+  });
+
+  it('keeps its places apart, whatever is taken and freed', () => {
+    const random = new Random(3);
+    const table = new TicketTable();
+    const taken: number[] = [];
+    for (let step = 0; step < 2000; step++) {
+      const grows = step % 500 < 250;
+      if (taken.length === 0 || random.below(10) < (grows ? 8 : 2)) taken.push(table.take());
+      else table.free(taken.splice(random.below(taken.length), 1)[0]!);
+      assert.equal(table.count, taken.length);
+      table.invariants();
+    }
+    assert.equal(new Set(taken).size, taken.length);
   });
 });

@@ -146,6 +146,7 @@ describe('TimerWheel', () => {
           }
           assert.equal(wheel.count, model.size);
           assert.ok(clock.timerCount <= 1);
+          wheel.invariants();
         }
       }),
     );

@@ -45,8 +45,8 @@ async function joined(store: MemberStore, number: number, more?: Partial<Join>) 
   return { life, ...answer };
 }
 
-function refusal(answer: Joined | NotJoined): string | undefined {
-  return 'refused' in answer ? answer.refused : undefined;
+function obstacle(answer: Joined | NotJoined): string | undefined {
+  return 'obstacle' in answer ? answer.obstacle : undefined;
 }
 
 /** A beat of a member that knows the record, and confirms it. */
@@ -134,8 +134,8 @@ function describeJoins(test: Test): void {
   test('another version and a taken address are refused', async ({ store }) => {
     await joined(store, 1);
     const other = await store.join(joinOf(2, { version: '1.3', address: 'h:1' }));
-    assert.deepEqual(other, { refused: 'VERSION', version: '1.2', stopsUpTo: 0 });
-    assert.equal(refusal(await store.join(joinOf(2, { address: 'h:1' }))), 'ADDRESS');
+    assert.deepEqual(other, { obstacle: 'VERSION', version: '1.2', stopsUpTo: 0 });
+    assert.equal(obstacle(await store.join(joinOf(2, { address: 'h:1' }))), 'ADDRESS');
   });
 
   test('a cluster without members takes the version of the first', async ({ store }) => {
@@ -154,18 +154,18 @@ function describeJoins(test: Test): void {
     const closed = await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
     assert.ok(closed.isMade);
     await store.leave(b.life);
-    assert.equal(refusal(await store.join(joinOf(3))), 'STATE');
+    assert.equal(obstacle(await store.join(joinOf(3))), 'STATE');
     const again = await joined(store, 4, { address: 'h:2' });
     assert.deepEqual(numbers(again.view), [1, 4]);
     await store.leave(again.life);
     await store.leave(a.life);
     const first = await joined(store, 5);
     assert.deepEqual(numbers(first.view), [5]);
-    assert.equal(refusal(await store.join(joinOf(3))), 'STATE');
+    assert.equal(obstacle(await store.join(joinOf(3))), 'STATE');
     await joined(store, 6, { address: 'h:1' });
     const { view } = await change(store, first.life, first.view.revision);
     await change(store, first.life, view.revision, { admits: ADMITS_RETURNED });
-    assert.equal(refusal(await store.join(joinOf(2))), 'STATE', 'an address of a former time');
+    assert.equal(obstacle(await store.join(joinOf(2))), 'STATE', 'an address of a former time');
   });
 
   test('the address of a member that was removed has left, too', async (subject) => {
@@ -294,10 +294,10 @@ function describeStop(test: Test): void {
     const told = seen(await store.stopAll(a.life));
     assert.deepEqual([told.stopsUpTo, told.text], [2, null]);
     assert.equal(seen(await beat(store, b.life)).stopsUpTo, 2);
-    const refused = { refused: 'STOPPING', version: '1.2', stopsUpTo: 2 };
-    assert.deepEqual(await store.join(joinOf(3)), refused);
+    const stopping = { obstacle: 'STOPPING', version: '1.2', stopsUpTo: 2 };
+    assert.deepEqual(await store.join(joinOf(3)), stopping);
     await store.leave(a.life);
-    assert.deepEqual(await store.join(joinOf(3)), refused);
+    assert.deepEqual(await store.join(joinOf(3)), stopping);
     await store.leave(b.life);
     const { joinNumber } = await joined(store, 3);
     assert.equal(joinNumber, 3);

@@ -9,7 +9,7 @@ import {
   type Incarnation,
   type Join,
   type Joined,
-  type JoinRefusal,
+  type JoinObstacle,
   type MemberStore,
   type NotJoined,
   type Out,
@@ -50,9 +50,9 @@ export class MemoryMemberStore implements MemberStore {
   }: Join): Promise<Joined | NotJoined> {
     this.#pass(undefined);
     this.#remove((each) => each.uuid === uuid);
-    const refused = this.#refusal(address, version);
-    if (refused !== undefined) {
-      return { refused, version: this.#version, stopsUpTo: this.#stopsUpTo };
+    const obstacle = this.#obstacle(address, version);
+    if (obstacle !== undefined) {
+      return { obstacle, version: this.#version, stopsUpTo: this.#stopsUpTo };
     }
     if (this.#members.length === 0) this.#limit = undefined;
     if (this.#version !== version) this.#advance();
@@ -151,7 +151,7 @@ export class MemoryMemberStore implements MemberStore {
     this.#hint();
   }
 
-  #refusal(address: string, version: string): JoinRefusal | undefined {
+  #obstacle(address: string, version: string): JoinObstacle | undefined {
     if (this.#members.some(({ joinNumber }) => joinNumber <= this.#stopsUpTo)) return 'STOPPING';
     if (this.#members.length === 0) return undefined;
     if (version !== this.#version) return 'VERSION';

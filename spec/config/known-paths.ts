@@ -17,6 +17,14 @@ export function knownPaths(content: KnownContent, form: Form): KnownPath[] {
   );
 }
 
+/**
+ * Whether a member can use a document that states this setting alone. A publisher needs endpoints, and a
+ * reference a replication.
+ */
+export function isWhole({ steps }: KnownPath): boolean {
+  return !/^wan-replication\W.*batch-publisher|^map\W.*wan-replication-ref/.test(steps.join('.'));
+}
+
 /** A document that states the setting, with a value of its type. */
 export function stated(form: Form, path: KnownPath): Stated {
   return { yaml: yamlOf, xml: xmlOf }[form]('grid', path.steps, fittingValue(path));

@@ -47,8 +47,7 @@ hazelcast:
           target-endpoints: 10.3.5.1:5701,10.3.5.2:5701
           sync: {consistency-check-strategy: MERKLE_TREES}
           properties: {propName1: propValue1}
-      custom-publisher: {customId: {class-name: X, properties: {}}}
-      consumer: {class-name: X, persist-wan-replicated-data: false, properties: {}}
+      consumer: {persist-wan-replicated-data: false, properties: {}}
   map:
     orders-*: {time-to-live-seconds: 5, backup-count: 2}
     idle: {max-idle-seconds: 7}
@@ -89,11 +88,7 @@ const XML = `<?xml version="1.0" encoding="UTF-8"?>
       <sync><consistency-check-strategy>MERKLE_TREES</consistency-check-strategy></sync>
       <properties><property name="propName1">propValue1</property></properties>
     </batch-publisher>
-    <custom-publisher><publisher-id>customId</publisher-id><class-name>X</class-name></custom-publisher>
-    <consumer>
-      <class-name>X</class-name>
-      <persist-wan-replicated-data>false</persist-wan-replicated-data>
-    </consumer>
+    <consumer><persist-wan-replicated-data>false</persist-wan-replicated-data></consumer>
   </wan-replication>
   <map name="orders-*">
     <!-- each of them -->
@@ -282,7 +277,7 @@ grid:
     const of = (section: string): string[] =>
       warnings.filter((warning) => warning.includes(`Without meaning here, in ${section}: `));
     assert.equal(of('wan-replication').length, 1);
-    assert.match(of('wan-replication')[0] ?? '', /batch-size, .*properties.propName1/);
+    assert.match(of('wan-replication')[0] ?? '', /idle-max-park-ns, .*properties.propName1/);
     assert.match(of('license-key')[0] ?? '', /: license-key$/);
   });
 

@@ -9,13 +9,12 @@ import {
   knownSettings,
   PROPERTY_NAMES,
 } from '../../src/config/known-settings.ts';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { ALL_ROWS } from '../../src/config/setting-rows.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 
-const OWN_PATHS = Object.values(SETTINGS).flatMap((row) => {
-  const aliases = 'aliases' in row ? row.aliases : [];
-  return row.path === undefined ? [] : [row.path, ...aliases];
-});
+const OWN_PATHS = ALL_ROWS.flatMap(({ path, aliases = [] }) =>
+  path === undefined ? [] : [path, ...aliases],
+);
 
 const TREE = knownSettings('yaml', OWN_PATHS);
 
@@ -47,9 +46,7 @@ export const SETTING_STEPS: ReadonlySet<string> = new Set([
 
 /** The values of settings that take one of some words. */
 export const SETTING_WORDS: ReadonlySet<string> = new Set(
-  Object.values(SETTINGS).flatMap(({ expects }) =>
-    expects.replace(/^one of /, '').split(/, | or /),
-  ),
+  ALL_ROWS.flatMap(({ expects }) => expects.replace(/^one of /, '').split(/, | or /)),
 );
 
 /** The parts of the served paths. */

@@ -23,7 +23,12 @@ const OTHER_WORDS = new Set([
   ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty'],
   ...['redis-benchmark', 'redis-server'],
   // Of Redis and Valkey.
-  ...['cluster-require-full-coverage', 'maxmemory-policy', 'min-replicas-to-write'],
+  ...[
+    'cluster-node-timeout',
+    'cluster-require-full-coverage',
+    'maxmemory-policy',
+    'min-replicas-to-write',
+  ],
   // Of the header field Grid-Outcome.
   'not-applied',
 ]);

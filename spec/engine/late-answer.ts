@@ -92,6 +92,7 @@ export class LateAnswer implements Answer {
     this.#pins++;
     this.#open.pinCount++;
     return {
+      isCounted: true,
       release: () => {
         assert(!isReleased, 'A pin is released once');
         isReleased = true;

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AnswerDelay } from '../../src/http/answer-delay.ts';
 import { DelayingSink } from '../engine/sinks.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
-import type { createTestServer, TestServer } from './test-server.ts';
+import { type createTestServer, LaterDelay, type TestServer } from './test-server.ts';
 
 const MEBIBYTE = 1048576;
 
@@ -210,14 +210,14 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
 
     describe('answers that are delayed', () => {
       /** Holds a partition's answers beyond what is durable. */
-      function hold(server: TestServer) {
+      function hold(server: TestServer, delay: LaterDelay) {
         const durable = server.engine.sequences();
         const holder: AnswerDelay = {
           delaysAll: false,
           delays: (partition, sequence) => sequence > (durable[partition] ?? 0),
           sequences: () => server.engine.sequences(),
         };
-        server.server.delay = holder;
+        delay.by = holder;
         return {
           sync(): void {
             durable.set(server.engine.sequences());
@@ -227,8 +227,9 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       }
 
       it('leave when their partition is durable, in order, and later requests run meanwhile', () => {
-        const server = open();
-        const { sync } = hold(server);
+        const delay = new LaterDelay();
+        const server = open({}, { delay });
+        const { sync } = hold(server, delay);
         const { socket, statuses } = client(server);
         socket.receive(LIVE + post('maps/m/k', 'v') + get('maps/m/k') + LIVE);
         assert.deepEqual(statuses(), [200]);
@@ -239,10 +240,11 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
 
       it('of a clear wait for every partition', () => {
-        const server = open();
+        const delay = new LaterDelay();
+        const server = open({}, { delay });
         const { socket, statuses } = client(server);
         socket.receive(post('maps/m/k', 'v'));
-        const { sync } = hold(server);
+        const { sync } = hold(server, delay);
         socket.receive('DELETE /grid/rest/maps/m HTTP/1.1\r\nHost: x\r\n\r\n');
         assert.deepEqual(statuses(), [200]);
         sync();
@@ -250,8 +252,9 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
 
       it('delay reads of what is not durable, and no others', () => {
-        const server = open();
-        const { sync } = hold(server);
+        const delay = new LaterDelay();
+        const server = open({}, { delay });
+        const { sync } = hold(server, delay);
         const writer = client(server);
         writer.socket.receive(post('maps/m/k', 'v'));
         const keys = ['k', ...Array.from({ length: 50 }, (_, key) => `key-${key}`)];
@@ -270,8 +273,9 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
 
       it('stop the reading when pipeline-max of them wait', () => {
-        const server = open({ pipelineMax: 10 });
-        const { sync } = hold(server);
+        const delay = new LaterDelay();
+        const server = open({ pipelineMax: 10 }, { delay });
+        const { sync } = hold(server, delay);
         const { socket, statuses } = client(server);
         socket.receive(post('maps/m/k', 'v').repeat(9));
         assert(!socket.isPaused);
@@ -286,8 +290,9 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       });
 
       it('end the connection only when they have left', () => {
-        const server = open();
-        const { sync } = hold(server);
+        const delay = new LaterDelay();
+        const server = open({}, { delay });
+        const { sync } = hold(server, delay);
         const { socket, statuses } = client(server);
         socket.receive(post('maps/m/k', 'v').replace('Host', 'Connection: close\r\nHost'));
         assert(!socket.writableEnded);
@@ -301,10 +306,11 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
       /** A server with a queue of two items that what may leave is decided for. */
       function held(first = 'first') {
         const sink = new DelayingSink(0);
-        const server = open({ bodyBytesMax: MEBIBYTE }, { sinks: [sink] });
+        const delay = new LaterDelay();
+        const server = open({ bodyBytesMax: MEBIBYTE }, { sinks: [sink], delay });
         const { socket } = client(server);
         socket.receive(post('queues/q', first) + post('queues/q', 'second'));
-        server.server.delay = {
+        delay.by = {
           delaysAll: false,
           delays: (partition, sequence) => server.engine.delays(partition, sequence),
           sequences: () => server.engine.sequences(),

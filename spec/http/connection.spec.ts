@@ -6,7 +6,7 @@ import { DelayingSink } from '../engine/sinks.ts';
 import { connectionCases } from './connection.case.ts';
 import { MODES, settledServer } from './late-server.ts';
 import { client, get, poll, post } from './test-client.ts';
-import { createTestServer } from './test-server.ts';
+import { createTestServer, LaterDelay } from './test-server.ts';
 
 connectionCases('on an engine that answers at once', createTestServer);
 for (const [mode, isOrdered] of MODES) {
@@ -45,10 +45,11 @@ describe('on an engine that answers at once, a connection', () => {
 
   it('reads nothing more from the answer on that makes pipeline-max of them wait', () => {
     const sink = new DelayingSink(0);
-    const server = createTestServer({ pipelineMax: 10 }, { sinks: [sink] });
+    const delay = new LaterDelay();
+    const server = createTestServer({ pipelineMax: 10 }, { sinks: [sink], delay });
     const delays = (partition: number, sequence: number) =>
       server.engine.delays(partition, sequence);
-    server.server.delay = { delaysAll: false, delays, sequences: () => server.engine.sequences() };
+    delay.by = { delaysAll: false, delays, sequences: () => server.engine.sequences() };
     const { socket, statuses } = client(server);
     socket.receive(post('maps/m/k', 'v').repeat(12));
     assert(socket.isPaused);

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Engine, Receiver } from '../../src/engine/engine.ts';
 import { client, get, LIVE, poll, post, postHead } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
@@ -265,3 +266,109 @@ describe('answers that wait for their clients', () => {
     assert(reading.every(({ statuses }) => statuses().length >= 17));
   });
 });
+
+describe('values that servers keep', () => {
+  const LONG = 'v'.repeat(100_000);
+
+  /** A member whose long values are memory of the answer's own, as those of servers are. */
+  function onServers(inFlightBytesMax: number) {
+    return createTestServer(
+      { bodyBytesMax: LONG.length, inFlightBytesMax },
+      { services: { isShared: true }, engineOn: (engine) => new UncountedPins(engine).engine },
+    );
+  }
+
+  it('are in the budget until they are taken, unlike those of the member', async () => {
+    for (const [server, counted] of [
+      [onServers(1_000_000), 2 * LONG.length],
+      [createTestServer({ bodyBytesMax: LONG.length }), 0],
+    ] as const) {
+      const { socket, statuses } = client(server);
+      socket.receive(post('maps/m/k', LONG));
+      socket.isStuck = true;
+      socket.receive(get('maps/m/k').repeat(2));
+      const { usedBytes } = server.server.inFlight;
+      assert(usedBytes >= counted && usedBytes < counted + 1000, `${usedBytes} used`);
+      socket.unstick();
+      for (let turn = 0; turn < 50; turn++) await nextTurn();
+      assert.deepEqual(statuses(), [200, 200, 200]);
+      assert.equal(server.server.inFlight.usedBytes, 0);
+    }
+  });
+
+  it('are given back where the client goes before they are taken', () => {
+    const server = onServers(1_000_000);
+    const { socket } = client(server);
+    socket.receive(post('maps/m/k', LONG));
+    socket.isStuck = true;
+    socket.receive(get('maps/m/k').repeat(2));
+    socket.destroy();
+    socket.unstick();
+    assert.equal(server.server.inFlight.usedBytes, 0);
+  });
+
+  it('are refused, not applied, while the budget is used up; changes and health are not', () => {
+    const server = onServers(LONG.length);
+    const { socket, another } = client(server);
+    socket.receive(post('maps/m/k', LONG));
+    socket.receive(post('queues/q', 'item'));
+    const reader = another();
+    reader.socket.isStuck = true;
+    reader.socket.receive(get('maps/m/k'));
+    assert(server.server.inFlight.isFull);
+    const late = another();
+    late.socket.receive(`${get('maps/m/k')}${poll('q', 0)}${post('maps/m/other', 'v')}${LIVE}`);
+    assert.deepEqual(late.statuses(), [503, 503, 200, 200]);
+    const [read, polled] = late.responses();
+    assert.match(read?.body ?? '', /Cannot take a value from the servers: .* 100000 bytes/);
+    for (const refused of [read, polled]) {
+      assert.equal(refused?.fields.get('grid-outcome'), 'not-applied');
+      assert.ok(Number(refused?.fields.get('retry-after')) > 0);
+    }
+    reader.socket.destroy();
+    reader.socket.unstick();
+    const again = another();
+    again.socket.receive(poll('q', 0));
+    assert.equal(again.responses()[0]?.body, 'item');
+  });
+});
+
+/** Passes everything on; what is pinned is told to be counted nowhere. */
+class UncountedPins {
+  readonly engine: Engine;
+
+  constructor(engine: Engine) {
+    this.engine = new Proxy(engine, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        return (...words: unknown[]): unknown =>
+          value.apply(
+            target,
+            words.map((word) => (isReceiver(word) ? this.#uncounted(word) : word)),
+          );
+      },
+    });
+  }
+
+  #uncounted(receiver: Receiver): Receiver {
+    return {
+      onAnswer: (answer) =>
+        receiver.onAnswer(
+          new Proxy(answer, {
+            get: (target, name) =>
+              name === 'pin'
+                ? () => {
+                    const pin = target.pin();
+                    return { isCounted: false, release: () => pin.release() };
+                  }
+                : Reflect.get(target, name),
+          }),
+        ),
+    };
+  }
+}
+
+function isReceiver(word: unknown): word is Receiver {
+  return typeof word === 'object' && word !== null && 'onAnswer' in word;
+}

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Llhttp, llhttp, OK, type ParserListener } from '../../src/http/llhttp.ts';
+import { type Llhttp, llhttp } from '../../src/http/llhttp.ts';
 import { enlargeMemory, isKnownModule, readModule } from '../../src/http/llhttp-module.ts';
+import { OK, type ParserListener } from '../../src/http/parser-listener.ts';
 
 describe('Llhttp', () => {
   it('is the module that is known, and has its fields where they are read', () => {

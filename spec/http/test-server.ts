@@ -9,6 +9,7 @@ import { queueCapacity } from '../../src/config/queue-capacity.ts';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
+import type { AnswerDelay } from '../../src/http/answer-delay.ts';
 import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
@@ -73,9 +74,27 @@ export interface TestServerParts {
   /** In place of the server's own. */
   readonly services?: ServiceParts;
   readonly tls?: TlsIdentity;
+  readonly delay?: AnswerDelay;
   readonly compatibility?: Compatibility;
   /** Puts an engine between the requests and the embedded one, which then has every take acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
+}
+
+/** Delays nothing, until what delays answers is set. */
+export class LaterDelay implements AnswerDelay {
+  by: AnswerDelay | undefined;
+
+  get delaysAll(): boolean {
+    return this.by?.delaysAll ?? false;
+  }
+
+  delays(partition: number, sequence: number): boolean {
+    return this.by?.delays(partition, sequence) ?? false;
+  }
+
+  sequences(): Float64Array {
+    return this.by?.sequences() ?? new Float64Array();
+  }
 }
 
 /** Groups as spec/vectors/README.md has them; `queues/one-item` holds one, `two-items` two. */
@@ -84,6 +103,7 @@ export function createTestServer(
   {
     wrap = (application) => application,
     tls,
+    delay,
     services = {},
     clock = new FakeClock(),
     sinks = [],
@@ -162,8 +182,7 @@ export function createTestServer(
     application: wrap(application),
     tls,
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
-    clock,
-    onFailure,
+    ...{ clock, onFailure, delay },
   });
   server.observe = statusCheck(router ?? ownRouter);
   cluster.start('127.0.0.1:5701');

@@ -49,7 +49,8 @@ export class EngineServer {
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port on which no process listens now. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -11,8 +11,9 @@ import { ROOT } from './tools.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gridnode-local-cluster-'));
 const folder = join(directory, 'cluster');
-// Servers of a Cluster also listen on the port 10,000 above.
-const SERVER_PORT = 21_000 + (process.pid % 1000) * 10;
+// Servers of a Cluster also listen on the port 10,000 above; both are below the ports that the system gives
+// to outgoing connections, from 32,768 on.
+const SERVER_PORT = 12_000 + (process.pid % 1000) * 10;
 const env = {
   ...process.env,
   CLUSTER_FOLDER: folder,

@@ -20,9 +20,8 @@ import {
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
-import { conditionCases } from '../engine/conditions.case.ts';
-import { mapCases } from '../engine/maps.case.ts';
-import { queueCases } from '../engine/queues.case.ts';
+import { engineSuite } from '../engine/engine.case.ts';
+import { holdSuite } from '../engine/holds.case.ts';
 import {
   asked,
   type GroupServer,
@@ -63,9 +62,8 @@ describe('on a cluster', () => {
   });
   after(() => group.end());
 
-  mapCases('an engine on a cluster', () => subject(group.url));
-  conditionCases('an engine on a cluster', () => subject(group.url));
-  queueCases('an engine on a cluster', () => subject(group.url));
+  engineSuite('an engine on a cluster', () => subject(group.url));
+  holdSuite('an engine on a cluster', () => subject(group.url));
 
   test('what is written while slots move is all there, once and in order', async () => {
     await withEngine(group.url, async (engine) => {
@@ -116,8 +114,8 @@ describe('with Sentinels', () => {
   });
   after(() => pair.end());
 
-  mapCases('an engine with Sentinels', () => subject(pair.url));
-  conditionCases('an engine with Sentinels', () => subject(pair.url));
+  engineSuite('an engine with Sentinels', () => subject(pair.url));
+  holdSuite('an engine with Sentinels', () => subject(pair.url));
 
   test('a name that no Sentinel knows is refused', async () => {
     const url = pair.url.replace('sentinel=grid', 'sentinel=other');

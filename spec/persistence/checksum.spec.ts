@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { checksum, SummedMemory } from '../../src/persistence/checksum.ts';
-import { Page } from '../../src/persistence/record-codec.ts';
+import { Page } from '../../src/persistence/page.ts';
 
 const EXAMPLES: readonly [bytes: readonly number[], sum: number][] = [
   [Array(32).fill(0), 0x8a9136aa],

@@ -1,7 +1,8 @@
 /** A data directory in memory with a snapshot and a log of several segments, to be damaged. */
 import { Random } from '../../bench/harness.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
-import { checkRecord, Page, SEAL, typeAt } from '../../src/persistence/record-codec.ts';
+import { Page } from '../../src/persistence/page.ts';
+import { checkRecord, SEAL, typeAt } from '../../src/persistence/record-codec.ts';
 import { HEADER_BYTES, parseSegmentName, segmentSeed } from '../../src/persistence/segment.ts';
 import { RecordingSink } from '../engine/sinks.ts';
 import { MemoryStorage } from './memory-storage.ts';

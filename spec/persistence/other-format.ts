@@ -1,7 +1,7 @@
 /** The files of a data directory or a backup as another format would have them. */
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { checksum } from '../../src/persistence/checksum.ts';
-import { Page } from '../../src/persistence/record-codec.ts';
+import { Page } from '../../src/persistence/page.ts';
 import { HEADER_BYTES, parseSegmentName } from '../../src/persistence/segment.ts';
 import type { Files } from './damaged-directory.ts';
 

@@ -4,7 +4,8 @@ import { crc32 } from 'node:zlib';
 import { FROM_REPLAY, Mutation } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
 import type { Version } from '../../src/engine/version.ts';
-import { isMutation, Page, readMutation } from '../../src/persistence/record-codec.ts';
+import { Page } from '../../src/persistence/page.ts';
+import { isMutation, readMutation } from '../../src/persistence/record-codec.ts';
 import { parseSegmentName, SNAPSHOT } from '../../src/persistence/segment.ts';
 import { type Files, recordsOf } from './damaged-directory.ts';
 

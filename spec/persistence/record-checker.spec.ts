@@ -4,8 +4,9 @@ import { after, test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
 import { SummedMemory } from '../../src/persistence/checksum.ts';
+import { Page } from '../../src/persistence/page.ts';
 import { RecordChecker } from '../../src/persistence/record-checker.ts';
-import { checkRecord, Page, writeMutation } from '../../src/persistence/record-codec.ts';
+import { checkRecord, writeMutation } from '../../src/persistence/record-codec.ts';
 
 const BYTES = 65_536;
 const SEED = 12_345;

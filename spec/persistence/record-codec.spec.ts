@@ -5,12 +5,12 @@ import { Random } from '../../bench/harness.ts';
 import type { Span } from '../../src/base/span.ts';
 import { DELETE, Mutation, OFFER, REMOVE, RETURN, SET } from '../../src/engine/mutation.ts';
 import { SummedMemory } from '../../src/persistence/checksum.ts';
+import { Page } from '../../src/persistence/page.ts';
 import {
   checkRecord,
   isMutation,
   MARK,
   PARTITION,
-  Page,
   readMutation,
   recordBytes,
   SKIPPED_TYPE_MIN,

@@ -23,6 +23,7 @@ test('segments that were ready, and cannot follow a longer one, are removed', as
     .map(parseSegmentName)
     .flatMap((id) => (id === undefined ? [] : [id.number]));
   numbers.sort((a, b) => a - b);
+  persistence.log.invariants();
   const { segment } = persistence.log;
   assert.ok(segment > first + READY_COUNT);
   const ready = numbers.filter((number) => number > segment);

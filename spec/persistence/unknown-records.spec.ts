@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
-import { finish, lengthAt, MARK, PARTITION, Page } from '../../src/persistence/record-codec.ts';
+import { Page } from '../../src/persistence/page.ts';
+import { finish, lengthAt, MARK, PARTITION } from '../../src/persistence/record-codec.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import { parseSegmentName, type SegmentId, segmentSeed } from '../../src/persistence/segment.ts';
 import { changed, type Files, filesOf, recordsOf, storageOf } from './damaged-directory.ts';

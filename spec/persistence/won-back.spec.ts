@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED, FOUND } from '../../src/engine/engine.ts';
+import { MANIFEST } from '../../src/persistence/manifest.ts';
 import { RESERVE } from '../../src/persistence/reserve.ts';
-import { LOG, parseSegmentName, segmentName } from '../../src/persistence/segment.ts';
-import { MemoryStorage } from './memory-storage.ts';
+import { LOG, parseSegmentName, SNAPSHOT, segmentName } from '../../src/persistence/segment.ts';
+import type { StoredFile } from '../../src/persistence/storage.ts';
+import { MemoryStorage, systemError } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import type { PersistentSubject } from './subject.ts';
 import { openPersistent, until } from './subject.ts';
@@ -13,6 +15,8 @@ import { openPersistent, until } from './subject.ts';
 const DISK_BYTES = 160_000;
 const LOG_ONLY = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE_BYTES_MAX = 300;
+/** Bytes of a value of which three fit into a segment. */
+const LONG = 1200;
 /** Bytes of a record beside its key and value, at most. */
 const RECORD_BYTES = 72;
 const LIVE_SHARE = 0.7;
@@ -57,8 +61,7 @@ class Filled {
   async free(): Promise<void> {
     for (const key of [...this.lengths.keys()]) {
       if (this.liveBytes < DISK_BYTES * LIVE_SHARE) break;
-      assert.equal(this.subject.ask.delete('m', key).outcome, APPLIED, 'a delete is taken');
-      this.lengths.delete(key);
+      this.delete(key);
       await this.pass(0);
     }
   }
@@ -74,6 +77,19 @@ class Filled {
     }
   }
 
+  delete(key: string): void {
+    assert.equal(this.subject.ask.delete('m', key).outcome, APPLIED, 'a delete is taken');
+    this.lengths.delete(key);
+  }
+
+  /** Fills the disk with segments of three records each, one of them dead. */
+  async fillEvenly(): Promise<void> {
+    let keys = 0;
+    for (; this.set(`key ${keys}`, LONG); keys++) await this.pass(0);
+    for (let key = 1; key < keys; key += 3) this.delete(`key ${key}`);
+    this.subject.clock.endTurn();
+  }
+
   /** Deletes random keys at once until a part of the disk is live, or until that is refused. */
   freeAtOnce(share: number): void {
     const keys = [...this.lengths.keys()];
@@ -86,9 +102,9 @@ class Filled {
   }
 
   /** Lets a part of the work be done that is due by then. */
-  async work(storage: MemoryStorage, calls: number): Promise<void> {
+  async work(storage: MemoryStorage, calls: number, ms = 1000): Promise<void> {
     const { clock } = this.subject;
-    clock.advance(1000);
+    clock.advance(ms);
     for (let count = 0; count < calls; count++) {
       clock.endTurn();
       storage.pump();
@@ -113,9 +129,12 @@ class Filled {
   }
 }
 
-async function segmentNames(storage: MemoryStorage): Promise<readonly string[]> {
+async function segmentNames(
+  storage: MemoryStorage,
+  kind: number = LOG,
+): Promise<readonly string[]> {
   const names = await until(storage.list(), async () => storage.pump());
-  return names.filter((name) => parseSegmentName(name)?.kind === LOG);
+  return names.filter((name) => parseSegmentName(name)?.kind === kind);
 }
 
 describe('a full disk', () => {
@@ -185,6 +204,73 @@ describe('a full disk', () => {
     const next = new Filled(await openPersistent(killed, LOG_ONLY), new Random(1), filled);
     assert.equal(killed.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
     await next.awaitRoom();
+  });
+
+  it('makes no segment of the space that compaction frees before the reserve is whole again', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    await filled.fillEvenly();
+    let more = 0;
+    for (let count = 0; count < 1000; count++) {
+      await filled.work(storage, 1, 20);
+      if (storage.has(RESERVE)) continue;
+      // Writes take all that they get while a segment is rewritten in the space of the reserve.
+      const { usedBytes } = storage;
+      while (more < 20 && filled.set(`more ${more}`, LONG)) more++;
+      assert.equal(storage.usedBytes, usedBytes, 'no file is made');
+    }
+    assert.ok(more > 0, 'writes while the reserve is spent');
+    await filled.pass(0);
+    assert.equal(storage.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
+  });
+
+  it('gives segments that are ready to the reserve when another program has taken its space', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+    const filled = new Filled(await openPersistent(storage, LOG_ONLY), new Random(1));
+    await filled.fillEvenly();
+    for (let count = 0; count < 1000; count++) {
+      await filled.work(storage, 1, 20);
+      if (!storage.has(RESERVE)) storage.bytesMax = Math.min(storage.bytesMax, storage.usedBytes);
+    }
+    assert.ok(storage.bytesMax < DISK_BYTES, 'the space of the reserve was taken');
+    await filled.awaitRoom();
+    assert.equal(storage.bytes(RESERVE).length, LOG_ONLY.segmentBytes);
+  });
+
+  it('continues a pass that began long ago without a pause as long as that', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot', DISK_BYTES);
+    const options = { ...LOG_ONLY, sync: 'always' } as const;
+    const filled = new Filled(await openPersistent(storage, options), new Random(1));
+    let keys = 0;
+    // All is live: the pass has read a part of the log when another program makes room.
+    for (; filled.set(`key ${keys}`, LONG); keys++) await filled.work(storage, 20, 0);
+    storage.bytesMax += 4 * LOG_ONLY.segmentBytes;
+    await filled.pass(1000);
+    assert.ok(filled.set(`key ${keys++}`, LONG), 'there is room');
+    await filled.pass(600_000);
+    for (; filled.set(`key ${keys}`, LONG); keys++) await filled.pass(0);
+    for (let key = 0; key < 30; key++) filled.delete(`key ${key}`);
+    await filled.awaitRoom();
+  });
+
+  it('keeps no file of a snapshot that there is no room to name', async () => {
+    class WithoutManifests extends MemoryStorage {
+      isOn = false;
+      override create(name: string): Promise<StoredFile> {
+        if (!this.isOn || !name.startsWith(MANIFEST)) return super.create(name);
+        return Promise.reject(systemError('ENOSPC'));
+      }
+    }
+    const storage = new WithoutManifests(new Random(1), 'boot', DISK_BYTES);
+    const options = { segmentBytes: 4096, snapshotBytesMin: 16_384 };
+    const filled = new Filled(await openPersistent(storage, options), new Random(1));
+    storage.isOn = true;
+    for (let key = 0; key < 20; key++) {
+      filled.set(`key ${key}`, LONG);
+      await filled.pass(0);
+    }
+    assert.ok(filled.subject.told.includes('snapshot failed'));
+    assert.deepEqual(await segmentNames(storage, SNAPSHOT), []);
   });
 
   it('is won back with a part of the reserve, too', async () => {

@@ -61,6 +61,11 @@ export const REQUEST_ERRORS = {
   STATE_NOT_REACHED: { status: 503, message: 'Cannot change to {state}: {reason}' },
   LICENSE_NOT_KEPT: { status: 503, message: 'Cannot set the license: {reason}' },
   CONFIG_NOT_KEPT: { status: 503, message: 'Cannot add to the configuration: {reason}' },
+  WAN_PUBLISHERS_MAX: {
+    status: 409,
+    message:
+      'Cannot add to WAN replication {replication}: more than {max} publishers in the member',
+  },
   MEMBER_LIST_NOT_KEPT: { status: 503, message: 'Cannot change the member list: {reason}' },
   VERSION_NOT_SUPPORTED: {
     status: 409,

@@ -69,6 +69,10 @@ const UNTAKEN = {
     503,
     'Cannot take the content of a request: all connections together may have {bytesMax} bytes under way',
   ),
+  NO_ROOM_FOR_ANSWERS: told(
+    503,
+    'Cannot take a value from the servers: all connections together may have {bytesMax} bytes under way',
+  ),
   TOO_MANY_CONNECTIONS: told(503, 'Cannot take another connection: {connectionsMax} are open'),
 } as const;
 

@@ -11,6 +11,7 @@ import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
 import { type ConfigRequest, loadConfig, refusedFault } from '../config/load.ts';
 import { sectionOf } from '../config/section.ts';
+import { rowOf } from '../config/settings.ts';
 import { startMember } from '../member.ts';
 import { openLog } from '../telemetry/log.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
@@ -173,7 +174,7 @@ function addFlags(command: Command): () => ConfigRequest {
   for (const settingFlag of SETTING_FLAGS) {
     const { key, flag, help } = settingFlag;
     const option = new Option(`${flag.name} <${flag.argument}>`, help);
-    option.helpGroup(`${sectionOf(key)}:`);
+    option.helpGroup(`${sectionOf(rowOf(key))}:`);
     // Collected in the order given: `--enable-group all --disable-group DATA` differs from its reverse.
     option.argParser((text) => flags.push(...assignmentsOf(settingFlag, text)));
     command.addOption(option);

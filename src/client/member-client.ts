@@ -20,7 +20,7 @@ export interface MemberLocation {
   readonly ownKey: Buffer | undefined;
 }
 
-export interface Login {
+interface Login {
   readonly user: string;
   readonly password: string;
 }

@@ -102,7 +102,7 @@ export interface Join extends Omit<StoredMember, 'joinNumber' | 'confirmed'> {
 }
 
 /** Why a member cannot join. */
-export type JoinRefusal =
+export type JoinObstacle =
   /** The members of the cluster are to stop, and not all have. */
   | 'STOPPING'
   /** The cluster has another version. */
@@ -118,7 +118,7 @@ export interface Joined {
 }
 
 export interface NotJoined {
-  readonly refused: JoinRefusal;
+  readonly obstacle: JoinObstacle;
   /** Of the cluster. */
   readonly version: string;
   readonly stopsUpTo: number;
@@ -157,13 +157,13 @@ export interface ChangeAnswer {
 export interface MemberStore {
   /**
    * After the removals, a member of this uuid is removed, too: it is the caller's own, from a join whose
-   * answer it did not get. Then the first of these that holds is the refusal:
+   * answer it did not get. Then the first of these that is true is the obstacle:
    * STOPPING: a member's number is not above `stopsUpTo`;
    * VERSION: there are members, and the version is not the cluster's;
    * ADDRESS: a member has this address;
    * STATE: there are members, `admits` is ADMITS_RETURNED, and the address is not one that left.
    *
-   * Without refusal: the version becomes the cluster's, as a change of the record where it is another one;
+   * Without an obstacle: the version becomes the cluster's, as a change of the record where it differs;
    * a limit that runs in a cluster without members is over; the address is none that left any more. The
    * member's number is one more than the last; its lease ends `leaseMs` from now; it has `confirmed` the
    * present revision, as nothing that it began is under way. The answer's view has the text.

@@ -17,7 +17,7 @@ import {
   GAP_MS,
   type Join,
   type Joined,
-  type JoinRefusal,
+  type JoinObstacle,
   type MemberStore,
   type NotJoined,
   type Out,
@@ -127,7 +127,7 @@ export class Membership {
 
   /**
    * Resolves once the member is in. Rejects with GridError CLUSTER_VERSION where the cluster has another
-   * version; every other refusal or failure is tried again.
+   * version; every other obstacle or failure is tried again.
    */
   start(self: Omit<Join, 'uuid'>): Promise<void> {
     this.#self = self;
@@ -243,7 +243,7 @@ export class Membership {
       if (this.#isEnded) return;
       const sentMs = clock.now();
       const answer = await store.join({ ...self, uuid });
-      if ('refused' in answer) return this.#tellRefusal(answer);
+      if ('obstacle' in answer) return this.#tellObstacle(answer);
       this.#enter(answer, sentMs, self.leaseMs);
     } catch (error) {
       this.#joinNumber = 0;
@@ -290,21 +290,21 @@ export class Membership {
     this.#options.listener.onStop();
   }
 
-  #tellRefusal({ refused, version, stopsUpTo }: NotJoined): void {
+  #tellObstacle({ obstacle, version, stopsUpTo }: NotJoined): void {
     if (this.#lastNumber !== 0 && stopsUpTo >= this.#lastNumber) return this.#tellStop();
     const { address, memberVersion } = this.#self as Join;
-    if (refused === 'VERSION') {
+    if (obstacle === 'VERSION') {
       const error = new GridError('CLUSTER_VERSION', { version, memberVersion });
       if (this.#lastNumber !== 0) return this.#tellWaiting(error.message);
       this.#isEnded = true;
       return this.#onRefused?.(error);
     }
-    const reasons: Readonly<Record<Exclude<JoinRefusal, 'VERSION'>, string>> = {
+    const reasons: Readonly<Record<Exclude<JoinObstacle, 'VERSION'>, string>> = {
       STOPPING: 'its members are to stop, and not all have',
       ADDRESS: `another member has the address ${address}`,
       STATE: `its state admits only members that left, and none with the address ${address} did`,
     };
-    this.#tellWaiting(reasons[refused]);
+    this.#tellWaiting(reasons[obstacle]);
   }
 
   #tellWaiting(reason: string): void {

@@ -20,8 +20,13 @@ export interface SharedValues {
 }
 
 export interface AddedConfig {
+  /** A configuration, or with `isWan` the JSON of a WAN replication. */
   readonly text: string;
-  /** Whether the configuration was reloaded since: then only the maps and queues of the text count. */
+  readonly isWan?: true;
+  /**
+   * Whether the configuration was reloaded since: then only the maps and queues of the text count, and
+   * its WAN replication.
+   */
   readonly isReloaded: boolean;
 }
 
@@ -37,7 +42,7 @@ export interface SharedRecord {
    * OutcomeUnknown the next start decides.
    */
   compareAndSet(revision: number, change: Partial<SharedValues>): Promise<boolean>;
-  /** Calls each listener after each change of the values, whoever made it. */
+  /** Calls each listener after each change of the values, by any member. */
   onChange(listener: (values: SharedValues) => void): void;
 }
 

@@ -3,6 +3,7 @@
  * as in any cluster: IN_TRANSITION while the new state is stored, then the new state. Where the state
  * cannot be stored, the old one stays.
  */
+import assert from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
 import type { ClusterState, MemberInfo, NodeState, OwnCluster, SettledState } from './cluster.ts';
@@ -25,8 +26,7 @@ export class StandaloneCluster implements OwnCluster {
   readonly #memberVersion: string;
   readonly #record: SharedRecord;
   readonly #options: StandaloneOptions;
-  /** New at each start, unless stored. */
-  uuid: string = randomUUID();
+  #uuid: string = randomUUID();
   readonly #passiveListeners: (() => void)[] = [];
   #isStarted = false;
   #isChanging = false;
@@ -40,6 +40,17 @@ export class StandaloneCluster implements OwnCluster {
 
   get isSafe(): boolean {
     return this.#options.isKeptSafe?.() ?? true;
+  }
+
+  /** That of the member: new at each start, unless it is restored. */
+  get uuid(): string {
+    return this.#uuid;
+  }
+
+  /** The member has the UUID that was stored; called before `start`. */
+  restore(uuid: string): void {
+    if (this.#isStarted) assert.fail('a member that has started has its UUID');
+    this.#uuid = uuid;
   }
 
   /** `major.minor` of the member, the only version that it can run as. */
@@ -66,7 +77,7 @@ export class StandaloneCluster implements OwnCluster {
         address,
         liteMember: this.#options.isLite ?? false,
         localMember: true,
-        uuid: this.uuid,
+        uuid: this.#uuid,
         memberVersion: this.#memberVersion,
       },
     ];

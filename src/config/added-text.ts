@@ -7,6 +7,8 @@ import { configFault } from './config-fault.ts';
 import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import type { ConfigUpdate } from './update.ts';
+import type { MapWan, WanReplicationRef } from './wan-config.ts';
+import { KEY_FILTER } from './wan-map-settings.ts';
 
 /** Each hash takes as long as a login does. */
 const HASHED_PASSWORDS_MAX = 100;
@@ -24,11 +26,12 @@ export async function addedText(update: ConfigUpdate, hash: HashPassword): Promi
       sectionName === section && configName !== undefined ? [configName] : [],
     );
   const { mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes, endpointGroups } = config;
-  const { mapBackupCounts, queueBackupCounts } = config;
+  const { mapBackupCounts, queueBackupCounts, mapWan } = config;
   const map = section(names('map'), (name) => ({
     ...stated('time-to-live-seconds', mapTimeToLiveSeconds.get(name)),
     ...stated('max-idle-seconds', mapMaxIdleSeconds.get(name)),
     ...stated('backup-count', mapBackupCounts.get(name)),
+    ...wanOf(mapWan.get(name)),
   }));
   const queue = section(names('queue'), (name) => ({
     ...stated('max-size', queueMaxSizes.get(name)),
@@ -80,6 +83,25 @@ async function hashed(realms: readonly RealmUsers[], hash: HashPassword): Promis
 function section(names: readonly string[], of: (name: string) => object): object | undefined {
   if (names.length === 0) return undefined;
   return Object.fromEntries(names.map((name) => [name, of(name)]));
+}
+
+function wanOf(wan: MapWan | undefined): object {
+  if (wan === undefined) return {};
+  const { ref, perEntryStatsEnabled, merkleTree } = wan;
+  const { enabled, depth } = merkleTree;
+  return {
+    ...(ref && { 'wan-replication-ref': { [ref.name]: refText(ref) } }),
+    'per-entry-stats-enabled': perEntryStatsEnabled,
+    'merkle-tree': { ...stated('enabled', enabled), depth },
+  };
+}
+
+function refText({ mergePolicy, republishingEnabled, filters }: WanReplicationRef): object {
+  return {
+    'merge-policy-class-name': mergePolicy,
+    'republishing-enabled': republishingEnabled,
+    filters: filters.map((pattern) => `${KEY_FILTER}${pattern}`),
+  };
 }
 
 function stated(name: string, value: number | boolean | undefined): object {

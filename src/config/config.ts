@@ -14,6 +14,7 @@ import { SECURITY_PATHS } from './security-paths.ts';
 import { type AnySetting, isNamed, type NamedSetting, type Setting } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
+import { NO_WAN, type WanConfig } from './wan-config.ts';
 
 /** The value that a source gives a setting. */
 export interface Assignment {
@@ -45,7 +46,7 @@ type Values = { readonly [Key in SettingKey]: ValueOf<Settings[Key]> };
  * `gridnode-` and the bound port. `pathSegment` is undefined where none is configured: the dialect's
  * segment is then used. In `queueMaxSizes` 0 is no limit.
  */
-export interface Config extends Values {
+export interface Config extends Values, WanConfig {
   /** By path, with free names filled in; by flag for a setting without a path. */
   readonly sources: ReadonlyMap<string, Source>;
   readonly security: SecurityConfig;
@@ -108,7 +109,7 @@ export function weighConfig(
     sources.set(pathOf(assignment.key, name), assignment.source);
   }
   setMemoryDefaults(values, sources, memory);
-  const config = { ...values, sources, security } as unknown as Config;
+  const config = { ...values, ...NO_WAN, sources, security } as unknown as Config;
   if (faultCount > 0) return { config, faults, faultCount };
   const contrary = contradictions(config);
   return { config, faults: contrary, faultCount: contrary.length };

@@ -3,8 +3,8 @@
  * description, and the tables for the documentation.
  */
 import { SECTIONS, type Section, sectionOf } from './section.ts';
-import { isNamed } from './setting.ts';
-import { rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
+import { type AnySetting, isNamed } from './setting.ts';
+import { ALL_ROWS } from './setting-rows.ts';
 
 const EXAMPLE_NAME = 'example';
 
@@ -31,9 +31,7 @@ export function exampleFile(): string {
 /** In Markdown: a table for each section, of setting, flag, range, default and meaning. */
 export function settingsTables(): string {
   const rows = new Map<Section, string[]>(SECTIONS.map((section) => [section, []]));
-  for (const key of SETTING_KEYS) {
-    rows.get(sectionOf(key))?.push(tableRow(key));
-  }
+  for (const row of ALL_ROWS) rows.get(sectionOf(row))?.push(tableRow(row));
   return [...rows]
     .map(([section, lines]) => [`## ${section}`, '', ...TABLE_HEAD, ...lines].join('\n'))
     .join('\n\n');
@@ -41,12 +39,11 @@ export function settingsTables(): string {
 
 const TABLE_HEAD = ['| Setting | Flag | Range | Default | Meaning |', '|---|---|---|---|---|'];
 
-function tableRow(key: SettingKey): string {
-  const row = rowOf(key);
+function tableRow(row: AnySetting): string {
   const path = row.path === undefined ? 'no setting' : `\`${row.path}\``;
   const flags = row.flags.map(({ name, argument }) => `\`${name} ${argument}\``).join(', ');
   const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
-  const cells = [path, flags, row.expects + unit, defaultText(key), row.about];
+  const cells = [path, flags, row.expects + unit, defaultText(row), row.about];
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
@@ -60,7 +57,7 @@ interface ExampleLine {
  * Settings with a path, grouped by the sections of their paths, in a section in the order of the table.
  */
 function sortedByPath(): ExampleLine[] {
-  const lines = SETTING_KEYS.flatMap(linesOf);
+  const lines = ALL_ROWS.flatMap(linesOf);
   const sections = new Map<string, ExampleLine[]>();
   for (const line of lines) {
     const section = line.steps.slice(0, -1).join('.');
@@ -69,21 +66,19 @@ function sortedByPath(): ExampleLine[] {
   return [...sections.keys()].sort().flatMap((section) => sections.get(section) ?? []);
 }
 
-function linesOf(key: SettingKey): ExampleLine[] {
-  const row = rowOf(key);
+function linesOf(row: AnySetting): ExampleLine[] {
   if (row.path === undefined) return [];
   const unit = row.unit === undefined ? '' : `, in ${row.unit}`;
-  const about = `${row.about} (${row.expects}${unit}; default ${defaultText(key)})`;
-  const names = isNamed(row) ? [...row.fallback.keys()] : [''];
+  const about = `${row.about} (${row.expects}${unit}; default ${defaultText(row)})`;
+  const names = isNamed(row) ? [...row.fallback.keys()] : [EXAMPLE_NAME];
   return (names.length === 0 ? [EXAMPLE_NAME] : names).map((name) => ({
     steps: row.path?.split('.').map((step) => (step === '{name}' ? name : step)) ?? [],
     about,
-    value: exampleOf(key, name),
+    value: exampleOf(row, name),
   }));
 }
 
-function defaultText(key: SettingKey): string {
-  const row = rowOf(key);
+function defaultText(row: AnySetting): string {
   if (row.fallbackText !== undefined) return row.fallbackText;
   if (!isNamed(row)) return String(row.fallback);
   const isSame = new Set(row.fallback.values()).size <= 1;
@@ -92,8 +87,7 @@ function defaultText(key: SettingKey): string {
   return `true for ${on.join(' and ')}`;
 }
 
-function exampleOf(key: SettingKey, name: string): string {
-  const row = rowOf(key);
+function exampleOf(row: AnySetting, name: string): string {
   if (row.example !== undefined) return row.isList ? JSON.stringify([row.example]) : row.example;
   return exampleValue(isNamed(row) ? (row.fallback.get(name) ?? 0) : row.fallback);
 }

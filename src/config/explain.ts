@@ -104,9 +104,7 @@ function explained({ config, structured }: LoadedConfig): Explained[] {
       explain(config, key, name, value),
     );
   });
-  const others = structured.map(({ steps, text, source }) => {
-    return { place: textOfSteps(steps), steps, value: text, source };
-  });
+  const others = structured.map((each) => ({ place: textOfSteps(each.steps), ...each }));
   return [...rows, ...others];
 }
 

@@ -1,6 +1,6 @@
 /**
  * Decides the use of each statement: it sets a row of the table of settings, or is refused, or has no
- * meaning here. Of statements without a meaning, one warning for each section is given. Values of a
+ * meaning here. Of statements that no reader uses, one warning for each section is given. Values of a
  * wrong type are problems.
  */
 import { type Assignment, MASK } from './config.ts';
@@ -11,7 +11,7 @@ import { isOn, RefusedList, refuseSettings } from './refused-settings.ts';
 import { isNamed } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { sourceAt } from './source.ts';
-import { pathText, type Statement, textOfSteps } from './statements.ts';
+import { isOfType, pathText, type Statement, textOfSteps } from './statements.ts';
 import { readTls } from './tls-reading.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
@@ -29,8 +29,11 @@ interface Interpretation {
   /** Assignments of deprecated settings, which any other assignment outweighs. */
   readonly deprecated: Assignment[];
   readonly problems: FindingList;
-  /** Warnings and refused settings. */
-  readonly findings: readonly Finding[];
+  /** Warnings of deprecated settings. */
+  readonly warnings: readonly Finding[];
+  readonly refused: readonly Finding[];
+  /** Statements that have no meaning, but for those that another reader uses. */
+  readonly unused: readonly Statement[];
 }
 
 /** `used`: statements that another reader has used. */
@@ -64,13 +67,12 @@ export function interpret(
     }
   }
   const refused = list.statements();
-  warnings.push(...unusedWarnings(unused.filter((each) => !refused.has(each))));
   return {
     effective,
     assignments: assignments.end(),
-    deprecated,
-    problems,
-    findings: [...warnings, ...list.end()],
+    ...{ deprecated, problems, warnings },
+    refused: list.end(),
+    unused: unused.filter((each) => !refused.has(each)),
   };
 }
 
@@ -137,8 +139,9 @@ function isNameUsable(key: SettingKey, { path, pattern }: Statement): boolean {
   return !isNamed(row) || row.parseName(path[nameStep] ?? '') !== undefined;
 }
 
-function checkType({ path, types, text, at }: Statement, problems: FindingList): void {
-  if (types.length === 0 || types.some((type) => type.accepts(text))) return;
+function checkType(statement: Statement, problems: FindingList): void {
+  if (isOfType(statement)) return;
+  const { path, types, text, at } = statement;
   problems.add(at, () => {
     const wanted = types.map(({ expects }) => expects).join(' or ');
     const seen = isSecretName(path.at(-1)) ? MASK : quoted(text);
@@ -170,7 +173,7 @@ function deprecationOf({ path, at }: Statement): Finding {
 }
 
 /** One line for each section that has statements without a meaning here. */
-function unusedWarnings(unused: readonly Statement[]): Finding[] {
+export function unusedWarnings(unused: readonly Statement[]): Finding[] {
   const sections = new Map<string, { readonly where: string; readonly names: Set<string> }>();
   for (const statement of unused) {
     const { path, pattern } = statement;

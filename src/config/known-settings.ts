@@ -14,6 +14,7 @@ import { KNOWN_XML_SHAPES } from './known-xml-shapes.ts';
 import { KNOWN_YAML } from './known-yaml.ts';
 import { KNOWN_YAML_SHAPES } from './known-yaml-shapes.ts';
 import { readValueType, type ValueType } from './value-type.ts';
+import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts';
 
 /** The content that a setting may have. */
 export interface KnownContent {
@@ -56,7 +57,17 @@ export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
     ...['hazelcast.partition.count', 'hazelcast.max.no.heartbeat.seconds'],
   ],
   ...Object.fromEntries(
-    ['network.ssl', 'advanced-network.rest-server-socket-endpoint-config.ssl'].map((ssl) => [
+    [PUBLISHER_PATH, PUBLISHER_ITEM].map((path) => [
+      `${path}.properties`,
+      ['username', 'password'],
+    ]),
+  ),
+  ...Object.fromEntries(
+    [
+      'network.ssl',
+      'advanced-network.rest-server-socket-endpoint-config.ssl',
+      `${ENDPOINT_PATTERN}.ssl`,
+    ].map((ssl) => [
       `${ssl}.properties`,
       [
         ...['keyStore', 'keyStorePassword', 'keyStoreType', 'keyManagerAlgorithm'],
@@ -247,14 +258,16 @@ function emptyContent(): KnownContent {
 }
 
 /**
- * Adds one of our settings by its path; in XML as an element and as an attribute. In XML, paths with
- * names and lists are the original's alone, and a setting named like the element around it is that
- * element's text.
+ * Adds one of our settings by its path; in XML as an element and as an attribute. In XML, lists are the
+ * original's alone, below a name only the last step may be ours, and a setting named like the element
+ * around it is that element's text.
  */
 function addOwn(root: KnownContent, path: string, form: Form): void {
-  if (form === 'xml' && /[{[]|\b([a-z-]+)\.\1$/.test(path)) return;
+  if (form === 'xml' && /\[|\b([a-z-]+)\.\1$/.test(path)) return;
   let content = root;
-  const steps = path.split('.');
+  const isBelowName = path.includes('{name}');
+  // In XML the name is an attribute of the element.
+  const steps = path.split('.').filter((step) => form === 'yaml' || step !== '{name}');
   for (const [index, step] of steps.entries()) {
     const isLast = index === steps.length - 1;
     const attribute = form === 'xml' && isLast ? content.children.get(`@${step}`) : undefined;
@@ -265,6 +278,7 @@ function addOwn(root: KnownContent, path: string, form: Form): void {
       content = known.content;
       continue;
     }
+    if (form === 'xml' && isBelowName && !isLast) return;
     const node = {
       types: isLast ? [readValueType('s')] : [],
       content: emptyContent(),

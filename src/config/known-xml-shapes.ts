@@ -44,8 +44,6 @@ export const KNOWN_XML_SHAPES = `
  + @max-size-policy=ENTRY_COUNT|USED_NATIVE_MEMORY_SIZE|USED_NATIVE_MEMORY_PERCENTAGE
  + |FREE_NATIVE_MEMORY_SIZE|FREE_NATIVE_MEMORY_PERCENTAGE
  + @eviction-policy=NONE|LRU|LFU|RANDOM @comparator-class-name=s
-&wan-replication-ref: merge-policy-class-name=s republishing-enabled=b @name=s
- filters: filter-impl=s
 &indexes:
  index: @name=s @type=SORTED|HASH|BITMAP
   attributes: attribute=s

@@ -13,7 +13,7 @@ management-center: @scripting-enabled=b @console-enabled=b @data-access-enabled=
  trusted-interfaces: interface>[]=s
 properties: property>{}=s
 wan-replication{}:
- batch-publisher: cluster-name=s snapshot-enabled=b
+ batch-publisher>batch-publisher[]: cluster-name=s snapshot-enabled=b
   + initial-publisher-state=REPLICATING|PAUSED|STOPPED queue-capacity=i batch-size=i
   + batch-max-delay-millis=i response-timeout-millis=i
   + queue-full-behavior=DISCARD_AFTER_MUTATION|THROW_EXCEPTION
@@ -84,7 +84,8 @@ map{}: metadata-policy=CREATE_ON_UPDATE|OFF in-memory-format=BINARY|OBJECT|NATIV
  near-cache: in-memory-format=BINARY|OBJECT|NATIVE serialize-keys=b invalidate-on-change=b
   + time-to-live-seconds=i0.. max-idle-seconds=i0.. cache-local-entries=b @name=s
   eviction: &eviction
- wan-replication-ref: &wan-replication-ref
+ wan-replication-ref{}: merge-policy-class-name=s republishing-enabled=b
+  filters: filter-impl=s
  indexes: &indexes
  attributes:
   attribute=s: @extractor-class-name=s
@@ -127,7 +128,8 @@ cache{}: statistics-enabled=b management-enabled=b read-through=b write-through=
    cache-entry-listener-factory: @class-name=s
    cache-entry-event-filter-factory: @class-name=s
  eviction: &eviction
- wan-replication-ref: &wan-replication-ref
+ wan-replication-ref: merge-policy-class-name=s republishing-enabled=b @name=s
+  filters: filter-impl=s
  partition-lost-listeners: partition-lost-listener=s
  merge-policy=s: @batch-size=i1..
  hot-restart: fsync=b @enabled=b

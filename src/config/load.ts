@@ -15,7 +15,7 @@ import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
 import type { PipedFile } from './file-bytes.ts';
 import { type Finding, finding } from './finding.ts';
 import { byPlace, FindingList, quoted, shown } from './finding-list.ts';
-import { interpret, isSecretName } from './interpretation.ts';
+import { interpret, isSecretName, unusedWarnings } from './interpretation.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { assignmentsOfRoot, notesOfRoot } from './original-root.ts';
 import { realmProblems } from './realms.ts';
@@ -29,27 +29,39 @@ import {
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { isNamed } from './setting.ts';
-import { pathOf, rowOf, SETTING_KEYS, SETTINGS, type SettingKey } from './settings.ts';
+import { ALL_ROWS } from './setting-rows.ts';
+import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source, sourceAt } from './source.ts';
 import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
 import { NO_CERTIFICATE } from './tls-reading.ts';
+import { readWan, WAN_BLOCKS } from './wan-file.ts';
 
 export interface ConfigRequest {
   /**
    * The configuration file: its name, else that of GRID_CONFIG; or a text in its place; or the content
    * of a pipe.
    */
-  readonly file: string | { readonly text: string } | PipedFile | undefined;
+  readonly file: string | GivenText | PipedFile | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags: readonly Assignment[];
 }
 
-/** A value that is not in a row of the table of settings: of users or permissions. */
+/** A text in the place of a file. */
+interface GivenText {
+  readonly text: string;
+  /**
+   * Of a text that is added to the configuration in force: names of the replications of that
+   * configuration, to which maps of the text may refer.
+   */
+  readonly replications?: readonly string[];
+}
+
+/** A value that is not in a row of the table of settings: of users, permissions, WAN replication. */
 interface StructuredValue {
   /** Steps of its path; an item of a list is `[n]`. */
   readonly steps: readonly string[];
   /** Masked where it is secret. */
-  readonly text: string;
+  readonly value: string | number | boolean;
   readonly source: Source;
 }
 
@@ -80,13 +92,18 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   const stated = [...(file?.statements ?? []), ...fromEnvironment.statements];
   const { statements, warnings } = translateAdvancedNetwork(stated);
   const secured = readSecurity(statements, file?.written ?? []);
-  const reading = interpret([...statements, ...emptyBlocks(file)], secured.used);
+  const all = [...statements, ...emptyBlocks(file)];
+  const reading = interpret(all, secured.used);
   const blocks = file === undefined ? [] : assignmentsOfBlocks(file.blocks);
   const said = [...blocks, ...reading.deprecated, ...reading.assignments, ...request.flags];
   // A text is added to the configuration in force, so its root decides nothing.
   const isText = typeof named === 'object' && 'text' in named;
   const root = isText ? undefined : file?.root;
-  const { config, faults, faultCount } = weighConfig(
+  const {
+    config: weighed,
+    faults,
+    faultCount,
+  } = weighConfig(
     [
       ...(file === undefined ? [] : FILE_DEFAULTS),
       ...(root === undefined ? [] : assignmentsOfRoot(root, said)),
@@ -94,18 +111,23 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
     ],
     secured.security,
   );
-  const ofFile = [file?.problems, reading.problems, file && nameProblems(file)];
+  const wan = readWan(all, file, weighed, isText ? named.replications : undefined);
+  const config = { ...weighed, ...wan.config };
+  const ofFile = [file?.problems, reading.problems, file && nameProblems(file), wan.problems];
   const ofUsers = [realmProblems(statements), secured.problems];
   const ofUnset = config.failIfValueMissing && file ? unsetProblems(file) : undefined;
   throwProblems([...ofFile, ...ofUsers, ofUnset, { told: faults, count: faultCount }]);
   return {
     config,
-    structured: structuredValues(secured),
+    structured: [...structuredValues(secured), ...wan.values],
     sections: [...new Set((file?.statements ?? []).map(({ path }) => path[0] ?? ''))],
     findings: [
       ...fromEnvironment.warnings,
       ...warnings,
-      ...reading.findings,
+      ...reading.warnings,
+      ...unusedWarnings(reading.unused.filter((each) => !wan.used.has(each))),
+      ...reading.refused,
+      ...wan.refused.end(),
       ...unknownWarnings(file),
       ...unsetWarnings(file),
       ...pipeWarnings(request),
@@ -145,8 +167,8 @@ const configFile = whenNeeded(() => import('./config-file.ts'));
 const meanings = whenNeeded(() => import('./sections-with-meaning.ts'));
 const environmentReader = whenNeeded(() => import('./environment.ts'));
 
-/** The paths of the table of settings, in the form of known-settings.ts. */
-const OWN_PATHS: readonly string[] = Object.values(SETTINGS).flatMap(({ path, isList }) =>
+/** The paths of the tables of settings, in the form of known-settings.ts. */
+const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList }) =>
   // Properties may have any name.
   path === undefined || path.includes('.properties.') ? [] : [isList ? `${path}.[]` : path],
 );
@@ -189,15 +211,11 @@ async function readVariables(environment: NodeJS.ProcessEnv) {
 function emptyBlocks(file: FileContent | undefined): Statement[] {
   return (file?.blocks ?? [])
     .filter(({ pattern, isEmpty }) => isEmpty && !USED_BLOCKS.has(pattern))
-    .map(({ pattern, name, at }) => {
-      const path = pattern.split('.').map((step) => (step === '{name}' ? name : step));
-      return { path, pattern, text: '', at, types: [] };
-    });
+    .map(({ path, pattern, at }) => ({ path, pattern, text: '', at, types: [] }));
 }
 
 const USED_BLOCKS: ReadonlySet<string> = new Set([
-  'map.{name}',
-  'queue.{name}',
+  ...['map.{name}', 'queue.{name}', ...WAN_BLOCKS],
   ...(rowOf('endpointGroups').aliases ?? []),
   'advanced-network.rest-server-socket-endpoint-config.endpoint-groups.{name}',
 ]);
@@ -254,12 +272,12 @@ function structuredValues({ used, security }: SecurityReading): StructuredValue[
   const values = [...used].map((statement): StructuredValue => {
     const { path, text } = statement;
     const shown = isSecretName(path.at(-1)) ? MASK : text;
-    return { steps: path, text: shown, source: sourceAt(statement.at) };
+    return { steps: path, value: shown, source: sourceAt(statement.at) };
   });
   const ofPermissions = values.filter(({ steps }) => steps[1] === 'client-permissions');
   if (security.permissions !== undefined && ofPermissions.length === 0) {
     const source: Source = { kind: 'file', name: '' };
-    values.push({ steps: ['security', 'client-permissions'], text: '', source });
+    values.push({ steps: ['security', 'client-permissions'], value: '', source });
   }
   const hasSeveral = ofPermissions.some(({ steps }) => steps[2] === 'all' && steps[3] === '[1]');
   if (hasSeveral) return values;

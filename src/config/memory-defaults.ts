@@ -18,7 +18,7 @@ const RECOVERY_BYTES_MAX = 67_108_864;
  * for it, also on a large machine.
  */
 const RETAINED_BYTES_MAX = 268_435_456;
-/** With a smaller share of 128 MiB, not every partition would have its first segment. */
+/** With a smaller share of 128 MiB, not every partition would have its first extent. */
 const DATA_SHARE_MIN = 3 / 16;
 const MIB = 1_048_576;
 

@@ -1,5 +1,7 @@
 /** The sections of the settings in help and documentation. */
-import { pathOf, SETTINGS, type SettingKey } from './settings.ts';
+import type { AnySetting } from './setting.ts';
+import { pathOf } from './settings.ts';
+import { MAP_WAN_SETTINGS } from './wan-map-settings.ts';
 
 /** In the order in which readers look for settings. */
 export const SECTIONS = [
@@ -10,6 +12,7 @@ export const SECTIONS = [
   'Member',
   'Data on the disk',
   'Several members',
+  'WAN replication',
   'Limits',
 ] as const;
 
@@ -24,14 +27,16 @@ const PREFIXES: readonly (readonly [prefix: string, section: Section])[] = [
   ['network.', 'Address'],
   ['persistence.', 'Data on the disk'],
   ['engine.', 'Several members'],
+  ['wan.', 'WAN replication'],
+  ['wan-replication.', 'WAN replication'],
+  ...Object.values(MAP_WAN_SETTINGS).map(({ path = '' }) => [path, 'WAN replication'] as const),
   ['map.', 'Maps, queues and memory'],
   ['queue.', 'Maps, queues and memory'],
   [pathOf('maxMemory'), 'Maps, queues and memory'],
   [pathOf('partitionCount'), 'Maps, queues and memory'],
 ];
 
-export function sectionOf(key: SettingKey): Section {
-  const { path } = SETTINGS[key];
+export function sectionOf({ path }: Pick<AnySetting, 'path'>): Section {
   if (path === undefined) return 'Address';
   return PREFIXES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Member';
 }

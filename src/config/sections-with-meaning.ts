@@ -6,7 +6,14 @@
 import { advancedPatterns } from './advanced-network.ts';
 import { PROPERTY_NAMES } from './known-settings.ts';
 import { REFUSED_PATTERNS } from './refused-settings.ts';
-import { rowOf, SETTING_KEYS } from './settings.ts';
+import { ALL_ROWS } from './setting-rows.ts';
+import {
+  ENDPOINT_PATTERN,
+  PUBLISHER_ITEM,
+  PUBLISHER_PATH,
+  REF_PATH,
+  REPLICATION_PATTERN,
+} from './wan-paths.ts';
 
 /** The sections by the patterns of their paths, as a statement has them; the root is ''. */
 export function sectionsWithMeaning(): ReadonlySet<string> {
@@ -14,6 +21,7 @@ export function sectionsWithMeaning(): ReadonlySet<string> {
     ...settingPatterns(),
     ...REFUSED_PATTERNS,
     ...['import.resource', 'auditlog.enabled'],
+    ...OF_WAN,
     ...Object.keys(PROPERTY_NAMES).map((section) => `${section}.{name}`),
   ];
   const sections = new Set<string>();
@@ -26,9 +34,23 @@ export function sectionsWithMeaning(): ReadonlySet<string> {
   return sections;
 }
 
+/** Patterns of WAN replication beside its rows: those of XML, and what is refused. */
+const OF_WAN: readonly string[] = [
+  ...[PUBLISHER_PATH, PUBLISHER_ITEM].flatMap((publisher) => [
+    ...['any', 'properties.{name}', 'sync.any'].map((name) => `${publisher}.${name}`),
+  ]),
+  ...['custom-publisher.{name}.any', 'custom-publisher.any', 'consumer.any'].map(
+    (name) => `${REPLICATION_PATTERN}.${name}`,
+  ),
+  `${REF_PATH}.filters.any`,
+  ...['ssl.properties.{name}', 'symmetric-encryption.any', 'socket-interceptor.any'].map(
+    (name) => `${ENDPOINT_PATTERN}.${name}`,
+  ),
+];
+
 function settingPatterns(): string[] {
-  return SETTING_KEYS.flatMap((key) => {
-    const { path, aliases = [] } = rowOf(key);
-    return [...(path === undefined ? [] : [path]), ...aliases];
-  });
+  return ALL_ROWS.flatMap(({ path, aliases = [] }) => [
+    ...(path === undefined ? [] : [path]),
+    ...aliases,
+  ]);
 }

@@ -180,6 +180,17 @@ export function integerRule(
   };
 }
 
+/** A name has to fit into a line of the log and a JSON field. */
+const NAME_LENGTH_MAX = 255;
+
+/** The rule of a name, for textSetting. */
+export function nameRule(): { expects: string; allows(text: string): boolean } {
+  return {
+    expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,
+    allows: (text) => text.length <= NAME_LENGTH_MAX && /^\P{Cc}+$/u.test(text),
+  };
+}
+
 /** The rule of a boolean. */
 export const booleanRule: Pick<Setting<boolean>, 'expects' | 'parse'> = {
   expects: BOOLEAN_TEXTS,

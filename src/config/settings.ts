@@ -24,6 +24,7 @@ import {
   integerSetting,
   listSetting,
   type NamedSetting,
+  nameRule,
   parseBytes,
   type Reloadable,
   reloadable,
@@ -32,9 +33,8 @@ import {
   wordSetting,
 } from './setting.ts';
 import { TLS_SETTINGS } from './tls-settings.ts';
+import { WAN_SETTINGS } from './wan-settings.ts';
 
-/** A name has to fit into a line of the log and a JSON field. */
-const NAME_LENGTH_MAX = 255;
 /** A port is 16 bits; 0 asks the system for a free one. */
 const PORT_MAX = 65535;
 /**
@@ -266,6 +266,7 @@ export const SETTINGS = {
 
   ...PERSISTENCE_SETTINGS,
   ...ENGINE_SETTINGS,
+  ...WAN_SETTINGS,
 
   ...LIMIT_SETTINGS,
   failIfValueMissing: booleanSetting({
@@ -308,13 +309,6 @@ function secondsByMap(name: string, about: string): NamedSetting<string, number>
     fallback: new Map(),
     parseName: (text) => (text === '' ? undefined : text),
     ...integerRule(0, MAP_SECONDS_MAX),
-  };
-}
-
-function nameRule(): { expects: string; allows(text: string): boolean } {
-  return {
-    expects: `a text of 1 to ${NAME_LENGTH_MAX} characters without control characters`,
-    allows: (text) => text.length <= NAME_LENGTH_MAX && /^\P{Cc}+$/u.test(text),
   };
 }
 

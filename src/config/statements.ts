@@ -17,6 +17,8 @@ export const EMPTY_NAME = 'Cannot use "" as a name: it is empty';
 const NAMES_LISTED_MAX = 12;
 /** Beginning of a message about a setting without a meaning here. */
 const NO_MEANING = 'Without meaning here';
+/** Sections of which also empty settings are reported to their readers. */
+const WRITTEN: ReadonlySet<string | undefined> = new Set(['security', 'wan-replication']);
 
 export interface Statement {
   /** Steps from the root; an item of a list is `[n]`, counted over all files. */
@@ -31,6 +33,7 @@ export interface Statement {
 
 /** A chosen name: the pattern `map.{name}`, and the name. */
 export interface NamedBlock {
+  readonly path: readonly string[];
   readonly pattern: string;
   readonly name: string;
   /** Place of the name. */
@@ -39,7 +42,7 @@ export interface NamedBlock {
   readonly isEmpty: boolean;
 }
 
-/** A setting or section of `security`, also an empty one. */
+/** A setting or section of `security` or `wan-replication`, also an empty one. */
 export interface WrittenSection {
   readonly path: readonly string[];
   readonly pattern: string;
@@ -159,7 +162,7 @@ export class StatementReader {
         patternSteps.push(step);
       }
     }
-    if (steps[0] === 'security') this.#noteWritten(steps, patternSteps, entry.at, node);
+    if (WRITTEN.has(steps[0])) this.#noteWritten(steps, patternSteps, entry.at, node);
     this.#readNode(node, child, steps, patternSteps);
   }
 
@@ -195,6 +198,9 @@ export class StatementReader {
       return this.#noteUnknown(pattern, at, () => unknownName(name, known, path));
     }
     if (known.named !== undefined) {
+      if (isWithoutName(entry, known.named)) {
+        return this.#complain(at, () => unnamedText(entry, path));
+      }
       const [steps, patternSteps] = [[...path], [...pattern]];
       this.#addName(steps, patternSteps, name, at, node);
       this.#readNode(node, known.named, steps, patternSteps);
@@ -242,7 +248,7 @@ export class StatementReader {
     path.push(name);
     pattern.push('{name}');
     const isEmpty = node.entries.length === 0 && node.items === undefined && !node.text;
-    this.blocks.push({ pattern: pattern.join('.'), name, at, isEmpty });
+    this.blocks.push({ path: [...path], pattern: pattern.join('.'), name, at, isEmpty });
   }
 
   /** `around`: the first steps of the path, which lists below it have in common. */
@@ -270,6 +276,11 @@ export class StatementReader {
   ): void {
     this.statements.push({ path, pattern: pattern.join('.'), text, at, types });
   }
+}
+
+/** Whether the text is of a type that it may have. */
+export function isOfType({ types, text }: Statement): boolean {
+  return types.length === 0 || types.some((type) => type.accepts(text));
 }
 
 /** The text of a path: names joined by dots, items directly after their list. */
@@ -303,6 +314,19 @@ function slippedName({ node }: DocumentEntry, known: KnownContent): DocumentEntr
 function unknownNaming(slip: DocumentEntry, { name }: DocumentEntry): string {
   const seen = quoted(nameInForm(slip.name));
   return `${seen} in ${quoted(name)}: unknown; did you mean "attribute name"?`;
+}
+
+/** Whether the entry is a setting of the sections that stand here, below no name of one. */
+function isWithoutName({ name, node }: DocumentEntry, named: KnownNode): boolean {
+  const setting = named.content.children.get(name);
+  const isValue = (node.text ?? '') !== '' && node.entries.length === 0;
+  return isValue && named.types.length === 0 && (setting?.types.length ?? 0) > 0;
+}
+
+function unnamedText({ name, node }: DocumentEntry, path: readonly string[]): string {
+  const section = pathText(path.slice(-1));
+  const right = `${section}: {NAME: {${name}: ${quoted(node.text ?? '')}}}`;
+  return `Cannot use ${pathText([...path, name])}: it belongs below a name; write ${right}`;
 }
 
 function isLeaf({ children, named, item }: KnownContent): boolean {

@@ -52,7 +52,7 @@ export function readTls(effective: Effective, refused: RefusedList): TlsReading 
     const statement = effective.get(`${SECTION}.${name}`) ?? property(name);
     if (statement === undefined) continue;
     used.add(statement);
-    refuse(statement, faultOf(name, statement.text));
+    refuse(statement, otherTlsFault(name, statement.text));
   }
   const authentication = effective.get(pathOf('tlsMutualAuthentication'));
   if (authentication?.text.toUpperCase() === 'REQUIRED') {
@@ -72,7 +72,8 @@ export const NO_CERTIFICATE =
   'no certificate is configured; write keyStore (PKCS12) and keyStorePassword, or keyFile and ' +
   'keyCertChainFile (PEM), in network.ssl.properties';
 
-function keyStoreFault(
+/** Why a key store cannot be used; undefined where it can, or there is none. */
+export function keyStoreFault(
   store: Statement | undefined,
   type: Statement | undefined,
 ): string | undefined {
@@ -87,7 +88,8 @@ function keyStoreFault(
   );
 }
 
-function trustFault(store: Statement | undefined): string | undefined {
+/** Why the authorities cannot be used; undefined where they can. */
+export function trustFault(store: Statement | undefined): string | undefined {
   if (store === undefined) {
     return 'no authorities are configured to verify clients with; write trustCertCollectionFile (PEM)';
   }
@@ -102,7 +104,8 @@ function trustFault(store: Statement | undefined): string | undefined {
   return `authorities are read from PEM files here; ${command} makes one, write it as trustCertCollectionFile`;
 }
 
-function faultOf(name: string, text: string): string | undefined {
+/** Why the setting of that name cannot be used; undefined where it can. */
+export function otherTlsFault(name: string, text: string): string | undefined {
   if (name === 'factory-class-name' && !FACTORY.test(text)) {
     return 'no class can be loaded here; remove it and write network.ssl.properties';
   }

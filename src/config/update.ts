@@ -7,6 +7,7 @@ import { Slices } from '../base/slices.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
 import type { Config } from './config.ts';
 import { configFault } from './config-fault.ts';
+import { FINDINGS_MAX } from './finding-list.ts';
 import { type ConfigRequest, type LoadedConfig, refusedFault, tooManyPatterns } from './load.ts';
 import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
@@ -35,7 +36,10 @@ export async function addConfigText(
   text: string,
   load: (request: ConfigRequest) => Promise<LoadedConfig>,
 ): Promise<ConfigUpdate> {
-  const loaded = await load({ file: { text }, environment: {}, flags: [] });
+  const loaded = await load({
+    ...{ file: { text, replications: [...config.wanReplications.keys()] } },
+    ...{ environment: {}, flags: [] },
+  });
   const fault = refusedFault(loaded.findings);
   if (fault !== undefined) throw fault;
   const update = new Update();
@@ -61,7 +65,7 @@ export async function addConfigText(
   for (const sectionName of loaded.sections) {
     if (!SECTIONS.includes(sectionName)) update.ignored.push({ sectionName });
   }
-  const extended = (before: Values, more: Values, isNew: (name: string) => boolean) =>
+  const extended: Update['extended'] = (before, more, isNew) =>
     update.extended(before, more, isNew);
   return {
     config: {
@@ -73,6 +77,7 @@ export async function addConfigText(
       ),
       mapMaxIdleSeconds: await extended(mapMaxIdleSeconds, said.mapMaxIdleSeconds, isNewMap),
       mapBackupCounts: await extended(mapBackupCounts, said.mapBackupCounts, isNewMap),
+      mapWan: await extended(config.mapWan, said.mapWan, isNewMap),
       queueMaxSizes: await extended(config.queueMaxSizes, said.queueMaxSizes, isNewQueue),
       queueBackupCounts: await extended(queueBackupCounts, said.queueBackupCounts, isNewQueue),
       ...groups,
@@ -90,6 +95,7 @@ export function withNames(
     mapTimeToLiveSeconds,
     mapMaxIdleSeconds,
     mapBackupCounts,
+    mapWan,
     queueMaxSizes,
     queueBackupCounts,
   }: Config,
@@ -100,15 +106,22 @@ export function withNames(
       mapTimeToLiveSeconds,
       mapMaxIdleSeconds,
       mapBackupCounts,
+      mapWan,
       queueMaxSizes,
       queueBackupCounts,
     },
   };
 }
 
+/** For the log: the first FINDINGS_MAX things, and the number of the others. */
+export function shownNames(name: string, things: readonly NamedConfig[]): object {
+  const more = things.length - FINDINGS_MAX;
+  if (more <= 0) return { [name]: things };
+  return { [name]: things.slice(0, FINDINGS_MAX), [`${name}More`]: more };
+}
+
 const ADDED: Source = { kind: 'file', name: 'an added configuration' };
 
-type Values = ReadonlyMap<string, number>;
 type Groups = Pick<Config, 'endpointGroups' | 'sources'>;
 
 function addedGroups(config: Config, said: Config, update: Update): Groups {
@@ -170,11 +183,15 @@ class Update {
   /**
    * The values of `before` and the new ones of `said`. Rejects with ConfigFault for too many patterns.
    */
-  async extended(before: Values, said: Values, isNew: (name: string) => boolean): Promise<Values> {
+  async extended<Value>(
+    before: ReadonlyMap<string, Value>,
+    said: ReadonlyMap<string, Value>,
+    isNew: (name: string) => boolean,
+  ): Promise<ReadonlyMap<string, Value>> {
     if (said.size === 0) return before;
-    const all = new Map<string, number>();
+    const all = new Map<string, Value>();
     let patternCount = 0;
-    const add = ([name, value]: [string, number]): void => {
+    const add = ([name, value]: [string, Value]): void => {
       all.set(name, value);
       if (!isPattern(name)) return;
       patternCount += 1;

@@ -26,7 +26,7 @@ export class EmbeddedMember {
   constructor(member: Member, shutdownDelaySeconds: number) {
     const { inProcess } = member;
     const answers = new LocalAnswers(inProcess.delay);
-    inProcess.senders.push(answers);
+    inProcess.delay?.addSender(answers);
     this.#member = member;
     this.#data = new LocalData({ ...inProcess, answers });
     this.#delaySeconds = shutdownDelaySeconds;

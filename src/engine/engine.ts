@@ -109,6 +109,8 @@ export interface Answer {
 
 /** A value that is being sent. release is called once, when the last byte has been taken. */
 export interface Pin {
+  /** Whether its memory is counted as stored data; otherwise it is there for the pin alone. */
+  readonly isCounted: boolean;
   release(): void;
 }
 

@@ -2,6 +2,8 @@
 
 /** Bytes that are sent without a copy; released once, when the last one has been taken. */
 export interface Pinned {
+  /** Whether their memory is counted elsewhere; otherwise the budget for bytes in flight counts it. */
+  readonly isCounted: boolean;
   release(): void;
 }
 
@@ -16,7 +18,7 @@ export const INDEPENDENT = -2;
 /** `partition` of an answer that depends on all partitions as they are now. */
 export const EVERY_PARTITION = -1;
 
-/** Decides when answers may leave. Its owner calls HttpServer.release when more may go. */
+/** Decides when answers may leave. Its owner calls each sender's `release` when more may go. */
 export interface AnswerDelay {
   /** Whether no answer at all may leave before the next release. */
   readonly delaysAll: boolean;
@@ -28,8 +30,6 @@ export interface AnswerDelay {
 
 /** Sends answers that may depend on stored data: an HTTP server, or maps and queues in process. */
 export interface AnswerSender {
-  /** Delays answers, where set. */
-  delay: AnswerDelay | undefined;
   /** More answers may leave: sends those that no longer have to wait. */
   release(): void;
   /** The delayed answers must never be shown: their receivers get that the outcome is unknown. */

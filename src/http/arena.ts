@@ -5,7 +5,7 @@
  * being sent is left to that write, and a new one takes its place.
  *
  * Each buffer begins with the texts that are sent most often: copying within one buffer takes a third
- * of the time of copying from another (bench/response.ts).
+ * of the time of copying from another (bench: short-copies).
  */
 import assert from 'node:assert/strict';
 import { ownBuffer } from '../base/own-buffer.ts';
@@ -18,7 +18,7 @@ const ARENA_BYTES = 262144;
 const PREPARED_BYTES = 256;
 /** Content types up to so many bytes are kept in the prepared text. */
 const TYPE_BYTES_MAX = 96;
-/** Up to this length a loop is faster than making a view, by bytes and by words (bench/response.ts). */
+/** Up to this length a loop is faster than making a view, by bytes and by words (bench: short-copies). */
 const SHORT_BYTES_MAX = 20;
 const WORDS_BYTES_MAX = 192;
 

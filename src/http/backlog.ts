@@ -3,7 +3,8 @@
  * them may take effect yet. Their number is bounded here. Requests in them are counted for the owner,
  * who bounds these, by a parser of its own, once there are enough bytes for too many requests.
  */
-import { type Llhttp, llhttp, OK, PAUSED_UPGRADE, type ParserListener } from './llhttp.ts';
+import { type Llhttp, llhttp } from './llhttp.ts';
+import { OK, PAUSED_UPGRADE, type ParserListener } from './parser-listener.ts';
 
 /** The most bytes kept: not more than the parser takes at once. */
 const BACKLOG_BYTES_MAX = 65536;

@@ -9,6 +9,7 @@
  */
 import type { Span } from '../base/span.ts';
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
+import { KeptBytes } from './kept-bytes.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
 
@@ -28,6 +29,7 @@ export class Body implements BudgetUser {
   readonly #span: Span;
   readonly #budget: InFlightBudget;
   #buffer: Buffer | undefined;
+  readonly #kept = new KeptBytes();
   #length = 0;
   /** Bytes taken out of the budget. */
   #budgetBytes = 0;
@@ -123,7 +125,10 @@ export class Body implements BudgetUser {
 
   /** The request outlives its turn: content that came whole with its head is copied. */
   keep(): void {
-    if (this.#buffer === undefined) this.#span.set(this.#span.toBuffer(), 0, this.#span.length);
+    const span = this.#span;
+    if (this.#buffer !== undefined || span.length === 0) return;
+    this.#kept.begin(span.length);
+    this.#kept.keep(span);
   }
 
   /** Frees the bytes received; further ones are dropped. */
@@ -135,6 +140,7 @@ export class Body implements BudgetUser {
   /** The request is over: frees its content. */
   end(): void {
     this.#releaseBuffer();
+    this.#kept.end();
     this.#span.clear();
     if (this.#budgetBytes > 0) this.#budget.give(this.#budgetBytes);
     this.#budgetBytes = 0;

@@ -94,7 +94,7 @@ export class ConnectionRequests {
   /** A response has been written. True: later than its run, so others may go on. */
   onAnswered(slot: RequestSlot): boolean {
     if (slot === this.current) return false;
-    assert(this.#underWay[0] === slot, 'responses are written in order');
+    if (this.#underWay[0] !== slot) assert.fail('responses are written in order');
     this.#underWay.shift();
     this.#openCount--;
     slot.free();

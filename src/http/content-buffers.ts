@@ -1,7 +1,7 @@
 /**
  * Buffers for contents that arrive in parts, for reuse. V8 counts the bytes of new buffers and collects
  * its whole heap after some tens of MiB of them, so with a new buffer for each content those of 64 KiB
- * cost a third more (bench: peers, post-64k).
+ * cost a third more (`make bench-peers NAME=post-64k`).
  *
  * Lengths are in steps of a quarter of a power of two. So contents of about the same length share their
  * buffers, which are longer than these by less than a quarter. The spare buffers are bounded; short and

@@ -36,6 +36,8 @@ export interface ExchangeOwner extends StreamOwner {
   readonly mayWait: boolean;
   /** The responses for the response; undefined while it has to be kept. */
   readonly responses: ResponseQueue | undefined;
+  /** The budget for bytes in flight is used up: one that has moved least of late is ended. */
+  relieve(): void;
   /** Whether the response that is about to be written is the connection's last. */
   readonly isLast: boolean;
   /** The request waits for an item. */
@@ -88,6 +90,14 @@ export class Exchange {
   /** Whether the client has gone: the answer is dropped. */
   get isAbandoned(): boolean {
     return this.#owner.isAbandoned;
+  }
+
+  /** The budget for bytes in flight where it is used up, so that no long answer is to be made; or 0. */
+  get usedUpBytes(): number {
+    const { inFlight } = this.#owner;
+    if (!inFlight.isFull) return 0;
+    this.#owner.relieve();
+    return inFlight.bytesMax;
   }
 
   /**
@@ -333,7 +343,7 @@ function copied(span: Span): Span {
 }
 
 /** Lines of a head. A name that is not a token, or a value with a line end, is the caller's mistake. */
-export function fieldLines(fields: Fields | undefined): string {
+function fieldLines(fields: Fields | undefined): string {
   if (fields === undefined) return '';
   let lines = '';
   for (const name in fields) {

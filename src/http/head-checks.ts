@@ -3,9 +3,9 @@
  * client expects, the length of its content, and its coding. A request that fails one is answered.
  */
 import type { Exchange } from './exchange.ts';
-import type { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import type { Request } from './request.ts';
+import type { SlotHost } from './slot-host.ts';
 
 /** The most bytes of unwanted content that are read so that the connection can continue. */
 export const DROPPED_BYTES_MAX = 1048576;
@@ -16,7 +16,7 @@ export function passesHeadChecks(exchange: Exchange, limits: HttpLimits): boolea
   if (request.unknownExpectation !== '') {
     exchange.refuse('EXPECTATION_UNKNOWN', { expectation: request.unknownExpectation });
   } else if (request.contentLength > limits.bodyBytesMax) {
-    refuseLength(exchange, limits);
+    refuseLength(exchange, { limits });
   } else if (request.contentEncoding !== '') {
     exchange.refuse('CONTENT_CODED', { coding: request.contentEncoding });
   }
@@ -32,12 +32,13 @@ export function endsInsteadOfDropping(
 }
 
 /** Refuses content that is longer than permitted. */
-export function refuseLength(exchange: Exchange, { bodyBytesMax }: HttpLimits): void {
+export function refuseLength(exchange: Exchange, { limits }: Pick<SlotHost, 'limits'>): void {
+  const { bodyBytesMax } = limits;
   exchange.refuse('CONTENT_TOO_LONG', { bodyBytesMax });
 }
 
 /** Refuses content for which the budget has no room; another's may be ended. */
-export function refuseForCrowd(exchange: Exchange, inFlight: InFlightBudget, nowMs: number): void {
+export function refuseForCrowd(exchange: Exchange, { inFlight, nowMs }: SlotHost): void {
   exchange.refuse('NO_ROOM_FOR_CONTENT', { bytesMax: inFlight.bytesMax });
   inFlight.relieve(nowMs);
 }

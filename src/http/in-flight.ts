@@ -1,7 +1,7 @@
 /**
  * The budget for bytes in flight over all connections: contents under way, by their announced length,
- * and copies of answers that wait for their clients. A long value that is sent without a copy is not in
- * it: it is data, and counted there.
+ * and copies of answers that wait for their clients. A long value that is sent without a copy is in it
+ * where servers keep the data; otherwise it is data, and counted there.
  *
  * Contents beyond the budget are refused. Answers are not, as their requests have taken effect; but
  * then connections that have some of it read no further. So that neither half-sent contents nor slow

@@ -3,7 +3,7 @@
  * little else. So most heads repeat, byte for byte but for the target, one that llhttp has read on the
  * same connection. Such a head is not read again: the result of the one before is valid for it, too,
  * where all characters of its target are plain ones, which have no special meaning to any reader of
- * heads. That takes less than half of the time (bench/request-parser.ts).
+ * heads. That takes less than half of the time (bench: request-parser).
  *
  * Only a request that lies whole in the input is recognised; all others are llhttp's. A head becomes
  * known when the one before it was as long, so a head that is sent once costs nothing.

@@ -7,7 +7,7 @@
  *
  * The module's memory never grows in usual operation, as growing it detaches its buffer: from the first
  * detached buffer on, every access to any typed array of the process checks whether its buffer is
- * detached, which slows reads down (bench/detached-buffer.ts). So the module begins with more
+ * detached, which slows reads down (bench: detached-buffer). So the module begins with more
  * memory than it knows of. After the part that it knows are the input area and the parsers. Only those
  * of very many connections are allocated by the module itself, and then `memory` is another view.
  */
@@ -23,33 +23,14 @@ import {
   readModule,
 } from './llhttp-module.ts';
 import { PUT } from './methods.ts';
+import { OK, PAUSED, type ParserListener } from './parser-listener.ts';
 
 /** Size of the input area in bytes: as many as a socket hands over in one read. */
 export const INPUT_BYTES_MAX = 65536;
 /** Bytes of a parser. */
 const PARSER_BYTES = 64;
-/** Up to this length a loop over words is faster than a view of the chunk: measured with Node 20. */
-const WORDS_BYTES_MAX = 1024;
-
-/** Results of execute and of callbacks that are not errors of the sender. */
-export const OK = 0;
-export const DATA_AFTER_CLOSE = 5;
-export const INVALID_VERSION = 9;
-export const PAUSED = 21;
-export const PAUSED_UPGRADE = 22;
-/** Returned by a callback that refuses; execute returns it, too. */
-export const REFUSED = 24;
-
-/** Called while execute runs. Each returns OK, PAUSED or REFUSED. */
-export interface ParserListener {
-  onMessageBegin(): number;
-  onTarget(address: number, length: number): number;
-  onFieldName(address: number, length: number): number;
-  onFieldValue(address: number, length: number): number;
-  onHeadersComplete(keepAlive: boolean): number;
-  onBody(address: number, length: number): number;
-  onMessageComplete(): number;
-}
+/** Up to this length a loop over words is faster than a view of the chunk (bench: short-copies). */
+const WORDS_BYTES_MAX = 256;
 
 export class Llhttp {
   readonly #exports: Exports;

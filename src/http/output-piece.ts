@@ -40,7 +40,14 @@ export function pinnedPiece(
   pinned: Pinned,
 ): OutputPiece {
   const run = { runStart: -1, runCount: 0, responses: 0, isUnderWay: false };
-  return { bytes, start, end, pinned, ...run, dependence: undefined, item: undefined };
+  const rest = { pinned, ...run, dependence: undefined, item: undefined };
+  if (pinned.isCounted) return { bytes, start, end, ...rest };
+  return { bytes: bytes.subarray(start, end), start: 0, end: end - start, ...rest };
+}
+
+/** The bytes of memory that are there for the piece alone, all the time that it is there. */
+export function countedBytes({ bytes, pinned, runStart }: OutputPiece): number {
+  return runStart >= 0 || pinned?.isCounted === true ? 0 : bytes.length;
 }
 
 /** Whether `next` lies right after the piece, in the same buffer. */
@@ -73,12 +80,11 @@ interface PieceCounts {
 
 /** Asserts that the counts are those of the pieces. O(pieces). */
 export function assertPieces(pieces: readonly OutputPiece[], counts: PieceCounts): void {
-  const copies = pieces.filter((piece) => piece.pinned === undefined && piece.runStart < 0);
   const sum = (each: readonly OutputPiece[], of: (piece: OutputPiece) => number): number =>
     each.reduce((total, piece) => total + of(piece), 0);
   assert.deepEqual(counts, {
     bytes: sum(pieces, ({ start, end }) => end - start),
-    copiedBytes: sum(copies, ({ bytes }) => bytes.length),
+    copiedBytes: sum(pieces, countedBytes),
     delayed: pieces.filter((piece) => piece.dependence !== undefined).length,
     items: pieces.filter((piece) => piece.item !== undefined).length,
   });

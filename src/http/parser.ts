@@ -5,7 +5,7 @@
  *
  * Heads that the connection has sent before are recognised (known-heads.ts); llhttp reads the others.
  * It is paused at the end of each head that has content and of each message. So requests run outside of
- * its callbacks, and the position in the input is known exactly; measured, a pause costs nothing.
+ * its callbacks, and the position in the input is known exactly.
  */
 import assert from 'node:assert';
 import { Span } from '../base/span.ts';
@@ -13,18 +13,16 @@ import type { Body } from './body.ts';
 import { Head } from './head.ts';
 import { KnownHeads } from './known-heads.ts';
 import type { HttpLimits } from './limits.ts';
+import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import {
   DATA_AFTER_CLOSE,
-  INPUT_BYTES_MAX,
   INVALID_VERSION,
-  type Llhttp,
-  llhttp,
   OK,
   PAUSED,
   PAUSED_UPGRADE,
   type ParserListener,
   REFUSED,
-} from './llhttp.ts';
+} from './parser-listener.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import * as verdicts from './verdicts.ts';
 

@@ -114,6 +114,10 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     return this.#host.inFlight;
   }
 
+  relieve(): void {
+    this.#host.inFlight.relieve(this.#host.nowMs);
+  }
+
   get responses(): ResponseQueue | undefined {
     return this.#connection?.responsesFor(this);
   }
@@ -198,8 +202,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     if (code === undefined || (this.isBodyPending && exchange.isAnswered)) return;
     this.#isUnreadable = !this.isBodyPending || isParsed;
     exchange.isAnswered = false;
-    if (this.#host.observe !== undefined) {
-      const { limits } = this.#host;
+    const { observe, limits } = this.#host;
+    if (observe !== undefined) {
       const isParsers = verdict === verdicts.NOT_A_REQUEST;
       exchange.note(code, isParsers ? parserReason() : verdicts.reasonOf(verdict, limits));
     }
@@ -222,9 +226,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   /** Asks for the content, once, where the client waits for that and its turn has come. */
   invite(): void {
     if (!this.isInviting || this.#isInvited || this.exchange.isAnswered) return;
-    if (!this.body.isUnderWay) return;
     const { responses } = this;
-    if (responses === undefined) return;
+    if (!this.body.isUnderWay || responses === undefined) return;
     this.#isInvited = true;
     this.exchange.invite(responses);
   }
@@ -233,9 +236,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   abandon(): void {
     this.#connection = undefined;
     this.#stream?.drop();
-    const kept = this.#kept;
-    if (kept !== undefined) this.#forgetKept();
-    kept?.drop();
+    this.#takeKept()?.drop();
     if (!this.#isRunning) this.#leave();
   }
 
@@ -256,9 +257,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** Its place has come: the response that was kept is written. */
   sendKept(): void {
-    const kept = this.#kept as KeptResponse;
-    this.#forgetKept();
-    kept.send();
+    this.#takeKept()?.send();
   }
 
   /**
@@ -342,13 +341,13 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   #clean(): void {
     this.#isDirty = false;
     this.body.end();
+    this.request.forgetHead();
     this.isBodyPending = false;
     this.isInviting = false;
     this.awaitsItem = false;
     this.#endsConnection = false;
     this.#isUnreadable = false;
-    this.#ownsBytes = false;
-    this.#isHandlerTold = false;
+    this.#ownsBytes = this.#isHandlerTold = false;
     this.#stream = undefined;
     this.exchange.isAnswered = true;
     this.exchange.forgetRefusal();
@@ -361,9 +360,12 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.hurry();
   }
 
-  #forgetKept(): void {
-    this.#host.inFlight.give(this.keptBytes);
+  /** The response that was kept: it is not any more. */
+  #takeKept(): KeptResponse | undefined {
+    const kept = this.#kept;
+    if (kept !== undefined) this.#host.inFlight.give(kept.bytes);
     this.#kept = undefined;
+    return kept;
   }
 
   /** Its content has come. Returns whether to run it with that; otherwise it has been answered. */
@@ -392,8 +394,6 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   }
 
   #refuseContent(): void {
-    const { inFlight, nowMs } = this.#host;
-    if (this.body.isTooLong) refuseLength(this.exchange, this.#host.limits);
-    else refuseForCrowd(this.exchange, inFlight, nowMs);
+    (this.body.isTooLong ? refuseLength : refuseForCrowd)(this.exchange, this.#host);
   }
 }

@@ -5,6 +5,7 @@
  * bytes of its own.
  */
 import { Span } from '../base/span.ts';
+import { KeptBytes } from './kept-bytes.ts';
 
 export class Request {
   /** One of the method numbers. */
@@ -33,6 +34,7 @@ export class Request {
   unknownExpectation = '';
   /** The Content-Encoding sent, or ''. */
   contentEncoding = '';
+  readonly #kept = new KeptBytes();
 
   get hasBody(): boolean {
     return this.contentLength !== 0;
@@ -40,12 +42,19 @@ export class Request {
 
   /** Copies the head, so that it outlives the turn; returns how far the target was moved. */
   keepHead(): number {
-    const shift = -this.target.start;
-    for (const span of [this.target, this.contentType, this.authorization]) {
-      span.set(span.toBuffer(), 0, span.length);
-    }
+    const { target, contentType, authorization } = this;
+    const shift = -target.start;
+    this.#kept.begin(target.length + contentType.length + authorization.length);
+    this.#kept.keep(target);
+    this.#kept.keep(contentType);
+    this.#kept.keep(authorization);
     this.pathEnd += shift;
     return shift;
+  }
+
+  /** The request is over: what was copied of it is not used any more. */
+  forgetHead(): void {
+    this.#kept.end();
   }
 }
 

@@ -13,6 +13,7 @@ import type { OutputArena } from './arena.ts';
 import type { BudgetUser } from './in-flight.ts';
 import {
   assertPieces,
+  countedBytes,
   type Dependence,
   dependence,
   isAdjacent,
@@ -203,8 +204,7 @@ export class ResponseQueue implements BudgetUser {
     this.#runResponses = 0;
     this.#hand(this.#arena.view(buffer, this.#runStart, this.#runEnd), true);
     this.#arena.closeRun(buffer, this.#isRunTaken);
-    this.#runStart = 0;
-    this.#runEnd = 0;
+    this.#runStart = this.#runEnd = 0;
   }
 
   /** Puts this text in the place of every response of which nothing has been handed over. */
@@ -337,16 +337,15 @@ export class ResponseQueue implements BudgetUser {
 
   /** The piece is no longer needed. */
   #finish(piece: OutputPiece): void {
-    if (piece.pinned !== undefined) piece.pinned.release();
-    else if (piece.runStart >= 0) {
-      for (let run = 0; run < piece.runCount; run++) {
-        this.#arena.closeRun(piece.bytes, this.#isRunTaken);
-      }
-    } else if (piece.bytes.length > 0) {
-      this.#copiedBytes -= piece.bytes.length;
-      this.#host.inFlight.give(piece.bytes.length);
-      if (this.#copiedBytes === 0) this.#host.inFlight.leave(this);
+    piece.pinned?.release();
+    for (let run = 0; run < piece.runCount && piece.runStart >= 0; run++) {
+      this.#arena.closeRun(piece.bytes, this.#isRunTaken);
     }
+    const counted = countedBytes(piece);
+    if (counted === 0) return;
+    this.#copiedBytes -= counted;
+    this.#host.inFlight.give(counted);
+    if (this.#copiedBytes === 0) this.#host.inFlight.leave(this);
   }
 
   /** The client is slow: the bytes in the arena are copied, but for those that the socket has already. */
@@ -357,11 +356,12 @@ export class ResponseQueue implements BudgetUser {
       const isTaken = this.#writer.isCopying || piece.start === piece.runStart;
       for (let run = 0; run < piece.runCount; run++) this.#arena.closeRun(piece.bytes, isTaken);
       setOwnBytes(piece, copy);
-      if (copy.length > 0) this.#accountCopy(copy.length);
+      this.#accountCopy(copy.length);
     }
   }
 
   #accountCopy(bytes: number): void {
+    if (bytes === 0) return;
     const { inFlight, nowMs } = this.#host;
     if (this.#copiedBytes === 0) {
       this.sinceMs = nowMs;
@@ -390,6 +390,7 @@ export class ResponseQueue implements BudgetUser {
   }
 
   #push(piece: OutputPiece): void {
+    this.#accountCopy(countedBytes(piece));
     this.#pieces.push(piece);
     this.#pieceBytes += piece.end - piece.start;
   }

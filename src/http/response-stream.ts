@@ -140,6 +140,6 @@ export class ResponseStream {
       inFlight.give(end);
       inFlight.buffers.give(buffer);
     };
-    responses.addPinned(buffer, 0, end, { release });
+    responses.addPinned(buffer, 0, end, { isCounted: true, release });
   }
 }

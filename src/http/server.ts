@@ -29,6 +29,8 @@ export interface HttpServerOptions {
   readonly tls?: TlsIdentity | undefined;
   /** Called with an error that a handler threw; its request was answered with 500. */
   readonly onFailure: (error: unknown) => void;
+  /** Decides when answers may leave; without it, all may leave at once. */
+  readonly delay?: AnswerDelay | undefined;
 }
 
 export class HttpServer implements ConnectionHost, AnswerSender {
@@ -52,8 +54,8 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   /** Called with each answer, for logs. */
   observe: Observer | undefined;
   substitute: string | undefined;
-  /** Decides when answers may leave, if set; set before the first connection. */
-  delay: AnswerDelay | undefined;
+  /** Decides when answers may leave; undefined where all may leave at once. */
+  readonly delay: AnswerDelay | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
   /** When it began to drain, in milliseconds of the clock; Infinity before. */
@@ -78,6 +80,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.limits = options.limits;
     this.clock = options.clock;
     this.onFailure = options.onFailure;
+    this.delay = options.delay;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.slots = new SlotPool(this);

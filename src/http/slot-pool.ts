@@ -2,8 +2,11 @@
 import { RequestSlot } from './request-slot.ts';
 import type { SlotHost } from './slot-host.ts';
 
-/** More than these are left to the collector: the slots of a flood are not kept. */
-const SPARE_MAX = 1024;
+/**
+ * More than these are left to the collector: the slots of a flood are not kept. So many are under way where
+ * 64 clients have as many reads each.
+ */
+const SPARE_MAX = 4096;
 
 export class SlotPool {
   readonly #host: SlotHost;

@@ -1,7 +1,7 @@
 /**
  * Reading from accepted sockets into one buffer for all of them. A socket that is read as a stream
  * takes a new buffer of 64 KiB from the allocator for every read and leaves it to the collector; that
- * is a fifth of a server's time for a small request (bench/socket-reader.ts, whose figure includes the
+ * is a fifth of a server's time for a small request (bench: socket-reader, whose figure includes the
  * client's share). Node reads into a given buffer where a socket is made with `onread`, but a server
  * makes its sockets without: so the connection's handle is moved to a socket made here.
  *

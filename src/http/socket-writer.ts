@@ -1,6 +1,6 @@
 /**
  * The way of answers to a socket. The kernel nearly always takes an answer at once, and the way there
- * through the socket's stream costs several objects and a tick of its own (bench/socket-reader.ts). So
+ * through the socket's stream costs several objects and a tick of its own (bench: socket-reader). So
  * where the socket has a handle of the system's, bytes are handed to that. It sends them in order, and
  * calls back when the kernel has taken the bytes that it did not take at once. Other sockets (TLS, other
  * runtimes, tests) are written to as streams; that is slower and otherwise the same.

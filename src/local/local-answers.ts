@@ -10,11 +10,11 @@ import { type Dependence, dependence, isDelayed } from '../http/output-piece.ts'
 type Leave = (isKnown: boolean) => void;
 
 export class LocalAnswers implements AnswerSender {
-  delay: AnswerDelay | undefined;
+  readonly #delay: AnswerDelay | undefined;
   #delayed: { readonly waitsFor: Dependence | undefined; readonly leave: Leave }[] = [];
 
   constructor(delay: AnswerDelay | undefined) {
-    this.delay = delay;
+    this.#delay = delay;
   }
 
   /** Answers that wait. */
@@ -24,7 +24,7 @@ export class LocalAnswers implements AnswerSender {
 
   /** Sends the answer, at once where it is not delayed; `partition` and `sequence` as an Answer's. */
   send(partition: number, sequence: number, leave: Leave): void {
-    const { delay } = this;
+    const delay = this.#delay;
     if (delay === undefined) return leave(true);
     const waitsFor = dependence(delay, partition, sequence);
     if (waitsFor === undefined && !delay.delaysAll) return leave(true);
@@ -32,7 +32,7 @@ export class LocalAnswers implements AnswerSender {
   }
 
   release(): void {
-    const { delay } = this;
+    const delay = this.#delay;
     if (delay === undefined || delay.delaysAll) return;
     const delayed = this.#delayed;
     this.#delayed = [];

@@ -18,7 +18,7 @@ import { DamagedData } from './damage.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, writeManifest } from './manifest.ts';
 import { MEMBER, type MemberValues } from './member-file.ts';
-import { checkRecord, SEAL, sealAt, typeAt } from './record-codec.ts';
+import { checkRecord, SEAL, typeAt } from './record-codec.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -27,6 +27,7 @@ import {
   segmentHeader,
   segmentName,
 } from './segment.ts';
+import { sealAt } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 import { writeWhole } from './whole-file.ts';

@@ -13,7 +13,7 @@ import { Slices } from '../base/slices.ts';
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
-import { Page } from './record-codec.ts';
+import { Page } from './page.ts';
 import type { Storage } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
 

@@ -18,6 +18,7 @@ import { Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
 import { hashOfName, hashOfThing, LeftBehind } from './left-behind.ts';
+import { Page } from './page.ts';
 import {
   checkRecord,
   finish,
@@ -25,14 +26,10 @@ import {
   MARK,
   NOTE_BYTES,
   PARTITION,
-  Page,
   readMutation,
   SEAL,
   SKIPPED_TYPE_MIN,
-  SURE,
-  sealAt,
   typeAt,
-  writeNote,
 } from './record-codec.ts';
 import type { Reserve } from './reserve.ts';
 import {
@@ -44,6 +41,7 @@ import {
   segmentName,
   segmentSeed,
 } from './segment.ts';
+import { SURE, sealAt, writeNote } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 
@@ -88,6 +86,8 @@ interface Group {
 }
 
 export class Compaction {
+  /** Whether a group had dead records, and was not rewritten for want of space. */
+  lacksSpace = false;
   readonly #options: CompactionOptions;
   readonly #reader: SegmentReader;
   readonly #mutation = new Mutation();
@@ -240,6 +240,7 @@ export class Compaction {
     } catch (error) {
       // The disk has no room for the live records of a long segment beside it.
       if (!isFullDisk(error)) throw error;
+      this.lacksSpace = true;
       this.#left.add(group.dead);
       return 0;
     }

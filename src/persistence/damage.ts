@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
-import { type Page, unknownIn } from './record-codec.ts';
+import type { Page } from './page.ts';
+import { unknownIn } from './record-codec.ts';
 import type { Storage } from './storage.ts';
 
 export class DamagedData extends GridError<'DATA_DAMAGED'> {
@@ -35,4 +36,4 @@ export function unreadableRecord(
 }
 
 /** The fault of a record with a right checksum, in words. */
-export const WRONG_FIELDS = 'holds a record with wrong fields';
+export const WRONG_FIELDS = 'has a record with wrong fields';

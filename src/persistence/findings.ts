@@ -40,8 +40,8 @@ export class Findings {
 
   tellGap({ segment, file, gap }: TailGap): void {
     const { offset, bytes } = gap;
-    const held = describeRecord(segment, offset);
-    const seems = held === undefined ? '' : `; there seems to have been ${held}`;
+    const found = describeRecord(segment, offset);
+    const seems = found === undefined ? '' : `; there seems to have been ${found}`;
     this.tellDamage(file, `${bytes} bytes are damaged${seems}`, offset);
   }
 

@@ -6,6 +6,7 @@
  * that room. Compaction works as long as no segment can be made, also before the log has begun.
  */
 import type { Clock, Timer } from '../base/clock.ts';
+import { OutcomeUnknown } from '../base/errors.ts';
 import type { InTurn } from '../base/in-turn.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
@@ -68,9 +69,15 @@ export class Housekeeping {
   #snapshotNeedsBytes = 0;
   /** The pass under way, which later work continues. */
   #compaction: Compaction | undefined;
-  #passFromMs = 0;
+  /** Time that the pass has taken; it may be continued long after its beginning. */
+  #passMs = 0;
+  /** What the last pass began with: bytes written by the log, the first segment behind it, the reserve. */
   #passFromBytes = -1;
+  #passBefore = -1;
+  #passReserveBytes = 0;
   #passHasWon = false;
+  /** Whether the last pass had a segment to rewrite, and no room for it. */
+  #lacksSpace = false;
   #passNotBeforeMs = Number.NEGATIVE_INFINITY;
   /** The task under way. */
   #working: Promise<void> | undefined;
@@ -183,7 +190,7 @@ export class Housekeeping {
     while (this.#isFull && !this.#isClosing && !this.#isPaused) {
       const bytes = await this.#compact();
       // Another pass follows at once on one that has freed space, for the records that died during it.
-      if (bytes === undefined && !this.#passHasWon) break;
+      if (bytes === undefined && !this.#passHasWon && !(await this.#helpReserve())) break;
       if (bytes === undefined) continue;
       won += bytes;
       if (bytes > 0) supply.retry();
@@ -196,26 +203,55 @@ export class Housekeeping {
 
   /** Continues the pass, or begins one that may free space. The bytes freed; undefined at its end. */
   async #compact(): Promise<number | undefined> {
-    const { clock, log } = this.#options;
+    const { clock, log, reserve } = this.#options;
     if (this.#compaction === undefined) {
-      const hasChanged = this.#passHasWon || log.writtenBytes !== this.#passFromBytes;
+      const hasChanged =
+        this.#passHasWon ||
+        log.writtenBytes !== this.#passFromBytes ||
+        this.#passEnd !== this.#passBefore ||
+        reserve.filledBytes > this.#passReserveBytes;
       if (!hasChanged || clock.now() < this.#passNotBeforeMs) return undefined;
       this.#compaction = this.#beginPass();
     }
+    const fromMs = clock.now();
     const won = await this.#compaction?.step();
+    this.#passMs += clock.now() - fromMs;
     if (won === undefined) {
+      this.#lacksSpace = this.#compaction?.lacksSpace ?? false;
       this.#compaction = undefined;
       // A pass reads all files: one that has freed nothing is repeated only after a pause of its own length.
-      if (!this.#passHasWon) this.#passNotBeforeMs = 2 * clock.now() - this.#passFromMs;
+      if (!this.#passHasWon) this.#passNotBeforeMs = clock.now() + this.#passMs;
     } else if (won > 0) this.#passHasWon = true;
     return won;
   }
 
+  /**
+   * Gives the space of the segments that are ready to the reserve, where the last pass had too short a one,
+   * as other programs have taken its space. Whether a further pass may free space now.
+   */
+  async #helpReserve(): Promise<boolean> {
+    const { supply, reserve } = this.#options;
+    if (!this.#lacksSpace || reserve.isWhole) return false;
+    this.#lacksSpace = false;
+    const before = reserve.filledBytes;
+    await supply.yieldReady();
+    if (reserve.filledBytes <= before) return false;
+    this.#passNotBeforeMs = Number.NEGATIVE_INFINITY;
+    return true;
+  }
+
+  /** Number of the first segment that a pass that begins now leaves alone. */
+  get #passEnd(): number {
+    const { log, endSegment } = this.#options;
+    return log.isStarted ? log.synced.segment : endSegment;
+  }
+
   #beginPass(): Compaction | undefined {
-    const { storage, engine, clock, segmentBytes, log, manifest, space, reserve, endSegment } =
-      this.#options;
-    this.#passFromMs = clock.now();
+    const { storage, engine, clock, segmentBytes, log, manifest, space, reserve } = this.#options;
+    this.#passMs = 0;
     this.#passFromBytes = log.writtenBytes;
+    this.#passBefore = this.#passEnd;
+    this.#passReserveBytes = reserve.filledBytes;
     this.#passHasWon = false;
     if (!manifest.isThere) return undefined;
     const { firstSegment, snapshot } = manifest.content;
@@ -237,7 +273,7 @@ export class Housekeeping {
         parts: ids,
         first: first ?? firstSegment,
         isFirstKept: first !== undefined,
-        before: log.isStarted ? log.synced.segment : endSegment,
+        before: this.#passBefore,
       },
     );
   }
@@ -248,7 +284,7 @@ export class Housekeeping {
       const { freeBytes } = await storage.space();
       return freeBytes >= bytes + FREE_SEGMENTS_MIN * segmentBytes;
     };
-    if (!(await hasRoom(this.#snapshotNeedsBytes))) return;
+    if (!(await hasRoom(this.#snapshotNeedsBytes)) || this.#isFull) return;
     const { writtenBytes } = log;
     const firstSegment = log.segment;
     const number = this.#nextNumber++;
@@ -263,9 +299,14 @@ export class Housekeeping {
     if (files === undefined) return;
     this.#snapshotNeedsBytes = 0;
     // The snapshot may show a part of the log's latest changes: no crash may lose the others.
-    await log.sync();
-    const { synced } = log;
-    await manifest.change({ firstSegment, synced, snapshot: files });
+    try {
+      await log.sync();
+      await manifest.change({ firstSegment, synced: log.synced, snapshot: files });
+    } catch (error) {
+      // No manifest names it. It would stay until the next one is written, for which there may be no room.
+      if (!(error instanceof OutcomeUnknown)) await snapshot.remove();
+      throw error;
+    }
     this.#compaction = undefined;
     this.#snapshotAtBytes = writtenBytes;
     await this.#removeOlder();

@@ -18,7 +18,7 @@ import { DamagedData } from './damage.ts';
 import { DATA_FORMAT } from './data-format.ts';
 import type { LogPlace } from './log-place.ts';
 import type { Manifest } from './manifest.ts';
-import { Page } from './record-codec.ts';
+import { Page } from './page.ts';
 import type { Storage, StoredFile } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
 

@@ -1,9 +1,11 @@
 /** Takes over the log of an earlier process: makes it durable, cuts its tail, leads on to a new segment. */
 
 import type { LogPlace } from './log-place.ts';
-import { NOTE_BYTES, Page, SEAL, SURE, writeNote } from './record-codec.ts';
+import { Page } from './page.ts';
+import { NOTE_BYTES, SEAL } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
 import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
+import { SURE, writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 
 /** Bytes of a segment that are kept behind the end of the log, for two SEALs. */

@@ -30,7 +30,8 @@ import { MemberFile } from './member-file.ts';
 import type { Recovered, RecoveryProgress } from './recovery.ts';
 import { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
-import { type LogSegment, SegmentSupply, segmentBytesFor, UNNAMED } from './segment-supply.ts';
+import { type LogSegment, UNNAMED } from './segment-maker.ts';
+import { SegmentSupply, segmentBytesFor } from './segment-supply.ts';
 import { setStaleAside } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
@@ -70,7 +71,7 @@ interface PersistenceObserver extends HousekeepingObserver {
   onProgress(progress: RecoveryProgress): void;
 }
 
-interface Opened extends Recovered {
+export interface Opened extends Recovered {
   /** Names of foreign files in the directory (foreign-files.ts). */
   readonly foreign: readonly string[];
 }
@@ -170,7 +171,7 @@ export class Persistence {
     // The reserve gets what is free before the supply does: a kill may have left a full disk without it. An
     // error shows again when the reserve is filled below.
     space.run(() => reserve.fill()).catch(() => {});
-    const supply = new SegmentSupply({ storage, clock, segmentBytes, space, onFault });
+    const supply = new SegmentSupply({ storage, clock, segmentBytes, space, reserve, onFault });
     this.#supply = supply;
     const recovered = await this.#recover().catch(async (error) => {
       await supply.close();

@@ -4,7 +4,8 @@
  * the place where the thread stops, or where there is no thread, recovery checks by itself.
  */
 import { Worker } from 'node:worker_threads';
-import { type Page, RECORD_BYTES_MIN } from './record-codec.ts';
+import type { Page } from './page.ts';
+import { RECORD_BYTES_MIN } from './record-codec.ts';
 
 /** As text: the member is one file, and there is no other file for a thread. */
 const PROGRAM = `

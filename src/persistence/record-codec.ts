@@ -34,11 +34,10 @@
  * from there to another data set goes by its version, which ends a circle as well: where the entry has come
  * from, it is known already.
  *
- * Records are written to and read from a Page: a buffer that is also words. They are read in place: the spans
- * of a mutation that was read point into the page.
+ * Records are written to and read from a Page. They are read in place: the spans of a mutation that was read
+ * point into the page.
  */
 import assert from 'node:assert';
-import { endianness } from 'node:os';
 import type { Span } from '../base/span.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import {
@@ -51,17 +50,14 @@ import {
   SET,
 } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
-import { checksum, type SummedMemory } from './checksum.ts';
+import { checksum } from './checksum.ts';
+import { copySpan, type Page, wholeWords } from './page.ts';
 
 export const MARK = 16;
 export const SEAL = 17;
 export const PARTITION = 18;
 /** Records of this type and above are skipped where they are not known. */
 export const SKIPPED_TYPE_MIN = 128;
-
-/** The place in a SEAL: whether the next segment was durable before. */
-export const SURE = { low: 1, high: 0 };
-export const UNSURE = { low: 0, high: 0 };
 
 /** Length of MARK, SEAL and PARTITION, filling included, in bytes. */
 export const NOTE_BYTES = 32;
@@ -77,37 +73,12 @@ const KNOWN_FLAGS = HAS_LIFETIME | HAS_PATH;
 const EVERY = 0xffff;
 /** A value's length has 30 bits, and the rest of a record fits beside it. */
 const RECORD_BYTES_MAX = 2 ** 31 - 8;
-/** Shorter spans are copied byte by byte, which is faster than a call. */
-const COPY_LENGTH_MIN = 24;
-/** Spans up to this length are copied word by word, where their source has words. */
-const COPY_WORDS_LENGTH_MAX = 256;
-
-assert.equal(endianness(), 'LE', 'records are read and written as words');
-
-/** A buffer, also as words and doubles. Its length is a multiple of 8. */
-export class Page {
-  readonly bytes: Buffer;
-  readonly words: Int32Array;
-  readonly doubles: Float64Array;
-  readonly memory: SummedMemory | undefined;
-
-  /** A page that is used again and again has a memory, in which its bytes are summed in place. */
-  constructor(length: number, memory?: SummedMemory) {
-    this.memory = memory;
-    const buffer = memory?.buffer ?? Buffer.allocUnsafeSlow(length).buffer;
-    const start = memory?.start ?? 0;
-    this.bytes = Buffer.from(buffer, start, length);
-    this.words = new Int32Array(buffer, start, length >> 2);
-    this.doubles = new Float64Array(buffer, start, length >> 3);
-  }
-}
-
 /** Length of the mutation's record, filling included, in bytes. */
 export function recordBytes(mutation: Mutation): number {
   const { name, key, contentType, value, path } = mutation;
   let fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
   if (path.length > 0) fixed += pathBytes(path);
-  const named = aligned(name.length) + aligned(key.length) + aligned(contentType.length);
+  const named = wholeWords(name.length) + wholeWords(key.length) + wholeWords(contentType.length);
   return filled(fixed + named + value.length);
 }
 
@@ -137,28 +108,14 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
   if (path.length > 0) {
     bytes[at + 9]! |= HAS_PATH;
     words[end >> 2] = path.length / DATA_SET_ID_BYTES;
-    end = copy(page, end + PATH_COUNT_BYTES, path);
+    end = copySpan(page, end + PATH_COUNT_BYTES, path);
   }
-  end = copy(page, end, name);
-  end = copy(page, end, key);
-  end = copy(page, end, contentType);
-  copy(page, end, value);
+  end = copySpan(page, end, name);
+  end = copySpan(page, end, key);
+  end = copySpan(page, end, contentType);
+  copySpan(page, end, value);
   end += value.length;
   return finish(page, at, end, seed);
-}
-
-/** Writes a MARK, SEAL or PARTITION. */
-export function writeNote(
-  page: Page,
-  at: number,
-  type: typeof MARK | typeof SEAL | typeof PARTITION,
-  partition: number,
-  sequence: number,
-  place: { readonly low: number; readonly high: number },
-  seed: number,
-): number {
-  writeFixed(page, at, type, partition, sequence, place);
-  return finish(page, at, at + NOTE_BYTES - 4, seed);
 }
 
 /**
@@ -175,30 +132,6 @@ export function checkRecord(page: Page, at: number, end: number, seed: number): 
   if (taken > end - at) return 0;
   const sum = checksum(page, word + 1, (at + taken) >> 2, seed);
   return sum === words[word] ? taken : 0;
-}
-
-/** The end of a segment, and the segment that follows. */
-interface SealedEnd {
-  /** Number of the next segment; undefined for none. */
-  readonly next: number | undefined;
-  /** Whether that segment was durable before. */
-  readonly isSure: boolean;
-  /** Offset behind the last SEAL; `at` where there is none. */
-  readonly end: number;
-}
-
-/** Reads the SEAL at `at`, if there is one; of two in a row, the one that names a segment. */
-export function sealAt(page: Page, at: number, length: number, seed: number): SealedEnd {
-  let end = at;
-  for (let count = 0; count < 2; count++) {
-    const taken = checkRecord(page, end, length, seed);
-    if (taken === 0 || typeAt(page, end) !== SEAL) break;
-    const next = sequenceAt(page, end);
-    const isSure = lowAt(page, end) === SURE.low;
-    end += taken;
-    if (next !== 0) return { next, isSure, end };
-  }
-  return { next: undefined, isSure: true, end };
 }
 
 /** The length field of the record at `at`, without the filling; it is not checked. */
@@ -263,7 +196,7 @@ export function isMutation(page: Page, at: number): boolean {
   for (let field = 7; field <= 9; field++) {
     const length = words[word + field]!;
     if (length < 0 || length > RECORD_BYTES_MAX) return false;
-    end += aligned(length);
+    end += wholeWords(length);
   }
   return end <= words[word + 1]!;
 }
@@ -303,10 +236,11 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
 function setSpan(span: Span, { bytes, words }: Page, start: number, length: number): number {
   span.set(bytes, start, start + length);
   span.words = words;
-  return start + aligned(length);
+  return start + wholeWords(length);
 }
 
-function writeFixed(
+/** Writes the fields that all records have. */
+export function writeFixed(
   { words }: Page,
   at: number,
   type: number,
@@ -327,27 +261,10 @@ export function finish(page: Page, at: number, end: number, seed: number): numbe
   const { words } = page;
   const next = at + filled(end - at);
   if ((at & 7) !== 0 || next > page.bytes.length) assert.fail('a record has a place in its page');
-  // `copy` has filled up to a whole word.
-  if (aligned(end) < next) words[aligned(end) >> 2] = 0;
+  // `copySpan` has filled up to a whole word.
+  if (wholeWords(end) < next) words[wholeWords(end) >> 2] = 0;
   words[(at >> 2) + 1] = end - at;
   words[at >> 2] = checksum(page, (at >> 2) + 1, next >> 2, seed);
-  return next;
-}
-
-/** Copies the span and fills it up to a whole word with zeros. Returns the offset behind it. */
-function copy({ bytes, words }: Page, at: number, span: Span): number {
-  const { bytes: source, words: sourceWords, start, end } = span;
-  const next = at + aligned(end - start);
-  if (next === at) return at;
-  if (sourceWords !== undefined && end - start <= COPY_WORDS_LENGTH_MAX) {
-    const shift = (start - at) >> 2;
-    for (let to = at >> 2; to < next >> 2; to++) words[to] = sourceWords[to + shift]!;
-    words[(next >> 2) - 1]! &= -1 >>> ((next - at - (end - start)) * 8);
-    return next;
-  }
-  words[(next >> 2) - 1] = 0;
-  if (end - start >= COPY_LENGTH_MIN) source.copy(bytes, at, start, end);
-  else for (let from = start, to = at; from < end; from++, to++) bytes[to] = source[from]!;
   return next;
 }
 
@@ -364,10 +281,6 @@ function pathBytes({ length }: Span): number {
 
 function hasLifetime(mutation: Mutation): boolean {
   return mutation.expiryMs !== 0 || mutation.maxIdleSeconds !== 0;
-}
-
-function aligned(offset: number): number {
-  return (offset + 3) & ~3;
 }
 
 function filled(length: number): number {

@@ -7,6 +7,7 @@
  * If only the length of a damaged record is wrong, its checksum is right with the right length.
  */
 import { CLEAR, DELETE, EXPIRE, Mutation, REMOVE, RETURN, SET } from '../engine/mutation.ts';
+import type { Page } from './page.ts';
 import {
   checkRecord,
   isMutation,
@@ -14,13 +15,12 @@ import {
   MARK,
   NOTE_BYTES,
   PARTITION,
-  type Page,
   readMutation,
   SEAL,
-  sealAt,
   typeAt,
 } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
+import { sealAt } from './segment-notes.ts';
 import type { ReadSegment } from './segment-reader.ts';
 
 /** The event loop gets its turn after this long, in ms. */

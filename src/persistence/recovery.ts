@@ -1,15 +1,7 @@
 /**
  * Fills an empty engine from a data directory: manifest, snapshot, log. Recovery reads the log segment by
- * segment, each named by the SEAL of the one before, up to the first record that is not whole. That place is
- * judged as follows:
- *
- * - It lies before the place that the manifest or the file `log-end` tells, or its segment is
- *   shorter than it was made: damage.
- * - Only zeros follow, and no later segment has a record: the end of the log.
- * - A later MARK, or the manifest, says that this place had been durable: damage.
- * - Any later record follows, and the machine has run on since the log was written: damage, as then all
- *   written bytes are there, in order, except for the end of the last write.
- * - Otherwise: the torn end of the log, which was never synced. It is cut off.
+ * segment, each named by the SEAL of the one before, up to the first record that is not whole. torn-end.ts
+ * judges that place: the end of the log, or damage.
  *
  * Recovery never guesses around damage: it rejects with DamagedData and has changed nothing on the disk.
  */
@@ -18,22 +10,18 @@ import { APPLIED, EVERY_PARTITION } from '../engine/engine.ts';
 import { FROM_REPLAY, Mutation } from '../engine/mutation.ts';
 import type { Replay, StoredEngine } from '../engine/stored-engine.ts';
 import { DamagedData, unreadableRecord } from './damage.ts';
-import { isBefore, provenEnd } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import { memoryNeeded } from './memory-need.ts';
 import {
   checkRecord,
-  highAt,
   isMutation,
-  lowAt,
   MARK,
   PARTITION,
   partitionAt,
   readMutation,
   SEAL,
   SKIPPED_TYPE_MIN,
-  sealAt,
   sequenceAt,
   takenAt,
   typeAt,
@@ -47,8 +35,10 @@ import {
   SNAPSHOT,
   segmentName,
 } from './segment.ts';
+import { sealAt } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
+import { checkLength, damageIn, hasRecord, tornBytesAt } from './torn-end.ts';
 
 /** The event loop gets its turn after this long, in ms. */
 const SLICE_MS = 5;
@@ -184,12 +174,12 @@ export class Recovery {
       const id = { kind: SNAPSHOT, number, part } as const;
       const next = part + 1 < parts ? { ...id, part: part + 1 } : undefined;
       const segment = await this.#read(id, next);
-      if (segment.fault !== undefined) throw this.#damage(segment, 0, segment.fault);
+      if (segment.fault !== undefined) throw damageIn(this.#storage, segment, 0, segment.fault);
       used.add(segmentName(id));
       this.#segmentsLeft = parts - part - 1;
       const at = await this.#apply(segment);
       const { next: named } = sealAt(segment.page, at, segment.length, segment.seed);
-      if (named === undefined) throw this.#damage(segment, at);
+      if (named === undefined) throw damageIn(this.#storage, segment, at);
     }
     for (let partition = 0; partition < this.#base.length; partition++) {
       this.#replay.restoreSequence(partition, this.#base[partition]!);
@@ -211,8 +201,8 @@ export class Recovery {
       if (segment.fault !== undefined) {
         // It was named before it was durable, and is lost with its records: the log ends before it.
         const isLost = end !== undefined && !isSure && segment.fault !== OTHER_HEADER;
-        if (!isLost) throw this.#damage(segment, 0, segment.fault);
-        const tornBytes = await this.#judgeEnd(segment, 0, manifest, later);
+        if (!isLost) throw damageIn(this.#storage, segment, 0, segment.fault);
+        const tornBytes = await tornBytesAt(this.#storage, segment, 0, manifest, later);
         return { end, isSealed: false, tornBytes, misnamed: segmentName(id) };
       }
       used.add(segmentName(id));
@@ -222,8 +212,8 @@ export class Recovery {
       const sealed = sealAt(segment.page, at, segment.length, segment.seed);
       if (sealed.next === undefined) {
         end = { segment: number, offset: sealed.end };
-        if (sealed.end === at) this.#checkLength(segment, at, manifest, isSure);
-        const tornBytes = await this.#judgeEnd(segment, sealed.end, manifest, later);
+        if (sealed.end === at) checkLength(this.#storage, segment, at, manifest, isSure);
+        const tornBytes = await tornBytesAt(this.#storage, segment, sealed.end, manifest, later);
         return { end, isSealed: sealed.end > at, tornBytes, misnamed: undefined };
       }
       number = sealed.next;
@@ -291,82 +281,4 @@ export class Recovery {
     await breathe();
     this.#sliceEndMs = now() + SLICE_MS;
   }
-
-  /** A segment that is not sealed is as long as it was made, unless its length was never durable. */
-  #checkLength(segment: ReadSegment, at: number, manifest: Manifest, isSure: boolean): void {
-    const isKept = isSure || this.#isSameRun(manifest);
-    if (segment.length >= segment.madeBytes || !isKept) return;
-    throw this.#damage(segment, Math.min(at, segment.length), 'is cut off');
-  }
-
-  #isSameRun({ bootId }: Manifest): boolean {
-    return bootId !== undefined && bootId === this.#storage.bootId;
-  }
-
-  /** Judges the end of the log's records. Resolves with the torn bytes; rejects where it is damage. */
-  async #judgeEnd(
-    segment: ReadSegment,
-    at: number,
-    manifest: Manifest,
-    later: readonly SegmentId[],
-  ): Promise<number> {
-    const place = { segment: segment.id.number, offset: at };
-    const known = await provenEnd(this.#storage, manifest);
-    if (isBefore(place, known)) throw this.#damage(segment, at);
-    // An interrupted start may have led on to a segment to which nothing was written.
-    const isAsStopped = at === HEADER_BYTES || !isBefore(known, place);
-    if (manifest.isStopped && !isAsStopped) throw this.#damage(segment, at);
-    const proves = this.#isSameRun(manifest) ? undefined : place;
-    if (hasRecord(segment, at, true, proves)) throw this.#damage(segment, at);
-    let torn = lastByte(segment, at) - at;
-    // This segment's page must stay: another reader reads the later ones.
-    const reader = new SegmentReader(this.#storage);
-    for (const id of later) {
-      const other = await reader.read(id, undefined);
-      if (hasRecord(other, HEADER_BYTES, true, proves)) throw this.#damage(segment, at);
-      torn += lastByte(other, HEADER_BYTES) - HEADER_BYTES;
-    }
-    return torn;
-  }
-
-  #damage({ id }: ReadSegment, at: number, what = 'is damaged'): DamagedData {
-    return new DamagedData(this.#storage, segmentName(id), at, what);
-  }
 }
-
-/**
- * Whether there is a whole record at `at`, or with `isAnywhere` at any place from there on. With `place`
- * only a MARK of a later place counts.
- */
-function hasRecord(
-  { page, length, seed }: ReadSegment,
-  at: number,
-  isAnywhere: boolean,
-  place?: LogPlace,
-): boolean {
-  const end = isAnywhere ? lastByte({ page, length }, at) : length;
-  for (let from = at; from < end; from += 8) {
-    if (page.words[from >> 2] !== 0 && checkRecord(page, from, length, seed) !== 0) {
-      if (place === undefined) return true;
-      const segment = highAt(page, from);
-      const isLater = segment === place.segment ? lowAt(page, from) > place.offset : true;
-      if (typeAt(page, from) === MARK && segment >= place.segment && isLater) return true;
-    }
-    if (!isAnywhere) return false;
-  }
-  return false;
-}
-
-/** The offset behind the last byte, from `at` on, that is not zero. */
-function lastByte({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: number): number {
-  const { bytes } = page;
-  let end = Math.max(length, at);
-  // Most of a segment is blank: whole pieces are compared first.
-  while (end - at >= BLANK.length && bytes.subarray(end - BLANK.length, end).equals(BLANK)) {
-    end -= BLANK.length;
-  }
-  while (end > at && bytes[end - 1] === 0) end--;
-  return end;
-}
-
-const BLANK = Buffer.alloc(65536);

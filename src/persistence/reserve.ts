@@ -1,7 +1,9 @@
 /**
  * Disk space for compaction alone: a file as long as a segment. On a full disk a segment is rewritten on the
  * blocks of that file, which then takes the segment's place. The space of the old segment becomes the new
- * reserve before any other user gets some of it.
+ * reserve before any other user gets some of it: until the reserve is whole, the log gets no new segment but
+ * short ones for removals (segment-supply.ts). A reserve that is shorter than the live records of every
+ * segment would be of no use, and the disk would stay full.
  */
 import type { Storage } from './storage.ts';
 import { isFullDisk } from './storage.ts';
@@ -22,9 +24,13 @@ export class Reserve {
     this.#bytes = bytes;
   }
 
-  /** Its length after the last `fill`, in bytes: shorter than a segment where the space has not sufficed. */
+  /** Its length, in bytes: shorter than a segment where the space has not sufficed, 0 while it is spent. */
   get filledBytes(): number {
     return this.#filledBytes;
+  }
+
+  get isWhole(): boolean {
+    return this.#filledBytes >= this.#bytes;
   }
 
   /**
@@ -33,7 +39,7 @@ export class Reserve {
    */
   async fill(): Promise<boolean> {
     try {
-      await this.#fill();
+      await this.complete();
       return true;
     } catch (error) {
       if (isFullDisk(error)) return false;
@@ -41,8 +47,8 @@ export class Reserve {
     }
   }
 
-  async #fill(): Promise<void> {
-    this.#filledBytes = 0;
+  /** The same; rejects also where the space has not sufficed. */
+  async complete(): Promise<void> {
     const isThere = await this.#isThere();
     const file = await (isThere ? this.#storage.open(RESERVE) : this.#storage.create(RESERVE));
     try {
@@ -57,8 +63,9 @@ export class Reserve {
     }
   }
 
-  /** Begins a file of that name, on the reserve's blocks if there are any. */
+  /** Begins a file of that name, on the reserve's blocks if there are any. Ends with `fill`. */
   async spend(name: string): Promise<WholeFile> {
+    this.#filledBytes = 0;
     if (!(await this.#isThere())) return await WholeFile.begin(this.#storage, name);
     return await WholeFile.beginOver(this.#storage, name, RESERVE);
   }

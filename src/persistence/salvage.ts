@@ -4,11 +4,10 @@
  * manifest, from which on the saved data counts. A file of another format, or a record of a later version,
  * ends the work: without it the data would be wrong.
  *
- * A file is identified by its header, whatever its name, and by its name where the header is damaged. Where
- * several files are the same segment, each adds the records that the others lack. The manifest says which
- * snapshot and which segments count. Without a manifest these are the snapshot with the most partitions and
- * every segment of the log: the sequences tell which of their records the snapshot covers. MARKs and
- * superseded segments have no place in the new files and are left out.
+ * Where several files are the same segment, each adds the records that the others lack. The manifest says
+ * which snapshot and which segments count. Without a manifest these are the snapshot with the most
+ * partitions and every segment of the log: the sequences tell which of their records the snapshot covers.
+ * MARKs and superseded segments have no place in the new files and are left out.
  */
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
@@ -19,35 +18,23 @@ import { isBefore, LOG_END, provenEnd } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, type SnapshotFiles } from './manifest.ts';
 import { LOST_MEMBER, MEMBER, type MemberValues } from './member-file.ts';
+import { Page } from './page.ts';
 import {
   isMutation,
   lengthAt,
   MARK,
   PARTITION,
-  Page,
   partitionAt,
   SKIPPED_TYPE_MIN,
   typeAt,
   unknownIn,
 } from './record-codec.ts';
-import { type Pace, type Scanned, scanRecords } from './record-scan.ts';
+import type { Pace, Scanned } from './record-scan.ts';
 import { SalvagedLog, SalvagedSnapshot, type SalvageTarget } from './salvaged-segments.ts';
-import {
-  HEADER_BYTES,
-  LOG,
-  parseSegmentName,
-  type SegmentId,
-  SNAPSHOT,
-  segmentInHeader,
-  segmentName,
-} from './segment.ts';
-import { type ReadSegment, SegmentReader } from './segment-reader.ts';
+import { HEADER_BYTES, LOG, SNAPSHOT, segmentName } from './segment.ts';
+import { type Candidate, SegmentCandidates } from './segment-candidates.ts';
+import type { ReadSegment } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
-
-/** Files without records and are not foreign. */
-const OTHERS = new Set([MANIFEST, MEMBER, LOG_END, 'backup', 'lock', 'reserve', 'restoring']);
-/** Files that were unfinished when their process ended. */
-const UNFINISHED = /\.(tmp|new)$/;
 
 export interface SalvageOptions extends Pace {
   readonly source: Storage;
@@ -67,12 +54,6 @@ export interface Salvaged {
   readonly damages: number;
 }
 
-/** A segment, and the names of the files that contain it, its own name first. */
-interface Candidate {
-  readonly id: SegmentId;
-  readonly names: string[];
-}
-
 interface WholeRecord {
   readonly page: Page;
   readonly at: number;
@@ -82,11 +63,10 @@ interface WholeRecord {
 export class Salvage {
   readonly #options: SalvageOptions;
   readonly #source: Storage;
-  readonly #reader: SegmentReader;
   /** The saved records of one segment. */
   #page = new Page(HEADER_BYTES);
   readonly #findings: Findings;
-  readonly #candidates = new Map<string, Candidate>();
+  readonly #candidates: SegmentCandidates;
   #partitionCount: number;
   #records = 0;
   #bytes = 0;
@@ -94,8 +74,8 @@ export class Salvage {
   constructor(options: SalvageOptions) {
     this.#options = options;
     this.#source = options.source;
-    this.#reader = new SegmentReader(options.source);
     this.#findings = new Findings(options.onFinding);
+    this.#candidates = new SegmentCandidates(options.source, this.#findings);
     this.#partitionCount = options.partitionCount;
   }
 
@@ -110,9 +90,9 @@ export class Salvage {
     if (manifest?.hasMember && !names.includes(MEMBER)) {
       this.#findings.tellDamage(MEMBER, `is missing: ${LOST_MEMBER}`);
     }
-    for (const name of names) await this.#identify(name);
+    for (const name of names) await this.#candidates.identify(name);
     if (manifest !== undefined) this.#partitionCount = manifest.partitionCount;
-    else if (this.#candidates.size > 0 && !names.includes(MANIFEST)) {
+    else if (!this.#candidates.isEmpty && !names.includes(MANIFEST)) {
       this.#findings.tellDamage(MANIFEST, 'is missing');
     }
     const snapshot = await this.#salvageSnapshot(manifest, target, firstNumber);
@@ -139,38 +119,6 @@ export class Salvage {
     }
   }
 
-  /** Finds out which segment the file is, if any. */
-  async #identify(name: string): Promise<void> {
-    if (OTHERS.has(name) || UNFINISHED.test(name)) return;
-    const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
-    if (id === undefined) {
-      return this.#findings.tell({
-        file: name,
-        what: 'is no file of a data directory',
-        isDamage: false,
-      });
-    }
-    const proper = segmentName(id);
-    const candidate = this.#candidates.get(proper) ?? { id, names: [] };
-    this.#candidates.set(proper, candidate);
-    if (name === proper) candidate.names.unshift(name);
-    else candidate.names.push(name);
-    if (name === proper) return;
-    this.#findings.tell({ file: name, what: `has the content of ${proper}`, isDamage: false });
-  }
-
-  async #readHeader(name: string): Promise<SegmentId | undefined> {
-    const file = await this.#source.open(name);
-    try {
-      const page = new Page(HEADER_BYTES);
-      page.bytes.fill(0);
-      await file.read(page.bytes, 0);
-      return segmentInHeader(page);
-    } finally {
-      await file.close();
-    }
-  }
-
   async #salvageSnapshot(
     manifest: Manifest | undefined,
     target: SalvageTarget | undefined,
@@ -181,7 +129,7 @@ export class Salvage {
     const saved = new SalvagedSnapshot(target, number);
     for (let part = 0; part < counted.parts; part++) {
       const id = { kind: SNAPSHOT, number: counted.number, part } as const;
-      const candidate = this.#candidates.get(segmentName(id));
+      const candidate = this.#candidates.named(segmentName(id));
       if (candidate === undefined) {
         this.#findings.tellDamage(segmentName(id), 'is missing');
         continue;
@@ -194,32 +142,10 @@ export class Salvage {
     return saved.files;
   }
 
-  /** The snapshot with the most partitions; of several such, the latest. */
   async #bestSnapshot(): Promise<SnapshotFiles | undefined> {
-    let best: (SnapshotFiles & { readonly partitions: number }) | undefined;
-    const ids = [...this.#candidates.values()].map(({ id }) => id);
-    const snapshots = ids.filter(({ kind }) => kind === SNAPSHOT);
-    for (const number of [...new Set(snapshots.map((id) => id.number))].sort((a, b) => a - b)) {
-      const own = snapshots.filter((id) => id.number === number);
-      const parts = 1 + Math.max(...own.map(({ part }) => part));
-      const noted = new Set<number>();
-      let isSealed = false;
-      for (let part = 0; part < parts; part++) {
-        const candidate = this.#candidates.get(segmentName({ kind: SNAPSHOT, number, part }));
-        isSealed = false;
-        for (const { segment, scanned } of await this.#scanAll(candidate)) {
-          isSealed ||= scanned.next !== undefined;
-          for (const at of scanned.records) {
-            if (typeAt(segment.page, at) === PARTITION) noted.add(partitionAt(segment.page, at));
-          }
-        }
-      }
-      if (best !== undefined && noted.size < best.partitions) continue;
-      best = { number, parts, bytes: 0, partitions: noted.size };
-      const count = 1 + Math.max(...noted);
-      if (isSealed && noted.size === count) this.#partitionCount = count;
-    }
-    return best;
+    const best = await this.#candidates.bestSnapshot(this.#options);
+    if (best?.partitionCount !== undefined) this.#partitionCount = best.partitionCount;
+    return best?.files;
   }
 
   async #salvageLog(
@@ -228,7 +154,8 @@ export class Salvage {
     firstNumber: number,
   ): Promise<Pick<Manifest, 'firstSegment' | 'synced'>> {
     const first = manifest?.firstSegment ?? 0;
-    const logs = [...this.#candidates.values()]
+    const logs = this.#candidates
+      .all()
       .filter(({ id }) => id.kind === LOG && id.number >= first)
       .sort((a, b) => a.id.number - b.id.number);
     const saved = new SalvagedLog(target, firstNumber);
@@ -263,7 +190,7 @@ export class Salvage {
       broken.push({ segment: number, offset: Math.max(...scanned.map(({ end }) => end)) });
     }
     for (const number of reached) {
-      if (this.#candidates.has(logName(number))) continue;
+      if (this.#candidates.named(logName(number)) !== undefined) continue;
       this.#findings.tellDamage(logName(number), 'is missing');
     }
     const synced = await this.#provenEnd(manifest);
@@ -305,7 +232,7 @@ export class Salvage {
     if (!names.includes(segmentName(id))) {
       this.#findings.tellDamage(segmentName(id), 'is missing');
     }
-    const all = await this.#scanAll(candidate);
+    const all = await this.#candidates.scan(candidate, this.#options);
     const whole: WholeRecord[] = [];
     for (const [index, { segment, scanned }] of all.entries()) {
       const { page } = segment;
@@ -340,17 +267,6 @@ export class Salvage {
     }
     if (end > HEADER_BYTES) await save(saved, end);
     return all.map(({ scanned }) => scanned);
-  }
-
-  async #scanAll(candidate: Candidate | undefined) {
-    const all: { readonly segment: ReadSegment; readonly scanned: Scanned }[] = [];
-    for (const name of candidate?.names ?? []) {
-      // Each further file has a reader of its own, as the pages of all files are needed at once.
-      const reader = all.length === 0 ? this.#reader : new SegmentReader(this.#source);
-      const segment = await reader.readFile(name, candidate?.id as SegmentId);
-      all.push({ segment, scanned: await scanRecords(segment, this.#options) });
-    }
-    return all;
   }
 
   #pageFor(bytes: number): Page {

@@ -3,7 +3,8 @@
  * they depend on the number of the segment. Without a target nothing is written.
  */
 import type { Manifest, SnapshotFiles } from './manifest.ts';
-import { finish, lengthAt, NOTE_BYTES, Page, SEAL, SURE, writeNote } from './record-codec.ts';
+import { Page } from './page.ts';
+import { finish, lengthAt, NOTE_BYTES, SEAL } from './record-codec.ts';
 import {
   HEADER_BYTES,
   LOG,
@@ -13,6 +14,7 @@ import {
   segmentName,
   segmentSeed,
 } from './segment.ts';
+import { SURE, writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { SummedMemory } from './checksum.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
+import { Page } from './page.ts';
 import { RecordChecker } from './record-checker.ts';
-import { Page } from './record-codec.ts';
 import {
   formatInHeader,
   HEADER_BYTES,

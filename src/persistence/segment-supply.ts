@@ -3,18 +3,19 @@
  * before any answer promises them. Two segments are kept ready: the next one, and one that only removals get
  * when the disk is full.
  *
- * A segment is filled with zeros under another name. Its number, header and name come last, so that the
- * ready segments are in the order of their numbers, and the first one can be filled while its number is
- * not yet known. When segments are used faster than they are made, one is made on the spot. When none can
- * be made, the supply tries again every second; until then removals get short segments, as long as there
- * is room for those.
+ * A segment (segment-maker.ts) has its number last, so that the ready segments are in the order of their
+ * numbers. When segments are used faster than they are made, one is made on the spot. When none can be made,
+ * the supply tries again every second; until then removals get short segments, as long as there is room for
+ * those. The space that compaction has freed goes to its reserve first: until that is whole, only the first
+ * segment and short ones are made.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
-import { HEADER_BYTES, LOG, segmentHeader, segmentName, segmentSeed } from './segment.ts';
+import type { Reserve } from './reserve.ts';
+import { HEADER_BYTES } from './segment.ts';
+import { type LogSegment, SegmentMaker, UNNAMED } from './segment-maker.ts';
 import { isFullDisk, type Storage, type StoredFile } from './storage.ts';
-import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
 /** Length of a segment on a large disk, where the memory suffices. */
 export const SEGMENT_BYTES = 33_554_432;
@@ -28,30 +29,14 @@ const SHORT_BYTES = 65_536;
 const SHORT_SHARE = 1 / 8;
 /** Delay before a short segment is tried again, in ms. */
 const SHORT_RETRY_MS = 100;
-/**
- * Bytes of the pieces in which a segment is filled. The system keeps the blocks of one write together, and
- * looks at all of them at each later write: with pieces of 1 MiB, a record takes 2.4 µs to write, not 1.3.
- */
-const PIECE_BYTES = 131_072;
-/** The name of a segment that has no number yet. */
-export const UNNAMED = `log${TEMPORARY_SUFFIX}`;
-const BLANK = Buffer.alloc(PIECE_BYTES);
 const NONE = Promise.resolve(undefined);
-
-export interface LogSegment {
-  readonly number: number;
-  readonly seed: number;
-  readonly file: StoredFile;
-  readonly bytes: number;
-  /** Whether its name and header are durable. */
-  readonly isDurable: boolean;
-}
 
 interface SupplyOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly segmentBytes: number;
   readonly space: InTurn;
+  readonly reserve: Reserve;
   onFault(): void;
 }
 
@@ -59,14 +44,14 @@ export class SegmentSupply {
   readonly segmentBytes: number;
   /** Why no segment can be made; undefined while one can. */
   fault: Error | undefined;
-  readonly #storage: Storage;
+  readonly #maker: SegmentMaker;
   readonly #clock: Clock;
   /** Called when `fault` has changed. */
   readonly #onFault: () => void;
   /** Each user of space that must not be disturbed takes its turn. */
   readonly #space: InTurn;
+  readonly #reserve: Reserve;
   readonly #ready: LogSegment[] = [];
-  #nextNumber = 0;
   /** The file of the first segment; undefined once it is used, or where it could not be filled. */
   #first: Promise<StoredFile | undefined>;
   /** Number of the last segment that is or was ready. */
@@ -78,13 +63,14 @@ export class SegmentSupply {
   #hasBegun = false;
   #isClosed = false;
 
-  constructor({ storage, clock, segmentBytes, space, onFault }: SupplyOptions) {
-    this.#storage = storage;
+  constructor({ storage, clock, segmentBytes, space, reserve, onFault }: SupplyOptions) {
+    this.#maker = new SegmentMaker(storage);
     this.#clock = clock;
     this.segmentBytes = segmentBytes;
     this.#space = space;
+    this.#reserve = reserve;
     this.#onFault = onFault;
-    this.#first = space.run(() => this.#fill(segmentBytes)).catch(() => undefined);
+    this.#first = space.run(() => this.#maker.fill(segmentBytes)).catch(() => undefined);
   }
 
   /**
@@ -92,7 +78,7 @@ export class SegmentSupply {
    * is no more room. Rejects where it cannot be made.
    */
   async first(number: number, isShort = false): Promise<LogSegment> {
-    this.#nextNumber = Math.max(this.#nextNumber, number);
+    this.#maker.nextNumber = Math.max(this.#maker.nextNumber, number);
     const filled = await this.#first;
     this.#first = NONE;
     const segment = await this.#space.run(() => this.#makeFirst(filled, isShort));
@@ -105,17 +91,17 @@ export class SegmentSupply {
    * long; undefined where that would be too short. Rejects where it cannot be made.
    */
   async shorter(first: LogSegment): Promise<LogSegment | undefined> {
-    await this.#discard(first);
+    await this.#maker.discard(first);
     const bytes = filled64(first.bytes / 2);
     if (bytes < this.#shortBytes || bytes >= first.bytes) return undefined;
-    this.#nextNumber = first.number;
-    return await this.#space.run(() => this.#make(bytes));
+    this.#maker.nextNumber = first.number;
+    return await this.#space.run(() => this.#maker.make(bytes));
   }
 
   async #makeFirst(filled: StoredFile | undefined, isShort: boolean): Promise<LogSegment> {
     for (let bytes = this.segmentBytes; ; bytes = filled64(bytes / 2)) {
       try {
-        return await this.#make(bytes, filled);
+        return await this.#maker.make(bytes, filled);
       } catch (error) {
         this.#setFault(error as Error);
         if (!isShort || !isFullDisk(error) || bytes / 2 < this.#shortBytes) throw error;
@@ -131,7 +117,7 @@ export class SegmentSupply {
     const needed = Math.max(this.segmentBytes, HEADER_BYTES + bytes);
     if (needed > this.segmentBytes) return this.#taken(this.#makeLarge(needed));
     while (this.#ready.length < READY_COUNT && this.fault === undefined) {
-      const made = this.#makeNow(needed);
+      const made = this.#makeBehindReserve(needed);
       if (made !== undefined) this.#keep(made);
     }
     const isFree = isRemoval || this.#ready.length >= READY_COUNT;
@@ -142,10 +128,17 @@ export class SegmentSupply {
   /** A segment for one long record. Where it fails, the fault stays until the next try, whatever is ready. */
   #makeLarge(needed: number): LogSegment | undefined {
     if (this.fault !== undefined) return undefined;
-    const large = this.#makeNow(needed);
+    const large = this.#makeBehindReserve(needed);
     if (large === undefined) this.#retryLater();
     else this.#dropReady();
     return large;
+  }
+
+  /** A segment of space that the reserve does not need; undefined where it is not whole. */
+  #makeBehindReserve(bytes: number): LogSegment | undefined {
+    if (this.#reserve.isWhole) return this.#makeNow(bytes);
+    this.#setFault(new SpaceReserved());
+    return undefined;
   }
 
   /** A segment for removals, which continue as long as there is room for any record. */
@@ -174,13 +167,22 @@ export class SegmentSupply {
     this.#refill();
   }
 
+  /** Gives the space of the ready segments to the reserve, as far as it is not whole. */
+  async yieldReady(): Promise<void> {
+    await this.#space.run(async () => {
+      if (this.#reserve.isWhole) return;
+      for (const segment of this.#ready.splice(0)) await this.#maker.discard(segment);
+      await this.#reserve.fill();
+    });
+  }
+
   /** Resolves when nothing is under way. The next start removes the segments that are ready. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#retry?.cancel();
     await this.#making;
     const first = await this.#first;
-    if (first !== undefined) await this.#drop(first, UNNAMED);
+    if (first !== undefined) await this.#maker.drop(first, UNNAMED);
     for (const { file } of this.#ready) await file.close();
   }
 
@@ -223,11 +225,14 @@ export class SegmentSupply {
 
   async #makeNext(): Promise<void> {
     try {
-      const segment = await this.#space.run(() => this.#make(this.segmentBytes));
+      const segment = await this.#space.run(async () => {
+        if (!this.#reserve.isWhole) await this.#reserve.complete();
+        return await this.#maker.make(this.segmentBytes);
+      });
       if (segment.number > this.#lastNumber) {
         this.#lastNumber = segment.number;
         this.#keep(segment);
-      } else await this.#discard(segment);
+      } else await this.#maker.discard(segment);
       if (this.#ready.length >= READY_COUNT) this.#setFault(undefined);
     } catch (error) {
       this.#setFault(error as Error);
@@ -235,77 +240,36 @@ export class SegmentSupply {
     }
   }
 
-  async #fill(bytes: number): Promise<StoredFile> {
-    const file = await this.#storage.create(UNNAMED);
-    try {
-      for (let at = 0; at < bytes; at += PIECE_BYTES) {
-        await file.write(BLANK, 0, Math.min(PIECE_BYTES, bytes - at), at);
-      }
-      await file.sync();
-      return file;
-    } catch (error) {
-      await this.#drop(file, UNNAMED);
-      throw error;
-    }
-  }
-
-  async #make(bytes: number, filled?: StoredFile): Promise<LogSegment> {
-    const file = filled?.length === bytes ? filled : await this.#fill(bytes);
-    let name = UNNAMED;
-    try {
-      const id = { kind: LOG, number: this.#nextNumber++, part: 0 } as const;
-      await file.write(segmentHeader(id, bytes), 0, HEADER_BYTES, 0);
-      await file.sync();
-      await this.#storage.rename(UNNAMED, segmentName(id));
-      name = segmentName(id);
-      await this.#storage.syncDirectory();
-      return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: true };
-    } catch (error) {
-      await this.#drop(file, name);
-      throw error;
-    }
-  }
-
-  /** Its content becomes durable with the first sync of its records. */
+  /** Undefined where it cannot be made. */
   #makeNow(bytes: number): LogSegment | undefined {
-    const id = { kind: LOG, number: this.#nextNumber++, part: 0 } as const;
-    const name = segmentName(id);
-    let file: StoredFile | undefined;
     try {
-      file = this.#storage.createNow(name);
-      for (let at = 0; at < bytes; at += PIECE_BYTES) {
-        file.writeNow(BLANK, 0, Math.min(PIECE_BYTES, bytes - at), at);
-      }
-      file.writeNow(segmentHeader(id, bytes), 0, HEADER_BYTES, 0);
-      this.#storage.syncDirectoryNow();
-      this.#lastNumber = id.number;
-      return { number: id.number, seed: segmentSeed(id), file, bytes, isDurable: false };
+      const segment = this.#maker.makeNow(bytes);
+      this.#lastNumber = segment.number;
+      return segment;
     } catch (error) {
       this.#setFault(error as Error);
-      if (file !== undefined) void this.#drop(file, name);
       return undefined;
     }
   }
 
   /** The ready segments have lower numbers than the one made last: they can no longer follow it. */
   #dropReady(): void {
-    for (const segment of this.#ready.splice(0)) void this.#discard(segment);
-  }
-
-  async #discard({ file, number }: LogSegment): Promise<void> {
-    await this.#drop(file, segmentName({ kind: LOG, number, part: 0 }));
-  }
-
-  /** The next start removes a file that cannot be removed now. */
-  async #drop(file: StoredFile, name: string): Promise<void> {
-    await file.close().catch(ignored);
-    await this.#storage.remove(name).catch(ignored);
+    for (const segment of this.#ready.splice(0)) void this.#maker.discard(segment);
   }
 
   #setFault(fault: Error | undefined): void {
     if (this.fault?.message === fault?.message) return;
     this.fault = fault;
     this.#onFault();
+  }
+}
+
+/** There is no space beside what the reserve needs. */
+class SpaceReserved extends Error {
+  readonly code = 'ENOSPC';
+
+  constructor() {
+    super('ENOSPC: the space that is left is needed to free more');
   }
 }
 
@@ -320,6 +284,3 @@ export function segmentBytesFor(totalBytes: number, readBytesMax = SEGMENT_BYTES
 function filled64(bytes: number): number {
   return Math.max(512, Math.ceil(bytes / 64) * 64);
 }
-
-/** An error of cleaning up adds nothing to the known error. */
-function ignored(): void {}

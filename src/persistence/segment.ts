@@ -21,7 +21,7 @@
  */
 import { checksum } from './checksum.ts';
 import { DATA_FORMAT } from './data-format.ts';
-import { Page } from './record-codec.ts';
+import { Page } from './page.ts';
 
 export const LOG = 1;
 export const SNAPSHOT = 2;

@@ -11,16 +11,10 @@ import type { Mutation } from '../engine/mutation.ts';
 import { type StoredEngine, type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
 import type { SnapshotFiles } from './manifest.ts';
-import {
-  NOTE_BYTES,
-  PARTITION,
-  Page,
-  recordBytes,
-  SEAL,
-  writeMutation,
-  writeNote,
-} from './record-codec.ts';
+import { Page } from './page.ts';
+import { NOTE_BYTES, PARTITION, recordBytes, SEAL, writeMutation } from './record-codec.ts';
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
+import { writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 
@@ -77,10 +71,10 @@ export class Snapshot {
         await this.#endPart();
         return { number: this.#number, parts: this.#part, bytes: this.#bytes };
       }
-      await this.#remove();
+      await this.remove();
       return undefined;
     } catch (error) {
-      await this.#remove();
+      await this.remove();
       throw error;
     }
   }
@@ -157,7 +151,8 @@ export class Snapshot {
     this.#part++;
   }
 
-  async #remove(): Promise<void> {
+  /** Removes the files. */
+  async remove(): Promise<void> {
     // The next start removes files that cannot be removed now, as no manifest names them.
     await this.#whole?.drop();
     for (let part = 0; part <= this.#part; part++) {

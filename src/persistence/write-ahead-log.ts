@@ -9,10 +9,9 @@
  * wait for it; with `interval` some time later; with `never` when the system does.
  *
  * After each sync a MARK in the log says how far it went: a fault before that place is damage, not the
- * torn end of the log, for which nothing was promised.
- *
- * After a failed write or sync the state of the disk is unknown. Nothing is written or synced again;
- * `durable` stays where it was for the partitions concerned, and mutations are refused.
+ * torn end of the log, for which nothing was promised. After a failed write or sync the state of the disk is
+ * unknown: nothing is written or synced again, `durable` stays where it was for the partitions concerned, and
+ * mutations are refused.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -30,19 +29,12 @@ import { DurableSequences } from './durable-sequences.ts';
 import type { LogEndFile } from './log-end-file.ts';
 import type { LogObserver } from './log-observer.ts';
 import type { LogPlace } from './log-place.ts';
-import {
-  MARK,
-  NOTE_BYTES,
-  Page,
-  recordBytes,
-  SEAL,
-  SURE,
-  UNSURE,
-  writeMutation,
-  writeNote,
-} from './record-codec.ts';
+import { Page } from './page.ts';
+import { MARK, NOTE_BYTES, recordBytes, SEAL, writeMutation } from './record-codec.ts';
 import { HEADER_BYTES } from './segment.ts';
-import type { LogSegment, SegmentSupply } from './segment-supply.ts';
+import type { LogSegment } from './segment-maker.ts';
+import { SURE, UNSURE, writeNote } from './segment-notes.ts';
+import type { SegmentSupply } from './segment-supply.ts';
 import { isFullDisk, type StoredFile } from './storage.ts';
 
 /** Records are gathered up to this many bytes; a longer one is written on its own. */

@@ -173,7 +173,7 @@ export class AdministrativeCall {
     const { exchange } = this.#call;
     const type = new Span().set(JSON_TYPE, 0, JSON_TYPE.length);
     const body = new Span().set(json, 0, json.length);
-    exchange.respondPinned(type, body, { release() {} }, INDEPENDENT, 0);
+    exchange.respondPinned(type, body, { isCounted: false, release() {} }, INDEPENDENT, 0);
   }
 
   /** Refuses the request, with the text of the table; `status`: that of the table by default. */

@@ -99,7 +99,7 @@ export class Login {
 
   /**
    * Compares in a time that depends on the length alone. Four bytes a step: this is most of the cost of
-   * a login for each request (bench/request-path.ts).
+   * a login for each request (bench: request-path).
    */
   #isSame({ bytes, start, length }: Span): boolean {
     const own = this.#field;

@@ -1,7 +1,7 @@
 /** Operations and rows of the kinds that the table of the surface has. */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { type Work, withParameters } from './administrative-call.ts';
-import type { Action, DataPermission, Operation, Route } from './route.ts';
+import type { Action, DataPermission, Operation, Permission, Route } from './route.ts';
 import { unserved, unservedWork } from './unserved-endpoints.ts';
 
 /** Reads a map or a queue. */
@@ -65,7 +65,7 @@ export function unservedReading(summary: string): Operation {
 
 /** For load balancers and probes. */
 export function probing(
-  permission: 'anyone' | 'user-for-health',
+  permission: Extract<Permission, 'anyone' | 'user-for-health'>,
   summary: string,
   run: Action,
 ): Operation {

@@ -98,7 +98,7 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     if (grants !== undefined && !this.#isGranted(grants, endpoint)) this.#refuseUser();
     else if (endpoint.changesData && !this.services.cluster.takesWrites) {
       this.#refuseChange(this.describe());
-    } else endpoint.run(this);
+    } else if (!this.#isCrowdedOut(endpoint)) endpoint.run(this);
   }
 
   onOwned(shift: number): void {
@@ -108,7 +108,9 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.nameEnd += shift;
     this.keyStart += shift;
     this.keyEnd += shift;
-    this.#nameParts(new PercentDecoder(this.exchange.request.target.length));
+    const { escaped, target } = this.exchange.request;
+    // Decoded names are to last as long as the request.
+    this.#nameParts(escaped ? new PercentDecoder(target.length) : this.services.data.decoder);
   }
 
   take(timeoutMs: number): void {
@@ -166,6 +168,18 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
       this.name.set(target.bytes, this.nameStart, this.nameEnd);
       this.key.set(target.bytes, this.keyStart, this.keyEnd);
     }
+  }
+
+  /**
+   * A value that comes from servers needs memory of its own until the client has taken it. Where there is
+   * none for it the request is refused.
+   */
+  #isCrowdedOut({ kind, changesData, mayWait }: Endpoint): boolean {
+    if (!this.services.data.isShared || kind === undefined || (changesData && !mayWait))
+      return false;
+    const bytesMax = this.exchange.usedUpBytes;
+    if (bytesMax > 0) this.exchange.refuse('NO_ROOM_FOR_ANSWERS', { bytesMax }, NOT_APPLIED);
+    return bytesMax > 0;
   }
 
   /**

@@ -37,7 +37,7 @@ export interface DataServices {
   readonly decoder: PercentDecoder;
 }
 
-/** Who may do what. */
+/** Groups, users, permissions and credentials. */
 interface AccessServices {
   readonly groups: EndpointGroups;
   /** HTTP Basic; undefined where no login is required. */

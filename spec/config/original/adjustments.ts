@@ -80,6 +80,8 @@ const STEPS: Readonly<Record<string, string>> = {
   'member-list/member': '[]',
   'endpoints/endpoint': '[]',
   'actions/action': '[]',
+  'wan-replication/batch-publisher': 'batch-publisher[]',
+  'map/wan-replication-ref': 'wan-replication-ref{}',
   'rest-api/endpoint-group': 'endpoint-groups{}',
   'endpoint-groups/endpoint-group': '{}',
   'client-permissions/all-permissions': 'all[]',

@@ -63,6 +63,7 @@ describe('HashIndex', () => {
             model.delete(address);
           }
           assert.equal(index.count, model.size);
+          index.invariants((hash, address) => assert.equal(model.get(address), hash));
         }
         for (const hash of new Set(model.values())) {
           const expected = [...model].filter(([, other]) => other === hash).map(([at]) => at);
@@ -112,6 +113,7 @@ describe('HashIndex', () => {
                 model.delete(address);
                 standing.delete(address);
               }
+              index.invariants((hash, address) => assert.equal(model.get(address), hash));
             }
           }
           const times = new Map<number, number>();

@@ -49,6 +49,7 @@ describe('IdColumns', () => {
         ids.free(id);
       }
       assert.equal(ids.count, given.length);
+      if (step % 50 === 0) ids.invariants();
     }
     assert.equal(new Set(given).size, given.length);
     for (const id of given) ids.free(id);

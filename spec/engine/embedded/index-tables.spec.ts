@@ -32,6 +32,8 @@ describe('IndexTables', () => {
           assert.ok(words.every((word) => word === 0));
           taken.push({ place, words: words.fill(index + 1), mark: index + 1 });
           if (frees < taken.length) free(frees);
+          const lying = taken.map(({ place, words }) => ({ place, bytes: words.byteLength }));
+          tables.invariants(lying, new Set());
         });
         while (taken.length > 0) free(0);
         clock.advance(10_000);

@@ -174,6 +174,7 @@ export class Answers {
 }
 
 class CellPin implements Pin {
+  readonly isCounted = true;
   readonly #pool: ExtentPool;
   readonly #address: number;
   #released = false;

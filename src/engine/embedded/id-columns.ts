@@ -37,7 +37,7 @@ export class IdColumns {
     this.#given[0] = 1;
   }
 
-  /** A column of integers from -2^31 to 2^31-1. A value is not reset when its number is given again. */
+  /** A column of integers from -2^31 to 2^31-1. A value is not reset when its number is used again. */
   integers(): PagedIntegers {
     const column = pagedIntegers(this.#pool);
     this.#columns.push(column);
@@ -103,7 +103,7 @@ export class IdColumns {
     if (this.#spare !== NO_PAGE) assert.equal(counts[this.#spare], 0, 'the spare page');
   }
 
-  /** The number may be given again. */
+  /** The number may be used again. */
   free(id: number): void {
     const page = id >>> PAGE_BITS;
     if (!this.isGiven(id)) assert.fail('an id is freed once');

@@ -2,7 +2,7 @@
  * Names as small numbers: one table each for maps, queues and content types. A name is a cell like
  * any other, in the partition of its own hash, so names cost no objects, grow with the rest, and are
  * moved by the cleaner. The table has for each id the address of the cell and the count of its uses;
- * ids of names that are gone are given again.
+ * ids of names that are gone are used again.
  *
  * Most requests have the same name as the request before them, so the last name is compared first.
  */
@@ -156,7 +156,7 @@ export class NameTable {
     if (id === this.#lastId) this.#lastId = 0;
   }
 
-  /** The id may be given again. */
+  /** The id may be used again. */
   recycle(id: number): void {
     if (this.#addresses.get(id) !== 0) assert.fail('an id is recycled without its name');
     this.ids.free(id);

@@ -128,7 +128,7 @@ export class Slabs {
     return 0;
   }
 
-  /** The extent may be given again. */
+  /** The extent may be used again. */
   free(extent: number): void {
     const slab = Math.floor(extent / EXTENTS_PER_SLAB);
     const word = extent >> WORD_BITS;

@@ -1,7 +1,7 @@
 /**
  * Wins back the entries of cleared maps. A clear only retires the map's id: its entries can no longer
  * be found, but lie in the partitions' indexes until a pass over all of them has removed them. Then the
- * id may be given again. One pass serves every id retired before it began. Each write to a partition
+ * id may be used again. One pass serves every id retired before it began. Each write to a partition
  * that is still to be passed does a little of the work there. A timer does the rest, a short step at a
  * time with pauses that leave the processor to requests. It keeps an idle process neither busy nor
  * alive.

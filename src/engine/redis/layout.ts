@@ -17,6 +17,8 @@ export const SLOT_COUNT = 16384;
 export const MAP = 'm';
 /** The ends of life of a map's entries: a sorted set beside the hash. */
 export const EXPIRIES = 'x';
+/** The maps of a partition that have such a set: a sorted set, by the end that comes first. */
+export const EXPIRING = 'e';
 /** The items of a queue. */
 export const ITEMS = 'q';
 /** The items of a queue that came back, which are polled first. */
@@ -32,7 +34,7 @@ export const MARKS = 'k';
 /** The channel of a member: what comes into the queues of a partition where its polls wait. */
 export const WAKE_UPS = 'u';
 
-type KeyKind = 'm' | 'x' | 'q' | 'r' | 'n' | 'w' | 'h' | 'k' | 'u';
+type KeyKind = 'm' | 'x' | 'e' | 'q' | 'r' | 'n' | 'w' | 'h' | 'k' | 'u';
 
 export class Layout {
   readonly partitionCount: number;

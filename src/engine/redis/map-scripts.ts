@@ -2,7 +2,10 @@
  * The scripts of maps. A value's header (stored-value.ts) has the version in bytes 2 to 9, counted from 1,
  * and where bit 2 of byte 1 is set the end of life in the next 6. The set of ends has each entry of the
  * hash that has a lifetime, by the time of its end in ms; it may also have fields that were deleted or
- * set anew since, so that each look at it reads the header.
+ * set anew since, so that each look at it reads the header. The set of maps has each map of the partition
+ * that has a set of ends, by the first of these or an earlier time.
+ *
+ * What removes entries, or only replaces bytes, may do so where the server has no memory left.
  */
 import { script } from './scripts.ts';
 
@@ -26,18 +29,20 @@ local function present(value)
 end
 `;
 
-/** Puts an entry that has a lifetime. Keys: hash, ends. Arguments: field, value, end. */
+/** Puts an entry that has a lifetime. Keys: hash, ends, maps. Arguments: field, value, end, map. */
 export const SET_WITH_END = script(
   `redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+redis.call('ZADD', KEYS[3], 'LT', ARGV[3], ARGV[4])
 return 1`,
-  2,
   3,
+  4,
 );
 
 /**
- * Puts an entry where the present one has a version. Keys: hash, ends. Arguments: field, value, end or 0,
- * version or nothing for no entry. Returns 1, or the version of the present entry, or nothing for none.
+ * Puts an entry where the present one has a version. Keys: hash, ends, maps. Arguments: field, value, end
+ * or 0, version or nothing for no entry, map. Returns 1, or the version of the present entry, or nothing
+ * for none.
  */
 export const SET_IF = script(
   `${SHARED}
@@ -45,10 +50,13 @@ local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
 local version = held and string.sub(held, 2, 9) or ''
 if version ~= ARGV[4] then return version end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-if ARGV[3] ~= '0' then redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) end
+if ARGV[3] ~= '0' then
+  redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+  redis.call('ZADD', KEYS[3], 'LT', ARGV[3], ARGV[5])
+end
 return 1`,
-  2,
-  4,
+  3,
+  5,
 );
 
 /** Removes an entry of that version. Keys: hash. Arguments: field, version. Returns as SET_IF. */
@@ -64,11 +72,12 @@ return 1`,
 );
 
 /**
- * Removes entries whose life has ended. Keys: hash, ends. Argument: the number looked at at most. Returns
- * how many more there are to be looked at.
+ * Removes entries whose life has ended. Keys: hash, ends, maps. Arguments: the number looked at at most,
+ * map. Returns how many more there are to be looked at.
  */
 export const SWEEP = script(
-  `${SHARED}
+  `#!lua flags=allow-oom
+${SHARED}
 local time = now()
 local fields = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', time, 'LIMIT', 0, ARGV[1])
 for _, field in ipairs(fields) do
@@ -80,9 +89,12 @@ for _, field in ipairs(fields) do
     redis.call('ZREM', KEYS[2], field)
   end
 end
+local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+if first[2] then redis.call('ZADD', KEYS[3], first[2], ARGV[2])
+else redis.call('ZREM', KEYS[3], ARGV[2]) end
 return redis.call('ZCOUNT', KEYS[2], '-inf', time)`,
+  3,
   2,
-  1,
 );
 
 /**
@@ -90,7 +102,8 @@ return redis.call('ZCOUNT', KEYS[2], '-inf', time)`,
  * the header has it, end. Nothing is done where the entry is another one by now.
  */
 export const TOUCH = script(
-  `${SHARED}
+  `#!lua flags=allow-oom
+${SHARED}
 local held = present(redis.call('HGET', KEYS[1], ARGV[1]))
 if not held or string.sub(held, 2, 9) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], string.sub(held, 1, 9) .. ARGV[3] .. string.sub(held, 16))

@@ -107,13 +107,13 @@ function step(source: string, argumentCount: number): Script {
 
 /**
  * Arguments: uuid, address, version of the member, '1' for a lite one or '', version of the cluster,
- * duration of the lease. Returns a view with the number of the join first; or the refusal, the cluster's
+ * duration of the lease. Returns a view with the number of the join first; or the obstacle, the cluster's
  * version and `stopsUpTo`.
  */
 export const JOIN = step(
   `
 local _, uuid, address, memberVersion, isLite, version, leaseMs = unpack(ARGV)
-local function refusal()
+local function findObstacle()
   for _, member in ipairs(members) do
     if tonumber(member.number) <= number('stopsUpTo') then return 'STOPPING' end
   end
@@ -126,8 +126,8 @@ local function refusal()
 end
 pass()
 remove(function(member) return member.uuid == uuid end)
-local refused = refusal()
-if refused then return {refused, get('version'), number('stopsUpTo')} end
+local obstacle = findObstacle()
+if obstacle then return {obstacle, get('version'), number('stopsUpTo')} end
 if #members == 0 then endLimit() end
 if version ~= get('version') then
   advance()

@@ -46,7 +46,7 @@ class RedisAnswer implements Answer {
 }
 
 const NOTHING_TO_DO = (): void => {};
-const PINNED: Pin = { release: NOTHING_TO_DO };
+const PINNED: Pin = { isCounted: false, release: NOTHING_TO_DO };
 
 export class Answers {
   readonly #answers: RedisAnswer[] = [];

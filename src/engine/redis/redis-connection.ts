@@ -23,7 +23,7 @@ interface Batch {
   readonly end: number;
 }
 
-export interface Login {
+interface Login {
   /** Undefined for the default user. */
   readonly user: string | undefined;
   /** Undefined where none is asked for. */
@@ -65,6 +65,8 @@ const REFUSALS = ['WRONGPASS', 'NOAUTH', 'NOPERM', 'DENIED'];
 const READ_BUFFER_BYTES = 65536;
 /** A connection that does not stand by then is given up: a new one gets through a healed network sooner. */
 const CONNECT_MS_MAX = 2000;
+/** Turns whose commands are under way at a time, as a rule. */
+const SPARES_MAX = 4;
 /** How often the deadline is looked at within its time. */
 const LOOKS = 8;
 /** The part of the deadline that a WAIT may take. */
@@ -86,7 +88,8 @@ export class RedisConnection {
   readonly #reader: ReplyReader;
   readonly #pending = new PendingCommands();
   readonly #batches: Batch[] = [];
-  #spare: Buffer | undefined;
+  /** Buffers for the commands of later turns. */
+  readonly #spares: Buffer[] = [];
   /** The commands of a turn that are not written, while their receivers are told. */
   #dropped: Buffer | undefined;
   #isFlushDue = false;
@@ -125,7 +128,7 @@ export class RedisConnection {
 
   /** The command in `commands` from `start` on is whole; its reply goes to the receiver. */
   expect(start: number, receiver: ReplyReceiver): void {
-    assert(!this.#isEnded, 'a command to a connection that has ended');
+    if (this.#isEnded) assert.fail('no command to a connection that has ended');
     if (!this.#isFlushDue) this.#beginTurn();
     this.#pending.push(receiver, start, this.commands.length, this.#now);
   }
@@ -225,7 +228,7 @@ export class RedisConnection {
   /** All commands of the batch are answered. */
   #drop({ bytes }: Batch): void {
     this.#batches.shift();
-    if (isReusable(bytes)) this.#spare = bytes;
+    if (isReusable(bytes) && this.#spares.length < SPARES_MAX) this.#spares.push(bytes);
   }
 
   #write(): void {
@@ -236,8 +239,7 @@ export class RedisConnection {
     if (this.confirmations.isDue) this.#writeWait();
     const { length } = this.commands;
     if (length === 0) return;
-    const bytes = this.commands.take(this.#spare);
-    this.#spare = undefined;
+    const bytes = this.commands.take(this.#spares.pop());
     this.#batches.push({ bytes, length, end: this.#pending.tail });
     this.#socket.write(bytes.subarray(0, length));
   }

@@ -24,6 +24,7 @@ import { Dispatcher } from './dispatcher.ts';
 import { HeldReturns } from './held-returns.ts';
 import { Layout } from './layout.ts';
 import { keepLayout } from './layout-record.ts';
+import { LifetimeSweeps } from './lifetime-sweeps.ts';
 import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
@@ -132,7 +133,9 @@ export class RedisEngine implements Engine, ChangeWork {
         this.#queues.incarnation = incarnation;
       },
       onGone: () => heldReturns.begin(),
+      onOldest: () => sweeps.begin(),
     });
+    const sweeps = new LifetimeSweeps(this.#whole);
     const heldReturns = new HeldReturns({
       gone: () => memberStore.gone(),
       returnHeld: (incarnation) => this.#queues.returnHeld(incarnation),

@@ -17,7 +17,7 @@ import type { HybridClock } from '../hybrid-clock.ts';
 import { Version } from '../version.ts';
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { EXPIRIES, type Layout, MAP } from './layout.ts';
+import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
 import { type Failure, Operation } from './operation.ts';
 import type { Answers } from './redis-answer.ts';
@@ -91,14 +91,17 @@ export class RedisMaps {
     const hasEnd = life.endMs !== 0;
     commands.begin(condition !== undefined ? SET_IF.header : hasEnd ? SET_WITH_END.header : HSET);
     commands.pair(layout.prefix(MAP, partition), map);
-    if (condition !== undefined || hasEnd) commands.pair(layout.prefix(EXPIRIES, partition), map);
+    const isScript = condition !== undefined || hasEnd;
+    if (isScript) commands.pair(layout.prefix(EXPIRIES, partition), map);
+    if (isScript) commands.bytes(layout.prefix(EXPIRING, partition));
     commands.span(key);
     commands.open(head.length + value.length);
     commands.part(head.bytes, 0, head.length);
     commands.part(value.bytes, value.start, value.end);
     commands.close();
-    if (condition !== undefined || hasEnd) commands.number(life.endMs);
+    if (isScript) commands.number(life.endMs);
     if (condition !== undefined) commands.bytes(versionBytes(condition));
+    if (isScript) commands.span(map);
     dispatcher.end(change);
   }
 

@@ -11,7 +11,7 @@ import type {
   Incarnation,
   Join,
   Joined,
-  JoinRefusal,
+  JoinObstacle,
   MemberStore,
   NotJoined,
   Out,
@@ -48,6 +48,8 @@ interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'server
   onJoined(incarnation: string): void;
   /** There are incarnations that are gone. Called with each beat, of the member that joined first. */
   onGone(): void;
+  /** Called with each beat of the member that joined first. */
+  onOldest(): void;
 }
 
 /** A view as a script replies it. */
@@ -87,7 +89,7 @@ export class RedisMemberStore implements MemberStore {
     const words = [uuid, address, memberVersion, lite, version, leaseMs];
     return await this.#step(JOIN, words, (reply) => {
       const kind = reply.next().text;
-      if (kind !== VIEW) return { refused: kind as JoinRefusal, ...refusalIn(reply) };
+      if (kind !== VIEW) return { obstacle: kind as JoinObstacle, ...versionIn(reply) };
       const { first, view } = viewIn(reply);
       this.#options.onJoined(`${uuid}:${first}`);
       return { joinNumber: first, view };
@@ -100,7 +102,10 @@ export class RedisMemberStore implements MemberStore {
     const answer = await this.#step(BEAT, words, viewOrOut);
     if ('out' in answer) return answer;
     const { view, goneCount } = answer;
-    if (goneCount > 0 && view.members[0]?.joinNumber === joinNumber) this.#options.onGone();
+    if (view.members[0]?.joinNumber === joinNumber) {
+      this.#options.onOldest();
+      if (goneCount > 0) this.#options.onGone();
+    }
     return view;
   }
 
@@ -230,7 +235,7 @@ class Step<Answer> extends Operation {
   }
 }
 
-function refusalIn(reply: Reply): { version: string; stopsUpTo: number } {
+function versionIn(reply: Reply): { version: string; stopsUpTo: number } {
   const version = textIn(reply);
   return { version, stopsUpTo: reply.next().integer };
 }

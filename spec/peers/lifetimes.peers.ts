@@ -1,0 +1,115 @@
+/**
+ * Entries whose life has ended on a real server of Redis or Valkey: they are removed where nobody asks for
+ * them, by the member that joined first, also where the server has no memory left.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { APPLIED, FOUND, MEMORY_FULL } from '../../src/engine/engine.ts';
+import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
+import { Asker } from '../engine/answers.ts';
+import { EngineServer } from './engine-server.ts';
+import { serverCommand } from './server-command.ts';
+import { storeEngine } from './store-engines.ts';
+
+/** One is looked at each second. */
+const PARTITION_COUNT = 4;
+const BEAT_MS = 100;
+const LEASE_MS = 10_000;
+/** More than one step removes. */
+const ENTRIES = 1000;
+const WAIT_MS_MAX = 30_000;
+const SHORT = { timeToLiveMs: 500, maxIdleSeconds: 0 };
+const LONG = { timeToLiveMs: 3_600_000, maxIdleSeconds: 0 };
+/** The keys of the maps of a cluster: their entries, ends, and those that have ends. */
+const KEYS = `
+local keys = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if string.find(key, ARGV[1] .. '/[mxe]:') then keys[#keys + 1] = string.gsub(key, '{.*}', '') end
+end
+table.sort(keys)
+return table.concat(keys, ' ')`;
+
+let server: EngineServer;
+let clusterCount = 0;
+
+before(async () => {
+  server = await EngineServer.start();
+});
+
+after(() => server.stop());
+
+/** Runs a test on an engine whose member is the first of its cluster, and beats. */
+async function withMember(
+  test: (asker: Asker, clusterName: string, engine: RedisEngine) => Promise<void>,
+): Promise<void> {
+  const clusterName = `lives${clusterCount++}`;
+  const engine = await storeEngine({
+    ...{ port: server.port, clusterName, partitionCount: PARTITION_COUNT },
+  });
+  const store = engine.memberStore;
+  const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+  const joined = await store.join({ ...own, version: '1.2', leaseMs: LEASE_MS });
+  assert.ok('view' in joined);
+  const { joinNumber } = joined;
+  const beat = { uuid: 'u', joinNumber, leaseMs: LEASE_MS, known: 0, confirmed: 0 };
+  const timer = setInterval(() => void store.beat(beat), BEAT_MS);
+  try {
+    await test(new Asker(engine), clusterName, engine);
+  } finally {
+    clearInterval(timer);
+    await engine.close();
+  }
+}
+
+async function fill(asker: Asker, map: string, lifetime: typeof SHORT): Promise<void> {
+  const sets = Array.from({ length: ENTRIES }, (_, index) =>
+    asker.set(map, `k${index}`, 'v', '', lifetime),
+  );
+  for (const set of sets) assert.equal((await set).outcome, APPLIED);
+}
+
+async function untilKeys(clusterName: string, wanted: (keys: string) => boolean): Promise<void> {
+  const end = performance.now() + WAIT_MS_MAX;
+  for (;;) {
+    const keys = await serverCommand(server.port, 'EVAL', KEYS, '0', clusterName);
+    if (wanted(keys)) return;
+    assert.ok(performance.now() < end, keys);
+    await sleep(50);
+  }
+}
+
+describe('entries whose life has ended', () => {
+  it('are removed where nobody asks for them; nothing is left of maps that had no others', () =>
+    withMember(async (asker, clusterName) => {
+      await fill(asker, 'one', SHORT);
+      await fill(asker, 'two', SHORT);
+      await asker.set('three', 'stays', 'v', '', LONG);
+      await asker.set('two', 'k0', 'for ever');
+      await untilKeys(clusterName, (keys) => !/m:one|x:one|x:two/.test(keys));
+      assert.equal((await asker.get('two', 'k0')).value, 'for ever');
+      assert.equal((await asker.get('three', 'stays')).outcome, FOUND);
+      assert.equal((await asker.delete('three', 'stays')).outcome, APPLIED);
+    }));
+
+  it('are removed where a map is cleared, or is read and written by a condition', () =>
+    withMember(async (asker, clusterName) => {
+      await fill(asker, 'cleared', LONG);
+      const { version } = await asker.set('changed', 'k', 'v', '', LONG);
+      await asker.set('changed', 'k', 'w', '', SHORT, version);
+      await asker.clear('cleared');
+      await untilKeys(clusterName, (keys) => !/m:changed|x:changed|[mx]:cleared/.test(keys));
+    }));
+
+  it('are removed from a server that has no memory left', () =>
+    withMember(async (asker, clusterName) => {
+      await fill(asker, 'm', SHORT);
+      await serverCommand(server.port, 'CONFIG', 'SET', 'maxmemory', '1');
+      try {
+        assert.equal((await asker.set('m', 'more', 'v')).outcome, MEMORY_FULL);
+        await untilKeys(clusterName, (keys) => !/[mxe]:/.test(keys));
+      } finally {
+        await serverCommand(server.port, 'CONFIG', 'SET', 'maxmemory', '0');
+      }
+    }));
+});

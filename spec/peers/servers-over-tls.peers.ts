@@ -1,0 +1,100 @@
+/** A server over TLS that asks for a certificate and a password: a member on it, and what it refuses. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { parseEngineUrl } from '../../src/base/engine-url.ts';
+import { resolveConfig } from '../../src/config/config.ts';
+import type { SettingKey } from '../../src/config/settings.ts';
+import { StoreServers } from '../../src/engine/redis/store-servers.ts';
+import { startMember } from '../../src/member.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { RawClient } from '../integration/client.ts';
+import { tlsFile } from '../tls/identity.ts';
+import { EngineServer, freePort } from './engine-server.ts';
+import { storeEngine } from './store-engines.ts';
+
+const PASSWORD = 'pa55word';
+const CLIENT = {
+  cert: readFileSync(tlsFile('client.pem')),
+  key: readFileSync(tlsFile('client-key.pem')),
+};
+
+let server: EngineServer;
+let url: string;
+
+before(async () => {
+  const port = await freePort();
+  const files = {
+    ...{ 'cert-file': 'server.pem', 'key-file': 'server-key.pem', 'ca-cert-file': 'authority.pem' },
+  };
+  server = await EngineServer.start(
+    ...['--tls-port', `${port}`, '--tls-auth-clients', 'yes', '--requirepass', PASSWORD],
+    ...Object.entries(files).flatMap(([name, file]) => [`--tls-${name}`, tlsFile(file)]),
+  );
+  url = `rediss://localhost:${port}`;
+});
+
+after(() => server.stop());
+
+/** Why the server is lost to an engine with that TLS. */
+async function lossOf(options: SecureContextOptions): Promise<string> {
+  const end = new AbortController();
+  const { promise, resolve } = withResolve();
+  const opening = storeEngine({
+    port: 0,
+    login: { user: undefined, password: PASSWORD },
+    tls: { secureContext: createSecureContext(options) },
+    connect: (own, observer) => {
+      const servers = new StoreServers(parseEngineUrl(url), own, observer);
+      end.signal.addEventListener('abort', () => servers.close());
+      return servers;
+    },
+    onLost: (_, { message }) => resolve(message),
+  });
+  const reason = await promise;
+  end.abort();
+  await assert.rejects(opening, /was closed before it was open/);
+  return reason;
+}
+
+function withResolve(): { promise: Promise<string>; resolve: (text: string) => void } {
+  let resolve: (text: string) => void = () => {};
+  const promise = new Promise<string>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+describe('a server over TLS', () => {
+  it('serves a member that has its authority, a certificate and the password', async () => {
+    const settings: Partial<Record<SettingKey, string>> = {
+      ...{ port: '0', engineUrl: url, enginePassword: PASSWORD },
+      engineTlsCa: tlsFile('authority.pem'),
+      engineTlsCertificate: tlsFile('client.pem'),
+      engineTlsKey: tlsFile('client-key.pem'),
+    };
+    const source = { kind: 'flag', name: 'test' } as const;
+    const config = resolveConfig([
+      ...Object.entries(settings).map(([key, text]) => ({ key: key as SettingKey, text, source })),
+      { key: 'endpointGroups', name: 'DATA', text: 'true', source },
+    ]);
+    const member = await startMember(config, createLog('OFF', process.stdout));
+    const client = new RawClient(member.port);
+    const set = await client.request('POST', 'maps/m/k', Buffer.from('v'));
+    assert.equal(set.status, 200);
+    assert.equal((await client.request('GET', 'maps/m/k')).body.toString(), 'v');
+    client.destroy();
+    await member.drain();
+  });
+
+  it('of another authority is not used', async () => {
+    const ca = readFileSync(tlsFile('stranger.pem'));
+    assert.match(await lossOf({ ca, ...CLIENT }), /certificate/);
+  });
+
+  it('that asks for a certificate is lost to a member without one', async () => {
+    const ca = readFileSync(tlsFile('authority.pem'));
+    assert.match(await lossOf({ ca }), /certificate|closed|ECONNRESET/i);
+  });
+});

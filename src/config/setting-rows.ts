@@ -1,0 +1,14 @@
+/**
+ * The rows of every setting that a file may have: those of the table in settings.ts, and those of WAN
+ * replication that have more than one free name or a reader of their own.
+ */
+import type { AnySetting } from './setting.ts';
+import { SETTINGS } from './settings.ts';
+import { MAP_WAN_SETTINGS } from './wan-map-settings.ts';
+import { PUBLISHER_SETTINGS } from './wan-publisher-settings.ts';
+
+export const ALL_ROWS: readonly AnySetting[] = [
+  ...Object.values(SETTINGS),
+  ...Object.values(PUBLISHER_SETTINGS),
+  ...Object.values(MAP_WAN_SETTINGS),
+];

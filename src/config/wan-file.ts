@@ -1,0 +1,41 @@
+/** The part of a file that is about WAN replication. */
+import type { Config } from './config.ts';
+import type { FileContent } from './config-file.ts';
+import type { Statement } from './statements.ts';
+import type { WanConfig } from './wan-config.ts';
+import { WanFindings } from './wan-findings.ts';
+import { readMapWan } from './wan-map-reading.ts';
+import { ENDPOINT_PATTERN, PUBLISHER_PATH, REF_PATH, REPLICATION_PATTERN } from './wan-paths.ts';
+import { readWanReplications } from './wan-reading.ts';
+
+/** Patterns of names that have a meaning without content. */
+export const WAN_BLOCKS = [
+  REPLICATION_PATTERN,
+  PUBLISHER_PATH,
+  ENDPOINT_PATTERN,
+  REF_PATH,
+] as const;
+
+interface WanFile extends Pick<WanFindings, 'used' | 'problems' | 'refused' | 'values'> {
+  readonly config: WanConfig;
+}
+
+/**
+ * `statements`: those of all sources, in the order of rising weight; `config`: all but WAN replication.
+ * `replications`: the names that maps may refer to, where these are not the file's own.
+ */
+export function readWan(
+  statements: readonly Statement[],
+  file: FileContent | undefined,
+  config: Config,
+  replications?: readonly string[],
+): WanFile {
+  const { blocks = [], written = [] } = file ?? {};
+  const text = { statements, blocks, written };
+  const findings = new WanFindings();
+  const own = readWanReplications(text, config, findings);
+  const names = new Set(replications ?? own.wanReplications.keys());
+  const mapWan = readMapWan(text, names, findings);
+  const { used, problems, refused, values } = findings;
+  return { config: { ...own, mapWan }, used, problems, refused, values };
+}

@@ -1,0 +1,44 @@
+/** What is read of WAN replication in a file, and what is found there beside the settings themselves. */
+import { MASK } from './config.ts';
+import { FindingList } from './finding-list.ts';
+import { isSecretName } from './interpretation.ts';
+import { RefusedList } from './refused-settings.ts';
+import { type Source, sourceAt } from './source.ts';
+import type { NamedBlock, Statement, WrittenSection } from './statements.ts';
+
+/** A value of the effective configuration that is in no row of the table of settings. */
+interface WanValue {
+  readonly steps: readonly string[];
+  readonly value: string | number | boolean;
+  readonly source: Source;
+}
+
+/** What the readers of WAN replication find. */
+export class WanFindings {
+  /** The statements that have been used. */
+  readonly used = new Set<Statement>();
+  readonly problems = new FindingList();
+  readonly refused = new RefusedList();
+  readonly values: WanValue[] = [];
+
+  /** Adds the value of a statement that is neither shown nor refused yet; `steps`: of its path in YAML. */
+  showOnce(statement: Statement, steps = statement.path): void {
+    if (this.used.has(statement)) return;
+    this.used.add(statement);
+    const { path, text, at } = statement;
+    const value = isSecretName(path.at(-1)) ? MASK : text;
+    this.values.push({ steps, value, source: sourceAt(at) });
+  }
+
+  refuse(statement: Statement, reason: string): void {
+    this.used.add(statement);
+    this.refused.add(statement, reason);
+  }
+}
+
+export interface WanText {
+  /** In the order of rising weight. */
+  readonly statements: readonly Statement[];
+  readonly blocks: readonly NamedBlock[];
+  readonly written: readonly WrittenSection[];
+}

@@ -1,0 +1,266 @@
+/**
+ * Reads the WAN replication that a request adds: JSON in the form of the original's
+ * WanReplicationConfig. Its names are those of a file in camel case, its enumerations numbers or names.
+ * Unknown names are ignored and null is as good as nothing, as in the original. The settings, their
+ * ranges and what is refused are those of a file. Messages name the field: `batchPublishers[0].batchSize`.
+ */
+import { GridError } from '../base/errors.ts';
+import { MASK } from './config.ts';
+import { ConfigFault } from './config-fault.ts';
+import { finding } from './finding.ts';
+import { FINDINGS_MAX, quoted } from './finding-list.ts';
+import {
+  ACKNOWLEDGE_TYPES,
+  CONSISTENCY_CHECK_STRATEGIES,
+  PUBLISHER_STATES,
+  PUBLISHERS_MAX,
+  QUEUE_FULL_BEHAVIORS,
+  type WanConfig,
+  type WanPublisher,
+  type WanReplication,
+} from './wan-config.ts';
+import { type GivenPublisher, publisherOf } from './wan-publisher.ts';
+import {
+  PUBLISHER_KEYS,
+  PUBLISHER_SETTINGS,
+  type PublisherKey,
+  publisherNameOf,
+} from './wan-publisher-settings.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Settings whose words have numbers, by the words in the order of these. */
+const NUMBERED: Readonly<Partial<Record<PublisherKey, readonly string[]>>> = {
+  acknowledgeType: ACKNOWLEDGE_TYPES,
+  initialPublisherState: PUBLISHER_STATES,
+  queueFullBehavior: QUEUE_FULL_BEHAVIORS,
+  consistencyCheckStrategy: CONSISTENCY_CHECK_STRATEGIES,
+};
+/** Settings that are a number of bytes, or a text as in a file. */
+const BYTES: ReadonlySet<PublisherKey> = new Set(['queueBytesMax']);
+const DISCOVERIES = ['aws', 'gcp', 'azure', 'kubernetes', 'eureka'];
+const NO_CLASS = 'no class can be loaded here';
+const NAME = PUBLISHER_SETTINGS.publisherId;
+
+/**
+ * `endpoints`: those of the configuration. Throws ConfigFault, whose problems are all that is wrong, and
+ * GridError WAN_PUBLISHERS_MAX for more publishers than a member has.
+ */
+export function parseWanReplication(
+  text: string,
+  endpoints: WanConfig['wanEndpoints'],
+): WanReplication {
+  return new JsonReader(endpoints).read(text);
+}
+
+class JsonReader {
+  readonly #endpoints: WanConfig['wanEndpoints'];
+  readonly #problems: string[] = [];
+
+  constructor(endpoints: WanConfig['wanEndpoints']) {
+    this.#endpoints = endpoints;
+  }
+
+  read(text: string): WanReplication {
+    const root = this.#parsed(text);
+    const name = this.#text(root, 'name', 'name');
+    if (root.name === undefined || root.name === null) {
+      this.#complain('name', 'no value; it names the replication');
+    } else if (name !== undefined && 'fault' in NAME.parse(name)) {
+      this.#complain('name', `${quoted(name)} is not ${NAME.expects}`);
+    }
+    this.#refuseClasses(root);
+    const publishers = new Map<string, WanPublisher>();
+    const items = this.#list(root, 'batchPublishers');
+    // More would be too many in the end, and takes long to read.
+    if (items.length > PUBLISHERS_MAX) {
+      throw new GridError('WAN_PUBLISHERS_MAX', {
+        ...{ replication: quoted(name ?? '').slice(1, -1), max: PUBLISHERS_MAX },
+      });
+    }
+    for (const [index, item] of items.entries()) {
+      const path = `batchPublishers[${index}]`;
+      const publisher = this.#publisher(item, path);
+      if (publisher === undefined) continue;
+      const { publisherId } = publisher;
+      if (publishers.has(publisherId)) {
+        this.#complain(path, `publisher id ${quoted(publisherId)} is there already`);
+      }
+      publishers.set(publisherId, publisher);
+    }
+    this.#throwProblems();
+    return { name: name ?? '', publishers: [...publishers.values()] };
+  }
+
+  #parsed(text: string): Fields {
+    let root: unknown;
+    try {
+      root = JSON.parse(text);
+    } catch {
+      // The parser's message has a part of the text in it, which may be a password.
+      throw fault(['Cannot read the WAN replication: not JSON']);
+    }
+    if (!isObject(root)) throw fault(['Cannot read the WAN replication: not an object']);
+    return root;
+  }
+
+  #refuseClasses(root: Fields): void {
+    for (const [index] of this.#list(root, 'customPublishers').entries()) {
+      this.#complain(`customPublishers[${index}]`, `${NO_CLASS}; use batchPublishers`);
+    }
+    const consumer = this.#object(root, 'consumer', 'consumer');
+    const path = 'consumer.className';
+    const className = this.#text(consumer, 'className', path);
+    if (className !== undefined) this.#complain(path, `${NO_CLASS}; leave it out`);
+    this.#boolean(consumer, 'persistWanReplicatedData', 'consumer.persistWanReplicatedData');
+  }
+
+  #publisher(item: unknown, path: string): WanPublisher | undefined {
+    if (!isObject(item)) {
+      this.#complain(path, 'not an object');
+      return undefined;
+    }
+    const { given, wrong } = this.#given(item, path);
+    this.#checkUnused(item, path);
+    if (this.#refuseDiscovery(item, path)) wrong.add('targetEndpoints');
+    const made = publisherOf(given, undefined, this.#endpoints);
+    if ('publisherId' in made) return made;
+    for (const { key, isMissing, reason } of made) {
+      if (wrong.has(key)) continue;
+      const told = isMissing ? `no value; ${reason}` : `${quoted(String(given[key]))}: ${reason}`;
+      this.#complain(`${path}.${fieldOf(key)}`, told);
+    }
+    return undefined;
+  }
+
+  /** The values of the settings, and the settings whose values are wrong. */
+  #given(item: Fields, path: string): { given: GivenPublisher; wrong: Set<PublisherKey> } {
+    const given: Record<string, unknown> = {};
+    const wrong = new Set<PublisherKey>();
+    const sections = {
+      '': item,
+      sync: this.#object(item, 'sync', `${path}.sync`),
+      properties: this.#properties(item, `${path}.properties`),
+    };
+    for (const key of PUBLISHER_KEYS) {
+      const [last = '', section = ''] = fieldOf(key).split('.').reverse();
+      const value = sections[section as keyof typeof sections][last];
+      if (value === undefined || value === null) continue;
+      // As in the original, a blank id is the same as none.
+      if (key === 'publisherId' && typeof value === 'string' && value.trim() === '') continue;
+      const row = PUBLISHER_SETTINGS[key];
+      const text = textOf(key, value);
+      const parsed = text === undefined ? ({ fault: 'type' } as const) : row.parse(text);
+      if ('value' in parsed) given[key] = parsed.value;
+      else {
+        wrong.add(key);
+        const seen = 'isSecret' in row ? MASK : seenText(value);
+        this.#complain(`${path}.${fieldOf(key)}`, `${seen} is not ${expected(key)}`);
+      }
+    }
+    return { given: given as GivenPublisher, wrong };
+  }
+
+  /** The types of what has no meaning here. */
+  #checkUnused(item: Fields, path: string): void {
+    for (const name of ['idleMaxParkNs', 'idleMinParkNs', 'maxTargetEndpoints']) {
+      const value = item[name];
+      if (value === undefined || value === null || Number.isSafeInteger(value)) continue;
+      this.#complain(`${path}.${name}`, `${seenText(value)} is not an integer`);
+    }
+    this.#boolean(item, 'useEndpointPrivateAddress', `${path}.useEndpointPrivateAddress`);
+  }
+
+  /** Refuses discovery that is on; returns whether any is. */
+  #refuseDiscovery(item: Fields, path: string): boolean {
+    const on = DISCOVERIES.filter((kind) => {
+      const section = this.#object(item, kind, `${path}.${kind}`);
+      return this.#boolean(section, 'enabled', `${path}.${kind}.enabled`) === true;
+    });
+    const discovery = this.#object(item, 'discovery', `${path}.discovery`);
+    const strategies = this.#list(discovery, 'discoveryStrategy', `${path}.discovery`);
+    if (strategies.length > 0) on.push('discovery');
+    for (const kind of on) {
+      this.#complain(`${path}.${kind}`, 'targets are not discovered here; use targetEndpoints');
+    }
+    return on.length > 0;
+  }
+
+  /** Properties are texts; as in the original, also null is wrong. */
+  #properties(item: Fields, path: string): Fields {
+    const properties = this.#object(item, 'properties', path);
+    const wrong = Object.entries(properties).filter(([, value]) => typeof value !== 'string');
+    for (const [name] of wrong) this.#complain(`${path}.${name}`, 'not a text');
+    return Object.fromEntries(Object.entries(properties).filter((each) => !wrong.includes(each)));
+  }
+
+  #text(fields: Fields, name: string, path: string): string | undefined {
+    const value = fields[name] ?? undefined;
+    if (value === undefined || typeof value === 'string') return value;
+    this.#complain(path, `${seenText(value)} is not a text`);
+    return undefined;
+  }
+
+  #boolean(fields: Fields, name: string, path: string): boolean | undefined {
+    const value = fields[name] ?? undefined;
+    if (value === undefined || typeof value === 'boolean') return value;
+    this.#complain(path, `${seenText(value)} is not true or false`);
+    return undefined;
+  }
+
+  #object(fields: Fields, name: string, path: string): Fields {
+    const value = fields[name] ?? {};
+    if (isObject(value)) return value;
+    this.#complain(path, 'not an object');
+    return {};
+  }
+
+  #list(fields: Fields, name: string, around?: string): readonly unknown[] {
+    const value = fields[name] ?? [];
+    if (Array.isArray(value)) return value;
+    this.#complain(around === undefined ? name : `${around}.${name}`, 'not an array');
+    return [];
+  }
+
+  #complain(path: string, reason: string): void {
+    if (this.#problems.length < FINDINGS_MAX) {
+      this.#problems.push(`Cannot use ${quoted(path).slice(1, -1)}: ${reason}`);
+    }
+  }
+
+  #throwProblems(): void {
+    if (this.#problems.length > 0) throw fault(this.#problems);
+  }
+}
+
+function fault(problems: readonly string[]): ConfigFault {
+  return new ConfigFault(problems.map((problem) => finding('error', problem)));
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The name of a setting in a request: `sync.consistencyCheckStrategy`. */
+function fieldOf(key: PublisherKey): string {
+  return publisherNameOf(key).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The text that a file has for the value; undefined for a value of another type. */
+function textOf(key: PublisherKey, value: unknown): string | undefined {
+  const words = NUMBERED[key];
+  if (words !== undefined && typeof value === 'number') return words[value];
+  const wanted = words === undefined ? typeof PUBLISHER_SETTINGS[key].fallback : 'string';
+  const isText = typeof value === 'string' && (wanted === 'undefined' || BYTES.has(key));
+  return isText || typeof value === wanted ? String(value) : undefined;
+}
+
+function expected(key: PublisherKey): string {
+  const { expects } = PUBLISHER_SETTINGS[key];
+  const words = NUMBERED[key];
+  return words === undefined ? expects : `${expects}, or their numbers 0 to ${words.length - 1}`;
+}
+
+function seenText(value: unknown): string {
+  return typeof value === 'string' ? quoted(value) : quoted(JSON.stringify(value)).slice(1, -1);
+}

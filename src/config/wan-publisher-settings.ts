@@ -1,0 +1,202 @@
+/**
+ * The settings of a WAN publisher, one row each. A file and a request are read by the same rows; in a
+ * request a name is written as `batchSize` for `batch-size`. Defaults are those of the original
+ * (WanBatchPublisherConfig); it has no ranges but those of its 32-bit integers.
+ */
+import {
+  booleanSetting,
+  bytesSetting,
+  integerSetting,
+  nameRule,
+  type Setting,
+  textSetting,
+  wordSetting,
+} from './setting.ts';
+import {
+  ACKNOWLEDGE_TYPES,
+  CONSISTENCY_CHECK_STRATEGIES,
+  PUBLISHER_STATES,
+  QUEUE_FULL_BEHAVIORS,
+  WAN_COMPRESSIONS,
+  type WanPublisher,
+} from './wan-config.ts';
+import { targetEndpointsIn } from './wan-endpoints.ts';
+import { PUBLISHER_PATH } from './wan-paths.ts';
+
+const INTEGER_MAX = 2_147_483_647;
+/** The longest time of a timer. */
+const TIMEOUT_SECONDS_MAX = 2_147_483;
+/** A queue of less would take no event of a usual value. */
+const QUEUE_BYTES_MIN = 1_048_576;
+const QUEUE_BYTES_LIMIT = 1_099_511_627_776;
+
+export const PUBLISHER_SETTINGS = {
+  clusterName: textSetting({
+    path: at('cluster-name'),
+    about: 'Name of the cluster that the publisher sends to, which the target must have',
+    fallback: undefined,
+    fallbackText: 'in YAML the name of the block; dev where publisher-id is given',
+    example: 'remote',
+    ...nameRule(),
+  }),
+  publisherId: textSetting({
+    path: at('publisher-id'),
+    about: 'Id of the publisher, each once in a replication',
+    fallback: undefined,
+    fallbackText: 'in YAML the name of the block; in XML the cluster-name',
+    example: 'example',
+    ...nameRule(),
+  }),
+  targetEndpoints: textSetting({
+    path: at('target-endpoints'),
+    about: 'Members of the target, at least one, with commas between them; TLS is on with https://',
+    fallback: undefined,
+    fallbackText: 'none: it has to be given',
+    example: '192.0.2.20:5701',
+    expects: '[http[s]://]HOST[:PORT][/PATH-SEGMENT], with more of them after commas',
+    allows: (text) => targetEndpointsIn(text) !== undefined,
+  }),
+  endpoint: textSetting({
+    path: at('endpoint'),
+    about:
+      'Name of the advanced-network.wan-endpoint-config whose ssl is that of the connections; ' +
+      'without it, that of network.ssl is',
+    fallback: undefined,
+    fallbackText: 'none',
+    example: '""',
+    expects: 'a text without control characters',
+    allows: (text) => !/\p{Cc}/u.test(text),
+  }),
+  username: textSetting({
+    path: at('properties.username'),
+    about: 'User of the target, where its security is on',
+    fallback: undefined,
+    fallbackText: 'none',
+    example: 'replicator',
+    ...nameRule(),
+  }),
+  password: {
+    ...textSetting({
+      path: at('properties.password'),
+      about: 'Password of that user',
+      fallback: undefined,
+      fallbackText: 'none',
+      example: 'secret',
+      expects: 'a text without control characters',
+      allows: (text) => /^\P{Cc}+$/u.test(text),
+    }),
+    isSecret: true,
+  },
+  batchSize: integerSetting({
+    path: at('batch-size'),
+    about: 'Events that a batch has at most',
+    unit: 'events',
+    fallback: 500,
+    minimum: 1,
+    maximum: INTEGER_MAX,
+  }),
+  batchMaxDelayMs: integerSetting({
+    path: at('batch-max-delay-millis'),
+    about: 'How long an event waits for others of its batch',
+    unit: 'ms',
+    fallback: 1000,
+    minimum: 0,
+    maximum: INTEGER_MAX,
+  }),
+  responseTimeoutMs: integerSetting({
+    path: at('response-timeout-millis'),
+    about: 'How long a batch waits for its acknowledgement before it is sent again',
+    unit: 'ms',
+    fallback: 60_000,
+    minimum: 1,
+    maximum: INTEGER_MAX,
+  }),
+  acknowledgeType: oneOf('acknowledge-type', ACKNOWLEDGE_TYPES, 'ACK_ON_OPERATION_COMPLETE', {
+    about: 'When the target acknowledges a batch: when it has come, or when it is applied',
+  }),
+  queueCapacity: integerSetting({
+    path: at('queue-capacity'),
+    about: 'Events that wait until they are acknowledged, at most',
+    unit: 'events',
+    fallback: 10_000,
+    minimum: 1,
+    maximum: INTEGER_MAX,
+  }),
+  queueBytesMax: bytesSetting({
+    path: at('queue-bytes-max'),
+    about: 'Bytes of these events, at most',
+    unit: 'bytes',
+    fallback: 268_435_456,
+    minimum: QUEUE_BYTES_MIN,
+    maximum: QUEUE_BYTES_LIMIT,
+  }),
+  queueFullBehavior: oneOf('queue-full-behavior', QUEUE_FULL_BEHAVIORS, 'DISCARD_AFTER_MUTATION', {
+    about:
+      'What a full queue does to a new change: the change is made and its event dropped, or the change is ' +
+      'refused with 503, the latter always or only while REPLICATING',
+  }),
+  initialPublisherState: oneOf('initial-publisher-state', PUBLISHER_STATES, 'REPLICATING', {
+    about:
+      'State of the publisher after each start: PAUSED queues and does not send, STOPPED does neither',
+  }),
+  snapshotEnabled: booleanSetting({
+    path: at('snapshot-enabled'),
+    about: 'Whether of the events of a key only the latest waits',
+    fallback: false,
+  }),
+  discoveryPeriodSeconds: integerSetting({
+    path: at('discovery-period-seconds'),
+    about: 'The longest time between two attempts to reach an endpoint',
+    unit: 'seconds',
+    fallback: 10,
+    minimum: 1,
+    maximum: TIMEOUT_SECONDS_MAX,
+  }),
+  maxConcurrentInvocations: integerSetting({
+    path: at('max-concurrent-invocations'),
+    about:
+      'Batches under way at once; below 2 one for each endpoint. A partition has one at a time',
+    unit: 'batches',
+    fallback: -1,
+    minimum: -1,
+    maximum: INTEGER_MAX,
+  }),
+  consistencyCheckStrategy: oneOf(
+    'sync.consistency-check-strategy',
+    CONSISTENCY_CHECK_STRATEGIES,
+    'NONE',
+    { about: 'Whether maps can be compared with those of the target, by Merkle trees' },
+  ),
+  compression: oneOf('compression', WAN_COMPRESSIONS, 'none', {
+    about: 'How the content of a batch is compressed',
+  }),
+} as const satisfies { readonly [Key in PublisherKey]: Setting<unknown> };
+
+/** The fields of a publisher that have a setting each, and the name of an endpoint configuration. */
+export type PublisherKey = Exclude<keyof WanPublisher, 'tls'> | 'endpoint';
+
+export const PUBLISHER_KEYS = Object.keys(PUBLISHER_SETTINGS) as readonly PublisherKey[];
+
+/** The name of a setting below its publisher, as a file has it: `sync.consistency-check-strategy`. */
+export function publisherNameOf(key: PublisherKey): string {
+  return (PUBLISHER_SETTINGS[key].path ?? '').slice(PUBLISHER_PATH.length + 1);
+}
+
+function at(name: string): string {
+  return `${PUBLISHER_PATH}.${name}`;
+}
+
+function oneOf<Word extends string>(
+  name: string,
+  words: readonly Word[],
+  fallback: Word,
+  { about }: { readonly about: string },
+): Setting<Word> {
+  return wordSetting<Word>({
+    path: at(name),
+    about,
+    fallback,
+    expects: `one of ${words.join(', ')}`,
+    read: (text) => words.find((word) => word.toUpperCase() === text.toUpperCase()),
+  });
+}

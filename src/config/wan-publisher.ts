@@ -1,0 +1,83 @@
+/**
+ * Makes a WAN publisher of the values that a file or a request gives. Where it gives none, the defaults
+ * of wan-publisher-settings.ts count; what is missing or contradictory is a fault.
+ */
+import { quoted } from './finding-list.ts';
+import { hintOf, nearestNames } from './nearest-name.ts';
+import { NO_WAN_TLS, type WanConfig, type WanPublisher } from './wan-config.ts';
+import { targetEndpointsIn } from './wan-endpoints.ts';
+import { PUBLISHER_SETTINGS, type PublisherKey } from './wan-publisher-settings.ts';
+
+type Rows = typeof PUBLISHER_SETTINGS;
+
+/** The values that were given; each is of its setting's type. */
+export type GivenPublisher = {
+  readonly [Key in PublisherKey]?: Rows[Key]['fallback'];
+};
+
+/** What is wrong with the value of that setting, or with the lack of one. */
+export interface PublisherFault {
+  readonly key: PublisherKey;
+  /** Whether the setting is missing; otherwise its value is wrong. */
+  readonly isMissing: boolean;
+  readonly reason: string;
+}
+
+/** The cluster name of a publisher that has only an id; as in the original. */
+const CLUSTER_NAME = 'dev';
+
+/** `name`: that of the block in YAML, which stands for what is not given of cluster name and id. */
+function publisherIdOf(
+  { publisherId, clusterName }: GivenPublisher,
+  name: string | undefined,
+): string | undefined {
+  return publisherId ?? name ?? clusterName;
+}
+
+/** `endpoints`: those of the configuration. Faults where the publisher cannot be used. */
+export function publisherOf(
+  given: GivenPublisher,
+  name: string | undefined,
+  endpoints: WanConfig['wanEndpoints'],
+): WanPublisher | readonly PublisherFault[] {
+  const publisherId = publisherIdOf(given, name);
+  const written = targetEndpointsIn(given.targetEndpoints ?? '');
+  const faults = faultsOf(given, name, endpoints);
+  if (faults.length > 0 || publisherId === undefined || written === undefined) return faults;
+  const values = { ...DEFAULTS, ...given };
+  const tls = endpoints.get(given.endpoint ?? '');
+  const { endpoint: _, ...settings } = values;
+  return {
+    ...settings,
+    publisherId,
+    clusterName: given.clusterName ?? name ?? CLUSTER_NAME,
+    targetEndpoints: written.map((each) => ({ ...each, tls: each.tls ?? tls !== undefined })),
+    tls: tls ?? NO_WAN_TLS,
+  };
+}
+
+function faultsOf(
+  given: GivenPublisher,
+  name: string | undefined,
+  endpoints: WanConfig['wanEndpoints'],
+): PublisherFault[] {
+  const { endpoint, username, password } = given;
+  const faults: PublisherFault[] = [];
+  const lack = (key: PublisherKey, reason: string) => faults.push({ key, isMissing: true, reason });
+  if (publisherIdOf(given, name) === undefined) {
+    lack('clusterName', 'it names the target, and the publisher where it has no other id');
+  }
+  if (given.targetEndpoints === undefined) lack('targetEndpoints', 'it names at least one member');
+  if (username === undefined && password !== undefined) lack('username', 'it has a password');
+  if (username !== undefined && password === undefined) lack('password', 'it has a username');
+  if (endpoint !== undefined && !endpoints.has(endpoint)) {
+    const hint = hintOf(nearestNames(endpoint, [...endpoints.keys()].filter(Boolean)));
+    const reason = `no advanced-network.wan-endpoint-config ${quoted(endpoint)} that can be used${hint}`;
+    faults.push({ key: 'endpoint', isMissing: false, reason });
+  }
+  return faults;
+}
+
+const DEFAULTS = Object.fromEntries(
+  Object.entries(PUBLISHER_SETTINGS).map(([key, { fallback }]) => [key, fallback]),
+) as { readonly [Key in PublisherKey]: Rows[Key]['fallback'] };

@@ -1,0 +1,27 @@
+/** The settings of a member that takes part in WAN replication: rows of the table in settings.ts. */
+import { integerSetting, type Setting } from './setting.ts';
+
+/** Ten years: more than any target is out of reach. */
+const RETENTION_SECONDS_MAX = 315_360_000;
+/** Each takes some 40 bytes, all of which count against the memory for data. */
+const TOMBSTONES_LIMIT = 1_000_000_000;
+
+export const WAN_SETTINGS = {
+  wanTombstoneRetentionSeconds: integerSetting({
+    path: 'wan.tombstone-retention-seconds',
+    about:
+      'How long a delete, a clear or an expiry is remembered, in maps that take part in WAN replication, so ' +
+      'that an older change that comes later does not undo it',
+    unit: 'seconds',
+    fallback: 86_400,
+    minimum: 1,
+    maximum: RETENTION_SECONDS_MAX,
+  }),
+  wanTombstonesMax: integerSetting({
+    path: 'wan.tombstones-max',
+    about: 'How many of them are remembered at most; beyond it the oldest go',
+    fallback: 1_000_000,
+    minimum: 0,
+    maximum: TOMBSTONES_LIMIT,
+  }),
+} as const satisfies Readonly<Record<string, Setting<number>>>;

@@ -1,0 +1,148 @@
+/**
+ * Removes entries whose life has ended. Nobody finds or counts them, so it is only for their memory: the
+ * member that joined first looks at some partitions each second, at each of them about each 10 s. A look asks
+ * which maps have ended entries; these are removed in short steps. All of it may be done twice.
+ */
+import { header } from './command-buffer.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
+import { SWEEP } from './map-scripts.ts';
+import { NumberStep } from './number-step.ts';
+import { type Failure, Operation } from './operation.ts';
+import { BULK, type Reply } from './reply.ts';
+
+/** Ended entries that one step removes at most. */
+const SWEPT_MAX = 100;
+/** Looks at all partitions take so many seconds, or more where there are very many of them. */
+const ROUND_SECONDS = 10;
+const PARTITIONS_A_LOOK_MAX = 256;
+/** Partitions under way at a time. */
+const PARTITIONS_AT_ONCE = 4;
+/** Maps of a partition that one look finds at most; those that are left are found by the next one. */
+const MAPS_A_LOOK = 64;
+export const FROM_FIRST = Buffer.from('-inf');
+const ENDED = header(7, 'ZRANGEBYSCORE');
+const LIMIT = Buffer.from('LIMIT');
+
+export interface SweepOptions {
+  readonly dispatcher: Dispatcher;
+  readonly layout: Layout;
+  /** The servers' time, in ms. */
+  now(): number;
+}
+
+export class LifetimeSweeps {
+  readonly #options: SweepOptions;
+  #next = 0;
+  #isRunning = false;
+
+  constructor(options: SweepOptions) {
+    this.#options = options;
+  }
+
+  /** Called each second. Does nothing while the last call's work is under way. */
+  begin(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    const { partitionCount } = this.#options.layout;
+    const share = Math.ceil(partitionCount / ROUND_SECONDS);
+    let left = Math.min(share, PARTITIONS_A_LOOK_MAX);
+    const work = async (): Promise<void> => {
+      while (left > 0) {
+        left--;
+        const partition = this.#next;
+        this.#next = (partition + 1) % partitionCount;
+        await this.#sweepPartition(partition);
+      }
+    };
+    const works = Array.from({ length: PARTITIONS_AT_ONCE }, work);
+    void Promise.all(works).finally(() => {
+      this.#isRunning = false;
+    });
+  }
+
+  /** What fails is left to the next round. */
+  async #sweepPartition(partition: number): Promise<void> {
+    for (const map of await endedMaps(this.#options, partition)) {
+      await new Promise<void>((resolve) => {
+        sweep(this.#options, partition, map, resolve, () => resolve());
+      });
+    }
+  }
+}
+
+/** Removes the ended entries of a map in the partition until none is left. */
+export function sweep(
+  options: SweepOptions,
+  partition: number,
+  map: Buffer,
+  onDone: () => void,
+  onFailed: (failure: Failure) => void,
+): void {
+  const { dispatcher, layout } = options;
+  const onSwept = (left: number): void => {
+    if (left === 0) onDone();
+    else sweep(options, partition, map, onDone, onFailed);
+  };
+  const step = new NumberStep(dispatcher, true, onSwept, onFailed);
+  step.isRepeatable = true;
+  // The entries have ended without it, for everybody.
+  step.changesData = false;
+  const commands = dispatcher.begin(step, partition);
+  if (commands === undefined) return;
+  commands.begin(SWEEP.header);
+  commands.bytes(keyOf(layout, MAP, partition, map));
+  commands.bytes(keyOf(layout, EXPIRIES, partition, map));
+  commands.bytes(layout.prefix(EXPIRING, partition));
+  commands.number(SWEPT_MAX);
+  commands.bytes(map);
+  dispatcher.end(step);
+}
+
+export function keyOf(
+  layout: Layout,
+  kind: typeof MAP | typeof EXPIRIES,
+  partition: number,
+  name: Buffer,
+): Buffer {
+  return Buffer.concat([layout.prefix(kind, partition), name]);
+}
+
+/** The maps of the partition that may have ended entries; none where that cannot be told now. */
+function endedMaps(options: SweepOptions, partition: number): Promise<readonly Buffer[]> {
+  const { dispatcher, layout } = options;
+  return new Promise((resolve) => {
+    const look = new Look(dispatcher, resolve);
+    const commands = dispatcher.begin(look, partition);
+    if (commands === undefined) return;
+    commands.begin(ENDED);
+    commands.bytes(layout.prefix(EXPIRING, partition));
+    commands.bytes(FROM_FIRST);
+    commands.number(Math.floor(options.now()));
+    commands.bytes(LIMIT);
+    commands.number(0);
+    commands.number(MAPS_A_LOOK);
+    dispatcher.end(look);
+  });
+}
+
+class Look extends Operation {
+  readonly #onMaps: (maps: readonly Buffer[]) => void;
+
+  constructor(dispatcher: Dispatcher, onMaps: (maps: readonly Buffer[]) => void) {
+    super(dispatcher);
+    this.isChange = false;
+    this.isRepeatable = true;
+    this.#onMaps = onMaps;
+  }
+
+  onResult(reply: Reply): void {
+    const maps: Buffer[] = [];
+    while (reply.next().kind === BULK) maps.push(reply.bytes.toBuffer());
+    this.#onMaps(maps);
+  }
+
+  onFailed(): void {
+    this.#onMaps([]);
+  }
+}

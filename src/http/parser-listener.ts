@@ -1,0 +1,21 @@
+/** What llhttp calls while it reads, and the results of these callbacks and of reading. */
+
+/** Results of execute and of callbacks that are not errors of the sender. */
+export const OK = 0;
+export const DATA_AFTER_CLOSE = 5;
+export const INVALID_VERSION = 9;
+export const PAUSED = 21;
+export const PAUSED_UPGRADE = 22;
+/** Returned by a callback that refuses; execute returns it, too. */
+export const REFUSED = 24;
+
+/** Called while execute runs. Each returns OK, PAUSED or REFUSED. */
+export interface ParserListener {
+  onMessageBegin(): number;
+  onTarget(address: number, length: number): number;
+  onFieldName(address: number, length: number): number;
+  onFieldValue(address: number, length: number): number;
+  onHeadersComplete(keepAlive: boolean): number;
+  onBody(address: number, length: number): number;
+  onMessageComplete(): number;
+}

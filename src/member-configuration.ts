@@ -1,0 +1,69 @@
+/** The phase of a member's start that makes what the configuration alone decides. */
+import { type Clock, SystemClock } from './base/clock.ts';
+import type { Config } from './config/config.ts';
+import { matchingAddress } from './config/interface-pattern.ts';
+import { memoryWarning } from './config/memory-defaults.ts';
+import type { TlsIdentity } from './http/tls.ts';
+import type { TlsFiles } from './http/tls-files.ts';
+import type { ReloadableConfig } from './reloader.ts';
+import { EndpointGroups } from './rest/endpoint-groups.ts';
+import { MapLifetimes } from './rest/map-lifetimes.ts';
+import { MemberSecurity } from './security/member-security.ts';
+import type { Audit } from './telemetry/audit.ts';
+import type { Log } from './telemetry/log.ts';
+import { LogLevelControl } from './telemetry/log-level-control.ts';
+
+/** What the configuration alone decides. */
+export interface ConfiguredParts {
+  readonly config: Config;
+  readonly log: Log;
+  readonly audit: Audit;
+  readonly clock: Clock;
+  readonly tlsFiles: TlsFiles | undefined;
+  readonly tls: TlsIdentity | undefined;
+  readonly groups: EndpointGroups;
+  readonly security: MemberSecurity;
+  readonly logLevel: LogLevelControl;
+  readonly lifetimes: MapLifetimes;
+  readonly stopRequested: Promise<string>;
+  /** Ends the member; the argument is for the log. */
+  readonly requestStop: (because: string) => void;
+}
+
+/** Rejects with GridError TLS_FILE_UNUSABLE. */
+export async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
+  const warning = memoryWarning(config);
+  if (warning !== undefined) log.warn(warning);
+  const tlsFiles = tlsFilesOf(config);
+  const tls = tlsFiles && (await readTls(tlsFiles));
+  const clock = new SystemClock();
+  const matchesAddress = (patterns: readonly string[], address: string): boolean =>
+    matchingAddress(patterns, [address]) !== undefined;
+  let requestStop: (because: string) => void = () => {};
+  const stopRequested = new Promise<string>((resolve) => {
+    requestStop = resolve;
+  });
+  return {
+    ...{ config, log, audit, clock, tlsFiles, tls, stopRequested, requestStop },
+    groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
+    security: new MemberSecurity({ ...config, clock, matchesAddress }),
+    logLevel: new LogLevelControl(log, config.logLevel),
+    lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
+  };
+}
+
+export function tlsFilesOf(config: ReloadableConfig): TlsFiles | undefined {
+  const { tlsCertificate, tlsKey, tlsKeyPassword, tlsKeyStore, tlsKeyStorePassword } = config;
+  const clientCa = config.tlsClientCa;
+  if (tlsCertificate !== undefined && tlsKey !== undefined) {
+    const own = { certificate: tlsCertificate, key: tlsKey, passphrase: tlsKeyPassword };
+    return { own, clientCa };
+  }
+  if (tlsKeyStore === undefined) return undefined;
+  return { own: { keyStore: tlsKeyStore, passphrase: tlsKeyStorePassword }, clientCa };
+}
+
+/** Its code is loaded only where TLS is on. */
+export async function readTls(files: TlsFiles): Promise<TlsIdentity> {
+  return (await import('./http/tls-files.ts')).readTlsFiles(files);
+}

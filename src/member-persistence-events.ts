@@ -1,0 +1,89 @@
+/**
+ * What happens to a member's persistence: lines of its log, and answers that may leave, or must not any more.
+ */
+import type { AnswerSender } from './http/answer-delay.ts';
+import type { Start } from './persistence/awaited-start.ts';
+import type { Finding } from './persistence/findings.ts';
+import type { ForcedStart } from './persistence/forced-start.ts';
+import type { Opened } from './persistence/persistence.ts';
+import type { RecoveryProgress } from './persistence/recovery.ts';
+import { isFullDisk } from './persistence/storage.ts';
+import type { Log } from './telemetry/log.ts';
+
+/** Foreign files that a log line names at most. */
+const FILES_TOLD_MAX = 10;
+const FOREIGN_FILES = 'files in the data directory are not of a member; they stay unchanged';
+
+export class PersistenceEvents {
+  readonly #log: Log;
+  readonly #senders: AnswerSender[] = [];
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** The sender is told from now on when its answers may leave. */
+  addSender(sender: AnswerSender): void {
+    this.#senders.push(sender);
+  }
+
+  onFinding({ file, offset, what, isDamage }: Finding): void {
+    if (isDamage) this.#log.error({ file, offset }, `cannot be read: "${file}" ${what}`);
+    else this.#log.warn({ file, offset }, `"${file}" ${what}`);
+  }
+
+  onForced(start: Start, { aside, records, bytes }: ForcedStart): void {
+    const told = start === 'forceStart' ? 'starts empty' : 'starts with the readable data';
+    const message = `${start}: ${told}; the old files are in "${aside}"`;
+    this.#log.warn({ records, bytes, aside }, message);
+  }
+
+  onRecovered(recovered: Opened): void {
+    const { records, bytes, tornBytes, foreign } = recovered;
+    this.#log.info({ records, bytes }, 'recovered');
+    if (tornBytes > 0) {
+      this.#log.warn({ bytes: tornBytes, ...recovered.end }, 'cut off the torn end of the log');
+    }
+    if (foreign.length > 0) {
+      const files = foreign.slice(0, FILES_TOLD_MAX);
+      this.#log.warn({ files, count: foreign.length }, FOREIGN_FILES);
+    }
+  }
+
+  onReleased(): void {
+    for (const sender of this.#senders) sender.release();
+  }
+
+  onRefusing(isRefusing: boolean, fault: Error | undefined): void {
+    const isOtherFault = fault !== undefined && !isFullDisk(fault);
+    if (isRefusing && isOtherFault) {
+      this.#log.error({ err: fault }, 'no segment of the log can be made: writes are refused');
+    } else if (isRefusing) this.#log.error('the disk is full: writes are refused, reads go on');
+    else this.#log.info('the disk has space again: writes are taken');
+  }
+
+  onFailed(error: Error): void {
+    this.#log.fatal({ err: error }, 'the disk has failed: this member must be restarted');
+    for (const sender of this.#senders) sender.disownDelayed();
+  }
+
+  onProgress(progress: RecoveryProgress): void {
+    this.#log.info(progress, 'recovering');
+  }
+
+  onSnapshot(bytes: number): void {
+    this.#log.debug({ bytes }, 'wrote a snapshot');
+  }
+
+  onCompacted(bytes: number): void {
+    this.#log.info({ bytes }, 'freed space on the disk');
+  }
+
+  onSnapshotFailed(error: Error): void {
+    this.#log.warn({ err: error }, 'cannot write a snapshot, will try again');
+  }
+
+  onCompactionFailed(error: Error): void {
+    this.#log.warn({ err: error }, 'cannot free space on the disk, will try again');
+  }
+}
