@@ -1,6 +1,6 @@
 /**
- * The simulation of replication (spec/wan/simulation.ts) with SOAK_SIZE / 10 seeds of each shape, and SOAK_CASES
- * batches with wrong bytes.
+ * The simulation of replication (spec/wan/simulation.ts) with SOAK_SIZE / 10 seeds of each shape, and
+ * SOAK_CASES batches with wrong bytes.
  */
 import { describe, it } from 'node:test';
 import { sendWrongBatches } from '../wan/messages.ts';

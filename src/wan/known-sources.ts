@@ -1,8 +1,9 @@
 /**
  * What a member remembers of the data sets that send to it: the latest epoch of each, and by publisher and
  * lane the number of the last event applied. So nothing is applied twice, whatever is sent again or comes
- * late. It lives as long as the process: after a restart merging alone tells what is known. The data sets, and
- * the publishers of one, are limited; the one that has been silent longest is forgotten.
+ * late. It lives as long as the process: after a restart merging alone tells what is known. The number of
+ * data sets is limited, and so is that of the publishers of one; the one that has been silent longest is
+ * forgotten.
  */
 import { LANES_MAX } from './message-format.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Finds the record of a key that waits in a lane, so that a later event of the key replaces it: an open
- * hash table of positions. A position that does not wait any more is found as none; its place is free again when
- * the table is made anew. The hash has a random seed, so that a client cannot choose keys that collide.
+ * hash table of positions. A position that does not wait any more is found as none; its place is free again
+ * when the table is made anew. The hash has a random seed, so that a client cannot choose keys that collide.
  */
 import { randomBytes } from 'node:crypto';
 import { Span } from '../base/span.ts';

@@ -5,9 +5,9 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
+import { WanPublisher } from './publisher.ts';
 import { PUBLISHERS_MAX, type RefOf, type WanPublisherOptions } from './publisher-options.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import { WanPublisher } from './wan-publisher.ts';
 import { WanReceiver } from './wan-receiver.ts';
 import type {
   AddedPublishers,
