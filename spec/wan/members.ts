@@ -7,8 +7,9 @@ import type { Mutation } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import type { TransportAnswer, WanTransport } from '../../src/wan/wan-transport.ts';
+import { copyOf } from '../engine/sinks.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { ModelEngine, ownCopyOf } from './model-engine.ts';
+import { ModelEngine, ownCopyOf, type SimulatedEngine } from './model-engine.ts';
 
 export const OPTIONS: WanPublisherOptions = {
   publisherId: 'p',
@@ -58,11 +59,17 @@ export interface Fate {
 
 const AT_ONCE: Fate = { arrivals: [1], answerMs: 1 };
 
+/** What the network knows of a member. */
+interface Receiving {
+  readonly isDown: boolean;
+  receive(message: Buffer): Promise<TransportAnswer>;
+}
+
 export class Network {
   readonly clock: FakeClock;
-  readonly members = new Map<string, Member>();
+  readonly members = new Map<string, Receiving>();
   /** Decides about each message. */
-  fate: (from: Member, to: string) => Fate = () => AT_ONCE;
+  fate: (from: Receiving, to: string) => Fate = () => AT_ONCE;
   /** Answers in place of the member where it returns one. */
   answer: (message: Buffer, to: string) => TransportAnswer | undefined = () => undefined;
   /** For jitter and epochs. */
@@ -74,7 +81,7 @@ export class Network {
     this.clock = clock;
   }
 
-  transportOf(from: Member): WanTransport {
+  transportOf(from: Receiving): WanTransport {
     return {
       send: (to, message, signal) => this.#send(from, to.host, Buffer.from(message), signal),
       close: () => {},
@@ -96,7 +103,12 @@ export class Network {
     } while (this.clock.endCount > 0);
   }
 
-  #send(from: Member, to: string, message: Buffer, signal: AbortSignal): Promise<TransportAnswer> {
+  #send(
+    from: Receiving,
+    to: string,
+    message: Buffer,
+    signal: AbortSignal,
+  ): Promise<TransportAnswer> {
     this.sent.push({ to, message });
     const { arrivals, answerMs } = this.fate(from, to);
     return new Promise((resolve, reject) => {
@@ -124,16 +136,17 @@ export class Network {
   }
 }
 
-export class Member {
+export class Member<Made extends SimulatedEngine = ModelEngine> {
   readonly name: string;
   readonly network: Network;
   readonly log = new KeptLog();
   dataSetId: Buffer;
   isDown = false;
-  engine: ModelEngine;
+  engine: Made;
   replications: WanReplications;
   readonly #publishers: readonly WanPublisherOptions[];
   readonly #clock: Clock;
+  readonly #makeEngine: (clock: Clock) => Made;
   /** The durable changes of all lives of the member. */
   #history: Mutation[] = [];
 
@@ -142,6 +155,7 @@ export class Member {
     name: string,
     publishers: readonly WanPublisherOptions[],
     aheadMs = 0,
+    makeEngine: (clock: Clock) => Made = (own) => new ModelEngine(own) as never,
   ) {
     this.network = network;
     this.name = name;
@@ -154,7 +168,8 @@ export class Member {
       after: (delayMs, run) => clock.after(delayMs, run),
       endOfTurn: (run) => clock.endOfTurn(run),
     };
-    this.engine = new ModelEngine(this.#clock);
+    this.#makeEngine = makeEngine;
+    this.engine = makeEngine(this.#clock);
     this.replications = this.#replications();
     network.members.set(name, this);
   }
@@ -177,7 +192,8 @@ export class Member {
   restart(): void {
     void this.replications.close(0);
     this.#history = [...this.#history, ...this.engine.log.slice(0, this.engine.durableCount)];
-    this.engine = new ModelEngine(this.#clock);
+    this.engine.close();
+    this.engine = this.#makeEngine(this.#clock);
     this.engine.restore(this.#history);
     const sinks: { record(change: Mutation): void }[] = [];
     const { engine } = this;
@@ -188,7 +204,7 @@ export class Member {
     };
     this.replications = this.#replications();
     for (const change of this.#history) {
-      const again = change.path.length === 0 ? ownCopyOf(change) : change;
+      const again = change.path.length === 0 ? ownCopyOf(change) : copyOf(change);
       again.sequence = 0;
       for (const sink of sinks) sink.record(again);
     }
@@ -207,8 +223,10 @@ export class Member {
     }
     // As the HTTP server delays it.
     if (answer.partition === EVERY_PARTITION) {
-      const sequence = engine.log.length;
-      while (engine.delays(0, sequence)) {
+      const count = engine.log.length;
+      while (engine.durableCount < count) {
+        // The connection ended with the process.
+        if (engine !== this.engine) return await new Promise(() => {});
         await new Promise<void>((resolve) => void this.network.clock.after(1, resolve));
       }
     }

@@ -34,7 +34,23 @@ export function spanOf(text: string): Span {
   return new Span().set(bytes, 0, bytes.length);
 }
 
-export class ModelEngine implements WanEngine {
+/** What a member of the specs needs of its engine. */
+export interface SimulatedEngine extends WanEngine {
+  /** Every change that was made, in order; those from `durableCount` on are lost in a restart. */
+  readonly log: Mutation[];
+  durableCount: number;
+  /** The entries of all maps, each as a text, sorted. */
+  contents(): string[];
+  /** A client's change; false where a sink refuses. */
+  change(operation: Operation, map: string, key: string, value?: string, ttlMs?: number): boolean;
+  /** Removes what is over. */
+  expire(): void;
+  /** Makes the durable changes of an earlier life again. */
+  restore(log: readonly Mutation[]): void;
+  close(): void;
+}
+
+export class ModelEngine implements SimulatedEngine {
   readonly partitionCount = 7;
   /** Every change that was made, in order; those from `durableCount` on are lost in a restart. */
   readonly log: Mutation[] = [];
@@ -115,7 +131,8 @@ export class ModelEngine implements WanEngine {
     this.#sinks.push(sink);
   }
 
-  /** Makes the durable changes of another engine again. */
+  close(): void {}
+
   restore(log: readonly Mutation[]): void {
     for (const change of log) {
       this.observe(change.version);
@@ -196,7 +213,8 @@ function partitionOf({ key }: Mutation): number {
   return [...key.toBuffer()].reduce((sum, byte) => sum + byte, 0) % 7;
 }
 
-function textOf(entry: Mutation): string {
+/** The entry as a text. */
+export function textOf(entry: Mutation): string {
   const { low, high } = entry.version;
   return `${placeOf(entry)} = ${entry.value.toBuffer()} at ${high}:${low >>> 0}, ${entry.expiryMs}`;
 }

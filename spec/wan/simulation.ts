@@ -3,8 +3,10 @@
  * clocks apart or equal, and restarts. At the end all must have the same.
  */
 import assert from 'node:assert/strict';
+import type { Clock } from '../../src/base/clock.ts';
 import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { ModelEngine, type SimulatedEngine } from './model-engine.ts';
 
 export type Shape = 'pair' | 'chain' | 'ring' | 'mesh';
 
@@ -29,7 +31,12 @@ export function generator(seed: number): () => number {
   };
 }
 
-export async function simulate(shape: Shape, seed: number): Promise<void> {
+/** `makeEngine` makes the engines of the members: model engines by default. */
+export async function simulate(
+  shape: Shape,
+  seed: number,
+  makeEngine: (clock: Clock) => SimulatedEngine = (clock) => new ModelEngine(clock),
+): Promise<void> {
   const random = generator(seed * 7 + 3);
   const below = (count: number) => Math.floor(random() * count);
   const network = new Network();
@@ -48,7 +55,7 @@ export async function simulate(shape: Shape, seed: number): Promise<void> {
       publisherId: `p${target}`,
       targetEndpoints: [endpoint(`m${target}`)],
     }));
-    return new Member(network, `m${index}`, publishers, aheadMs[index]);
+    return new Member(network, `m${index}`, publishers, aheadMs[index], makeEngine);
   });
   const keys = below(2) === 0 ? 6 : 100;
   let isCalm = false;
@@ -90,11 +97,15 @@ export async function simulate(shape: Shape, seed: number): Promise<void> {
   for (const other of others) assert.deepEqual(other, first, `seed ${seed}, ${shape}`);
 }
 
-function isIdle({ replications }: Member): boolean {
+function isIdle({ replications }: Member<SimulatedEngine>): boolean {
   return replications.publishers().every(({ queueSize }) => queueSize === 0);
 }
 
-function write({ engine }: Member, keys: number, below: (count: number) => number): void {
+function write(
+  { engine }: Member<SimulatedEngine>,
+  keys: number,
+  below: (count: number) => number,
+): void {
   const map = `map${below(2)}`;
   const key = `key${below(keys)}`;
   const kind = below(20);
