@@ -70,6 +70,8 @@ export class PublisherQueue {
     const lane = this.lanes[number]!;
     const keys = this.#keys?.[number];
     const replaced = keys === undefined ? -1 : keys.find(change.name, change.key);
+    // What is known comes again, and may be older than what waits.
+    if (replaced >= 0 && keys?.version.isAfter(change.version)) return;
     const position = lane.append(change, policy, nowMs, false);
     if (keys === undefined) return;
     keys.add(change.name, change.key, position);

@@ -8,6 +8,7 @@ import { Span } from '../base/span.ts';
 import { halfSipHash13 } from '../engine/hash.ts';
 import { KeyWords } from '../engine/key-words.ts';
 import { Mutation } from '../engine/mutation.ts';
+import type { Version } from '../engine/version.ts';
 import { readEvent } from './event-codec.ts';
 import type { Lane } from './lane.ts';
 
@@ -27,6 +28,11 @@ export class WaitingKeys {
 
   constructor(lane: Lane) {
     this.#lane = lane;
+  }
+
+  /** The version of the record that was found last. */
+  get version(): Version {
+    return this.#stored.version;
   }
 
   /** Position of the record of the map's key that waits; -1 for none. */
