@@ -93,13 +93,13 @@ $(tools)/node_modules/.installed: $(tools)/package.json $(tools)/package-lock.js
 # them. It is one file of the older module form, which Node loads sooner (by 10 to 15 ms), with its
 # compiled code beside it (bin/compiled-program.ts: 30 ms). The library that others import is in it, too:
 # bin/package-files.ts writes entries that name its exports. Packages that are loaded only where they
-# are needed are files of their own, with short names. White space is left out: a third of the bytes,
-# which the process holds, too. Long lines compress better; without any limit, an error that ends the
-# process would print the whole program. In the program no name is shortened: stack traces name functions
-# as written, and with NODE_OPTIONS=--enable-source-maps files and lines, too, where the maps are (not in
-# the package).
+# are needed are files of their own. White space is left out and names are short: a third and a third of
+# the bytes, which the process holds, too, and a ninth of the package. Long lines compress better; without
+# any limit, an error that ends the process would print the whole program. With
+# NODE_OPTIONS=--enable-source-maps stack traces have functions, files and lines as written, where the maps
+# are (not in the package).
 bundle = $(bin)/esbuild --bundle --platform=node --target=node20.20 --log-level=warning \
-  --minify-whitespace --minify-syntax --line-limit=1000 --sourcemap --sources-content=false --format=cjs
+  --minify --line-limit=1000 --sourcemap --sources-content=false --format=cjs
 # Of the older form, though the sources are not. Code that is run by `vm` cannot import.
 older = --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
   --define:import.meta.resolve=undefined --supported:dynamic-import=false
@@ -116,7 +116,7 @@ dist/.built: node_modules/.installed $(sources)
 	$(bin)/tsc -p tsconfig.json --outDir dist/types
 	$(bundle) $(older) --outfile=dist/bin/program.js --metafile=dist/program.meta.json \
 	  $(foreach name,$(apart),--alias:$(name)=./$(name).js --external:./$(name).js) bin/program.ts
-	$(bundle) --minify-identifiers --outdir=dist/bin --metafile=dist/apart.meta.json $(foreach name,$(apart),$(name)=$(name))
+	$(bundle) --outdir=dist/bin --metafile=dist/apart.meta.json $(foreach name,$(apart),$(name)=$(name))
 	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
 	node --import tsx bin/package-files.ts dist
 	node --import tsx bin/keep-compiled.ts dist/bin/program.js > /dev/null

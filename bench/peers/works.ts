@@ -9,7 +9,7 @@ const STORES = ['gridnode', 'node:http', 'original'];
 const SERVERS = ['gridnode', 'bare', 'node:http', 'nginx', 'original'];
 const WITH_REDIS = [...SERVERS, 'redis'];
 const GRIDS = ['gridnode', 'original'];
-const DOORS = ['gridnode', 'webdis', 'original'];
+const REST_PEERS = ['gridnode', 'webdis', 'original'];
 const COUNTS = ['on-redis', 'on-redis-1'];
 const KIB = 1024;
 
@@ -55,11 +55,11 @@ const loads: readonly LoadOptions[] = [
   },
   {
     ...{ name: 'unpinned-get', about: 'GET of 100 B, nothing pinned' },
-    ...{ ...get, peers: DOORS, placement: 'all' },
+    ...{ ...get, peers: REST_PEERS, placement: 'all' },
   },
   {
     ...{ name: 'unpinned-post', about: 'POST of 100 B, nothing pinned' },
-    ...{ ...set, peers: DOORS, placement: 'all' },
+    ...{ ...set, peers: REST_PEERS, placement: 'all' },
   },
   {
     ...{ name: 'unpinned-pipelined-32', about: 'GET of 100 B, 32 pipelined, nothing pinned' },
@@ -67,7 +67,7 @@ const loads: readonly LoadOptions[] = [
   },
   {
     ...{ name: 'unpinned-pairs', about: 'offer and poll in turn, nothing pinned' },
-    ...{ operations: { offer: 1, poll: 1 }, peers: DOORS, placement: 'all' },
+    ...{ operations: { offer: 1, poll: 1 }, peers: REST_PEERS, placement: 'all' },
   },
   // A member on Redis and its server are two processes, so they have all processors.
   {

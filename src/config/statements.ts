@@ -6,15 +6,14 @@
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
-import { type KnownContent, type KnownNode, nameInForm, PROPERTY_NAMES } from './known-settings.ts';
-import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
+import { type KnownContent, type KnownNode, PROPERTY_NAMES } from './known-settings.ts';
+import { hintOf, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
+import { slippedName, unknownName, unknownNaming } from './unknown-names.ts';
 import type { ValueType } from './value-type.ts';
 
 /** The problem of an empty name. */
 export const EMPTY_NAME = 'Cannot use "" as a name: it is empty';
-/** Limit of the known names that a message lists beside the nearest one. */
-const NAMES_LISTED_MAX = 12;
 /** Beginning of a message about a setting without a meaning here. */
 const NO_MEANING = 'Without meaning here';
 /** Sections of which also empty settings are reported to their readers. */
@@ -195,7 +194,7 @@ export class StatementReader {
     const { name, at, node } = entry;
     const isFree = known.named !== undefined || known.isOpen;
     if (!isFree || slippedNames(name, known.children.keys()).length > 0) {
-      return this.#noteUnknown(pattern, at, () => unknownName(name, known, path));
+      return this.#noteUnknown(pattern, at, () => unknownName(name, known, sectionText(path)));
     }
     if (known.named !== undefined) {
       if (isWithoutName(entry, known.named)) {
@@ -293,29 +292,6 @@ export function pathText(path: readonly string[]): string {
   return textOfSteps(path.map(shortened));
 }
 
-/** The message about a name that is not among the known ones. */
-function unknownName(name: string, known: KnownContent, path: readonly string[]): string {
-  const names = [...known.children.keys()];
-  const isFree = known.named !== undefined || known.isOpen;
-  const nearest = isFree ? slippedNames(name, names) : nearestNames(name, names);
-  const section = path.length === 0 ? 'at the root' : `in ${pathText(path)}`;
-  const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;
-  const list = isLong || isFree ? '' : ` (known: ${names.map(nameInForm).sort().join(', ')})`;
-  const hint = hintOf(nearest.map(nameInForm));
-  return `${quoted(nameInForm(name))} ${section}: unknown${hint}${list}`;
-}
-
-/** An attribute with nearly the name `name`. */
-function slippedName({ node }: DocumentEntry, known: KnownContent): DocumentEntry | undefined {
-  const others = node.entries.filter((each) => !known.children.has(each.name));
-  return others.find((each) => slippedNames(each.name, ['@name']).length > 0);
-}
-
-function unknownNaming(slip: DocumentEntry, { name }: DocumentEntry): string {
-  const seen = quoted(nameInForm(slip.name));
-  return `${seen} in ${quoted(name)}: unknown; did you mean "attribute name"?`;
-}
-
 /** Whether the entry is a setting of the sections that stand here, below no name of one. */
 function isWithoutName({ name, node }: DocumentEntry, named: KnownNode): boolean {
   const setting = named.content.children.get(name);
@@ -327,6 +303,11 @@ function unnamedText({ name, node }: DocumentEntry, path: readonly string[]): st
   const section = pathText(path.slice(-1));
   const right = `${section}: {NAME: {${name}: ${quoted(node.text ?? '')}}}`;
   return `Cannot use ${pathText([...path, name])}: it belongs below a name; write ${right}`;
+}
+
+/** Where a section is, for a message. */
+function sectionText(path: readonly string[]): string {
+  return path.length === 0 ? 'at the root' : `in ${pathText(path)}`;
 }
 
 function isLeaf({ children, named, item }: KnownContent): boolean {

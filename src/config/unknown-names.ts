@@ -1,0 +1,34 @@
+/** Messages about names of a document that are not known, with the known names that nearly equal them. */
+import type { DocumentEntry } from './document.ts';
+import { quoted } from './finding-list.ts';
+import { type KnownContent, nameInForm } from './known-settings.ts';
+import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
+
+/** Limit of the known names that a message lists beside the nearest one. */
+const NAMES_LISTED_MAX = 12;
+
+/** The message about a name that is not among the known ones; `section`: where it is, with "in" or "at". */
+export function unknownName(name: string, known: KnownContent, section: string): string {
+  const names = [...known.children.keys()];
+  const isFree = known.named !== undefined || known.isOpen;
+  const nearest = isFree ? slippedNames(name, names) : nearestNames(name, names);
+  const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;
+  const list = isLong || isFree ? '' : ` (known: ${names.map(nameInForm).sort().join(', ')})`;
+  const hint = hintOf(nearest.map(nameInForm));
+  return `${quoted(nameInForm(name))} ${section}: unknown${hint}${list}`;
+}
+
+/** An attribute with nearly the name `name`. */
+export function slippedName(
+  { node }: DocumentEntry,
+  known: KnownContent,
+): DocumentEntry | undefined {
+  const others = node.entries.filter((each) => !known.children.has(each.name));
+  return others.find((each) => slippedNames(each.name, ['@name']).length > 0);
+}
+
+/** The message about such an attribute of an element. */
+export function unknownNaming(slip: DocumentEntry, { name }: DocumentEntry): string {
+  const seen = quoted(nameInForm(slip.name));
+  return `${seen} in ${quoted(name)}: unknown; did you mean "attribute name"?`;
+}
