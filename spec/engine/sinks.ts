@@ -23,6 +23,9 @@ export function copyOf(mutation: Mutation): Mutation {
   copy.item = mutation.item;
   copy.expiryMs = mutation.expiryMs;
   copy.maxIdleSeconds = mutation.maxIdleSeconds;
+  copy.hits = mutation.hits;
+  copy.lastAccessSeconds = mutation.lastAccessSeconds;
+  copy.tombstone.copyFrom(mutation.tombstone);
   return copy;
 }
 

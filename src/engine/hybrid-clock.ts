@@ -56,6 +56,11 @@ export class HybridClock {
     this.#ms = ms;
   }
 
+  /** The milliseconds of the last version. */
+  get ms(): number {
+    return this.#ms;
+  }
+
   get low(): number {
     return ((this.#ms & COUNTER_MAX) << 16) | this.#counter;
   }

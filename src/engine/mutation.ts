@@ -83,6 +83,14 @@ export class Mutation {
    * tombstone says; none where it leaves no tombstone.
    */
   readonly tombstone = new Version();
+
+  /** Sets the two further words of a record: `hits` and `lastAccessSeconds` of a SET, or `tombstone`. */
+  setWords(low: number, high: number): void {
+    const isSet = this.operation === SET;
+    this.hits = isSet ? low : 0;
+    this.lastAccessSeconds = isSet ? high >>> 0 : 0;
+    this.tombstone.set(isSet ? 0 : low, isSet ? 0 : high);
+  }
 }
 
 /**

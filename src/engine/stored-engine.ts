@@ -19,6 +19,13 @@ export class VisitCursor {
   item = 0;
 }
 
+/** The position of a walk over the tombstones. Made empty, moved by `visitTombstones`, dropped any time. */
+export class TombstoneCursor {
+  /** The last one that was given, and its place in the order of age. */
+  id = 0;
+  serial = 0;
+}
+
 /** Gets the results of a visit; must not call the engine. */
 export interface StoredVisitor {
   /** An entry as SET, an item as OFFER; `sequence` is the partition's at this moment. */
@@ -30,7 +37,8 @@ export interface Replay {
   /**
    * Makes the change again unless it is known, or ended by a known one. Of two changes of a key with one
    * version the one counts that compareChanges (mutation.ts) chooses, in whatever order they come; a
-   * removal is known for this to the next 65,535 removals at least. Idempotent. Mutations of one
+   * removal is known for this to the next 65,535 removals at least; from beginLog on, a set that comes behind
+   * a removal has won against it. Idempotent. Tombstones are remembered again. Mutations of one
    * partition come in the order of their sequences: first the results of a visit, then the records from
    * the beginning of that visit on. Partitions come in any order and mixture. Restores the partition's
    * sequence, versions, lives of maps and the sequences of items. Sinks are asked and notified, with
@@ -102,8 +110,17 @@ export interface StoredEngine extends Engine {
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
 
   /**
+   * Gives about `budget` of the tombstones to the visitor, from the oldest on, and moves the cursor. Returns
+   * whether more are left. A tombstone is given as a DELETE, or as a CLEAR for all keys of a map: its
+   * `tombstone` is set, `key` is a hash, `version` has the time, and `sequence` is 0. It is only of use to
+   * Replay.apply and `isStored`.
+   */
+  visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean;
+
+  /**
    * Whether the entry or item of a SET, an OFFER or a RETURN is stored now as the mutation tells. If
-   * not, it will not be again, unless by a later RETURN.
+   * not, it will not be again, unless by a later RETURN. Of a DELETE, an EXPIRE or a CLEAR whether its
+   * tombstone is remembered now.
    */
   isStored(mutation: Mutation): boolean;
 
@@ -133,10 +150,10 @@ export interface StoredEngine extends Engine {
   /** Sets `version` to the last one that the engine has given or observed; none before the first. */
   now(version: Version): void;
 
-  /** The id of the data set, which tells where the counter of a millisecond begins. Before the first write. */
+  /** The id of the data set, which tells where the counter of a millisecond begins. Before any write. */
   identify(dataSetId: Uint8Array): void;
 
-  /** The sink is asked and notified from now on, behind the others. Never from inside a call of the engine. */
+  /** The sink is asked and notified from now on, as the last. Never from inside a call of the engine. */
   addSink(sink: MutationSink): void;
 
   /** The sink is no longer asked or notified. Never from inside a call of the engine. */

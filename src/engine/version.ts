@@ -23,6 +23,11 @@ export class Version {
     return this.set(0, 0);
   }
 
+  /** Sets it to the version right before it, which is not none. */
+  stepBack(): this {
+    return this.set(this.low - 1, this.low === 0 ? this.high - 1 : this.high);
+  }
+
   get isNone(): boolean {
     return this.low === 0 && this.high === 0;
   }

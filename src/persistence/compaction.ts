@@ -7,7 +7,7 @@
  *
  * A removal is kept as long as an earlier segment or the snapshot may have a record that it ends. Other
  * removals are dropped, too: every dead record from before the beginning of the pass has by then been dropped
- * or is listed (left-behind.ts).
+ * or is listed (left-behind.ts). A removal whose tombstone is remembered is kept.
  *
  * Each step rewrites one group on the blocks of the reserve file, and fills the reserve again before any
  * other user gets the freed space.
@@ -221,8 +221,11 @@ export class Compaction {
     if (type === PARTITION) return true;
     const mutation = this.#mutation;
     readMutation(page, at, mutation);
-    if (type !== SET && type !== OFFER && type !== RETURN) return this.#left.mayEnd(mutation);
-    if (this.#options.engine.isStored(mutation)) return true;
+    const { engine } = this.#options;
+    if (type !== SET && type !== OFFER && type !== RETURN) {
+      return this.#left.mayEnd(mutation) || engine.isStored(mutation);
+    }
+    if (engine.isStored(mutation)) return true;
     dead.push(hashOfName(mutation), hashOfThing(mutation));
     return false;
   }

@@ -5,7 +5,8 @@
  *     0  CRC-32C of all that follows, filling included, seeded by the segment (segment.ts)
  *     4  length in bytes, without the filling
  *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
- *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path; of others zero
+ *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path, 4 has two further words; of others
+ *     zero
  *    10  partition, two bytes; 65535 is every partition
  *    12  sequence: lower 32 bits, at 16 the upper ones
  *    20  version: low word, at 24 high word
@@ -15,6 +16,8 @@
  *    28  length of the name, at 32 of the key, at 36 of the content type, in bytes
  *    40  OFFER, REMOVE, RETURN: item, a double; others: the map's life, low and high word
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
+ *        with two further words only: of a SET how often the entry has been read and the last read, seconds
+ *        since 1970; of a DELETE, EXPIRE or CLEAR the version of its tombstone, low and high word
  *        with a path only: the number of its data sets, 1 to 16, four bytes; then their ids, 16 bytes each:
  *        of the data set in which the change was made, then of those by which it came
  *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
@@ -66,10 +69,12 @@ export const RECORD_BYTES_MIN = NOTE_BYTES - 4;
 
 const MUTATION_BYTES = 48;
 const LIFETIME_BYTES = 16;
+const WORDS_BYTES = 8;
 const PATH_COUNT_BYTES = 4;
 const HAS_LIFETIME = 1;
 const HAS_PATH = 2;
-const KNOWN_FLAGS = HAS_LIFETIME | HAS_PATH;
+const HAS_WORDS = 4;
+const KNOWN_FLAGS = HAS_LIFETIME | HAS_PATH | HAS_WORDS;
 const EVERY = 0xffff;
 /** A value's length has 30 bits, and the rest of a record fits beside it. */
 const RECORD_BYTES_MAX = 2 ** 31 - 8;
@@ -77,6 +82,7 @@ const RECORD_BYTES_MAX = 2 ** 31 - 8;
 export function recordBytes(mutation: Mutation): number {
   const { name, key, contentType, value, path } = mutation;
   let fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
+  if (hasWords(mutation)) fixed += WORDS_BYTES;
   if (path.length > 0) fixed += pathBytes(path);
   const named = wholeWords(name.length) + wholeWords(key.length) + wholeWords(contentType.length);
   return filled(fixed + named + value.length);
@@ -104,6 +110,13 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
     words[(end >> 2) + 2] = mutation.maxIdleSeconds;
     words[(end >> 2) + 3] = 0;
     end += LIFETIME_BYTES;
+  }
+  if (hasWords(mutation)) {
+    const isSet = mutation.operation === SET;
+    bytes[at + 9]! |= HAS_WORDS;
+    words[end >> 2] = isSet ? mutation.hits : mutation.tombstone.low;
+    words[(end >> 2) + 1] = isSet ? mutation.lastAccessSeconds : mutation.tombstone.high;
+    end += WORDS_BYTES;
   }
   if (path.length > 0) {
     bytes[at + 9]! |= HAS_PATH;
@@ -189,9 +202,13 @@ export function isMutation(page: Page, at: number): boolean {
   const flags = flagsAt(page, at);
   let end = MUTATION_BYTES + ((flags & HAS_LIFETIME) !== 0 ? LIFETIME_BYTES : 0);
   if (flags > HAS_LIFETIME) {
-    const count = words[(at + end) >> 2]!;
-    if ((flags & ~KNOWN_FLAGS) !== 0 || !(count >= 1 && count <= PATH_LENGTH_MAX)) return false;
-    end += PATH_COUNT_BYTES + count * DATA_SET_ID_BYTES;
+    if ((flags & ~KNOWN_FLAGS) !== 0) return false;
+    if ((flags & HAS_WORDS) !== 0) end += WORDS_BYTES;
+    if ((flags & HAS_PATH) !== 0) {
+      const count = words[(at + end) >> 2]!;
+      if (!(count >= 1 && count <= PATH_LENGTH_MAX)) return false;
+      end += PATH_COUNT_BYTES + count * DATA_SET_ID_BYTES;
+    }
   }
   for (let field = 7; field <= 9; field++) {
     const length = words[word + field]!;
@@ -222,6 +239,10 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
     mutation.maxIdleSeconds = words[(start >> 2) + 2]!;
     start += LIFETIME_BYTES;
   }
+  const isLonger = (flags & HAS_WORDS) !== 0;
+  const field = start >> 2;
+  mutation.setWords(isLonger ? words[field]! : 0, isLonger ? words[field + 1]! : 0);
+  if (isLonger) start += WORDS_BYTES;
   if ((flags & HAS_PATH) !== 0) {
     const length = words[start >> 2]! * DATA_SET_ID_BYTES;
     start = setSpan(mutation.path, page, start + PATH_COUNT_BYTES, length);
@@ -281,6 +302,12 @@ function pathBytes({ length }: Span): number {
 
 function hasLifetime(mutation: Mutation): boolean {
   return mutation.expiryMs !== 0 || mutation.maxIdleSeconds !== 0;
+}
+
+function hasWords(mutation: Mutation): boolean {
+  const { operation } = mutation;
+  if (operation === SET) return mutation.hits !== 0 || mutation.lastAccessSeconds !== 0;
+  return operation < OFFER && !mutation.tombstone.isNone;
 }
 
 function filled(length: number): number {

@@ -8,7 +8,12 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Mutation } from '../engine/mutation.ts';
-import { type StoredEngine, type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
+import {
+  type StoredEngine,
+  type StoredVisitor,
+  TombstoneCursor,
+  VisitCursor,
+} from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
 import type { SnapshotFiles } from './manifest.ts';
 import { Page } from './page.ts';
@@ -20,6 +25,8 @@ import { WholeFile } from './whole-file.ts';
 
 /** Entries and items of one visit: many enough to be fast, few enough to stop in time. */
 const VISIT_BUDGET = 32;
+/** Tombstones of one step. */
+const TOMBSTONE_BUDGET = 256;
 /** Duration of one step, in ms. */
 const STEP_MS = 0.25;
 /** Length of the page in which records are gathered, in bytes; longer records take what they need. */
@@ -67,6 +74,7 @@ export class Snapshot {
         await this.#writePartition(partition);
         if (this.#isCancelled) break;
       }
+      await this.#writeTombstones();
       if (!this.#isCancelled) {
         await this.#endPart();
         return { number: this.#number, parts: this.#part, bytes: this.#bytes };
@@ -97,6 +105,16 @@ export class Snapshot {
       if (isMore) await this.#breathe();
     }
     if (partition % 8 === 0) await this.#breathe();
+  }
+
+  /** What is remembered of removals comes last. */
+  async #writeTombstones(): Promise<void> {
+    const cursor = new TombstoneCursor();
+    for (let isMore = true; isMore && !this.#isCancelled; ) {
+      isMore = this.#engine.visitTombstones(cursor, TOMBSTONE_BUDGET, this.#visitor);
+      if (this.#gathered >= PAGE_BYTES / 2) await this.#write();
+      if (isMore) await this.#breathe();
+    }
   }
 
   #gather(stored: Mutation): void {

@@ -6,6 +6,7 @@ import { FakeClock } from '../../fake-clock.ts';
 import { Asker } from '../answers.ts';
 import { engineSuite } from '../engine.case.ts';
 import { holdSuite } from '../holds.case.ts';
+import { mergeSuite } from '../merge.case.ts';
 import { sequenceSuite } from '../sequences.case.ts';
 import { DelayingSink, RecordingSink } from '../sinks.ts';
 import { type StoredSubject, storedEngineSuite } from '../stored-engine.case.ts';
@@ -37,6 +38,7 @@ for (const partitionCount of [1, 271]) {
   engineSuite(name, async () => subject({ partitionCount }));
   sequenceSuite(name, async () => subject({ partitionCount }));
   storedEngineSuite(name, async (sinks) => subject({ partitionCount, sinks }));
+  mergeSuite(name, async (sinks) => subject({ partitionCount, sinks }));
 }
 
 for (const [sort, options] of [

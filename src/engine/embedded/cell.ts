@@ -7,9 +7,8 @@
  *     2    owner: the map's id, the queue's id, or of a name the negative number of its table
  *     3    content type's id, 0 for none; of a ring's part its number; of a name its id
  *     4,5  version, low and high word: see hybrid-clock.ts
- *     then optional fields by flag (expiry; max idle and last access), the key, the value, each from a
- *     whole word on; the cell is
- *     rounded up to a whole unit of 8 bytes.
+ *     then optional fields by flag (expiry; max idle and last access; number of reads and the last one), the
+ *     key, the value, each from a whole word on; the cell is rounded up to a whole unit of 8 bytes.
  *
  * The flags say what kind of cell it is and whether it is dead, that is, nothing refers to it and
  * its space can be used again. An item's key is its sequence in the queue. Bytes behind the key's
@@ -22,6 +21,8 @@ import { UNIT_BYTES } from './extent-pool.ts';
 export const HEADER_WORDS = 6;
 export const KEY_BYTES_MAX = 2 ** 24 - 1;
 export const VALUE_BYTES_MAX = 2 ** 30;
+/** Reads are counted up to this. */
+const HITS_MAX = 2 ** 31 - 1;
 
 const DEAD = 1;
 export const KIND_ENTRY = 0;
@@ -33,6 +34,8 @@ const KIND_MASK = 6;
 const HAS_EXPIRY = 8;
 /** Then a max idle, seconds, and the last access, seconds since 1970. */
 const HAS_MAX_IDLE = 16;
+/** Then how often it has been read, and the last read, seconds since 1970. */
+export const HAS_STATISTICS = 32;
 /** The entry may go by itself. */
 export const EXPIRES = HAS_EXPIRY | HAS_MAX_IDLE;
 const FLAGS_SHIFT = 24;
@@ -198,6 +201,45 @@ export function nameValue(words: Int32Array, bytes: Buffer, at: number, value: S
   value.words = words;
 }
 
+/** Writes the number of reads and the last one, where the head's flags have them. */
+export function writeStatistics(
+  words: Int32Array,
+  at: number,
+  hits: number,
+  lastAccessSeconds: number,
+): void {
+  const field = statisticsAt(words, at);
+  if (field === 0) return;
+  words[field] = hits;
+  words[field + 1] = lastAccessSeconds;
+}
+
+/** A read of the entry is counted, where it has statistics. */
+export function countReadAt(words: Int32Array, at: number, wallMs: number): void {
+  const field = statisticsAt(words, at);
+  if (field === 0) return;
+  words[field] = Math.min(words[field]! + 1, HITS_MAX);
+  words[field + 1] = Math.floor(wallMs / 1000);
+}
+
+export function hitsAt(words: Int32Array, at: number): number {
+  const field = statisticsAt(words, at);
+  return field === 0 ? 0 : words[field]!;
+}
+
+/** In seconds since 1970; 0 for none. */
+export function lastAccessSecondsAt(words: Int32Array, at: number): number {
+  const field = statisticsAt(words, at);
+  return field === 0 ? 0 : words[field + 1]! >>> 0;
+}
+
+/** Index of the statistics' first word; 0 without. */
+function statisticsAt(words: Int32Array, at: number): number {
+  const flags = flagsAt(words, at);
+  if ((flags & HAS_STATISTICS) === 0) return 0;
+  return at + HEADER_WORDS + expiryWords(flags) + ((flags & HAS_MAX_IDLE) >>> 3);
+}
+
 /** The entry has been read. */
 export function touchAt(words: Int32Array, at: number, wallMs: number): void {
   const flags = flagsAt(words, at);
@@ -229,7 +271,7 @@ export function dueMsAt(words: Int32Array, at: number): number {
 
 /** Words of the optional fields. */
 function fieldWords(flags: number): number {
-  return expiryWords(flags) + ((flags & HAS_MAX_IDLE) >>> 3);
+  return expiryWords(flags) + ((flags & HAS_MAX_IDLE) >>> 3) + ((flags & HAS_STATISTICS) >>> 4);
 }
 
 function expiryWords(flags: number): number {

@@ -1,28 +1,38 @@
 /**
  * Clears of maps: each ends a life of its map, and with it every entry, in the table of names alone. The
- * sweeper removes the cells. A clear is a mutation of every partition.
+ * sweeper removes the cells. A clear is a mutation of every partition. A merged clear that is not later than
+ * every entry ends no life: see Merges.
  */
 import type { Span } from '../../base/span.ts';
 import { APPLIED, EVERY_PARTITION, type Outcome, REFUSED } from '../engine.ts';
-import { CLEAR, FROM_CLIENT, Mutation } from '../mutation.ts';
-import type { Version } from '../version.ts';
+import { CLEAR, FROM_CLIENT, FROM_REPLAY, Mutation } from '../mutation.ts';
 import type { CellStore } from './cell-store.ts';
+import type { MapLives } from './map-lives.ts';
+import type { MapTraits } from './map-traits.ts';
 import type { NameTable } from './name-table.ts';
 import type { Recorder } from './recorder.ts';
+import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
+import type { Tombstones } from './tombstones.ts';
 
 export class Clears {
   readonly #store: CellStore;
   readonly #names: NameTable;
+  readonly #lives: MapLives;
+  readonly #traits: MapTraits;
+  readonly #tombstones: Tombstones;
   readonly #sweeper: Sweeper;
   readonly #recorder: Recorder;
   readonly #draft = new Mutation();
 
-  constructor(store: CellStore, names: NameTable, sweeper: Sweeper, recorder: Recorder) {
-    this.#store = store;
-    this.#names = names;
+  constructor(shared: SharedComponents, sweeper: Sweeper) {
+    this.#store = shared.store;
+    this.#names = shared.mapNames;
+    this.#lives = shared.lives;
+    this.#traits = shared.traits;
+    this.#tombstones = shared.tombstones;
+    this.#recorder = shared.recorder;
     this.#sweeper = sweeper;
-    this.#recorder = recorder;
     this.#draft.operation = CLEAR;
     this.#draft.partition = EVERY_PARTITION;
   }
@@ -36,9 +46,32 @@ export class Clears {
     versions.tick();
     draft.origin = FROM_CLIENT;
     draft.version.set(versions.low, versions.high);
+    draft.life.copyFrom(draft.version);
     draft.sequence = this.#store.nextOfAll();
     draft.path.clear();
-    return this.#make(id, map, draft.version);
+    if (this.#traits.keepsTombstones(id)) draft.tombstone.copyFrom(draft.version);
+    else draft.tombstone.clear();
+    return this.#make(id, map, true);
+  }
+
+  /**
+   * Merges a CLEAR, of the map with that id, 0 for a map that does not exist. `endsLife`: no entry is later.
+   */
+  merge(change: Mutation, id: number, endsLife: boolean): Outcome {
+    const { versions } = this.#store;
+    const draft = this.#draft;
+    draft.origin = change.origin;
+    draft.version.copyFrom(change.version);
+    draft.tombstone.copyFrom(change.version);
+    draft.sequence = this.#store.nextOfAll();
+    draft.path.copyFrom(change.path);
+    if (endsLife) {
+      versions.tick();
+      draft.life.set(versions.low, versions.high);
+    } else this.#lives.get(id, draft.life);
+    const outcome = this.#make(id, change.name, endsLife);
+    draft.path.clear();
+    return outcome;
   }
 
   /** Makes a recorded CLEAR again, of the map with that id, 0 for a map that does not exist. */
@@ -46,18 +79,25 @@ export class Clears {
     const draft = this.#draft;
     draft.origin = mutation.origin;
     draft.version.copyFrom(mutation.version);
+    draft.tombstone.copyFrom(mutation.tombstone);
+    draft.life.copyFrom(mutation.life);
     draft.sequence = mutation.sequence;
     draft.path.copyFrom(mutation.path);
-    return this.#make(id, mutation.name, mutation.life);
+    return this.#make(id, mutation.name, true);
   }
 
-  /** Ends the life of the map; the draft has the rest. */
-  #make(id: number, map: Span, life: Version): Outcome {
+  /** Ends the life of the map, or nothing but what the tombstone says; the draft has the rest. */
+  #make(id: number, map: Span, endsLife: boolean): Outcome {
     const draft = this.#draft;
+    const traits = this.#traits;
     draft.name.copyFrom(map);
-    draft.life.copyFrom(life);
-    if (this.#recorder.isActiveFor(draft.origin) && !this.#recorder.admits(draft)) return REFUSED;
-    if (id !== 0) {
+    if (this.#recorder.isActiveFor(draft.origin)) {
+      const sinks = id === 0 ? traits.sinksOfName(map) : traits.sinksOf(id);
+      if (!this.#recorder.admits(draft, sinks)) return REFUSED;
+    }
+    // Replay has remembered it already.
+    if (draft.origin !== FROM_REPLAY) this.#tombstones.add(draft);
+    if (endsLife && id !== 0) {
       this.#names.retire(id);
       this.#sweeper.add(id);
     }

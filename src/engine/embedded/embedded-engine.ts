@@ -12,6 +12,9 @@
  *     Cleaner, Sweeper       win back the space of dead cells, and of cleared maps
  *     Expiry                 entries that go by themselves
  *     Recorder               asks and notifies the sinks
+ *     Merges                 changes of other data sets
+ *     Tombstones             what is remembered of removals for those
+ *     MapTraits              what is so of some maps only
  *     Visits, Refill         walk over all data in steps, and fill an engine with it again
  *
  * An entry is in the partition of its key, a queue in that of its name (see hash.ts).
@@ -26,6 +29,7 @@ import {
   CONDITION_FAILED,
   type Condition,
   EVERY_PARTITION,
+  KNOWN,
   type Lifetime,
   LOST,
   MEMORY_FULL,
@@ -36,12 +40,13 @@ import {
   type Receiver,
 } from '../engine.ts';
 import type { MergePolicy } from '../merge-policy.ts';
-import { type Mutation, SET } from '../mutation.ts';
+import { type Mutation, OFFER, SET } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import type {
   KnownOfReplay,
   StoredEngine,
   StoredVisitor,
+  TombstoneCursor,
   TombstoneFigures,
   VisitCursor,
 } from '../stored-engine.ts';
@@ -97,11 +102,12 @@ export class EmbeddedEngine implements StoredEngine {
 
   get(map: Span, key: Span, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    const { maps, answers, store } = this.#components;
+    const { maps, answers, store, traits } = this.#components;
     const readKey = maps.key(key);
     const address = maps.find(map, readKey);
     const { partition } = readKey;
     const sequence = store.sequences[partition]!;
+    if (traits.countsReads && address !== 0) maps.countRead(address);
     if (address === 0) answers.blank.set(ABSENT, partition, sequence);
     else answers.blank.setEntry(address, partition, sequence);
     answers.send(receiver);
@@ -214,9 +220,13 @@ export class EmbeddedEngine implements StoredEngine {
     } else returns.begin(hold, receiver);
   }
 
-  merge(_change: Mutation, _policy: MergePolicy, receiver: Receiver): void {
+  merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void {
     if (this.#refused(receiver)) return;
-    this.#answer(OUTDATED, NO_PARTITION, receiver);
+    const { merges, answers } = this.#components;
+    const outcome = merges.merge(change, policy);
+    const answer = this.#fill(outcome, merges.partition);
+    if (outcome === APPLIED || outcome === KNOWN) answer.version.copyFrom(merges.version);
+    answers.send(receiver);
   }
 
   observe(version: Version): void {
@@ -241,10 +251,12 @@ export class EmbeddedEngine implements StoredEngine {
     this.#setSinks(this.#components.recorder.sinks.filter((other) => other !== sink));
   }
 
-  reviewMaps(): void {}
+  reviewMaps(): void {
+    this.#components.traits.review();
+  }
 
   get tombstones(): TombstoneFigures {
-    return { count: 0, droppedCount: 0 };
+    return this.#components.tombstones;
   }
 
   sequences(): Float64Array {
@@ -259,9 +271,14 @@ export class EmbeddedEngine implements StoredEngine {
     return this.#components.visits.visit(partition, cursor, budget, visitor);
   }
 
+  visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
+    return this.#components.tombstones.visit(cursor, budget, visitor);
+  }
+
   isStored(mutation: Mutation): boolean {
-    const { maps, queues } = this.#components;
-    return mutation.operation === SET ? maps.isStored(mutation) : queues.isStored(mutation);
+    const { maps, queues, tombstones } = this.#components;
+    if (mutation.operation === SET) return maps.isStored(mutation);
+    return mutation.operation >= OFFER ? queues.isStored(mutation) : tombstones.remembers(mutation);
   }
 
   replay(known: KnownOfReplay = {}): Refill {
@@ -297,15 +314,17 @@ export class EmbeddedEngine implements StoredEngine {
   #setSinks(sinks: readonly MutationSink[]): void {
     this.#options = { ...this.#options, sinks };
     this.#components.recorder.replace(sinks);
+    this.#components.traits.review();
   }
 
   #replaceComponents(options: EmbeddedEngineOptions): void {
     if (HAS_DEAR_CHECKS) this.invariants();
-    const { sweeper, expiry, store } = this.#components;
+    const { sweeper, expiry, store, tombstones } = this.#components;
     this.#components = new EngineComponents(options);
     this.#sequences = this.#components.store.sequences;
     sweeper.close();
     expiry.close();
+    tombstones.close();
     store.pool.close();
   }
 

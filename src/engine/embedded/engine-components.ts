@@ -7,8 +7,11 @@ import type { CellStore, CellStoreOptions } from './cell-store.ts';
 import { Cleaner } from './cleaner.ts';
 import { Deliveries } from './deliveries.ts';
 import { Expiry } from './expiry.ts';
+import type { MapCuts } from './map-cuts.ts';
 import type { MapLives } from './map-lives.ts';
+import type { MapTraits } from './map-traits.ts';
 import { Maps } from './maps.ts';
+import { Merges } from './merges.ts';
 import type { NameTable } from './name-table.ts';
 import { type QueueOptions, Queues } from './queues.ts';
 import type { Recorder } from './recorder.ts';
@@ -16,6 +19,7 @@ import { Returns } from './returns.ts';
 import type { RingBuffers } from './ring-buffer.ts';
 import { SharedComponents } from './shared-components.ts';
 import { Sweeper } from './sweeper.ts';
+import type { Tombstones } from './tombstones.ts';
 import { Visits } from './visits.ts';
 import { Waiters } from './waiters.ts';
 
@@ -35,8 +39,12 @@ export class EngineComponents {
   readonly contentTypes: NameTable;
   readonly rings: RingBuffers;
   readonly lives: MapLives;
+  readonly traits: MapTraits;
+  readonly tombstones: Tombstones;
+  readonly cuts: MapCuts;
   readonly visits: Visits;
   readonly maps: Maps;
+  readonly merges: Merges;
   readonly queues: Queues;
   readonly waiters: Waiters;
   readonly deliveries: Deliveries;
@@ -53,6 +61,9 @@ export class EngineComponents {
     this.contentTypes = shared.contentTypes;
     this.rings = shared.rings;
     this.lives = shared.lives;
+    this.traits = shared.traits;
+    this.tombstones = shared.tombstones;
+    this.cuts = shared.cuts;
     const cleaner = new Cleaner(shared);
     const expiry = new Expiry(shared, cleaner);
     const sweeper = new Sweeper(shared, cleaner, expiry);
@@ -60,6 +71,7 @@ export class EngineComponents {
     this.expiry = expiry;
     this.sweeper = sweeper;
     this.maps = new Maps(shared, { cleaner, sweeper, expiry });
+    this.merges = new Merges(shared, this.maps, expiry);
     const waiters = new Waiters(store.clock, queueNames.ids, (ticket) =>
       this.deliveries.expire(ticket),
     );

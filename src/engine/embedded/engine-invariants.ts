@@ -49,6 +49,7 @@ class Census {
   check(keptMaps: ReadonlySet<number>): void {
     const { store, mapNames, queueNames, contentTypes, sweeper, recorder } = this.#components;
     recorder.invariants();
+    this.#components.tombstones.invariants();
     for (let number = 0; number < store.partitionCount; number++) {
       const partition = store.partition(number);
       partition?.log.invariants(this.#extents, (address) => this.#meet(address));
@@ -145,7 +146,7 @@ class Census {
   }
 
   #checkBytes(): void {
-    const { store, mapNames, queueNames, contentTypes, rings } = this.#components;
+    const { store, mapNames, queueNames, contentTypes, rings, tombstones } = this.#components;
     const { pool, meter } = store;
     const partitions = Array.from({ length: store.partitionCount }, (_, each) =>
       store.partition(each),
@@ -154,7 +155,7 @@ class Census {
     let bytes = this.#extents.size * EXTENT_BYTES;
     for (const table of tables) bytes += table.bytes;
     for (const { ids } of [mapNames, queueNames, contentTypes]) bytes += ids.columnBytes;
-    bytes += rings.listBytes;
+    bytes += rings.listBytes + tombstones.bytes;
     pool.tables.invariants(tables, this.#extents);
     bytes += pool.invariants(this.#extents, this.#long);
     assert.equal(meter.bytes, bytes, 'bytes handed out');

@@ -29,11 +29,14 @@ import {
 import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
+import type { MapCuts } from './map-cuts.ts';
 import type { MapLives } from './map-lives.ts';
+import type { MapTraits } from './map-traits.ts';
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
 import type { Recorder } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
+import type { Tombstones } from './tombstones.ts';
 
 /** Places looked at between two readings of the clock; well under 0.1 ms. */
 const PLACES_PER_LOOK = 128;
@@ -56,6 +59,9 @@ export class Expiry implements Visitor {
   readonly #lives: MapLives;
   readonly #cleaner: Cleaner;
   readonly #recorder: Recorder;
+  readonly #traits: MapTraits;
+  readonly #tombstones: Tombstones;
+  readonly #cuts: MapCuts;
   readonly #draft = new Mutation();
   /** The partition being walked over, the position, and the first due moment of the rest. */
   #partition: Partition | undefined;
@@ -83,6 +89,9 @@ export class Expiry implements Visitor {
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
     this.#recorder = shared.recorder;
+    this.#traits = shared.traits;
+    this.#tombstones = shared.tombstones;
+    this.#cuts = shared.cuts;
     this.#cleaner = cleaner;
   }
 
@@ -101,9 +110,9 @@ export class Expiry implements Visitor {
     const { pool, clock } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
-    if ((flagsAt(words, at) & EXPIRES) === 0) return true;
+    if ((flagsAt(words, at) & EXPIRES) === 0 && !this.#cuts.isActive) return true;
     this.#wallMs = clock.wall();
-    if (dueMsAt(words, at) > this.#wallMs) {
+    if (dueMsAt(words, at) > this.#wallMs && !this.#cuts.has(words, at)) {
       touchAt(words, at, this.#wallMs);
       return true;
     }
@@ -120,6 +129,16 @@ export class Expiry implements Visitor {
   /** Whether the entry, of any partition, must not be shown. */
   isOver(words: Int32Array, at: number, wallMs: number): boolean {
     return (flagsAt(words, at) & EXPIRES) !== 0 && dueMsAt(words, at) <= wallMs;
+  }
+
+  /** Entries have to go by a cut (map-cuts.ts): a round looks at all partitions. */
+  cut(): void {
+    for (let number = 0; number < this.#store.partitionCount; number++) {
+      const partition = this.#store.partition(number);
+      if (partition !== undefined) partition.dueMs = 0;
+    }
+    this.#leftDueMs = 0;
+    if (this.#timerMs > 0) this.#arm(0);
   }
 
   /** Removes everything that is due, at once. */
@@ -158,11 +177,13 @@ export class Expiry implements Visitor {
     const { pool } = this.#store;
     const words = pool.words(address);
     const at = pool.at(address);
-    if (kindAt(words, at) !== KIND_ENTRY || (flagsAt(words, at) & EXPIRES) === 0) return false;
+    if (kindAt(words, at) !== KIND_ENTRY) return false;
+    const isCut = this.#cuts.has(words, at);
+    if (!isCut && (flagsAt(words, at) & EXPIRES) === 0) return false;
     const owner = ownerAt(words, at);
     // Entries of cleared maps are left to the sweeper.
     if (this.#names.address(owner) === 0) return false;
-    const dueMs = dueMsAt(words, at);
+    const dueMs = isCut ? 0 : dueMsAt(words, at);
     if (dueMs > this.#wallMs || !this.#ends(this.#partition!, address)) {
       this.#leftDueMs = Math.min(this.#leftDueMs, dueMs);
       return false;
@@ -178,7 +199,9 @@ export class Expiry implements Visitor {
   #ends(partition: Partition, address: number): boolean {
     const store = this.#store;
     const sequence = store.next(partition.number);
-    if (this.#recorder.isActive) {
+    const owner = ownerAt(store.pool.words(address), store.pool.at(address));
+    const keepsTombstone = this.#traits.isActive && this.#traits.keepsTombstones(owner);
+    if (this.#recorder.isActive || keepsTombstone) {
       const bytes = store.pool.bytes(address);
       const words = store.pool.words(address);
       const at = store.pool.at(address);
@@ -189,16 +212,28 @@ export class Expiry implements Visitor {
       draft.origin = FROM_CLIENT;
       draft.partition = partition.number;
       draft.sequence = sequence;
-      this.#names.name(ownerAt(words, at), draft.name);
+      this.#names.name(owner, draft.name);
       draft.key.set(bytes, key, key + keyLengthAt(words, at));
       draft.version.set(store.versions.low, store.versions.high);
       draft.replaced.set(versionLowAt(words, at), versionHighAt(words, at));
-      this.#lives.get(ownerAt(words, at), draft.life);
-      if (!this.#recorder.admits(draft)) return false;
-      this.#recorder.record(draft);
+      this.#lives.get(owner, draft.life);
+      draft.tombstone.clear();
+      // The map's tombstone covers what a cut ends. Below its own version, it is what an expiry leaves: a set
+      // of that version whose life ends later still wins.
+      if (this.#cuts.has(words, at)) this.#cuts.read(owner, draft.version);
+      else if (keepsTombstone) draft.tombstone.copyFrom(draft.replaced).stepBack();
+      if (!this.#admits(owner)) return false;
+      this.#recorder.tell(draft);
+      this.#tombstones.add(draft);
     }
     store.raise(partition.number, sequence);
     return true;
+  }
+
+  #admits(owner: number): boolean {
+    if (!this.#recorder.isActive) return true;
+    if (!this.#traits.isActive) return this.#recorder.admits(this.#draft);
+    return this.#recorder.admits(this.#draft, this.#traits.sinksOf(owner));
   }
 
   /** Begins to walk over the partition, if an entry may be due there. */
@@ -268,6 +303,7 @@ export class Expiry implements Visitor {
     for (let number = 0; number < this.#store.partitionCount; number++) {
       dueMs = Math.min(dueMs, this.#store.partition(number)?.dueMs ?? NEVER);
     }
+    if (dueMs > 0) this.#cuts.endAll();
     if (dueMs < NEVER) this.#arm(dueMs);
   }
 

@@ -28,6 +28,12 @@ export class KnownEntries {
     return !change.version.is(stored) || compareChanges(change, this.#read(address)) <= 0;
   }
 
+  /** As compareChanges has the change and the entry of that cell. */
+  compare(change: Mutation, address: number): number {
+    this.#store.readVersion(address, this.#version);
+    return compareChanges(change, this.#read(address));
+  }
+
   #read(address: number): Mutation {
     const { pool } = this.#store;
     const words = pool.words(address);

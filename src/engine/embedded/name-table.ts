@@ -45,10 +45,13 @@ export class NameTable {
   #asked = new KeyWords();
   #last = new KeyWords();
   #lastId = 0;
+  readonly #onOpened: (id: number) => void;
 
-  constructor(store: CellStore, owner: number) {
+  /** `onOpened` is told each id that is given. */
+  constructor(store: CellStore, owner: number, onOpened: (id: number) => void = () => {}) {
     this.#store = store;
     this.owner = owner;
+    this.#onOpened = onOpened;
     this.ids = new IdColumns(store.pool);
     this.#addresses = this.ids.integers();
     this.#uses = this.ids.integers();
@@ -106,6 +109,7 @@ export class NameTable {
     this.#uses.set(id, 0);
     store.debtors.push(partition);
     this.#remember(id);
+    this.#onOpened(id);
     return id;
   }
 

@@ -12,6 +12,7 @@
  * arranged worse on the way: with `mayExceed` there is memory for each message.
  */
 import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
+import { Span } from '../../base/span.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
 import type { KnownOfReplay, Replay } from '../stored-engine.ts';
@@ -19,6 +20,7 @@ import { Version } from '../version.ts';
 import type { EngineComponents } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
 import { RecentRemovals } from './recent-removals.ts';
+import { isGiven } from './tombstones.ts';
 
 /** Result of `#open` for a map whose life, as in the message, is over. */
 const OVER = -1;
@@ -31,6 +33,8 @@ export class Refill implements Replay {
   readonly #components: EngineComponents;
   /** Named maps, by id: each has one use more than it has entries. */
   readonly #kept = new Set<number>();
+  /** Maps of which a clear has ended the entries up to its version, by id. */
+  readonly #cut = new Set<number>();
   /** Life of the map with the id `#last`: nearly every message has the map of the message before. */
   readonly #life = new Version();
   #last = 0;
@@ -74,6 +78,7 @@ export class Refill implements Replay {
     const { store } = this.#components;
     const { meter } = store;
     this.#forget();
+    this.#endCut();
     if (meter.isOver) this.#condense();
     store.pool.isFilling = false;
     store.lastReadMs = undefined;
@@ -112,6 +117,21 @@ export class Refill implements Replay {
     this.#last = 0;
   }
 
+  /** What clears were to end, and what is there still, goes from now on. */
+  #endCut(): void {
+    const { mapNames, tombstones, cuts, expiry } = this.#components;
+    const name = new Span();
+    const version = new Version();
+    for (const id of this.#cut) {
+      if (mapNames.address(id) === 0) continue;
+      mapNames.name(id, name);
+      tombstones.ofMap(name, version);
+      if (!version.isNone) cuts.add(id, version);
+    }
+    this.#cut.clear();
+    if (cuts.isActive) expiry.cut();
+  }
+
   /** Moves all cells together. */
   #condense(): void {
     const { store, sweeper, cleaner } = this.#components;
@@ -125,14 +145,26 @@ export class Refill implements Replay {
   }
 
   #make(mutation: Mutation): Outcome {
-    const { maps, queues } = this.#components;
+    const { maps, queues, mapNames, tombstones, traits } = this.#components;
     const { operation } = mutation;
     if (operation >= OFFER) return queues.restore(mutation);
+    if (!mutation.tombstone.isNone) {
+      if (isGiven(mutation)) {
+        tombstones.restore(mutation);
+        return APPLIED;
+      }
+      if (operation !== SET) tombstones.addAgain(mutation);
+    }
+    if (mutation.path.length > 0 || !mutation.tombstone.isNone) traits.merge(mutation.name);
     if (operation === CLEAR) return this.#clear(mutation);
+    const isOfNoMap = operation !== SET && mutation.life.isNone && !mutation.tombstone.isNone;
+    if (isOfNoMap && mapNames.find(mutation.name) === 0) return maps.restore(mutation, 0, 0);
     const id = this.#open(mutation);
     if (id === 0) return MEMORY_FULL;
     if (id === OVER) return APPLIED;
     const hash = maps.hash(id, mutation.key);
+    // In the order recorded, a set that comes behind a removal has won against it.
+    if (this.#isInOrder) return maps.restore(mutation, id, hash);
     if (operation === SET && this.#removals.has(mutation, hash)) return APPLIED;
     const outcome = maps.restore(mutation, id, hash);
     if (operation !== SET && outcome === APPLIED) this.#removals.add(mutation, hash);
@@ -146,11 +178,15 @@ export class Refill implements Replay {
     this.#last = 0;
     if (known !== 0) {
       lives.get(known, this.#life);
-      if (!mutation.life.isAfter(this.#life)) return APPLIED;
+      if (!mutation.life.isAfter(this.#life)) {
+        if (!mutation.tombstone.isNone) this.#cut.add(known);
+        return APPLIED;
+      }
     }
     const outcome = maps.restoreClear(mutation, known);
     if (outcome !== APPLIED) return outcome;
     this.#kept.delete(known);
+    this.#cut.delete(known);
     return this.#keep(mutation) === 0 ? MEMORY_FULL : APPLIED;
   }
 
@@ -169,6 +205,7 @@ export class Refill implements Replay {
       mapNames.retire(known);
       sweeper.add(known);
       this.#kept.delete(known);
+      this.#cut.delete(known);
       return this.#keep(mutation);
     }
     if (!this.#kept.has(known)) {
@@ -181,10 +218,12 @@ export class Refill implements Replay {
 
   /** Opens the map, which does not exist, with the message's life. */
   #keep({ name, life }: Mutation): number {
-    const { mapNames, lives, cleaner } = this.#components;
+    const { mapNames, lives, cleaner, store } = this.#components;
     const id = mapNames.open(name);
     if (id === 0) return 0;
+    this.#cut.delete(id);
     lives.set(id, life);
+    store.versions.restore(life);
     mapNames.use(id);
     this.#kept.add(id);
     cleaner.payForNames();

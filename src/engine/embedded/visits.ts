@@ -9,11 +9,13 @@ import type { StoredVisitor, VisitCursor } from '../stored-engine.ts';
 import {
   dueMsAt,
   expiryMsAt,
+  hitsAt,
   KIND_ENTRY,
   KIND_NAME,
   keyAt,
   keyLengthAt,
   kindAt,
+  lastAccessSecondsAt,
   maxIdleSecondsAt,
   nameValue,
   ownerAt,
@@ -23,6 +25,7 @@ import {
 } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
+import type { MapCuts } from './map-cuts.ts';
 import type { MapLives } from './map-lives.ts';
 import type { NameTable } from './name-table.ts';
 import type { Queues } from './queues.ts';
@@ -35,6 +38,7 @@ export class Visits {
   readonly #contentTypes: NameTable;
   readonly #lives: MapLives;
   readonly #queues: Queues;
+  readonly #cuts: MapCuts;
   readonly #walker: Visitor = { visit: (address) => this.#meet(address) };
   readonly #stored = new Mutation();
   /** The cursor of the present step. */
@@ -49,6 +53,7 @@ export class Visits {
     this.#contentTypes = shared.contentTypes;
     this.#lives = shared.lives;
     this.#queues = queues;
+    this.#cuts = shared.cuts;
   }
 
   visit(number: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
@@ -82,7 +87,8 @@ export class Visits {
       this.#cursor!.queues.push(tagAt(words, at));
       this.#cursor!.item = 0;
     } else if (kind === KIND_ENTRY && this.#maps.address(owner) !== 0) {
-      if (dueMsAt(words, at) > this.#wallMs) this.#giveEntry(address, owner);
+      const isThere = dueMsAt(words, at) > this.#wallMs && !this.#cuts.has(words, at);
+      if (isThere) this.#giveEntry(address, owner);
     }
     return false;
   }
@@ -101,6 +107,8 @@ export class Visits {
     stored.item = 0;
     stored.expiryMs = expiryMsAt(words, at);
     stored.maxIdleSeconds = maxIdleSecondsAt(words, at);
+    stored.hits = hitsAt(words, at);
+    stored.lastAccessSeconds = lastAccessSecondsAt(words, at);
     this.#give(address);
   }
 
@@ -132,6 +140,8 @@ export class Visits {
     stored.item = item;
     stored.expiryMs = 0;
     stored.maxIdleSeconds = 0;
+    stored.hits = 0;
+    stored.lastAccessSeconds = 0;
     this.#give(address);
   }
 

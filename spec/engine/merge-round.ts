@@ -1,0 +1,243 @@
+/**
+ * Data sets that merge each other's changes under LATEST_UPDATE, at random: a simulation of engines alone,
+ * whose links delay as they like, and begin again from an earlier event after a restart of the sender. Writes
+ * with and without a lifetime, deletes, clears, expiry; clocks apart, or so near that versions are the same;
+ * restarts by a replay of what was recorded. In the end all have the same entries, and each is what a replay
+ * of its records leaves.
+ */
+import assert from 'node:assert/strict';
+import { Random } from '../../bench/harness.ts';
+import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
+import { APPLIED, KNOWN, OUTDATED } from '../../src/engine/engine.ts';
+import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
+import {
+  CLEAR,
+  DATA_SET_ID_BYTES,
+  EXPIRE,
+  FROM_CLIENT,
+  FROM_REPLAY,
+  FROM_SOURCE,
+  type Mutation,
+  OFFER,
+  PATH_LENGTH_MAX,
+} from '../../src/engine/mutation.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { AtOnce } from './embedded/at-once.ts';
+import { copyOf, RecordingSink } from './sinks.ts';
+import { visited } from './stored-engine.case.ts';
+
+const PARTITIONS = 3;
+const KEYS = 3;
+const STEPS = 100;
+const OFFSETS_MS = [0, 10_000, -5000];
+const VALUES = ['a', 'b', 'c'];
+
+/** Pairs of data sets, by number: the first one's changes go to the second. */
+export const TOPOLOGIES: Readonly<Record<string, readonly (readonly [number, number])[]>> = {
+  pair: [...both(0, 1)],
+  mesh: [...both(0, 1), ...both(1, 2), ...both(0, 2)],
+  ring: [
+    [0, 1],
+    [1, 2],
+    [2, 0],
+  ],
+  chain: [
+    [0, 1],
+    [1, 2],
+  ],
+  line: [...both(0, 1), ...both(1, 2)],
+};
+
+function both(one: number, other: number): readonly (readonly [number, number])[] {
+  return [
+    [one, other],
+    [other, one],
+  ];
+}
+
+/** Runs the topology with the seed; throws where the data sets end unequal. */
+export function runMergeRound(topology: string, seed: number): void {
+  const random = new Random(seed);
+  const links = TOPOLOGIES[topology]!;
+  const count = Math.max(...links.flat()) + 1;
+  const areApart = random.below(2) === 0;
+  const isEqual = random.below(3) === 0;
+  const sets = Array.from({ length: count }, (_, number) => {
+    const offsetMs = areApart ? OFFSETS_MS[number]! : 0;
+    return new DataSet(isEqual ? 0 : number, number, 1_700_000_000_000 + offsetMs);
+  });
+  // In a chain only the first one's clients write: nothing goes back.
+  const writers = topology === 'chain' ? sets.slice(0, 1) : sets;
+  const lines = links.map(([from, to]) => new Link(sets[from]!, sets[to]!));
+  for (let step = 0; step < STEPS; step++) {
+    const choice = random.below(100);
+    if (choice < 45) writers[random.below(writers.length)]!.change(random);
+    else if (choice < 85) lines[random.below(lines.length)]!.deliver(1 + random.below(4));
+    else if (choice < 95) advance(sets, random.below(3) === 0 ? 40 : random.below(2));
+    else restart(sets[random.below(count)]!, lines, random);
+  }
+  for (let left = 1; left > 0; ) {
+    left = 0;
+    for (const line of lines) left += line.deliver(Number.POSITIVE_INFINITY);
+  }
+  advance(sets, 20_000);
+  advance(sets, 20_000);
+  for (let left = 1; left > 0; ) {
+    left = 0;
+    for (const line of lines) left += line.deliver(Number.POSITIVE_INFINITY);
+  }
+  const contents = sets.map((set) => set.content());
+  for (const content of contents) assert.deepEqual(content, contents[0], `${topology} ${seed}`);
+  for (const set of sets) set.restart();
+  for (const set of sets) {
+    assert.deepEqual(set.content(), contents[0], `${topology} ${seed}, after a restart`);
+    set.close();
+  }
+}
+
+function advance(sets: readonly DataSet[], ms: number): void {
+  for (const set of sets) set.clock.advance(ms);
+}
+
+function restart(set: DataSet, lines: readonly Link[], random: Random): void {
+  set.restart();
+  for (const line of lines) if (line.from === set) line.repeat(random);
+}
+
+class DataSet {
+  readonly clock: FakeClock;
+  readonly id: Buffer;
+  readonly #versionId: Buffer;
+  /** Everything recorded, in order. */
+  readonly records: Mutation[] = [];
+  readonly number: number;
+  engine: EmbeddedEngine;
+
+  /** Data sets of one `versionNumber` often give the same versions. */
+  constructor(versionNumber: number, number: number, wallMs: number) {
+    this.clock = new FakeClock(0, wallMs);
+    this.number = number;
+    this.id = Buffer.alloc(DATA_SET_ID_BYTES, number + 1);
+    this.#versionId = Buffer.alloc(DATA_SET_ID_BYTES, versionNumber + 1);
+    this.engine = this.#open();
+  }
+
+  change(random: Random): void {
+    const ask = new AtOnce(this.engine);
+    const map = `m${random.below(2)}`;
+    const key = `k${random.below(KEYS)}`;
+    const choice = random.below(10);
+    if (choice === 0) ask.clear(map);
+    else if (choice < 4) ask.delete(map, key);
+    else {
+      const timeToLiveMs = [0, 0, 1, 30, 10_000][random.below(5)]!;
+      const value = Buffer.from(VALUES[random.below(VALUES.length)]!);
+      ask.set(map, key, value, '', { timeToLiveMs, maxIdleSeconds: 0 });
+    }
+  }
+
+  merge(change: Mutation): void {
+    const before = this.records.length;
+    let outcome = 0;
+    this.engine.merge(change, LATEST_UPDATE, {
+      onAnswer: (answer) => {
+        outcome = answer.outcome;
+      },
+    });
+    assert.ok(outcome === APPLIED || outcome === KNOWN || outcome === OUTDATED);
+    assert.ok(this.records.length > before || outcome !== APPLIED, 'a change is recorded');
+  }
+
+  /** Another engine takes the place of this one, with what a replay of the records leaves. */
+  restart(): void {
+    new AtOnce(this.engine).size('m0');
+    new AtOnce(this.engine).size('m1');
+    const before = this.content();
+    const remembered = this.engine.tombstones.count;
+    this.engine.close();
+    this.engine = this.#open();
+    const replay = this.engine.replay();
+    replay.beginLog();
+    for (const record of this.records) {
+      const again = copyOf(record);
+      again.origin = FROM_REPLAY;
+      assert.equal(replay.apply(again), APPLIED);
+    }
+    assert.ok(replay.end());
+    assert.deepEqual(this.content(), before, 'a replay leaves the same');
+    assert.equal(this.engine.tombstones.count, remembered, 'and the same tombstones');
+  }
+
+  content(): string[] {
+    return visited(this.engine)
+      .map(({ name, key, value, version, expiryMs }) => {
+        const entry = `${name.toBuffer()}/${key.toBuffer()} = ${value.toBuffer()}`;
+        return `${entry} ${version.high}.${version.low} ${expiryMs}`;
+      })
+      .sort();
+  }
+
+  close(): void {
+    this.engine.invariants();
+    this.engine.close();
+  }
+
+  #open(): EmbeddedEngine {
+    const sink = new RecordingSink((record) => {
+      if (record.origin !== FROM_REPLAY) this.records.push(record);
+    });
+    return new EmbeddedEngine({
+      partitionCount: PARTITIONS,
+      clock: this.clock,
+      queueCapacity: () => Number.POSITIVE_INFINITY,
+      dataSetId: this.#versionId,
+      keepsTombstones: () => true,
+      sinks: [sink],
+    });
+  }
+}
+
+/** What one data set has recorded goes to another, in order. */
+class Link {
+  readonly from: DataSet;
+  readonly #to: DataSet;
+  #next = 0;
+
+  constructor(from: DataSet, to: DataSet) {
+    this.from = from;
+    this.#to = to;
+  }
+
+  /** Sends so many events at most; returns how many were sent. */
+  deliver(most: number): number {
+    let sent = 0;
+    while (sent < most && this.#next < this.from.records.length) {
+      if (this.#send(this.from.records[this.#next++]!)) sent++;
+    }
+    return sent;
+  }
+
+  /** Sends some of the last events again. */
+  repeat(random: Random): void {
+    this.#next = Math.max(this.#next - random.below(5), 0);
+  }
+
+  #send(record: Mutation): boolean {
+    const { id } = this.from;
+    if (record.operation === EXPIRE || record.operation >= OFFER) return false;
+    const path = record.path.toBuffer();
+    const ids = path.length / DATA_SET_ID_BYTES;
+    if (ids >= PATH_LENGTH_MAX) return false;
+    for (let at = 0; at < path.length; at += DATA_SET_ID_BYTES) {
+      if (path.subarray(at, at + DATA_SET_ID_BYTES).equals(this.#to.id)) return false;
+    }
+    const change = copyOf(record);
+    assert.ok(change.operation === CLEAR || change.key.length > 0);
+    assert.ok(change.origin === FROM_CLIENT || change.origin >= FROM_SOURCE);
+    change.origin = FROM_SOURCE + this.from.number;
+    const whole = Buffer.concat([path, id]);
+    change.path.set(whole, 0, whole.length);
+    this.#to.merge(change);
+    return true;
+  }
+}

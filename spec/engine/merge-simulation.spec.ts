@@ -1,0 +1,10 @@
+import { it } from 'node:test';
+import { runMergeRound, TOPOLOGIES } from './merge-round.ts';
+
+const SEEDS = 10;
+
+for (const topology of Object.keys(TOPOLOGIES)) {
+  it(`data sets that merge as a ${topology} end equal, and so does a replay of each`, () => {
+    for (let seed = 1; seed <= SEEDS; seed++) runMergeRound(topology, seed);
+  });
+}

@@ -1,0 +1,240 @@
+/** The contract of StoredEngine.merge as tests: each policy, without an entry, and with one. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  APPLIED,
+  EVERY_PARTITION,
+  KNOWN,
+  OUTDATED,
+  type Outcome,
+} from '../../src/engine/engine.ts';
+import {
+  EXPIRATION_TIME,
+  HIGHER_HITS,
+  LATEST_ACCESS,
+  LATEST_UPDATE,
+  type MergePolicy,
+  PASS_THROUGH,
+  PUT_IF_ABSENT,
+} from '../../src/engine/merge-policy.ts';
+import {
+  CLEAR,
+  DELETE,
+  FROM_REPLAY,
+  FROM_SOURCE,
+  Mutation,
+  type Operation,
+  SET,
+} from '../../src/engine/mutation.ts';
+import type { StoredEngine } from '../../src/engine/stored-engine.ts';
+import { Version } from '../../src/engine/version.ts';
+import { Asker, Keeper, type Seen, span } from './answers.ts';
+import { RecordingSink } from './sinks.ts';
+import { contentOf, type OpenStoredSubject } from './stored-engine.case.ts';
+
+const POLICIES: readonly (readonly [string, MergePolicy])[] = [
+  ['PASS_THROUGH', PASS_THROUGH],
+  ['PUT_IF_ABSENT', PUT_IF_ABSENT],
+  ['LATEST_UPDATE', LATEST_UPDATE],
+  ['HIGHER_HITS', HIGHER_HITS],
+  ['LATEST_ACCESS', LATEST_ACCESS],
+  ['EXPIRATION_TIME', EXPIRATION_TIME],
+];
+/** The version of a change, from that of the entry. */
+const RELATIONS = { older: -1, equal: 0, later: 1 } as const;
+const PATH = Buffer.alloc(32, 7);
+
+/** Which sets win against an entry; ties go to what comes, but for the version. */
+function setWins(policy: MergePolicy, relation: number): boolean {
+  if (policy === PUT_IF_ABSENT) return false;
+  return policy === LATEST_UPDATE ? relation >= 0 : true;
+}
+
+function changeOf(operation: Operation, version: Version, value = ''): Mutation {
+  const change = new Mutation();
+  change.operation = operation;
+  change.origin = FROM_SOURCE;
+  change.name.copyFrom(span('m'));
+  if (operation !== CLEAR) change.key.copyFrom(span('k'));
+  change.value.copyFrom(span(value));
+  change.version.copyFrom(version);
+  change.path.set(PATH, 0, PATH.length);
+  return change;
+}
+
+function moved(version: Version, by: number): Version {
+  return new Version().set(version.low + by, version.high);
+}
+
+async function merge(engine: StoredEngine, change: Mutation, policy: MergePolicy): Promise<Seen> {
+  const keeper = new Keeper();
+  engine.merge(change, policy, keeper);
+  return await keeper.answered;
+}
+
+/** Asserts that a replay of the records leaves the content of the engine. */
+async function compareReplay(
+  engine: StoredEngine,
+  sink: RecordingSink,
+  open: OpenStoredSubject,
+): Promise<void> {
+  const { engine: copy } = await open([]);
+  const replay = copy.replay();
+  replay.beginLog();
+  for (const record of sink.records) {
+    const { origin } = record;
+    record.origin = FROM_REPLAY;
+    assert.equal(replay.apply(record), APPLIED);
+    record.origin = origin;
+  }
+  assert.ok(replay.end());
+  assert.deepEqual(contentOf(copy), contentOf(engine));
+  assert.deepEqual(copy.sequences(), engine.sequences());
+  assert.equal(copy.tombstones.count, engine.tombstones.count);
+  await copy.close();
+}
+
+export function mergeSuite(name: string, open: OpenStoredSubject): void {
+  async function opened() {
+    const sink = new RecordingSink();
+    const { engine, advance } = await open([sink]);
+    const asker = new Asker(engine);
+    return { engine, advance, asker, sink };
+  }
+
+  describe(`${name}: merge`, () => {
+    for (const [title, policy] of POLICIES) {
+      for (const [relation, by] of Object.entries(RELATIONS)) {
+        it(`under ${title}, of changes that are ${relation}`, async () => {
+          for (const operation of [SET, DELETE, CLEAR] as const) {
+            const { engine, asker, sink } = await opened();
+            const { version } = await asker.set('m', 'k', 'here');
+            const change = changeOf(operation, moved(version, by), operation === SET ? 'sent' : '');
+            const answer = await merge(engine, change, policy);
+            const isLate = operation === SET ? setWins(policy, by) : by >= 0;
+            const wins = isLate || (operation === DELETE && policy === PASS_THROUGH);
+            // An earlier clear leaves what is later, and its tombstone.
+            const isTaken = wins || operation === CLEAR;
+            assert.equal(answer.outcome, isTaken ? APPLIED : OUTDATED);
+            const left = !wins ? 'here' : operation === SET ? 'sent' : '';
+            assert.equal((await asker.get('m', 'k')).value, left);
+            assert.equal((await asker.size('m')).count, left === '' ? 0 : 1);
+            const [, record] = sink.records;
+            assert.equal(record !== undefined, isTaken);
+            if (record !== undefined) {
+              assert.deepEqual([record.operation, record.origin], [operation, FROM_SOURCE]);
+              assert.ok(record.path.toBuffer().equals(PATH));
+              assert.equal(record.version.is(change.version), by >= 0 || operation === CLEAR);
+            }
+            if (operation === CLEAR) assert.equal(answer.partition, EVERY_PARTITION);
+            await compareReplay(engine, sink, open);
+            await engine.close();
+          }
+        });
+      }
+
+      it(`under ${title}, where there is no entry`, async () => {
+        for (const [operation, value] of [
+          [SET, 'sent'],
+          [DELETE, ''],
+          [CLEAR, ''],
+        ] as const) {
+          const { engine, asker, sink } = await opened();
+          const { version } = await asker.set('other', 'k', 'v');
+          const change = changeOf(operation, moved(version, -5), value);
+          assert.equal((await merge(engine, change, policy)).outcome, APPLIED);
+          assert.equal((await asker.get('m', 'k')).value, value);
+          const again = await merge(engine, change, policy);
+          assert.equal(again.outcome, KNOWN);
+          // A removal is remembered: what is not later does not come back.
+          const late = operation === SET ? 0 : 1;
+          const older = changeOf(SET, moved(change.version, -late), 'old');
+          const outcomes: Outcome[] = [];
+          if (late === 1) outcomes.push((await merge(engine, older, policy)).outcome);
+          const same = changeOf(SET, change.version, 'old');
+          if (late === 1) outcomes.push((await merge(engine, same, policy)).outcome);
+          for (const outcome of outcomes) assert.equal(outcome, OUTDATED);
+          assert.equal(engine.tombstones.count, late);
+          await compareReplay(engine, sink, open);
+          await engine.close();
+        }
+      });
+    }
+
+    it('an equal version: the later end of life wins, then the greater bytes', async () => {
+      const { engine, asker } = await opened();
+      const { version } = await asker.set('m', 'k', 'b', '', {
+        timeToLiveMs: 5000,
+        maxIdleSeconds: 0,
+      });
+      const less = changeOf(SET, version, 'z');
+      less.expiryMs = 1;
+      assert.equal((await merge(engine, less, LATEST_UPDATE)).outcome, OUTDATED);
+      const longer = changeOf(SET, version, 'a');
+      const answer = await merge(engine, longer, LATEST_UPDATE);
+      assert.deepEqual([answer.outcome, answer.version.is(version)], [APPLIED, true]);
+      assert.equal((await merge(engine, longer, LATEST_UPDATE)).outcome, KNOWN);
+      assert.equal((await merge(engine, changeOf(SET, version, 'b'), 2)).outcome, APPLIED);
+      assert.equal((await merge(engine, changeOf(SET, version, 'a'), 2)).outcome, OUTDATED);
+      assert.equal((await merge(engine, changeOf(DELETE, version), 2)).outcome, APPLIED);
+      assert.equal((await asker.get('m', 'k')).value, '');
+      await engine.close();
+    });
+
+    it('an expiry is remembered just below the version of what went', async () => {
+      const { engine, advance, asker } = await opened();
+      const { version } = await asker.set('other', 'k', 'v');
+      const short = changeOf(SET, version, 'short');
+      short.expiryMs = 1;
+      assert.equal((await merge(engine, short, LATEST_UPDATE)).outcome, APPLIED);
+      await advance(10);
+      assert.equal((await asker.get('m', 'k')).value, '');
+      const older = changeOf(SET, moved(version, -1), 'old');
+      assert.equal((await merge(engine, older, LATEST_UPDATE)).outcome, OUTDATED);
+      const longer = changeOf(SET, version, 'longer');
+      assert.equal((await merge(engine, longer, LATEST_UPDATE)).outcome, APPLIED);
+      await engine.close();
+    });
+
+    it('the clocks meet: versions go on from those of changes', async () => {
+      const { engine, asker } = await opened();
+      const { version } = await asker.set('m', 'k', 'v');
+      const ahead = moved(version, 2 ** 28);
+      await merge(engine, changeOf(SET, ahead, 'w'), PASS_THROUGH);
+      const now = new Version();
+      engine.now(now);
+      assert.ok(!ahead.isAfter(now));
+      assert.ok((await asker.set('m', 'k', 'x')).version.isAfter(ahead));
+      const later = moved(ahead, 2 ** 28);
+      engine.observe(later);
+      assert.ok((await asker.set('m', 'k', 'y')).version.isAfter(later));
+      await engine.close();
+    });
+  });
+
+  describe(`${name}: sinks that join and leave`, () => {
+    it('are told what happens between, of the maps that they want, and of no queue', async () => {
+      const { engine, asker, sink } = await opened();
+      await asker.set('m', 'k', 'before');
+      const joined = new RecordingSink();
+      const choosy = Object.assign(new RecordingSink(), {
+        ignoresQueues: true,
+        wants: (map: { toBuffer(): Buffer }) => map.toBuffer().toString() === 'n',
+      });
+      engine.addSink(joined);
+      engine.addSink(choosy);
+      await asker.set('m', 'k', 'v');
+      await asker.set('n', 'k', 'v');
+      await asker.offer('n', 'item');
+      await asker.delete('m', 'k');
+      await asker.clear('n');
+      engine.removeSink(joined);
+      engine.removeSink(choosy);
+      await asker.set('n', 'k', 'after');
+      assert.equal(sink.records.length, 7);
+      assert.deepEqual([joined.records.length, choosy.records.length], [5, 2]);
+      assert.ok(choosy.records.every(({ name }) => name.toBuffer().toString() === 'n'));
+      await engine.close();
+    });
+  });
+}

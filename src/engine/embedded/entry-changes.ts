@@ -1,0 +1,298 @@
+/**
+ * Changes of entries: each kind is made in one place, in four steps. `draft` is filled, and sinks are asked;
+ * memory is allocated, which may be refused; the mutation is made, and cannot fail; the sinks are notified,
+ * and a share of the background work is done. Maps and Merges say which changes.
+ */
+import type { Span } from '../../base/span.ts';
+import { APPLIED, MEMORY_FULL, type Outcome, REFUSED } from '../engine.ts';
+import { FROM_CLIENT, FROM_REPLAY, Mutation, type Operation } from '../mutation.ts';
+import type { Version } from '../version.ts';
+import {
+  bytesAt,
+  cellBytes,
+  EXPIRES,
+  entryFlags,
+  HAS_STATISTICS,
+  hitsAt,
+  KEY_BYTES_MAX,
+  lastAccessSecondsAt,
+  nameValue,
+  ownerAt,
+  tagAt,
+  VALUE_BYTES_MAX,
+  writeFields,
+  writeHead,
+  writeStatistics,
+  writeValue,
+  writeVersion,
+} from './cell.ts';
+import type { CellStore } from './cell-store.ts';
+import type { Cleaner } from './cleaner.ts';
+import type { Expiry } from './expiry.ts';
+import { KnownEntries } from './known-entries.ts';
+import type { MapLives } from './map-lives.ts';
+import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapTraits } from './map-traits.ts';
+import type { NameTable } from './name-table.ts';
+import type { Partition } from './partition.ts';
+import type { ReadKey } from './read-key.ts';
+import type { Recorder } from './recorder.ts';
+import type { SharedComponents } from './shared-components.ts';
+import type { Sweeper } from './sweeper.ts';
+import type { Tombstones } from './tombstones.ts';
+
+export interface MapComponents {
+  readonly cleaner: Cleaner;
+  readonly sweeper: Sweeper;
+  readonly expiry: Expiry;
+}
+
+export class EntryChanges {
+  /** The mutation being made. Its spans are set only where there are sinks. */
+  readonly draft = new Mutation();
+  /** The life of a map that the draft opens. */
+  newLife: Version = this.draft.version;
+  /** The recorded mutation that is being made again, if any. */
+  repeated: Mutation | undefined;
+  readonly #store: CellStore;
+  readonly #names: NameTable;
+  readonly #contentTypes: NameTable;
+  readonly #lives: MapLives;
+  readonly #traits: MapTraits;
+  readonly #tombstones: Tombstones;
+  readonly #cleaner: Cleaner;
+  readonly #sweeper: Sweeper;
+  readonly #expiry: Expiry;
+  readonly #recorder: Recorder;
+  readonly #known: KnownEntries;
+
+  constructor(shared: SharedComponents, { cleaner, sweeper, expiry }: MapComponents) {
+    this.#store = shared.store;
+    this.#names = shared.mapNames;
+    this.#contentTypes = shared.contentTypes;
+    this.#lives = shared.lives;
+    this.#traits = shared.traits;
+    this.#tombstones = shared.tombstones;
+    this.#recorder = shared.recorder;
+    this.#cleaner = cleaner;
+    this.#sweeper = sweeper;
+    this.#expiry = expiry;
+    this.#known = new KnownEntries(shared.store, shared.contentTypes);
+  }
+
+  /** A caller's mutation of an entry of the partition, with the version given. */
+  begin(operation: Operation, partition: number): Mutation {
+    const { versions } = this.#store;
+    const { draft } = this;
+    draft.operation = operation;
+    draft.origin = FROM_CLIENT;
+    draft.version.set(versions.low, versions.high);
+    draft.partition = partition;
+    draft.sequence = this.#store.next(partition);
+    return draft;
+  }
+
+  /** Address of the cell of the key in the map with that id, or 0. */
+  look(id: number, key: ReadKey): number {
+    return this.#store.partition(key.partition)?.find(id, key.hash(id), key.words) ?? 0;
+  }
+
+  /** A mutation that was merged or made again is over: those of callers have none of its fields. */
+  endMade(): void {
+    const { draft } = this;
+    draft.hits = 0;
+    draft.lastAccessSeconds = 0;
+    if (draft.path.length > 0) draft.path.clear();
+    draft.tombstone.clear();
+  }
+
+  /** Whether the draft is made again, and the stored entry says that it need not be. */
+  isKnown(address: number): boolean {
+    const change = this.repeated;
+    return change !== undefined && address !== 0 && this.#known.isKnown(change, address);
+  }
+
+  /** Puts the entry into the map with that id, or 0 to open it by its name. */
+  put(known: number, map: Span, key: ReadKey, value: Span, contentType: Span): Outcome {
+    if (key.span.length > KEY_BYTES_MAX || value.length > VALUE_BYTES_MAX) return MEMORY_FULL;
+    let outcome = this.#tryPut(known, map, key, value, contentType);
+    // The write may have the memory of cleared or expired entries that are left.
+    if (outcome === MEMORY_FULL && this.#sweeper.help()) {
+      const { origin } = this.draft;
+      if (origin !== FROM_REPLAY) this.draft.sequence = this.#store.next(key.partition);
+      outcome = this.#tryPut(known, map, key, value, contentType);
+    }
+    return outcome;
+  }
+
+  #tryPut(known: number, map: Span, key: ReadKey, value: Span, contentType: Span): Outcome {
+    const id = known === 0 ? this.#names.open(map) : known;
+    if (id === 0) return MEMORY_FULL;
+    const type = contentType.length === 0 ? 0 : this.#contentTypes.open(contentType);
+    let outcome: Outcome = MEMORY_FULL;
+    if (type !== 0 || contentType.length === 0) {
+      const old = this.look(id, key);
+      const isKnown = this.isKnown(old);
+      outcome = isKnown ? APPLIED : this.#write(id, type, old, map, key, value, contentType);
+      if (outcome === APPLIED && !isKnown) return APPLIED;
+      if (type !== 0) this.#contentTypes.dropUnused(type);
+    }
+    this.#names.dropUnused(id);
+    this.#cleaner.payForNames();
+    return outcome;
+  }
+
+  /** Writes the entry, whose cell was looked up, as the draft tells. */
+  #write(
+    id: number,
+    type: number,
+    old: number,
+    map: Span,
+    key: ReadKey,
+    value: Span,
+    contentType: Span,
+  ): Outcome {
+    const store = this.#store;
+    const pool = store.pool;
+    const { draft } = this;
+    const recorder = this.#recorder;
+    const isRecorded = recorder.isActiveFor(draft.origin);
+    const statistics = this.#traits.isActive ? this.#prepare(id, old) : 0;
+    const partition = store.openPartition(key.partition);
+    const isNewMap = old === 0 && this.#names.uses(id) === 0;
+    if (isRecorded) {
+      draft.value.copyFrom(value);
+      draft.contentType.copyFrom(contentType);
+      if (!this.#admits(id, isNewMap, old, map, key)) return REFUSED;
+    }
+    const flags = entryFlags(draft.expiryMs, draft.maxIdleSeconds) | statistics;
+    const length = cellBytes(flags, key.words.length, value.length);
+    const address = this.#allocate(partition, old, length);
+    if (address === 0) {
+      if (isRecorded) recorder.abandon(draft);
+      return MEMORY_FULL;
+    }
+    const oldType = old === 0 ? 0 : tagAt(pool.words(old), pool.at(old));
+    const words = pool.words(address);
+    const at = pool.at(address);
+    writeHead(words, at, flags, id, type, key.words, value.length);
+    writeVersion(words, at, draft.version.low, draft.version.high);
+    if ((flags & EXPIRES) !== 0) {
+      writeFields(words, at, draft.expiryMs, draft.maxIdleSeconds, store.readMs);
+      this.#expiry.add(partition, address);
+    }
+    if (statistics !== 0) writeStatistics(words, at, draft.hits, draft.lastAccessSeconds);
+    writeValue(words, pool.bytes(address), at, value);
+    if (isRecorded) nameValue(words, pool.bytes(address), at, draft.value);
+    if (old === 0) {
+      partition.insert(key.hash(id), address);
+      if (isNewMap) this.#lives.set(id, this.newLife);
+      this.#names.use(id);
+    } else if (old !== address) {
+      partition.replace(key.hash(id), old, address);
+      partition.log.kill(old);
+    }
+    if (type !== 0) this.#contentTypes.use(type);
+    if (oldType !== 0) this.#contentTypes.release(oldType);
+    this.#end(partition);
+    return APPLIED;
+  }
+
+  /** The address for the new cell: that of the old one where possible; 0 without memory. */
+  #allocate(partition: Partition, old: number, length: number): number {
+    const pool = this.#store.pool;
+    if (old === 0) return partition.makeRoom() ? partition.log.allocate(length, false) : 0;
+    const fits = bytesAt(pool.words(old), pool.at(old)) === length;
+    return fits && pool.writable(old) ? old : partition.log.allocate(length, false);
+  }
+
+  /** Removes the entry, whose cell was looked up and exists, as the draft tells. */
+  remove(address: number, map: Span, key: ReadKey): Outcome {
+    const store = this.#store;
+    const partition = store.partition(key.partition)!;
+    const words = store.pool.words(address);
+    const at = store.pool.at(address);
+    const id = ownerAt(words, at);
+    const type = tagAt(words, at);
+    const keepsTombstone = this.#traits.isActive && this.#leavesTombstone(id);
+    if (this.#recorder.isActiveFor(this.draft.origin)) {
+      this.draft.value.clear();
+      this.draft.contentType.clear();
+      if (!this.#admits(id, false, address, map, key)) return REFUSED;
+    }
+    if (keepsTombstone) this.#tombstones.addOf(map, key.span, this.draft);
+    partition.remove(key.hash(id), address);
+    this.#names.release(id);
+    if (type !== 0) this.#contentTypes.release(type);
+    this.#end(partition);
+    return APPLIED;
+  }
+
+  /** The removal, as the draft tells, of an entry that does not exist: its tombstone alone. */
+  removeNothing(id: number, map: Span, key: ReadKey): Outcome {
+    const { draft } = this;
+    const traits = this.#traits;
+    if (this.#recorder.isActiveFor(draft.origin)) {
+      draft.name.copyFrom(map);
+      draft.key.copyFrom(key.span);
+      draft.value.clear();
+      draft.contentType.clear();
+      draft.replaced.clear();
+      if (id === 0) draft.life.clear();
+      else this.#lives.get(id, draft.life);
+      const sinks = id === 0 ? traits.sinksOfName(map) : traits.sinksOf(id);
+      if (!this.#recorder.admits(draft, sinks)) return REFUSED;
+    }
+    if (draft.origin !== FROM_REPLAY) this.#tombstones.addOf(map, key.span, draft);
+    this.#store.raise(draft.partition, draft.sequence);
+    this.#recorder.tell(draft);
+    return APPLIED;
+  }
+
+  /**
+   * The write of the draft into a map is about to be made; `old` is the cell it replaces. Returns the flag of
+   * statistics, or 0. A caller's write keeps those of the entry.
+   */
+  #prepare(id: number, old: number): number {
+    const { draft } = this;
+    const { pool } = this.#store;
+    const traits = this.#traits.of(id);
+    if ((traits & KEEPS_TOMBSTONES) !== 0) this.#traits.raise(id, draft.version);
+    const isKept = draft.origin === FROM_CLIENT && old !== 0;
+    if (draft.origin === FROM_CLIENT || (traits & KEEPS_STATISTICS) === 0) {
+      draft.hits = isKept ? hitsAt(pool.words(old), pool.at(old)) : 0;
+      draft.lastAccessSeconds = isKept ? lastAccessSecondsAt(pool.words(old), pool.at(old)) : 0;
+    }
+    return (traits & KEEPS_STATISTICS) === 0 ? 0 : HAS_STATISTICS;
+  }
+
+  /** Whether the removal that the draft tells leaves a tombstone; that of a caller is its own version's. */
+  #leavesTombstone(id: number): boolean {
+    const { draft } = this;
+    // Replay has remembered it already.
+    if (draft.origin === FROM_REPLAY) return false;
+    const isKept = (this.#traits.of(id) & KEEPS_TOMBSTONES) !== 0;
+    if (!isKept) draft.tombstone.clear();
+    else if (draft.origin === FROM_CLIENT) draft.tombstone.copyFrom(draft.version);
+    return isKept;
+  }
+
+  /** Whether the sinks consent to the change of the entry. */
+  #admits(id: number, isNewMap: boolean, old: number, map: Span, key: ReadKey): boolean {
+    const { draft } = this;
+    draft.name.copyFrom(map);
+    draft.key.copyFrom(key.span);
+    if (isNewMap) draft.life.copyFrom(this.newLife);
+    else this.#lives.get(id, draft.life);
+    this.#store.readVersion(old, draft.replaced);
+    if (!this.#traits.isActive) return this.#recorder.admits(draft);
+    return this.#recorder.admits(draft, this.#traits.sinksOf(id));
+  }
+
+  /** The mutation has been made. */
+  #end(partition: Partition): void {
+    this.#store.raise(partition.number, this.draft.sequence);
+    this.#recorder.tell(this.draft);
+    this.#cleaner.pay(partition);
+    this.#sweeper.pay(partition);
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * What is so of some maps only: that removals leave tombstones, that reads are counted, that not every sink
+ * wants the mutations. By the map's id, asked once and remembered until `review`. As long as nothing can be
+ * so of any map, `isActive` is false, and nothing here is asked.
+ */
+import { Span } from '../../base/span.ts';
+import type { MutationSink } from '../mutation-sink.ts';
+import type { MergeOptions } from '../stored-engine.ts';
+import { isAfter, type Version } from '../version.ts';
+import type { CellStore } from './cell-store.ts';
+import type { NameTable } from './name-table.ts';
+import type { PagedIntegers } from './paged-array.ts';
+import type { Recorder, Sinks } from './recorder.ts';
+
+const NEW = 1;
+export const KEEPS_TOMBSTONES = 2;
+export const KEEPS_STATISTICS = 4;
+const REVIEW_SHIFT = 3;
+/** Reviews are counted to this number, and then from 1 again. */
+const REVIEW_MAX = 2 ** 28;
+
+/** Names that are remembered as merged into, in all, in bytes; beyond, every map counts as one. */
+const MERGED_BYTES_MAX = 1_048_576;
+const NAME_BYTES = 64;
+
+export class MapTraits {
+  isActive: boolean;
+  /** Whether reads may have to be counted. */
+  readonly countsReads: boolean;
+  readonly #store: CellStore;
+  readonly #recorder: Recorder;
+  readonly #options: MergeOptions;
+  readonly #names: NameTable;
+  /** By map: its traits, with the number of the review that they are of; the number of its sinks. */
+  readonly #traits: PagedIntegers;
+  readonly #sinks: PagedIntegers;
+  /** By map that keeps tombstones: no entry has a later version than this one. */
+  readonly #latestLows: PagedIntegers;
+  readonly #latestHighs: PagedIntegers;
+  #review = 1;
+  /** The sets of sinks that maps have, by number, and the numbers by the set's members. */
+  #sets: Sinks[] = [];
+  readonly #setNumbers = new Map<string, number>();
+  /** Maps that changes were merged into; undefined for every map. */
+  #merged: Set<string> | undefined = new Set();
+  #mergedBytes = 0;
+  readonly #name = new Span();
+
+  constructor(store: CellStore, names: NameTable, recorder: Recorder, options: MergeOptions) {
+    const { ids } = names;
+    this.#store = store;
+    this.#names = names;
+    this.#recorder = recorder;
+    this.#options = options;
+    this.#traits = ids.integers();
+    this.#sinks = ids.integers();
+    this.#latestLows = ids.integers();
+    this.#latestHighs = ids.integers();
+    this.countsReads = options.keepsStatistics !== undefined;
+    this.isActive = this.countsReads || options.keepsTombstones !== undefined;
+    this.review();
+  }
+
+  /** The maps, and the sinks, are asked again. */
+  review(): void {
+    this.#review = (this.#review % REVIEW_MAX) + 1;
+    this.#sets = [];
+    this.#setNumbers.clear();
+    this.isActive ||= this.#recorder.isSelective;
+  }
+
+  /** The id was given to a map that has no entries. */
+  opened(map: number): void {
+    if (this.isActive) this.#traits.set(map, NEW);
+  }
+
+  /** KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map. */
+  of(map: number): number {
+    const known = this.#traits.get(map);
+    if (known >>> REVIEW_SHIFT === this.#review) return known;
+    return this.#ask(map, known);
+  }
+
+  keepsTombstones(map: number): boolean {
+    return this.isActive && (this.of(map) & KEEPS_TOMBSTONES) !== 0;
+  }
+
+  /** The sinks that want the map's mutations. */
+  sinksOf(map: number): Sinks {
+    if (!this.#recorder.isSelective) return this.#recorder.sinks;
+    this.of(map);
+    return this.#sets[this.#sinks.get(map)]!;
+  }
+
+  /** The same for a map that does not exist. */
+  sinksOfName(name: Span): Sinks {
+    return this.#recorder.isSelective ? this.#chosen(name) : this.#recorder.sinks;
+  }
+
+  /** An entry of the map has been written with that version. */
+  raise(map: number, { low, high }: Version): void {
+    if (!isAfter(low, high, this.#latestLows.get(map), this.#latestHighs.get(map))) return;
+    this.#latestLows.set(map, low);
+    this.#latestHighs.set(map, high);
+  }
+
+  /** Sets `version` to one that no entry of the map is later than; the map keeps tombstones. */
+  latest(map: number, version: Version): void {
+    version.set(this.#latestLows.get(map), this.#latestHighs.get(map));
+  }
+
+  /** A change is merged into the map: from now on it keeps tombstones. */
+  merge(name: Span): void {
+    const merged = this.#merged;
+    if (merged === undefined) return;
+    const text = textOf(name);
+    if (merged.has(text)) return;
+    this.isActive = true;
+    this.#mergedBytes += NAME_BYTES + name.length;
+    if (this.#mergedBytes > MERGED_BYTES_MAX) this.#merged = undefined;
+    else merged.add(text);
+    this.review();
+  }
+
+  #ask(map: number, before: number): number {
+    const name = this.#name;
+    this.#names.name(map, name);
+    const { keepsTombstones, keepsStatistics } = this.#options;
+    const isMerged = this.#merged === undefined || this.#merged.has(textOf(name));
+    let traits = this.#review << REVIEW_SHIFT;
+    if (isMerged || keepsTombstones?.(name.toBuffer()) === true) traits |= KEEPS_TOMBSTONES;
+    if (keepsStatistics?.(name.toBuffer()) === true) traits |= KEEPS_STATISTICS;
+    if ((before & KEEPS_TOMBSTONES) === 0) {
+      const isNew = (before & NEW) !== 0;
+      const { versions } = this.#store;
+      this.#latestLows.set(map, isNew ? 0 : versions.low);
+      this.#latestHighs.set(map, isNew ? 0 : versions.high);
+    }
+    this.#traits.set(map, traits);
+    if (this.#recorder.isSelective) this.#sinks.set(map, this.#setOf(name));
+    return traits;
+  }
+
+  #chosen(name: Span): MutationSink[] {
+    return this.#recorder.sinks.filter((sink) => sink.wants === undefined || sink.wants(name));
+  }
+
+  #setOf(name: Span): number {
+    const { sinks } = this.#recorder;
+    const chosen = this.#chosen(name);
+    const members = chosen.map((sink) => sinks.indexOf(sink)).join();
+    const known = this.#setNumbers.get(members);
+    if (known !== undefined) return known;
+    const number = this.#sets.push(chosen) - 1;
+    this.#setNumbers.set(members, number);
+    return number;
+  }
+}
+
+function textOf(name: Span): string {
+  return name.bytes.toString('latin1', name.start, name.end);
+}

@@ -1,0 +1,360 @@
+/**
+ * What is remembered of removals, so that older changes of another data set do not bring back what has gone:
+ * for a key, or for all keys of a map, the version up to which sets lose. They stand beside the stored data
+ * and are neither found nor counted.
+ *
+ * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts) and chained by
+ * bucket. All are in one list from the oldest to the latest. They go when they are too old, and the oldest
+ * goes when there are too many or no memory is left. Time is that of the version clock, in seconds, so that a
+ * replay gives the same.
+ */
+import assert from 'node:assert/strict';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Span } from '../../base/span.ts';
+import { EVERY_PARTITION } from '../engine.ts';
+import { CLEAR, DELETE, Mutation } from '../mutation.ts';
+import type {
+  MergeOptions,
+  StoredVisitor,
+  TombstoneCursor,
+  TombstoneFigures,
+} from '../stored-engine.ts';
+import { isAfter, type Version } from '../version.ts';
+import type { CellStore } from './cell-store.ts';
+import { IdColumns } from './id-columns.ts';
+import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
+import { HASH_BYTES, TombstoneHash } from './tombstone-hash.ts';
+
+const RETENTION_MS = 86_400_000;
+const COUNT_MAX = 1_000_000;
+const BUCKETS_MIN = 1024;
+/** Tombstones that one step of the timer drops, and the pause to the next step. */
+const STEP_COUNT = 1000;
+const STEP_PAUSE_MS = 2;
+/** The wall clock may be set; a change is noticed within this time. */
+const TIMER_MS_MAX = 60_000;
+/** Tombstones dropped before their time are told at most so often. */
+const TOLD_EVERY_MS = 60_000;
+
+export class Tombstones implements TombstoneFigures {
+  readonly #store: CellStore;
+  readonly #clock: Clock;
+  readonly #retentionSeconds: number;
+  readonly #countMax: number;
+  readonly #onDropped: (droppedCount: number) => void;
+  readonly #hash = new TombstoneHash();
+  readonly #ids: IdColumns;
+  /** By tombstone: its hash, version, second, partition; the next of its bucket; its neighbours by age. */
+  readonly #hashes: readonly PagedIntegers[];
+  readonly #lows: PagedIntegers;
+  readonly #highs: PagedIntegers;
+  readonly #seconds: PagedIntegers;
+  readonly #partitions: PagedIntegers;
+  readonly #nexts: PagedIntegers;
+  readonly #olders: PagedIntegers;
+  readonly #newers: PagedIntegers;
+  /** Numbers that rise along the list, for cursors. */
+  readonly #serials: PagedDoubles;
+  #buckets = new Int32Array(0);
+  #oldest = 0;
+  #latest = 0;
+  #serial = 0;
+  /** Those of maps. */
+  #mapCount = 0;
+  droppedCount = 0;
+  #toldMs = Number.NEGATIVE_INFINITY;
+  #timer: Timer | undefined;
+  readonly #step = () => this.#timerOnDue();
+  readonly #given = new Mutation();
+
+  constructor(store: CellStore, options: MergeOptions) {
+    this.#store = store;
+    this.#clock = store.clock;
+    this.#retentionSeconds = Math.ceil((options.tombstoneRetentionMs ?? RETENTION_MS) / 1000);
+    this.#countMax = Math.max(options.tombstonesMax ?? COUNT_MAX, 1);
+    this.#onDropped = options.onTombstonesDropped ?? (() => {});
+    const ids = new IdColumns(store.pool);
+    this.#ids = ids;
+    this.#hashes = [ids.integers(), ids.integers(), ids.integers(), ids.integers()];
+    this.#lows = ids.integers();
+    this.#highs = ids.integers();
+    this.#seconds = ids.integers();
+    this.#partitions = ids.integers();
+    this.#nexts = ids.integers();
+    this.#olders = ids.integers();
+    this.#newers = ids.integers();
+    this.#serials = ids.doubles();
+  }
+
+  get count(): number {
+    return this.#ids.count;
+  }
+
+  /** Bytes of memory. */
+  get bytes(): number {
+    return this.#ids.columnBytes + this.#buckets.byteLength;
+  }
+
+  /** Sets `version` to that of the map's tombstone; none without one. */
+  ofMap(map: Span, version: Version): void {
+    version.clear();
+    if (this.#mapCount === 0) return;
+    this.#hash.ofMap(map);
+    this.#read(this.#find(), version);
+  }
+
+  /** The same for a key's. */
+  ofKey(map: Span, key: Span, version: Version): void {
+    version.clear();
+    if (this.#ids.count === 0) return;
+    this.#hash.ofKey(map, key);
+    this.#read(this.#find(), version);
+  }
+
+  /** The DELETE, EXPIRE or CLEAR was made: its tombstone is remembered, unless a later one is. */
+  add(removal: Mutation): void {
+    if (removal.tombstone.isNone) return;
+    this.#load(removal);
+    this.#put(removal.partition, removal.tombstone, this.#nowSeconds);
+  }
+
+  /** The same for a removal that is made again: its time is that of its version, or of those before it. */
+  addAgain(removal: Mutation): void {
+    const { low, high } = removal.version;
+    const ms = Math.max(this.#store.versions.ms, msOf(low, high));
+    this.#load(removal);
+    this.#put(removal.partition, removal.tombstone, Math.floor(ms / 1000));
+  }
+
+  /** The same for a removal of the entry of that key, of which the message has the partition alone. */
+  addOf(map: Span, key: Span, { partition, tombstone }: Mutation): void {
+    this.#hash.ofKey(map, key);
+    this.#put(partition, tombstone, this.#nowSeconds);
+  }
+
+  /** Remembers a tombstone that `visit` gave. */
+  restore({ key, partition, version, tombstone }: Mutation): void {
+    key.bytes.copy(this.#hash.bytes, 0, key.start, key.start + HASH_BYTES);
+    this.#put(partition, tombstone, Math.floor(msOf(version.low, version.high) / 1000));
+  }
+
+  /** Whether the removal, or what `visit` gave, is what is remembered. */
+  remembers(removal: Mutation): boolean {
+    if (removal.tombstone.isNone || this.#ids.count === 0) return false;
+    if (isGiven(removal)) {
+      removal.key.bytes.copy(this.#hash.bytes, 0, removal.key.start);
+    } else this.#load(removal);
+    const id = this.#find();
+    const { low, high } = removal.tombstone;
+    return id !== 0 && this.#lows.get(id) === low && this.#highs.get(id) === high;
+  }
+
+  /** See StoredEngine.visitTombstones. */
+  visit(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
+    let id = this.#behind(cursor);
+    for (let rest = budget; id !== 0 && rest > 0; rest--) {
+      cursor.id = id;
+      cursor.serial = this.#serials.get(id);
+      this.#give(id, visitor);
+      id = this.#newers.get(id);
+    }
+    return id !== 0;
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** Asserts that the list, the buckets and the counts agree. O(tombstones). */
+  invariants(): void {
+    let [count, maps, before, serial] = [0, 0, 0, 0];
+    for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) {
+      assert.equal(this.#olders.get(id), before, 'the tombstone before');
+      assert.ok(this.#serials.get(id) > serial, 'tombstones by age');
+      for (const [word, hashes] of this.#hashes.entries()) {
+        this.#hash.words[word] = hashes.get(id);
+      }
+      assert.equal(this.#find(), id, 'a tombstone is found');
+      if (this.#partitions.get(id) === EVERY_PARTITION) maps++;
+      serial = this.#serials.get(id);
+      before = id;
+      count++;
+    }
+    assert.equal(before, this.#latest, 'the latest tombstone');
+    assert.deepEqual([count, maps], [this.#ids.count, this.#mapCount], 'counts of tombstones');
+    assert.ok(count <= this.#countMax, 'tombstones at most');
+    this.#ids.invariants();
+  }
+
+  get #nowSeconds(): number {
+    const { versions } = this.#store;
+    return Math.floor(Math.max(versions.ms, this.#clock.wall()) / 1000);
+  }
+
+  #load({ operation, name, key }: Mutation): void {
+    if (operation === CLEAR) this.#hash.ofMap(name);
+    else this.#hash.ofKey(name, key);
+  }
+
+  #find(): number {
+    if (this.#buckets.length === 0) return 0;
+    const [first, second, third, fourth] = this.#hashes as Lanes;
+    const { words } = this.#hash;
+    let id = this.#buckets[words[0]! & (this.#buckets.length - 1)]!;
+    while (id !== 0) {
+      const isIt =
+        first.get(id) === words[0] &&
+        second.get(id) === words[1] &&
+        third.get(id) === words[2] &&
+        fourth.get(id) === words[3];
+      if (isIt) return id;
+      id = this.#nexts.get(id);
+    }
+    return 0;
+  }
+
+  #read(id: number, version: Version): void {
+    if (id === 0) return;
+    version.set(this.#lows.get(id), this.#highs.get(id));
+  }
+
+  #put(partition: number, { low, high }: Version, seconds: number): void {
+    let id = this.#find();
+    if (id !== 0) {
+      if (!isAfter(low, high, this.#lows.get(id), this.#highs.get(id))) return;
+      this.#unlist(id);
+    } else {
+      this.#makeRoom();
+      id = this.#ids.take();
+      for (let word = 0; word < this.#hashes.length; word++) {
+        this.#hashes[word]!.set(id, this.#hash.words[word]!);
+      }
+      this.#partitions.set(id, partition);
+      if (partition === EVERY_PARTITION) this.#mapCount++;
+      this.#chain(id);
+    }
+    this.#lows.set(id, low);
+    this.#highs.set(id, high);
+    this.#seconds.set(id, seconds);
+    this.#list(id);
+    if (this.#timer === undefined) this.#arm();
+  }
+
+  #makeRoom(): void {
+    const { meter } = this.#store;
+    while (this.#ids.count > 0 && (this.#ids.count >= this.#countMax || meter.isOver)) {
+      if (!this.#isTooOld(this.#oldest)) this.#tellDropped();
+      this.#drop(this.#oldest);
+    }
+    if (this.#ids.count < this.#buckets.length) return;
+    const length = Math.max(this.#buckets.length * 2, BUCKETS_MIN);
+    meter.give(this.#buckets.byteLength);
+    meter.charge(length * 4);
+    this.#buckets = new Int32Array(length);
+    for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) this.#chain(id);
+  }
+
+  #tellDropped(): void {
+    this.droppedCount++;
+    const nowMs = this.#clock.now();
+    if (nowMs < this.#toldMs + TOLD_EVERY_MS) return;
+    this.#toldMs = nowMs;
+    this.#onDropped(this.droppedCount);
+  }
+
+  #drop(id: number): void {
+    this.#unlist(id);
+    const bucket = this.#hashes[0]!.get(id) & (this.#buckets.length - 1);
+    const next = this.#nexts.get(id);
+    let before = this.#buckets[bucket]!;
+    if (before === id) this.#buckets[bucket] = next;
+    else {
+      while (this.#nexts.get(before) !== id) before = this.#nexts.get(before);
+      this.#nexts.set(before, next);
+    }
+    if (this.#partitions.get(id) === EVERY_PARTITION) this.#mapCount--;
+    this.#ids.free(id);
+  }
+
+  #chain(id: number): void {
+    const bucket = this.#hashes[0]!.get(id) & (this.#buckets.length - 1);
+    this.#nexts.set(id, this.#buckets[bucket]!);
+    this.#buckets[bucket] = id;
+  }
+
+  /** Adds it to the list as the latest. */
+  #list(id: number): void {
+    this.#olders.set(id, this.#latest);
+    this.#newers.set(id, 0);
+    if (this.#latest === 0) this.#oldest = id;
+    else this.#newers.set(this.#latest, id);
+    this.#latest = id;
+    this.#serials.set(id, ++this.#serial);
+  }
+
+  #unlist(id: number): void {
+    const older = this.#olders.get(id);
+    const newer = this.#newers.get(id);
+    if (older === 0) this.#oldest = newer;
+    else this.#newers.set(older, newer);
+    if (newer === 0) this.#latest = older;
+    else this.#olders.set(newer, older);
+  }
+
+  /** The first tombstone behind the cursor. */
+  #behind({ id, serial }: TombstoneCursor): number {
+    const isThere = id !== 0 && this.#ids.isGiven(id) && this.#serials.get(id) === serial;
+    if (isThere) return this.#newers.get(id);
+    let behind = this.#oldest;
+    while (behind !== 0 && this.#serials.get(behind) <= serial) behind = this.#newers.get(behind);
+    return behind;
+  }
+
+  #give(id: number, visitor: StoredVisitor): void {
+    const given = this.#given;
+    const { words, bytes } = this.#hash;
+    for (let word = 0; word < words.length; word++) words[word] = this.#hashes[word]!.get(id);
+    const partition = this.#partitions.get(id);
+    given.operation = partition === EVERY_PARTITION ? CLEAR : DELETE;
+    given.partition = partition;
+    given.key.set(bytes, 0, HASH_BYTES);
+    const ms = this.#seconds.get(id) * 1000;
+    given.version.set((ms % 2 ** 16) << 16, Math.floor(ms / 2 ** 16));
+    given.tombstone.set(this.#lows.get(id), this.#highs.get(id));
+    visitor.onStored(given);
+  }
+
+  #isTooOld(id: number): boolean {
+    return this.#seconds.get(id) + this.#retentionSeconds <= this.#clock.wall() / 1000;
+  }
+
+  #arm(): void {
+    if (this.#oldest === 0) return;
+    const dueMs = (this.#seconds.get(this.#oldest) + this.#retentionSeconds) * 1000;
+    const delayMs = Math.min(Math.max(dueMs - this.#clock.wall(), 1000), TIMER_MS_MAX);
+    this.#timer = this.#clock.after(Math.ceil(delayMs), this.#step);
+  }
+
+  #timerOnDue(): void {
+    this.#timer = undefined;
+    let rest = STEP_COUNT;
+    while (rest > 0 && this.#oldest !== 0 && this.#isTooOld(this.#oldest)) {
+      this.#drop(this.#oldest);
+      rest--;
+    }
+    if (rest === 0) this.#timer = this.#clock.after(STEP_PAUSE_MS, this.#step);
+    else this.#arm();
+  }
+}
+
+type Lanes = readonly [PagedIntegers, PagedIntegers, PagedIntegers, PagedIntegers];
+
+function msOf(low: number, high: number): number {
+  return (high >>> 0) * 2 ** 16 + (low >>> 16);
+}
+
+/** Whether the message is one that `visit` gave: it has the hash for its key, and no sequence. */
+export function isGiven({ sequence, tombstone }: Mutation): boolean {
+  return sequence === 0 && !tombstone.isNone;
+}
