@@ -3,6 +3,7 @@
  * SOAK_CASES batches with wrong bytes.
  */
 import { describe, it } from 'node:test';
+import { EmbeddedModel } from '../wan/embedded-model.ts';
 import { sendWrongBatches } from '../wan/messages.ts';
 import { simulate } from '../wan/simulation.ts';
 
@@ -13,6 +14,12 @@ describe('WanReplications, many seeds', () => {
   for (const shape of ['pair', 'chain', 'ring', 'mesh'] as const) {
     it(`makes all members of a ${shape} equal, ${SEEDS} seeds`, async () => {
       for (let seed = 1; seed <= SEEDS; seed++) await simulate(shape, seed);
+    });
+
+    it(`makes all members of a ${shape} with embedded engines equal, ${SEEDS} seeds`, async () => {
+      for (let seed = 1; seed <= SEEDS; seed++) {
+        await simulate(shape, seed, (clock) => new EmbeddedModel(clock));
+      }
     });
   }
 });
