@@ -34,7 +34,6 @@ import {
   LOST,
   MEMORY_FULL,
   NO_PARTITION,
-  OUTDATED,
   type Outcome,
   REFUSED,
   type Receiver,
