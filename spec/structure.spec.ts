@@ -21,7 +21,6 @@ const UNUSED_EXPORTS: Readonly<Record<string, string>> = {
   'src/config/describe.ts settingsTables': '`make docs` writes the tables of a page with it',
   'src/config/known-settings.ts readNotation': 'specs read notations of their own',
   'src/embedding/member-options.ts optionNames': 'the spec compares the names with the flags',
-  'src/engine/mutation.ts FROM_SOURCE': 'changes of other clusters will come from one',
   'src/engine/redis/control-connection.ts replyValue':
     'the spec of replies and a server for the specs read with it',
   'src/engine/redis/redis-engine.ts RedisEngineOptions': 'specs make engines with it',

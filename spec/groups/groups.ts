@@ -23,6 +23,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   member: ['.', 'cluster', 'embedding', 'local', 'rest'],
   persistence: ['persistence'],
   redis: ['engine/redis'],
+  wan: ['wan'],
   // Each runs long: the start of its process is little beside it, and another group runs meanwhile.
   'persistence-crash': ['persistence/crash.spec.ts'],
   'persistence-disk-trouble': ['persistence/disk-trouble.spec.ts'],

@@ -86,6 +86,37 @@ export const REQUEST_ERRORS = {
   BACKUP_NOT_UNDER_WAY: { status: 409, message: 'Cannot interrupt a backup: none is under way' },
   BACKUP_INTERRUPTED: { status: 409, message: 'Cannot back up: interrupted' },
   BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
+  WAN_UNKNOWN: {
+    status: 400,
+    message:
+      "WAN Replication Config doesn't exist with WAN configuration name {replication} " +
+      'and publisher ID {publisherId}',
+  },
+  WAN_AMBIGUOUS: {
+    status: 400,
+    message:
+      'Cannot choose a publisher of WAN replication {replication}: name one of {publisherIds}',
+  },
+  WAN_TOO_MANY_PUBLISHERS: {
+    status: 409,
+    message: 'Cannot add {added} WAN publishers: the member has {count}, and {most} at most',
+  },
+  WAN_MESSAGE_INVALID: { status: 400, message: 'Cannot take the WAN message: {reason}' },
+  WAN_CLOCK_AHEAD: {
+    status: 400,
+    message:
+      "Cannot take the WAN message: a time in it is {seconds} s ahead of this member's clock; " +
+      'set the clocks of both members',
+  },
+  WAN_OTHER_CLUSTER: {
+    status: 403,
+    message:
+      'Cannot take the WAN message: it is for cluster "{expected}", and this is cluster "{clusterName}"',
+  },
+  WAN_OLDER_EPOCH: {
+    status: 409,
+    message: 'Cannot take the WAN message: its sender has been started again since',
+  },
 } as const;
 
 export const ERRORS = {

@@ -1,0 +1,110 @@
+/** Messages over HTTP, against servers that behave and servers that do not. */
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createPlainServer, type Server } from 'node:net';
+import { afterEach, describe, it } from 'node:test';
+import { HttpTransport } from '../../src/wan/http-transport.ts';
+import type { WanEndpoint } from '../../src/wan/publisher-options.ts';
+import { ANSWER_BYTES_MAX } from '../../src/wan/wan-transport.ts';
+
+const OPTIONS = { segment: 'own', username: undefined, password: undefined, tls: {} };
+const NEVER = new AbortController().signal;
+const MESSAGE = Buffer.from('message');
+
+const ends: (() => void)[] = [];
+
+function transportOf(options: object = {}): HttpTransport {
+  const transport = new HttpTransport({ ...OPTIONS, ...options });
+  ends.push(() => transport.close());
+  return transport;
+}
+
+async function listening(server: Server): Promise<WanEndpoint> {
+  ends.push(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { host: '127.0.0.1', port, segment: undefined, tls: false };
+}
+
+/** A server that counts its connections. */
+async function serve(handle: (request: IncomingMessage, response: ServerResponse) => void) {
+  const counts = { connections: 0 };
+  const server = createServer(handle);
+  server.on('connection', () => void counts.connections++);
+  return { counts, endpoint: await listening(server) };
+}
+
+describe('HttpTransport', () => {
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+  });
+
+  it('posts the message to the path, with the login, on a connection that is kept', async () => {
+    const seen: unknown[] = [];
+    const { counts, endpoint } = await serve((request, response) => {
+      const { method, url, headers } = request;
+      request.on('data', (chunk) => {
+        seen.push([method, url, headers.authorization, headers['content-type'], String(chunk)]);
+        response.end('answer');
+      });
+    });
+    const transport = transportOf({ username: 'u', password: 'ä' });
+    for (const segment of [undefined, 'their']) {
+      const answer = await transport.send({ ...endpoint, segment }, MESSAGE, NEVER);
+      assert.deepEqual([answer.status, String(answer.body)], [200, 'answer']);
+    }
+    const login = `Basic ${Buffer.from('u:ä').toString('base64')}`;
+    const rest = [login, 'application/octet-stream', 'message'];
+    assert.deepEqual(seen, [
+      ['POST', '/own/rest/wan/receive', ...rest],
+      ['POST', '/their/rest/wan/receive', ...rest],
+    ]);
+    assert.equal(counts.connections, 1);
+  });
+
+  it('destroys a connection on which bytes come that nobody asked for', async () => {
+    const unasked = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
+    let connections = 0;
+    const answered: Promise<void>[] = [];
+    const server = createPlainServer((socket) => {
+      connections++;
+      socket.on('error', () => {});
+      answered.push(new Promise((resolve) => socket.on('close', () => resolve())));
+      socket.on('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood');
+        setTimeout(() => socket.write(unasked), 20);
+      });
+    });
+    const endpoint = await listening(server);
+    const transport = transportOf();
+    assert.equal(String((await transport.send(endpoint, MESSAGE, NEVER)).body), 'good');
+    await answered[0];
+    assert.equal(String((await transport.send(endpoint, MESSAGE, NEVER)).body), 'good');
+    assert.equal(connections, 2);
+  });
+
+  it('rejects where it is not known whether the message came', async () => {
+    const silent = await listening(createPlainServer((socket) => socket.on('error', () => {})));
+    const abortion = new AbortController();
+    const transport = transportOf();
+    const waiting = transport.send(silent, MESSAGE, abortion.signal);
+    abortion.abort();
+    await assert.rejects(waiting);
+    const closing = await listening(createPlainServer((socket) => socket.destroy()));
+    await assert.rejects(transport.send(closing, MESSAGE, NEVER));
+    const cut = await listening(
+      createPlainServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
+    );
+    await assert.rejects(transport.send(cut, MESSAGE, NEVER));
+    const pending = transport.send(silent, MESSAGE, NEVER);
+    transport.close();
+    await assert.rejects(pending);
+  });
+
+  it('rejects an answer that is too long', async () => {
+    const { endpoint } = await serve((_, response) =>
+      response.end(Buffer.alloc(ANSWER_BYTES_MAX + 1)),
+    );
+    await assert.rejects(transportOf().send(endpoint, MESSAGE, NEVER), /longer than 65536 bytes/);
+  });
+});

@@ -1,0 +1,254 @@
+/** Members for the specs of replication: model engines, and a network that a test rules. */
+
+import type { Clock } from '../../src/base/clock.ts';
+import { Span } from '../../src/base/span.ts';
+import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import type { Mutation } from '../../src/engine/mutation.ts';
+import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import { WanReplications } from '../../src/wan/wan-replications.ts';
+import type { TransportAnswer, WanTransport } from '../../src/wan/wan-transport.ts';
+import { copyOf } from '../engine/sinks.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { ModelEngine, ownCopyOf, type SimulatedEngine } from './model-engine.ts';
+
+export const OPTIONS: WanPublisherOptions = {
+  publisherId: 'p',
+  clusterName: 'dev',
+  targetEndpoints: [{ host: 'b', port: 5701, segment: undefined, tls: false }],
+  username: undefined,
+  password: undefined,
+  batchSize: 5,
+  batchMaxDelayMs: 50,
+  responseTimeoutMs: 1000,
+  acknowledgeType: 'ACK_ON_OPERATION_COMPLETE',
+  queueCapacity: 10_000,
+  queueBytesMax: 2 ** 28,
+  queueFullBehavior: 'DISCARD_AFTER_MUTATION',
+  initialPublisherState: 'REPLICATING',
+  snapshotEnabled: false,
+  discoveryPeriodSeconds: 2,
+  maxConcurrentInvocations: -1,
+  compression: 'none',
+};
+
+export function endpoint(host: string): WanEndpoint {
+  return { host, port: 5701, segment: undefined, tls: false };
+}
+
+/** Lines of a member's log. */
+export class KeptLog {
+  readonly lines: string[] = [];
+  info(_fields: object, text: string): void {
+    this.lines.push(`info ${text}`);
+  }
+  warn(_fields: object, text: string): void {
+    this.lines.push(`warn ${text}`);
+  }
+  error(_fields: object, text: string): void {
+    this.lines.push(`error ${text}`);
+  }
+}
+
+/** What becomes of a message. */
+export interface Fate {
+  /** Delays of its deliveries; none: it is lost. */
+  readonly arrivals: readonly number[];
+  /** Delay of the answer to the first delivery; undefined: it is lost. */
+  readonly answerMs: number | undefined;
+}
+
+const AT_ONCE: Fate = { arrivals: [1], answerMs: 1 };
+
+/** What the network knows of a member. */
+interface Receiving {
+  readonly isDown: boolean;
+  receive(message: Buffer): Promise<TransportAnswer>;
+}
+
+export class Network {
+  readonly clock: FakeClock;
+  readonly members = new Map<string, Receiving>();
+  /** Decides about each message. */
+  fate: (from: Receiving, to: string) => Fate = () => AT_ONCE;
+  /** Answers in place of the member where it returns one. */
+  answer: (message: Buffer, to: string) => TransportAnswer | undefined = () => undefined;
+  /** For jitter and epochs. */
+  random: () => number = () => 0.5;
+  /** Messages and their targets. */
+  readonly sent: { readonly to: string; readonly message: Buffer }[] = [];
+
+  constructor(clock = new FakeClock()) {
+    this.clock = clock;
+  }
+
+  transportOf(from: Receiving): WanTransport {
+    return {
+      send: (to, message, signal) => this.#send(from, to.host, Buffer.from(message), signal),
+      close: () => {},
+    };
+  }
+
+  /** Lets time pass in steps, and everything happen that it brings. */
+  async pass(ms: number, stepMs = 5): Promise<void> {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      this.clock.advance(stepMs);
+      await this.settle();
+    }
+  }
+
+  async settle(): Promise<void> {
+    do {
+      this.clock.settle();
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.clock.endCount > 0);
+  }
+
+  #send(
+    from: Receiving,
+    to: string,
+    message: Buffer,
+    signal: AbortSignal,
+  ): Promise<TransportAnswer> {
+    this.sent.push({ to, message });
+    const { arrivals, answerMs } = this.fate(from, to);
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('aborted')));
+      for (const [index, delayMs] of arrivals.entries()) {
+        this.clock.after(delayMs, () => {
+          void this.#deliver(to, message).then((answer) => {
+            if (index > 0 || answerMs === undefined) return;
+            this.clock.after(answerMs, () => {
+              if (answer instanceof Error) reject(answer);
+              else resolve(answer);
+            });
+          });
+        });
+      }
+    });
+  }
+
+  async #deliver(to: string, message: Buffer): Promise<TransportAnswer | Error> {
+    const made = this.answer(message, to);
+    if (made !== undefined) return made;
+    const member = this.members.get(to);
+    if (member === undefined || member.isDown) return new Error('connection refused');
+    return await member.receive(message);
+  }
+}
+
+export class Member<Made extends SimulatedEngine = ModelEngine> {
+  readonly name: string;
+  readonly network: Network;
+  readonly log = new KeptLog();
+  dataSetId: Buffer;
+  isDown = false;
+  engine: Made;
+  replications: WanReplications;
+  readonly #publishers: readonly WanPublisherOptions[];
+  readonly #clock: Clock;
+  readonly #makeEngine: (clock: Clock) => Made;
+  /** The durable changes of all lives of the member. */
+  #history: Mutation[] = [];
+
+  constructor(
+    network: Network,
+    name: string,
+    publishers: readonly WanPublisherOptions[],
+    aheadMs = 0,
+    makeEngine: (clock: Clock) => Made = (own) => new ModelEngine(own) as never,
+  ) {
+    this.network = network;
+    this.name = name;
+    this.dataSetId = Buffer.alloc(16, name);
+    this.#publishers = publishers;
+    const { clock } = network;
+    this.#clock = {
+      now: () => clock.now(),
+      wall: () => clock.wall() + aheadMs,
+      after: (delayMs, run) => clock.after(delayMs, run),
+      endOfTurn: (run) => clock.endOfTurn(run),
+    };
+    this.#makeEngine = makeEngine;
+    this.engine = makeEngine(this.#clock);
+    this.replications = this.#replications();
+    network.members.set(name, this);
+  }
+
+  get status() {
+    return this.replications.publishers()[0]!;
+  }
+
+  get control() {
+    return this.replications.publisherOf('r', 'p');
+  }
+
+  /** Everything that was recorded becomes durable. */
+  sync(): void {
+    this.engine.durableCount = this.engine.log.length;
+    this.replications.release();
+  }
+
+  /** What was not durable is lost; the rest is made again, and queued again. */
+  restart(): void {
+    void this.replications.close(0);
+    this.#history = [...this.#history, ...this.engine.log.slice(0, this.engine.durableCount)];
+    this.engine.close();
+    this.engine = this.#makeEngine(this.#clock);
+    this.engine.restore(this.#history);
+    const sinks: { record(change: Mutation): void }[] = [];
+    const { engine } = this;
+    const addSink = engine.addSink.bind(engine);
+    engine.addSink = (sink) => {
+      sinks.push(sink);
+      addSink(sink);
+    };
+    this.replications = this.#replications();
+    for (const change of this.#history) {
+      const again = change.path.length === 0 ? ownCopyOf(change) : copyOf(change);
+      again.sequence = 0;
+      for (const sink of sinks) sink.record(again);
+    }
+  }
+
+  async receive(message: Buffer): Promise<TransportAnswer> {
+    const scratch = Buffer.from(message);
+    const { engine, replications } = this;
+    const answering = replications.receive(new Span().set(scratch, 0, scratch.length));
+    // The bytes are valid during the call alone.
+    scratch.fill(0xee);
+    const answer = await answering;
+    if (answer.error !== undefined) {
+      const { status } = answer.error;
+      return { status, body: Buffer.from(answer.error.message) };
+    }
+    // As the HTTP server delays it.
+    if (answer.partition === EVERY_PARTITION) {
+      const count = engine.log.length;
+      while (engine.durableCount < count) {
+        // The connection ended with the process.
+        if (engine !== this.engine) return await new Promise(() => {});
+        await new Promise<void>((resolve) => void this.network.clock.after(1, resolve));
+      }
+    }
+    return { status: 200, body: answer.body };
+  }
+
+  #replications(): WanReplications {
+    const replications = new WanReplications({
+      engine: this.engine,
+      dataSetId: this.dataSetId,
+      clusterName: () => 'dev',
+      clock: this.#clock,
+      log: this.log,
+      payloadBytesMax: 2 ** 24,
+      transportOf: () => this.network.transportOf(this),
+      refsTo: () => (map) =>
+        map.toString().startsWith('own')
+          ? undefined
+          : { policy: 2, republishing: true, accepts: () => true },
+      random: this.network.random,
+    });
+    replications.add('r', this.#publishers);
+    return replications;
+  }
+}

@@ -1,0 +1,115 @@
+/** Messages of other members are checked whole: whatever their bytes are, nothing of a bad one is applied. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { crc32, deflateRawSync } from 'node:zlib';
+import { Mutation, SET } from '../../src/engine/mutation.ts';
+import { eventBytes, readEvent, viewed, writeEvent } from '../../src/wan/event-codec.ts';
+import { BATCH, HEAD_BYTES, sealMessage, sealPlain } from '../../src/wan/message-format.ts';
+import type { Member } from './members.ts';
+import {
+  batchOf,
+  CHANGES,
+  changeOf,
+  headOf,
+  receiver,
+  sendWrongBatches,
+  WALL_MS,
+} from './messages.ts';
+import { generator } from './simulation.ts';
+
+async function send(member: Member, message: Buffer): Promise<number> {
+  const { status } = await member.receive(message);
+  return status;
+}
+
+describe('an event', () => {
+  it('is read as it was written, whatever it is', () => {
+    for (const each of CHANGES) {
+      const bytes = viewed(Buffer.alloc(eventBytes(each) + 5));
+      writeEvent(bytes, 3, each, 4);
+      const read = new Mutation();
+      assert.equal(readEvent(bytes, 3, bytes.bytes.length, read), 3 + eventBytes(each));
+      for (const name of ['name', 'key', 'value', 'contentType', 'path'] as const) {
+        assert.deepEqual(read[name].toBuffer(), each[name].toBuffer(), name);
+      }
+      for (const name of ['operation', 'expiryMs', 'maxIdleSeconds', 'hits'] as const) {
+        assert.equal(read[name], each[name], name);
+      }
+      assert.ok(read.version.is(each.version));
+      assert.equal(readEvent(bytes, 3, 3 + eventBytes(each) - 1, read), -1);
+    }
+  });
+});
+
+describe('WanReceiver.receive', () => {
+  it('applies a batch, and not again', async () => {
+    const member = receiver();
+    const message = sealPlain(batchOf(CHANGES.slice(0, 2), member.dataSetId), headOf(BATCH));
+    assert.equal(await send(member, message), 200);
+    const count = member.engine.mergedCount;
+    assert.ok(count > 0);
+    assert.equal(await send(member, message), 200);
+    assert.equal(member.engine.mergedCount, count);
+  });
+
+  it('applies nothing of a batch of which a byte is flipped or cut', async () => {
+    for (const isCompressed of [false, true]) {
+      const member = receiver();
+      const batch = batchOf(CHANGES, member.dataSetId);
+      const message = await sealMessage(batch, headOf(BATCH), isCompressed);
+      for (let at = 0; at < message.length; at++) {
+        const flipped = Buffer.from(message);
+        flipped[at]! ^= 1 << (at % 8);
+        assert.equal(await send(member, flipped), 400, `byte ${at}`);
+        assert.equal(await send(member, message.subarray(0, at)), 400, `cut to ${at}`);
+      }
+      assert.equal(member.engine.mergedCount, 0);
+    }
+  });
+
+  it('applies nothing of a batch that is wrong inside, with a right checksum', async () => {
+    await sendWrongBatches(3000, 1);
+  });
+
+  it('refuses random bytes with 400', async () => {
+    const member = receiver();
+    const random = generator(2);
+    for (let round = 0; round < 2000; round++) {
+      const bytes = Buffer.from(Array.from({ length: round % 200 }, () => random() * 256));
+      assert.equal(await send(member, bytes), 400);
+    }
+  });
+
+  it('refuses what inflates to more than it says, or says more than is allowed', async () => {
+    const member = receiver();
+    const bomb = deflateRawSync(Buffer.alloc(2 ** 26));
+    for (const said of [10, 2 ** 24, 2 ** 26, 2 ** 32 - 1]) {
+      const message = sealPlain(Buffer.concat([Buffer.alloc(HEAD_BYTES), bomb]), headOf(BATCH));
+      message[6] = 1;
+      message.writeUInt32LE(said, 16);
+      const sealed = resealed(message);
+      assert.equal(await send(member, sealed), 400, `${said}`);
+    }
+  });
+
+  it('answers a clock that is more than 24 h ahead with 400, 60 s with a warning', async () => {
+    const member = receiver();
+    const later = (ms: number) => {
+      const made = changeOf(SET, 'a', 'x');
+      made.version.set(((WALL_MS + ms) % 2 ** 16) * 2 ** 16, Math.floor((WALL_MS + ms) / 2 ** 16));
+      return sealPlain(batchOf([made], member.dataSetId), headOf(BATCH));
+    };
+    assert.equal(await send(member, later(86_401_000)), 400);
+    assert.equal(member.engine.mergedCount, 0);
+    assert.equal(await send(member, later(61_000)), 200);
+    assert.deepEqual(member.log.lines, [
+      "warn WAN: the clock of a sender is 61 s ahead of this member's",
+    ]);
+  });
+});
+
+/** The message with the right checksum again. */
+function resealed(message: Buffer): Buffer {
+  message.writeUInt32LE(crc32(message.subarray(12), crc32(message.subarray(0, 8))), 8);
+  return message;
+}

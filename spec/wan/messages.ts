@@ -1,0 +1,90 @@
+/** Messages as a publisher sends them, and wrong ones. */
+import assert from 'node:assert/strict';
+import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
+import { Version } from '../../src/engine/version.ts';
+import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
+import { eventBytes } from '../../src/wan/event-codec.ts';
+import { Lane } from '../../src/wan/lane.ts';
+import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';
+import { Member, Network } from './members.ts';
+import { spanOf } from './model-engine.ts';
+import { generator } from './simulation.ts';
+
+const SENDER = Buffer.alloc(16, 's');
+export const WALL_MS = 1_700_000_000_000;
+
+export function changeOf(operation: Operation, key: string, value: string): Mutation {
+  const made = new Mutation();
+  made.operation = operation;
+  made.partition = 0;
+  made.name.copyFrom(spanOf('map'));
+  if (operation !== CLEAR) made.key.copyFrom(spanOf(key));
+  if (operation === SET) {
+    made.value.copyFrom(spanOf(value));
+    made.contentType.copyFrom(spanOf('text/plain'));
+    made.expiryMs = WALL_MS + 100_000;
+    made.maxIdleSeconds = 7;
+    made.hits = 3;
+    made.lastAccessSeconds = 9;
+  }
+  made.path.copyFrom(spanOf('0123456789abcdef'));
+  made.version.set((WALL_MS % 2 ** 16) * 2 ** 16, Math.floor(WALL_MS / 2 ** 16));
+  return made;
+}
+
+export const CHANGES: readonly Mutation[] = [
+  changeOf(SET, 'a', 'x'.repeat(40)),
+  changeOf(DELETE, 'b', ''),
+  changeOf(CLEAR, '', ''),
+];
+
+export function headOf(kind: 1 | 2) {
+  return { kind, isOnReceipt: false, clock: new Version(), dataSet: SENDER, answered: 0 };
+}
+
+/** A batch without its head, of these changes in two lanes. */
+export function batchOf(changes: readonly Mutation[], target: Buffer): Buffer {
+  const sections = [0, 1].map((number) => {
+    const lane = new Lane(number, { events: 0, bytes: 0 });
+    for (const each of changes) lane.append(each, 2, 0, false);
+    return { lane, generation: 0, count: changes.length };
+  });
+  const length = changes.reduce((sum, each) => sum + eventBytes(each), 0);
+  const sender = { dataSetId: SENDER, epoch: 5, now: () => {} };
+  const texts = new MessageTexts('dev', 'r', 'p');
+  return unsealedBatch(sender, texts, target, sections, [length, length]);
+}
+
+/** A member without publishers whose changes are durable at once. */
+export function receiver(): Member {
+  const member = new Member(new Network(), 'm', []);
+  member.engine.durableCount = Number.POSITIVE_INFINITY;
+  return member;
+}
+
+/**
+ * Sends batches whose payload is wrong here and there, with a right checksum. Nothing of a refused one is
+ * applied, and each is answered with a status of the interface.
+ */
+export async function sendWrongBatches(rounds: number, seed: number): Promise<void> {
+  const random = generator(seed);
+  let member = receiver();
+  const batch = batchOf(CHANGES, member.dataSetId);
+  let refused = 0;
+  for (let round = 0; round < rounds; round++) {
+    if (round % 1000 === 999) member = receiver();
+    const wrong = Buffer.from(batch);
+    const flips = 1 + Math.floor(random() * 3);
+    for (let flip = 0; flip < flips; flip++) {
+      const at = HEAD_BYTES + Math.floor(random() * (wrong.length - HEAD_BYTES));
+      wrong[at] = Math.floor(random() * 256);
+    }
+    const before = member.engine.mergedCount;
+    const { status } = await member.receive(sealPlain(wrong, headOf(BATCH)));
+    assert.ok([200, 400, 403, 409].includes(status), `seed ${seed}, round ${round}: ${status}`);
+    if (status === 200) continue;
+    refused++;
+    assert.equal(member.engine.mergedCount, before, `seed ${seed}, round ${round}`);
+  }
+  assert.ok(refused > rounds / 20, `${refused} refused`);
+}

@@ -1,0 +1,406 @@
+/** A publisher: its queue, its states, its endpoints, and what it does about every kind of failure. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { APPLIED, MEMORY_FULL } from '../../src/engine/engine.ts';
+import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../src/engine/mutation.ts';
+import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { spanOf } from './model-engine.ts';
+
+/** A source `a` that publishes to `b`, both at the network's mercy; everything is durable at once. */
+function pair(options: Partial<WanPublisherOptions> = {}) {
+  const network = new Network();
+  const a = new Member(network, 'a', [{ ...OPTIONS, ...options }]);
+  const b = new Member(network, 'b', []);
+  for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+  return { network, a, b };
+}
+
+function set({ engine }: Member, count: number, from = 0): number {
+  let done = 0;
+  for (let index = from; index < from + count; index++) {
+    if (engine.change(SET, 'map', `key${index}`, `value${index}`)) done++;
+  }
+  return done;
+}
+
+function keysOf({ engine }: Member): string[] {
+  return engine.contents().map((text) => text.split(' ')[0] ?? '');
+}
+
+describe('a queue of WanReplications', () => {
+  it('drops what is beyond its capacity, and keeps the first', async () => {
+    const { network, a, b } = pair({ queueCapacity: 1000, batchSize: 100 });
+    b.isDown = true;
+    assert.equal(set(a, 5000), 5000);
+    await network.pass(500);
+    assert.equal(a.status.eventsDropped, 4000);
+    assert.equal(a.status.queueSize, 1000);
+    assert.ok(a.status.lagMillis >= 500);
+    b.isDown = false;
+    await network.pass(3000);
+    assert.deepEqual(a.status.lastError, null);
+    assert.equal(a.status.eventsSent, 1000);
+    assert.equal(a.status.queueSize + a.status.queueBytes + a.status.lagMillis, 0);
+    const first = Array.from({ length: 1000 }, (_, index) => `map/key${index}`).sort();
+    assert.deepEqual(keysOf(b), first);
+  });
+
+  it('refuses clients with THROW_EXCEPTION, and never what is merged', () => {
+    const { a } = pair({ queueCapacity: 1000, queueFullBehavior: 'THROW_EXCEPTION' });
+    assert.equal(set(a, 1001), 1000);
+    assert.equal(a.engine.contents().length, 1000);
+    const merged = new Mutation();
+    merged.operation = SET;
+    merged.origin = FROM_SOURCE;
+    merged.name.copyFrom(spanOf('map'));
+    merged.key.copyFrom(spanOf('merged'));
+    merged.path.copyFrom(spanOf('xxxxxxxxxxxxxxxx'));
+    merged.version.set(1, 1);
+    a.engine.merge(merged, 2, { onAnswer: ({ outcome }) => assert.equal(outcome, APPLIED) });
+    assert.equal(a.status.eventsDropped, 1);
+    a.control.stop();
+    assert.equal(set(a, 1, 2000), 1);
+    assert.equal(a.status.eventsDropped, 1);
+  });
+
+  it('refuses with THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE while it is REPLICATING alone', () => {
+    const queueFullBehavior = 'THROW_EXCEPTION_ONLY_IF_REPLICATION_ACTIVE';
+    const { a } = pair({ queueCapacity: 10, queueFullBehavior });
+    assert.equal(set(a, 11), 10);
+    a.control.pause();
+    assert.equal(set(a, 11, 100), 11);
+    assert.equal(a.status.eventsDropped, 11);
+  });
+
+  it('is bounded in bytes, and takes one event of any length', () => {
+    const { a } = pair({ queueBytesMax: 1000 });
+    a.control.pause();
+    a.engine.change(SET, 'map', 'long', 'x'.repeat(5000));
+    assert.equal(set(a, 1), 1);
+    assert.equal(a.status.queueSize, 1);
+    assert.equal(a.status.eventsDropped, 1);
+    a.control.clear();
+    set(a, 100);
+    assert.ok(a.status.queueBytes <= 1000 && a.status.queueBytes > 800);
+  });
+
+  it('keeps only the latest event of a key with snapshot-enabled', async () => {
+    const { network, a, b } = pair({ snapshotEnabled: true, queueCapacity: 3 });
+    a.control.pause();
+    for (let round = 0; round < 10_000; round++) {
+      a.engine.change(SET, 'map', `key${round % 3}`, `value${round}`);
+    }
+    a.engine.change(DELETE, 'map', 'key0');
+    assert.equal(a.status.queueSize, 3);
+    assert.equal(a.status.eventsDropped, 0);
+    assert.ok(a.status.queueBytes < 500);
+    a.control.resume();
+    await network.pass(500);
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+    assert.equal(a.status.eventsSent, 3);
+  });
+
+  it('counts a clear as one event, and keeps its order with the sets of every partition', async () => {
+    const { network, a, b } = pair();
+    set(a, 50);
+    a.engine.change(CLEAR, 'map', '');
+    set(a, 20, 40);
+    assert.equal(a.status.queueSize, 71);
+    await network.pass(1000);
+    assert.equal(a.status.eventsSent, 71);
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+    assert.equal(keysOf(b).length, 20);
+  });
+
+  it('takes only the maps that are referred to', () => {
+    const { a } = pair();
+    a.control.pause();
+    a.engine.change(SET, 'own', 'key', 'value');
+    assert.equal(a.status.queueSize, 0);
+  });
+});
+
+describe('the states of a publisher', () => {
+  it('queue and send, queue alone, or drop', async () => {
+    const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
+    set(a, 1);
+    await network.pass(1000);
+    assert.equal(a.status.state, 'PAUSED');
+    assert.equal(a.status.queueSize, 1);
+    assert.equal(network.sent.length, 0);
+    a.control.stop();
+    a.control.stop();
+    set(a, 1, 1);
+    assert.equal(a.status.state, 'STOPPED');
+    assert.equal(a.status.queueSize, 1);
+    a.control.resume();
+    set(a, 1, 2);
+    await network.pass(1000);
+    assert.deepEqual(keysOf(b), ['map/key0', 'map/key2']);
+    assert.equal(a.status.eventsDropped, 0);
+  });
+
+  it('let clear drop all that waits, and go on with numbers of their own', async () => {
+    const { network, a, b } = pair();
+    set(a, 5);
+    await network.pass(300);
+    network.fate = () => ({ arrivals: [], answerMs: undefined });
+    set(a, 5, 100);
+    await network.pass(300);
+    a.control.clear();
+    assert.equal(a.status.queueSize + a.status.queueBytes, 0);
+    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    set(a, 5, 200);
+    await network.pass(4000);
+    assert.deepEqual(
+      keysOf(b),
+      [0, 1, 2, 200, 201, 202, 203, 204, 3, 4].map((n) => `map/key${n}`),
+    );
+  });
+});
+
+describe('a batch', () => {
+  it('leaves no sooner than the answers to its changes may', async () => {
+    const { network, a, b } = pair();
+    a.engine.durableCount = 3;
+    set(a, 6);
+    await network.pass(1000);
+    assert.ok(keysOf(b).length <= 3);
+    assert.equal(a.status.queueSize, 6 - keysOf(b).length);
+    a.sync();
+    await network.pass(100);
+    assert.equal(keysOf(b).length, 6);
+  });
+
+  it('leaves at batch-size at once, otherwise after batch-max-delay-millis', async () => {
+    const { network, a, b } = pair({ batchSize: 10, batchMaxDelayMs: 1000 });
+    set(a, 10);
+    await network.pass(50);
+    assert.equal(keysOf(b).length, 10);
+    set(a, 9, 100);
+    await network.pass(900);
+    assert.equal(keysOf(b).length, 10);
+    await network.pass(200);
+    assert.equal(keysOf(b).length, 19);
+  });
+
+  it('has 4 MiB at most, but for a longer event, which goes alone', async () => {
+    const { network, a, b } = pair({ batchSize: 1000 });
+    for (let index = 0; index < 5; index++) {
+      a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(1_500_000));
+    }
+    a.engine.change(SET, 'map', 'long', 'x'.repeat(6_000_000));
+    await network.pass(1000);
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+    const lengths = network.sent.map(({ message }) => message.length);
+    assert.equal(lengths.filter((length) => length > 4_300_000).length, 1);
+  });
+
+  it('is deflated where the publisher says so', async () => {
+    const { network, a, b } = pair({ compression: 'deflate' });
+    a.engine.change(SET, 'map', 'key', 'x'.repeat(100_000));
+    for (let round = 0; round < 30; round++) {
+      await network.pass(50);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+    assert.ok(network.sent.every(({ message }) => message.length < 2000));
+  });
+
+  it('is halved after 413, down to an event that is skipped and logged', async () => {
+    const { network, a, b } = pair({ batchSize: 64 });
+    network.answer = (message) =>
+      message.length > 1000 ? { status: 413, body: Buffer.alloc(0) } : undefined;
+    for (let index = 0; index < 40; index++) {
+      a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(index === 7 ? 2000 : 50));
+    }
+    await network.pass(2000);
+    assert.equal(keysOf(b).length, 39);
+    assert.equal(a.status.eventsRejected, 1);
+    assert.equal(a.status.eventsSent, 39);
+    const lines = a.log.lines.filter((line) => line.startsWith('error'));
+    assert.equal(lines.length, 1);
+    assert.match(lines[0] ?? '', /an event of 2\d+ bytes is too long for b:5701/);
+  });
+
+  it('is sent again after response-timeout-millis, and not applied twice', async () => {
+    const { network, a, b } = pair();
+    network.fate = () => ({ arrivals: [1, 700], answerMs: undefined });
+    set(a, 5);
+    await network.pass(2500);
+    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    await network.pass(4000);
+    assert.equal(a.status.eventsSent, 5);
+    assert.equal(b.engine.mergedCount, 5);
+    assert.equal(a.status.lastError, null);
+  });
+
+  it('that is applied in part is continued where it ended', async () => {
+    const { network, a, b } = pair();
+    set(a, 3);
+    await network.pass(200);
+    b.engine.refusal = MEMORY_FULL;
+    set(a, 3, 10);
+    await network.pass(500);
+    assert.match(a.status.lastError ?? '', /memory is used up/);
+    assert.equal(a.status.queueSize, 3);
+    b.engine.refusal = undefined;
+    await network.pass(5000);
+    assert.equal(keysOf(b).length, 6);
+    assert.equal(a.status.lastError, null);
+  });
+
+  it('is acknowledged on receipt where the publisher says so', async () => {
+    const { network, a, b } = pair({ acknowledgeType: 'ACK_ON_RECEIPT' });
+    b.engine.durableCount = 0;
+    set(a, 5);
+    await network.pass(300);
+    assert.equal(a.status.eventsSent, 5);
+    assert.equal(keysOf(b).length, 5);
+  });
+
+  it('waits for its changes to be durable where it is acknowledged on completion', async () => {
+    const { network, a, b } = pair();
+    b.engine.durableCount = 0;
+    set(a, 5);
+    await network.pass(300);
+    assert.equal(a.status.eventsSent, 0);
+    b.sync();
+    await network.pass(300);
+    assert.equal(a.status.eventsSent, 5);
+  });
+});
+
+describe('the endpoints of a publisher', () => {
+  it('are tried again after 100 ms, doubling, up to discovery-period-seconds', async () => {
+    const { network, a, b } = pair();
+    b.isDown = true;
+    set(a, 1);
+    await network.pass(10_000);
+    // With the jitter: 75, 150, 300, 600, 1200, then 1500 ms each.
+    assert.ok(network.sent.length >= 9 && network.sent.length <= 12, `${network.sent.length}`);
+    assert.equal(a.log.lines.length, 1);
+    b.isDown = false;
+    await network.pass(2000);
+    assert.match(a.log.lines[1] ?? '', /^info WAN publisher: b:5701 takes events/);
+  });
+
+  for (const status of [401, 403]) {
+    it(`are tried again after 10 s where they answer ${status}`, async () => {
+      const { network, a } = pair();
+      network.answer = () => ({ status, body: Buffer.from('no') });
+      set(a, 1);
+      await network.pass(4000);
+      assert.equal(network.sent.length, 1);
+      assert.match(a.status.lastError ?? '', new RegExp(`answered ${status}, no`));
+      await network.pass(7000);
+      assert.equal(network.sent.length, 2);
+    });
+  }
+
+  it('share the events; where one dies the other has them all', async () => {
+    const network = new Network();
+    const targetEndpoints = [endpoint('b'), endpoint('c')];
+    const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints }]);
+    const b = new Member(network, 'b', []);
+    for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+    network.members.set('c', b);
+    set(a, 50);
+    await network.pass(500);
+    assert.equal(keysOf(b).length, 50);
+    assert.deepEqual([...new Set(network.sent.map(({ to }) => to))], ['b', 'c']);
+    network.members.delete('b');
+    set(a, 50, 50);
+    await network.pass(1500);
+    assert.equal(keysOf(b).length, 100);
+    assert.equal(a.status.eventsDropped, 0);
+  });
+
+  it('with another data set are not used, until no other is left', async () => {
+    const network = new Network();
+    const targetEndpoints = [endpoint('b'), endpoint('c')];
+    const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints }]);
+    const b = new Member(network, 'b', []);
+    const c = new Member(network, 'c', []);
+    for (const { engine } of [a, b, c]) engine.durableCount = Number.POSITIVE_INFINITY;
+    set(a, 20);
+    await network.pass(1000);
+    assert.equal(keysOf(b).length, 20);
+    assert.equal(keysOf(c).length, 0);
+    assert.match(a.log.lines.join('\n'), /error WAN publisher: c:5701 has another data set/);
+    b.isDown = true;
+    set(a, 20, 20);
+    await network.pass(5000);
+    assert.equal(keysOf(c).length, 0);
+    const again = new Member(network, 'b', []);
+    again.engine.durableCount = Number.POSITIVE_INFINITY;
+    again.dataSetId = Buffer.alloc(16, 'x');
+    again.restart();
+    again.engine.durableCount = Number.POSITIVE_INFINITY;
+    await network.pass(8000);
+    assert.equal(a.status.queueSize, 0);
+    assert.match(
+      a.log.lines.join('\n'),
+      /warn WAN publisher: .* has a new data set.*a sync is due/,
+    );
+  });
+
+  it("with the publisher's own data set are an error that names restore --new-member", async () => {
+    const { network, a, b } = pair();
+    b.dataSetId = a.dataSetId;
+    b.restart();
+    set(a, 1);
+    await network.pass(3000);
+    assert.match(a.status.lastError ?? '', /restore --new-member/);
+    assert.equal(keysOf(b).length, 0);
+  });
+
+  it('of another cluster answer 403', async () => {
+    const { network, a } = pair({ clusterName: 'other' });
+    set(a, 1);
+    await network.pass(500);
+    assert.match(
+      a.status.lastError ?? '',
+      /403, .* is for cluster "other", and this is cluster "dev"/,
+    );
+  });
+
+  it('that know a later start of this data set make it begin a later epoch', async () => {
+    const { network, a, b } = pair();
+    set(a, 3);
+    await network.pass(500);
+    network.clock.setWall(network.clock.wall() - 60_000);
+    a.sync();
+    a.restart();
+    a.engine.durableCount = Number.POSITIVE_INFINITY;
+    set(a, 3, 10);
+    await network.pass(3000);
+    assert.equal(keysOf(b).length, 6);
+    assert.match(a.log.lines.join('\n'), /warn WAN publisher: the target knows a later start/);
+  });
+});
+
+describe('what is republished', () => {
+  it('goes no further with 16 data sets in its path, nor to one of them', async () => {
+    const { network, a, b } = pair();
+    set(a, 1);
+    await network.pass(300);
+    const merged = new Mutation();
+    merged.operation = SET;
+    merged.origin = FROM_SOURCE;
+    merged.name.copyFrom(spanOf('map'));
+    for (const [key, path] of [
+      ['far', 'x'.repeat(16 * 16)],
+      ['near', 'x'.repeat(15 * 16)],
+      ['back', `${'b'.repeat(16)}${'x'.repeat(16)}`],
+    ] as const) {
+      merged.key.copyFrom(spanOf(key));
+      merged.path.copyFrom(spanOf(path));
+      merged.version.set(1, 1);
+      a.engine.merge(merged, 2, { onAnswer() {} });
+    }
+    await network.pass(500);
+    assert.deepEqual(keysOf(b), ['map/key0', 'map/near']);
+  });
+});

@@ -1,0 +1,116 @@
+/**
+ * Members that write at random and replicate over a network that loses, delays, doubles and reorders, with
+ * clocks apart or equal, and restarts. At the end all must have the same.
+ */
+import assert from 'node:assert/strict';
+import type { Clock } from '../../src/base/clock.ts';
+import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
+import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { ModelEngine, type SimulatedEngine } from './model-engine.ts';
+
+export type Shape = 'pair' | 'chain' | 'ring' | 'mesh';
+
+/** Whom each member sends to. */
+const TARGETS: Readonly<Record<Shape, readonly (readonly number[])[]>> = {
+  pair: [[1], [0]],
+  chain: [[1], [2], []],
+  ring: [[1], [2], [0]],
+  mesh: [
+    [1, 2],
+    [0, 2],
+    [0, 1],
+  ],
+};
+
+/** A generator of Park and Miller; the same numbers for the same seed. */
+export function generator(seed: number): () => number {
+  let state = (seed % 2_147_483_646) + 1;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return (state - 1) / 2_147_483_646;
+  };
+}
+
+/** `makeEngine` makes the engines of the members: model engines by default. */
+export async function simulate(
+  shape: Shape,
+  seed: number,
+  makeEngine: (clock: Clock) => SimulatedEngine = (clock) => new ModelEngine(clock),
+): Promise<void> {
+  const random = generator(seed * 7 + 3);
+  const below = (count: number) => Math.floor(random() * count);
+  const network = new Network();
+  network.random = random;
+  const aheadMs = below(2) === 0 ? [0, 0, 0] : [0, 10_000, -10_000];
+  const options = {
+    ...OPTIONS,
+    batchSize: 1 + below(8),
+    batchMaxDelayMs: 1 + below(50),
+    snapshotEnabled: below(3) === 0,
+    maxConcurrentInvocations: below(2) * 2,
+  };
+  const members = TARGETS[shape].map((targets, index) => {
+    const publishers = targets.map((target) => ({
+      ...options,
+      publisherId: `p${target}`,
+      targetEndpoints: [endpoint(`m${target}`)],
+    }));
+    return new Member(network, `m${index}`, publishers, aheadMs[index], makeEngine);
+  });
+  const keys = below(2) === 0 ? 6 : 100;
+  let isCalm = false;
+  network.fate = () => {
+    if (isCalm) return { arrivals: [1], answerMs: 1 };
+    const kind = below(10);
+    const arrivals = kind === 0 ? [] : kind === 1 ? [below(3000), below(3000)] : [below(200)];
+    return { arrivals, answerMs: below(10) === 0 ? undefined : below(100) };
+  };
+  // In a chain only the first writes: nothing goes back to it.
+  const writers = shape === 'chain' ? members.slice(0, 1) : members;
+  for (let step = 0; step < 150; step++) {
+    write(writers[below(writers.length)]!, keys, below);
+    const member = members[below(members.length)]!;
+    const kind = below(40);
+    if (kind < 4) member.sync();
+    else if (kind === 12) member.restart();
+    await network.pass(below(3) === 0 ? below(40) : 0);
+  }
+  isCalm = true;
+  const rounds = network.sent.length;
+  for (let round = 0; round < 400; round++) {
+    for (const member of members) member.sync();
+    await network.pass(50, 10);
+    if (round > 60 && members.every(isIdle)) break;
+  }
+  for (const member of members) {
+    assert.ok(isIdle(member), `seed ${seed}: the queues of ${member.name} are empty`);
+    assert.ok(network.sent.length - rounds < 5000, `seed ${seed}: nothing circulates`);
+    const dropped = member.replications
+      .publishers()
+      .reduce((sum, { eventsDropped }) => sum + eventsDropped, 0);
+    assert.equal(dropped, 0);
+  }
+  // Lifetimes of all are over, by every clock.
+  await network.pass(25_000, 5000);
+  for (const member of members) member.engine.expire();
+  const [first, ...others] = members.map(({ engine }) => engine.contents());
+  for (const other of others) assert.deepEqual(other, first, `seed ${seed}, ${shape}`);
+}
+
+function isIdle({ replications }: Member<SimulatedEngine>): boolean {
+  return replications.publishers().every(({ queueSize }) => queueSize === 0);
+}
+
+function write(
+  { engine }: Member<SimulatedEngine>,
+  keys: number,
+  below: (count: number) => number,
+): void {
+  const map = `map${below(2)}`;
+  const key = `key${below(keys)}`;
+  const kind = below(20);
+  if (kind < 12) engine.change(SET, map, key, `v${below(5)}`);
+  else if (kind < 15) engine.change(SET, map, key, `v${below(5)}`, 1 + below(2000));
+  else if (kind < 19) engine.change(DELETE, map, key);
+  else engine.change(CLEAR, map, '');
+}

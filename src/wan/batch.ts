@@ -1,0 +1,123 @@
+/** Makes the messages of a publisher, and reads their answers. */
+import { Version } from '../engine/version.ts';
+import type { Lane } from './lane.ts';
+import {
+  BATCH,
+  BATCH_ANSWER,
+  HANDSHAKE,
+  HANDSHAKE_ANSWER,
+  HEAD_BYTES,
+  type MessageHead,
+  malformed,
+  type OpenedMessage,
+  openMessage,
+  PayloadReader,
+  PayloadWriter,
+  SECTION_BYTES,
+  sealedChecksum,
+  sealPlain,
+  textBytes,
+} from './message-format.ts';
+import { ANSWER_BYTES_MAX } from './wan-transport.ts';
+
+/** What a member says of itself in every message. */
+export interface Sender {
+  readonly dataSetId: Buffer;
+  /** Of its last start; may be raised. */
+  epoch: number;
+  now(version: Version): void;
+}
+
+/** The records of a lane that are in a batch. */
+export interface Section {
+  readonly lane: Lane;
+  readonly generation: number;
+  readonly count: number;
+}
+
+/** The texts by which a message names its publisher and target. */
+export class MessageTexts {
+  readonly bytes: Buffer;
+
+  constructor(clusterName: string, replication: string, publisherId: string) {
+    this.bytes = Buffer.concat([clusterName, replication, publisherId].map(textBytes));
+  }
+}
+
+function headOf(sender: Sender, kind: 1 | 2, isOnReceipt = false): MessageHead {
+  const clock = new Version();
+  sender.now(clock);
+  return { kind, isOnReceipt, clock, dataSet: sender.dataSetId, answered: 0 };
+}
+
+export function handshakeMessage(sender: Sender, texts: MessageTexts): Buffer {
+  const bytes = Buffer.alloc(HEAD_BYTES + 8 + texts.bytes.length);
+  new PayloadWriter(bytes).count(sender.epoch).put(texts.bytes);
+  return sealPlain(bytes, headOf(sender, HANDSHAKE));
+}
+
+/** A batch without its head; the records of the sections get numbers. */
+export function unsealedBatch(
+  sender: Sender,
+  texts: MessageTexts,
+  target: Buffer,
+  sections: readonly Section[],
+  lengths: readonly number[],
+): Buffer {
+  const events = lengths.reduce((sum, length) => sum + length, 0);
+  const fixed = HEAD_BYTES + 8 + target.length + texts.bytes.length + 2;
+  const bytes = Buffer.allocUnsafe(fixed + sections.length * SECTION_BYTES + events);
+  const writer = new PayloadWriter(bytes);
+  writer.count(sender.epoch).put(target).put(texts.bytes).short(sections.length);
+  for (const [index, { lane, count }] of sections.entries()) {
+    writer.short(lane.number).short(0).word(count).word(lengths[index]!).count(lane.firstNumber);
+    writer.at = lane.copyTo(bytes, writer.at, count);
+  }
+  return bytes;
+}
+
+export function batchHead(sender: Sender, isOnReceipt: boolean): MessageHead {
+  return headOf(sender, BATCH, isOnReceipt);
+}
+
+interface HandshakeAnswer extends OpenedMessage {
+  /** The latest epoch that the target knows of the sender; 0 for none. */
+  readonly epoch: number;
+}
+
+/** Rejects with GridError WAN_MESSAGE_INVALID. */
+export async function readHandshakeAnswer(
+  body: Uint8Array,
+  message: Buffer,
+): Promise<HandshakeAnswer> {
+  const { opened, reader } = await readAnswer(body, message, HANDSHAKE_ANSWER);
+  return { ...opened, epoch: reader.count(0) };
+}
+
+interface BatchAnswer extends OpenedMessage {
+  /** 0, or why not all events were applied (message-format.ts). */
+  readonly reason: number;
+  /** By section: how many records need not be sent again. */
+  readonly done: readonly number[];
+}
+
+/** Rejects with GridError WAN_MESSAGE_INVALID. */
+export async function readBatchAnswer(
+  body: Uint8Array,
+  message: Buffer,
+  sections: readonly Section[],
+): Promise<BatchAnswer> {
+  const { opened, reader } = await readAnswer(body, message, BATCH_ANSWER);
+  const reason = reader.short() & 0xff;
+  if (reader.short() !== sections.length) throw malformed('it has another number of sections');
+  const done = sections.map(({ count }) => Math.min(count, reader.word()));
+  return { ...opened, reason, done };
+}
+
+async function readAnswer(body: Uint8Array, message: Buffer, kind: 3 | 4) {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const opened = await openMessage(bytes, ANSWER_BYTES_MAX);
+  if (opened.kind !== kind) throw malformed(`its kind is ${opened.kind}`);
+  if (opened.answered !== sealedChecksum(message)) throw malformed('it answers another message');
+  return { opened, reader: new PayloadReader(opened.payload) };
+}

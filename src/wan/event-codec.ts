@@ -1,0 +1,229 @@
+/**
+ * The events of a batch: one change of a map each. All numbers are little-endian.
+ *
+ *     0  operation, one byte: SET, DELETE or CLEAR (../engine/mutation.ts)
+ *     1  merge policy that the target applies, one byte: 0 to 5 (../engine/merge-policy.ts)
+ *     2  fields that follow, one byte: 1 expiry, 2 max idle, 4 statistics; of a SET alone
+ *     3  data sets of the path, one byte: 0 to 15
+ *     4  length of the map's name in bytes, 1 or more, at 8 of the key, at 12 of the content type,
+ *        at 16 of the value; a DELETE has no content type and no value, a CLEAR no key either
+ *    20  version: low word, at 24 high word; not none
+ *    28  with an expiry only: its time in ms since 1970, a double, more than 0
+ *        with a max idle only: its seconds, four bytes, 1 to 2^31-1
+ *        with statistics only: reads of the entry, four bytes, and the last one, in s since 1970, four bytes
+ *        then the path: 16 bytes for each data set, that in which the change was made and those by which
+ *        it came, without the sender
+ *        then name, key, content type, value
+ */
+import type { Span } from '../base/span.ts';
+import {
+  CLEAR,
+  DATA_SET_ID_BYTES,
+  DELETE,
+  type Mutation,
+  PATH_LENGTH_MAX,
+  SET,
+} from '../engine/mutation.ts';
+
+const FIXED_BYTES = 28;
+const HAS_EXPIRY = 1;
+const HAS_MAX_IDLE = 2;
+const HAS_STATISTICS = 4;
+const KNOWN_FIELDS = HAS_EXPIRY | HAS_MAX_IDLE | HAS_STATISTICS;
+const POLICY_MAX = 5;
+/** The sender is one more. */
+const SENT_PATH_LENGTH_MAX = PATH_LENGTH_MAX - 1;
+/** What an engine can store. */
+const KEY_BYTES_MAX = 2 ** 24 - 1;
+const VALUE_BYTES_MAX = 2 ** 30;
+const MAX_IDLE_SECONDS_MAX = 2 ** 31 - 1;
+const COUNT_MAX = 2 ** 32 - 1;
+/** Shorter spans are copied byte by byte, which is faster than a call. */
+const COPY_LENGTH_MIN = 24;
+
+/** Bytes of a buffer, also as numbers. */
+export interface ViewedBytes {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+}
+
+export function viewed(bytes: Buffer): ViewedBytes {
+  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
+}
+
+/** Length of the change's event in bytes. */
+export function eventBytes(change: Mutation): number {
+  const { name, key, contentType, value, path } = change;
+  const named = name.length + key.length + path.length;
+  if (change.operation !== SET) return FIXED_BYTES + named;
+  let fixed = FIXED_BYTES;
+  if (change.expiryMs !== 0) fixed += 8;
+  if (change.maxIdleSeconds !== 0) fixed += 4;
+  if (hasStatistics(change)) fixed += 8;
+  return fixed + named + contentType.length + value.length;
+}
+
+/** Writes the event at `at`, where its eventBytes have room. */
+export function writeEvent(
+  { bytes, view }: ViewedBytes,
+  at: number,
+  change: Mutation,
+  policy: number,
+): void {
+  const { operation, name, key, contentType, value, path, version } = change;
+  const isSet = operation === SET;
+  const fields = isSet ? fieldsOf(change) : 0;
+  bytes[at] = operation;
+  bytes[at + 1] = policy;
+  bytes[at + 2] = fields;
+  bytes[at + 3] = path.length / DATA_SET_ID_BYTES;
+  view.setUint32(at + 4, name.length, true);
+  view.setUint32(at + 8, key.length, true);
+  view.setUint32(at + 12, isSet ? contentType.length : 0, true);
+  view.setUint32(at + 16, isSet ? value.length : 0, true);
+  view.setInt32(at + 20, version.low, true);
+  view.setInt32(at + 24, version.high, true);
+  let next = fields === 0 ? at + FIXED_BYTES : writeFields(view, at + FIXED_BYTES, fields, change);
+  if (path.length > 0) next = copy(path, bytes, next);
+  next = copy(name, bytes, next);
+  next = copy(key, bytes, next);
+  if (!isSet) return;
+  next = copy(contentType, bytes, next);
+  copy(value, bytes, next);
+}
+
+/**
+ * Reads the event at `at` into the change, whose spans point into the bytes; its path lacks the sender.
+ * Returns the offset behind it, or -1 for bytes that are no event, or do not end by `end`.
+ */
+export function readEvent(
+  { bytes, view }: ViewedBytes,
+  at: number,
+  end: number,
+  change: Mutation,
+): number {
+  if (end - at < FIXED_BYTES) return -1;
+  const operation = bytes[at]!;
+  const fields = bytes[at + 2]!;
+  const pathLength = bytes[at + 3]!;
+  const name = view.getUint32(at + 4, true);
+  const key = view.getUint32(at + 8, true);
+  const type = view.getUint32(at + 12, true);
+  const value = view.getUint32(at + 16, true);
+  if (bytes[at + 1]! > POLICY_MAX || pathLength > SENT_PATH_LENGTH_MAX) return -1;
+  if (operation !== SET && (operation !== DELETE || type + value + fields !== 0)) {
+    if (operation !== CLEAR || key + type + value + fields !== 0) return -1;
+  }
+  if ((fields & ~KNOWN_FIELDS) !== 0) return -1;
+  if (name === 0 || name > KEY_BYTES_MAX || key > KEY_BYTES_MAX || type > KEY_BYTES_MAX) return -1;
+  if (value > VALUE_BYTES_MAX) return -1;
+  const path = pathLength * DATA_SET_ID_BYTES;
+  const fieldsEnd = at + FIXED_BYTES + fieldBytes(fields);
+  const behind = fieldsEnd + path + name + key + type + value;
+  if (behind > end) return -1;
+  change.operation = operation;
+  change.version.set(view.getInt32(at + 20, true), view.getInt32(at + 24, true));
+  if (change.version.isNone || !readFields(view, at + FIXED_BYTES, fields, change)) return -1;
+  let next = fieldsEnd;
+  change.path.set(bytes, next, next + path);
+  next += path;
+  change.name.set(bytes, next, next + name);
+  next += name;
+  change.key.set(bytes, next, next + key);
+  next += key;
+  change.contentType.set(bytes, next, next + type);
+  change.value.set(bytes, next + type, behind);
+  return behind;
+}
+
+/** The merge policy of the event at `at`. */
+export function policyAt(bytes: Buffer, at: number): number {
+  return bytes[at + 1]!;
+}
+
+/** Whether the path of the event at `at` names the data set. */
+export function isOnPath(bytes: Buffer, at: number, dataSet: Uint8Array): boolean {
+  const count = bytes[at + 3]!;
+  if (count === 0) return false;
+  const start = at + FIXED_BYTES + fieldBytes(bytes[at + 2]!);
+  return names(bytes, start, start + count * DATA_SET_ID_BYTES, dataSet);
+}
+
+/** Whether the path names the data set. */
+export function hasDataSet(path: Span, dataSet: Uint8Array): boolean {
+  return path.length > 0 && names(path.bytes, path.start, path.end, dataSet);
+}
+
+function names(bytes: Buffer, start: number, end: number, dataSet: Uint8Array): boolean {
+  for (let at = start; at < end; at += DATA_SET_ID_BYTES) {
+    if (bytes.compare(dataSet, 0, DATA_SET_ID_BYTES, at, at + DATA_SET_ID_BYTES) === 0) return true;
+  }
+  return false;
+}
+
+function hasStatistics(change: Mutation): boolean {
+  return change.hits !== 0 || change.lastAccessSeconds !== 0;
+}
+
+function fieldsOf(change: Mutation): number {
+  const expiry = change.expiryMs === 0 ? 0 : HAS_EXPIRY;
+  const maxIdle = change.maxIdleSeconds === 0 ? 0 : HAS_MAX_IDLE;
+  return expiry | maxIdle | (hasStatistics(change) ? HAS_STATISTICS : 0);
+}
+
+function fieldBytes(fields: number): number {
+  const expiry = (fields & HAS_EXPIRY) === 0 ? 0 : 8;
+  const maxIdle = (fields & HAS_MAX_IDLE) === 0 ? 0 : 4;
+  return expiry + maxIdle + ((fields & HAS_STATISTICS) === 0 ? 0 : 8);
+}
+
+/** Returns the offset behind the fields. */
+function writeFields(view: DataView, at: number, fields: number, change: Mutation): number {
+  let next = at;
+  if ((fields & HAS_EXPIRY) !== 0) {
+    view.setFloat64(next, change.expiryMs, true);
+    next += 8;
+  }
+  if ((fields & HAS_MAX_IDLE) !== 0) {
+    view.setUint32(next, change.maxIdleSeconds, true);
+    next += 4;
+  }
+  if ((fields & HAS_STATISTICS) !== 0) {
+    view.setUint32(next, Math.min(change.hits, COUNT_MAX), true);
+    view.setUint32(next + 4, Math.min(change.lastAccessSeconds, COUNT_MAX), true);
+    next += 8;
+  }
+  return next;
+}
+
+/** Whether the fields have values that are allowed. */
+function readFields(view: DataView, at: number, fields: number, change: Mutation): boolean {
+  let next = at;
+  change.expiryMs = 0;
+  change.maxIdleSeconds = 0;
+  change.hits = 0;
+  change.lastAccessSeconds = 0;
+  if ((fields & HAS_EXPIRY) !== 0) {
+    change.expiryMs = view.getFloat64(next, true);
+    if (!(change.expiryMs > 0 && change.expiryMs <= Number.MAX_SAFE_INTEGER)) return false;
+    next += 8;
+  }
+  if ((fields & HAS_MAX_IDLE) !== 0) {
+    change.maxIdleSeconds = view.getUint32(next, true);
+    if (change.maxIdleSeconds === 0 || change.maxIdleSeconds > MAX_IDLE_SECONDS_MAX) return false;
+    next += 4;
+  }
+  if ((fields & HAS_STATISTICS) === 0) return true;
+  change.hits = view.getUint32(next, true);
+  change.lastAccessSeconds = view.getUint32(next + 4, true);
+  return true;
+}
+
+/** Returns the offset behind the copy. */
+function copy(span: Span, to: Buffer, at: number): number {
+  const { bytes, start, end } = span;
+  const length = end - start;
+  if (length >= COPY_LENGTH_MIN) bytes.copy(to, at, start, end);
+  else for (let index = 0; index < length; index++) to[at + index] = bytes[start + index]!;
+  return at + length;
+}

@@ -1,0 +1,107 @@
+/**
+ * Messages over HTTP: POST to the endpoint's `rest/wan/receive`, on connections that are kept. A connection
+ * on which bytes come that nobody asked for is destroyed: they would be taken for the next answer.
+ */
+import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request } from 'node:http';
+import { request as requestTls, Agent as TlsAgent } from 'node:https';
+import type { Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
+import type { WanEndpoint } from './publisher-options.ts';
+import { ANSWER_BYTES_MAX, type TransportAnswer, type WanTransport } from './wan-transport.ts';
+
+/** A connection that was not used for this long may have been closed by what lies between. */
+const IDLE_MS_MAX = 15_000;
+
+interface HttpTransportOptions {
+  /** First part of the paths of endpoints that name none. */
+  readonly segment: string;
+  /** Both or neither. */
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** For endpoints with TLS. */
+  readonly tls: SecureContextOptions;
+}
+
+export class HttpTransport implements WanTransport {
+  readonly #options: HttpTransportOptions;
+  readonly #agent = new PlainAgent({ keepAlive: true, timeout: IDLE_MS_MAX });
+  readonly #tlsAgent: TlsAgent;
+  readonly #closing = new AbortController();
+  readonly #authorization: string | undefined;
+
+  constructor(options: HttpTransportOptions) {
+    const { username, password, tls } = options;
+    this.#options = options;
+    this.#tlsAgent = new TlsAgent({ ...tls, keepAlive: true, timeout: IDLE_MS_MAX });
+    if (username !== undefined) {
+      const login = Buffer.from(`${username}:${password ?? ''}`).toString('base64');
+      this.#authorization = `Basic ${login}`;
+    }
+    for (const agent of [this.#agent, this.#tlsAgent]) agent.on('free', watch);
+  }
+
+  send(endpoint: WanEndpoint, message: Uint8Array, signal: AbortSignal): Promise<TransportAnswer> {
+    return new Promise((resolve, reject) => {
+      const sent = this.#request(
+        endpoint,
+        message,
+        AbortSignal.any([signal, this.#closing.signal]),
+      );
+      sent.on('socket', (socket: Socket) => socket.removeListener('data', destroyUnasked));
+      sent.on('error', reject);
+      sent.on('response', (response) => readAnswer(response, resolve, reject));
+      sent.end(message);
+    });
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#agent.destroy();
+    this.#tlsAgent.destroy();
+  }
+
+  #request(endpoint: WanEndpoint, message: Uint8Array, signal: AbortSignal): ClientRequest {
+    const { host, port, tls, segment = this.#options.segment } = endpoint;
+    const headers: Record<string, string | number> = {
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': message.length,
+    };
+    if (this.#authorization !== undefined) headers.Authorization = this.#authorization;
+    const path = `/${segment}/rest/wan/receive`;
+    const options = { host, port, path, method: 'POST', headers, signal };
+    return tls
+      ? requestTls({ ...options, agent: this.#tlsAgent })
+      : request({ ...options, agent: this.#agent });
+  }
+}
+
+/** From now on nobody has asked for bytes on this connection. */
+function watch(socket: Socket): void {
+  // A request that waited for a connection would have it already; none wait, as agents have no limit.
+  socket.on('data', destroyUnasked);
+}
+
+function destroyUnasked(this: Socket): void {
+  this.destroy();
+}
+
+function readAnswer(
+  response: IncomingMessage,
+  resolve: (answer: TransportAnswer) => void,
+  reject: (error: Error) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  response.on('error', reject);
+  response.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    chunks.push(chunk);
+    if (length <= ANSWER_BYTES_MAX) return;
+    const most = ANSWER_BYTES_MAX;
+    response.destroy(new Error(`the answer is longer than ${most} bytes`));
+  });
+  response.on('end', () => {
+    if (!response.complete) reject(new Error('the answer is cut off'));
+    else resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
+  });
+}

@@ -1,0 +1,302 @@
+/**
+ * The messages between a publisher and the members of other clusters. A request has one message, and so has
+ * the answer. All numbers are little-endian. A message begins with a head:
+ *
+ *     0  "GWAN"
+ *     4  version of the format, one byte: 1
+ *     5  kind, one byte: 1 handshake, 2 batch, 3 answer to a handshake, 4 answer to a batch
+ *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 the batch is answered on receipt
+ *     7  zero
+ *     8  CRC-32 (zlib's) of all the rest of the message: the bytes 0 to 7, then those from 12 on
+ *    12  length of the payload in bytes, as it is here: it ends the message
+ *    16  length of the payload when it is inflated; the same where it is not deflated
+ *    20  the sender's clock, a version: low word, at 24 high word
+ *    28  id of the sender's data set, 16 bytes
+ *    44  of an answer the CRC-32 of the message that it answers, so that a stray answer is not taken for one;
+ *        of others zero
+ *    48  payload
+ *
+ * A text is two bytes of length and that many bytes of UTF-8. The payload of a handshake:
+ *
+ *     0  epoch of the sender, a double: microseconds since 1970 of its start, or later
+ *     8  text: name of the cluster that the target must have; then texts: name of the replication, and id of
+ *        the publisher
+ *
+ * Of its answer:
+ *
+ *     0  the latest epoch known of the sender's data set, a double; 0 for none
+ *
+ * Of a batch:
+ *
+ *     0  epoch, a double; at 8 the id of the data set that the batch is for, 16 bytes
+ *    24  the three texts of a handshake
+ *        then two bytes: number of sections, 1 to 32; then the sections
+ *
+ * A section has the events of one lane. The partitions of the sender are spread over its lanes. Per publisher
+ * and lane each event has a number; numbers rise, with gaps between sections. So no event is applied twice:
+ *
+ *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
+ *     4  number of events, 1 or more; at 8 their length in bytes
+ *    12  number of the first event, a double: 1 or more
+ *    20  events (event-codec.ts), with numbers that rise by 1
+ *
+ * Of its answer:
+ *
+ *     0  why not all events were applied, one byte: 0 they were, 1 no memory, 2 disk, 3 the batch is for
+ *        another data set than the answer's, 4 the engine is closed; at 1 zero
+ *     2  number of sections, two bytes; at 4 for each, four bytes: how many of its events, from the first on,
+ *        need not be sent again
+ */
+import { promisify } from 'node:util';
+import { crc32, deflateRaw, inflateRaw } from 'node:zlib';
+import { GridError } from '../base/errors.ts';
+import { DATA_SET_ID_BYTES } from '../engine/mutation.ts';
+import { Version } from '../engine/version.ts';
+import { viewed } from './event-codec.ts';
+
+export const HANDSHAKE = 1;
+export const BATCH = 2;
+export const HANDSHAKE_ANSWER = 3;
+export const BATCH_ANSWER = 4;
+
+type Kind = 1 | 2 | 3 | 4;
+
+/** Bytes of a message's head. */
+export const HEAD_BYTES = 48;
+/** The partitions of a sender are spread over at most this many lanes. */
+export const LANES_MAX = 32;
+/** Bytes of a section before its events. */
+export const SECTION_BYTES = 20;
+
+const MAGIC = 0x4e41_5747;
+const FORMAT = 1;
+const IS_DEFLATED = 1;
+const IS_ON_RECEIPT = 2;
+const KNOWN_FLAGS = IS_DEFLATED | IS_ON_RECEIPT;
+const CRC_AT = 8;
+const CRC_END = 12;
+const TEXT_BYTES_MAX = 65_535;
+/** Deflated, most of what is to be won, in the least time. */
+const DEFLATE_LEVEL = 1;
+
+const deflate = promisify<Buffer, object, Buffer>(deflateRaw);
+const inflate = promisify<Buffer, object, Buffer>(inflateRaw);
+
+/** What every message says of itself and its sender. */
+export interface MessageHead {
+  readonly kind: Kind;
+  readonly isOnReceipt: boolean;
+  readonly clock: Version;
+  /** Of the sender. */
+  readonly dataSet: Buffer;
+  /** CRC-32 of the message that this one answers; 0. */
+  readonly answered: number;
+}
+
+/** A message that was checked by its head. */
+export interface OpenedMessage extends MessageHead {
+  /** Inflated. */
+  readonly payload: Buffer;
+  readonly checksum: number;
+}
+
+export function malformed(reason: string): GridError {
+  return new GridError('WAN_MESSAGE_INVALID', { reason });
+}
+
+/** Checks the head and the CRC-32, and inflates. Rejects with GridError WAN_MESSAGE_INVALID. */
+export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<OpenedMessage> {
+  if (bytes.length < HEAD_BYTES) throw malformed('it is shorter than its head');
+  const { view } = viewed(bytes);
+  if (view.getUint32(0, true) !== MAGIC) throw malformed('it does not begin with "GWAN"');
+  if (bytes[4] !== FORMAT) {
+    throw malformed(`its format is ${bytes[4]}, this version reads ${FORMAT}`);
+  }
+  const kind = bytes[5]!;
+  const flags = bytes[6]!;
+  const checksum = view.getUint32(CRC_AT, true);
+  if (checksum !== checksumOf(bytes)) throw malformed('its checksum is another');
+  if (kind < HANDSHAKE || kind > BATCH_ANSWER) throw malformed(`its kind is ${kind}`);
+  if ((flags & ~KNOWN_FLAGS) !== 0 || bytes[7] !== 0) throw malformed('it has an unknown flag');
+  const length = view.getUint32(12, true);
+  const inflatedLength = view.getUint32(16, true);
+  if (length !== bytes.length - HEAD_BYTES) throw malformed('its length is another');
+  if (inflatedLength > inflatedMax) {
+    throw malformed(`its payload is longer than ${inflatedMax} bytes`);
+  }
+  const isDeflated = (flags & IS_DEFLATED) !== 0;
+  if (!isDeflated && inflatedLength !== length) throw malformed('its lengths differ');
+  const body = bytes.subarray(HEAD_BYTES);
+  return {
+    kind: kind as Kind,
+    isOnReceipt: (flags & IS_ON_RECEIPT) !== 0,
+    clock: new Version().set(view.getInt32(20, true), view.getInt32(24, true)),
+    dataSet: bytes.subarray(28, 28 + DATA_SET_ID_BYTES),
+    answered: view.getUint32(44, true),
+    payload: isDeflated ? await inflated(body, inflatedLength) : body,
+    checksum,
+  };
+}
+
+/** Never makes more than `length` bytes. */
+async function inflated(body: Buffer, length: number): Promise<Buffer> {
+  let payload: Buffer | undefined;
+  try {
+    payload = await inflate(body, { maxOutputLength: Math.max(1, length) });
+  } catch (error) {
+    throw malformed(`it cannot be inflated, ${(error as NodeJS.ErrnoException).code}`);
+  }
+  if (payload.length !== length) throw malformed('its inflated length is another');
+  return payload;
+}
+
+/**
+ * Makes a message of bytes whose first HEAD_BYTES are free for the head and whose rest is the payload.
+ * Deflates where asked to and where that makes it shorter.
+ */
+export async function sealMessage(
+  bytes: Buffer,
+  head: MessageHead,
+  isCompressed: boolean,
+): Promise<Buffer> {
+  const inflatedLength = bytes.length - HEAD_BYTES;
+  if (isCompressed) {
+    const payload = await deflate(bytes.subarray(HEAD_BYTES), { level: DEFLATE_LEVEL });
+    if (payload.length < inflatedLength) {
+      const message = Buffer.concat([Buffer.alloc(HEAD_BYTES), payload]);
+      return writeHead(message, head, inflatedLength, IS_DEFLATED);
+    }
+  }
+  return writeHead(bytes, head, inflatedLength, 0);
+}
+
+/** As sealMessage, at once and never deflated. */
+export function sealPlain(bytes: Buffer, head: MessageHead): Buffer {
+  return writeHead(bytes, head, bytes.length - HEAD_BYTES, 0);
+}
+
+/** The CRC-32 that the head of a sealed message has. */
+export function sealedChecksum(message: Buffer): number {
+  return message.readUInt32LE(CRC_AT);
+}
+
+function writeHead(
+  bytes: Buffer,
+  { kind, isOnReceipt, clock, dataSet, answered }: MessageHead,
+  inflatedLength: number,
+  flags: number,
+): Buffer {
+  const { view } = viewed(bytes);
+  view.setUint32(0, MAGIC, true);
+  bytes[4] = FORMAT;
+  bytes[5] = kind;
+  bytes[6] = flags | (isOnReceipt ? IS_ON_RECEIPT : 0);
+  bytes[7] = 0;
+  view.setUint32(12, bytes.length - HEAD_BYTES, true);
+  view.setUint32(16, inflatedLength, true);
+  view.setInt32(20, clock.low, true);
+  view.setInt32(24, clock.high, true);
+  bytes.set(dataSet, 28);
+  view.setUint32(44, answered, true);
+  view.setUint32(CRC_AT, checksumOf(bytes), true);
+  return bytes;
+}
+
+function checksumOf(bytes: Buffer): number {
+  return crc32(bytes.subarray(CRC_END), crc32(bytes.subarray(0, CRC_AT)));
+}
+
+/** Reads a payload from its first byte on; throws GridError WAN_MESSAGE_INVALID where it is too short. */
+export class PayloadReader {
+  readonly #bytes: Buffer;
+  at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** Whether everything was read. */
+  get isAtEnd(): boolean {
+    return this.at === this.#bytes.length;
+  }
+
+  byte(): number {
+    return this.#bytes[this.#pass(1)]!;
+  }
+
+  short(): number {
+    return this.#bytes.readUInt16LE(this.#pass(2));
+  }
+
+  word(): number {
+    return this.#bytes.readUInt32LE(this.#pass(4));
+  }
+
+  /** A whole number of `least` or more. */
+  count(least: number): number {
+    const number = this.#bytes.readDoubleLE(this.#pass(8));
+    if (!Number.isSafeInteger(number) || number < least) throw malformed(`${number} is in it`);
+    return number;
+  }
+
+  bytes(length: number): Buffer {
+    const start = this.#pass(length);
+    return this.#bytes.subarray(start, start + length);
+  }
+
+  /** A text's bytes. */
+  text(): Buffer {
+    return this.bytes(this.short());
+  }
+
+  #pass(length: number): number {
+    const start = this.at;
+    if (length > this.#bytes.length - start) throw malformed('its payload is too short');
+    this.at = start + length;
+    return start;
+  }
+}
+
+/** Writes a payload behind the room for a head; the buffer has the room. */
+export class PayloadWriter {
+  readonly bytes: Buffer;
+  at: number;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.at = HEAD_BYTES;
+  }
+
+  short(number: number): this {
+    this.at = this.bytes.writeUInt16LE(number, this.at);
+    return this;
+  }
+
+  word(number: number): this {
+    this.at = this.bytes.writeUInt32LE(number, this.at);
+    return this;
+  }
+
+  count(number: number): this {
+    this.at = this.bytes.writeDoubleLE(number, this.at);
+    return this;
+  }
+
+  put(bytes: Uint8Array): this {
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
+    return this;
+  }
+}
+
+/** A text of a payload; one that is too long for it is a RangeError. */
+export function textBytes(text: string): Buffer {
+  const length = Buffer.byteLength(text);
+  if (length > TEXT_BYTES_MAX) {
+    throw new RangeError(`Cannot send a name of ${length} bytes: ${TEXT_BYTES_MAX} at most`);
+  }
+  const bytes = Buffer.alloc(2 + length);
+  bytes.writeUInt16LE(length);
+  bytes.write(text, 2);
+  return bytes;
+}

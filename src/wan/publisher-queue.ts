@@ -1,0 +1,99 @@
+/**
+ * The queue of a publisher: events until they are acknowledged, at most `capacity` of them and `bytesMax`
+ * bytes, but one at least whatever its length. The partitions are spread over lanes (lane.ts), and in a lane
+ * events leave in the order of their recording, so per partition they do.
+ *
+ * A clear is one event with a record in every lane: behind the sets before it, and before those after it. The
+ * target clears what is not later than it at the first of them; the others find nothing more, or what came
+ * late by another lane.
+ */
+import { EVERY_PARTITION } from '../engine/engine.ts';
+import { CLEAR, type Mutation } from '../engine/mutation.ts';
+import { Lane, type QueueTotals } from './lane.ts';
+import { LANES_MAX } from './message-format.ts';
+import { WaitingKeys } from './waiting-keys.ts';
+
+interface QueueLimits {
+  readonly capacity: number;
+  readonly bytesMax: number;
+}
+
+export class PublisherQueue {
+  readonly lanes: readonly Lane[];
+  readonly #limits: QueueLimits;
+  readonly #totals: QueueTotals = { events: 0, bytes: 0 };
+  /** By lane, where only the latest event of a key waits. */
+  readonly #keys: readonly WaitingKeys[] | undefined;
+
+  constructor(partitionCount: number, limits: QueueLimits, isLatestOnly: boolean) {
+    const count = Math.min(partitionCount, LANES_MAX);
+    this.lanes = Array.from({ length: count }, (_, number) => new Lane(number, this.#totals));
+    this.#limits = limits;
+    this.#keys = isLatestOnly ? this.lanes.map((lane) => new WaitingKeys(lane)) : undefined;
+  }
+
+  /** Events that are not acknowledged. */
+  get size(): number {
+    return this.#totals.events;
+  }
+
+  /** Bytes of their records. */
+  get bytes(): number {
+    return this.#totals.bytes;
+  }
+
+  /** When the oldest event was recorded; Infinity where there is none. */
+  get oldestMs(): number {
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const lane of this.lanes) oldest = Math.min(oldest, lane.oldestMs);
+    return oldest;
+  }
+
+  /** Whether there is room for the event. */
+  hasRoom(change: Mutation): boolean {
+    const { capacity, bytesMax } = this.#limits;
+    const size = this.size;
+    if (size === 0) return true;
+    const records = change.operation === CLEAR ? this.lanes.length : 1;
+    const added = Lane.recordBytes(change) * records;
+    if (size < capacity && this.bytes + added <= bytesMax) return true;
+    return this.#isReplacing(change, size, added);
+  }
+
+  /** Queues the event, for which there is room. */
+  add(change: Mutation, policy: number, nowMs: number): void {
+    if (change.partition === EVERY_PARTITION) {
+      for (const lane of this.lanes) lane.append(change, policy, nowMs, lane.number > 0);
+      return;
+    }
+    const number = change.partition % this.lanes.length;
+    const lane = this.lanes[number]!;
+    const keys = this.#keys?.[number];
+    const replaced = keys === undefined ? -1 : keys.find(change.name, change.key);
+    // What is known comes again, and may be older than what waits.
+    if (replaced >= 0 && keys?.version.isAfter(change.version)) return;
+    const position = lane.append(change, policy, nowMs, false);
+    if (keys === undefined) return;
+    keys.add(change.name, change.key, position);
+    if (replaced < 0) return;
+    lane.replaceAt(replaced);
+    if (!lane.isSparse) return;
+    const moved: number[] = [];
+    lane.compact((to) => moved.push(to));
+    keys.reset(moved);
+  }
+
+  /** Drops every event. */
+  clear(): void {
+    for (const lane of this.lanes) lane.clear();
+  }
+
+  /** Whether the full queue has an event that this one replaces. */
+  #isReplacing(change: Mutation, size: number, added: number): boolean {
+    if (this.#keys === undefined || change.partition === EVERY_PARTITION) return false;
+    const lane = this.lanes[change.partition % this.lanes.length]!;
+    if (this.#keys[lane.number]!.find(change.name, change.key) < 0) return false;
+    const { capacity, bytesMax } = this.#limits;
+    return size <= capacity && this.bytes + added <= bytesMax;
+  }
+}

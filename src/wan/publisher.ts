@@ -1,0 +1,186 @@
+/**
+ * A publisher: the sink of the changes that it sends to one other cluster, its queue and its state. It asks
+ * nothing of other sinks, and answers never wait for it.
+ */
+import type { Span } from '../base/span.ts';
+import {
+  CLEAR,
+  DATA_SET_ID_BYTES,
+  DELETE,
+  FROM_CLIENT,
+  type Mutation,
+  PATH_LENGTH_MAX,
+  SET,
+} from '../engine/mutation.ts';
+import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutation-sink.ts';
+import { BatchSender, type SenderParts } from './batch-sender.ts';
+import { hasDataSet } from './event-codec.ts';
+import type { PublisherState, RefOf, WanMapRef } from './publisher-options.ts';
+import { PublisherQueue } from './publisher-queue.ts';
+import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
+
+/** Maps whose references are remembered; then they are asked for again. */
+const REFS_MAX = 10_000;
+const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
+
+interface PublisherParts extends Omit<SenderParts, 'queue'> {
+  readonly refOf: RefOf;
+}
+
+export class WanPublisher implements MutationSink, WanPublisherControl {
+  readonly ignoresReplay = true;
+  readonly ignoresQueues = true;
+  readonly replication: string;
+  readonly id: string;
+  readonly #parts: PublisherParts;
+  readonly #queue: PublisherQueue;
+  readonly #sender: BatchSender;
+  #state: PublisherState;
+  #droppedCount = 0;
+  /** By the map's name, a character a byte. */
+  readonly #refs = new Map<string, WanMapRef | undefined>();
+  /** The map that was asked for last. */
+  #lastMap = Buffer.alloc(0);
+  #lastRef: WanMapRef | undefined;
+
+  constructor(parts: PublisherParts) {
+    const { options, engine } = parts;
+    this.#parts = parts;
+    this.replication = parts.replication;
+    this.id = options.publisherId;
+    const limits = { capacity: options.queueCapacity, bytesMax: options.queueBytesMax };
+    this.#queue = new PublisherQueue(engine.partitionCount, limits, options.snapshotEnabled);
+    this.#sender = new BatchSender({ ...parts, queue: this.#queue });
+    this.#state = options.initialPublisherState;
+    this.#sender.setSending(this.#state === 'REPLICATING');
+  }
+
+  get status(): PublisherStatus {
+    const { options, clock } = this.#parts;
+    const { oldestMs } = this.#queue;
+    return {
+      wanReplicationName: this.replication,
+      wanPublisherId: this.id,
+      clusterName: options.clusterName,
+      state: this.#state,
+      queueSize: this.#queue.size,
+      queueCapacity: options.queueCapacity,
+      queueBytes: this.#queue.bytes,
+      eventsSent: this.#sender.sentCount,
+      eventsDropped: this.#droppedCount,
+      eventsRejected: this.#sender.rejectedCount,
+      lagMillis: Math.round(Math.max(0, clock.now() - Math.min(oldestMs, clock.now()))),
+      lastError: this.#sender.lastError,
+    };
+  }
+
+  wants(map: Span): boolean {
+    return this.#refOf(map) !== undefined;
+  }
+
+  admit(change: Mutation): typeof ADMITTED | typeof REPLICATION_FULL {
+    if (change.origin !== FROM_CLIENT || !this.#refusesNow()) return ADMITTED;
+    if (this.#published(change) === undefined) return ADMITTED;
+    return this.#queue.hasRoom(change) ? ADMITTED : REPLICATION_FULL;
+  }
+
+  abandon(): void {}
+
+  record(change: Mutation): void {
+    if (this.#state === 'STOPPED') return;
+    const ref = this.#published(change);
+    if (ref === undefined) return;
+    if (!this.#queue.hasRoom(change)) {
+      this.#droppedCount++;
+      return;
+    }
+    this.#queue.add(change, ref.policy, this.#parts.clock.now());
+    this.#sender.onQueued();
+  }
+
+  durable(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  pause(): void {
+    this.#enter('PAUSED');
+  }
+
+  resume(): void {
+    this.#enter('REPLICATING');
+  }
+
+  stop(): void {
+    this.#enter('STOPPED');
+  }
+
+  clear(): void {
+    this.#queue.clear();
+  }
+
+  /** More answers may leave: so may the events of their changes. */
+  release(): void {
+    this.#sender.release();
+  }
+
+  /** What waits is sent at once, where the state allows it. */
+  drain(): void {
+    this.#sender.drain();
+  }
+
+  /** Whether events wait that would be sent. */
+  get isDraining(): boolean {
+    return this.#state === 'REPLICATING' && this.#queue.size > 0;
+  }
+
+  close(): void {
+    this.#sender.close();
+  }
+
+  #enter(state: PublisherState): void {
+    this.#state = state;
+    this.#sender.setSending(state === 'REPLICATING');
+  }
+
+  #refusesNow(): boolean {
+    const { queueFullBehavior } = this.#parts.options;
+    if (queueFullBehavior === 'DISCARD_AFTER_MUTATION' || this.#state === 'STOPPED') return false;
+    return queueFullBehavior === 'THROW_EXCEPTION' || this.#state === 'REPLICATING';
+  }
+
+  /** The reference of the change's map, where the change is published. */
+  #published(change: Mutation): WanMapRef | undefined {
+    const { operation, path } = change;
+    if (operation !== SET && operation !== DELETE && operation !== CLEAR) return undefined;
+    const ref = this.#refOf(change.name);
+    if (ref === undefined) return undefined;
+    if (operation !== CLEAR && !ref.accepts(change.key)) return undefined;
+    if (change.origin === FROM_CLIENT) return ref;
+    if (!ref.republishing || path.length >= PATH_BYTES_MAX) return undefined;
+    const target = this.#sender.targetDataSet;
+    return target !== undefined && hasDataSet(path, target) ? undefined : ref;
+  }
+
+  #refOf({ bytes, start, end }: Span): WanMapRef | undefined {
+    if (isSame(this.#lastMap, bytes, start, end)) return this.#lastRef;
+    const name = bytes.toString('latin1', start, end);
+    let ref = this.#refs.get(name);
+    if (ref === undefined && !this.#refs.has(name)) {
+      ref = this.#parts.refOf(Buffer.from(bytes.subarray(start, end)));
+      if (this.#refs.size >= REFS_MAX) this.#refs.clear();
+      this.#refs.set(name, ref);
+    }
+    this.#lastMap = Buffer.from(bytes.subarray(start, end));
+    this.#lastRef = ref;
+    return ref;
+  }
+}
+
+/** Whether the name is the bytes from `start` to `end`. Names are short: a loop is faster than a call. */
+function isSame(name: Buffer, bytes: Buffer, start: number, end: number): boolean {
+  if (name.length !== end - start) return false;
+  for (let index = 0; index < name.length; index++) {
+    if (name[index] !== bytes[start + index]) return false;
+  }
+  return name.length > 0;
+}

@@ -1,0 +1,104 @@
+/** A batch as it was received, checked to its last byte before anything of it is applied. */
+import { createHash } from 'node:crypto';
+import { Slices } from '../base/slices.ts';
+import { DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
+import { Version } from '../engine/version.ts';
+import { readEvent, type ViewedBytes, viewed } from './event-codec.ts';
+import { LANES_MAX, malformed, type OpenedMessage, PayloadReader } from './message-format.ts';
+
+/** The names in a message. */
+export interface MessageNames {
+  /** That the target must have. */
+  readonly clusterName: string;
+  /** A hash of the names of the replication and the publisher, as names may be long. */
+  readonly publisher: string;
+}
+
+export interface ReceivedSection {
+  readonly lane: number;
+  readonly firstNumber: number;
+  readonly count: number;
+  /** Offsets of the events in the payload. */
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ReceivedBatch extends MessageNames {
+  readonly epoch: number;
+  /** The data set that it is for. */
+  readonly target: Buffer;
+  readonly payload: ViewedBytes;
+  readonly sections: readonly ReceivedSection[];
+}
+
+interface ReceivedHandshake extends MessageNames {
+  readonly epoch: number;
+}
+
+/** Throws GridError WAN_MESSAGE_INVALID. */
+export function readHandshake({ payload }: OpenedMessage): ReceivedHandshake {
+  const reader = new PayloadReader(payload);
+  const handshake = { epoch: reader.count(1), ...namesFrom(reader) };
+  if (!reader.isAtEnd) throw malformed('its payload is too long');
+  return handshake;
+}
+
+/** Reads all but the events. Throws GridError WAN_MESSAGE_INVALID. */
+export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
+  const reader = new PayloadReader(payload);
+  const epoch = reader.count(1);
+  const target = reader.bytes(DATA_SET_ID_BYTES);
+  const names = namesFrom(reader);
+  const sectionCount = reader.short();
+  if (sectionCount === 0 || sectionCount > LANES_MAX) throw malformed(`${sectionCount} sections`);
+  const sections: ReceivedSection[] = [];
+  const lanes = new Set<number>();
+  for (let index = 0; index < sectionCount; index++) {
+    const lane = reader.short();
+    if (lane >= LANES_MAX || lanes.has(lane)) throw malformed(`lane ${lane}`);
+    lanes.add(lane);
+    if (reader.short() !== 0) throw malformed('a section has an unknown flag');
+    const count = reader.word();
+    const length = reader.word();
+    const firstNumber = reader.count(1);
+    if (count === 0 || !Number.isSafeInteger(firstNumber + count)) {
+      throw malformed('the numbers of a section');
+    }
+    const start = reader.at;
+    reader.bytes(length);
+    sections.push({ lane, firstNumber, count, start, end: reader.at });
+  }
+  if (!reader.isAtEnd) throw malformed('its payload is too long');
+  return { epoch, target, ...names, payload: viewed(payload), sections };
+}
+
+/**
+ * Checks every event, in slices. Resolves with the latest version of the events; rejects with GridError
+ * WAN_MESSAGE_INVALID.
+ */
+export async function checkEvents({ payload, sections }: ReceivedBatch): Promise<Version> {
+  const latest = new Version();
+  const change = new Mutation();
+  const slices = new Slices();
+  for (const { start, end, count, lane } of sections) {
+    let at = start;
+    for (let index = 0; index < count; index++) {
+      at = readEvent(payload, at, end, change);
+      if (at < 0) throw malformed(`event ${index} of lane ${lane} is none`);
+      if (change.version.isAfter(latest)) latest.copyFrom(change.version);
+      if (index % 64 === 63) await slices.pause();
+    }
+    if (at !== end) throw malformed(`lane ${lane} has bytes behind its events`);
+  }
+  return latest;
+}
+
+function namesFrom(reader: PayloadReader): MessageNames {
+  const clusterName = reader.text().toString();
+  const hash = createHash('sha256');
+  for (const name of [reader.text(), reader.text()]) {
+    // The lengths tell the names apart.
+    hash.update(`${name.length} `).update(name);
+  }
+  return { clusterName, publisher: hash.digest('base64') };
+}

@@ -1,0 +1,107 @@
+/**
+ * Finds the record of a key that waits in a lane, so that a later event of the key replaces it: an open
+ * hash table of positions. A position that does not wait any more is found as none; its place is free again
+ * when the table is made anew. The hash has a random seed, so that a client cannot choose keys that collide.
+ */
+import { randomBytes } from 'node:crypto';
+import { Span } from '../base/span.ts';
+import { halfSipHash13 } from '../engine/hash.ts';
+import { KeyWords } from '../engine/key-words.ts';
+import { Mutation } from '../engine/mutation.ts';
+import type { Version } from '../engine/version.ts';
+import { readEvent } from './event-codec.ts';
+import type { Lane } from './lane.ts';
+
+const PLACES_MIN = 64;
+const SEED0 = randomBytes(4).readInt32LE();
+const SEED1 = randomBytes(4).readInt32LE();
+const FREE = -1;
+
+export class WaitingKeys {
+  readonly #lane: Lane;
+  #positions = new Float64Array(PLACES_MIN).fill(FREE);
+  #hashes = new Int32Array(PLACES_MIN);
+  #used = 0;
+  readonly #words = new KeyWords();
+  readonly #stored = new Mutation();
+  readonly #named = new Span();
+
+  constructor(lane: Lane) {
+    this.#lane = lane;
+  }
+
+  /** The version of the record that was found last. */
+  get version(): Version {
+    return this.#stored.version;
+  }
+
+  /** Position of the record of the map's key that waits; -1 for none. */
+  find(map: Span, key: Span): number {
+    const hash = this.#hash(map, key);
+    const mask = this.#positions.length - 1;
+    for (let place = hash & mask; ; place = (place + 1) & mask) {
+      const position = this.#positions[place]!;
+      if (position === FREE) return FREE;
+      if (this.#hashes[place] !== hash || !this.#lane.isWaiting(position)) continue;
+      this.#read(position);
+      if (isSame(this.#stored.name, map) && isSame(this.#stored.key, key)) return position;
+    }
+  }
+
+  /** The record of the map's key is at this position from now on. */
+  add(map: Span, key: Span, position: number): void {
+    if (this.#used * 2 >= this.#positions.length) this.#remake();
+    this.#put(this.#hash(map, key), position);
+  }
+
+  /** Finds the records at these positions from now on, and none else. */
+  reset(positions: ArrayLike<number> & Iterable<number>): void {
+    this.#clear(Math.max(PLACES_MIN, 2 ** Math.ceil(Math.log2(positions.length * 4 + 1))));
+    for (const position of positions) {
+      this.#read(position);
+      const { name, key } = this.#stored;
+      if (key.length > 0) this.#put(this.#hash(name, key), position);
+    }
+  }
+
+  #remake(): void {
+    this.reset(this.#positions.filter((position) => this.#isWaiting(position)));
+  }
+
+  #isWaiting(position: number): boolean {
+    return position !== FREE && this.#lane.isWaiting(position);
+  }
+
+  #clear(places: number): void {
+    this.#positions = new Float64Array(places).fill(FREE);
+    this.#hashes = new Int32Array(places);
+    this.#used = 0;
+  }
+
+  #put(hash: number, position: number): void {
+    const mask = this.#positions.length - 1;
+    let place = hash & mask;
+    while (this.#positions[place] !== FREE) place = (place + 1) & mask;
+    this.#positions[place] = position;
+    this.#hashes[place] = hash;
+    this.#used++;
+  }
+
+  #read(position: number): void {
+    const { chunk, at } = this.#lane.eventAt(position);
+    readEvent(chunk, at, chunk.bytes.length, this.#stored);
+  }
+
+  #hash(map: Span, key: Span): number {
+    const words = this.#words.load(this.#named.copyFrom(map));
+    const first = halfSipHash13(SEED0, SEED1, 0, words.words, 0, words.length);
+    this.#words.load(this.#named.copyFrom(key));
+    return halfSipHash13(SEED0, SEED1, first, words.words, 0, words.length);
+  }
+}
+
+function isSame(span: Span, other: Span): boolean {
+  const { bytes, start, end } = span;
+  if (end - start !== other.length) return false;
+  return bytes.compare(other.bytes, other.start, other.end, start, end) === 0;
+}

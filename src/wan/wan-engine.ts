@@ -1,0 +1,23 @@
+/** What WAN replication needs of a StoredEngine (../engine/stored-engine.ts, which has the contract). */
+import type { Receiver } from '../engine/engine.ts';
+import type { MergePolicy } from '../engine/merge-policy.ts';
+import type { Mutation } from '../engine/mutation.ts';
+import type { MutationSink } from '../engine/mutation-sink.ts';
+import type { Version } from '../engine/version.ts';
+
+export interface WanEngine {
+  readonly partitionCount: number;
+  delays(partition: number, sequence: number): boolean;
+  /** Answers during the call. */
+  merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void;
+  observe(version: Version): void;
+  now(version: Version): void;
+  addSink(sink: MutationSink): void;
+}
+
+/** The log of WAN replication; a member's log has this interface. */
+export interface WanLog {
+  info(fields: object, text: string): void;
+  warn(fields: object, text: string): void;
+  error(fields: object, text: string): void;
+}

@@ -1,0 +1,280 @@
+/**
+ * Takes the messages of other members. A batch is checked whole before anything of it is applied; then its
+ * events are merged into the engine, lane by lane, in slices. Batches of one lane of a publisher are applied
+ * one after the other, and no event twice (known-sources.ts). An event that came by this data set before is
+ * not taken. What is known here goes on to this member's own publishers all the same: a crash between the
+ * merge and their queues would otherwise lose it for them.
+ */
+import type { Clock } from '../base/clock.ts';
+import { GridError, reasonOf } from '../base/errors.ts';
+import { Slices } from '../base/slices.ts';
+import {
+  type Answer,
+  APPLIED,
+  EVERY_PARTITION,
+  KNOWN,
+  MEMORY_FULL,
+  NO_PARTITION,
+  OUTDATED,
+  REFUSED,
+  type Receiver,
+} from '../engine/engine.ts';
+import type { MergePolicy } from '../engine/merge-policy.ts';
+import {
+  CLEAR,
+  DATA_SET_ID_BYTES,
+  FROM_SOURCE,
+  Mutation,
+  PATH_LENGTH_MAX,
+} from '../engine/mutation.ts';
+import { Version } from '../engine/version.ts';
+import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-distance.ts';
+import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
+import { type KnownPublisher, type KnownSource, KnownSources } from './known-sources.ts';
+import {
+  BATCH,
+  BATCH_ANSWER,
+  HANDSHAKE,
+  HANDSHAKE_ANSWER,
+  HEAD_BYTES,
+  malformed,
+  type OpenedMessage,
+  openMessage,
+  PayloadWriter,
+  sealPlain,
+} from './message-format.ts';
+import {
+  checkEvents,
+  type MessageNames,
+  type ReceivedBatch,
+  type ReceivedSection,
+  readBatch,
+  readHandshake,
+} from './received-batch.ts';
+import type { WanEngine, WanLog } from './wan-engine.ts';
+import type { ReceiveAnswer } from './wan-service.ts';
+
+/** Batches that were acknowledged on receipt and are not applied yet, in bytes. */
+const RECEIVED_BYTES_MAX = 67_108_864;
+const WARNING_PERIOD_MS = 60_000;
+
+const ALL_APPLIED = 0;
+const NO_MEMORY = 1;
+const NO_DISK = 2;
+const OTHER_DATA_SET = 3;
+const ENGINE_CLOSED = 4;
+
+interface ReceiverParts {
+  readonly engine: WanEngine;
+  readonly dataSetId: Buffer;
+  /** The name of this member's cluster. */
+  readonly clusterName: () => string;
+  readonly clock: Clock;
+  readonly log: WanLog;
+  /** Bytes of a message's payload when it is inflated. */
+  readonly payloadBytesMax: number;
+  /** A change that was merged was here already; its partition and sequence are those to wait for. */
+  readonly onKnown: (change: Mutation) => void;
+}
+
+export class WanReceiver implements Receiver {
+  readonly #parts: ReceiverParts;
+  readonly #sources = new KnownSources();
+  readonly #change = new Mutation();
+  /** The path of the change: that of the event, then the sender. */
+  readonly #path = Buffer.alloc(PATH_LENGTH_MAX * DATA_SET_ID_BYTES);
+  /** The outcome of the merge under way. */
+  #reason = ALL_APPLIED;
+  #isKnown = false;
+  #receivedBytes = 0;
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves with the answer; never rejects. The message's bytes are read until then. */
+  async receive(message: Buffer): Promise<ReceiveAnswer> {
+    try {
+      const opened = await openMessage(message, this.#parts.payloadBytesMax);
+      const { kind } = opened;
+      if (kind !== HANDSHAKE && kind !== BATCH) throw malformed(`its kind is ${kind}`);
+      this.#checkClock(opened.clock, opened);
+      return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
+    } catch (error) {
+      if (error instanceof GridError) return { error };
+      throw error;
+    }
+  }
+
+  onAnswer({ outcome, partition, sequence }: Answer): void {
+    this.#isKnown = outcome === KNOWN;
+    if (outcome === APPLIED || outcome === OUTDATED) this.#reason = ALL_APPLIED;
+    else if (outcome === MEMORY_FULL) this.#reason = NO_MEMORY;
+    else if (outcome === REFUSED) this.#reason = NO_DISK;
+    else if (outcome !== KNOWN) this.#reason = ENGINE_CLOSED;
+    else {
+      this.#reason = ALL_APPLIED;
+      this.#change.partition = partition;
+      this.#change.sequence = sequence;
+    }
+  }
+
+  #greet(opened: OpenedMessage): ReceiveAnswer {
+    const { clusterName } = readHandshake(opened);
+    this.#checkCluster(clusterName);
+    this.#parts.engine.observe(opened.clock);
+    const bytes = Buffer.alloc(HEAD_BYTES + 8);
+    new PayloadWriter(bytes).count(this.#sources.source(opened.dataSet).epoch);
+    return this.#answer(opened, HANDSHAKE_ANSWER, bytes, NO_PARTITION);
+  }
+
+  async #take(opened: OpenedMessage): Promise<ReceiveAnswer> {
+    const { engine, dataSetId } = this.#parts;
+    const batch = readBatch(opened);
+    this.#checkCluster(batch.clusterName);
+    const latest = await checkEvents(batch);
+    this.#checkClock(latest, opened);
+    const none = batch.sections.map(() => 0);
+    if (!batch.target.equals(dataSetId)) return this.#report(opened, OTHER_DATA_SET, none, true);
+    const source = this.#sources.source(opened.dataSet);
+    this.#enter(source, batch.epoch);
+    engine.observe(opened.clock);
+    if (!opened.isOnReceipt) return await this.#apply(opened, batch, source);
+    const { length } = opened.payload;
+    const isRoom = this.#receivedBytes === 0 || this.#receivedBytes + length <= RECEIVED_BYTES_MAX;
+    this.#receivedBytes += length;
+    const work = this.#apply(opened, batch, source).catch((error: unknown) =>
+      this.#parts.log.error(
+        {},
+        `WAN: a batch that was acknowledged on receipt: ${reasonOf(error)}`,
+      ),
+    );
+    const end = work.finally(() => {
+      this.#receivedBytes -= length;
+    });
+    if (!isRoom) await end;
+    const all = batch.sections.map(({ count }) => count);
+    return this.#report(opened, ALL_APPLIED, all, true);
+  }
+
+  /** Throws GridError WAN_OLDER_EPOCH for a sender that has started again since. */
+  #enter(source: KnownSource, epoch: number): void {
+    if (epoch < source.epoch) throw new GridError('WAN_OLDER_EPOCH', {});
+    if (epoch > source.epoch) source.begin(epoch);
+  }
+
+  async #apply(
+    opened: OpenedMessage,
+    batch: ReceivedBatch,
+    source: KnownSource,
+  ): Promise<ReceiveAnswer> {
+    const publisher = source.publisher(batch.publisher);
+    const slices = new Slices();
+    const done: number[] = [];
+    let reason = ALL_APPLIED;
+    for (const section of batch.sections) {
+      const before = publisher.work[section.lane];
+      const work = this.#applyInTurn(before, opened, batch, section, source, publisher, slices);
+      const end = work.then(ended, ended);
+      publisher.work[section.lane] = end;
+      const outcome = await work;
+      if (publisher.work[section.lane] === end) publisher.work[section.lane] = undefined;
+      done.push(outcome.done);
+      if (outcome.reason !== ALL_APPLIED) reason = outcome.reason;
+    }
+    if (reason !== ALL_APPLIED && opened.isOnReceipt) {
+      this.#parts.log.error({ reason }, 'WAN: events that were acknowledged on receipt are lost');
+    }
+    return this.#report(opened, reason, done, opened.isOnReceipt);
+  }
+
+  async #applyInTurn(
+    before: Promise<void> | undefined,
+    opened: OpenedMessage,
+    { payload, epoch }: ReceivedBatch,
+    { lane, firstNumber, count, start, end }: ReceivedSection,
+    source: KnownSource,
+    { lastNumbers }: KnownPublisher,
+    slices: Slices,
+  ): Promise<{ done: number; reason: number }> {
+    if (before !== undefined) await before;
+    let at = start;
+    for (let index = 0; index < count; index++) {
+      // Others may have been served meanwhile.
+      const pause = index % 16 === 15 ? slices.pause() : undefined;
+      if (pause !== undefined) await pause;
+      this.#enter(source, epoch);
+      const policy = policyAt(payload.bytes, at) as MergePolicy;
+      const change = this.#change;
+      at = readEvent(payload, at, end, change);
+      const number = firstNumber + index;
+      if (number <= lastNumbers[lane]!) continue;
+      const reason = this.#merge(change, policy, opened.dataSet);
+      if (reason !== ALL_APPLIED) return { done: index, reason };
+      lastNumbers[lane] = number;
+    }
+    return { done: count, reason: ALL_APPLIED };
+  }
+
+  /** ALL_APPLIED, or why the change was not made. */
+  #merge(change: Mutation, policy: MergePolicy, sender: Buffer): number {
+    const { dataSetId, engine, onKnown } = this.#parts;
+    if (sender.equals(dataSetId) || hasDataSet(change.path, dataSetId)) return ALL_APPLIED;
+    const { path } = change;
+    path.bytes.copy(this.#path, 0, path.start, path.end);
+    sender.copy(this.#path, path.length);
+    path.set(this.#path, 0, path.length + DATA_SET_ID_BYTES);
+    change.origin = FROM_SOURCE;
+    this.#reason = ENGINE_CLOSED;
+    this.#isKnown = false;
+    engine.merge(change, policy, this);
+    if (this.#isKnown) {
+      if (change.operation === CLEAR) change.partition = EVERY_PARTITION;
+      onKnown(change);
+    }
+    return this.#reason;
+  }
+
+  #checkCluster(expected: MessageNames['clusterName']): void {
+    const clusterName = this.#parts.clusterName();
+    if (expected !== clusterName) {
+      throw new GridError('WAN_OTHER_CLUSTER', { expected, clusterName });
+    }
+  }
+
+  #checkClock(version: Version, { dataSet }: OpenedMessage): void {
+    const { clock, log } = this.#parts;
+    const aheadMs = msOf(version) - clock.wall();
+    if (aheadMs <= AHEAD_WARNED_MS) return;
+    const seconds = Math.round(aheadMs / 1000);
+    if (aheadMs > AHEAD_MS_MAX) throw new GridError('WAN_CLOCK_AHEAD', { seconds });
+    const source = this.#sources.source(dataSet);
+    if (clock.now() < source.warnedMs + WARNING_PERIOD_MS) return;
+    source.warnedMs = clock.now();
+    const text = `WAN: the clock of a sender is ${seconds} s ahead of this member's`;
+    log.warn({ dataSet: dataSet.toString('hex'), seconds }, text);
+  }
+
+  #report(
+    opened: OpenedMessage,
+    reason: number,
+    done: readonly number[],
+    isIndependent: boolean,
+  ): ReceiveAnswer {
+    const bytes = Buffer.alloc(HEAD_BYTES + 4 + done.length * 4);
+    const writer = new PayloadWriter(bytes).short(reason).short(done.length);
+    for (const count of done) writer.word(count);
+    const partition = isIndependent ? NO_PARTITION : EVERY_PARTITION;
+    return this.#answer(opened, BATCH_ANSWER, bytes, partition);
+  }
+
+  #answer(opened: OpenedMessage, kind: 3 | 4, bytes: Buffer, partition: -1 | -2): ReceiveAnswer {
+    const { engine, dataSetId } = this.#parts;
+    const clock = new Version();
+    engine.now(clock);
+    const head = { kind, isOnReceipt: false, clock, dataSet: dataSetId, answered: opened.checksum };
+    return { status: 200, body: sealPlain(bytes, head), partition };
+  }
+}
+
+function ended(): void {}

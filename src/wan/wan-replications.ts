@@ -1,0 +1,133 @@
+/**
+ * The WAN replications of a member: its publishers, and the receiver of what others send. Publishers join the
+ * engine as sinks, so a member without any costs nothing.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import type { Span } from '../base/span.ts';
+import { WanPublisher } from './publisher.ts';
+import { PUBLISHERS_MAX, type RefOf, type WanPublisherOptions } from './publisher-options.ts';
+import type { WanEngine, WanLog } from './wan-engine.ts';
+import { WanReceiver } from './wan-receiver.ts';
+import type {
+  AddedPublishers,
+  PublisherStatus,
+  ReceiveAnswer,
+  WanPublisherControl,
+  WanService,
+} from './wan-service.ts';
+import type { WanTransport } from './wan-transport.ts';
+
+/** Between two looks at the queues while they are sent before the end. */
+const DRAIN_STEP_MS = 10;
+/** Epochs of a millisecond: a member that starts twice in one, as its clock was set back, has two. */
+const EPOCHS_A_MS = 1000;
+
+interface WanReplicationsParts {
+  readonly engine: WanEngine;
+  /** The member's uuid. */
+  readonly dataSetId: Buffer;
+  readonly clusterName: () => string;
+  readonly clock: Clock;
+  readonly log: WanLog;
+  /** Of a received batch, inflated. */
+  readonly payloadBytesMax: number;
+  /** A transport of its own for each publisher, which closes it. */
+  readonly transportOf: (options: WanPublisherOptions) => WanTransport;
+  /** The references of maps to a replication. */
+  readonly refsTo: (replication: string) => RefOf;
+  readonly random?: () => number;
+}
+
+export class WanReplications implements WanService {
+  readonly #parts: WanReplicationsParts;
+  readonly #publishers: WanPublisher[] = [];
+  readonly #receiver: WanReceiver;
+  readonly #sender: { readonly dataSetId: Buffer; epoch: number; now: WanEngine['now'] };
+
+  constructor(parts: WanReplicationsParts) {
+    const { engine, dataSetId, clock } = parts;
+    this.#parts = parts;
+    const { random = Math.random } = parts;
+    const inMs = Math.floor(random() * EPOCHS_A_MS);
+    const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
+    this.#sender = { dataSetId, epoch, now: (version) => engine.now(version) };
+    this.#receiver = new WanReceiver({
+      ...parts,
+      onKnown: (change) => {
+        for (const publisher of this.#publishers) publisher.record(change);
+      },
+    });
+  }
+
+  publisherOf(replication: string, publisherId: string): WanPublisherControl {
+    const own = this.#publishers.filter((each) => each.replication === replication);
+    if (publisherId === '' && own.length > 1) {
+      const publisherIds = own.map(({ id }) => id).join(', ');
+      throw new GridError('WAN_AMBIGUOUS', { replication, publisherIds });
+    }
+    const found = publisherId === '' ? own[0] : own.find(({ id }) => id === publisherId);
+    if (found === undefined) throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+    return found;
+  }
+
+  publishers(): readonly PublisherStatus[] {
+    return this.#publishers.map(({ status }) => status);
+  }
+
+  add(replication: string, publishers: readonly WanPublisherOptions[]): AddedPublishers {
+    const known = this.#publishers.filter((each) => each.replication === replication);
+    const isKnown = ({ publisherId }: WanPublisherOptions) =>
+      known.some(({ id }) => id === publisherId);
+    const added = publishers.filter((each) => !isKnown(each));
+    const count = this.#publishers.length;
+    if (count + added.length > PUBLISHERS_MAX) {
+      const values = { added: added.length, count, most: PUBLISHERS_MAX };
+      throw new GridError('WAN_TOO_MANY_PUBLISHERS', values);
+    }
+    for (const options of added) this.#join(replication, options);
+    const idsOf = (all: readonly WanPublisherOptions[]) => all.map((each) => each.publisherId);
+    return { added: idsOf(added), ignored: idsOf(publishers.filter(isKnown)) };
+  }
+
+  receive(message: Span): Promise<ReceiveAnswer> {
+    return this.#receiver.receive(message.toBuffer());
+  }
+
+  /** More answers may leave. To be called whenever the engine's `delays` may have changed. */
+  release(): void {
+    for (const publisher of this.#publishers) publisher.release();
+  }
+
+  /**
+   * Goes on sending what waits, up to `graceMs`; then nothing is sent any more, and the log has the number
+   * of the events that are left. Called when no changes are made any more.
+   */
+  async close(graceMs: number): Promise<void> {
+    const { clock, log } = this.#parts;
+    for (const publisher of this.#publishers) publisher.drain();
+    const endMs = clock.now() + graceMs;
+    while (clock.now() < endMs && this.#publishers.some(({ isDraining }) => isDraining)) {
+      await new Promise<void>((resolve) => void (clock.after(DRAIN_STEP_MS, resolve) as Timer));
+    }
+    for (const publisher of this.#publishers) {
+      publisher.close();
+      const { queueSize: events, wanReplicationName, wanPublisherId } = publisher.status;
+      if (events === 0) continue;
+      const names = { replication: wanReplicationName, publisher: wanPublisherId };
+      log.warn({ ...names, events }, `WAN publisher: ${events} events were not sent`);
+    }
+  }
+
+  #join(replication: string, options: WanPublisherOptions): void {
+    const { engine, clock, log, transportOf, refsTo, random = Math.random } = this.#parts;
+    const publisher = new WanPublisher({
+      ...{ replication, options, engine, clock, log, random },
+      sender: this.#sender,
+      transport: transportOf(options),
+      refOf: refsTo(replication),
+    });
+    this.#publishers.push(publisher);
+    engine.addSink(publisher);
+  }
+}

@@ -1,0 +1,21 @@
+/** How a publisher's messages reach the members of other clusters. */
+import type { WanEndpoint } from './publisher-options.ts';
+
+export interface WanTransport {
+  /**
+   * Sends a message. Resolves with the answer: an HTTP status and the body, at most ANSWER_BYTES_MAX.
+   * Rejects when it is not known whether the message came, also because the signal was aborted. The
+   * message's bytes stay unchanged until then.
+   */
+  send(endpoint: WanEndpoint, message: Uint8Array, signal: AbortSignal): Promise<TransportAnswer>;
+  /** Closes every connection; what is under way rejects. */
+  close(): void;
+}
+
+export interface TransportAnswer {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+/** Limit of the body of an answer; no member's answer comes near it. */
+export const ANSWER_BYTES_MAX = 65_536;
