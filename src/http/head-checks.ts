@@ -3,20 +3,19 @@
  * client expects, the length of its content, and its coding. A request that fails one is answered.
  */
 import type { Exchange } from './exchange.ts';
-import type { HttpLimits } from './limits.ts';
 import type { Request } from './request.ts';
 import type { SlotHost } from './slot-host.ts';
 
 /** The most bytes of unwanted content that are read so that the connection can continue. */
 export const DROPPED_BYTES_MAX = 1048576;
 
-/** False: the request has been refused because of its head. */
-export function passesHeadChecks(exchange: Exchange, limits: HttpLimits): boolean {
+/** False: the request has been refused because of its head. `bytesMax` of its content. */
+export function passesHeadChecks(exchange: Exchange, bytesMax: number): boolean {
   const { request } = exchange;
   if (request.unknownExpectation !== '') {
     exchange.refuse('EXPECTATION_UNKNOWN', { expectation: request.unknownExpectation });
-  } else if (request.contentLength > limits.bodyBytesMax) {
-    refuseLength(exchange, { limits });
+  } else if (request.contentLength > bytesMax) {
+    refuseLength(exchange, bytesMax);
   } else if (request.contentEncoding !== '') {
     exchange.refuse('CONTENT_CODED', { coding: request.contentEncoding });
   }
@@ -32,8 +31,7 @@ export function endsInsteadOfDropping(
 }
 
 /** Refuses content that is longer than permitted. */
-export function refuseLength(exchange: Exchange, { limits }: Pick<SlotHost, 'limits'>): void {
-  const { bodyBytesMax } = limits;
+export function refuseLength(exchange: Exchange, bodyBytesMax: number): void {
   exchange.refuse('CONTENT_TOO_LONG', { bodyBytesMax });
 }
 

@@ -384,16 +384,18 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     const { exchange } = this;
     exchange.isAnswered = false;
     this.#hasBegun = false;
+    this.body.limit();
     try {
       if (!this.handler.admit()) return false;
     } catch (error) {
       this.onFailed(error);
       return false;
     }
-    return passesHeadChecks(exchange, this.#host.limits);
+    return passesHeadChecks(exchange, this.body.bytesMax);
   }
 
   #refuseContent(): void {
-    (this.body.isTooLong ? refuseLength : refuseForCrowd)(this.exchange, this.#host);
+    if (this.body.isTooLong) refuseLength(this.exchange, this.body.bytesMax);
+    else refuseForCrowd(this.exchange, this.#host);
   }
 }
