@@ -20,10 +20,12 @@ export async function restoreBackup(
     const source = openToRead('--from', from);
     const target = await openToWrite(dataDir);
     const progress = new Progress(streams, 'restoring');
-    const { of, files } = await restore(source, target, progress.add, newMember === true).finally(async () => {
-      progress.end();
-      await target.close();
-    });
+    const { of, files } = await restore(source, target, progress.add, newMember === true).finally(
+      async () => {
+        progress.end();
+        await target.close();
+      },
+    );
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     const told = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
     await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : told);
