@@ -12,6 +12,7 @@ import type { StoredEngine } from './engine/stored-engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import type { Session } from './http/session.ts';
 import type { WanMaps } from './member-wan-maps.ts';
+import type { Replications } from './member-wan-replications.ts';
 import type { WanCalls } from './rest/services.ts';
 import type { Log } from './telemetry/log.ts';
 import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from './wan/wan-service.ts';
@@ -35,7 +36,7 @@ interface WanParts {
 
 export class MemberWan implements WanCalls, AnswerSender {
   readonly senders = new WeakSet<Session>();
-  /** Delays what the publishers send, as it delays answers; undefined where nothing is stored. */
+  /** What answers wait for; the engine tells replication the same. */
   delay: AnswerDelay | undefined;
   readonly #parts: WanParts;
   #config: Config;
@@ -53,8 +54,10 @@ export class MemberWan implements WanCalls, AnswerSender {
   extend(config: Config): void {
     this.#config = config;
     this.#parts.maps.replace(config);
+    this.#replications?.review();
     this.#parts.engine.reviewMaps();
-    if (this.#replications !== undefined) this.#addPublishers(this.#replications);
+    if (this.#replications === undefined) return;
+    this.#addPublishers(this.#replications);
   }
 
   /**
@@ -95,7 +98,7 @@ export class MemberWan implements WanCalls, AnswerSender {
   }
 
   get connectionCount(): number {
-    return this.#replications?.connectionCount ?? 0;
+    return this.#replications?.connectionCount() ?? 0;
   }
 
   release(): void {
@@ -105,16 +108,10 @@ export class MemberWan implements WanCalls, AnswerSender {
   /** What is delayed is never sent, as it stays delayed. */
   disownDelayed(): void {}
 
-  /** Sends on until all is acknowledged or the time is over, `sinceMs` being when the stop began. */
+  /** Sends on until all is acknowledged or the time is over, `sinceMs` being when the stop began. Then no more. */
   async drain(sinceMs: number): Promise<void> {
     const passedMs = this.#parts.clock.now() - sinceMs;
-    const events = await this.#replications?.drain(Math.max(SENDING_MS - passedMs, SENDING_MS_MIN));
-    if (!events) return;
-    this.#parts.log.warn({ events }, 'changes were not sent to other clusters before the stop');
-  }
-
-  close(): void {
-    this.#replications?.close();
+    await this.#replications?.close(Math.max(SENDING_MS - passedMs, SENDING_MS_MIN));
   }
 
   get #publishers(): readonly WanPublisher[] {
@@ -131,9 +128,7 @@ export class MemberWan implements WanCalls, AnswerSender {
     const { engine, clock, log, maps, segment, config } = this.#parts;
     const dataSetId = this.#dataSetId;
     if (dataSetId === undefined) throw new Error('replication begins when the uuid is known');
-    const delay = (): AnswerDelay | undefined => this.delay;
-    const parts = { ...{ engine, clock, log, maps, segment, dataSetId, delay }, config };
-    this.#replications = makeReplications(parts);
+    this.#replications = makeReplications({ config, engine, clock, log, maps, segment, dataSetId });
     this.#addPublishers(this.#replications);
     return this.#replications;
   }
@@ -152,6 +147,3 @@ async function checkTls(publishers: readonly WanPublisher[]): Promise<void> {
     await (await import('./http/tls-files.ts')).readTargetTls(tls);
   }
 }
-
-/** The replications of a member, made by member-wan-replications.ts. */
-type Replications = ReturnType<typeof import('./member-wan-replications.ts')['makeReplications']>;
