@@ -111,7 +111,11 @@ export class MemberWan implements WanCalls, AnswerSender {
   /** Sends on until all is acknowledged or the time is over, `sinceMs` being when the stop began. Then no more. */
   async drain(sinceMs: number): Promise<void> {
     const passedMs = this.#parts.clock.now() - sinceMs;
-    await this.#replications?.close(Math.max(SENDING_MS - passedMs, SENDING_MS_MIN));
+    if (this.#replications === undefined) return;
+    const graceMs = Math.max(SENDING_MS - passedMs, SENDING_MS_MIN);
+    // The clock's timers do not keep the process alive until what waits is sent.
+    const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
+    await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
   }
 
   get #publishers(): readonly WanPublisher[] {

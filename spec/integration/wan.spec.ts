@@ -245,7 +245,7 @@ it('replication goes over TLS', async () => {
     grid: { network: { 'rest-api': { enabled: true }, ssl } },
   });
   target.client.destroy();
-  const authorities = { trustCertCollectionFile: tlsFile('ca.pem') };
+  const authorities = { trustCertCollectionFile: tlsFile('authority.pem') };
   const source = await started({
     grid: {
       ...sendingTo([port], { endpoint: 'out', 'target-endpoints': `https://localhost:${port}` }),
