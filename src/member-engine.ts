@@ -7,6 +7,7 @@ import type { MemberStore } from './cluster/member-store.ts';
 import type { ChangeWork, MemberLife } from './cluster/membership.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
+import { pathOf } from './config/settings.ts';
 import { EmbeddedEngine, STOCK_BYTES } from './engine/embedded/embedded-engine.ts';
 import type { Engine } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
@@ -42,8 +43,8 @@ export interface SharedEngine {
 }
 
 const TOMBSTONES_DROPPED =
-  'removals were forgotten before their time, as wan.tombstones-max is reached: an older change that ' +
-  'comes from another cluster may bring an entry back';
+  `removals were forgotten before their time, as ${pathOf('wanTombstonesMax')} is reached: an older ` +
+  'change that comes from another cluster may bring an entry back';
 
 /** Rejects with GridError DATA_DIRECTORY_UNUSABLE or TLS_FILE_UNUSABLE. */
 export async function makeEngine(config: Config, clock: Clock, log: Log): Promise<MemberEngine> {

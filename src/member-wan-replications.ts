@@ -7,7 +7,7 @@ import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { WanMaps } from './member-wan-maps.ts';
-import { MESSAGE_BYTES_FURTHER } from './rest/wan-endpoints.ts';
+import { MESSAGE_BYTES_FURTHER } from './rest/replication-endpoints.ts';
 import type { Log } from './telemetry/log.ts';
 import { BATCH_BYTES_MAX } from './wan/batch-limits.ts';
 import { HttpTransport } from './wan/http-transport.ts';
@@ -72,7 +72,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
   };
 }
 
-/** The transport of a publisher. The files of TLS are read for the first message; a fault is told each time. */
+/** The transport of a publisher. The files of TLS are read for the first message. */
 class PublisherTransport implements WanTransport {
   readonly #publisher: WanPublisher;
   readonly #segment: string;

@@ -108,7 +108,7 @@ export class MemberWan implements WanCalls, AnswerSender {
   /** What is delayed is never sent, as it stays delayed. */
   disownDelayed(): void {}
 
-  /** Sends on until all is acknowledged or the time is over, `sinceMs` being when the stop began. Then no more. */
+  /** Sends on until all is acknowledged or the time, since `sinceMs`, is over. Then nothing is sent. */
   async drain(sinceMs: number): Promise<void> {
     const passedMs = this.#parts.clock.now() - sinceMs;
     if (this.#replications === undefined) return;

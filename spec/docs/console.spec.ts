@@ -1,8 +1,8 @@
 /**
  * Runs what pages show of `gridnode` in this process, members too: `gridnode serve … &` starts one on
  * a free port, which stands for the page's own, also in its files, and `kill %1` stops the first. Where a
- * page has several members, what it reads may take time to arrive: reads are repeated. Blocks that need a shell or
- * other programs are run by spec/peers/docs-console.peers.ts.
+ * page has several members, what it reads may take time to arrive: reads are repeated. Blocks that need
+ * a shell or other programs are run by spec/peers/docs-console.peers.ts.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The client commands of the command line: `map`, `queue`, `cluster`, `wan` and `health`. Their code is loaded
- * only when one of them is given.
+ * The client commands of the command line: `map`, `queue`, `cluster`, `wan` and `health`. Their code is
+ * loaded only when one of them is given.
  */
 import { type Command, Option } from 'commander';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';

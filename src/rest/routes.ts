@@ -23,9 +23,9 @@ import {
 } from './operations.ts';
 import * as persistence from './persistence-endpoints.ts';
 import * as queues from './queue-endpoints.ts';
+import * as wan from './replication-endpoints.ts';
 import type { Operation, Route } from './route.ts';
 import * as status from './status-endpoints.ts';
-import * as wan from './wan-endpoints.ts';
 
 const MANAGEMENT = 'rest/management/cluster';
 const CLUSTER = { group: 'CLUSTER_READ', writeGroup: 'CLUSTER_WRITE' } as const;
