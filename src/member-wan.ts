@@ -9,7 +9,7 @@ import { Span } from './base/span.ts';
 import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
-import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
+import type { AnswerSender } from './http/answer-delay.ts';
 import type { Session } from './http/session.ts';
 import type { WanMaps } from './member-wan-maps.ts';
 import type { Replications } from './member-wan-replications.ts';
@@ -36,8 +36,6 @@ interface WanParts {
 
 export class MemberWan implements WanCalls, AnswerSender {
   readonly senders = new WeakSet<Session>();
-  /** What answers wait for; the engine tells replication the same. */
-  delay: AnswerDelay | undefined;
   readonly #parts: WanParts;
   #config: Config;
   /** Of this data set; undefined until the member's uuid is known. */

@@ -2,6 +2,7 @@
  * The checks of HTTP itself between a request's admission by its handler and its content: what the
  * client expects, the length of its content, and its coding. A request that fails one is answered.
  */
+import type { Body } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import type { Request } from './request.ts';
 import type { SlotHost } from './slot-host.ts';
@@ -30,13 +31,14 @@ export function endsInsteadOfDropping(
   return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);
 }
 
-/** Refuses content that is longer than permitted. */
-export function refuseLength(exchange: Exchange, bodyBytesMax: number): void {
-  exchange.refuse('CONTENT_TOO_LONG', { bodyBytesMax });
+/** Refuses content that was dropped: it is longer than permitted, or the budget has no room for it. */
+export function refuseContent(exchange: Exchange, body: Body, { inFlight, nowMs }: SlotHost): void {
+  if (body.isTooLong) return refuseLength(exchange, body.bytesMax);
+  exchange.refuse('NO_ROOM_FOR_CONTENT', { bytesMax: inFlight.bytesMax });
+  // Another's may be ended.
+  inFlight.relieve(nowMs);
 }
 
-/** Refuses content for which the budget has no room; another's may be ended. */
-export function refuseForCrowd(exchange: Exchange, { inFlight, nowMs }: SlotHost): void {
-  exchange.refuse('NO_ROOM_FOR_CONTENT', { bytesMax: inFlight.bytesMax });
-  inFlight.relieve(nowMs);
+function refuseLength(exchange: Exchange, bodyBytesMax: number): void {
+  exchange.refuse('CONTENT_TOO_LONG', { bodyBytesMax });
 }

@@ -19,8 +19,7 @@ import {
   DROPPED_BYTES_MAX,
   endsInsteadOfDropping,
   passesHeadChecks,
-  refuseForCrowd,
-  refuseLength,
+  refuseContent,
 } from './head-checks.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
@@ -395,7 +394,6 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   }
 
   #refuseContent(): void {
-    if (this.body.isTooLong) refuseLength(this.exchange, this.body.bytesMax);
-    else refuseForCrowd(this.exchange, this.#host);
+    refuseContent(this.exchange, this.body, this.#host);
   }
 }
