@@ -32,8 +32,10 @@ async function stopped(member: WanMember): Promise<void> {
 }
 
 afterEach(async () => {
-  // Targets last: what is not sent is not waited for.
-  for (const member of running.splice(0)) await member.stop();
+  const members = running.splice(0);
+  // A stop does not wait for a target that is gone.
+  for (const member of members) await member.ask('POST', 'wan/pausePublisher', 'dev&&w&');
+  for (const member of members) await member.stop();
 });
 
 const LATEST = { 'merge-policy-class-name': 'LatestUpdate' };
