@@ -7,11 +7,13 @@ import type { MemberStore } from './cluster/member-store.ts';
 import type { ChangeWork, MemberLife } from './cluster/membership.ts';
 import type { Config } from './config/config.ts';
 import { queueCapacity } from './config/queue-capacity.ts';
+import { pathOf } from './config/settings.ts';
 import { EmbeddedEngine, STOCK_BYTES } from './engine/embedded/embedded-engine.ts';
 import type { Engine } from './engine/engine.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { MemberPersistence } from './member-persistence.ts';
 import { ReplicaCounts } from './member-replicas.ts';
+import { WanMaps } from './member-wan-maps.ts';
 import type { Log } from './telemetry/log.ts';
 
 export interface MemberEngine {
@@ -22,6 +24,8 @@ export interface MemberEngine {
   readonly persistence: MemberPersistence | undefined;
   /** The cluster's part of an engine that several members share; undefined where the member is alone. */
   readonly shared: SharedEngine | undefined;
+  /** What maps say of WAN replication, where the engine's data is that of the member. */
+  readonly wanMaps: WanMaps | undefined;
   /** Takes over the settings of maps and queues, for queues made and changes begun from now on. */
   extend(config: Config): void;
 }
@@ -37,6 +41,10 @@ export interface SharedEngine {
   /** Called once, before the engine is opened: says when changes may be sent, and what items belong to. */
   readonly attach: (life: MemberLife) => void;
 }
+
+const TOMBSTONES_DROPPED =
+  `removals were forgotten before their time, as ${pathOf('wanTombstonesMax')} is reached: an older ` +
+  'change that comes from another cluster may bring an entry back';
 
 /** Rejects with GridError DATA_DIRECTORY_UNUSABLE or TLS_FILE_UNUSABLE. */
 export async function makeEngine(config: Config, clock: Clock, log: Log): Promise<MemberEngine> {
@@ -59,11 +67,19 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
       setCapacities(extended);
       replicas.replace(extended);
     };
-    return { engine, stored: undefined, persistence: undefined, shared, extend };
+    return {
+      engine,
+      stored: undefined,
+      persistence: undefined,
+      shared,
+      wanMaps: undefined,
+      extend,
+    };
   }
   const persistence = config.persistenceEnabled
     ? new (await import('./member-persistence.ts')).MemberPersistence(config, clock, log)
     : undefined;
+  const wanMaps = new WanMaps(config);
   const engine = new EmbeddedEngine({
     sinks: persistence === undefined ? [] : [persistence.sink],
     partitionCount: config.partitionCount,
@@ -71,6 +87,12 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     queueCapacity: capacity,
     memoryBytesMax: config.maxMemory,
     stockBytes: STOCK_BYTES,
+    keepsTombstones: (map) => wanMaps.isReplicated(map),
+    keepsStatistics: (map) => wanMaps.keepsStatistics(map),
+    tombstoneRetentionMs: config.wanTombstoneRetentionSeconds * 1000,
+    tombstonesMax: config.wanTombstonesMax,
+    onTombstonesDropped: (droppedCount) => log.warn({ droppedCount }, TOMBSTONES_DROPPED),
   });
-  return { engine, stored: engine, persistence, shared: undefined, extend: setCapacities };
+  const parts = { engine, stored: engine, persistence, shared: undefined, wanMaps };
+  return { ...parts, extend: setCapacities };
 }

@@ -20,6 +20,7 @@ import { type ConfiguredParts, configure } from './member-configuration.ts';
 import { type MemberEngine, makeEngine } from './member-engine.ts';
 import { reloaderOf } from './member-reloads.ts';
 import { healthServer, observe } from './member-servers.ts';
+import { MemberWan } from './member-wan.ts';
 import type { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import type { MapLifetimes } from './rest/map-lifetimes.ts';
@@ -108,6 +109,8 @@ interface ServedParts {
   readonly bound: AddressInfo;
   readonly healthBound: AddressInfo | undefined;
   readonly reloader: Reloader;
+  /** Undefined where servers keep the data. */
+  readonly wan: MemberWan | undefined;
   /** Takes over what was added to the configuration. */
   extend(config: Config): void;
 }
@@ -123,15 +126,22 @@ async function serve(
   const dialect = DIALECTS[config.compatibility];
   const extend = (extended: Config): void => {
     store.extend(extended);
+    wan?.extend(extended);
     lifetimes.replace(extended.mapTimeToLiveSeconds, extended.mapMaxIdleSeconds);
   };
   const reloader = reloaderOf(parts, record, load, (identity) => server.renewTls(identity));
   const decoder = new PercentDecoder(config.targetBytesMax);
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
+  const segment = config.pathSegment ?? dialect.pathSegment;
+  const addToConfig = (text: string) => reloader.addWan(text, extend);
+  const wan = makeWan(parts, store, segment, addToConfig);
   const services: RestServices = {
     dialect,
     data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, decoder },
-    access: { groups, login: security.access, credentials: security.credentials },
+    access: {
+      ...{ groups, login: security.access, memberLogin: security.memberAccess },
+      credentials: security.credentials,
+    },
     cluster,
     administration: {
       license,
@@ -151,12 +161,13 @@ async function serve(
     telemetry: {
       audit,
       connectionCount,
-      allConnectionCount: () => connectionCount() + (store.shared?.connectionCount() ?? 0),
+      allConnectionCount: () =>
+        connectionCount() + (store.shared?.connectionCount() ?? 0) + (wan?.connectionCount ?? 0),
     },
+    wan,
   };
   const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
   const common = { clock, onFailure };
-  const segment = config.pathSegment ?? dialect.pathSegment;
   const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
   const server = new HttpServer({
@@ -167,6 +178,7 @@ async function serve(
     delay: persistence,
   });
   persistence?.addSender(server);
+  if (wan !== undefined) persistence?.addSender(wan);
   const health = healthServer(config, router, services, common);
   logLevel.listen(() => observe(server, log));
   const bound = await listenAsConfigured(server, config);
@@ -174,33 +186,47 @@ async function serve(
     void server.drain();
     throw error;
   });
-  return { server, health, bound, healthBound, reloader, extend };
+  return { server, health, bound, healthBound, reloader, wan, extend };
+}
+
+function makeWan(
+  { config, clock, log }: ConfiguredParts,
+  { stored: engine, wanMaps: maps }: MemberEngine,
+  segment: string,
+  addToConfig: (text: string) => ReturnType<Reloader['addWan']>,
+): MemberWan | undefined {
+  if (engine === undefined || maps === undefined) return undefined;
+  return new MemberWan({ config, clock, log, engine, maps, segment, addToConfig });
 }
 
 /**
  * Recovers the data, where it is stored; requests are refused meanwhile. Recovered queues ask for their
- * capacities, so queues that were added to the configuration come first.
+ * capacities, so queues that were added to the configuration come first. Then WAN replication begins,
+ * before anything is written.
  */
 async function recover(
   { config, log }: ConfiguredParts,
   { stored, persistence }: MemberEngine,
   { standalone }: ClusterParts,
-  { server, health, bound, reloader, extend }: ServedParts,
+  { server, health, bound, reloader, wan, extend }: ServedParts,
   stopped: Promise<unknown> | undefined,
 ): Promise<void> {
-  if (persistence === undefined || stored === undefined || standalone === undefined) return;
+  if (stored === undefined || standalone === undefined) return;
   const { cluster, record } = standalone;
   const { address, port } = bound;
-  log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
   const work = async (): Promise<void> => {
-    const kept = await persistence.begin({ uuid: cluster.uuid, values: record.values });
-    cluster.restore(kept.uuid);
-    record.restore(kept.values);
-    await reloader.restore(extend);
-    await persistence.open(stored);
+    if (persistence !== undefined) {
+      log.info({ directory: config.dataDirectory, address, port }, 'opening the data directory');
+      const kept = await persistence.begin({ uuid: cluster.uuid, values: record.values });
+      cluster.restore(kept.uuid);
+      record.restore(kept.values);
+      await reloader.restore(extend);
+      await persistence.open(stored);
+    }
+    await wan?.open(cluster.uuid);
   };
   const recovering = work().catch(async (error: unknown) => {
-    await persistence.abandon();
+    await persistence?.abandon();
     await stored.close();
     throw error;
   });
@@ -252,7 +278,7 @@ function memberOf(
   { config, clock, lifetimes, stopRequested }: ConfiguredParts,
   { engine, persistence }: MemberEngine,
   { cluster, waiting }: ClusterParts,
-  { server, health, bound, healthBound, reloader }: ServedParts,
+  { server, health, bound, healthBound, reloader, wan }: ServedParts,
 ): Member {
   return {
     address: bound.address,
@@ -267,9 +293,11 @@ function memberOf(
     withdraw: () => cluster.stop(),
     async drain() {
       cluster.stop();
+      const beginMs = clock.now();
       const drained = server.drain();
       await persistence?.drain();
       await drained;
+      await wan?.drain(beginMs);
       await persistence?.close();
       await cluster.leave();
       await engine.close();

@@ -11,6 +11,7 @@ import { after, before, test } from 'node:test';
 import { programWords } from '../../bench/load/program.ts';
 import { CLUSTER_CALLS } from '../../src/cli/cluster-calls.ts';
 import { runCli } from '../../src/cli/main.ts';
+import { WAN_CALLS } from '../../src/cli/wan-calls.ts';
 import { resolveConfig } from '../../src/config/config.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { type Member, startMember } from '../../src/member.ts';
@@ -233,6 +234,10 @@ const COMMANDS: readonly (readonly string[])[] = [
     // Without a file, which would have to exist.
     const typed = words.replace(/<.*>/, 'x').replace(' [file]', '');
     return ['cluster', ...typed.split(' ')];
+  }),
+  ...WAN_CALLS.map(({ words }) => {
+    const typed = words.replace(' <replication> [publisher]', ' x y').replace(' [file]', '');
+    return ['wan', ...typed.split(' ')];
   }),
 ];
 

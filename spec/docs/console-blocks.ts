@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { PAGES } from './pages.ts';
 
 /** `NAME=value… gridnode …`, perhaps with ` &` behind it, and the two other commands that need no shell. */
-const IN_PROCESS = /^(([A-Z_]+=\S* )*gridnode [^|&;<>$`]*( &)?|echo \$\?|kill %1)$/;
+const IN_PROCESS = /^(([A-Z_]+=\S* )*gridnode [^|&;<>$`]*( &)?|echo \$\?|kill %\d)$/;
 
 export interface Step {
   /** The command as typed; several lines are joined to one. */
@@ -37,6 +37,18 @@ export function sessions(isInProcess: boolean): readonly Session[] {
     const isOwn = steps.every(({ command }) => IN_PROCESS.test(unquoted(command)));
     return steps.length > 0 && isOwn === isInProcess ? [{ page: path, steps, files }] : [];
   });
+}
+
+/** Commands that read: on a page with several members they are repeated until they print what it says. */
+const READS = / (map get|wan publishers)/;
+
+export function mayRepeat({ steps }: Session, { command }: Step): boolean {
+  return startsOf(steps).length > 1 && READS.test(command);
+}
+
+/** The commands that start members. */
+export function startsOf(steps: readonly Step[]): readonly Step[] {
+  return steps.filter(({ command }) => /^([A-Z_]+=\S* )*gridnode serve .*&$/.test(command));
 }
 
 /** The port that a page shows of the member that the command starts. Specs start it on a free one. */

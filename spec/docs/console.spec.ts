@@ -1,7 +1,8 @@
 /**
  * Runs what pages show of `gridnode` in this process, members too: `gridnode serve … &` starts one on
- * a free port, which stands for the page's own, `kill %1` stops it. Blocks that need a shell or
- * other programs are run by spec/peers/docs-console.peers.ts.
+ * a free port, which stands for the page's own, also in its files, and `kill %1` stops the first. Where a
+ * page has several members, what it reads may take time to arrive: reads are repeated. Blocks that need
+ * a shell or other programs are run by spec/peers/docs-console.peers.ts.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,54 +10,103 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
+import { setTimeout as passed } from 'node:timers/promises';
 import { runCli } from '../../src/cli/main.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { freePort } from '../integration/wan-members.ts';
 import {
   assertPrinted,
+  mayRepeat,
   type Session,
   type Step,
   sessions,
   shownPort,
+  startsOf,
   stepsOf,
   wordsOf,
 } from './console-blocks.ts';
 
-const FREE_PORT = [{ key: 'port', text: '0', source: { kind: 'flag', name: '--port' } }] as const;
+/** How long a read is repeated, in milliseconds. */
+const PATIENCE_MS = 10_000;
 
 for (const session of sessions(true)) {
   test(`${session.page}: every marked command prints what the page says`, () => run(session));
 }
 
-async function run({ steps, files }: Session): Promise<void> {
+async function run(session: Session): Promise<void> {
+  const { steps, files } = session;
   const folder = mkdtempSync(join(tmpdir(), 'docs-'));
   const before = process.cwd();
   process.chdir(folder);
-  for (const { name, text } of files) writeFileSync(name, text);
-  let member: Member | undefined;
-  let shown = shownPort('');
+  const ports = await freePorts(session);
+  for (const { name, text } of files) writeFileSync(name, withPorts(text, ports));
+  /** By their numbers as jobs, less one. */
+  const members: (Member | undefined)[] = [];
+  let address = '127.0.0.1:5701';
   let code = 0;
   try {
     for (const step of steps) {
       const [name, ...words] = wordsOf(step.command.replace(/ &$/, ''));
-      if (name === 'kill') await member?.drain();
+      if (name === 'kill') await end(members, Number(words[0]?.slice(1)) - 1);
       else if (name === 'echo') assertPrinted(String(code), step);
       else if (words[0] === 'serve') {
-        shown = shownPort(step.command);
-        member = await started(words.slice(1));
-      } else code = await typed(step, shown, String(member?.port ?? shown));
+        const member = await started(words.slice(1), ports.get(shownPort(step.command)) ?? '0');
+        if (members.length === 0) address = `127.0.0.1:${member.port}`;
+        members.push(member);
+      } else code = await typedUntil(session, step, ports, address);
     }
   } finally {
-    member?.abort();
-    await member?.drain();
+    for (const member of members) member?.abort();
+    for (const member of members) await member?.drain();
     process.chdir(before);
     rmSync(folder, { recursive: true });
   }
 }
 
-async function started(words: readonly string[]): Promise<Member> {
+/** Stops a job. The numbers of jobs begin anew once all have ended, as those of a shell do. */
+async function end(members: (Member | undefined)[], index: number): Promise<void> {
+  await members[index]?.drain();
+  members[index] = undefined;
+  if (members.every((member) => member === undefined)) members.length = 0;
+}
+
+/** A free port for each that the page shows of a member. */
+async function freePorts({ steps }: Session): Promise<ReadonlyMap<string, string>> {
+  const shown = new Set(startsOf(steps).map(({ command }) => shownPort(command)));
+  const ports = new Map<string, string>();
+  for (const each of shown) ports.set(each, String(await freePort()));
+  return ports;
+}
+
+function withPorts(text: string, ports: ReadonlyMap<string, string>): string {
+  return [...ports].reduce((all, [shown, port]) => all.replaceAll(shown, port), text);
+}
+
+function withShown(text: string, ports: ReadonlyMap<string, string>): string {
+  return [...ports].reduce((all, [shown, port]) => all.replaceAll(port, shown), text);
+}
+
+async function typedUntil(
+  session: Session,
+  step: Step,
+  ports: ReadonlyMap<string, string>,
+  address: string,
+): Promise<number> {
+  const endMs = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await typed(step, ports, address);
+    } catch (error) {
+      if (!mayRepeat(session, step) || performance.now() > endMs) throw error;
+    }
+    await passed(20);
+  }
+}
+
+async function started(words: readonly string[], port: string): Promise<Member> {
   const flags = [];
   let file: string | undefined;
   for (let at = 0; at < words.length; at += 2) {
@@ -66,14 +116,19 @@ async function started(words: readonly string[]): Promise<Member> {
     if (flag !== undefined) flags.push(...assignmentsOf(flag, text));
     assert.ok(flag !== undefined || name === '--config', name);
   }
-  const loaded = await loadConfig({ file, environment: {}, flags: [...flags, ...FREE_PORT] });
+  const free = { key: 'port', text: port, source: { kind: 'flag', name: '--port' } } as const;
+  const loaded = await loadConfig({ file, environment: {}, flags: [...flags, free] });
   return await startMember(loaded.config, createLog('OFF', { write: () => {} }));
 }
 
-/** Runs `NAME=value… gridnode …` with that port in place of the shown one; returns its exit code. */
-async function typed(step: Step, shown: string, port: string): Promise<number> {
-  const words = wordsOf(step.command.replaceAll(shown, port));
-  const environment: Record<string, string> = { GRID_ADDRESS: `127.0.0.1:${port}` };
+/** Runs `NAME=value… gridnode …` with the ports in place of the shown ones; returns its exit code. */
+async function typed(
+  step: Step,
+  ports: ReadonlyMap<string, string>,
+  address: string,
+): Promise<number> {
+  const words = wordsOf(withPorts(step.command, ports));
+  const environment: Record<string, string> = { GRID_ADDRESS: address };
   while (words[0]?.includes('=')) {
     const [name = '', value = ''] = words.shift()?.split('=') ?? [];
     environment[name] = value;
@@ -84,7 +139,7 @@ async function typed(step: Step, shown: string, port: string): Promise<number> {
   try {
     const code = await runCli(words.slice(1), { stdin: Readable.from([]), stdout, stderr });
     const printed = `${stdout.read() ?? ''}${stderr.read() ?? ''}`;
-    assertPrinted(printed.replaceAll(port, shown), step);
+    assertPrinted(withShown(printed, ports), step);
     return code;
   } finally {
     for (const name of Object.keys(environment)) delete process.env[name];

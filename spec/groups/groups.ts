@@ -24,6 +24,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   persistence: ['persistence'],
   redis: ['engine/redis'],
   wan: ['wan'],
+  'integration-wan': ['integration/wan.spec.ts', 'integration/wan-process.spec.ts'],
   // Each runs long: the start of its process is little beside it, and another group runs meanwhile.
   'persistence-crash': ['persistence/crash.spec.ts'],
   'persistence-disk-trouble': ['persistence/disk-trouble.spec.ts'],

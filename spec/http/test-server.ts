@@ -1,5 +1,6 @@
 /** A whole server in memory: REST over the embedded engine, without a port; time stands still. */
 import assert from 'node:assert';
+import { GridError } from '../../src/base/errors.ts';
 import { clusterVersion, type Waiter } from '../../src/cluster/cluster.ts';
 import { License } from '../../src/cluster/license.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
@@ -56,7 +57,7 @@ export interface TestServer {
 
 /** Services of any group. */
 export type ServiceParts = Partial<
-  Pick<RestServices, 'cluster'> &
+  Pick<RestServices, 'cluster' | 'wan'> &
     DataServices &
     RestServices['access'] &
     RestServices['administration'] &
@@ -154,6 +155,7 @@ export function createTestServer(
     access: {
       groups,
       login: undefined,
+      memberLogin: undefined,
       credentials: new ClusterNameCredentials('dev'),
       ...services,
     },
@@ -177,6 +179,7 @@ export function createTestServer(
       allConnectionCount: () => 1,
       ...services,
     },
+    wan: 'wan' in services ? services.wan : NO_PUBLISHERS,
   });
   const server = new HttpServer({
     application: wrap(application),
@@ -199,6 +202,19 @@ export function createTestServer(
     connect: (socket) => new Connection(server, socket.socket),
   };
 }
+
+/** A member without publishers, which none can be added to. */
+const NO_PUBLISHERS: RestServices['wan'] = {
+  publisherOf: (replication, publisherId) => {
+    throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+  },
+  publishers: () => [],
+  add: async () => ({ faults: ['no WAN replication'] }),
+  receive: async () => ({
+    error: new GridError('WAN_MESSAGE_INVALID', { reason: 'nothing is taken' }),
+  }),
+  senders: new WeakSet(),
+};
 
 /**
  * Every answer is of a status that the table of routes has for its operation, and what is refused has a

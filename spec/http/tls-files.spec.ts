@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { GridError } from '../../src/base/errors.ts';
-import { readTlsFiles, type TlsFiles } from '../../src/http/tls-files.ts';
+import { readTargetTls, readTlsFiles, type TlsFiles } from '../../src/http/tls-files.ts';
 import { identity, tlsFile } from '../tls/identity.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'gridnode-'));
@@ -134,4 +134,32 @@ describe('readTlsFiles', () => {
       });
     });
   }
+});
+
+describe('readTargetTls', () => {
+  const none = {
+    ...{ authorities: undefined, certificate: undefined, key: undefined, keyPassword: undefined },
+    ...{ keyStore: undefined, keyStorePassword: undefined },
+  };
+
+  it('reads authorities, and a certificate of its own where one is given', async () => {
+    assert.deepEqual(await readTargetTls(none), { minVersion: 'TLSv1.2' });
+    const authorities = tlsFile('authority.pem');
+    const ca = readFileSync(authorities);
+    assert.deepEqual(await readTargetTls({ ...none, authorities }), { minVersion: 'TLSv1.2', ca });
+    const [certificate, key] = [tlsFile('client.pem'), tlsFile('client-key.pem')];
+    const own = { cert: readFileSync(certificate), key: readFileSync(key) };
+    assert.deepEqual(await readTargetTls({ ...none, authorities, certificate, key }), {
+      ...{ minVersion: 'TLSv1.2', ca },
+      ...own,
+    });
+  });
+
+  it('names the file that cannot be used', async () => {
+    const authorities = tlsFile('nothing.pem');
+    await assert.rejects(
+      readTargetTls({ ...none, authorities }),
+      new GridError('TLS_FILE_UNUSABLE', { file: authorities, reason: 'no such file' }),
+    );
+  });
 });

@@ -86,6 +86,11 @@ export const REQUEST_ERRORS = {
   BACKUP_NOT_UNDER_WAY: { status: 409, message: 'Cannot interrupt a backup: none is under way' },
   BACKUP_INTERRUPTED: { status: 409, message: 'Cannot back up: interrupted' },
   BACKUP_FAILED: { status: 503, message: 'Cannot back up: {reason}' },
+  WAN_ELSEWHERE: {
+    status: 409,
+    message:
+      'Cannot {action}: WAN replication takes a member that keeps its data itself, here servers do ({setting})',
+  },
   WAN_UNKNOWN: {
     status: 400,
     message:

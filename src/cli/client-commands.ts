@@ -1,13 +1,14 @@
 /**
- * The client commands of the command line: `map`, `queue`, `cluster` and `health`. Their code is loaded
- * only when one of them is given.
+ * The client commands of the command line: `map`, `queue`, `cluster`, `wan` and `health`. Their code is
+ * loaded only when one of them is given.
  */
 import { type Command, Option } from 'commander';
 import type { Client, ClientOptions, ValueOptions } from './client.ts';
-import { CLUSTER_CALLS } from './cluster-calls.ts';
+import { CLUSTER_CALLS, type ClusterCall } from './cluster-calls.ts';
 import type { KeyOptions } from './entry-key.ts';
 import type { ExitCode } from './exit-code.ts';
 import type { Streams } from './output.ts';
+import { WAN_CALLS } from './wan-calls.ts';
 
 /** Runs a command and returns the exit code. */
 export type Work = () => Promise<ExitCode>;
@@ -65,14 +66,23 @@ export function addClientCommands(
       place(command, (client) => client.queueSize(name)),
   );
 
-  const cluster = program.command('cluster').description('Query and administer a member’s cluster');
-  for (const call of CLUSTER_CALLS) {
-    add(cluster, call.words, call.about).action((...given: unknown[]) => {
-      // commander's last two arguments are the options and the command itself.
-      const texts = given.slice(0, -2).filter((each) => each !== undefined) as string[];
-      place(given.at(-1) as Command, (client) => client.askCluster(call, texts));
-    });
-  }
+  const addCalls = (parent: Command, calls: readonly ClusterCall[]) => {
+    for (const call of calls) {
+      add(parent, call.words, call.about).action((...given: unknown[]) => {
+        // commander's last two arguments are the options and the command itself.
+        const texts = given.slice(0, -2).filter((each) => each !== undefined) as string[];
+        place(given.at(-1) as Command, (client) => client.askCluster(call, texts));
+      });
+    }
+  };
+  addCalls(
+    program.command('cluster').description('Query and administer a member’s cluster'),
+    CLUSTER_CALLS,
+  );
+  addCalls(
+    program.command('wan').description('Query and steer a member’s WAN publishers'),
+    WAN_CALLS,
+  );
 
   add(program, 'health [part]', 'Print the health, or that part of it; exit code 1 for no').action(
     (part: string | undefined, _: unknown, command: Command) =>

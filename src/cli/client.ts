@@ -152,6 +152,8 @@ export class Client {
       user === undefined ? '' : await readPassword(this.#streams, `Password of ${user}: `),
     ];
     texts.push(...(call.takesFile ? [await readText(this.#streams, given[0])] : given));
+    const missing = (call.parameterCount ?? given.length) - given.length;
+    for (let count = 0; count < missing; count++) texts.push('');
     return Buffer.from(texts.map(percentEncoded).join('&'));
   }
 

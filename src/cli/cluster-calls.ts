@@ -1,4 +1,8 @@
-/** The calls below `gridnode cluster`, a row each: the request, and how the answer is shown. */
+/**
+ * The calls below `gridnode cluster`, a row each: the request, and how the answer is shown. Those below
+ * `gridnode wan` are rows of the same form (wan-calls.ts).
+ */
+import type { PublisherStatus } from '../wan/wan-service.ts';
 
 export interface ClusterCall {
   /** The command and its arguments, as commander reads them. */
@@ -10,6 +14,8 @@ export interface ClusterCall {
   readonly isRead?: true;
   /** Whether the argument is a file with the text; without an argument standard input has the text. */
   readonly takesFile?: true;
+  /** Parameters after the credentials; arguments that are not given are sent empty. */
+  readonly parameterCount?: number;
   /** The answer for people. */
   show(answer: ClusterAnswer): string;
 }
@@ -39,6 +45,9 @@ export interface ClusterAnswer {
   readonly path?: string;
   readonly bytes?: number;
   readonly seconds?: number;
+  readonly publishers?: readonly PublisherStatus[];
+  readonly addedPublisherIds?: readonly string[];
+  readonly ignoredPublisherIds?: readonly string[];
 }
 
 interface NamedSection {
@@ -150,7 +159,11 @@ export const CLUSTER_CALLS: readonly ClusterCall[] = [
 
 /** A call whose answer has only a message or a status. */
 function call(words: string, about: string, path: string): ClusterCall {
-  return { words, about, path, show: ({ message, status }) => message?.trim() ?? status ?? 'done' };
+  return { words, about, path, show: messageOf };
+}
+
+export function messageOf({ message, status }: ClusterAnswer): string {
+  return message?.trim() ?? status ?? 'done';
 }
 
 function stateOf({ state }: ClusterAnswer): string {

@@ -42,6 +42,7 @@ export function addDataCommands(
     .description('Make a data directory from a backup; the directory must be empty')
     .requiredOption('--from <DIR>', 'The backup')
     .requiredOption('--data-dir <DIR>', 'The data directory; created if it is missing')
+    .option('--new-member', 'Give the copy a uuid of its own, to run it beside the member')
     .option('--json', 'Print JSON')
     .action((options: Restoring) => {
       order(async () => (await import('./restore-backup.ts')).restoreBackup(options, streams));

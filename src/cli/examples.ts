@@ -26,6 +26,12 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'cluster change-member-list': 'cluster change-member-list 10.0.0.5,10.0.0.6',
   'cluster set-license': 'cluster set-license KEY',
   'cluster update-config': 'cluster update-config queues.yaml',
+  'wan publishers': 'wan publishers --json',
+  'wan pause': 'wan pause to-berlin',
+  'wan resume': 'wan resume to-berlin',
+  'wan stop': 'wan stop to-berlin berlin-1',
+  'wan clear': 'wan clear to-berlin berlin-1',
+  'wan add': 'wan add publishers.json --user ann',
 };
 
 /** Adds an example to each command that has no commands below it; `program` has all commands. */

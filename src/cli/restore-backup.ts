@@ -8,21 +8,24 @@ import { Progress } from './progress.ts';
 export interface Restoring {
   readonly from: string;
   readonly dataDir: string;
+  readonly newMember?: true;
   readonly json?: true;
 }
 
 export async function restoreBackup(
-  { from, dataDir, json }: Restoring,
+  { from, dataDir, newMember, json }: Restoring,
   streams: Streams,
 ): Promise<ExitCode> {
   return await reportingDataFaults(streams, async () => {
     const source = openToRead('--from', from);
     const target = await openToWrite(dataDir);
     const progress = new Progress(streams, 'restoring');
-    const { of, files } = await restore(source, target, progress.add).finally(async () => {
-      progress.end();
-      await target.close();
-    });
+    const { of, files } = await restore(source, target, progress.add, newMember === true).finally(
+      async () => {
+        progress.end();
+        await target.close();
+      },
+    );
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     const told = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
     await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : told);

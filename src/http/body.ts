@@ -25,7 +25,11 @@ export interface BodyOwner {
 }
 
 export class Body implements BudgetUser {
-  readonly #bytesMax: number;
+  readonly #usualBytesMax: number;
+  /** Most bytes of the content; longer content is not kept. Not known before the request is admitted. */
+  bytesMax = Number.MAX_SAFE_INTEGER;
+  /** Whether it may come though the budget has no room for it. */
+  #isUrgent = false;
   readonly #span: Span;
   readonly #budget: InFlightBudget;
   #buffer: Buffer | undefined;
@@ -50,10 +54,10 @@ export class Body implements BudgetUser {
   /** Whether more content came, or is announced, than permitted. */
   isTooLong = false;
 
-  /** `span` names the content once it is complete; more than `bytesMax` is not kept. */
+  /** `span` names the content once it is complete; usually more than `bytesMax` is not kept. */
   constructor(span: Span, bytesMax: number, budget: InFlightBudget) {
     this.#span = span;
-    this.#bytesMax = bytesMax;
+    this.#usualBytesMax = bytesMax;
     this.#budget = budget;
   }
 
@@ -65,12 +69,28 @@ export class Body implements BudgetUser {
     this.isUnderWay = false;
     this.isDropped = false;
     this.isTooLong = false;
+    this.bytesMax = Number.MAX_SAFE_INTEGER;
+    this.#isUrgent = false;
+  }
+
+  /**
+   * The request is about to be admitted. Content that came whole with its head has been kept, whatever its
+   * length; the caller checks that.
+   */
+  limit(): void {
+    this.bytesMax = this.#usualBytesMax;
+  }
+
+  /** The content may be longer than usual, and is urgent (in-flight.ts). */
+  permit(furtherBytes: number): void {
+    this.bytesMax = this.#usualBytesMax + furtherBytes;
+    this.#isUrgent = true;
   }
 
   /** At least so many more bytes are to come. */
   announce(bytes: number): void {
     this.announced = this.received + bytes;
-    if (this.announced <= this.#bytesMax) return;
+    if (this.announced <= this.bytesMax) return;
     this.isTooLong = true;
     this.drop();
   }
@@ -142,7 +162,10 @@ export class Body implements BudgetUser {
     this.#releaseBuffer();
     this.#kept.end();
     this.#span.clear();
-    if (this.#budgetBytes > 0) this.#budget.give(this.#budgetBytes);
+    if (this.#budgetBytes > 0) {
+      this.#budget.give(this.#budgetBytes);
+      if (this.#isUrgent) this.#budget.endUrgent(this);
+    }
     this.#budgetBytes = 0;
     if (this.#owner !== undefined) this.complete();
   }
@@ -153,7 +176,7 @@ export class Body implements BudgetUser {
     if (buffer !== undefined && buffer.length >= this.received) return buffer;
     const isChunked = this.#length === UNKNOWN_LENGTH;
     const doubled = Math.max(CHUNKED_BYTES_FIRST, (buffer?.length ?? 0) * 2, this.received);
-    const bytes = isChunked ? Math.min(doubled, this.#bytesMax) : this.#length;
+    const bytes = isChunked ? Math.min(doubled, this.bytesMax) : this.#length;
     const isFree = isChunked && !this.isUnderWay && this.received <= CHUNKED_BYTES_FREE;
     if (!isFree && !this.#takeBudget(bytes)) return undefined;
     const grown = this.#budget.buffers.take(bytes);
@@ -172,7 +195,7 @@ export class Body implements BudgetUser {
   #takeBudget(bytes: number): boolean {
     const further = bytes - this.#budgetBytes;
     if (further <= 0) return true;
-    if (this.#budget.take(further)) {
+    if (this.#budget.take(further) || (this.#isUrgent && this.#budget.takeUrgent(further, this))) {
       this.#budgetBytes = bytes;
       return true;
     }

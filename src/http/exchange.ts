@@ -15,6 +15,7 @@ import {
 import { Span } from '../base/span.ts';
 import { INDEPENDENT, type ItemHold, type Pinned } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
+import type { Body } from './body.ts';
 import { HEAD } from './methods.ts';
 import type { Request } from './request.ts';
 import {
@@ -30,6 +31,7 @@ import type { Session } from './session.ts';
 
 /** The parts of its slot that an exchange uses. */
 export interface ExchangeOwner extends StreamOwner {
+  readonly body: Pick<Body, 'permit'>;
   /** Whether the client has gone: answers are dropped. */
   readonly isAbandoned: boolean;
   /** Whether an answer may wait for a condition: false at the end of input and while draining. */
@@ -98,6 +100,14 @@ export class Exchange {
     if (!inFlight.isFull) return 0;
     this.#owner.relieve();
     return inFlight.bytesMax;
+  }
+
+  /**
+   * While the request is admitted: its content may have so many bytes more than body-bytes-max, and where
+   * no other content is under way it comes though in-flight-bytes-max is used up.
+   */
+  permitContent(furtherBytes: number): void {
+    this.#owner.body.permit(furtherBytes);
   }
 
   /**

@@ -2,21 +2,21 @@
  * The checks of HTTP itself between a request's admission by its handler and its content: what the
  * client expects, the length of its content, and its coding. A request that fails one is answered.
  */
+import type { Body } from './body.ts';
 import type { Exchange } from './exchange.ts';
-import type { HttpLimits } from './limits.ts';
 import type { Request } from './request.ts';
 import type { SlotHost } from './slot-host.ts';
 
 /** The most bytes of unwanted content that are read so that the connection can continue. */
 export const DROPPED_BYTES_MAX = 1048576;
 
-/** False: the request has been refused because of its head. */
-export function passesHeadChecks(exchange: Exchange, limits: HttpLimits): boolean {
+/** False: the request has been refused because of its head. `bytesMax` of its content. */
+export function passesHeadChecks(exchange: Exchange, bytesMax: number): boolean {
   const { request } = exchange;
   if (request.unknownExpectation !== '') {
     exchange.refuse('EXPECTATION_UNKNOWN', { expectation: request.unknownExpectation });
-  } else if (request.contentLength > limits.bodyBytesMax) {
-    refuseLength(exchange, { limits });
+  } else if (request.contentLength > bytesMax) {
+    refuseLength(exchange, bytesMax);
   } else if (request.contentEncoding !== '') {
     exchange.refuse('CONTENT_CODED', { coding: request.contentEncoding });
   }
@@ -31,14 +31,14 @@ export function endsInsteadOfDropping(
   return contentLength > DROPPED_BYTES_MAX || (expectsContinue && !hasUnread);
 }
 
-/** Refuses content that is longer than permitted. */
-export function refuseLength(exchange: Exchange, { limits }: Pick<SlotHost, 'limits'>): void {
-  const { bodyBytesMax } = limits;
-  exchange.refuse('CONTENT_TOO_LONG', { bodyBytesMax });
+/** Refuses content that was dropped: it is longer than permitted, or the budget has no room for it. */
+export function refuseContent(exchange: Exchange, body: Body, { inFlight, nowMs }: SlotHost): void {
+  if (body.isTooLong) return refuseLength(exchange, body.bytesMax);
+  exchange.refuse('NO_ROOM_FOR_CONTENT', { bytesMax: inFlight.bytesMax });
+  // Another's may be ended.
+  inFlight.relieve(nowMs);
 }
 
-/** Refuses content for which the budget has no room; another's may be ended. */
-export function refuseForCrowd(exchange: Exchange, { inFlight, nowMs }: SlotHost): void {
-  exchange.refuse('NO_ROOM_FOR_CONTENT', { bytesMax: inFlight.bytesMax });
-  inFlight.relieve(nowMs);
+function refuseLength(exchange: Exchange, bodyBytesMax: number): void {
+  exchange.refuse('CONTENT_TOO_LONG', { bodyBytesMax });
 }

@@ -3,7 +3,8 @@
  * and copies of answers that wait for their clients. A long value that is sent without a copy is in it
  * where servers keep the data; otherwise it is data, and counted there.
  *
- * Contents beyond the budget are refused. Answers are not, as their requests have taken effect; but
+ * Contents beyond the budget are refused, but for one at a time that is urgent: what another member sends,
+ * of which the longest would otherwise never come. Answers are not, as their requests have taken effect; but
  * then connections that have some of it read no further. So that neither half-sent contents nor slow
  * readers block the others, each refusal ends the content that has been under way for a while and moved
  * least of late; where there is none, the answers that have waited so.
@@ -38,6 +39,8 @@ export class InFlightBudget {
   readonly #contents = new Set<BudgetUser>();
   readonly #answers = new Set<BudgetUser>();
   #searchedMs = Number.NEGATIVE_INFINITY;
+  /** The urgent content for which there was no room; it stays one until its bytes are given back. */
+  #urgent: BudgetUser | undefined;
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
@@ -53,6 +56,23 @@ export class InFlightBudget {
     if (this.usedBytes + bytes > this.bytesMax) return false;
     this.usedBytes += bytes;
     return true;
+  }
+
+  /**
+   * Takes bytes for urgent content, though they do not fit. False: other content is under way, or was taken
+   * so, and nothing was taken.
+   */
+  takeUrgent(bytes: number, content: BudgetUser): boolean {
+    if (this.#urgent !== undefined && this.#urgent !== content) return false;
+    if (this.#contents.size > (this.#contents.has(content) ? 1 : 0)) return false;
+    this.#urgent = content;
+    this.usedBytes += bytes;
+    return true;
+  }
+
+  /** The bytes of urgent content have been given back. */
+  endUrgent(content: BudgetUser): void {
+    if (this.#urgent === content) this.#urgent = undefined;
   }
 
   /** Takes bytes for answers, whether they fit or not. */

@@ -19,8 +19,7 @@ import {
   DROPPED_BYTES_MAX,
   endsInsteadOfDropping,
   passesHeadChecks,
-  refuseForCrowd,
-  refuseLength,
+  refuseContent,
 } from './head-checks.ts';
 import type { InFlightBudget } from './in-flight.ts';
 import { CONNECT } from './methods.ts';
@@ -384,16 +383,17 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     const { exchange } = this;
     exchange.isAnswered = false;
     this.#hasBegun = false;
+    this.body.limit();
     try {
       if (!this.handler.admit()) return false;
     } catch (error) {
       this.onFailed(error);
       return false;
     }
-    return passesHeadChecks(exchange, this.#host.limits);
+    return passesHeadChecks(exchange, this.body.bytesMax);
   }
 
   #refuseContent(): void {
-    (this.body.isTooLong ? refuseLength : refuseForCrowd)(this.exchange, this.#host);
+    refuseContent(this.exchange, this.body, this.#host);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { GridError } from '../base/errors.ts';
 import { secureContextOf, type TlsIdentity } from './tls.ts';
 
@@ -32,6 +32,35 @@ export async function readTlsFiles({ own, clientCa: file }: TlsFiles): Promise<T
   const clientCa = file === undefined ? undefined : await read(file);
   if (clientCa !== undefined) certificatesIn(clientCa, file ?? '');
   return { ...identity, clientCa };
+}
+
+/** Paths of files for connections to other members; each may be missing. */
+interface TargetTlsFiles {
+  readonly authorities: string | undefined;
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+  readonly keyPassword: string | undefined;
+  readonly keyStore: string | undefined;
+  readonly keyStorePassword: string | undefined;
+}
+
+/**
+ * What a client of other members has: the authorities of their certificates, and its own. Rejects with
+ * GridError TLS_FILE_UNUSABLE.
+ */
+export async function readTargetTls(files: TargetTlsFiles): Promise<SecureContextOptions> {
+  const { authorities, certificate, key, keyPassword, keyStore, keyStorePassword } = files;
+  const clientCa = authorities === undefined ? undefined : await read(authorities);
+  if (clientCa !== undefined) certificatesIn(clientCa, authorities ?? '');
+  if (certificate !== undefined && key !== undefined) {
+    const own = await readPemFiles({ certificate, key, passphrase: keyPassword });
+    return secureContextOf({ ...own, clientCa });
+  }
+  if (keyStore !== undefined) {
+    const own = await readKeyStore({ keyStore, passphrase: keyStorePassword });
+    return secureContextOf({ ...own, clientCa });
+  }
+  return { minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
 }
 
 async function readPemFiles(files: PemFiles): Promise<Omit<TlsIdentity, 'clientCa'>> {

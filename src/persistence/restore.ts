@@ -1,11 +1,15 @@
-/** Makes a data directory from a backup: checks every file of it first, then copies and compares. */
+/**
+ * Makes a data directory from a backup: checks every file of it first, then copies and compares. The copy is
+ * the same member as the one that was backed up, unless it is given a uuid of its own.
+ */
+import { randomUUID } from 'node:crypto';
 import { GridError } from '../base/errors.ts';
 import { BACKUP, type BackupList, sumFile } from './backup.ts';
 import { readCheckedFile } from './checked-file.ts';
 import { DamagedData } from './damage.ts';
 import { fillDirectory } from './fill-directory.ts';
 import { MANIFEST } from './manifest.ts';
-import { MEMBER } from './member-file.ts';
+import { MEMBER, MemberFile } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
@@ -16,12 +20,14 @@ const PIECE_BYTES = 1_048_576;
 type OnBytes = (bytes: number) => void;
 
 /**
- * Rejects with GridError DATA_DIRECTORY_NOT_EMPTY, or as readBackupList does; then the target is as it was.
+ * `isNewMember`: the copy gets another uuid, and so is another data set for WAN replication. Rejects with
+ * GridError DATA_DIRECTORY_NOT_EMPTY, or as readBackupList does; then the target is as it was.
  */
 export async function restore(
   source: Storage,
   target: Storage,
   onBytes: OnBytes = () => {},
+  isNewMember = false,
 ): Promise<BackupList> {
   const list = await verifyBackup(source, onBytes);
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
@@ -35,8 +41,16 @@ export async function restore(
       onBytes(bytes);
     }
     await verify(target, list, piece, onBytes);
+    if (isNewMember) await renewUuid(target);
   });
   return list;
+}
+
+/** Without the file the member gets its uuid at its start. */
+async function renewUuid(storage: Storage): Promise<void> {
+  const member = new MemberFile(storage);
+  await member.load();
+  if (member.isThere) await member.save({ uuid: randomUUID() });
 }
 
 /** Reads all of a backup. Rejects as readBackupList does. */

@@ -22,6 +22,8 @@ export interface LoginCall extends Call {
 
 export class Login {
   readonly #access: AccessControl;
+  /** That of the same connection by other rules: of a client, or of a member. */
+  readonly #other: Login | undefined;
   /** The last Authorization value that was right. */
   #field: Buffer = Buffer.alloc(0);
   #epoch = -1;
@@ -29,14 +31,22 @@ export class Login {
   /** The user of that value, for the audit log. */
   #user = '';
 
-  constructor(access: AccessControl) {
+  constructor(access: AccessControl, other?: Login) {
     this.#access = access;
+    this.#other = other;
   }
 
   /** The login of the request's connection, created at its first such request. */
   static of({ session }: Exchange, access: AccessControl): Login {
-    session.memory ??= new Login(access);
-    return session.memory as Login;
+    const last = session.memory as Login | undefined;
+    if (last !== undefined) {
+      if (last.#access === access) return last;
+      const other = last.#other;
+      if (other !== undefined && other.#access === access) return other;
+    }
+    const login = new Login(access, last);
+    session.memory = login;
+    return login;
   }
 
   /** Whether the credentials are the last right ones, so that no hash is computed. */

@@ -30,6 +30,9 @@ export interface Endpoint {
   /** Whether a user is required where HTTP Basic is on, and where it is on for health. */
   readonly needsUser: boolean;
   readonly needsUserForHealth: boolean;
+  /** Whether the login of a member is required where security is on. */
+  readonly needsMember: boolean;
+  readonly furtherContentBytes: number;
 }
 
 /** A row of the table, by method number. */
@@ -159,13 +162,14 @@ interface RouteEndpoints {
 }
 
 function endpointOf(operation: Operation, number: number): Endpoint {
-  const { permission, changesData, mayWait = false, run } = operation;
+  const { permission, changesData, mayWait = false, furtherContentBytes = 0, run } = operation;
   const { kind, action } =
     typeof permission === 'string' ? { kind: undefined, action: 0 } : permission;
   const needsUser = kind !== undefined || permission === 'user';
   const needsUserForHealth = permission === 'user-for-health';
+  const needsMember = permission === 'member';
   return {
     ...{ number, operation, run, kind, need: action, changesData, mayWait },
-    ...{ needsUser, needsUserForHealth },
+    ...{ needsUser, needsUserForHealth, needsMember, furtherContentBytes },
   };
 }

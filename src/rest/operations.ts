@@ -63,6 +63,16 @@ export function unservedReading(summary: string): Operation {
   return informing(summary, unserved, [501]);
 }
 
+/** Takes what another member sends, which may be longer than a client's content. */
+export function receiving(
+  summary: string,
+  run: Action,
+  furtherContentBytes: number,
+  statuses: readonly number[],
+): Operation {
+  return { ...PLAIN, summary, permission: 'member', furtherContentBytes, statuses, run };
+}
+
 /** For load balancers and probes. */
 export function probing(
   permission: Extract<Permission, 'anyone' | 'user-for-health'>,

@@ -72,13 +72,15 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.isAlone = true;
     const match = this.#router.match(request, this);
     if (match === undefined) return this.#refuseUnknown();
-    const { groups, login } = services.access;
+    const { groups } = services.access;
     if ((groups.enabled & match.groupBits) === 0) {
       return this.#refuseGroup(match.group);
     }
     const endpoint = match.endpoints[method];
     if (endpoint === undefined) return this.#refuseMethod(match);
     this.#endpoint = endpoint;
+    if (endpoint.furtherContentBytes > 0) exchange.permitContent(endpoint.furtherContentBytes);
+    const login = this.#loginFor(endpoint);
     this.#isLoginOpen = login !== undefined && this.#mustLogIn(login, endpoint);
     this.isAlone = this.#mustBeAlone(endpoint);
     const isStarting = services.cluster.nodeState === 'STARTING';
@@ -86,8 +88,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   run(): void {
-    const { login } = this.services.access;
     const endpoint = this.#admitted();
+    const login = this.#loginFor(endpoint);
     if (login === undefined || !needsUser(endpoint, login)) return this.work(undefined);
     Login.of(this.exchange, login).enter(this, !this.#isLoginOpen);
   }
@@ -199,6 +201,11 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     return this.keyEnd === this.keyStart + 1 && bytes[this.keyStart] === DIGIT_0;
   }
 
+  #loginFor({ needsMember }: Endpoint): AccessControl | undefined {
+    const { access } = this.services;
+    return needsMember ? access.memberLogin : access.login;
+  }
+
   #mustLogIn(login: AccessControl, endpoint: Endpoint): boolean {
     if (!needsUser(endpoint, login)) return false;
     return !Login.of(this.exchange, login).isKnown(this.exchange.request.authorization);
@@ -280,7 +287,8 @@ type PathRefusal =
   | 'PATH_WITHOUT_NAME';
 
 function needsUser(endpoint: Endpoint, login: AccessControl): boolean {
-  return endpoint.needsUser || (endpoint.needsUserForHealth && login.coversHealth);
+  const { needsUser, needsMember, needsUserForHealth } = endpoint;
+  return needsUser || needsMember || (needsUserForHealth && login.coversHealth);
 }
 
 const DIGIT_0 = 0x30;

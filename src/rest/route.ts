@@ -52,6 +52,8 @@ export interface Operation {
   readonly statuses: readonly number[];
   /** What the audit log shows of the path: all of it, or what is before its last part, an item. */
   readonly audited: 'path' | 'name';
+  /** Bytes that its content may have beyond `body-bytes-max`; such content is urgent (in-flight.ts). */
+  readonly furtherContentBytes?: number;
   /** Whether it may wait for an item. */
   readonly mayWait?: true;
   readonly run: Action;
@@ -59,10 +61,12 @@ export interface Operation {
 
 /**
  * Who may: anyone; a user, where HTTP Basic is required for health; a user, where it is required; whoever
- * has the cluster's credentials, in the body; a user with that permission on the map or queue, where
- * permissions are configured.
+ * has the cluster's credentials, in the body; another member, which has them in HTTP Basic where security is
+ * on; a user with that permission on the map or queue, where permissions are configured.
  */
-export type Permission = 'anyone' | 'user-for-health' | 'user' | 'credentials' | DataPermission;
+export type Permission =
+  | ('anyone' | 'user-for-health' | 'user' | 'credentials' | 'member')
+  | DataPermission;
 
 export interface DataPermission {
   readonly kind: Kind;

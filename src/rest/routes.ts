@@ -5,6 +5,7 @@
  */
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { ADD, MAP, PUT, QUEUE, READ, REMOVE } from '../security/permissions.ts';
+import type { Work } from './administrative-call.ts';
 import * as cluster from './cluster-endpoints.ts';
 import * as configuration from './configuration-endpoints.ts';
 import * as health from './health-endpoints.ts';
@@ -15,12 +16,14 @@ import {
   informing,
   probing,
   reading,
+  receiving,
   rows,
   unservedReading,
   unservedWith,
 } from './operations.ts';
 import * as persistence from './persistence-endpoints.ts';
 import * as queues from './queue-endpoints.ts';
+import * as wan from './replication-endpoints.ts';
 import type { Operation, Route } from './route.ts';
 import * as status from './status-endpoints.ts';
 
@@ -147,18 +150,39 @@ export const ROUTES: readonly Route[] = [
   }),
 
   ...rows('WAN', 'POST', {
-    'rest/wan/sync/map': unservedWith('Sends a map', [...PUBLISHER, 'map']),
-    'rest/wan/sync/allmaps': unservedWith('Sends all maps', PUBLISHER),
-    'rest/wan/sync/allMaps': unservedWith('Sends all maps', PUBLISHER),
-    'rest/wan/clearWanQueues': unservedWith('Drops what a publisher has to send', PUBLISHER),
-    'rest/wan/addWanConfig': unservedWith('Adds publishers', ['configuration']),
-    'rest/wan/pausePublisher': unservedWith('Pauses a publisher', PUBLISHER),
-    'rest/wan/stopPublisher': unservedWith('Stops a publisher', PUBLISHER),
-    'rest/wan/resumePublisher': unservedWith('Resumes a publisher', PUBLISHER),
-    'rest/wan/consistencyCheck/map': unservedWith('Compares a map', [...PUBLISHER, 'map']),
+    'rest/wan/sync/map': wanCall('Sends a map', [...PUBLISHER, 'map'], wan.unservedWan),
+    'rest/wan/sync/allmaps': wanCall('Sends all maps', PUBLISHER, wan.unservedWan),
+    'rest/wan/sync/allMaps': wanCall('Sends all maps', PUBLISHER, wan.unservedWan),
+    'rest/wan/clearWanQueues': wanCall('Drops what a publisher has to send', PUBLISHER, wan.clear),
+    'rest/wan/addWanConfig': administering(
+      'Adds publishers',
+      ['configuration'],
+      wan.add,
+      [409],
+      configuration.ADDED_TEXT_BYTES_MAX,
+    ),
+    'rest/wan/pausePublisher': wanCall('Pauses a publisher', PUBLISHER, wan.pause),
+    'rest/wan/stopPublisher': wanCall('Stops a publisher', PUBLISHER, wan.stop),
+    'rest/wan/resumePublisher': wanCall('Resumes a publisher', PUBLISHER, wan.resume),
+    'rest/wan/consistencyCheck/map': wanCall(
+      'Compares a map',
+      [...PUBLISHER, 'map'],
+      wan.unservedWan,
+    ),
+    'rest/wan/receive': receiving(
+      'Takes a message of another member',
+      wan.receive,
+      wan.MESSAGE_BYTES_FURTHER,
+      [200, 409],
+    ),
   }),
   ...rows('WAN', 'GET', {
-    'rest/wan/sync/progress/{uuid}': unservedReading('The progress of a synchronisation'),
+    'rest/wan/publishers': informing('The publishers', wan.publishers, [200, 409]),
+    'rest/wan/sync/progress/{uuid}': informing(
+      'The progress of a synchronisation',
+      wan.unservedProgress,
+      [409, 501],
+    ),
   }),
 
   {
@@ -195,6 +219,11 @@ export const ROUTES: readonly Route[] = [
     'health/live': probing('anyone', 'Whether the process answers', health.live),
   }),
 ];
+
+/** Work on a publisher that is named. */
+function wanCall(summary: string, parameters: readonly string[], work: Work): Operation {
+  return administering(summary, parameters, work, [409, 501], wan.NAME_BYTES_MAX);
+}
 
 /**
  * The statuses that an operation may be answered with: its own, and those of the checks before it, of the

@@ -5,11 +5,13 @@ import type { License } from '../cluster/license.ts';
 import type { TcpIpMembers } from '../cluster/tcp-ip-members.ts';
 import type { NamedConfig } from '../config/update.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Session } from '../http/session.ts';
 import type { Upkeep } from '../persistence/upkeep.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Credentials } from '../security/credentials.ts';
 import type { Audit } from '../telemetry/audit.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
+import type { WanService } from '../wan/wan-service.ts';
 import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { MapLifetimes } from './map-lifetimes.ts';
@@ -22,6 +24,8 @@ export interface RestServices {
   readonly cluster: Cluster;
   readonly administration: AdministrationServices;
   readonly telemetry: TelemetryServices;
+  /** WAN replication; undefined where servers keep the data. */
+  readonly wan: WanCalls | undefined;
 }
 
 /** Maps and queues. */
@@ -42,6 +46,8 @@ interface AccessServices {
   readonly groups: EndpointGroups;
   /** HTTP Basic; undefined where no login is required. */
   readonly login: AccessControl | undefined;
+  /** HTTP Basic of other members, by the users that may administer; undefined where security is off. */
+  readonly memberLogin: AccessControl | undefined;
   /** Checks the credentials of administrative requests. */
   readonly credentials: Credentials;
 }
@@ -58,6 +64,20 @@ interface AdministrationServices {
   stop(because: string): void;
   /** The same for each member of the cluster. */
   stopAll(because: string): void;
+}
+
+/** WAN replication as its calls use it. */
+export interface WanCalls extends Pick<WanService, 'publisherOf' | 'publishers' | 'receive'> {
+  /** Adds the new publishers of a replication, which is given as JSON. */
+  add(text: string): Promise<
+    | {
+        readonly addedPublisherIds: readonly string[];
+        readonly ignoredPublisherIds: readonly string[];
+      }
+    | { readonly faults: readonly string[]; readonly refusal?: GridError }
+  >;
+  /** Connections on which messages of other members have come. */
+  readonly senders: WeakSet<Session>;
 }
 
 interface TelemetryServices {

@@ -25,6 +25,8 @@ interface MemberSecurityOptions {
 export class MemberSecurity {
   /** Checks the credentials of administrative requests. */
   readonly credentials: Credentials;
+  /** The same by HTTP Basic, for other members; undefined where security is off. */
+  readonly memberAccess: AccessControl | undefined;
   /** Undefined where no login is required. */
   readonly access: AccessControl | undefined;
   readonly #options: MemberSecurityOptions;
@@ -42,6 +44,7 @@ export class MemberSecurity {
       ? new Authenticator(memberUsersOf(security), clock)
       : undefined;
     this.credentials = this.#members ?? new ClusterNameCredentials(clusterName);
+    this.memberAccess = this.#members && new AccessControl(memberRulesOf(this.#members));
     if (!security.isEnabled || authentication === 'none') return;
     this.#clients = new Authenticator(clientUsersOf(security), clock);
     this.access = new AccessControl(this.#rulesOf(this.#clients, security));
@@ -61,6 +64,7 @@ export class MemberSecurity {
     this.#security = security;
     this.#members?.replacePasswords(members);
     this.#clients?.replacePasswords(clients);
+    if (this.#members !== undefined) this.memberAccess?.replaceRules(memberRulesOf(this.#members));
     if (rules !== undefined) this.access?.replaceRules(rules);
   }
 
@@ -99,6 +103,12 @@ export class MemberSecurity {
     };
     return { ...permission, holdsAt };
   }
+}
+
+/** Each user that may administer the member may send messages to it. */
+function memberRulesOf(authenticator: Authenticator): AccessRules {
+  const none = { permissions: undefined, prefersGrant: false, coversHealth: false };
+  return { authenticator, users: new Map(), ...none };
 }
 
 /** The users that may administer the member. */

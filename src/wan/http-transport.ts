@@ -54,6 +54,16 @@ export class HttpTransport implements WanTransport {
     });
   }
 
+  /** Open connections, in use or not. */
+  get connectionCount(): number {
+    let count = 0;
+    for (const agent of [this.#agent, this.#tlsAgent]) {
+      for (const sockets of Object.values({ ...agent.sockets })) count += sockets?.length ?? 0;
+      for (const sockets of Object.values({ ...agent.freeSockets })) count += sockets?.length ?? 0;
+    }
+    return count;
+  }
+
   close(): void {
     this.#closing.abort();
     this.#agent.destroy();

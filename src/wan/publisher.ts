@@ -118,6 +118,12 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#queue.clear();
   }
 
+  /** The references of maps may have changed: they are asked for again. */
+  review(): void {
+    this.#refs.clear();
+    this.#lastMap = Buffer.alloc(0);
+  }
+
   /** More answers may leave: so may the events of their changes. */
   release(): void {
     this.#sender.release();

@@ -94,6 +94,11 @@ export class WanReplications implements WanService {
     return this.#receiver.receive(message.toBuffer());
   }
 
+  /** The references of maps may have changed. To be called before the engine asks again. */
+  review(): void {
+    for (const publisher of this.#publishers) publisher.review();
+  }
+
   /** More answers may leave. To be called whenever the engine's `delays` may have changed. */
   release(): void {
     for (const publisher of this.#publishers) publisher.release();

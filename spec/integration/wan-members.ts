@@ -1,0 +1,152 @@
+/** Members in this process, each of a cluster of its own, that replicate to one another. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as passed } from 'node:timers/promises';
+import { loadConfig } from '../../src/config/load.ts';
+import { type Member, startMember } from '../../src/member.ts';
+import type { Audit } from '../../src/telemetry/audit.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import type { PublisherStatus } from '../../src/wan/wan-service.ts';
+import { RawClient, type ReceivedResponse } from './client.ts';
+import type { Line } from './member-on.ts';
+import { TEST_MEMORY } from './member-process.ts';
+
+/** How long a spec waits for what has to come. */
+const PATIENCE_MS = 20_000;
+
+export interface WanMemberParts {
+  /** The rest of the configuration, below `grid`. */
+  readonly grid?: Readonly<Record<string, unknown>>;
+  readonly port?: number;
+  readonly dataDirectory?: string;
+  readonly compatibility?: 'hazelcast';
+}
+
+/** A port that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** A configuration whose map `m` goes to the members at these ports, by publishers `p0`, `p1`, … */
+export function sendingTo(
+  ports: readonly number[],
+  publisher: Readonly<Record<string, unknown>> = {},
+  ref: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  const publishers = ports.map((port, index) => [
+    `p${index}`,
+    {
+      ...{ 'cluster-name': 'dev', 'target-endpoints': `127.0.0.1:${port}` },
+      ...{ 'batch-max-delay-millis': 10, 'discovery-period-seconds': 1, ...publisher },
+    },
+  ]);
+  return {
+    'wan-replication': { w: { 'batch-publisher': Object.fromEntries(publishers) } },
+    map: { m: { 'wan-replication-ref': { w: ref } } },
+  };
+}
+
+/** Starts a member with all groups. */
+export async function wanMember(parts: WanMemberParts = {}) {
+  const { grid = {}, port = await freePort(), dataDirectory, compatibility } = parts;
+  const { network = {}, ...others } = grid as { network?: object };
+  const text = JSON.stringify({
+    grid: {
+      network: { 'rest-api': { enabled: true }, ...network },
+      ...(dataDirectory === undefined
+        ? {}
+        : { persistence: { enabled: true, 'base-dir': dataDirectory } }),
+      ...others,
+    },
+  });
+  const flag = { kind: 'flag', name: '--test' } as const;
+  const { config } = await loadConfig({
+    file: { text },
+    environment: {},
+    flags: [
+      { key: 'host', text: '127.0.0.1', source: flag },
+      { key: 'port', text: String(port), source: flag },
+      { key: 'maxMemory', text: TEST_MEMORY, source: flag },
+      ...(compatibility === undefined
+        ? []
+        : [{ key: 'compatibility', text: compatibility, source: flag } as const]),
+      ...['DATA', 'WAN', 'CLUSTER_WRITE', 'PERSISTENCE'].map((name) => {
+        return { key: 'endpointGroups', name, text: 'true', source: flag } as const;
+      }),
+    ],
+  });
+  const lines: Line[] = [];
+  const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line) as Line) });
+  const audited: Parameters<Audit['write']>[0][] = [];
+  const audit = { write: (entry: (typeof audited)[number]) => audited.push(entry) };
+  const member = await startMember(config, log, assert.fail, undefined, audit);
+  return { ...callsOf(member), lines, audited, port: member.port };
+}
+
+export type WanMember = Awaited<ReturnType<typeof wanMember>>;
+
+function callsOf(member: Member) {
+  const client = new RawClient(member.port);
+  const ask = (method: string, path: string, body = ''): Promise<ReceivedResponse> =>
+    client.request(method, path, Buffer.from(body));
+  const textOf = async (method: string, path: string, body?: string) => {
+    const response = await ask(method, path, body);
+    return `${response.status} ${response.body}`.trim();
+  };
+  const publishers = async (): Promise<readonly PublisherStatus[]> => {
+    const { body } = await ask('GET', 'wan/publishers');
+    return (JSON.parse(body.toString()) as { publishers: PublisherStatus[] }).publishers;
+  };
+  return {
+    member,
+    client,
+    ask,
+    textOf,
+    publishers,
+    async publisher(index = 0): Promise<PublisherStatus> {
+      const found = (await publishers())[index];
+      assert(found !== undefined);
+      return found;
+    },
+    /** Sends all requests, then reads the responses: the statuses. */
+    async askAll(requests: readonly Buffer[]): Promise<readonly number[]> {
+      client.send(Buffer.concat(requests));
+      const statuses: number[] = [];
+      for (const _ of requests) statuses.push((await client.response())?.status ?? 0);
+      return statuses;
+    },
+    async set(key: string, value: string): Promise<void> {
+      assert.equal((await ask('POST', `maps/m/${key}`, value)).status, 200);
+    },
+    /** The values of `m`; '' for none. */
+    async values(...keys: readonly string[]): Promise<readonly string[]> {
+      const found: string[] = [];
+      for (const key of keys) found.push((await ask('GET', `maps/m/${key}`)).body.toString());
+      return found;
+    },
+    async stop(): Promise<void> {
+      client.socket.end();
+      await member.drain();
+    },
+  };
+}
+
+/** Waits until `probe` has the wanted result. */
+export async function soon<Value>(probe: () => Promise<Value>, wanted: Value): Promise<void> {
+  const endMs = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const seen = await probe();
+    try {
+      return assert.deepEqual(seen, wanted);
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+    }
+    await passed(20);
+  }
+}

@@ -1,0 +1,359 @@
+/** WAN replication between members over real sockets. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { after, afterEach, describe, it } from 'node:test';
+import { runCli } from '../../src/cli/main.ts';
+import { tlsFile } from '../tls/identity.ts';
+import { requestBytes } from './client.ts';
+import {
+  freePort,
+  sendingTo,
+  soon,
+  type WanMember,
+  type WanMemberParts,
+  wanMember,
+} from './wan-members.ts';
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'wan-'));
+after(() => rmSync(FOLDER, { recursive: true }));
+
+const running: WanMember[] = [];
+
+async function started(parts?: WanMemberParts): Promise<WanMember> {
+  const member = await wanMember(parts);
+  running.push(member);
+  return member;
+}
+
+async function stopped(member: WanMember): Promise<void> {
+  running.splice(running.indexOf(member), 1);
+  await member.stop();
+}
+
+afterEach(async () => {
+  const members = running.splice(0);
+  // A stop does not wait for a target that is gone.
+  for (const member of members) await member.ask('POST', 'wan/pausePublisher', 'dev&&w&');
+  for (const member of members) await member.stop();
+});
+
+const LATEST = { 'merge-policy-class-name': 'LatestUpdate' };
+const fail = (message: string) => JSON.stringify({ status: 'fail', message });
+const sets = (from: number, to: number): Buffer[] =>
+  Array.from({ length: to - from }, (_, at) =>
+    requestBytes('POST', `maps/m/k${from + at}`, Buffer.from(`v${from + at}`)),
+  );
+
+describe('replication to another member', () => {
+  it('brings sets, overwrites, deletes and clears, of maps with a reference alone', async () => {
+    const target = await started();
+    const source = await started({ grid: sendingTo([target.port]) });
+    await source.set('a', '1');
+    await source.set('b', '1');
+    await source.set('a', '2');
+    await source.ask('POST', 'maps/other/a', 'x');
+    await soon(() => target.values('a', 'b'), ['2', '1']);
+    await source.ask('DELETE', 'maps/m/a');
+    await soon(() => target.values('a', 'b'), ['', '1']);
+    await source.ask('DELETE', 'maps/m');
+    await soon(() => target.values('a', 'b'), ['', '']);
+    assert.equal((await target.ask('GET', 'maps/other/a')).status, 204);
+    await soon(async () => (await source.publisher()).queueSize, 0);
+    const { eventsSent, eventsDropped, lastError, state } = await source.publisher();
+    assert.deepEqual([eventsSent, eventsDropped, lastError, state], [5, 0, null, 'REPLICATING']);
+    const told = JSON.parse((await source.ask('GET', 'cluster')).body.toString());
+    assert.ok(told.allConnectionCount > told.connectionCount, JSON.stringify(told));
+    assert.equal(target.audited.filter(({ action }) => action.endsWith('receive')).length, 1);
+  });
+
+  it('waits for a target that is down, and goes on when it is back', async () => {
+    const port = await freePort();
+    const source = await started({ grid: sendingTo([port]) });
+    assert.deepEqual(new Set(await source.askAll(sets(0, 100))), new Set([200]));
+    await soon(async () => (await source.publisher()).lastError !== null, true);
+    const waiting = await source.publisher();
+    assert.equal(waiting.queueSize, 100);
+    assert.ok(waiting.lagMillis > 0);
+    const target = await started({ port });
+    await soon(() => target.values('k0', 'k99'), ['v0', 'v99']);
+    await soon(async () => (await source.publisher()).lastError, null);
+    await stopped(target);
+    await source.set('k0', 'later');
+    const again = await started({ port });
+    await soon(() => again.values('k0'), ['later']);
+  });
+
+  it('pauses, stops, resumes and clears', async () => {
+    const target = await started();
+    const source = await started({ grid: sendingTo([target.port]) });
+    const call = (name: string, body = 'dev&&w&') => source.textOf('POST', `wan/${name}`, body);
+    const done = (message: string) => `200 ${JSON.stringify({ status: 'success', message })}`;
+    assert.equal(await call('pausePublisher'), done('WAN publisher paused'));
+    assert.equal(await call('pausePublisher', 'dev&&w&p0'), done('WAN publisher paused'));
+    await source.set('a', '1');
+    assert.equal((await source.publisher()).state, 'PAUSED');
+    assert.equal((await source.publisher()).queueSize, 1);
+    assert.equal(await call('clearWanQueues'), done('WAN replication queues are cleared.'));
+    assert.equal((await source.publisher()).queueSize, 0);
+    await source.set('b', '1');
+    assert.equal(await call('stopPublisher'), done('WAN publisher stopped'));
+    await source.set('c', '1');
+    assert.equal((await source.publisher()).queueSize, 1);
+    assert.equal(await call('resumePublisher'), done('WAN publisher resumed'));
+    await source.set('d', '1');
+    await soon(() => target.values('a', 'b', 'c', 'd'), ['', '1', '', '1']);
+    assert.equal(
+      await call('pausePublisher', 'dev&&w&none'),
+      `400 ${fail("WAN Replication Config doesn't exist with WAN configuration name w and publisher ID none")}`,
+    );
+  });
+
+  it('drops what a full queue cannot take, and sends what it took', async () => {
+    const port = await freePort();
+    const source = await started({ grid: sendingTo([port], { 'queue-capacity': 1000 }) });
+    assert.deepEqual(new Set(await source.askAll(sets(0, 5000))), new Set([200]));
+    const { queueSize, eventsDropped } = await source.publisher();
+    assert.deepEqual([queueSize, eventsDropped], [1000, 4000]);
+    const target = await started({ port });
+    await soon(async () => (await source.publisher()).queueSize, 0);
+    assert.deepEqual(await target.values('k0', 'k999', 'k1000', 'k4999'), ['v0', 'v999', '', '']);
+    assert.equal((await source.publisher()).eventsSent, 1000);
+  });
+
+  for (const compatibility of [undefined, 'hazelcast'] as const) {
+    it(`refuses writes that a full queue refuses, with ${compatibility ?? 'its own interface'}`, async () => {
+      const port = await freePort();
+      const full = { 'queue-capacity': 1000, 'queue-full-behavior': 'THROW_EXCEPTION' };
+      const segment = { network: { 'rest-api': { enabled: true, 'path-segment': 'grid' } } };
+      const grid = { ...sendingTo([port], full), ...segment };
+      const source = await started({ grid, ...(compatibility && { compatibility }) });
+      assert.deepEqual(new Set(await source.askAll(sets(0, 1000))), new Set([200]));
+      for (const [method, path] of [
+        ['POST', 'maps/m/k0'],
+        ['POST', 'maps/m/k1000'],
+        ['DELETE', 'maps/m/k0'],
+        ['DELETE', 'maps/m'],
+      ] as const) {
+        const refused = await source.ask(method, path, 'w');
+        assert.deepEqual([refused.status, refused.fields.has('retry-after')], [503, true], path);
+        assert.match(refused.body.toString(), /the replication queue is full/);
+      }
+      assert.deepEqual(await source.values('k0', 'k1000'), ['v0', '']);
+      assert.equal((await source.ask('POST', 'maps/other/k', 'v')).status, 200);
+      assert.equal((await source.publisher()).queueSize, 1000);
+    });
+  }
+});
+
+describe('replication in both directions', () => {
+  it('ends equal, and nothing circulates', async () => {
+    const ports = [await freePort(), await freePort()] as const;
+    const [one, two] = [
+      await started({ port: ports[0], grid: sendingTo([ports[1]], {}, LATEST) }),
+      await started({ port: ports[1], grid: sendingTo([ports[0]], {}, LATEST) }),
+    ];
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([one.set('same', `one ${round}`), two.set('same', `two ${round}`)]);
+    }
+    await Promise.all([one.set('a', '1'), two.set('b', '2')]);
+    await soon(() => one.values('a', 'b'), ['1', '2']);
+    await soon(() => two.values('a', 'b'), ['1', '2']);
+    await soon(async () => (await one.publisher()).queueSize, 0);
+    await soon(async () => (await two.publisher()).queueSize, 0);
+    assert.deepEqual(await one.values('same'), await two.values('same'));
+    assert.deepEqual(
+      [(await one.publisher()).eventsSent, (await two.publisher()).eventsSent],
+      [21, 21],
+    );
+  });
+
+  it('goes around a ring of three, once', async () => {
+    const ports = [await freePort(), await freePort(), await freePort()];
+    const ring: WanMember[] = [];
+    for (const [at, port] of ports.entries()) {
+      const next = ports[(at + 1) % 3] ?? 0;
+      ring.push(await started({ port, grid: sendingTo([next], {}, LATEST) }));
+    }
+    const [first, second, third] = ring as [WanMember, WanMember, WanMember];
+    await first.set('a', '1');
+    await second.set('b', '2');
+    await third.set('c', '3');
+    for (const member of ring) await soon(() => member.values('a', 'b', 'c'), ['1', '2', '3']);
+    await third.ask('DELETE', 'maps/m/a');
+    for (const member of ring) await soon(() => member.values('a'), ['']);
+    for (const member of ring) await soon(async () => (await member.publisher()).queueSize, 0);
+    const sent = await Promise.all(ring.map(async (each) => (await each.publisher()).eventsSent));
+    // Each change takes two of the three ways.
+    assert.equal(
+      sent.reduce((sum, each) => sum + each, 0),
+      8,
+    );
+  });
+});
+
+describe('a target that refuses', () => {
+  it('has another cluster name, or is PASSIVE', async () => {
+    const target = await started({ grid: { 'cluster-name': 'berlin' } });
+    const source = await started({ grid: sendingTo([target.port]) });
+    await source.set('a', '1');
+    await soon(async () => /403|cluster/.test((await source.publisher()).lastError ?? ''), true);
+    assert.equal((await target.ask('GET', 'maps/m/a')).status, 204);
+    const passive = await started();
+    await passive.ask('POST', 'management/cluster/changeState', 'dev&&passive');
+    const other = await started({ grid: sendingTo([passive.port]) });
+    await other.set('a', '1');
+    await soon(async () => /503/.test((await other.publisher()).lastError ?? ''), true);
+    await passive.ask('POST', 'management/cluster/changeState', 'dev&&active');
+    await soon(() => passive.values('a'), ['1']);
+  });
+
+  it('answers 400 to what is no message, and applies nothing', async () => {
+    const target = await started();
+    for (const body of ['', 'x', 'x'.repeat(100_000)]) {
+      assert.match(await target.textOf('POST', 'wan/receive', body), /^400 /);
+    }
+    assert.equal((await target.ask('GET', 'wan/receive')).status, 405);
+  });
+
+  it('asks for the login of a member where security is on', async () => {
+    const users = [{ username: 'ann', password: 'pw' }];
+    const security = {
+      enabled: true,
+      realms: [{ name: 'staff', authentication: { simple: { users } } }],
+      'member-authentication': { realm: 'staff' },
+    };
+    const target = await started({ grid: { security } });
+    const login = (password: string) => ({ properties: { username: 'ann', password } });
+    const wrong = await started({ grid: sendingTo([target.port], login('no')) });
+    await wrong.set('a', '1');
+    await soon(async () => /401/.test((await wrong.publisher()).lastError ?? ''), true);
+    await stopped(wrong);
+    const right = await started({ grid: sendingTo([target.port], login('pw')) });
+    await right.set('b', '2');
+    await soon(() => target.values('a', 'b'), ['', '2']);
+    const audits = target.audited.map(({ user, action, status }) => `${user} ${action} ${status}`);
+    assert.ok(audits.includes('ann POST /grid/rest/wan/receive 401'), audits.join());
+    assert.equal(audits.filter((line) => line === 'ann log in 200').length, 1, audits.join());
+  });
+});
+
+it('replication goes over TLS', async () => {
+  const identity = { keyCertChainFile: tlsFile('server.pem'), keyFile: tlsFile('server-key.pem') };
+  const ssl = { enabled: true, properties: identity };
+  const port = await freePort();
+  const target = await wanMember({
+    port,
+    grid: { network: { 'rest-api': { enabled: true }, ssl } },
+  });
+  target.client.destroy();
+  const authorities = { trustCertCollectionFile: tlsFile('authority.pem') };
+  const source = await started({
+    grid: {
+      ...sendingTo([port], { endpoint: 'out', 'target-endpoints': `https://localhost:${port}` }),
+      'advanced-network': {
+        'wan-endpoint-config': { out: { ssl: { enabled: true, properties: authorities } } },
+      },
+    },
+  });
+  await source.set('a', '1');
+  await soon(async () => (await source.publisher()).eventsSent, 1);
+  await target.member.drain();
+});
+
+it('a restored backup is the same data set, and with --new-member another', async () => {
+  const [directory, backups] = [join(FOLDER, 'original'), join(FOLDER, 'backups')];
+  const port = await freePort();
+  const persistence = { enabled: true, 'base-dir': directory, 'backup-dir': backups };
+  const source = await started({ grid: { ...sendingTo([port], {}, LATEST), persistence } });
+  await source.ask('POST', 'wan/pausePublisher', 'dev&&w&');
+  await source.set('a', '1');
+  const backup = await source.textOf('POST', 'management/cluster/backup', 'dev&');
+  assert.match(backup, /^200 /);
+  await source.set('b', '2');
+  await source.ask('POST', 'wan/resumePublisher', 'dev&&w&');
+  const copyOf = async (name: string, ...flags: string[]): Promise<WanMember> => {
+    const from = ['--from', join(backups, 'backup-1'), '--data-dir', join(FOLDER, name)];
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const streams = { stdin: Readable.from([]), stdout, stderr };
+    assert.equal(await runCli(['restore', ...from, ...flags], streams), 0);
+    return await started({ port, dataDirectory: join(FOLDER, name) });
+  };
+  const uuidOf = async (member: WanMember): Promise<string> => {
+    const { members } = JSON.parse((await member.ask('GET', 'cluster')).body.toString());
+    return members[0].uuid;
+  };
+  const same = await copyOf('same');
+  assert.equal(await uuidOf(same), await uuidOf(source));
+  await soon(async () => (await source.publisher()).lastError?.includes('--new-member'), true);
+  assert.deepEqual(await same.values('a', 'b'), ['1', '']);
+  await stopped(same);
+  const another = await copyOf('another', '--new-member');
+  assert.notEqual(await uuidOf(another), await uuidOf(source));
+  await soon(() => another.values('a', 'b'), ['1', '2']);
+});
+
+describe('addWanConfig', () => {
+  const json = (port: number, id = 'added') =>
+    encodeURIComponent(
+      JSON.stringify({
+        name: 'n',
+        batchPublishers: [
+          {
+            publisherId: id,
+            clusterName: 'dev',
+            targetEndpoints: `127.0.0.1:${port}`,
+            batchMaxDelayMillis: 10,
+          },
+        ],
+      }),
+    );
+
+  it('adds publishers that send the changes of added maps, also after a restart', async () => {
+    const target = await started();
+    const directory = join(FOLDER, 'added');
+    let source = await started({ dataDirectory: directory });
+    const add = (text: string) => source.textOf('POST', 'wan/addWanConfig', `dev&&${text}`);
+    const told = (added: string[], ignored: string[]) => {
+      const ids = { addedPublisherIds: added, ignoredPublisherIds: ignored };
+      return `200 ${JSON.stringify({ status: 'success', message: 'WAN configuration added.', ...ids })}`;
+    };
+    assert.equal(await add(json(target.port)), told(['added'], []));
+    assert.equal(await add(json(target.port)), told([], ['added']));
+    const map = JSON.stringify({ grid: { map: { m: { 'wan-replication-ref': { n: {} } } } } });
+    const update = await source.textOf('POST', 'config/update', `dev&&${encodeURIComponent(map)}`);
+    assert.match(update, /^200 /);
+    await source.set('a', '1');
+    await soon(() => target.values('a'), ['1']);
+    await stopped(source);
+    source = await started({ dataDirectory: directory });
+    const { wanReplicationName, wanPublisherId, state } = await source.publisher();
+    assert.deepEqual([wanReplicationName, wanPublisherId, state], ['n', 'added', 'REPLICATING']);
+    await source.set('a', '2');
+    await soon(() => target.values('a'), ['2']);
+  });
+
+  it('is refused whole where anything is wrong, and for more than 64', async () => {
+    const member = await started();
+    const add = (text: string) => member.textOf('POST', 'wan/addWanConfig', `dev&&${text}`);
+    for (const text of [
+      '',
+      '{',
+      '[]',
+      '{}',
+      '{"name":"n","batchPublishers":[{"publisherId":"p"}]}',
+    ]) {
+      assert.match(await add(encodeURIComponent(text)), /^400 /, text);
+    }
+    const size = { name: 'n', batchPublishers: [{ targetEndpoints: 'x', batchSize: 0 }] };
+    assert.match(
+      await add(encodeURIComponent(JSON.stringify(size))),
+      /^400 .*batchPublishers\[0\]\.batchSize/,
+    );
+    for (let count = 0; count < 64; count++) assert.match(await add(json(1, `p${count}`)), /^200/);
+    assert.match(await add(json(1, 'more')), /^409 .*64/);
+    assert.equal((await member.publishers()).length, 64);
+  });
+});

@@ -1,0 +1,307 @@
+/** The calls of WAN replication, in both dialects, on publishers that are only noted. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { GridError } from '../../src/base/errors.ts';
+import { LocalRecord } from '../../src/cluster/shared-record.ts';
+import { StandaloneCluster } from '../../src/cluster/standalone.ts';
+import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
+import type { HttpLimits } from '../../src/http/limits.ts';
+import { DIALECTS } from '../../src/rest/dialect.ts';
+import type { WanCalls } from '../../src/rest/services.ts';
+import { AccessControl } from '../../src/security/access-control.ts';
+import { Authenticator } from '../../src/security/authenticator.ts';
+import type { PublisherStatus, ReceiveAnswer } from '../../src/wan/wan-service.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { FakeSocket } from '../http/fake-socket.ts';
+import { readResponses } from '../http/response-reader.ts';
+import { createTestServer, type ServiceParts } from '../http/test-server.ts';
+
+type Name = keyof typeof DIALECTS;
+
+const STATUS: PublisherStatus = {
+  ...{ lastError: null, lagMillis: 7, eventsRejected: 6, eventsDropped: 5, eventsSent: 4 },
+  ...{ queueBytes: 3, queueCapacity: 2, queueSize: 1, state: 'PAUSED' },
+  ...{ clusterName: 'dev', wanPublisherId: 'p', wanReplicationName: 'w' },
+};
+
+/** Notes what it is asked; knows the publisher "p" of "w", and of "two" none without an id. */
+function noted(answer: ReceiveAnswer = { status: 200, body: Buffer.from('a'), partition: -1 }) {
+  const calls: string[] = [];
+  const wan: WanCalls = {
+    publisherOf(replication, publisherId) {
+      if (replication === 'two' && publisherId === '') {
+        throw new GridError('WAN_AMBIGUOUS', { replication, publisherIds: 'a, b' });
+      }
+      if (replication !== 'w') throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+      const note = (what: string) => () => calls.push(`${what} ${replication} ${publisherId}`);
+      const [pause, resume] = [note('pause'), note('resume')];
+      return { pause, resume, stop: note('stop'), clear: note('clear') };
+    },
+    publishers: () => [STATUS],
+    async add(text) {
+      calls.push(`add ${text}`);
+      if (text === 'many') {
+        const refusal = new GridError('WAN_PUBLISHERS_MAX', { replication: 'w', max: 64 });
+        return { faults: [], refusal };
+      }
+      if (text === 'wrong') return { faults: ['Cannot use batchPublishers[0].batchSize 0'] };
+      return { addedPublisherIds: ['p'], ignoredPublisherIds: [] };
+    },
+    async receive(message) {
+      calls.push(`receive ${message.length}`);
+      return answer;
+    },
+    senders: new WeakSet(),
+  };
+  return { calls, wan };
+}
+
+function member(name: Name, services: ServiceParts = {}, limits: Partial<HttpLimits> = {}) {
+  const server = createTestServer(limits, { compatibility: name, services });
+  server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
+  const open = () => {
+    const socket = new FakeSocket();
+    server.connect(socket);
+    let count = 0;
+    const ask = async (method: string, path: string, body = '', fields = '') => {
+      const target = `/${DIALECTS[name].pathSegment}/rest/${path}`;
+      const length = `Content-Length: ${Buffer.byteLength(body)}`;
+      socket.receive(
+        `${method} ${target} HTTP/1.1\r\nHost: h\r\n${fields}${length}\r\n\r\n${body}`,
+      );
+      await turn();
+      await turn();
+      return readResponses(socket.text)[count++];
+    };
+    return { socket, ask };
+  };
+  const ask = async (method: string, path: string, body = '', fields = '') => {
+    const response = await open().ask(method, path, body, fields);
+    return `${response?.status} ${response?.body}`.trim();
+  };
+  const audited = () => server.audited.map(({ user, status }) => `${user} ${status}`);
+  return { ...server, open, ask, auditLines: audited };
+}
+
+/** Lets settled promises call back. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+const fail = (message: string) => JSON.stringify({ status: 'fail', message });
+const UNKNOWN =
+  "WAN Replication Config doesn't exist with WAN configuration name no and publisher ID";
+
+for (const name of ['none', 'hazelcast'] as const) {
+  const wrong = name === 'none' ? 400 : 500;
+  const refused = name === 'none' ? 409 : 500;
+
+  describe(`WAN calls with --compatibility ${name}`, () => {
+    it('pause, resume, stop and clear a publisher, and say so', async () => {
+      const { calls, wan } = noted();
+      const { ask, auditLines } = member(name, { wan });
+      for (const [call, message] of [
+        ['pausePublisher', 'WAN publisher paused'],
+        ['resumePublisher', 'WAN publisher resumed'],
+        ['stopPublisher', 'WAN publisher stopped'],
+        ['clearWanQueues', 'WAN replication queues are cleared.'],
+      ]) {
+        const success = JSON.stringify({ status: 'success', message });
+        assert.equal(await ask('POST', `wan/${call}`, 'dev&&w&p'), `200 ${success}`);
+        assert.equal(
+          await ask('POST', `wan/${call}`, 'dev&&no&x'),
+          `${wrong} ${fail(`${UNKNOWN} x`)}`,
+        );
+        assert.equal(
+          await ask('POST', `wan/${call}`, 'dev&&no&'),
+          `${wrong} ${fail(`${UNKNOWN} `)}`,
+        );
+        assert.match(await ask('POST', `wan/${call}`, 'dev&&two&'), new RegExp(`^${wrong} .*a, b`));
+        assert.equal(
+          await ask('POST', `wan/${call}`, 'dev&&w'),
+          `400 ${fail('This endpoint expects at least 4 parameters')}`,
+        );
+        assert.equal(await ask('POST', `wan/${call}`, 'x&&w&p'), `403 ${fail('unauthenticated')}`);
+        assert.match(await ask('POST', `wan/${call}`, 'dev&&w&%f'), /^400 .*parameter 4/);
+        for (const method of ['GET', 'DELETE']) {
+          assert.match(await ask(method, `wan/${call}`), /^405/);
+        }
+      }
+      assert.deepEqual(calls, ['pause w p', 'resume w p', 'stop w p', 'clear w p']);
+      const lines = ['dev 200', `dev ${wrong}`, `dev ${wrong}`, `dev ${wrong}`];
+      assert.deepEqual(auditLines().slice(0, 7), [...lines, 'dev 400', 'x 403', 'dev 400']);
+    });
+
+    it('add publishers, all or nothing', async () => {
+      const { calls, wan } = noted();
+      const { ask } = member(name, { wan });
+      const told =
+        '{"status":"success","message":"WAN configuration added.","addedPublisherIds":["p"],"ignoredPublisherIds":[]}';
+      assert.equal(await ask('POST', 'wan/addWanConfig', 'dev&&{%22a%22:1}&b'), `200 ${told}`);
+      assert.deepEqual(calls, ['add {"a":1}&b']);
+      assert.match(
+        await ask('POST', 'wan/addWanConfig', 'dev&&wrong'),
+        new RegExp(`^${wrong} .*batchPublishers\\[0\\].batchSize`),
+      );
+      assert.match(
+        await ask('POST', 'wan/addWanConfig', 'dev&&many'),
+        new RegExp(`^${refused} .*64`),
+      );
+      assert.match(await ask('POST', 'wan/addWanConfig', 'dev&&%ff'), new RegExp(`^${wrong} `));
+      assert.match(await ask('POST', 'wan/addWanConfig', 'dev&'), /^400 .*3 parameters/);
+    });
+
+    it('tell the publishers, the fields in their order', async () => {
+      const { ask } = member(name, { wan: noted().wan });
+      const told =
+        '{"publishers":[{"wanReplicationName":"w","wanPublisherId":"p","clusterName":"dev",' +
+        '"state":"PAUSED","queueSize":1,"queueCapacity":2,"queueBytes":3,"eventsSent":4,' +
+        '"eventsDropped":5,"eventsRejected":6,"lagMillis":7,"lastError":null}]}';
+      assert.equal(await ask('GET', 'wan/publishers'), `200 ${told}`);
+      assert.match(await ask('POST', 'wan/publishers', 'dev&'), /^405/);
+    });
+
+    it('find nothing at other paths', async () => {
+      const { ask } = member(name);
+      for (const path of [
+        'wan',
+        'wan/sync',
+        'wan/sync/progress',
+        'wan/sync/progress/',
+        'wan/PausePublisher',
+      ]) {
+        assert.equal(await ask('GET', path), '404', path);
+      }
+    });
+
+    it('are refused where servers keep the data, after parameters and credentials', async () => {
+      const { ask } = member(name, { wan: undefined });
+      for (const [call, body] of [
+        ['clearWanQueues', 'dev&&w&p'],
+        ['pausePublisher', 'dev&&w&p'],
+        ['resumePublisher', 'dev&&w&p'],
+        ['stopPublisher', 'dev&&w&p'],
+        ['addWanConfig', 'dev&&{}'],
+        ['sync/map', 'dev&&w&p&m'],
+        ['sync/allmaps', 'dev&&w&p'],
+        ['sync/allMaps', 'dev&&w&p'],
+        ['consistencyCheck/map', 'dev&&w&p&m'],
+      ] as const) {
+        assert.match(
+          await ask('POST', `wan/${call}`, body),
+          new RegExp(`^${refused} .*engine.url`),
+        );
+        assert.match(await ask('POST', `wan/${call}`, 'dev&'), /^400/);
+        assert.match(await ask('POST', `wan/${call}`, `x${body}`), /^403/);
+      }
+      const progress = 'wan/sync/progress/3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a11';
+      assert.match(await ask('GET', progress), new RegExp(`^${refused} .*engine.url`));
+      assert.match(await ask('GET', 'wan/publishers'), /^409 .*engine.url/);
+      assert.match(await ask('POST', 'wan/receive', 'x'), /^409 .*engine.url/);
+    });
+
+    it('take a message, and say why it was not taken', async () => {
+      const { calls, wan } = noted();
+      const { ask, auditLines, open } = member(name, { wan });
+      assert.equal(await ask('POST', 'wan/receive', 'message'), '200 a');
+      const { ask: again } = open();
+      for (let count = 0; count < 3; count++) await again('POST', 'wan/receive', 'm');
+      assert.deepEqual(calls, ['receive 7', 'receive 1', 'receive 1', 'receive 1']);
+      assert.deepEqual(auditLines(), ['undefined 200', 'undefined 200']);
+      const errors: GridError[] = [
+        new GridError('WAN_MESSAGE_INVALID', { reason: 'the checksum is wrong' }),
+        new GridError('WAN_OTHER_CLUSTER', { expected: 'a', clusterName: 'dev' }),
+        new GridError('WAN_OLDER_EPOCH', {}),
+        new GridError('MEMORY_FULL', { name: '"m"' }),
+      ];
+      for (const error of errors) {
+        const failing = member(name, { wan: noted({ error }).wan });
+        const response = await failing.open().ask('POST', 'wan/receive', 'm');
+        assert.deepEqual([response?.status, response?.body], [error.status, fail(error.message)]);
+        assert.equal(response?.fields.has('retry-after'), error.status === 503);
+        assert.deepEqual(failing.auditLines(), [`undefined ${error.status}`]);
+      }
+    });
+
+    it('take no message while the cluster is PASSIVE, or the member starts', async () => {
+      const { calls, wan } = noted();
+      const { ask } = member(name, { wan });
+      await ask('POST', 'management/cluster/changeState', 'dev&&passive');
+      assert.match(await ask('POST', 'wan/receive', 'm'), /^503 .*PASSIVE/);
+      const cluster = new StandaloneCluster('1.2.3', new LocalRecord('1.2'));
+      assert.match(await member(name, { wan, cluster }).ask('POST', 'wan/receive', 'm'), /^503/);
+      assert.deepEqual(calls, []);
+    });
+
+    it('take messages of members that log in alone, where security is on', async () => {
+      const { calls, wan } = noted();
+      const authenticator = new Authenticator([{ name: 'ann', password: 'pw' }], new FakeClock());
+      const rules = { authenticator, users: new Map(), permissions: [], prefersGrant: false };
+      const memberLogin = new AccessControl({
+        ...rules,
+        permissions: undefined,
+        coversHealth: false,
+      });
+      const { open, auditLines } = member(name, { wan, memberLogin });
+      const basic = (text: string) =>
+        `Authorization: Basic ${Buffer.from(text).toString('base64')}\r\n`;
+      const { ask } = open();
+      const none = await ask('POST', 'wan/receive', 'm');
+      assert.deepEqual(
+        [none?.status, none?.fields.get('www-authenticate')?.slice(0, 5)],
+        [401, 'Basic'],
+      );
+      assert.equal((await ask('POST', 'wan/receive', 'm', basic('ann:no')))?.status, 401);
+      assert.equal((await ask('POST', 'wan/receive', 'm', basic('ann:pw')))?.status, 200);
+      assert.equal((await ask('POST', 'wan/receive', 'm', basic('ann:pw')))?.status, 200);
+      // A client needs no login on this member.
+      assert.equal((await ask('GET', 'wan/publishers'))?.status, 200);
+      assert.deepEqual(auditLines(), ['ann 401', 'ann 200']);
+      assert.equal(calls.length, 2);
+      for (let count = 0; count < 4; count++) {
+        await open().ask('POST', 'wan/receive', 'm', basic('ann:no'));
+      }
+      const throttled = await open().ask('POST', 'wan/receive', 'm', basic('ann:pw'));
+      assert.equal(throttled?.status, 429);
+      assert.ok(throttled?.fields.has('retry-after'));
+    });
+  });
+}
+
+describe('a message of another member', () => {
+  it('may be a mebibyte longer than other contents, and no more', async () => {
+    const { calls, wan } = noted();
+    const { ask } = member('none', { wan });
+    const most = 1000 + 1_048_576;
+    assert.equal(await ask('POST', 'wan/receive', 'x'.repeat(most)), '200 a');
+    assert.equal(await ask('POST', 'wan/receive', 'x'.repeat(most + 1)), '413');
+    assert.equal(await ask('POST', 'maps/m/k', 'x'.repeat(1001)), '413');
+    assert.deepEqual(calls, [`receive ${most}`]);
+  });
+
+  it('comes though in-flight-bytes-max is used up, where no other content is under way', async () => {
+    const { calls, wan } = noted();
+    const { open } = member('none', { wan }, { inFlightBytesMax: 2000 });
+    const head = (path: string, length: number) =>
+      `POST /grid/rest/${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`;
+    const [other, message, second] = [open().socket, open().socket, open().socket];
+    other.receive(head('maps/m/k', 1000));
+    message.receive(`${head('wan/receive', 5000)}x`);
+    assert.match(message.text, /^HTTP\/1.1 503 /);
+    other.receive('x'.repeat(1000));
+    const alone = open().socket;
+    alone.receive(`${head('wan/receive', 5000)}x`);
+    assert.equal(alone.text, '');
+    second.receive(`${head('wan/receive', 5000)}x`);
+    assert.match(second.text, /^HTTP\/1.1 503 /);
+    alone.receive('x'.repeat(4999));
+    await turn();
+    assert.match(alone.text, /^HTTP\/1.1 200 /);
+    const next = open().socket;
+    next.receive(`${head('wan/receive', 5000)}x`);
+    next.receive('x'.repeat(4999));
+    await turn();
+    assert.match(next.text, /^HTTP\/1.1 200 /);
+    assert.deepEqual(calls, ['receive 5000', 'receive 5000']);
+  });
+});

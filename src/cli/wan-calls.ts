@@ -1,0 +1,56 @@
+/** The calls below `gridnode wan`, a row each. */
+import type { PublisherStatus } from '../wan/wan-service.ts';
+import { type ClusterAnswer, type ClusterCall, messageOf } from './cluster-calls.ts';
+
+export const WAN_CALLS: readonly ClusterCall[] = [
+  {
+    words: 'publishers',
+    about: 'Print the publishers with their states and queues',
+    path: 'wan/publishers',
+    isRead: true,
+    show: ({ publishers = [] }) => publishers.map(lineOf).join('\n'),
+  },
+  onPublisher('pause', 'Queue changes, and send none', 'pausePublisher'),
+  onPublisher('resume', 'Queue changes and send them', 'resumePublisher'),
+  onPublisher('stop', 'Drop changes from now on; what waits stays', 'stopPublisher'),
+  onPublisher('clear', 'Drop what waits to be sent', 'clearWanQueues'),
+  {
+    words: 'add [file]',
+    about: 'Add publishers of a JSON text, from the file or standard input',
+    path: 'wan/addWanConfig',
+    takesFile: true,
+    show: showAdded,
+  },
+];
+
+/** A replication with one publisher needs no id of it. */
+function onPublisher(word: string, about: string, call: string): ClusterCall {
+  return {
+    words: `${word} <replication> [publisher]`,
+    ...{ about, path: `wan/${call}`, parameterCount: 2, show: messageOf },
+  };
+}
+
+function lineOf(publisher: PublisherStatus): string {
+  const { wanReplicationName, wanPublisherId, clusterName, state, lastError } = publisher;
+  const { queueSize, queueCapacity, lagMillis } = publisher;
+  const { eventsSent, eventsDropped, eventsRejected } = publisher;
+  return [
+    `${wanReplicationName} ${wanPublisherId}`,
+    `to ${clusterName}`,
+    state,
+    `${queueSize} of ${queueCapacity} wait, the oldest for ${lagMillis} ms`,
+    `${eventsSent} sent, ${eventsDropped} dropped, ${eventsRejected} rejected`,
+    ...(lastError === null ? [] : [lastError]),
+  ].join('  ');
+}
+
+/** A line for each publisher: whether it was added or ignored, and its id. */
+function showAdded({
+  message = 'done',
+  addedPublisherIds = [],
+  ignoredPublisherIds = [],
+}: ClusterAnswer): string {
+  const added = addedPublisherIds.map((id) => `added    ${id}`);
+  return [message, ...added, ...ignoredPublisherIds.map((id) => `ignored  ${id}`)].join('\n');
+}

@@ -1,0 +1,61 @@
+/** What the configuration says of maps for WAN replication: where their changes go, what is kept of them. */
+import { NamePattern } from './base/name-pattern.ts';
+import type { Span } from './base/span.ts';
+import { nameAmong } from './config/by-name.ts';
+import type { Config } from './config/config.ts';
+import { type MapWan, MERGE_POLICIES, type WanReplicationRef } from './config/wan-config.ts';
+import type { RefOf, WanMapRef } from './wan/publisher-options.ts';
+
+type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
+
+export class WanMaps {
+  #of: (map: Buffer) => MapWan | undefined = () => undefined;
+  /** Whether no map has any of these settings. */
+  isEmpty = true;
+
+  constructor(config: Settings) {
+    this.replace(config);
+  }
+
+  /** Replaces the settings from now on. */
+  replace({ mapWan, mapTimeToLiveSeconds }: Settings): void {
+    this.isEmpty = mapWan.size === 0;
+    if (this.isEmpty) return;
+    // A name that a file has without these settings has none, also where a pattern has.
+    const nameFor = nameAmong(mapWan, mapTimeToLiveSeconds);
+    this.#of = (map) => {
+      const name = nameFor(map);
+      return name === undefined ? undefined : mapWan.get(name);
+    };
+  }
+
+  /** Whether changes of the map go to any replication. */
+  isReplicated(map: Buffer): boolean {
+    return this.#of(map)?.ref !== undefined;
+  }
+
+  keepsStatistics(map: Buffer): boolean {
+    return this.#of(map)?.perEntryStatsEnabled ?? false;
+  }
+
+  /** The references of maps to that replication. */
+  refsTo(replication: string): RefOf {
+    return (map) => {
+      const ref = this.#of(map)?.ref;
+      return ref?.name === replication ? mapRefOf(ref) : undefined;
+    };
+  }
+}
+
+function mapRefOf({ mergePolicy, republishingEnabled, filters }: WanReplicationRef): WanMapRef {
+  const patterns = filters.map((filter) => new NamePattern(filter));
+  const accepts = ({ bytes, start, end }: Span): boolean => {
+    const key = bytes.toString('latin1', start, end);
+    return !patterns.some((pattern) => pattern.matches(key));
+  };
+  return {
+    policy: MERGE_POLICIES.indexOf(mergePolicy),
+    republishing: republishingEnabled,
+    accepts: patterns.length === 0 ? () => true : accepts,
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * The WAN replications of a member over HTTP: what they are made of. Loaded with the first publisher, or the
+ * first message of another member (member-wan.ts).
+ */
+import type { Clock } from './base/clock.ts';
+import type { Config } from './config/config.ts';
+import type { WanPublisher } from './config/wan-config.ts';
+import type { StoredEngine } from './engine/stored-engine.ts';
+import type { WanMaps } from './member-wan-maps.ts';
+import { MESSAGE_BYTES_FURTHER } from './rest/replication-endpoints.ts';
+import type { Log } from './telemetry/log.ts';
+import { BATCH_BYTES_MAX } from './wan/batch-limits.ts';
+import { HttpTransport } from './wan/http-transport.ts';
+import { WanReplications } from './wan/wan-replications.ts';
+import type { TransportAnswer, WanTransport } from './wan/wan-transport.ts';
+
+interface ReplicationParts {
+  readonly config: Config;
+  readonly engine: StoredEngine;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly maps: WanMaps;
+  /** First part of the member's own paths. */
+  readonly segment: string;
+  readonly dataSetId: Buffer;
+}
+
+export interface Replications
+  extends Pick<
+    WanReplications,
+    'publisherOf' | 'publishers' | 'receive' | 'release' | 'review' | 'close'
+  > {
+  /** Adds the publishers of a replication that are not known yet. */
+  add(replication: string, publishers: readonly WanPublisher[]): void;
+  /** Connections to members of other clusters. */
+  connectionCount(): number;
+}
+
+export function makeReplications(parts: ReplicationParts): Replications {
+  const { config, engine, clock, log, maps, segment, dataSetId } = parts;
+  const transports = new Map<object, PublisherTransport>();
+  const replications = new WanReplications({
+    ...{ engine, clock, log, dataSetId },
+    clusterName: () => config.clusterName,
+    // A batch, or a single value that is longer.
+    payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
+    transportOf: (options) => {
+      const transport = transports.get(options);
+      if (transport === undefined) throw new Error('publishers are added with their transports');
+      return transport;
+    },
+    refsTo: (replication) => maps.refsTo(replication),
+  });
+  return {
+    publisherOf: (replication, id) => replications.publisherOf(replication, id),
+    publishers: () => replications.publishers(),
+    receive: (message) => replications.receive(message),
+    release: () => replications.release(),
+    review: () => replications.review(),
+    close: (graceMs) => replications.close(graceMs),
+    add(replication, publishers) {
+      for (const each of publishers) {
+        if (!transports.has(each)) transports.set(each, new PublisherTransport(each, segment));
+      }
+      replications.add(replication, publishers);
+    },
+    connectionCount: () => {
+      let count = 0;
+      for (const transport of transports.values()) count += transport.connectionCount;
+      return count;
+    },
+  };
+}
+
+/** The transport of a publisher. The files of TLS are read for the first message. */
+class PublisherTransport implements WanTransport {
+  readonly #publisher: WanPublisher;
+  readonly #segment: string;
+  #http: HttpTransport | undefined;
+  #making: Promise<HttpTransport> | undefined;
+  #isClosed = false;
+
+  constructor(publisher: WanPublisher, segment: string) {
+    this.#publisher = publisher;
+    this.#segment = segment;
+  }
+
+  get connectionCount(): number {
+    return this.#http?.connectionCount ?? 0;
+  }
+
+  async send(...message: Parameters<WanTransport['send']>): Promise<TransportAnswer> {
+    const http = this.#http ?? (await this.#made());
+    return await http.send(...message);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#http?.close();
+  }
+
+  #made(): Promise<HttpTransport> {
+    this.#making ??= this.#make().catch((error: unknown) => {
+      this.#making = undefined;
+      throw error;
+    });
+    return this.#making;
+  }
+
+  async #make(): Promise<HttpTransport> {
+    const { tls: files, targetEndpoints, username, password } = this.#publisher;
+    const needsTls = targetEndpoints.some((endpoint) => endpoint.tls);
+    const tls = needsTls ? await (await import('./http/tls-files.ts')).readTargetTls(files) : {};
+    const http = new HttpTransport({ segment: this.#segment, username, password, tls });
+    if (this.#isClosed) http.close();
+    this.#http = http;
+    return http;
+  }
+}

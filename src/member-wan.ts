@@ -1,0 +1,151 @@
+/**
+ * Connects a member to its WAN replication: the publishers of the configuration, those that are added while
+ * it runs, and the messages of other members. The code of replication is loaded for the first of them, so
+ * that a member without is as small, and starts as fast, as it would without this file.
+ */
+import type { Clock } from './base/clock.ts';
+import { GridError } from './base/errors.ts';
+import { Span } from './base/span.ts';
+import type { Config } from './config/config.ts';
+import type { WanPublisher } from './config/wan-config.ts';
+import type { StoredEngine } from './engine/stored-engine.ts';
+import type { AnswerSender } from './http/answer-delay.ts';
+import type { Session } from './http/session.ts';
+import type { WanMaps } from './member-wan-maps.ts';
+import type { Replications } from './member-wan-replications.ts';
+import type { WanCalls } from './rest/services.ts';
+import type { Log } from './telemetry/log.ts';
+import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from './wan/wan-service.ts';
+
+/** How long a stop goes on sending, in milliseconds. */
+const SENDING_MS = 5000;
+/** What is left of that when the clients' requests took all of it. */
+const SENDING_MS_MIN = 500;
+
+interface WanParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly engine: StoredEngine;
+  readonly maps: WanMaps;
+  /** First part of the member's own paths. */
+  readonly segment: string;
+  /** Adds publishers to the configuration, and then calls `extend` of the member. */
+  addToConfig(text: string): ReturnType<WanCalls['add']>;
+}
+
+export class MemberWan implements WanCalls, AnswerSender {
+  readonly senders = new WeakSet<Session>();
+  readonly #parts: WanParts;
+  #config: Config;
+  /** Of this data set; undefined until the member's uuid is known. */
+  #dataSetId: Buffer | undefined;
+  #loading: Promise<Replications> | undefined;
+  #replications: Replications | undefined;
+
+  constructor(parts: WanParts) {
+    this.#parts = parts;
+    this.#config = parts.config;
+  }
+
+  /** Takes over what was added to the configuration. */
+  extend(config: Config): void {
+    this.#config = config;
+    this.#parts.maps.replace(config);
+    this.#replications?.review();
+    this.#parts.engine.reviewMaps();
+    if (this.#replications === undefined) return;
+    this.#addPublishers(this.#replications);
+  }
+
+  /**
+   * The member's uuid, which is the id of its data set, and its data are known: publishers begin. Rejects
+   * with GridError TLS_FILE_UNUSABLE. Called once, before anything is written.
+   */
+  async open(uuid: string): Promise<void> {
+    const { engine } = this.#parts;
+    this.#dataSetId = Buffer.from(uuid.replaceAll('-', ''), 'hex');
+    engine.identify(this.#dataSetId);
+    if (this.#publishers.length === 0) return;
+    await checkTls(this.#publishers);
+    await this.#load();
+  }
+
+  publisherOf(replication: string, publisherId: string): WanPublisherControl {
+    const found = this.#replications?.publisherOf(replication, publisherId);
+    if (found !== undefined) return found;
+    throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+  }
+
+  publishers(): readonly PublisherStatus[] {
+    return this.#replications?.publishers() ?? [];
+  }
+
+  /** The configuration is extended in the call that adds to it, so replication is loaded before. */
+  async add(text: string): ReturnType<WanCalls['add']> {
+    await this.#load();
+    return await this.#parts.addToConfig(text);
+  }
+
+  async receive(message: Span): Promise<ReceiveAnswer> {
+    if (this.#replications !== undefined) return await this.#replications.receive(message);
+    // The bytes are valid during the call alone.
+    const bytes = message.toBuffer();
+    const replications = await this.#load();
+    return await replications.receive(new Span().set(bytes, 0, bytes.length));
+  }
+
+  get connectionCount(): number {
+    return this.#replications?.connectionCount() ?? 0;
+  }
+
+  release(): void {
+    this.#replications?.release();
+  }
+
+  /** What is delayed is never sent, as it stays delayed. */
+  disownDelayed(): void {}
+
+  /** Sends on until all is acknowledged or the time, since `sinceMs`, is over. Then nothing is sent. */
+  async drain(sinceMs: number): Promise<void> {
+    const passedMs = this.#parts.clock.now() - sinceMs;
+    if (this.#replications === undefined) return;
+    const graceMs = Math.max(SENDING_MS - passedMs, SENDING_MS_MIN);
+    // The clock's timers do not keep the process alive until what waits is sent.
+    const alive = setTimeout(() => {}, graceMs + SENDING_MS_MIN);
+    await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
+  }
+
+  get #publishers(): readonly WanPublisher[] {
+    return [...this.#config.wanReplications.values()].flatMap(({ publishers }) => publishers);
+  }
+
+  #load(): Promise<Replications> {
+    this.#loading ??= this.#make();
+    return this.#loading;
+  }
+
+  async #make(): Promise<Replications> {
+    const { makeReplications } = await import('./member-wan-replications.ts');
+    const { engine, clock, log, maps, segment, config } = this.#parts;
+    const dataSetId = this.#dataSetId;
+    if (dataSetId === undefined) throw new Error('replication begins when the uuid is known');
+    this.#replications = makeReplications({ config, engine, clock, log, maps, segment, dataSetId });
+    this.#addPublishers(this.#replications);
+    return this.#replications;
+  }
+
+  /** Those that are known stay as they are. */
+  #addPublishers(replications: Replications): void {
+    for (const { name, publishers } of this.#config.wanReplications.values()) {
+      replications.add(name, publishers);
+    }
+  }
+}
+
+async function checkTls(publishers: readonly WanPublisher[]): Promise<void> {
+  for (const { tls, targetEndpoints } of publishers) {
+    if (!targetEndpoints.some((endpoint) => endpoint.tls)) continue;
+    await (await import('./http/tls-files.ts')).readTargetTls(tls);
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * WAN replication (group WAN): publishers, one by its names or all, what is added to them, and the messages
+ * of other members. Where servers keep the data, no member knows each change of it: every call is refused.
+ */
+import { GridError } from '../base/errors.ts';
+import { Span } from '../base/span.ts';
+import { fileText } from '../config/file-text.ts';
+import { lineOf } from '../config/finding.ts';
+import { FindingList } from '../config/finding-list.ts';
+import { pathOf } from '../config/settings.ts';
+import { readBasicField } from '../security/access-control.ts';
+import { auditedUser } from '../telemetry/audit.ts';
+import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from '../wan/wan-service.ts';
+import { type AdministrativeCall, refusalOf, type Work } from './administrative-call.ts';
+import { respondJson } from './json.ts';
+import { RETRY_LATER } from './outcome.ts';
+import type { Action, Call } from './route.ts';
+import type { WanCalls } from './services.ts';
+
+/** Bytes that a message may have beyond `body-bytes-max`: a value of that length and what is around it. */
+export const MESSAGE_BYTES_FURTHER = 1_048_576;
+/** The longest name of a replication or publisher that is looked up, in bytes. */
+export const NAME_BYTES_MAX = 65_536;
+
+export const pause = publisherWork('WAN publisher paused', (publisher) => publisher.pause());
+export const resume = publisherWork('WAN publisher resumed', (publisher) => publisher.resume());
+export const stop = publisherWork('WAN publisher stopped', (publisher) => publisher.stop());
+export const clear = publisherWork('WAN replication queues are cleared.', (publisher) =>
+  publisher.clear(),
+);
+export const add = wanWork(addConfig);
+/** Work of replication that is not done yet. */
+export const unservedWan = wanWork((_, call) => call.refuse('NOT_IMPLEMENTED', {}));
+
+/** A uuid's progress, which is not told yet. */
+export function unservedProgress(call: Call): void {
+  const { wan, dialect } = call.services;
+  if (wan !== undefined) return call.exchange.refuse('NOT_IMPLEMENTED', {});
+  const refusal = elsewhere(call.describe());
+  call.exchange.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
+}
+
+export function publishers(call: Call): void {
+  const { wan } = call.services;
+  if (wan === undefined) return refuseElsewhere(call);
+  respondJson(call, { publishers: wan.publishers().map(told) });
+}
+
+/**
+ * Takes a message of another member, in any cluster state but PASSIVE. The audit log has the first one of a
+ * connection, unless it has the login of that, and each that fails. Its statuses are those of no dialect:
+ * members alone read them.
+ */
+export const receive: Action = (call) => {
+  const { exchange, services } = call;
+  const { wan, cluster } = services;
+  if (wan === undefined) {
+    auditFailure(call, 409);
+    return refuseElsewhere(call);
+  }
+  if (!cluster.takesWrites) {
+    auditFailure(call, 503);
+    const action = call.describe();
+    return exchange.refuse('CLUSTER_PASSIVE', { action }, RETRY_LATER, 503);
+  }
+  call.await(wan.receive(exchange.request.body), (answer) => respondTo(call, wan, answer));
+};
+
+function respondTo(call: Call, wan: WanCalls, answer: ReceiveAnswer): void {
+  const { exchange, services } = call;
+  const { error } = answer;
+  if (error !== undefined) {
+    auditFailure(call, error.status);
+    const fields = error.status === 503 ? RETRY_LATER : undefined;
+    return exchange.refuseWith(error.code, error.message, error.status, fields);
+  }
+  const isFirst = !wan.senders.has(exchange.session);
+  wan.senders.add(exchange.session);
+  if (isFirst && services.access.memberLogin === undefined) writeAudit(call, 200);
+  const { body, partition } = answer;
+  exchange.respondBytes(MESSAGE_TYPE, new Span().set(body, 0, body.length), partition, 0);
+}
+
+function auditFailure(call: Call, status: number): void {
+  call.services.wan?.senders.add(call.exchange.session);
+  writeAudit(call, status);
+}
+
+function writeAudit(call: Call, status: number): void {
+  const { exchange, services } = call;
+  const login = readBasicField(exchange.request.authorization);
+  const user = login && auditedUser(login.user);
+  const address = exchange.session.peerAddress;
+  services.telemetry.audit.write({ user, address, action: call.describe(), status });
+}
+
+function publisherWork(message: string, run: (publisher: WanPublisherControl) => void): Work {
+  return wanWork((wan, call) => {
+    try {
+      run(wan.publisherOf(call.parameter(2).toString(), call.parameter(3).toString()));
+    } catch (error) {
+      return call.fail(refusalOf(error));
+    }
+    call.succeed({ message });
+  });
+}
+
+/** The argument is JSON, of ADDED_TEXT_BYTES_MAX at most. */
+function addConfig(wan: WanCalls, call: AdministrativeCall): void {
+  const problems = new FindingList();
+  const read = fileText('configuration', call.argument, problems);
+  if (read === undefined) return refuseConfig(call, problems.told.map(lineOf));
+  call.await(wan.add(read.text), (outcome) => {
+    if ('faults' in outcome) {
+      if (outcome.refusal !== undefined) return call.fail(outcome.refusal);
+      return refuseConfig(call, outcome.faults);
+    }
+    const { addedPublisherIds, ignoredPublisherIds } = outcome;
+    const message = 'WAN configuration added.';
+    call.succeed({ message, addedPublisherIds, ignoredPublisherIds });
+  });
+}
+
+function refuseConfig(call: AdministrativeCall, faults: readonly string[]): void {
+  const { badValueStatus } = call.services.dialect;
+  call.refuse('CONFIG_INVALID', { faults: faults.join('; ') }, badValueStatus);
+}
+
+function wanWork(run: (wan: WanCalls, call: AdministrativeCall) => void): Work {
+  return (call) => {
+    const { wan } = call.services;
+    if (wan === undefined) call.fail(elsewhere(call.action));
+    else run(wan, call);
+  };
+}
+
+function refuseElsewhere(call: Call): void {
+  call.exchange.refuse('WAN_ELSEWHERE', { action: call.describe(), setting: pathOf('engineUrl') });
+}
+
+function elsewhere(action: string): GridError {
+  return new GridError('WAN_ELSEWHERE', { action, setting: pathOf('engineUrl') });
+}
+
+/** The fields in the order of the answer. */
+function told(status: PublisherStatus): PublisherStatus {
+  const { wanReplicationName, wanPublisherId, clusterName, state } = status;
+  const { queueSize, queueCapacity, queueBytes } = status;
+  const { eventsSent, eventsDropped, eventsRejected, lagMillis, lastError } = status;
+  return {
+    ...{ wanReplicationName, wanPublisherId, clusterName, state },
+    ...{ queueSize, queueCapacity, queueBytes },
+    ...{ eventsSent, eventsDropped, eventsRejected, lagMillis, lastError },
+  };
+}
+
+const TYPE = Buffer.from('application/octet-stream');
+const MESSAGE_TYPE = new Span().set(TYPE, 0, TYPE.length);
