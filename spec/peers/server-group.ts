@@ -20,27 +20,47 @@ const WAIT_MS_MAX = 60_000;
 /** A cluster's server has its own connections on the port this much above. */
 const BUS = 10_000;
 /** Silence after which a server counts as failed, in ms. */
-const NODE_TIMEOUT_MS = 2000;
+export const NODE_TIMEOUT_MS = 2000;
+
+/** Where a process runs. */
+export interface Place {
+  readonly host: string;
+  /** The words of the command that runs another one there; none for this machine itself. */
+  readonly runner: readonly string[];
+}
+
+const HERE: Place = { host: '127.0.0.1', runner: [] };
 
 export class GroupServer {
   readonly port: number;
+  readonly place: Place;
   readonly #words: readonly string[];
   #child: ChildProcess | undefined;
 
-  constructor(port: number, words: readonly string[]) {
+  constructor(port: number, words: readonly string[], place = HERE) {
     this.port = port;
     this.#words = words;
+    this.place = place;
+  }
+
+  get address(): string {
+    return `${this.place.host}:${this.port}`;
   }
 
   async start(): Promise<void> {
-    const child = spawn(PROGRAM, this.#words, { stdio: 'ignore' });
+    const [program = PROGRAM, ...words] = [...this.place.runner, PROGRAM, ...this.#words];
+    const child = spawn(program, words, { stdio: 'ignore' });
     this.#child = child;
     const failed = once(child, 'error').then(([error]) => {
       throw new Error(`Cannot start ${PROGRAM}: apt-get install ${PROGRAM}`, {
         cause: error,
       });
     });
-    await Promise.race([failed, until(() => asked(this.port, 'PING').then(() => true))]);
+    await Promise.race([failed, until(() => this.ask('PING').then(() => true))]);
+  }
+
+  ask(...words: readonly string[]): Promise<ReplyValue> {
+    return askedAt(this.place.host, this.port, words);
   }
 
   stopInPlace(): void {
@@ -68,26 +88,31 @@ export interface ServerGroup {
   end(): Promise<void>;
 }
 
-/** Three primaries, each with a replica. `words`: settings of each server. */
-export async function startCluster(words: readonly string[] = []): Promise<ServerGroup> {
+/** Three primaries, each with a replica. `words`: settings of each server; `places`: where each runs. */
+export async function startCluster(
+  words: readonly string[] = [],
+  places: readonly Place[] = [],
+): Promise<ServerGroup> {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-cluster-'));
   const ports = await freePorts(6);
-  const servers = ports.map((port) => {
+  const servers = ports.map((port, index) => {
+    const place = places[index] ?? HERE;
     const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', `${NODE_TIMEOUT_MS}`];
-    return new GroupServer(port, [...ownWords(folder, port), ...cluster, ...words]);
+    const all = [...ownWords(folder, port, place.host), ...cluster, ...words];
+    return new GroupServer(port, all, place);
   });
   const end = () => endAll(servers, folder);
   try {
     await Promise.all(servers.map((server) => server.start()));
-    const nodes = ports.map((port) => `127.0.0.1:${port}`);
+    const nodes = servers.map(({ address }) => address);
     const create = ['--cluster', 'create', ...nodes, '--cluster-replicas', '1', '--cluster-yes'];
     await done(CLIENT, create);
     await until(async () => {
-      const states = await Promise.all(ports.map((port) => asked(port, 'CLUSTER', 'INFO')));
+      const states = await Promise.all(servers.map((server) => server.ask('CLUSTER', 'INFO')));
       return states.every((state) => `${state}`.includes('cluster_state:ok'));
     });
     await until(async () => {
-      const roles = await Promise.all(ports.map((port) => asked(port, 'ROLE')));
+      const roles = await Promise.all(servers.map((server) => server.ask('ROLE')));
       const primaries = roles.filter((role) => Array.isArray(role) && role[0] === 'master');
       return primaries.length === 3 && primaries.every((role) => replicasIn(role) === 1);
     });
@@ -96,7 +121,8 @@ export async function startCluster(words: readonly string[] = []): Promise<Serve
     throw error;
   }
   // A replica and a primary: any node tells.
-  return { servers, url: `redis://${[ports[5], ports[0]].map(hostPort).join(',')}`, end };
+  const url = `redis://${servers[5]!.address},${servers[0]!.address}`;
+  return { servers, url, end };
 }
 
 export interface WatchedPair extends ServerGroup {
@@ -145,9 +171,13 @@ export async function startWatched(): Promise<WatchedPair> {
 }
 
 /** The reply of the server on the port; rejects where there is none. */
-export async function asked(port: number, ...words: readonly string[]): Promise<ReplyValue> {
+export function asked(port: number, ...words: readonly string[]): Promise<ReplyValue> {
+  return askedAt(HERE.host, port, words);
+}
+
+async function askedAt(host: string, port: number, words: readonly string[]): Promise<ReplyValue> {
   const control = new ControlConnection(
-    { host: '127.0.0.1', port },
+    { host, port },
     {
       clock: new SystemClock(),
       login: { user: undefined, password: undefined },
@@ -185,10 +215,12 @@ function replicasIn(role: ReplyValue): number {
   return Array.isArray(replicas) ? replicas.length : 0;
 }
 
-function ownWords(folder: string, port: number): string[] {
+function ownWords(folder: string, port: number, host = HERE.host): string[] {
   const own = join(folder, `${port}`);
   mkdirSync(own);
-  return ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', own];
+  // Where its clients come from elsewhere, a server without a password refuses them by default.
+  const all = host === HERE.host ? [] : ['--protected-mode', 'no'];
+  return ['--port', `${port}`, '--bind', host, '--save', '', '--dir', own, ...all];
 }
 
 function hostPort(port: number | undefined): string {

@@ -1,0 +1,26 @@
+/**
+ * Servers and members that are stopped under load for longer than the others wait for them, and go on,
+ * SOAK_ROUNDS rounds of each kind.
+ */
+import { NODE_TIMEOUT_MS } from '../peers/server-group.ts';
+import { HEARTBEAT_SECONDS } from './servers/fault-cluster.ts';
+import { faultRounds } from './servers/fault-round.ts';
+
+faultRounds({
+  name: 'a primary is stopped',
+  brokenMs: NODE_TIMEOUT_MS + 4000,
+  async break(cluster, range) {
+    const { primary } = await cluster.pairOf(range);
+    primary.stopInPlace();
+    return { range, mend: () => primary.goOn() };
+  },
+});
+
+faultRounds({
+  name: 'a member is stopped',
+  brokenMs: HEARTBEAT_SECONDS * 1000 + 3000,
+  async break({ members }, member) {
+    members[member]!.stopInPlace();
+    return { member, mend: () => members[member]!.goOn() };
+  },
+});
