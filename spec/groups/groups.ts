@@ -22,7 +22,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   integration: ['integration'],
   member: ['.', 'cluster', 'embedding', 'local', 'rest'],
   persistence: ['persistence'],
-  redis: ['engine/redis'],
+  redis: ['engine/redis', 'soak/servers'],
   wan: ['wan'],
   'integration-wan': ['integration/wan.spec.ts', 'integration/wan-process.spec.ts'],
   // Each runs long: the start of its process is little beside it, and another group runs meanwhile.

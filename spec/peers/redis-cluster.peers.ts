@@ -20,6 +20,7 @@ import {
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
+import { Asker } from '../engine/answers.ts';
 import { engineSuite } from '../engine/engine.case.ts';
 import { holdSuite } from '../engine/holds.case.ts';
 import {
@@ -51,6 +52,17 @@ function opened(url: string, options: Partial<StoreEngineOptions> = {}): Promise
   });
 }
 
+const SPREAD_KEYS = 100_000;
+/** By which a primary's share may differ from a third. */
+const SPREAD_PART = 0.03;
+/** The entries of the server's hashes whose keys end so. */
+const ENTRIES = `
+local count = 0
+for _, key in ipairs(redis.call('KEYS', '*' .. ARGV[1])) do
+  count = count + redis.call('HLEN', key)
+end
+return count`;
+
 let clusterCount = 0;
 const subject = async (url: string) =>
   subjectOf(await opened(url, { clusterName: `cluster ${clusterCount++}` }));
@@ -64,6 +76,31 @@ describe('on a cluster', () => {
 
   engineSuite('an engine on a cluster', () => subject(group.url));
   holdSuite('an engine on a cluster', () => subject(group.url));
+
+  test('100,000 keys are on three primaries, a third on each', async () => {
+    await withEngine(group.url, async (engine) => {
+      let next = 0;
+      const asker = new Asker(engine);
+      const work = async (): Promise<void> => {
+        while (next < SPREAD_KEYS) {
+          const { outcome } = await asker.set('spread', `person-${next++}`, 'v');
+          assert.equal(outcome, APPLIED);
+        }
+      };
+      await Promise.all(Array.from({ length: 256 }, work));
+      const counts: number[] = [];
+      for (const server of group.servers) {
+        const role = await server.ask('ROLE');
+        if (!Array.isArray(role) || role[0] !== 'master') continue;
+        counts.push(Number(await server.ask('EVAL', ENTRIES, '0', 'm:spread')));
+      }
+      assert.equal(counts.length, 3);
+      assert.equal(counts[0]! + counts[1]! + counts[2]!, SPREAD_KEYS);
+      for (const each of counts) {
+        assert.ok(Math.abs((3 * each) / SPREAD_KEYS - 1) < SPREAD_PART, `${counts}`);
+      }
+    });
+  });
 
   test('what is written while slots move is all there, once and in order', async () => {
     await withEngine(group.url, async (engine) => {

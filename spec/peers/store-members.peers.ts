@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
 import { SystemClock, type Timer } from '../../src/base/clock.ts';
-import { ABSENT, APPLIED, LOST, QUEUE_FULL } from '../../src/engine/engine.ts';
+import { ABSENT, APPLIED, FOUND, LOST, QUEUE_FULL } from '../../src/engine/engine.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { Asker, type Waiting } from '../engine/answers.ts';
 import { SMALL_CAPACITY } from '../engine/subject.ts';
@@ -17,6 +17,7 @@ import { storeRound } from './store-round.ts';
 const SEED = Number(process.env.ENGINE_SEED ?? 1);
 const LOOK_MS = 1000;
 const POLL_COUNT = 2000;
+const LIFETIME_MS = 4000;
 /** Where an item is lost, a test waits for it in vain. */
 const TEST_MS_MAX = 180_000;
 
@@ -32,6 +33,20 @@ after(() => server.stop());
 class Lookless extends SystemClock {
   override after(delayMs: number, run: () => void): Timer {
     return delayMs === LOOK_MS ? { cancel: () => {} } : super.after(delayMs, run);
+  }
+}
+
+/** A clock that is wrong by so many ms. */
+class WrongClock extends SystemClock {
+  readonly #ms: number;
+
+  constructor(ms: number) {
+    super();
+    this.#ms = ms;
+  }
+
+  override wall(): number {
+    return super.wall() + this.#ms;
   }
 }
 
@@ -177,6 +192,32 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
     );
   }
 
+  it('lifetimes end at the same time by members whose clocks are 10 s apart', async () => {
+    const clusterName = `clocks ${Math.random()}`;
+    const made = [-5000, 0, 5000].map((ms) =>
+      storeEngine({ port: server.port, clusterName, clock: new WrongClock(ms) }),
+    );
+    const askers = (await Promise.all(made)).map((engine) => new Asker(engine));
+    const start = performance.now();
+    for (const [index, asker] of askers.entries()) {
+      const lifetime = { timeToLiveMs: LIFETIME_MS, maxIdleSeconds: 0 };
+      assert.equal((await asker.set('m', `${index}`, 'v', '', lifetime)).outcome, APPLIED);
+    }
+    const isThere = async (): Promise<boolean[]> => {
+      const keys = [...askers.keys()].map(String);
+      const seen = askers.flatMap((asker) => keys.map((key) => asker.get('m', key)));
+      return (await Promise.all(seen)).map(({ outcome }) => outcome === FOUND);
+    };
+    while (performance.now() - start < LIFETIME_MS - 1000) {
+      assert.ok((await isThere()).every((each) => each));
+      await sleep(50);
+    }
+    await sleep(start + LIFETIME_MS + 1000 - performance.now());
+    assert.ok((await isThere()).every((each) => !each));
+    for (const asker of askers) assert.equal((await asker.size('m')).count, 0);
+    await Promise.all(askers.map(({ engine }) => engine.close()));
+  });
+
   it(
     'what a member held that is out is back at its old place, and it holds nothing any more',
     members(1, async ([engine], clusterName) => {
@@ -209,6 +250,23 @@ describe('members on one server', { timeout: TEST_MS_MAX }, () => {
       await late.close();
       proxy.stop();
       await killed.close();
+    }),
+  );
+
+  it(
+    'an item that was removed for a member which is out comes back where it was not delivered',
+    members(1, async ([engine], clusterName) => {
+      const asker = new Asker(engine!);
+      for (const item of 'ab') await asker.offer('q', item);
+      const incarnation = 'cut off';
+      const late = await storeEngine({ port: server.port, clusterName, incarnation });
+      const taken = await new Asker(late).take('q');
+      assert.equal(taken.value, 'a');
+      assert.equal(await engine!.returnHeld(incarnation), 0);
+      assert.equal((await new Asker(late).acknowledge(taken.hold, false)).outcome, APPLIED);
+      for (const item of 'ab') assert.equal((await asker.poll('q')).value, item);
+      assert.equal((await asker.poll('q')).outcome, ABSENT);
+      await late.close();
     }),
   );
 

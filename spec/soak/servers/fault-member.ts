@@ -13,8 +13,8 @@ import { type Asked, FaultClient } from './fault-client.ts';
 const PROGRAM = join(ROOT, 'dist/bin/gridnode.js');
 const START_MS_MAX = 30_000;
 const TOLD_MS_MAX = 2000;
-/** Logged wherever servers are away. */
-const AWAY = /does not answer/;
+/** Logged wherever servers are away, or a member was. */
+const AWAY = /does not answer|silent for too long/;
 
 interface LogLine {
   readonly level: string;

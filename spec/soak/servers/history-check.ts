@@ -179,8 +179,11 @@ function judgeItems(
     const name = `${queue} ${item}`;
     if (outcome !== 'done' || found.has(name)) continue;
     const left = mayTakeAlong ? (mayBeTaken.get(queue) ?? 0) : 0;
-    if (left === 0) add('item lost', `${name}, offered at ${end.toFixed(0)}`);
-    else takenAlong++;
+    if (left === 0) {
+      add('item lost', `${name}, offered at ${end.toFixed(0)}`);
+      continue;
+    }
+    takenAlong++;
     mayBeTaken.set(queue, left - 1);
   }
   return { takenAlong };

@@ -11,7 +11,8 @@
  * A hold is a number of HOLD_DIGITS digits that its member has chosen, so that each script can be asked
  * again: it finds what it has done. Numbers of items begin with the time in us, so that they rise also
  * where a queue was empty, and its numbers were dropped, in between. `marks` of a member that is out has
- * an empty field: nothing is held for it any more.
+ * an empty field: nothing is held for it any more. Its other marks stay for OUT_SECONDS: a member that was
+ * only cut off may not have answered those takes, and puts the items back by them.
  *
  * A server with no memory left refuses the first write of an offer; the first one of any other script
  * needs no memory, and those behind it are allowed then. So all of a script is done, or nothing.
@@ -204,8 +205,7 @@ return 1`,
  * that it holds, for GIVE_BACK.
  */
 export const PUT_OUT = script(
-  `redis.call('UNLINK', KEYS[2])
-redis.call('HSET', KEYS[2], '', '')
+  `redis.call('HSET', KEYS[2], '', '')
 redis.call('EXPIRE', KEYS[2], ${OUT_SECONDS})
 return redis.call('HKEYS', KEYS[1])`,
   2,
