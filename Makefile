@@ -45,8 +45,9 @@ test: flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-siz
 test-peers: dist/bench/.built $(tools)/node_modules/.installed ## Tests beside other programs (Debian packages: .ci/run has their list), on every Node promised, and of the package
 	$(test) --test-concurrency=2 --test-timeout=$(HUNG_MS) $(peers)
 
-soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer (slowhttptest; root mounts a disk to fill, and limits memory)
-	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) $(test) $(soaks)
+soak: ROUNDS = 10
+soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer, ROUNDS=10 of each fault of servers (slowhttptest, redis-server, iproute2; root mounts a disk to fill, limits memory, parts networks)
+	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) SOAK_ROUNDS=$(ROUNDS) $(test) $(soaks)
 
 bench: dist/bench/.built ## Measures: all benches, or NAME="cell-store http-load"
 	node dist/bench/main.js $(NAME)

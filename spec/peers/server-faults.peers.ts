@@ -73,6 +73,34 @@ describe('queues on a server', () => {
   );
 
   it(
+    'that missed replicas: what comes back is there before what is taken next',
+    onServer(async (asker, { port }) => {
+      await asker.offer('q', 'a');
+      const { hold } = await asker.take('q');
+      await asker.offer('q', 'b');
+      await serverCommand(port, 'CONFIG', 'SET', 'min-replicas-to-write', '1');
+      assert.equal((await asker.acknowledge(hold, false)).outcome, UNKNOWN);
+      await serverCommand(port, 'CONFIG', 'SET', 'min-replicas-to-write', '0');
+      for (const item of 'ab') assert.equal((await asker.poll('q')).value, item);
+    }),
+  );
+
+  it(
+    'that is known to miss replicas: nothing is taken',
+    onServer(
+      async (asker, { port }) => {
+        const other = await storeEngine({ port });
+        assert.equal((await new Asker(other).offer('q', 'a')).outcome, APPLIED);
+        const refused = await asker.take('q');
+        assert.deepEqual([refused.outcome, refused.reason], [UNREACHABLE, DISCONNECTED]);
+        assert.equal((await new Asker(other).poll('q')).value, 'a');
+        await other.close();
+      },
+      { queueReplicaCount: () => 1 },
+    ),
+  );
+
+  it(
     'that has forgotten the scripts: all is done in order',
     onServer(async (asker, { port }) => {
       await serverCommand(port, 'SCRIPT', 'FLUSH');

@@ -206,7 +206,7 @@ export class Dispatcher {
   #isHeldUp(operation: Operation, primary: Primary, connection: RedisConnection): boolean {
     return (
       this.#lanes.size > 0 ||
-      operation.replicaCount > primary.replicaCount ||
+      isShort(operation, primary) ||
       this.#isElsewhere(operation.partition, connection)
     );
   }
@@ -363,6 +363,8 @@ export class Dispatcher {
 const NO_LINK = { connection: undefined };
 
 /** Whether the change needs more replicas than its primary has. */
-function isShort({ isChange, replicaCount }: Operation, primary: Primary | undefined): boolean {
-  return isChange && primary !== undefined && replicaCount > primary.replicaCount;
+function isShort(operation: Operation, primary: Primary | undefined): boolean {
+  if (!operation.isChange || primary === undefined) return false;
+  const { replicaCount } = primary;
+  return operation.replicaCount > replicaCount || operation.replicasNeeded > replicaCount;
 }

@@ -33,6 +33,8 @@ export abstract class Operation implements ReplyReceiver, Confirmed {
   isRepeatable = false;
   /** Replicas that must have the change; 0 where it needs none, or is none. */
   replicaCount = 0;
+  /** Replicas without which it is not sent, where it is of no use then although they need not have it. */
+  replicasNeeded = 0;
   group: object | undefined;
   /** Rises from each operation that is sent to the next. */
   number = 0;

@@ -67,8 +67,8 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   readonly #takes: (QueueTake | undefined)[] = [];
   readonly #wheel: TimerWheel;
   readonly #stored = new StoredValue();
-  /** Items that are to come back, and did not yet. */
-  #unreturned: GiveBack[] = [];
+  /** Items that are to come back, and did not yet, by the names of their queues. */
+  #unreturned = new Map<string, GiveBack[]>();
   #lastHold = 0;
 
   constructor(
@@ -148,8 +148,15 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   /** Sends what is to come back again. */
   returnAgain(): void {
     const unreturned = this.#unreturned;
-    this.#unreturned = [];
-    for (const giveBack of unreturned) giveBack.send();
+    this.#unreturned = new Map();
+    for (const own of unreturned.values()) for (const giveBack of own) giveBack.send();
+  }
+
+  /** What is to come back to the queue goes before what is taken next, so that it is not overtaken. */
+  #returnFirst({ name, partition }: LocalQueue): void {
+    const own = this.#unreturned.get(name.toString('latin1'));
+    if (own === undefined || this.#context.dispatcher.isAway(partition)) return;
+    for (const giveBack of own.splice(0, TAKES_MAX)) giveBack.send();
   }
 
   /** The holds of all takes that have not ended. */
@@ -238,7 +245,10 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   onNotBack(giveBack: GiveBack): void {
     const { receiver } = giveBack;
     giveBack.receiver = undefined;
-    this.#unreturned.push(giveBack);
+    const name = giveBack.queue.name.toString('latin1');
+    const own = this.#unreturned.get(name);
+    if (own === undefined) this.#unreturned.set(name, [giveBack]);
+    else own.push(giveBack);
     if (receiver !== undefined) this.#context.fail(receiver, UNKNOWN);
   }
 
@@ -258,6 +268,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
 
   #ask(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): boolean {
     const { incarnation } = this;
+    if (this.#unreturned.size > 0) this.#returnFirst(queue);
     const asking = new Asking(this.#context, this, queue, incarnation, takes, isWaiting);
     if (!asking.send()) return false;
     if (isWaiting) queue.ask(takes.at(-1));

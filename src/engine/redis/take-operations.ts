@@ -67,6 +67,8 @@ export class Asking extends Operation {
     this.takes = takes;
     this.isWaiting = isWaiting;
     this.isRepeatable = true;
+    // What is held could not be removed.
+    this.replicasNeeded = queue.replicaCount;
   }
 
   /** False where it has failed at once; the observer is not told. */
