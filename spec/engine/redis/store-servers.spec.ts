@@ -110,6 +110,25 @@ test('a primary that is replaced loses its connections: changes may be made, rea
   });
 });
 
+// The look of each 10 s would come later.
+test('a silent primary is asked after: its reads go to the one that replaced it', {
+  timeout: 8000,
+}, async () => {
+  const [a, b] = await started(2);
+  let primary = a!;
+  asCluster(servers, () => [primary]);
+  await withStore(a!.url, { ...NO_REPLICA, deadlineMs: 60_000 }, async ({ engine }) => {
+    const { script } = a!;
+    a!.script = (words) => (words[0] === 'HGET' ? SILENCE : script(words));
+    // The look behind the start is over.
+    await sleep(1500);
+    const outcome = get(engine, 'key');
+    while (!a!.received.some(({ words }) => words[0] === 'HGET')) await sleep(5);
+    primary = b!;
+    assert.equal(await outcome, ABSENT);
+  });
+});
+
 test('MOVED changes the table at once, and a look follows', async () => {
   const [a, b] = await started(2);
   let primary = a!;

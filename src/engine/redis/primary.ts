@@ -74,6 +74,12 @@ export class Primary {
     return this.reads.connection !== undefined && this.changes.connection !== undefined;
   }
 
+  /** Whether it owes a reply that waits for no replica, for so long or longer. */
+  isSilent(ms: number): boolean {
+    const since = this.reads.connection?.owesSince;
+    return since !== undefined && this.#clock.now() - since >= ms;
+  }
+
   /**
    * Asks for its role and its replicas, over the connection that waits for no replica, and whether it
    * answers at all: a stopped server is found out also where nothing else is asked. `onDemoted`: it is

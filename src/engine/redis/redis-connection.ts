@@ -119,6 +119,11 @@ export class RedisConnection {
     return this.#pending.count;
   }
 
+  /** When the oldest of them was given, on the clock's `now`; undefined where there is none. */
+  get owesSince(): number | undefined {
+    return this.#pending.oldest;
+  }
+
   /** Bytes of commands that are not answered, and of the reply under way. */
   get waitingBytes(): number {
     let bytes = this.commands.length + this.#reader.keptBytes;

@@ -3,7 +3,7 @@
  * date. MOVED changes it at once. A look follows each second while something is off, otherwise each 10 s,
  * and soon after anything that tells of a change. A primary to which no slot is left loses its
  * connections, so that what waits for its replies goes elsewhere. Each second every primary is asked for
- * its replicas, and one of them for its time.
+ * its replicas, and one of them for its time; where one is silent, a look follows.
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { EngineUrl } from '../../base/engine-url.ts';
@@ -22,6 +22,8 @@ const LOOK_MS_OFF = 1000;
 /** Between the end of a look and one that a change asks for. */
 const LOOK_MS_SOON = 100;
 const CHECK_MS = 1000;
+/** A primary that has not answered the last check for so long is silent. */
+const SILENT_MS = CHECK_MS / 2;
 /** One server holds up a look for so long at most. */
 const ANSWER_MS_MAX = 2000;
 
@@ -264,6 +266,8 @@ export class StoreServers implements Servers {
 
   /** The time is asked of the first that can be asked, so that it does not jump between their clocks. */
   #checkEachSecond(): void {
+    // One that is stopped may have been replaced, and its connections stand until the deadline.
+    if (this.primaries.some((primary) => primary.isSilent(SILENT_MS))) this.look();
     for (const primary of this.primaries) this.#checkServer(primary);
     const { onTime } = this.#observer;
     for (const primary of this.primaries) {
