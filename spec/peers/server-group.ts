@@ -232,8 +232,8 @@ async function endAll(servers: readonly GroupServer[], folder: string): Promise<
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Ports that are free, as are those of the cluster's own connections. */
-async function freePorts(count: number): Promise<number[]> {
+/** Ports that are free and that no outgoing connection takes, as are those of a cluster's own connections. */
+export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
     const port = 10_000 + Math.floor(Math.random() * 20_000);

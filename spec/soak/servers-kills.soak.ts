@@ -1,7 +1,7 @@
 /**
- * Servers and members that are killed under load, SOAK_ROUNDS rounds of each kind: what was answered is there,
- * what was refused is not, each item comes once. Where changes need no replica, and the replica is behind, the
- * check must see what a killed primary takes along.
+ * Servers and members that are killed under load, SOAK_ROUNDS rounds of each kind: what was answered is
+ * there, what was refused is not, each item comes once. Where changes need no replica, and the replica is
+ * behind, the check must see what a killed primary takes along.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,6 @@
-/** A connection to a member, which is made again where it has ended; what becomes of requests is told apart. */
+/**
+ * A connection to a member, which is made again where it has ended. What becomes of a request is told apart.
+ */
 import { connect, type Socket } from 'node:net';
 import { RawClient, type ReceivedResponse, requestBytes } from '../../integration/client.ts';
 

@@ -3,13 +3,13 @@
  * page on several members says. Each is a process, in a namespace of its own where there is a network.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Span } from '../../../src/base/span.ts';
 import { Layout } from '../../../src/engine/redis/layout.ts';
 import { fieldsIn } from '../../../src/engine/redis/server-info.ts';
 import {
+  freePorts,
   type GroupServer,
   type Place,
   type ServerGroup,
@@ -65,9 +65,9 @@ export class FaultCluster {
       group = await startCluster(SERVER_WORDS, network?.places.slice(0, SERVERS) ?? []);
       const file = join(folder, 'grid.yaml');
       writeFileSync(file, configuration(group.url, backupCount));
-      for (let index = 0; index < MEMBERS; index++) {
+      for (const [index, port] of (await freePorts(MEMBERS)).entries()) {
         const place: Place = network?.places[SERVERS + index] ?? { host: '127.0.0.1', runner: [] };
-        members.push(new FaultMember(place, await freePort(), ['--config', file]));
+        members.push(new FaultMember(place, port, ['--config', file]));
       }
       const cluster = new FaultCluster(group, members, network, folder);
       for (const member of members) await member.start();
@@ -186,16 +186,4 @@ function configuration(url: string, backupCount: number | undefined): string {
         CLUSTER_READ: { enabled: true }
         DATA: { enabled: true }
 ${counts}`;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -50,6 +50,7 @@ export class FaultMember {
     });
     const end = performance.now() + START_MS_MAX;
     while (!(await this.isReady())) {
+      assert.equal(child.exitCode, null, this.troubles.join());
       assert.ok(performance.now() < end, `the member on port ${this.port} does not start`);
       await sleep(50);
     }
