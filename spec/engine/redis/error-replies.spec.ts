@@ -9,8 +9,9 @@ import {
   UNKNOWN,
   UNREACHABLE,
 } from '../../../src/engine/engine.ts';
+import { Layout } from '../../../src/engine/redis/layout.ts';
 import { array, bulk, FakeServer, SILENCE } from './fake-server.ts';
-import { DEADLINE_MS, get, offer, remove, set, withStore } from './fake-store.ts';
+import { DEADLINE_MS, get, offer, remove, set, spanOf, withStore } from './fake-store.ts';
 
 const PASSING = [
   'TRYAGAIN Multiple keys request during rehashing of slot',
@@ -171,23 +172,37 @@ test('a change that too few replicas confirm may have been made', async () => {
 test('a change waits for one of its partition that a former primary has not answered', async () => {
   const other = await FakeServer.start();
   let release: (() => void) | undefined;
-  const slots = (port: number) =>
+  const layout = new Layout('any', 271);
+  const slot = layout.slotOf(layout.partitionOf(spanOf('key')));
+  let isMoved = false;
+  const range = (first: number, last: number, { port }: FakeServer) =>
     array([
-      array([':0\r\n', ':16383\r\n', array([bulk('127.0.0.1'), `:${port}\r\n`, bulk('id')])]),
+      `:${first}\r\n`,
+      `:${last}\r\n`,
+      array([bulk('127.0.0.1'), `:${port}\r\n`, bulk('id')]),
     ]);
-  const cluster = (port: number) => (words: readonly string[]) => {
-    if (words[0] !== 'CLUSTER') return undefined;
-    return words[1] === 'INFO' ? bulk('cluster_state:ok\r\n') : slots(port);
+  // The former primary keeps the other slots, and so its connections.
+  const slots = () => [
+    range(0, slot - 1, server),
+    range(slot, slot, isMoved ? other : server),
+    range(slot + 1, 16383, server),
+  ];
+  const cluster = ([name, what]: readonly string[]) => {
+    if (name !== 'CLUSTER') return undefined;
+    return what === 'INFO' ? bulk('cluster_state:ok\r\n') : array(slots());
   };
   server.mode = 'cluster';
   server.script = (words) => {
-    const moved = `-MOVED 1 127.0.0.1:${other.port}\r\n`;
-    if (words[0] === 'HGET') return moved;
-    if (words[0] !== 'HSET') return cluster(server.port)(words);
+    const moved = `-MOVED ${slot} 127.0.0.1:${other.port}\r\n`;
+    if (words[0] === 'HGET') {
+      isMoved = true;
+      return moved;
+    }
+    if (words[0] !== 'HSET') return cluster(words);
     release = () => server.answerLate(moved);
     return SILENCE;
   };
-  other.script = cluster(other.port);
+  other.script = cluster;
   try {
     await withStore(server.url, { mapReplicaCount: () => 0 }, async ({ engine }) => {
       const first = set(engine, 'key', '1');
