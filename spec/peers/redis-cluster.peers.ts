@@ -208,7 +208,10 @@ async function withEngine(
   }
 }
 
-/** Sets that go on until they are ended, or the engine is closed: each writer has one under way, to a key of its own each. */
+/**
+ * Sets that go on until they are ended, or the engine is closed: each writer has one under way, to a key of
+ * its own each.
+ */
 class Writes {
   readonly #engine: RedisEngine;
   readonly #map: Span;
