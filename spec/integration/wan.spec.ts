@@ -218,6 +218,20 @@ describe('a target that refuses', () => {
     assert.equal((await target.ask('GET', 'wan/receive')).status, 405);
   });
 
+  for (const compression of ['none', 'deflate']) {
+    it(`is not sent a value that is too long for it again, with compression ${compression}`, async () => {
+      const target = await started({ grid: { network: { http: { 'body-bytes-max': '1m' } } } });
+      const source = await started({ grid: sendingTo([target.port], { compression }) });
+      await source.set('a', '1');
+      await source.set('long', 'x'.repeat(8_000_000));
+      await source.set('long', 'short');
+      await soon(async () => (await source.publisher()).queueSize, 0);
+      const { eventsSent, eventsRejected } = await source.publisher();
+      assert.deepEqual([eventsSent, eventsRejected], [2, 1]);
+      assert.deepEqual(await target.values('a', 'long'), ['1', 'short']);
+    });
+  }
+
   it('asks for the login of a member where security is on', async () => {
     const users = [{ username: 'ann', password: 'pw' }];
     const security = {

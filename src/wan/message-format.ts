@@ -104,7 +104,16 @@ export function malformed(reason: string): GridError {
   return new GridError('WAN_MESSAGE_INVALID', { reason });
 }
 
-/** Checks the head and the CRC-32, and inflates. Rejects with GridError WAN_MESSAGE_INVALID. */
+/** What the payload inflates to by the head, in bytes; 0 where it is not deflated, or no head is there. */
+export function inflatedBytes(bytes: Buffer): number {
+  if (bytes.length < HEAD_BYTES || (bytes[6]! & IS_DEFLATED) === 0) return 0;
+  return bytes.readUInt32LE(16);
+}
+
+/**
+ * Checks the head and the CRC-32, and inflates. Rejects with GridError WAN_MESSAGE_INVALID, and
+ * WAN_MESSAGE_TOO_LONG for a payload of more than `inflatedMax` bytes.
+ */
 export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<OpenedMessage> {
   if (bytes.length < HEAD_BYTES) throw malformed('it is shorter than its head');
   const { view } = viewed(bytes);
@@ -122,7 +131,7 @@ export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<O
   const inflatedLength = view.getUint32(16, true);
   if (length !== bytes.length - HEAD_BYTES) throw malformed('its length is another');
   if (inflatedLength > inflatedMax) {
-    throw malformed(`its payload is longer than ${inflatedMax} bytes`);
+    throw new GridError('WAN_MESSAGE_TOO_LONG', { bytes: inflatedLength, bytesMax: inflatedMax });
   }
   const isDeflated = (flags & IS_DEFLATED) !== 0;
   if (!isDeflated && inflatedLength !== length) throw malformed('its lengths differ');

@@ -30,6 +30,7 @@ import {
 import { Version } from '../engine/version.ts';
 import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-distance.ts';
 import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
+import { InflatingRoom } from './inflating-room.ts';
 import { type KnownPublisher, type KnownSource, KnownSources } from './known-sources.ts';
 import {
   BATCH,
@@ -37,6 +38,7 @@ import {
   HANDSHAKE,
   HANDSHAKE_ANSWER,
   HEAD_BYTES,
+  inflatedBytes,
   malformed,
   type OpenedMessage,
   openMessage,
@@ -87,6 +89,7 @@ export class WanReceiver implements Receiver {
   #reason = ALL_APPLIED;
   #isKnown = false;
   #receivedBytes = 0;
+  readonly #room = new InflatingRoom();
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
@@ -94,16 +97,25 @@ export class WanReceiver implements Receiver {
 
   /** Resolves with the answer; never rejects. The message's bytes are read until then. */
   async receive(message: Buffer): Promise<ReceiveAnswer> {
+    const inflated = inflatedBytes(message);
+    // What is too long is not inflated.
+    const bytes = inflated > this.#parts.payloadBytesMax ? 0 : inflated;
     try {
-      const opened = await openMessage(message, this.#parts.payloadBytesMax);
-      const { kind } = opened;
-      if (kind !== HANDSHAKE && kind !== BATCH) throw malformed(`its kind is ${kind}`);
-      this.#checkClock(opened.clock, opened);
-      return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
+      if (bytes === 0) return await this.#open(message);
+      await this.#room.enter(bytes);
+      return await this.#open(message).finally(() => this.#room.leave(bytes));
     } catch (error) {
       if (error instanceof GridError) return { error };
       throw error;
     }
+  }
+
+  async #open(message: Buffer): Promise<ReceiveAnswer> {
+    const opened = await openMessage(message, this.#parts.payloadBytesMax);
+    const { kind } = opened;
+    if (kind !== HANDSHAKE && kind !== BATCH) throw malformed(`its kind is ${kind}`);
+    this.#checkClock(opened.clock, opened);
+    return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
   }
 
   onAnswer({ outcome, partition, sequence }: Answer): void {
