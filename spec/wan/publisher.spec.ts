@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { APPLIED, MEMORY_FULL } from '../../src/engine/engine.ts';
 import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../src/engine/mutation.ts';
+import { BATCH } from '../../src/wan/message-format.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { spanOf } from './model-engine.ts';
@@ -344,6 +345,57 @@ describe('the endpoints of a publisher', () => {
       a.log.lines.join('\n'),
       /warn WAN publisher: .* has a new data set.*a sync is due/,
     );
+  });
+
+  it('that change between two data sets get no number for two events', async () => {
+    const { network, a, b } = pair();
+    const other = new Member(network, 'other', []);
+    other.engine.durableCount = Number.POSITIVE_INFINITY;
+    const lost = () => ({ arrivals: [1], answerMs: undefined });
+    const change = (value: string) => a.engine.change(SET, 'map', 'key', value);
+    change('1');
+    const merged = new Mutation();
+    merged.origin = FROM_SOURCE;
+    merged.name.copyFrom(spanOf('map'));
+    merged.key.copyFrom(spanOf('key'));
+    merged.value.copyFrom(spanOf('2'));
+    merged.path.copyFrom(spanOf(other.dataSetId.toString()));
+    a.engine.now(merged.version);
+    merged.version.set(merged.version.low + 1, merged.version.high);
+    a.engine.merge(merged, 2, { onAnswer: ({ outcome }) => assert.equal(outcome, APPLIED) });
+    change('3');
+    await network.settle();
+    // The batch is applied; its answer is lost.
+    network.fate = () => (network.sent.length > 1 ? lost() : { arrivals: [1], answerMs: 1 });
+    await network.pass(300);
+    assert.match(b.engine.contents().join(), /3/);
+    network.members.set('b', other);
+    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    network.answer = (message) =>
+      message[5] === BATCH ? { status: 503, body: Buffer.alloc(0) } : undefined;
+    await network.pass(5000);
+    change('4');
+    await network.pass(5000);
+    network.answer = () => undefined;
+    network.members.set('b', b);
+    await network.pass(5000);
+    assert.equal(a.status.queueSize, 0);
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+  });
+
+  it('that are members of two data sets behind one address are tried with a delay', async () => {
+    const { network, a, b } = pair();
+    const other = new Member(network, 'other', []);
+    let count = 0;
+    network.members.set('b', {
+      isDown: false,
+      receive: (message) => [b, other][count++ % 2]!.receive(message),
+    });
+    set(a, 1);
+    await network.pass(10_000);
+    assert.match(a.status.lastError ?? '', /another data set than it had/);
+    assert.ok(network.sent.length < 30, `${network.sent.length} messages`);
+    assert.ok(a.log.lines.length < 20, `${a.log.lines.length} lines`);
   });
 
   it("with the publisher's own data set are an error that names restore --new-member", async () => {

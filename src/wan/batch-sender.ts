@@ -38,10 +38,9 @@ const REASONS = [
   '',
   'its memory is used up',
   'its disk takes no more',
-  'another data set',
+  'it has another data set than it had',
   'closed',
 ];
-const OTHER_DATA_SET = 3;
 
 export interface SenderParts {
   readonly replication: string;
@@ -274,8 +273,7 @@ export class BatchSender {
       this.sentCount += lane.remove(done);
       lane.isUrgent = done < count;
     }
-    if (answer.reason === OTHER_DATA_SET) endpoint.revisit(this.#parts.clock.now());
-    else if (answer.reason === 0) this.#succeed(endpoint);
+    if (answer.reason === 0) this.#succeed(endpoint);
     else this.#fail(endpoint, REASONS[answer.reason] ?? `reason ${answer.reason}`);
   }
 
@@ -327,7 +325,10 @@ export class BatchSender {
       log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
     }
     const { isUsable, fault, warning } = this.#target.choose(endpoint, answer.dataSet);
-    if (warning !== undefined) log.warn(this.#names, `WAN publisher: ${warning}`);
+    if (warning !== undefined) {
+      log.warn(this.#names, `WAN publisher: ${warning}`);
+      for (const lane of this.#parts.queue.lanes) lane.renumber();
+    }
     if (!isUsable) {
       endpoint.dismiss(clock.now());
       this.#tell(endpoint, fault, true);

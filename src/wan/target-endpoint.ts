@@ -54,12 +54,6 @@ export class TargetEndpoint {
     this.retryAtMs = nowMs + this.#periodMs;
   }
 
-  /** A handshake is due at once. */
-  revisit(nowMs: number): void {
-    this.status = 'idle';
-    this.retryAtMs = nowMs;
-  }
-
   succeed(): void {
     this.#failures = 0;
   }
