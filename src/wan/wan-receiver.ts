@@ -95,6 +95,11 @@ export class WanReceiver implements Receiver {
     this.#parts = parts;
   }
 
+  /** Whether events that were acknowledged on receipt are not applied yet. */
+  get isApplying(): boolean {
+    return this.#receivedBytes > 0;
+  }
+
   /** Resolves with the answer; never rejects. The message's bytes are read until then. */
   async receive(message: Buffer): Promise<ReceiveAnswer> {
     const inflated = inflatedBytes(message);
