@@ -294,7 +294,11 @@ export class BatchSender {
   }
 
   #onStatus(endpoint: TargetEndpoint, { status, body }: TransportAnswer): void {
-    const text = Buffer.from(body).toString().slice(0, 500);
+    // The body may be anything; the text goes to logs and terminals.
+    const text = Buffer.from(body)
+      .toString()
+      .slice(0, 500)
+      .replace(/\p{Cc}+/gu, ' ');
     const isDenied = status === 401 || status === 403;
     this.#fail(endpoint, `it answered ${status}${text === '' ? '' : `, ${text}`}`, isDenied);
   }

@@ -234,6 +234,12 @@ export class Lane {
     return chunk.view.getUint32(position - chunk.start + 4, true) < IS_DEAD;
   }
 
+  /** Bytes of the record at this position, from the head on. */
+  recordBytesAt(position: number): number {
+    const chunk = this.#chunkAt(position);
+    return (RECORD_HEAD_BYTES + chunk.view.getUint32(position - chunk.start, true) + 7) & ~7;
+  }
+
   /** The event of the record at this position, from the head on: the bytes and its offset there. */
   eventAt(position: number): { readonly chunk: ViewedBytes; readonly at: number } {
     const chunk = this.#chunkAt(position);
