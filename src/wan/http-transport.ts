@@ -90,7 +90,8 @@ export class HttpTransport implements WanTransport {
 /** From now on nobody has asked for bytes on this connection. */
 function watch(socket: Socket): void {
   // A request that waited for a connection would have it already; none wait, as agents have no limit.
-  socket.on('data', destroyUnasked);
+  // One that was free twice without a request between has one listener all the same.
+  socket.removeListener('data', destroyUnasked).on('data', destroyUnasked);
 }
 
 function destroyUnasked(this: Socket): void {
