@@ -264,6 +264,23 @@ describe('a batch', () => {
     assert.equal(a.status.lastError, null);
   });
 
+  it('is applied no further once the cluster is PASSIVE, and continued afterwards', async () => {
+    const { network, a, b } = pair();
+    const merge = b.engine.merge.bind(b.engine);
+    b.engine.merge = (...change) => {
+      merge(...change);
+      b.isPassive = b.engine.mergedCount === 2;
+    };
+    set(a, 5);
+    await network.pass(300);
+    assert.equal(b.engine.mergedCount, 2);
+    assert.match(a.status.lastError ?? '', /its cluster is PASSIVE/);
+    b.isPassive = false;
+    await network.pass(3000);
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+    assert.deepEqual([b.engine.mergedCount, a.status.eventsSent], [5, 5]);
+  });
+
   it('is acknowledged on receipt where the publisher says so', async () => {
     const { network, a, b } = pair({ acknowledgeType: 'ACK_ON_RECEIPT' });
     b.engine.durableCount = 0;

@@ -40,6 +40,7 @@ const REASONS = [
   'its disk takes no more',
   'it has another data set than it had',
   'closed',
+  'its cluster is PASSIVE',
 ];
 
 export interface SenderParts {

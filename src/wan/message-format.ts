@@ -43,7 +43,7 @@
  * Of its answer:
  *
  *     0  why not all events were applied, one byte: 0 they were, 1 no memory, 2 disk, 3 the batch is for
- *        another data set than the answer's, 4 the engine is closed; at 1 zero
+ *        another data set than the answer's, 4 the engine is closed, 5 the cluster is PASSIVE; at 1 zero
  *     2  number of sections, two bytes; at 4 for each, four bytes: how many of its events, from the first on,
  *        need not be sent again
  */

@@ -65,12 +65,15 @@ const NO_MEMORY = 1;
 const NO_DISK = 2;
 const OTHER_DATA_SET = 3;
 const ENGINE_CLOSED = 4;
+const PASSIVE = 5;
 
 interface ReceiverParts {
   readonly engine: WanEngine;
   readonly dataSetId: Buffer;
   /** The name of this member's cluster. */
   readonly clusterName: () => string;
+  /** Whether the state of the cluster permits changes; it may change while a batch is applied. */
+  readonly takesWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /** Bytes of a message's payload when it is inflated. */
@@ -221,6 +224,9 @@ export class WanReceiver implements Receiver {
       const pause = index % 16 === 15 ? slices.pause() : undefined;
       if (pause !== undefined) await pause;
       this.#enter(source, epoch);
+      // What was acknowledged was taken before.
+      if (!opened.isOnReceipt && !this.#parts.takesWrites())
+        return { done: index, reason: PASSIVE };
       const policy = policyAt(payload.bytes, at) as MergePolicy;
       const change = this.#change;
       at = readEvent(payload, at, end, change);

@@ -28,6 +28,8 @@ interface WanReplicationsParts {
   /** The member's uuid. */
   readonly dataSetId: Buffer;
   readonly clusterName: () => string;
+  /** Whether the state of the cluster permits changes. */
+  readonly takesWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /** Of a received batch, inflated. */
