@@ -82,10 +82,8 @@ export class WanReplications implements WanService {
     const isKnown = ({ publisherId }: WanPublisherOptions) =>
       known.some(({ id }) => id === publisherId);
     const added = publishers.filter((each) => !isKnown(each));
-    const count = this.#publishers.length;
-    if (count + added.length > PUBLISHERS_MAX) {
-      const values = { added: added.length, count, most: PUBLISHERS_MAX };
-      throw new GridError('WAN_TOO_MANY_PUBLISHERS', values);
+    if (this.#publishers.length + added.length > PUBLISHERS_MAX) {
+      throw new GridError('WAN_PUBLISHERS_MAX', { replication, max: PUBLISHERS_MAX });
     }
     for (const options of added) this.#join(replication, options);
     const idsOf = (all: readonly WanPublisherOptions[]) => all.map((each) => each.publisherId);
