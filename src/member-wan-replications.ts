@@ -22,6 +22,8 @@ interface ReplicationParts {
   readonly maps: WanMaps;
   /** First part of the member's own paths. */
   readonly segment: string;
+  /** Whether the state of the cluster permits changes. */
+  readonly takesWrites: () => boolean;
   readonly dataSetId: Buffer;
 }
 
@@ -37,11 +39,12 @@ export interface Replications
 }
 
 export function makeReplications(parts: ReplicationParts): Replications {
-  const { config, engine, clock, log, maps, segment, dataSetId } = parts;
+  const { config, engine, clock, log, maps, segment, takesWrites, dataSetId } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
     ...{ engine, clock, log, dataSetId },
     clusterName: () => config.clusterName,
+    takesWrites,
     // A batch, or a single value that is longer.
     payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
     transportOf: (options) => {

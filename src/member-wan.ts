@@ -22,7 +22,7 @@ const SENDING_MS = 5000;
 /** What is left of that when the clients' requests took all of it. */
 const SENDING_MS_MIN = 500;
 
-interface WanParts {
+export interface WanParts {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,6 +30,8 @@ interface WanParts {
   readonly maps: WanMaps;
   /** First part of the member's own paths. */
   readonly segment: string;
+  /** Whether the state of the cluster permits changes. */
+  readonly takesWrites: () => boolean;
   /** Adds publishers to the configuration, and then calls `extend` of the member. */
   addToConfig(text: string): ReturnType<WanCalls['add']>;
 }
@@ -127,10 +129,9 @@ export class MemberWan implements WanCalls, AnswerSender {
 
   async #make(): Promise<Replications> {
     const { makeReplications } = await import('./member-wan-replications.ts');
-    const { engine, clock, log, maps, segment, config } = this.#parts;
     const dataSetId = this.#dataSetId;
     if (dataSetId === undefined) throw new Error('replication begins when the uuid is known');
-    this.#replications = makeReplications({ config, engine, clock, log, maps, segment, dataSetId });
+    this.#replications = makeReplications({ ...this.#parts, dataSetId });
     this.#addPublishers(this.#replications);
     return this.#replications;
   }

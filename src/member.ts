@@ -20,7 +20,7 @@ import { type ConfiguredParts, configure } from './member-configuration.ts';
 import { type MemberEngine, makeEngine } from './member-engine.ts';
 import { reloaderOf } from './member-reloads.ts';
 import { healthServer, observe } from './member-servers.ts';
-import { MemberWan } from './member-wan.ts';
+import { MemberWan, type WanParts } from './member-wan.ts';
 import type { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import type { MapLifetimes } from './rest/map-lifetimes.ts';
@@ -134,7 +134,8 @@ async function serve(
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const segment = config.pathSegment ?? dialect.pathSegment;
   const addToConfig = (text: string) => reloader.addWan(text, extend);
-  const wan = makeWan(parts, store, segment, addToConfig);
+  const takesWrites = () => cluster.takesWrites;
+  const wan = makeWan(parts, store, { segment, takesWrites, addToConfig });
   const services: RestServices = {
     dialect,
     data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, decoder },
@@ -192,11 +193,10 @@ async function serve(
 function makeWan(
   { config, clock, log }: ConfiguredParts,
   { stored: engine, wanMaps: maps }: MemberEngine,
-  segment: string,
-  addToConfig: (text: string) => ReturnType<Reloader['addWan']>,
+  others: Pick<WanParts, 'segment' | 'takesWrites' | 'addToConfig'>,
 ): MemberWan | undefined {
   if (engine === undefined || maps === undefined) return undefined;
-  return new MemberWan({ config, clock, log, engine, maps, segment, addToConfig });
+  return new MemberWan({ config, clock, log, engine, maps, ...others });
 }
 
 /**

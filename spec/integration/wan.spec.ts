@@ -218,6 +218,20 @@ describe('a target that refuses', () => {
     assert.equal((await target.ask('GET', 'wan/receive')).status, 405);
   });
 
+  for (const compression of ['none', 'deflate']) {
+    it(`is not sent a value that is too long for it again, with compression ${compression}`, async () => {
+      const target = await started({ grid: { network: { http: { 'body-bytes-max': '1m' } } } });
+      const source = await started({ grid: sendingTo([target.port], { compression }) });
+      await source.set('a', '1');
+      await source.set('long', 'x'.repeat(8_000_000));
+      await source.set('long', 'short');
+      await soon(async () => (await source.publisher()).queueSize, 0);
+      const { eventsSent, eventsRejected } = await source.publisher();
+      assert.deepEqual([eventsSent, eventsRejected], [2, 1]);
+      assert.deepEqual(await target.values('a', 'long'), ['1', 'short']);
+    });
+  }
+
   it('asks for the login of a member where security is on', async () => {
     const users = [{ username: 'ann', password: 'pw' }];
     const security = {
@@ -240,27 +254,56 @@ describe('a target that refuses', () => {
   });
 });
 
-it('replication goes over TLS', async () => {
-  const identity = { keyCertChainFile: tlsFile('server.pem'), keyFile: tlsFile('server-key.pem') };
-  const ssl = { enabled: true, properties: identity };
-  const port = await freePort();
-  const target = await wanMember({
-    port,
-    grid: { network: { 'rest-api': { enabled: true }, ssl } },
-  });
-  target.client.destroy();
+describe('replication over TLS', () => {
+  const own = { keyCertChainFile: tlsFile('server.pem'), keyFile: tlsFile('server-key.pem') };
+  const client = { keyCertChainFile: tlsFile('client.pem'), keyFile: tlsFile('client-key.pem') };
   const authorities = { trustCertCollectionFile: tlsFile('authority.pem') };
-  const source = await started({
-    grid: {
-      ...sendingTo([port], { endpoint: 'out', 'target-endpoints': `https://localhost:${port}` }),
-      'advanced-network': {
-        'wan-endpoint-config': { out: { ssl: { enabled: true, properties: authorities } } },
+
+  /** What becomes of a change that goes to a member with these properties of TLS. */
+  async function sentOver(server: object, publisher: object, host = 'localhost'): Promise<string> {
+    const port = await freePort();
+    const ssl = (properties: object) => ({ ssl: { enabled: true, properties } });
+    const network = { 'rest-api': { enabled: true }, ...ssl(server) };
+    const target = await wanMember({ port, grid: { network } });
+    target.client.destroy();
+    const endpoint = { endpoint: 'out', 'target-endpoints': `https://${host}:${port}` };
+    const source = await started({
+      grid: {
+        ...sendingTo([port], endpoint),
+        'advanced-network': { 'wan-endpoint-config': { out: ssl(publisher) } },
       },
-    },
+    });
+    await source.set('a', '1');
+    const outcome = async () => {
+      const { eventsSent, lastError } = await source.publisher();
+      return eventsSent === 1 ? 'sent' : (lastError ?? '');
+    };
+    await soon(async () => (await outcome()) !== '', true);
+    const seen = await outcome();
+    await source.ask('POST', 'wan/clearWanQueues', 'dev&&w&');
+    await target.member.drain();
+    return seen;
+  }
+
+  it('sends to a target whose certificate is of a known authority', async () => {
+    assert.equal(await sentOver(own, authorities), 'sent');
   });
-  await source.set('a', '1');
-  await soon(async () => (await source.publisher()).eventsSent, 1);
-  await target.member.drain();
+
+  it('shows a certificate to a target that asks for one', async () => {
+    const asking = { ...own, ...authorities, mutualAuthentication: 'REQUIRED' };
+    assert.equal(await sentOver(asking, { ...authorities, ...client }), 'sent');
+    assert.match(
+      await sentOver(asking, authorities),
+      /^localhost:\d+ does not take events: no answer/,
+    );
+  });
+
+  it('sends nothing to a target of another authority, or of another name', async () => {
+    const stranger = { trustCertCollectionFile: tlsFile('stranger.pem') };
+    assert.match(await sentOver(own, stranger), /no answer: .*certificate/);
+    // 127.0.0.1 by a name that the certificate does not have.
+    assert.match(await sentOver(own, authorities, '127.1'), /no answer: .*does not match/);
+  });
 });
 
 it('a restored backup is the same data set, and with --new-member another', async () => {

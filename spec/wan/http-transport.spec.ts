@@ -99,6 +99,7 @@ describe('HttpTransport', () => {
     const pending = transport.send(silent, MESSAGE, NEVER);
     transport.close();
     await assert.rejects(pending);
+    await assert.rejects(transport.send(silent, MESSAGE, NEVER), /closed/);
   });
 
   it('rejects an answer that is too long', async () => {

@@ -142,6 +142,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   readonly log = new KeptLog();
   dataSetId: Buffer;
   isDown = false;
+  isPassive = false;
   engine: Made;
   replications: WanReplications;
   readonly #publishers: readonly WanPublisherOptions[];
@@ -238,6 +239,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       engine: this.engine,
       dataSetId: this.dataSetId,
       clusterName: () => 'dev',
+      takesWrites: () => !this.isPassive,
       clock: this.#clock,
       log: this.log,
       payloadBytesMax: 2 ** 24,

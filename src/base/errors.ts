@@ -102,11 +102,11 @@ export const REQUEST_ERRORS = {
     message:
       'Cannot choose a publisher of WAN replication {replication}: name one of {publisherIds}',
   },
-  WAN_TOO_MANY_PUBLISHERS: {
-    status: 409,
-    message: 'Cannot add {added} WAN publishers: the member has {count}, and {most} at most',
-  },
   WAN_MESSAGE_INVALID: { status: 400, message: 'Cannot take the WAN message: {reason}' },
+  WAN_MESSAGE_TOO_LONG: {
+    status: 413,
+    message: 'Cannot take the WAN message: its payload has {bytes} bytes, and {bytesMax} at most',
+  },
   WAN_CLOCK_AHEAD: {
     status: 400,
     message:

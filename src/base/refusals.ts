@@ -130,6 +130,10 @@ const UNFIT = {
 const UNDONE = {
   QUEUE_FULL: logged(503, 'the queue is full'),
   ...REQUEST_ERRORS,
+  WAN_MESSAGE_TOO_LONG: logged(
+    REQUEST_ERRORS.WAN_MESSAGE_TOO_LONG.status,
+    REQUEST_ERRORS.WAN_MESSAGE_TOO_LONG.message,
+  ),
   FAILED: logged(500, 'an unexpected failure, which the log has'),
 } as const;
 

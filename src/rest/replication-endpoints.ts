@@ -8,6 +8,7 @@ import { fileText } from '../config/file-text.ts';
 import { lineOf } from '../config/finding.ts';
 import { FindingList } from '../config/finding-list.ts';
 import { pathOf } from '../config/settings.ts';
+import { INDEPENDENT } from '../http/answer-delay.ts';
 import { readBasicField } from '../security/access-control.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from '../wan/wan-service.ts';
@@ -71,6 +72,10 @@ function respondTo(call: Call, wan: WanCalls, answer: ReceiveAnswer): void {
   const { error } = answer;
   if (error !== undefined) {
     auditFailure(call, error.status);
+    if (error.code === 'WAN_MESSAGE_TOO_LONG') {
+      exchange.note(error.code, error.message);
+      return exchange.respondEmpty(error.status, INDEPENDENT, 0);
+    }
     const fields = error.status === 503 ? RETRY_LATER : undefined;
     return exchange.refuseWith(error.code, error.message, error.status, fields);
   }

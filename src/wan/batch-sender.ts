@@ -38,10 +38,10 @@ const REASONS = [
   '',
   'its memory is used up',
   'its disk takes no more',
-  'another data set',
+  'it has another data set than it had',
   'closed',
+  'its cluster is PASSIVE',
 ];
-const OTHER_DATA_SET = 3;
 
 export interface SenderParts {
   readonly replication: string;
@@ -274,8 +274,7 @@ export class BatchSender {
       this.sentCount += lane.remove(done);
       lane.isUrgent = done < count;
     }
-    if (answer.reason === OTHER_DATA_SET) endpoint.revisit(this.#parts.clock.now());
-    else if (answer.reason === 0) this.#succeed(endpoint);
+    if (answer.reason === 0) this.#succeed(endpoint);
     else this.#fail(endpoint, REASONS[answer.reason] ?? `reason ${answer.reason}`);
   }
 
@@ -296,7 +295,11 @@ export class BatchSender {
   }
 
   #onStatus(endpoint: TargetEndpoint, { status, body }: TransportAnswer): void {
-    const text = Buffer.from(body).toString().slice(0, 500);
+    // The body may be anything; the text goes to logs and terminals.
+    const text = Buffer.from(body)
+      .toString()
+      .slice(0, 500)
+      .replace(/\p{Cc}+/gu, ' ');
     const isDenied = status === 401 || status === 403;
     this.#fail(endpoint, `it answered ${status}${text === '' ? '' : `, ${text}`}`, isDenied);
   }
@@ -327,7 +330,10 @@ export class BatchSender {
       log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
     }
     const { isUsable, fault, warning } = this.#target.choose(endpoint, answer.dataSet);
-    if (warning !== undefined) log.warn(this.#names, `WAN publisher: ${warning}`);
+    if (warning !== undefined) {
+      log.warn(this.#names, `WAN publisher: ${warning}`);
+      for (const lane of this.#parts.queue.lanes) lane.renumber();
+    }
     if (!isUsable) {
       endpoint.dismiss(clock.now());
       this.#tell(endpoint, fault, true);

@@ -26,7 +26,9 @@ export class HttpTransport implements WanTransport {
   readonly #options: HttpTransportOptions;
   readonly #agent = new PlainAgent({ keepAlive: true, timeout: IDLE_MS_MAX });
   readonly #tlsAgent: TlsAgent;
-  readonly #closing = new AbortController();
+  /** Not an AbortSignal.any for each: Node 20 keeps some bytes of every one as long as its sources live. */
+  readonly #underWay = new Set<ClientRequest>();
+  #isClosed = false;
   readonly #authorization: string | undefined;
 
   constructor(options: HttpTransportOptions) {
@@ -42,11 +44,10 @@ export class HttpTransport implements WanTransport {
 
   send(endpoint: WanEndpoint, message: Uint8Array, signal: AbortSignal): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
-      const sent = this.#request(
-        endpoint,
-        message,
-        AbortSignal.any([signal, this.#closing.signal]),
-      );
+      if (this.#isClosed) throw new Error('the publisher is closed');
+      const sent = this.#request(endpoint, message, signal);
+      this.#underWay.add(sent);
+      sent.on('close', () => this.#underWay.delete(sent));
       sent.on('socket', (socket: Socket) => socket.removeListener('data', destroyUnasked));
       sent.on('error', reject);
       sent.on('response', (response) => readAnswer(response, resolve, reject));
@@ -65,7 +66,8 @@ export class HttpTransport implements WanTransport {
   }
 
   close(): void {
-    this.#closing.abort();
+    this.#isClosed = true;
+    for (const sent of this.#underWay) sent.destroy();
     this.#agent.destroy();
     this.#tlsAgent.destroy();
   }
@@ -88,7 +90,8 @@ export class HttpTransport implements WanTransport {
 /** From now on nobody has asked for bytes on this connection. */
 function watch(socket: Socket): void {
   // A request that waited for a connection would have it already; none wait, as agents have no limit.
-  socket.on('data', destroyUnasked);
+  // One that was free twice without a request between has one listener all the same.
+  socket.removeListener('data', destroyUnasked).on('data', destroyUnasked);
 }
 
 function destroyUnasked(this: Socket): void {

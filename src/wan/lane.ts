@@ -197,8 +197,7 @@ export class Lane {
 
   /** Drops every record. Numbers that were used are not used again. */
   clear(): void {
-    this.generation++;
-    this.forgetNumbers();
+    this.renumber();
     this.isUrgent = false;
     this.#chunks = [];
     this.#head = this.#tail;
@@ -210,8 +209,12 @@ export class Lane {
     this.#eventCount = 0;
   }
 
-  /** Records get new numbers when they are next sent. */
-  forgetNumbers(): void {
+  /**
+   * Records get new numbers when they are next sent: another target may know the old ones, and some records
+   * may die as it has them. The answer to a batch under way says nothing of them any more.
+   */
+  renumber(): void {
+    this.generation++;
     this.firstNumber += this.numberedCount;
     this.numberedCount = 0;
     this.waitingFrom = this.#head;
@@ -229,6 +232,12 @@ export class Lane {
     if (position < this.waitingFrom || position < this.#head) return false;
     const chunk = this.#chunkAt(position);
     return chunk.view.getUint32(position - chunk.start + 4, true) < IS_DEAD;
+  }
+
+  /** Bytes of the record at this position, from the head on. */
+  recordBytesAt(position: number): number {
+    const chunk = this.#chunkAt(position);
+    return (RECORD_HEAD_BYTES + chunk.view.getUint32(position - chunk.start, true) + 7) & ~7;
   }
 
   /** The event of the record at this position, from the head on: the bytes and its offset there. */

@@ -43,7 +43,7 @@
  * Of its answer:
  *
  *     0  why not all events were applied, one byte: 0 they were, 1 no memory, 2 disk, 3 the batch is for
- *        another data set than the answer's, 4 the engine is closed; at 1 zero
+ *        another data set than the answer's, 4 the engine is closed, 5 the cluster is PASSIVE; at 1 zero
  *     2  number of sections, two bytes; at 4 for each, four bytes: how many of its events, from the first on,
  *        need not be sent again
  */
@@ -104,7 +104,16 @@ export function malformed(reason: string): GridError {
   return new GridError('WAN_MESSAGE_INVALID', { reason });
 }
 
-/** Checks the head and the CRC-32, and inflates. Rejects with GridError WAN_MESSAGE_INVALID. */
+/** What the payload inflates to by the head, in bytes; 0 where it is not deflated, or no head is there. */
+export function inflatedBytes(bytes: Buffer): number {
+  if (bytes.length < HEAD_BYTES || (bytes[6]! & IS_DEFLATED) === 0) return 0;
+  return bytes.readUInt32LE(16);
+}
+
+/**
+ * Checks the head and the CRC-32, and inflates. Rejects with GridError WAN_MESSAGE_INVALID, and
+ * WAN_MESSAGE_TOO_LONG for a payload of more than `inflatedMax` bytes.
+ */
 export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<OpenedMessage> {
   if (bytes.length < HEAD_BYTES) throw malformed('it is shorter than its head');
   const { view } = viewed(bytes);
@@ -122,7 +131,7 @@ export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<O
   const inflatedLength = view.getUint32(16, true);
   if (length !== bytes.length - HEAD_BYTES) throw malformed('its length is another');
   if (inflatedLength > inflatedMax) {
-    throw malformed(`its payload is longer than ${inflatedMax} bytes`);
+    throw new GridError('WAN_MESSAGE_TOO_LONG', { bytes: inflatedLength, bytesMax: inflatedMax });
   }
   const isDeflated = (flags & IS_DEFLATED) !== 0;
   if (!isDeflated && inflatedLength !== length) throw malformed('its lengths differ');

@@ -92,8 +92,9 @@ export class PublisherQueue {
   #isReplacing(change: Mutation, size: number, added: number): boolean {
     if (this.#keys === undefined || change.partition === EVERY_PARTITION) return false;
     const lane = this.lanes[change.partition % this.lanes.length]!;
-    if (this.#keys[lane.number]!.find(change.name, change.key) < 0) return false;
+    const replaced = this.#keys[lane.number]!.find(change.name, change.key);
+    if (replaced < 0) return false;
     const { capacity, bytesMax } = this.#limits;
-    return size <= capacity && this.bytes + added <= bytesMax;
+    return size <= capacity && this.bytes - lane.recordBytesAt(replaced) + added <= bytesMax;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * An endpoint of a publisher: whether it is used, which data set it has, and when it is tried again. The
  * time between two attempts begins at 100 ms and doubles, up to the discovery period; after an attempt that
- * was denied (401, 403) it begins at 10 s. The jitter takes up to half of it away.
+ * was denied (401, 403) it begins at 10 s. The jitter takes up to half of it away, but not of those 10 s.
  */
 import { addressText } from '../base/server-address.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
@@ -45,19 +45,14 @@ export class TargetEndpoint {
     const doubled = first * 2 ** Math.min(this.#failures++, DOUBLINGS_MAX);
     const delayMs = Math.min(doubled, Math.max(first, this.#periodMs));
     this.status = 'idle';
-    this.retryAtMs = nowMs + delayMs * (1 - this.#random() / 2);
+    const leastMs = isDenied ? first : 0;
+    this.retryAtMs = nowMs + Math.max(leastMs, delayMs * (1 - this.#random() / 2));
   }
 
   /** It is not to be used; it is looked at again after a discovery period. */
   dismiss(nowMs: number): void {
     this.status = 'idle';
     this.retryAtMs = nowMs + this.#periodMs;
-  }
-
-  /** A handshake is due at once. */
-  revisit(nowMs: number): void {
-    this.status = 'idle';
-    this.retryAtMs = nowMs;
   }
 
   succeed(): void {

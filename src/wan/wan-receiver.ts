@@ -30,6 +30,7 @@ import {
 import { Version } from '../engine/version.ts';
 import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-distance.ts';
 import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
+import { InflatingRoom } from './inflating-room.ts';
 import { type KnownPublisher, type KnownSource, KnownSources } from './known-sources.ts';
 import {
   BATCH,
@@ -37,6 +38,7 @@ import {
   HANDSHAKE,
   HANDSHAKE_ANSWER,
   HEAD_BYTES,
+  inflatedBytes,
   malformed,
   type OpenedMessage,
   openMessage,
@@ -63,12 +65,15 @@ const NO_MEMORY = 1;
 const NO_DISK = 2;
 const OTHER_DATA_SET = 3;
 const ENGINE_CLOSED = 4;
+const PASSIVE = 5;
 
 interface ReceiverParts {
   readonly engine: WanEngine;
   readonly dataSetId: Buffer;
   /** The name of this member's cluster. */
   readonly clusterName: () => string;
+  /** Whether the state of the cluster permits changes; it may change while a batch is applied. */
+  readonly takesWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /** Bytes of a message's payload when it is inflated. */
@@ -87,23 +92,38 @@ export class WanReceiver implements Receiver {
   #reason = ALL_APPLIED;
   #isKnown = false;
   #receivedBytes = 0;
+  readonly #room = new InflatingRoom();
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
   }
 
+  /** Whether events that were acknowledged on receipt are not applied yet. */
+  get isApplying(): boolean {
+    return this.#receivedBytes > 0;
+  }
+
   /** Resolves with the answer; never rejects. The message's bytes are read until then. */
   async receive(message: Buffer): Promise<ReceiveAnswer> {
+    const inflated = inflatedBytes(message);
+    // What is too long is not inflated.
+    const bytes = inflated > this.#parts.payloadBytesMax ? 0 : inflated;
     try {
-      const opened = await openMessage(message, this.#parts.payloadBytesMax);
-      const { kind } = opened;
-      if (kind !== HANDSHAKE && kind !== BATCH) throw malformed(`its kind is ${kind}`);
-      this.#checkClock(opened.clock, opened);
-      return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
+      if (bytes === 0) return await this.#open(message);
+      await this.#room.enter(bytes);
+      return await this.#open(message).finally(() => this.#room.leave(bytes));
     } catch (error) {
       if (error instanceof GridError) return { error };
       throw error;
     }
+  }
+
+  async #open(message: Buffer): Promise<ReceiveAnswer> {
+    const opened = await openMessage(message, this.#parts.payloadBytesMax);
+    const { kind } = opened;
+    if (kind !== HANDSHAKE && kind !== BATCH) throw malformed(`its kind is ${kind}`);
+    this.#checkClock(opened.clock, opened);
+    return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
   }
 
   onAnswer({ outcome, partition, sequence }: Answer): void {
@@ -204,6 +224,9 @@ export class WanReceiver implements Receiver {
       const pause = index % 16 === 15 ? slices.pause() : undefined;
       if (pause !== undefined) await pause;
       this.#enter(source, epoch);
+      // What was acknowledged was taken before.
+      if (!opened.isOnReceipt && !this.#parts.takesWrites())
+        return { done: index, reason: PASSIVE };
       const policy = policyAt(payload.bytes, at) as MergePolicy;
       const change = this.#change;
       at = readEvent(payload, at, end, change);

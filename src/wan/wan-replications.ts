@@ -28,6 +28,8 @@ interface WanReplicationsParts {
   /** The member's uuid. */
   readonly dataSetId: Buffer;
   readonly clusterName: () => string;
+  /** Whether the state of the cluster permits changes. */
+  readonly takesWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /** Of a received batch, inflated. */
@@ -80,10 +82,8 @@ export class WanReplications implements WanService {
     const isKnown = ({ publisherId }: WanPublisherOptions) =>
       known.some(({ id }) => id === publisherId);
     const added = publishers.filter((each) => !isKnown(each));
-    const count = this.#publishers.length;
-    if (count + added.length > PUBLISHERS_MAX) {
-      const values = { added: added.length, count, most: PUBLISHERS_MAX };
-      throw new GridError('WAN_TOO_MANY_PUBLISHERS', values);
+    if (this.#publishers.length + added.length > PUBLISHERS_MAX) {
+      throw new GridError('WAN_PUBLISHERS_MAX', { replication, max: PUBLISHERS_MAX });
     }
     for (const options of added) this.#join(replication, options);
     const idsOf = (all: readonly WanPublisherOptions[]) => all.map((each) => each.publisherId);
@@ -105,14 +105,15 @@ export class WanReplications implements WanService {
   }
 
   /**
-   * Goes on sending what waits, up to `graceMs`; then nothing is sent any more, and the log has the number
-   * of the events that are left. Called when no changes are made any more.
+   * Goes on sending what waits, and applying what was acknowledged on receipt, up to `graceMs`; then nothing
+   * is sent any more, and the log has the number of the events that are left. Called when clients make no
+   * changes any more.
    */
   async close(graceMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     for (const publisher of this.#publishers) publisher.drain();
     const endMs = clock.now() + graceMs;
-    while (clock.now() < endMs && this.#publishers.some(({ isDraining }) => isDraining)) {
+    while (clock.now() < endMs && this.#isDraining) {
       await new Promise<void>((resolve) => void (clock.after(DRAIN_STEP_MS, resolve) as Timer));
     }
     for (const publisher of this.#publishers) {
@@ -122,6 +123,10 @@ export class WanReplications implements WanService {
       const names = { replication: wanReplicationName, publisher: wanPublisherId };
       log.warn({ ...names, events }, `WAN publisher: ${events} events were not sent`);
     }
+  }
+
+  get #isDraining(): boolean {
+    return this.#receiver.isApplying || this.#publishers.some(({ isDraining }) => isDraining);
   }
 
   #join(replication: string, options: WanPublisherOptions): void {

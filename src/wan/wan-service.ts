@@ -16,7 +16,7 @@ export interface WanService {
   publishers(): readonly PublisherStatus[];
   /**
    * Adds the publishers whose ids the replication does not have yet; a replication may be new. All or
-   * nothing: throws GridError WAN_TOO_MANY_PUBLISHERS. Each id comes once.
+   * nothing: throws GridError WAN_PUBLISHERS_MAX. Each id comes once.
    */
   add(replication: string, publishers: readonly WanPublisherOptions[]): AddedPublishers;
   /**

@@ -1,0 +1,56 @@
+/** What the messages under way inflate to is bounded, however many come at once. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { InflatingRoom } from '../../src/wan/inflating-room.ts';
+import { BATCH, sealMessage } from '../../src/wan/message-format.ts';
+import { batchOf, CHANGES, headOf, receiver } from './messages.ts';
+
+const MEBIBYTE = 2 ** 20;
+
+describe('InflatingRoom', () => {
+  it('lets 64 MiB in, and the others in their order', async () => {
+    const room = new InflatingRoom();
+    const order: string[] = [];
+    const enter = (name: string, mebibytes: number) =>
+      (room.enter(mebibytes * MEBIBYTE) ?? Promise.resolve()).then(() => order.push(name));
+    void enter('a', 32);
+    void enter('b', 32);
+    void enter('c', 40);
+    void enter('d', 1);
+    await Promise.resolve();
+    assert.deepEqual(order, ['a', 'b']);
+    room.leave(32 * MEBIBYTE);
+    await Promise.resolve();
+    assert.deepEqual(order, ['a', 'b']);
+    room.leave(32 * MEBIBYTE);
+    await Promise.resolve();
+    await Promise.resolve();
+    assert.deepEqual(order, ['a', 'b', 'c', 'd']);
+    room.leave(40 * MEBIBYTE);
+    room.leave(MEBIBYTE);
+    assert.equal(room.usedBytes, 0);
+  });
+
+  it('lets one in, whatever its length', () => {
+    const room = new InflatingRoom();
+    assert.equal(room.enter(1000 * MEBIBYTE), undefined);
+    assert.ok(room.enter(1) instanceof Promise);
+  });
+});
+
+it('WanReceiver answers each of many deflated messages at once, the wrong ones, too', async () => {
+  const member = receiver();
+  const batch = batchOf(CHANGES, member.dataSetId);
+  const right = await sealMessage(batch, headOf(BATCH), true);
+  assert.ok(right.length < batch.length);
+  const wrong = Buffer.from(right);
+  wrong[60]! ^= 1;
+  // The longest that is let in, of a message that is no longer than 200 bytes.
+  wrong.writeUInt32LE(2 ** 24, 16);
+  const messages = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? wrong : right));
+  const answers = await Promise.all(messages.map((message) => member.receive(message)));
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    messages.map((message) => (message === wrong ? 400 : 200)),
+  );
+});
