@@ -4,9 +4,10 @@
  * and are neither found nor counted.
  *
  * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts) and chained by
- * bucket. All are in one list from the oldest to the latest. They go when they are too old, and the oldest
- * goes when there are too many or no memory is left. Time is that of the version clock, in seconds, so that a
- * replay gives the same.
+ * bucket; the hash of the bucket has a random seed of the process. All are in one list from the oldest to the
+ * latest. They go when they are too old. A new one takes the place of the oldest where there are too many, or
+ * where no memory is left; not so in a replay, as they had their memory before. Time is that of the version
+ * clock, in seconds, so that a replay gives the same.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -23,7 +24,7 @@ import { isAfter, type Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import { IdColumns } from './id-columns.ts';
 import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
-import { HASH_BYTES, TombstoneHash } from './tombstone-hash.ts';
+import { HASH_BYTES, LANES, TombstoneHash } from './tombstone-hash.ts';
 
 const RETENTION_MS = 86_400_000;
 const COUNT_MAX = 1_000_000;
@@ -55,6 +56,8 @@ export class Tombstones implements TombstoneFigures {
   readonly #newers: PagedIntegers;
   /** Numbers that rise along the list, for cursors. */
   readonly #serials: PagedDoubles;
+  /** The hash of a row that is not looked for. */
+  readonly #row = new Int32Array(LANES);
   #buckets = new Int32Array(0);
   #oldest = 0;
   #latest = 0;
@@ -140,7 +143,9 @@ export class Tombstones implements TombstoneFigures {
 
   /** Whether the removal, or what `visit` gave, is what is remembered. */
   remembers(removal: Mutation): boolean {
-    if (removal.tombstone.isNone || this.#ids.count === 0) return false;
+    if (removal.tombstone.isNone) return false;
+    if (isGiven(removal) && isGivenMap(removal)) return true;
+    if (this.#ids.count === 0) return false;
     if (isGiven(removal)) {
       removal.key.bytes.copy(this.#hash.bytes, 0, removal.key.start);
     } else this.#load(removal);
@@ -201,7 +206,7 @@ export class Tombstones implements TombstoneFigures {
     if (this.#buckets.length === 0) return 0;
     const [first, second, third, fourth] = this.#hashes as Lanes;
     const { words } = this.#hash;
-    let id = this.#buckets[words[0]! & (this.#buckets.length - 1)]!;
+    let id = this.#buckets[this.#bucketOf(words)]!;
     while (id !== 0) {
       const isIt =
         first.get(id) === words[0] &&
@@ -243,7 +248,8 @@ export class Tombstones implements TombstoneFigures {
 
   #makeRoom(): void {
     const { meter } = this.#store;
-    while (this.#ids.count > 0 && (this.#ids.count >= this.#countMax || meter.isOver)) {
+    const { count } = this.#ids;
+    if (count >= this.#countMax || (count > 0 && meter.isOver && !meter.isFilling)) {
       if (!this.#isTooOld(this.#oldest)) this.#tellDropped();
       this.#drop(this.#oldest);
     }
@@ -265,7 +271,7 @@ export class Tombstones implements TombstoneFigures {
 
   #drop(id: number): void {
     this.#unlist(id);
-    const bucket = this.#hashes[0]!.get(id) & (this.#buckets.length - 1);
+    const bucket = this.#bucketOfRow(id);
     const next = this.#nexts.get(id);
     let before = this.#buckets[bucket]!;
     if (before === id) this.#buckets[bucket] = next;
@@ -278,9 +284,18 @@ export class Tombstones implements TombstoneFigures {
   }
 
   #chain(id: number): void {
-    const bucket = this.#hashes[0]!.get(id) & (this.#buckets.length - 1);
+    const bucket = this.#bucketOfRow(id);
     this.#nexts.set(id, this.#buckets[bucket]!);
     this.#buckets[bucket] = id;
+  }
+
+  #bucketOfRow(id: number): number {
+    for (let word = 0; word < LANES; word++) this.#row[word] = this.#hashes[word]!.get(id);
+    return this.#bucketOf(this.#row);
+  }
+
+  #bucketOf(hash: Int32Array): number {
+    return this.#store.hashOfWords(hash, HASH_BYTES) & (this.#buckets.length - 1);
   }
 
   /** Adds it to the list as the latest. */
@@ -319,19 +334,24 @@ export class Tombstones implements TombstoneFigures {
     given.operation = partition === EVERY_PARTITION ? CLEAR : DELETE;
     given.partition = partition;
     given.key.set(bytes, 0, HASH_BYTES);
-    const ms = this.#seconds.get(id) * 1000;
+    const ms = this.#secondsOf(id) * 1000;
     given.version.set((ms % 2 ** 16) << 16, Math.floor(ms / 2 ** 16));
     given.tombstone.set(this.#lows.get(id), this.#highs.get(id));
     visitor.onStored(given);
   }
 
+  /** Unsigned: the column has 32 bits, which are enough until 2106. */
+  #secondsOf(id: number): number {
+    return this.#seconds.get(id) >>> 0;
+  }
+
   #isTooOld(id: number): boolean {
-    return this.#seconds.get(id) + this.#retentionSeconds <= this.#clock.wall() / 1000;
+    return this.#secondsOf(id) + this.#retentionSeconds <= this.#clock.wall() / 1000;
   }
 
   #arm(): void {
     if (this.#oldest === 0) return;
-    const dueMs = (this.#seconds.get(this.#oldest) + this.#retentionSeconds) * 1000;
+    const dueMs = (this.#secondsOf(this.#oldest) + this.#retentionSeconds) * 1000;
     const delayMs = Math.min(Math.max(dueMs - this.#clock.wall(), 1000), TIMER_MS_MAX);
     this.#timer = this.#clock.after(Math.ceil(delayMs), this.#step);
   }
@@ -354,7 +374,12 @@ function msOf(low: number, high: number): number {
   return (high >>> 0) * 2 ** 16 + (low >>> 16);
 }
 
-/** Whether the message is one that `visit` gave: it has the hash for its key, and no sequence. */
+/** Whether the message is one that StoredEngine.visitTombstones gave: it has no sequence. */
 export function isGiven({ sequence, tombstone }: Mutation): boolean {
   return sequence === 0 && !tombstone.isNone;
+}
+
+/** Whether that is of a map that changes were merged into: it has no hash for its key. */
+export function isGivenMap({ operation, key }: Mutation): boolean {
+  return operation === CLEAR && key.length === 0;
 }
