@@ -16,7 +16,7 @@ import {
 } from '../merge-policy.ts';
 import { CLEAR, DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
-import { expiryMsAt, hitsAt, lastAccessSecondsAt } from './cell.ts';
+import { expiryMsAt, HITS_MAX, hitsAt, lastAccessSecondsAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Clears } from './clears.ts';
 import type { EntryChanges } from './entry-changes.ts';
@@ -98,7 +98,7 @@ export class Merges {
     if (!isLater) draft.version.copyFrom(this.#next);
     draft.expiryMs = change.expiryMs;
     draft.maxIdleSeconds = change.maxIdleSeconds;
-    draft.hits = change.hits;
+    draft.hits = Math.min(change.hits, HITS_MAX);
     draft.lastAccessSeconds = change.lastAccessSeconds;
     const changes = this.#changes;
     changes.newLife = this.#next;
