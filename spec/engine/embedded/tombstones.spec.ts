@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import type { Span } from '../../../src/base/span.ts';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
 import { APPLIED, MEMORY_FULL, OUTDATED, type Outcome } from '../../../src/engine/engine.ts';
 import {
@@ -13,8 +14,10 @@ import { type MergeOptions, TombstoneCursor } from '../../../src/engine/stored-e
 import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../answers.ts';
+import { RecordingSink } from '../sinks.ts';
 import { visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
+import { componentsOf, deleteEntry, setEntry } from './components-of.ts';
 
 const VALUE = Buffer.from('v');
 
@@ -261,4 +264,20 @@ it('a refilling with what a visit gave has the tombstones, and the maps that wer
   copy.invariants();
   copy.close();
   engine.close();
+});
+
+it('a map that no sink wants fills no draft, and leaves its tombstones', () => {
+  const wanted = new RecordingSink();
+  const wants = (map: Span) => map.toBuffer().toString() === 'wanted';
+  const { components } = componentsOf(3, {
+    sinks: [Object.assign(wanted, { wants })],
+    keepsTombstones: () => true,
+  });
+  const { draft } = components.maps.changes;
+  for (const map of ['m', 'wanted']) {
+    setEntry(components, span(map), span('k'), span(VALUE), span(''));
+    deleteEntry(components, span(map), span('k'));
+    assert.equal(draft.key.length, map === 'm' ? 0 : 1);
+  }
+  assert.deepEqual([wanted.records.length, components.tombstones.count], [2, 2]);
 });
