@@ -8,8 +8,7 @@ import { halfSipHash13 } from '../hash.ts';
 import { KeyWords } from '../key-words.ts';
 
 export const HASH_BYTES = 16;
-/** Words of it. */
-export const LANES = HASH_BYTES / 4;
+const LANES = HASH_BYTES / 4;
 /** Two words for each lane. */
 const SEEDS = new Int32Array([
   ...[0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344],

@@ -3,9 +3,8 @@
  * for a key, or for all keys of a map, the version up to which sets lose. They stand beside the stored data
  * and are neither found nor counted.
  *
- * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts) and chained by
- * bucket; the hash of the bucket has a random seed of the process. All are in one list from the oldest to the
- * latest. They go when they are too old. A new one takes the place of the oldest where there are too many, or
+ * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts, tombstone-index.ts).
+ * All are in one list from the oldest to the latest. They go when they are too old. A new one takes the place of the oldest where there are too many, or
  * where no memory is left; not so in a replay, as they had their memory before. Time is that of the version
  * clock, in seconds, so that a replay gives the same.
  */
@@ -24,11 +23,11 @@ import { isAfter, type Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import { IdColumns } from './id-columns.ts';
 import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
-import { HASH_BYTES, LANES, TombstoneHash } from './tombstone-hash.ts';
+import { HASH_BYTES, TombstoneHash } from './tombstone-hash.ts';
+import { TombstoneIndex } from './tombstone-index.ts';
 
 const RETENTION_MS = 86_400_000;
 const COUNT_MAX = 1_000_000;
-const BUCKETS_MIN = 1024;
 /** Tombstones that one step of the timer drops, and the pause to the next step. */
 const STEP_COUNT = 1000;
 const STEP_PAUSE_MS = 2;
@@ -45,20 +44,16 @@ export class Tombstones implements TombstoneFigures {
   readonly #onDropped: (droppedCount: number) => void;
   readonly #hash = new TombstoneHash();
   readonly #ids: IdColumns;
-  /** By tombstone: its hash, version, second, partition; the next of its bucket; its neighbours by age. */
-  readonly #hashes: readonly PagedIntegers[];
+  readonly #index: TombstoneIndex;
+  /** By tombstone: its version, second, partition, and its neighbours by age. */
   readonly #lows: PagedIntegers;
   readonly #highs: PagedIntegers;
   readonly #seconds: PagedIntegers;
   readonly #partitions: PagedIntegers;
-  readonly #nexts: PagedIntegers;
   readonly #olders: PagedIntegers;
   readonly #newers: PagedIntegers;
   /** Numbers that rise along the list, for cursors. */
   readonly #serials: PagedDoubles;
-  /** The hash of a row that is not looked for. */
-  readonly #row = new Int32Array(LANES);
-  #buckets = new Int32Array(0);
   #oldest = 0;
   #latest = 0;
   #serial = 0;
@@ -78,12 +73,11 @@ export class Tombstones implements TombstoneFigures {
     this.#onDropped = options.onTombstonesDropped ?? (() => {});
     const ids = new IdColumns(store.pool);
     this.#ids = ids;
-    this.#hashes = [ids.integers(), ids.integers(), ids.integers(), ids.integers()];
+    this.#index = new TombstoneIndex(store, ids);
     this.#lows = ids.integers();
     this.#highs = ids.integers();
     this.#seconds = ids.integers();
     this.#partitions = ids.integers();
-    this.#nexts = ids.integers();
     this.#olders = ids.integers();
     this.#newers = ids.integers();
     this.#serials = ids.doubles();
@@ -95,7 +89,7 @@ export class Tombstones implements TombstoneFigures {
 
   /** Bytes of memory. */
   get bytes(): number {
-    return this.#ids.columnBytes + this.#buckets.byteLength;
+    return this.#ids.columnBytes + this.#index.bytes;
   }
 
   /** Sets `version` to that of the map's tombstone; none without one. */
@@ -177,9 +171,7 @@ export class Tombstones implements TombstoneFigures {
     for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) {
       assert.equal(this.#olders.get(id), before, 'the tombstone before');
       assert.ok(this.#serials.get(id) > serial, 'tombstones by age');
-      for (const [word, hashes] of this.#hashes.entries()) {
-        this.#hash.words[word] = hashes.get(id);
-      }
+      this.#index.read(id, this.#hash.words);
       assert.equal(this.#find(), id, 'a tombstone is found');
       if (this.#partitions.get(id) === EVERY_PARTITION) maps++;
       serial = this.#serials.get(id);
@@ -203,20 +195,7 @@ export class Tombstones implements TombstoneFigures {
   }
 
   #find(): number {
-    if (this.#buckets.length === 0) return 0;
-    const [first, second, third, fourth] = this.#hashes as Lanes;
-    const { words } = this.#hash;
-    let id = this.#buckets[this.#bucketOf(words)]!;
-    while (id !== 0) {
-      const isIt =
-        first.get(id) === words[0] &&
-        second.get(id) === words[1] &&
-        third.get(id) === words[2] &&
-        fourth.get(id) === words[3];
-      if (isIt) return id;
-      id = this.#nexts.get(id);
-    }
-    return 0;
+    return this.#index.find(this.#hash.words);
   }
 
   #read(id: number, version: Version): void {
@@ -232,12 +211,9 @@ export class Tombstones implements TombstoneFigures {
     } else {
       this.#makeRoom();
       id = this.#ids.take();
-      for (let word = 0; word < this.#hashes.length; word++) {
-        this.#hashes[word]!.set(id, this.#hash.words[word]!);
-      }
+      this.#index.add(id, this.#hash.words, this.#ids.count);
       this.#partitions.set(id, partition);
       if (partition === EVERY_PARTITION) this.#mapCount++;
-      this.#chain(id);
     }
     this.#lows.set(id, low);
     this.#highs.set(id, high);
@@ -253,12 +229,6 @@ export class Tombstones implements TombstoneFigures {
       if (!this.#isTooOld(this.#oldest)) this.#tellDropped();
       this.#drop(this.#oldest);
     }
-    if (this.#ids.count < this.#buckets.length) return;
-    const length = Math.max(this.#buckets.length * 2, BUCKETS_MIN);
-    meter.give(this.#buckets.byteLength);
-    meter.charge(length * 4);
-    this.#buckets = new Int32Array(length);
-    for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) this.#chain(id);
   }
 
   #tellDropped(): void {
@@ -271,31 +241,9 @@ export class Tombstones implements TombstoneFigures {
 
   #drop(id: number): void {
     this.#unlist(id);
-    const bucket = this.#bucketOfRow(id);
-    const next = this.#nexts.get(id);
-    let before = this.#buckets[bucket]!;
-    if (before === id) this.#buckets[bucket] = next;
-    else {
-      while (this.#nexts.get(before) !== id) before = this.#nexts.get(before);
-      this.#nexts.set(before, next);
-    }
+    this.#index.remove(id);
     if (this.#partitions.get(id) === EVERY_PARTITION) this.#mapCount--;
     this.#ids.free(id);
-  }
-
-  #chain(id: number): void {
-    const bucket = this.#bucketOfRow(id);
-    this.#nexts.set(id, this.#buckets[bucket]!);
-    this.#buckets[bucket] = id;
-  }
-
-  #bucketOfRow(id: number): number {
-    for (let word = 0; word < LANES; word++) this.#row[word] = this.#hashes[word]!.get(id);
-    return this.#bucketOf(this.#row);
-  }
-
-  #bucketOf(hash: Int32Array): number {
-    return this.#store.hashOfWords(hash, HASH_BYTES) & (this.#buckets.length - 1);
   }
 
   /** Adds it to the list as the latest. */
@@ -329,7 +277,7 @@ export class Tombstones implements TombstoneFigures {
   #give(id: number, visitor: StoredVisitor): void {
     const given = this.#given;
     const { words, bytes } = this.#hash;
-    for (let word = 0; word < words.length; word++) words[word] = this.#hashes[word]!.get(id);
+    this.#index.read(id, words);
     const partition = this.#partitions.get(id);
     given.operation = partition === EVERY_PARTITION ? CLEAR : DELETE;
     given.partition = partition;
@@ -367,8 +315,6 @@ export class Tombstones implements TombstoneFigures {
     else this.#arm();
   }
 }
-
-type Lanes = readonly [PagedIntegers, PagedIntegers, PagedIntegers, PagedIntegers];
 
 function msOf(low: number, high: number): number {
   return (high >>> 0) * 2 ** 16 + (low >>> 16);
