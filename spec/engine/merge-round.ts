@@ -2,9 +2,8 @@
  * Data sets that merge each other's changes under LATEST_UPDATE, at random: a simulation of engines alone,
  * whose links delay as they like, and begin again from an earlier event after a restart of the sender. Writes
  * with and without a lifetime, deletes, clears, expiry; clocks apart, or so near that versions are the same;
- * restarts by a replay of what was recorded, or of a snapshot and what was recorded behind its beginning, as a
- * compaction has left them. In the end all have the same entries, and each is what a replay of its records
- * leaves.
+ * restarts by a replay of what was recorded, or of a snapshot and what was recorded behind its beginning, as
+ * a compaction has left them. In the end all have the same entries, and each is what a replay leaves.
  */
 import assert from 'node:assert/strict';
 import { Random } from '../../bench/harness.ts';

@@ -4,9 +4,9 @@
  * and are neither found nor counted.
  *
  * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts, tombstone-index.ts).
- * All are in one list from the oldest to the latest. They go when they are too old. A new one takes the place of the oldest where there are too many, or
- * where no memory is left; not so in a replay, as they had their memory before. Time is that of the version
- * clock, in seconds, so that a replay gives the same.
+ * All are in one list from the oldest to the latest. They go when they are too old. A new one takes the place
+ * of the oldest where there are too many, or where no memory is left; not so in a replay, as they had their
+ * memory before. Time is that of the version clock, in seconds, so that a replay gives the same.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
