@@ -241,6 +241,11 @@ it('as long as there are no such maps, no operation asks; from the review on, ea
 it('a refilling with what a visit gave has the tombstones, and the maps that were merged into', () => {
   const { engine, ask } = opened({});
   assert.equal(mergeSet(engine, 'k', new Version().set(1, 1), LATEST_UPDATE), APPLIED);
+  const ahead = new Version();
+  engine.now(ahead);
+  // Within a second, far from its beginning.
+  ahead.set((999 << 16) | 7, ahead.high + 1000);
+  engine.observe(ahead);
   ask.delete('m', 'k');
   const copy = opened({}).engine;
   const replay = copy.replay();
@@ -256,7 +261,7 @@ it('a refilling with what a visit gave has the tombstones, and the maps that wer
   assert.ok(replay.end());
   assert.equal(copy.tombstones.count, 1);
   const again = new AtOnce(copy);
-  again.set('m', 'l', VALUE);
+  assert.ok(again.set('m', 'l', VALUE).version.isAfter(ahead), 'later than the removal');
   again.delete('m', 'l');
   again.set('n', 'l', VALUE);
   again.delete('n', 'l');

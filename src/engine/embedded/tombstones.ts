@@ -132,6 +132,8 @@ export class Tombstones implements TombstoneFigures {
   /** Remembers a tombstone that `visit` gave. */
   restore({ key, partition, version, tombstone }: Mutation): void {
     key.bytes.copy(this.#hash.bytes, 0, key.start, key.start + HASH_BYTES);
+    // Its time is that of a whole second: a set that is written next must be later than the removal.
+    this.#store.versions.restore(tombstone);
     this.#put(partition, tombstone, Math.floor(msOf(version.low, version.high) / 1000));
   }
 
