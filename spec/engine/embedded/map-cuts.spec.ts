@@ -164,3 +164,30 @@ it('a replay ends what a clear has ended, also where its tombstone has been forg
   copy.engine.close();
   engine.close();
 });
+
+it('a set that is not later than a clear whose tombstone was forgotten stays, also in a replay', () => {
+  const options = { tombstonesMax: 1, keepsTombstones: () => true };
+  for (const removals of [0, Number.POSITIVE_INFINITY]) {
+    const { engine, ask, clock, sink } = filled(options);
+    sink.removals = removals;
+    assert.equal(merge(engine, CLEAR, '', KEYS), APPLIED);
+    ask.set('n', 'k', VALUE);
+    ask.delete('n', 'k');
+    clock.advance(60_000);
+    assert.equal(merge(engine, SET, 'k0', 5), APPLIED);
+    assert.equal(merge(engine, SET, 'new', 5), APPLIED);
+    sink.removals = Number.POSITIVE_INFINITY;
+    clock.advance(60_000);
+    const { engine: copy } = replayed(sink.records, options);
+    // What a further replay ends is known behind the first one, too.
+    assert.equal(merge(copy, SET, 'late', 5), APPLIED);
+    for (const each of [engine, copy]) {
+      assert.equal(new AtOnce(each).size('m'), each === copy ? 4 : 3);
+      for (const key of ['k0', 'new', 'later']) {
+        assert.equal(new AtOnce(each).get('m', key).outcome, FOUND);
+      }
+      each.invariants();
+      each.close();
+    }
+  }
+});

@@ -38,6 +38,9 @@ export class MapTraits {
   /** By map that keeps tombstones: no entry has a later version than this one. */
   readonly #latestLows: PagedIntegers;
   readonly #latestHighs: PagedIntegers;
+  /** By map: merged clears have ended what is not later than this version; 0 for none. */
+  readonly #endedLows: PagedIntegers;
+  readonly #endedHighs: PagedIntegers;
   #review = 1;
   /** The sets of sinks that maps have, by number, and the numbers by the set's members. */
   #sets: Sinks[] = [];
@@ -57,6 +60,8 @@ export class MapTraits {
     this.#sinks = ids.integers();
     this.#latestLows = ids.integers();
     this.#latestHighs = ids.integers();
+    this.#endedLows = ids.integers();
+    this.#endedHighs = ids.integers();
     this.review();
   }
 
@@ -74,7 +79,10 @@ export class MapTraits {
 
   /** The id was given to a map that has no entries. */
   opened(map: number): void {
-    if (this.isActive) this.#traits.set(map, NEW);
+    if (!this.isActive) return;
+    this.#traits.set(map, NEW);
+    if (this.#endedHighs.get(map) !== 0 || this.#endedLows.get(map) !== 0)
+      this.#setEnded(map, 0, 0);
   }
 
   /** KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map. */
@@ -112,6 +120,18 @@ export class MapTraits {
     version.set(this.#latestLows.get(map), this.#latestHighs.get(map));
   }
 
+  /** A merged clear ends what is not later than the version, but not the life of the map. */
+  end(map: number, { low, high }: Version): void {
+    if (isAfter(low, high, this.#endedLows.get(map), this.#endedHighs.get(map))) {
+      this.#setEnded(map, low, high);
+    }
+  }
+
+  /** Whether such a clear ends what has that version. */
+  hasEnded(map: number, { low, high }: Version): boolean {
+    return !isAfter(low, high, this.#endedLows.get(map), this.#endedHighs.get(map));
+  }
+
   /** A change is merged into the map: from now on it keeps tombstones. */
   merge(name: Span): void {
     const merged = this.#merged;
@@ -144,6 +164,11 @@ export class MapTraits {
       visitor.onStored(givenMap(Buffer.from(names[cursor.mapCount]!, 'latin1')));
     }
     return end < names.length;
+  }
+
+  #setEnded(map: number, low: number, high: number): void {
+    this.#endedLows.set(map, low);
+    this.#endedHighs.set(map, high);
   }
 
   #ask(map: number, before: number): number {

@@ -82,7 +82,9 @@ export class Merges {
     this.#tombstones.ofMap(name, this.#tombstone);
     if (!version.isAfter(this.#tombstone)) return OUTDATED;
     this.#store.readVersion(address, this.#stored);
-    let isLater = true;
+    const id = this.#names.find(name);
+    // The tombstone of a clear may have been forgotten: the clear would end the set all the same.
+    let isLater = id === 0 || !this.#traits.hasEnded(id, version);
     // What a clear has ended counts as gone, also where its step has not come yet.
     if (address !== 0 && this.#stored.isAfter(this.#tombstone)) {
       const order = this.#known.compare(change, address);
@@ -91,7 +93,7 @@ export class Merges {
         return KNOWN;
       }
       if (!this.#wins(change, address, policy, order)) return OUTDATED;
-      isLater = order > 0;
+      isLater &&= order > 0;
     }
     this.#tick();
     const draft = this.#begin(change, key);
@@ -171,6 +173,7 @@ export class Merges {
     const isWhole = id === 0 || this.#endsAll(id, version);
     const outcome = this.#clears.merge(change, id, isWhole);
     if (isWhole || outcome !== APPLIED) return outcome;
+    this.#traits.end(id, version);
     this.#cuts.add(id, version);
     this.#expiry.cut();
     return outcome;

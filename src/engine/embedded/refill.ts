@@ -118,9 +118,11 @@ export class Refill implements Replay {
 
   /** What clears were to end, and what is there still, goes from now on. */
   #endCut(): void {
-    const { mapNames, cuts, expiry } = this.#components;
+    const { mapNames, traits, cuts, expiry } = this.#components;
     for (const [id, version] of this.#cut) {
-      if (mapNames.address(id) !== 0) cuts.add(id, version);
+      if (mapNames.address(id) === 0) continue;
+      traits.end(id, version);
+      cuts.add(id, version);
     }
     this.#cut.clear();
     if (cuts.isActive) expiry.cut();
