@@ -87,6 +87,7 @@ export async function makeEngine(config: Config, clock: Clock, log: Log): Promis
     queueCapacity: capacity,
     memoryBytesMax: config.maxMemory,
     stockBytes: STOCK_BYTES,
+    hasKeptMaps: () => !wanMaps.isEmpty,
     keepsTombstones: (map) => wanMaps.isReplicated(map),
     keepsStatistics: (map) => wanMaps.keepsStatistics(map),
     tombstoneRetentionMs: config.wanTombstoneRetentionSeconds * 1000,

@@ -13,7 +13,11 @@ import {
   SET,
 } from '../../src/engine/mutation.ts';
 import type { StoredEngine } from '../../src/engine/stored-engine.ts';
+import { Page } from '../../src/persistence/page.ts';
+import { isMutation, readMutation } from '../../src/persistence/record-codec.ts';
+import { parseSegmentName } from '../../src/persistence/segment.ts';
 import { span } from '../engine/answers.ts';
+import { filesOf, recordsOf } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
@@ -84,4 +88,78 @@ describe('tombstones', () => {
       await until(subject.persistence.close(), subject.quiet);
     });
   }
+
+  it('are kept by a compaction, which drops the removals that leave none', async () => {
+    const storage = new MemoryStorage(new Random(6), 'boot', 160_000);
+    const options = { segmentBytes: 4096, snapshotBytesMin: Number.POSITIVE_INFINITY };
+    const subject = await openPersistent(storage, options);
+    const { engine, ask, told, clock, quiet } = subject;
+    for (let index = 0; index < 40; index++) {
+      assert.equal(merge(engine, SET, 'm', `k${index}`, 2 * index + 1), APPLIED);
+      assert.equal(merge(engine, DELETE, 'm', `k${index}`, 1000), APPLIED);
+      ask.set('o', `gone ${index}`, Buffer.alloc(10));
+      ask.delete('o', `gone ${index}`);
+      await quiet();
+    }
+    assert.equal(merge(engine, SET, 'n', 'k', 500), APPLIED);
+    assert.equal(merge(engine, CLEAR, 'n', '', 1000), APPLIED);
+    const random = new Random(7);
+    const compacted = () => told.filter((each) => each === 'compacted').length;
+    for (let count = 0; compacted() < 20; count++) {
+      assert.ok(count < 9000);
+      ask.set('o', `key ${random.below(100)}`, Buffer.alloc(random.below(300)));
+      clock.advance(10);
+      await quiet();
+    }
+    assert.deepEqual(await removalsIn(storage), { m: 40, n: 1, o: 0 });
+    const copy = await openPersistent(storage.afterKill(), options);
+    assert.deepEqual(contentOf(copy.engine), contentOf(engine));
+    assert.equal(copy.engine.tombstones.count, 41);
+    for (let index = 0; index < 40; index++) {
+      assert.equal(merge(copy.engine, SET, 'm', `k${index}`, 999), OUTDATED);
+    }
+    assert.equal(merge(copy.engine, SET, 'n', 'k', 1000), OUTDATED);
+  });
+
+  it('are left by maps that were merged into, also after a restart from a snapshot', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot');
+    const options = { segmentBytes: 2048, snapshotBytesMin: 4096 };
+    let subject = await openPersistent(storage, options);
+    assert.equal(merge(subject.engine, SET, 'm', 'k', 1), APPLIED);
+    for (let count = 0; count < 200 || !subject.told.includes('snapshot'); count++) {
+      assert.ok(count < 1000);
+      subject.ask.set('o', 'k', Buffer.alloc(100));
+      await subject.quiet();
+    }
+    for (let restart = 1; restart <= 2; restart++) {
+      await until(subject.persistence.close(), subject.quiet);
+      subject = await openPersistent(storage, options);
+      subject.ask.set('m', `l${restart}`, Buffer.alloc(1));
+      subject.ask.delete('m', `l${restart}`);
+      subject.ask.set('o', 'l', Buffer.alloc(1));
+      subject.ask.delete('o', 'l');
+      assert.equal(subject.engine.tombstones.count, restart);
+    }
+    subject.ask.delete('m', 'k');
+    assert.equal(merge(subject.engine, SET, 'm', 'k', 1), OUTDATED);
+    await until(subject.persistence.close(), subject.quiet);
+  });
 });
+
+/** How many DELETE and CLEAR records of each map the files have. */
+async function removalsIn(storage: MemoryStorage): Promise<Record<string, number>> {
+  const found: Record<string, number> = { m: 0, n: 0, o: 0 };
+  const files = await filesOf(storage);
+  for (const [name, bytes] of files) {
+    const page = new Page((bytes.length + 15) & ~7);
+    bytes.copy(page.bytes);
+    const mutation = new Mutation();
+    for (const { at } of parseSegmentName(name) === undefined ? [] : recordsOf(files, name)) {
+      if (!isMutation(page, at)) continue;
+      readMutation(page, at, mutation);
+      const isRemoval = mutation.operation === DELETE || mutation.operation === CLEAR;
+      if (isRemoval) found[mutation.name.toBuffer().toString()]!++;
+    }
+  }
+  return found;
+}

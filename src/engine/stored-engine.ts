@@ -24,6 +24,8 @@ export class TombstoneCursor {
   /** The last one that was given, and its place in the order of age. */
   id = 0;
   serial = 0;
+  /** Maps that were given behind them. */
+  mapCount = 0;
 }
 
 /** Gets the results of a visit; must not call the engine. */
@@ -78,6 +80,11 @@ export interface TombstoneFigures {
 
 /** What an engine that merges changes is told of its maps. All are optional; by default none is so. */
 export interface MergeOptions {
+  /**
+   * Whether the two functions below may say so of any map: while not, no operation asks them. Asked at the
+   * start and by StoredEngine.reviewMaps, until it is so; by default it is, where there is such a function.
+   */
+  readonly hasKeptMaps?: () => boolean;
   /** Whether removals in the map leave tombstones. Those of a map that changes were merged into always do. */
   readonly keepsTombstones?: (map: Buffer) => boolean;
   /** Whether reads of the map's entries are counted. */
@@ -112,8 +119,9 @@ export interface StoredEngine extends Engine {
   /**
    * Gives about `budget` of the tombstones to the visitor, from the oldest on, and moves the cursor. Returns
    * whether more are left. A tombstone is given as a DELETE, or as a CLEAR for all keys of a map: its
-   * `tombstone` is set, `key` is a hash, `version` has the time, and `sequence` is 0. It is only of use to
-   * Replay.apply and `isStored`.
+   * `tombstone` is set, `key` is a hash, `version` has the time, and `sequence` is 0. Behind them come the
+   * maps that changes were merged into, each as such a CLEAR without a key; `name` is the map's, or empty for
+   * every map. All of these are only of use to Replay.apply and `isStored`.
    */
   visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean;
 

@@ -28,6 +28,10 @@
  * the log, a SEAL with a number is written right behind it. PARTITION, in snapshots: the visit of that
  * partition began at that sequence.
  *
+ * A DELETE or CLEAR with the sequence 0, in snapshots, is a tombstone, which removes nothing: the key is the
+ * hash of 16 bytes by which it is found, and the version has its time. Without a key it says that changes of
+ * other data sets were merged into the map, or into every map where the name is empty.
+ *
  * Types that a version does not know: those from 128 on are notes without which the data is whole. Readers
  * skip them, and a rewritten segment has none of them, as it has no MARK. Those below 128 are refused, and so
  * are mutations with an unknown flag: without them the data would be wrong.

@@ -101,7 +101,9 @@ export function describeRecord({ page, length }: ReadSegment, at: number): strin
   if (!isMutation(page, at)) return undefined;
   const mutation = new Mutation();
   readMutation(page, at, mutation);
-  const { operation, partition } = mutation;
+  const { operation, partition, sequence } = mutation;
+  const isRemoval = operation === DELETE || operation === CLEAR;
+  if (isRemoval && sequence === 0) return 'what is remembered of a removal';
   const name = quoted(mutation.name.toBuffer());
   const ofKey = `${quoted(mutation.key.toBuffer())} in map ${name}`;
   if (operation === SET) return `a value of ${ofKey}`;

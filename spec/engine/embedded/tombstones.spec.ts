@@ -1,19 +1,27 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import type { Span } from '../../../src/base/span.ts';
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
-import { APPLIED, OUTDATED, type Outcome } from '../../../src/engine/engine.ts';
-import { HIGHER_HITS, LATEST_UPDATE, type MergePolicy } from '../../../src/engine/merge-policy.ts';
-import { FROM_SOURCE, Mutation, SET } from '../../../src/engine/mutation.ts';
-import type { MergeOptions } from '../../../src/engine/stored-engine.ts';
+import { APPLIED, MEMORY_FULL, OUTDATED, type Outcome } from '../../../src/engine/engine.ts';
+import {
+  HIGHER_HITS,
+  LATEST_ACCESS,
+  LATEST_UPDATE,
+  type MergePolicy,
+} from '../../../src/engine/merge-policy.ts';
+import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../../src/engine/mutation.ts';
+import { type MergeOptions, TombstoneCursor } from '../../../src/engine/stored-engine.ts';
 import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../answers.ts';
+import { RecordingSink } from '../sinks.ts';
 import { visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
+import { componentsOf, deleteEntry, setEntry } from './components-of.ts';
 
 const VALUE = Buffer.from('v');
 
-function opened(options: MergeOptions) {
+function opened(options: MergeOptions & { memoryBytesMax?: number }) {
   const clock = new FakeClock();
   const engine = new EmbeddedEngine({
     ...{ partitionCount: 5, clock, queueCapacity: () => Number.POSITIVE_INFINITY },
@@ -28,6 +36,7 @@ function mergeSet(
   version: Version,
   policy: MergePolicy,
   hits = 0,
+  lastAccessSeconds = 0,
 ): Outcome {
   const change = new Mutation();
   change.operation = SET;
@@ -37,6 +46,25 @@ function mergeSet(
   change.value.copyFrom(span('sent'));
   change.version.copyFrom(version);
   change.hits = hits;
+  change.lastAccessSeconds = lastAccessSeconds;
+  return merge(engine, change, policy);
+}
+
+function deleteOf(key: string): Mutation {
+  const change = new Mutation();
+  change.operation = DELETE;
+  change.origin = FROM_SOURCE;
+  change.name.copyFrom(span('m'));
+  change.key.copyFrom(span(key));
+  change.version.set(1, 1);
+  return change;
+}
+
+function merge(
+  engine: EmbeddedEngine,
+  change: Mutation,
+  policy: MergePolicy = LATEST_UPDATE,
+): Outcome {
   let outcome: Outcome = OUTDATED;
   engine.merge(change, policy, {
     onAnswer: (answer) => {
@@ -119,4 +147,142 @@ it('reads are counted over overwrites where the map keeps statistics, and decide
   assert.equal(mergeSet(engine, 'k', old, HIGHER_HITS, 4), APPLIED);
   engine.invariants();
   engine.close();
+});
+
+it('where no memory is left, a new tombstone takes the place of the oldest, and the others stay', () => {
+  const { engine, ask } = opened({ keepsTombstones: () => true, memoryBytesMax: 4_194_304 });
+  for (let key = 0; key < 3000; key++) {
+    ask.set('m', `gone ${key}`, VALUE);
+    ask.delete('m', `gone ${key}`);
+  }
+  const { count } = engine.tombstones;
+  assert.equal(count, 3000);
+  for (let length = 8192; length >= 8; length >>= 1) {
+    for (let key = 0, misses = 0; misses < 100; key++) {
+      const isFull = ask.set('n', `${length} ${key}`, Buffer.alloc(length)).outcome === MEMORY_FULL;
+      misses = isFull ? misses + 1 : 0;
+    }
+  }
+  const full = engine.memoryBytes;
+  let least = count;
+  for (let key = 0; key < 20_000; key++) {
+    assert.equal(merge(engine, deleteOf(`absent ${key}`)), APPLIED);
+    least = Math.min(least, engine.tombstones.count);
+  }
+  assert.ok(least >= count, `${least} tombstones at least`);
+  assert.ok(engine.memoryBytes < full + 200_000, 'a page of the table more');
+  engine.invariants();
+  // Nor does a restart that takes more memory forget any.
+  const copy = opened({ memoryBytesMax: 4_000_000 }).engine;
+  const replay = copy.replay({ mayExceed: true });
+  for (const stored of visited(engine)) assert.equal(replay.apply(stored), APPLIED);
+  const cursor = new TombstoneCursor();
+  const onStored = (tombstone: Mutation) => assert.equal(replay.apply(tombstone), APPLIED);
+  while (engine.visitTombstones(cursor, 100, { onStored }));
+  assert.ok(replay.end());
+  assert.equal(copy.tombstones.count, engine.tombstones.count);
+  copy.close();
+  engine.close();
+});
+
+it('reads decide LATEST_ACCESS, and its ties go to what comes', () => {
+  const { engine, ask, clock } = opened({ keepsStatistics: () => true });
+  ask.set('m', 'k', VALUE);
+  clock.advance(10_000);
+  const readSeconds = Math.floor(clock.wall() / 1000);
+  ask.get('m', 'k');
+  clock.advance(10_000);
+  ask.set('m', 'k', VALUE);
+  const old = new Version().set(1, 1);
+  assert.equal(mergeSet(engine, 'k', old, LATEST_ACCESS, 9, readSeconds - 1), OUTDATED);
+  assert.equal(mergeSet(engine, 'k', old, LATEST_ACCESS, 9, readSeconds), APPLIED);
+  const [{ hits, lastAccessSeconds } = { hits: -1, lastAccessSeconds: -1 }] = visited(engine);
+  assert.deepEqual([hits, lastAccessSeconds], [9, readSeconds]);
+  ask.get('m', 'k');
+  assert.equal(mergeSet(engine, 'k', old, LATEST_ACCESS, 9, readSeconds), OUTDATED);
+  engine.close();
+});
+
+it('of more reads than are counted, as many as are counted come', () => {
+  const { engine, ask } = opened({ keepsStatistics: () => true });
+  ask.set('m', 'k', VALUE);
+  const old = new Version().set(1, 1);
+  assert.equal(mergeSet(engine, 'k', old, HIGHER_HITS, 2 ** 32 - 1), APPLIED);
+  ask.get('m', 'k');
+  assert.equal(visited(engine)[0]?.hits, 2 ** 31 - 1);
+  assert.equal(mergeSet(engine, 'k', old, HIGHER_HITS, 2 ** 31 - 2), OUTDATED);
+  engine.close();
+});
+
+it('as long as there are no such maps, no operation asks; from the review on, each does', () => {
+  let hasKeptMaps = false;
+  let asked = 0;
+  const isSo = () => ++asked > 0;
+  const { engine, ask } = opened({
+    ...{ hasKeptMaps: () => hasKeptMaps, keepsTombstones: isSo, keepsStatistics: isSo },
+  });
+  const { version } = ask.set('m', 'k', VALUE);
+  ask.get('m', 'k');
+  ask.delete('m', 'k');
+  assert.equal(asked, 0);
+  ask.set('m', 'l', VALUE);
+  hasKeptMaps = true;
+  engine.reviewMaps();
+  ask.get('m', 'l');
+  ask.set('m', 'l', VALUE);
+  ask.get('m', 'l');
+  assert.equal(visited(engine)[0]?.hits, 1);
+  ask.delete('m', 'l');
+  assert.equal(engine.tombstones.count, 1);
+  assert.equal(mergeSet(engine, 'l', version, LATEST_UPDATE), OUTDATED);
+  engine.close();
+});
+
+it('a refilling with what a visit gave has the tombstones, and the maps that were merged into', () => {
+  const { engine, ask } = opened({});
+  assert.equal(mergeSet(engine, 'k', new Version().set(1, 1), LATEST_UPDATE), APPLIED);
+  const ahead = new Version();
+  engine.now(ahead);
+  // Within a second, far from its beginning.
+  ahead.set((999 << 16) | 7, ahead.high + 1000);
+  engine.observe(ahead);
+  ask.delete('m', 'k');
+  const copy = opened({}).engine;
+  const replay = copy.replay();
+  const given: number[] = [];
+  const cursor = new TombstoneCursor();
+  const onStored = (tombstone: Mutation): void => {
+    given.push(tombstone.operation);
+    assert.ok(engine.isStored(tombstone));
+    assert.equal(replay.apply(tombstone), APPLIED);
+  };
+  while (engine.visitTombstones(cursor, 1, { onStored }));
+  assert.deepEqual(given, [DELETE, CLEAR]);
+  assert.ok(replay.end());
+  assert.equal(copy.tombstones.count, 1);
+  const again = new AtOnce(copy);
+  assert.ok(again.set('m', 'l', VALUE).version.isAfter(ahead), 'later than the removal');
+  again.delete('m', 'l');
+  again.set('n', 'l', VALUE);
+  again.delete('n', 'l');
+  assert.equal(copy.tombstones.count, 2);
+  copy.invariants();
+  copy.close();
+  engine.close();
+});
+
+it('a map that no sink wants fills no draft, and leaves its tombstones', () => {
+  const wanted = new RecordingSink();
+  const wants = (map: Span) => map.toBuffer().toString() === 'wanted';
+  const { components } = componentsOf(3, {
+    sinks: [Object.assign(wanted, { wants })],
+    keepsTombstones: () => true,
+  });
+  const { draft } = components.maps.changes;
+  for (const map of ['m', 'wanted']) {
+    setEntry(components, span(map), span('k'), span(VALUE), span(''));
+    deleteEntry(components, span(map), span('k'));
+    assert.equal(draft.key.length, map === 'm' ? 0 : 1);
+  }
+  assert.deepEqual([wanted.records.length, components.tombstones.count], [2, 2]);
 });

@@ -14,6 +14,9 @@ import { MemoryMeter } from './memory-meter.ts';
 import { Partition } from './partition.ts';
 import { EXTENT_BYTES } from './slabs.ts';
 
+/** In place of a cell's owner; no table of names has this number. */
+const NO_OWNER = -0x8000_0000;
+
 export interface CellStoreOptions {
   readonly partitionCount: number;
   readonly clock: Clock;
@@ -98,7 +101,12 @@ export class CellStore {
     return halfSipHash13(this.#key0, this.#key1, owner, key.words, 0, key.length);
   }
 
-  /** The same, for the cell at words[at]. */
+  /** A hash of `length` bytes with the same seed, for other tables. */
+  hashOfWords(words: Int32Array, length: number): number {
+    return halfSipHash13(this.#key0, this.#key1, NO_OWNER, words, 0, length);
+  }
+
+  /** The same as `hash`, for the cell at words[at]. */
   hashAt(words: Int32Array, at: number): number {
     const owner = ownerAt(words, at);
     const length = keyLengthAt(words, at);

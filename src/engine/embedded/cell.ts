@@ -22,7 +22,7 @@ export const HEADER_WORDS = 6;
 export const KEY_BYTES_MAX = 2 ** 24 - 1;
 export const VALUE_BYTES_MAX = 2 ** 30;
 /** Reads are counted up to this. */
-const HITS_MAX = 2 ** 31 - 1;
+export const HITS_MAX = 2 ** 31 - 1;
 
 const DEAD = 1;
 export const KIND_ENTRY = 0;

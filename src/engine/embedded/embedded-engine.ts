@@ -271,7 +271,9 @@ export class EmbeddedEngine implements StoredEngine {
   }
 
   visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
-    return this.#components.tombstones.visit(cursor, budget, visitor);
+    const { tombstones, traits } = this.#components;
+    if (tombstones.visit(cursor, budget, visitor)) return true;
+    return traits.visitMerged(cursor, budget, visitor);
   }
 
   isStored(mutation: Mutation): boolean {

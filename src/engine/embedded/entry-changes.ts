@@ -155,7 +155,7 @@ export class EntryChanges {
     const pool = store.pool;
     const { draft } = this;
     const recorder = this.#recorder;
-    const isRecorded = recorder.isActiveFor(draft.origin);
+    const isRecorded = recorder.isActiveFor(draft.origin) && this.#isWanted(id);
     const statistics = this.#traits.isActive ? this.#prepare(id, old) : 0;
     const partition = store.openPartition(key.partition);
     const isNewMap = old === 0 && this.#names.uses(id) === 0;
@@ -214,7 +214,7 @@ export class EntryChanges {
     const id = ownerAt(words, at);
     const type = tagAt(words, at);
     const keepsTombstone = this.#traits.isActive && this.#leavesTombstone(id);
-    if (this.#recorder.isActiveFor(this.draft.origin)) {
+    if (this.#recorder.isActiveFor(this.draft.origin) && this.#isWanted(id)) {
       this.draft.value.clear();
       this.draft.contentType.clear();
       if (!this.#admits(id, false, address, map, key)) return REFUSED;
@@ -274,6 +274,11 @@ export class EntryChanges {
     if (!isKept) draft.tombstone.clear();
     else if (draft.origin === FROM_CLIENT) draft.tombstone.copyFrom(draft.version);
     return isKept;
+  }
+
+  /** Whether any sink wants mutations of the map; of others no draft is filled. */
+  #isWanted(id: number): boolean {
+    return !this.#recorder.isSelective || this.#traits.sinksOf(id).length > 0;
   }
 
   /** Whether the sinks consent to the change of the entry. */

@@ -4,8 +4,9 @@
  * so of any map, `isActive` is false, and nothing here is asked.
  */
 import { Span } from '../../base/span.ts';
+import { CLEAR, Mutation } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
-import type { MergeOptions } from '../stored-engine.ts';
+import type { MergeOptions, StoredVisitor, TombstoneCursor } from '../stored-engine.ts';
 import { isAfter, type Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
@@ -24,9 +25,9 @@ const MERGED_BYTES_MAX = 1_048_576;
 const NAME_BYTES = 64;
 
 export class MapTraits {
-  isActive: boolean;
+  isActive = false;
   /** Whether reads may have to be counted. */
-  readonly countsReads: boolean;
+  countsReads = false;
   readonly #store: CellStore;
   readonly #recorder: Recorder;
   readonly #options: MergeOptions;
@@ -37,6 +38,9 @@ export class MapTraits {
   /** By map that keeps tombstones: no entry has a later version than this one. */
   readonly #latestLows: PagedIntegers;
   readonly #latestHighs: PagedIntegers;
+  /** By map: merged clears have ended what is not later than this version; 0 for none. */
+  readonly #endedLows: PagedIntegers;
+  readonly #endedHighs: PagedIntegers;
   #review = 1;
   /** The sets of sinks that maps have, by number, and the numbers by the set's members. */
   #sets: Sinks[] = [];
@@ -56,8 +60,8 @@ export class MapTraits {
     this.#sinks = ids.integers();
     this.#latestLows = ids.integers();
     this.#latestHighs = ids.integers();
-    this.countsReads = options.keepsStatistics !== undefined;
-    this.isActive = this.countsReads || options.keepsTombstones !== undefined;
+    this.#endedLows = ids.integers();
+    this.#endedHighs = ids.integers();
     this.review();
   }
 
@@ -67,11 +71,18 @@ export class MapTraits {
     this.#sets = [];
     this.#setNumbers.clear();
     this.isActive ||= this.#recorder.isSelective;
+    const { hasKeptMaps, keepsTombstones, keepsStatistics } = this.#options;
+    if (hasKeptMaps?.() === false) return;
+    this.countsReads ||= keepsStatistics !== undefined;
+    this.isActive ||= this.countsReads || keepsTombstones !== undefined;
   }
 
   /** The id was given to a map that has no entries. */
   opened(map: number): void {
-    if (this.isActive) this.#traits.set(map, NEW);
+    if (!this.isActive) return;
+    this.#traits.set(map, NEW);
+    if (this.#endedHighs.get(map) !== 0 || this.#endedLows.get(map) !== 0)
+      this.#setEnded(map, 0, 0);
   }
 
   /** KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map. */
@@ -109,17 +120,55 @@ export class MapTraits {
     version.set(this.#latestLows.get(map), this.#latestHighs.get(map));
   }
 
+  /** A merged clear ends what is not later than the version, but not the life of the map. */
+  end(map: number, { low, high }: Version): void {
+    if (isAfter(low, high, this.#endedLows.get(map), this.#endedHighs.get(map))) {
+      this.#setEnded(map, low, high);
+    }
+  }
+
+  /** Whether such a clear ends what has that version. */
+  hasEnded(map: number, { low, high }: Version): boolean {
+    return !isAfter(low, high, this.#endedLows.get(map), this.#endedHighs.get(map));
+  }
+
   /** A change is merged into the map: from now on it keeps tombstones. */
   merge(name: Span): void {
     const merged = this.#merged;
     if (merged === undefined) return;
     const text = textOf(name);
     if (merged.has(text)) return;
-    this.isActive = true;
     this.#mergedBytes += NAME_BYTES + name.length;
-    if (this.#mergedBytes > MERGED_BYTES_MAX) this.#merged = undefined;
-    else merged.add(text);
+    if (this.#mergedBytes > MERGED_BYTES_MAX) return this.mergeAll();
+    merged.add(text);
+    this.isActive = true;
     this.review();
+  }
+
+  /** Every map counts as one that changes were merged into. */
+  mergeAll(): void {
+    this.#merged = undefined;
+    this.isActive = true;
+    this.review();
+  }
+
+  /** Gives the maps that changes were merged into: see StoredEngine.visitTombstones. */
+  visitMerged(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
+    if (this.#merged === undefined) {
+      visitor.onStored(givenMap(Buffer.alloc(0)));
+      return false;
+    }
+    const names = [...this.#merged];
+    const end = Math.min(cursor.mapCount + budget, names.length);
+    for (; cursor.mapCount < end; cursor.mapCount++) {
+      visitor.onStored(givenMap(Buffer.from(names[cursor.mapCount]!, 'latin1')));
+    }
+    return end < names.length;
+  }
+
+  #setEnded(map: number, low: number, high: number): void {
+    this.#endedLows.set(map, low);
+    this.#endedHighs.set(map, high);
   }
 
   #ask(map: number, before: number): number {
@@ -159,4 +208,13 @@ export class MapTraits {
 
 function textOf(name: Span): string {
   return name.bytes.toString('latin1', name.start, name.end);
+}
+
+/** The message that says that changes were merged into the map: its tombstone ends nothing. */
+function givenMap(name: Buffer): Mutation {
+  const given = new Mutation();
+  given.operation = CLEAR;
+  given.name.set(name, 0, name.length);
+  given.tombstone.set(1, 0);
+  return given;
 }

@@ -17,11 +17,12 @@ import {
 import { KeyWords } from '../key-words.ts';
 import { DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
-import { countReadAt } from './cell.ts';
+import { countReadAt, flagsAt, HAS_STATISTICS } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import { Clears } from './clears.ts';
 import { EntryChanges, type MapComponents } from './entry-changes.ts';
 import type { Expiry } from './expiry.ts';
+import type { MapCuts } from './map-cuts.ts';
 import type { MapTraits } from './map-traits.ts';
 import type { NameTable } from './name-table.ts';
 import { ReadKey } from './read-key.ts';
@@ -36,6 +37,7 @@ export class Maps {
   readonly #traits: MapTraits;
   readonly #expiry: Expiry;
   readonly #recorder: Recorder;
+  readonly #cuts: MapCuts;
   readonly #key: ReadKey;
   /** The version that no caller asks for. */
   readonly #unasked = new Version();
@@ -51,6 +53,7 @@ export class Maps {
     this.#names = shared.mapNames;
     this.#traits = shared.traits;
     this.#recorder = shared.recorder;
+    this.#cuts = shared.cuts;
     this.#expiry = components.expiry;
     this.#key = new ReadKey(shared.store);
   }
@@ -134,7 +137,9 @@ export class Maps {
   /** The entry of that cell was found by a read. */
   countRead(address: number): void {
     const { pool, clock } = this.#store;
-    countReadAt(pool.words(address), pool.at(address), clock.wall());
+    const words = pool.words(address);
+    const at = pool.at(address);
+    if ((flagsAt(words, at) & HAS_STATISTICS) !== 0) countReadAt(words, at, clock.wall());
   }
 
   /** Entries of the map. */
@@ -145,12 +150,13 @@ export class Maps {
     return this.#names.address(id) === 0 ? 0 : this.#names.uses(id);
   }
 
-  /** Whether the entry is stored in that very version. */
+  /** Whether the entry is stored in that very version, and no merged clear has ended it. */
   isStored({ name, key, version }: Mutation): boolean {
     const store = this.#store;
     const id = this.#names.find(name);
     const address = id === 0 ? 0 : this.changes.look(id, this.key(key));
-    return address !== 0 && store.readVersion(address, this.#seen).is(version);
+    if (address === 0 || !store.readVersion(address, this.#seen).is(version)) return false;
+    return !this.#cuts.has(store.pool.words(address), store.pool.at(address));
   }
 
   /** The hash by which the entry of a map with that id is found. */

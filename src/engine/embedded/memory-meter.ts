@@ -26,6 +26,8 @@ export class MemoryMeter {
   /** The limit for takeSpare. */
   #spareLimit: number;
   #overdraft = NONE;
+  /** Whether an engine is being filled. */
+  isFilling = false;
 
   /** Of `bytesMax`, `spareBytes` are for takeSpare alone, and `marginBytes` for the next start. */
   constructor(bytesMax: number, spareBytes: number, marginBytes = 0) {
@@ -87,12 +89,14 @@ export class MemoryMeter {
 
   /** From now on all of `bytesMax` may be taken, and in any case `more` than is taken now. */
   fill(more = 0): void {
+    this.isFilling = true;
     this.#limit = Math.max(this.bytesMax, this.#bytes + more);
     this.#spareLimit = Number.POSITIVE_INFINITY;
   }
 
   /** The filling is over. Even where the limit is exceeded, cells can still be moved together. */
   serve(): void {
+    this.isFilling = false;
     this.#limit = this.#writeLimit;
     this.#spareLimit = Math.max(this.#writeLimit, this.#bytes) + this.#spareBytes;
   }

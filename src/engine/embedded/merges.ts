@@ -16,7 +16,7 @@ import {
 } from '../merge-policy.ts';
 import { CLEAR, DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
-import { expiryMsAt, hitsAt, lastAccessSecondsAt } from './cell.ts';
+import { expiryMsAt, HITS_MAX, hitsAt, lastAccessSecondsAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Clears } from './clears.ts';
 import type { EntryChanges } from './entry-changes.ts';
@@ -82,7 +82,9 @@ export class Merges {
     this.#tombstones.ofMap(name, this.#tombstone);
     if (!version.isAfter(this.#tombstone)) return OUTDATED;
     this.#store.readVersion(address, this.#stored);
-    let isLater = true;
+    const id = this.#names.find(name);
+    // The tombstone of a clear may have been forgotten: the clear would end the set all the same.
+    let isLater = id === 0 || !this.#traits.hasEnded(id, version);
     // What a clear has ended counts as gone, also where its step has not come yet.
     if (address !== 0 && this.#stored.isAfter(this.#tombstone)) {
       const order = this.#known.compare(change, address);
@@ -91,14 +93,14 @@ export class Merges {
         return KNOWN;
       }
       if (!this.#wins(change, address, policy, order)) return OUTDATED;
-      isLater = order > 0;
+      isLater &&= order > 0;
     }
     this.#tick();
     const draft = this.#begin(change, key);
     if (!isLater) draft.version.copyFrom(this.#next);
     draft.expiryMs = change.expiryMs;
     draft.maxIdleSeconds = change.maxIdleSeconds;
-    draft.hits = change.hits;
+    draft.hits = Math.min(change.hits, HITS_MAX);
     draft.lastAccessSeconds = change.lastAccessSeconds;
     const changes = this.#changes;
     changes.newLife = this.#next;
@@ -171,6 +173,7 @@ export class Merges {
     const isWhole = id === 0 || this.#endsAll(id, version);
     const outcome = this.#clears.merge(change, id, isWhole);
     if (isWhole || outcome !== APPLIED) return outcome;
+    this.#traits.end(id, version);
     this.#cuts.add(id, version);
     this.#expiry.cut();
     return outcome;

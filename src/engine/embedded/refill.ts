@@ -12,15 +12,14 @@
  * arranged worse on the way: with `mayExceed` there is memory for each message.
  */
 import { HAS_DEAR_CHECKS } from '../../base/dear-checks.ts';
-import { Span } from '../../base/span.ts';
 import { APPLIED, MEMORY_FULL, type Outcome } from '../engine.ts';
 import { CLEAR, type Mutation, OFFER, SET } from '../mutation.ts';
 import type { KnownOfReplay, Replay } from '../stored-engine.ts';
-import { Version } from '../version.ts';
+import { isAfter, Version } from '../version.ts';
 import type { EngineComponents } from './engine-components.ts';
 import { assertInvariants } from './engine-invariants.ts';
 import { RecentRemovals } from './recent-removals.ts';
-import { isGiven } from './tombstones.ts';
+import { isGiven, isGivenMap } from './tombstones.ts';
 
 /** Result of `#open` for a map whose life, as in the message, is over. */
 const OVER = -1;
@@ -33,8 +32,8 @@ export class Refill implements Replay {
   readonly #components: EngineComponents;
   /** Named maps, by id: each has one use more than it has entries. */
   readonly #kept = new Set<number>();
-  /** Maps of which a clear has ended the entries up to its version, by id. */
-  readonly #cut = new Set<number>();
+  /** The version up to which clears have ended the entries of maps whose life goes on, by id. */
+  readonly #cut = new Map<number, Version>();
   /** Life of the map with the id `#last`: nearly every message has the map of the message before. */
   readonly #life = new Version();
   #last = 0;
@@ -119,14 +118,11 @@ export class Refill implements Replay {
 
   /** What clears were to end, and what is there still, goes from now on. */
   #endCut(): void {
-    const { mapNames, tombstones, cuts, expiry } = this.#components;
-    const name = new Span();
-    const version = new Version();
-    for (const id of this.#cut) {
+    const { mapNames, traits, cuts, expiry } = this.#components;
+    for (const [id, version] of this.#cut) {
       if (mapNames.address(id) === 0) continue;
-      mapNames.name(id, name);
-      tombstones.ofMap(name, version);
-      if (!version.isNone) cuts.add(id, version);
+      traits.end(id, version);
+      cuts.add(id, version);
     }
     this.#cut.clear();
     if (cuts.isActive) expiry.cut();
@@ -150,7 +146,9 @@ export class Refill implements Replay {
     if (operation >= OFFER) return queues.restore(mutation);
     if (!mutation.tombstone.isNone) {
       if (isGiven(mutation)) {
-        tombstones.restore(mutation);
+        if (!isGivenMap(mutation)) tombstones.restore(mutation);
+        else if (mutation.name.length > 0) traits.merge(mutation.name);
+        else traits.mergeAll();
         return APPLIED;
       }
       if (operation !== SET) tombstones.addAgain(mutation);
@@ -179,7 +177,7 @@ export class Refill implements Replay {
     if (known !== 0) {
       lives.get(known, this.#life);
       if (!mutation.life.isAfter(this.#life)) {
-        if (!mutation.tombstone.isNone) this.#cut.add(known);
+        this.#addCut(known, mutation.tombstone);
         return APPLIED;
       }
     }
@@ -188,6 +186,13 @@ export class Refill implements Replay {
     this.#kept.delete(known);
     this.#cut.delete(known);
     return this.#keep(mutation) === 0 ? MEMORY_FULL : APPLIED;
+  }
+
+  /** The clear ends what is not later than its tombstone, without the life of the map. */
+  #addCut(map: number, { low, high }: Version): void {
+    const cut = this.#cut.get(map) ?? new Version();
+    if (!isAfter(low, high, cut.low, cut.high)) return;
+    this.#cut.set(map, cut.set(low, high));
   }
 
   /** The id of the map in the life of the message; OVER, or 0 without memory. */

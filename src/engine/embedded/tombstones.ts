@@ -3,10 +3,10 @@
  * for a key, or for all keys of a map, the version up to which sets lose. They stand beside the stored data
  * and are neither found nor counted.
  *
- * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts) and chained by
- * bucket. All are in one list from the oldest to the latest. They go when they are too old, and the oldest
- * goes when there are too many or no memory is left. Time is that of the version clock, in seconds, so that a
- * replay gives the same.
+ * A table of numbers, at most `tombstonesMax` rows, found by a hash (tombstone-hash.ts, tombstone-index.ts).
+ * All are in one list from the oldest to the latest. They go when they are too old. A new one takes the place
+ * of the oldest where there are too many, or where no memory is left; not so in a replay, as they had their
+ * memory before. Time is that of the version clock, in seconds, so that a replay gives the same.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -24,10 +24,10 @@ import type { CellStore } from './cell-store.ts';
 import { IdColumns } from './id-columns.ts';
 import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
 import { HASH_BYTES, TombstoneHash } from './tombstone-hash.ts';
+import { TombstoneIndex } from './tombstone-index.ts';
 
 const RETENTION_MS = 86_400_000;
 const COUNT_MAX = 1_000_000;
-const BUCKETS_MIN = 1024;
 /** Tombstones that one step of the timer drops, and the pause to the next step. */
 const STEP_COUNT = 1000;
 const STEP_PAUSE_MS = 2;
@@ -44,18 +44,16 @@ export class Tombstones implements TombstoneFigures {
   readonly #onDropped: (droppedCount: number) => void;
   readonly #hash = new TombstoneHash();
   readonly #ids: IdColumns;
-  /** By tombstone: its hash, version, second, partition; the next of its bucket; its neighbours by age. */
-  readonly #hashes: readonly PagedIntegers[];
+  readonly #index: TombstoneIndex;
+  /** By tombstone: its version, second, partition, and its neighbours by age. */
   readonly #lows: PagedIntegers;
   readonly #highs: PagedIntegers;
   readonly #seconds: PagedIntegers;
   readonly #partitions: PagedIntegers;
-  readonly #nexts: PagedIntegers;
   readonly #olders: PagedIntegers;
   readonly #newers: PagedIntegers;
   /** Numbers that rise along the list, for cursors. */
   readonly #serials: PagedDoubles;
-  #buckets = new Int32Array(0);
   #oldest = 0;
   #latest = 0;
   #serial = 0;
@@ -75,12 +73,11 @@ export class Tombstones implements TombstoneFigures {
     this.#onDropped = options.onTombstonesDropped ?? (() => {});
     const ids = new IdColumns(store.pool);
     this.#ids = ids;
-    this.#hashes = [ids.integers(), ids.integers(), ids.integers(), ids.integers()];
+    this.#index = new TombstoneIndex(store, ids);
     this.#lows = ids.integers();
     this.#highs = ids.integers();
     this.#seconds = ids.integers();
     this.#partitions = ids.integers();
-    this.#nexts = ids.integers();
     this.#olders = ids.integers();
     this.#newers = ids.integers();
     this.#serials = ids.doubles();
@@ -92,7 +89,7 @@ export class Tombstones implements TombstoneFigures {
 
   /** Bytes of memory. */
   get bytes(): number {
-    return this.#ids.columnBytes + this.#buckets.byteLength;
+    return this.#ids.columnBytes + this.#index.bytes;
   }
 
   /** Sets `version` to that of the map's tombstone; none without one. */
@@ -135,12 +132,16 @@ export class Tombstones implements TombstoneFigures {
   /** Remembers a tombstone that `visit` gave. */
   restore({ key, partition, version, tombstone }: Mutation): void {
     key.bytes.copy(this.#hash.bytes, 0, key.start, key.start + HASH_BYTES);
+    // Its time is that of a whole second: a set that is written next must be later than the removal.
+    this.#store.versions.restore(tombstone);
     this.#put(partition, tombstone, Math.floor(msOf(version.low, version.high) / 1000));
   }
 
   /** Whether the removal, or what `visit` gave, is what is remembered. */
   remembers(removal: Mutation): boolean {
-    if (removal.tombstone.isNone || this.#ids.count === 0) return false;
+    if (removal.tombstone.isNone) return false;
+    if (isGiven(removal) && isGivenMap(removal)) return true;
+    if (this.#ids.count === 0) return false;
     if (isGiven(removal)) {
       removal.key.bytes.copy(this.#hash.bytes, 0, removal.key.start);
     } else this.#load(removal);
@@ -172,9 +173,7 @@ export class Tombstones implements TombstoneFigures {
     for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) {
       assert.equal(this.#olders.get(id), before, 'the tombstone before');
       assert.ok(this.#serials.get(id) > serial, 'tombstones by age');
-      for (const [word, hashes] of this.#hashes.entries()) {
-        this.#hash.words[word] = hashes.get(id);
-      }
+      this.#index.read(id, this.#hash.words);
       assert.equal(this.#find(), id, 'a tombstone is found');
       if (this.#partitions.get(id) === EVERY_PARTITION) maps++;
       serial = this.#serials.get(id);
@@ -198,20 +197,7 @@ export class Tombstones implements TombstoneFigures {
   }
 
   #find(): number {
-    if (this.#buckets.length === 0) return 0;
-    const [first, second, third, fourth] = this.#hashes as Lanes;
-    const { words } = this.#hash;
-    let id = this.#buckets[words[0]! & (this.#buckets.length - 1)]!;
-    while (id !== 0) {
-      const isIt =
-        first.get(id) === words[0] &&
-        second.get(id) === words[1] &&
-        third.get(id) === words[2] &&
-        fourth.get(id) === words[3];
-      if (isIt) return id;
-      id = this.#nexts.get(id);
-    }
-    return 0;
+    return this.#index.find(this.#hash.words);
   }
 
   #read(id: number, version: Version): void {
@@ -227,12 +213,9 @@ export class Tombstones implements TombstoneFigures {
     } else {
       this.#makeRoom();
       id = this.#ids.take();
-      for (let word = 0; word < this.#hashes.length; word++) {
-        this.#hashes[word]!.set(id, this.#hash.words[word]!);
-      }
+      this.#index.add(id, this.#hash.words, this.#ids.count);
       this.#partitions.set(id, partition);
       if (partition === EVERY_PARTITION) this.#mapCount++;
-      this.#chain(id);
     }
     this.#lows.set(id, low);
     this.#highs.set(id, high);
@@ -243,16 +226,11 @@ export class Tombstones implements TombstoneFigures {
 
   #makeRoom(): void {
     const { meter } = this.#store;
-    while (this.#ids.count > 0 && (this.#ids.count >= this.#countMax || meter.isOver)) {
+    const { count } = this.#ids;
+    if (count >= this.#countMax || (count > 0 && meter.isOver && !meter.isFilling)) {
       if (!this.#isTooOld(this.#oldest)) this.#tellDropped();
       this.#drop(this.#oldest);
     }
-    if (this.#ids.count < this.#buckets.length) return;
-    const length = Math.max(this.#buckets.length * 2, BUCKETS_MIN);
-    meter.give(this.#buckets.byteLength);
-    meter.charge(length * 4);
-    this.#buckets = new Int32Array(length);
-    for (let id = this.#oldest; id !== 0; id = this.#newers.get(id)) this.#chain(id);
   }
 
   #tellDropped(): void {
@@ -265,22 +243,9 @@ export class Tombstones implements TombstoneFigures {
 
   #drop(id: number): void {
     this.#unlist(id);
-    const bucket = this.#hashes[0]!.get(id) & (this.#buckets.length - 1);
-    const next = this.#nexts.get(id);
-    let before = this.#buckets[bucket]!;
-    if (before === id) this.#buckets[bucket] = next;
-    else {
-      while (this.#nexts.get(before) !== id) before = this.#nexts.get(before);
-      this.#nexts.set(before, next);
-    }
+    this.#index.remove(id);
     if (this.#partitions.get(id) === EVERY_PARTITION) this.#mapCount--;
     this.#ids.free(id);
-  }
-
-  #chain(id: number): void {
-    const bucket = this.#hashes[0]!.get(id) & (this.#buckets.length - 1);
-    this.#nexts.set(id, this.#buckets[bucket]!);
-    this.#buckets[bucket] = id;
   }
 
   /** Adds it to the list as the latest. */
@@ -314,24 +279,29 @@ export class Tombstones implements TombstoneFigures {
   #give(id: number, visitor: StoredVisitor): void {
     const given = this.#given;
     const { words, bytes } = this.#hash;
-    for (let word = 0; word < words.length; word++) words[word] = this.#hashes[word]!.get(id);
+    this.#index.read(id, words);
     const partition = this.#partitions.get(id);
     given.operation = partition === EVERY_PARTITION ? CLEAR : DELETE;
     given.partition = partition;
     given.key.set(bytes, 0, HASH_BYTES);
-    const ms = this.#seconds.get(id) * 1000;
+    const ms = this.#secondsOf(id) * 1000;
     given.version.set((ms % 2 ** 16) << 16, Math.floor(ms / 2 ** 16));
     given.tombstone.set(this.#lows.get(id), this.#highs.get(id));
     visitor.onStored(given);
   }
 
+  /** Unsigned: the column has 32 bits, which are enough until 2106. */
+  #secondsOf(id: number): number {
+    return this.#seconds.get(id) >>> 0;
+  }
+
   #isTooOld(id: number): boolean {
-    return this.#seconds.get(id) + this.#retentionSeconds <= this.#clock.wall() / 1000;
+    return this.#secondsOf(id) + this.#retentionSeconds <= this.#clock.wall() / 1000;
   }
 
   #arm(): void {
     if (this.#oldest === 0) return;
-    const dueMs = (this.#seconds.get(this.#oldest) + this.#retentionSeconds) * 1000;
+    const dueMs = (this.#secondsOf(this.#oldest) + this.#retentionSeconds) * 1000;
     const delayMs = Math.min(Math.max(dueMs - this.#clock.wall(), 1000), TIMER_MS_MAX);
     this.#timer = this.#clock.after(Math.ceil(delayMs), this.#step);
   }
@@ -348,13 +318,16 @@ export class Tombstones implements TombstoneFigures {
   }
 }
 
-type Lanes = readonly [PagedIntegers, PagedIntegers, PagedIntegers, PagedIntegers];
-
 function msOf(low: number, high: number): number {
   return (high >>> 0) * 2 ** 16 + (low >>> 16);
 }
 
-/** Whether the message is one that `visit` gave: it has the hash for its key, and no sequence. */
+/** Whether the message is one that StoredEngine.visitTombstones gave: it has no sequence. */
 export function isGiven({ sequence, tombstone }: Mutation): boolean {
   return sequence === 0 && !tombstone.isNone;
+}
+
+/** Whether that is of a map that changes were merged into: it has no hash for its key. */
+export function isGivenMap({ operation, key }: Mutation): boolean {
+  return operation === CLEAR && key.length === 0;
 }

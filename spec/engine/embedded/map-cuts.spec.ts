@@ -1,0 +1,193 @@
+/** Merged clears of maps that have later entries: what they end goes in steps. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts';
+import { ABSENT, APPLIED, FOUND, OUTDATED, type Outcome } from '../../../src/engine/engine.ts';
+import { LATEST_UPDATE } from '../../../src/engine/merge-policy.ts';
+import {
+  CLEAR,
+  EXPIRE,
+  FROM_REPLAY,
+  FROM_SOURCE,
+  Mutation,
+  type Operation,
+  SET,
+} from '../../../src/engine/mutation.ts';
+import {
+  ADMITTED,
+  DISK_FULL,
+  type MutationSink,
+  type Veto,
+} from '../../../src/engine/mutation-sink.ts';
+import type { MergeOptions } from '../../../src/engine/stored-engine.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { span } from '../answers.ts';
+import { copyOf } from '../sinks.ts';
+import { contentOf, visited } from '../stored-engine.case.ts';
+import { AtOnce } from './at-once.ts';
+
+const VALUE = Buffer.from('v');
+const KEYS = 2000;
+
+/** Keeps what it records; refuses expiries when `removals` are used up. */
+class SparingSink implements MutationSink {
+  readonly records: Mutation[] = [];
+  removals = Number.POSITIVE_INFINITY;
+  refusedCount = 0;
+
+  admit({ operation }: Mutation): typeof ADMITTED | Veto {
+    if (operation !== EXPIRE) return ADMITTED;
+    if (this.removals-- > 0) return ADMITTED;
+    this.refusedCount++;
+    return DISK_FULL;
+  }
+
+  abandon(): void {}
+
+  record(mutation: Mutation): void {
+    this.records.push(copyOf(mutation));
+  }
+
+  durable(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+function opened(options: MergeOptions = {}) {
+  const clock = new FakeClock();
+  const sink = new SparingSink();
+  const engine = new EmbeddedEngine({
+    ...{ partitionCount: 5, clock, queueCapacity: () => Number.POSITIVE_INFINITY },
+    ...{ sinks: [sink], ...options },
+  });
+  return { clock, sink, engine, ask: new AtOnce(engine) };
+}
+
+function merge(engine: EmbeddedEngine, operation: Operation, key: string, low: number): Outcome {
+  const change = new Mutation();
+  change.operation = operation;
+  change.origin = FROM_SOURCE;
+  change.name.copyFrom(span('m'));
+  if (operation !== CLEAR) change.key.copyFrom(span(key));
+  if (operation === SET) change.value.copyFrom(span('sent'));
+  change.version.set(low, 1);
+  let outcome: Outcome = OUTDATED;
+  engine.merge(change, LATEST_UPDATE, {
+    onAnswer: (answer) => {
+      outcome = answer.outcome;
+    },
+  });
+  return outcome;
+}
+
+/** A map of KEYS entries with the versions 1 to KEYS, and one that is later than any clear. */
+function filled(options: MergeOptions = {}) {
+  const subject = opened(options);
+  for (let key = 0; key < KEYS; key++) merge(subject.engine, SET, `k${key}`, 1 + key);
+  subject.ask.set('m', 'later', VALUE);
+  return subject;
+}
+
+/** An engine that a replay of the records has filled. */
+function replayed(records: readonly Mutation[], options: MergeOptions = {}) {
+  const copy = opened(options);
+  const replay = copy.engine.replay();
+  replay.beginLog();
+  for (const record of records) {
+    const again = copyOf(record);
+    again.origin = FROM_REPLAY;
+    assert.equal(replay.apply(again), APPLIED);
+  }
+  assert.ok(replay.end());
+  return copy;
+}
+
+it('what a clear has ended is not there while a sink refuses its steps, and goes afterwards', () => {
+  const { engine, ask, clock, sink } = filled();
+  sink.removals = 100;
+  assert.equal(merge(engine, CLEAR, '', KEYS - 10), APPLIED);
+  clock.advance(60_000);
+  assert.ok(sink.refusedCount > 0);
+  const there = visited(engine).map(({ key }) => key.toBuffer().toString());
+  assert.equal(there.length, 11);
+  assert.equal(ask.get('m', 'k0').outcome, ABSENT);
+  assert.equal(ask.get('m', `k${KEYS - 10}`).outcome, FOUND);
+  // A refused step refuses no caller, and writes win over what has been ended.
+  assert.equal(ask.set('m', 'k1', VALUE).outcome, APPLIED);
+  assert.equal(merge(engine, SET, 'k2', KEYS - 10), OUTDATED);
+  assert.equal(merge(engine, SET, 'k2', KEYS - 9), APPLIED);
+  assert.equal(ask.delete('m', 'k3').outcome, APPLIED);
+  const stored = sink.records.filter((record) => record.operation === SET);
+  assert.equal(stored.filter((record) => engine.isStored(record)).length, 13);
+  engine.invariants();
+  const content = contentOf(engine);
+  const copy = replayed(sink.records);
+  assert.deepEqual(contentOf(copy.engine), content);
+  sink.removals = Number.POSITIVE_INFINITY;
+  clock.advance(60_000);
+  copy.clock.advance(60_000);
+  for (const each of [engine, copy.engine]) {
+    assert.equal(new AtOnce(each).size('m'), 13);
+    assert.deepEqual(contentOf(each), content);
+    each.invariants();
+    each.close();
+  }
+});
+
+it('a later clear joins one under way, and a clear by a caller ends both', () => {
+  const { engine, ask, clock, sink } = filled();
+  sink.removals = 0;
+  assert.equal(merge(engine, CLEAR, '', 100), APPLIED);
+  clock.advance(5000);
+  assert.equal(merge(engine, CLEAR, '', 50), OUTDATED);
+  assert.equal(merge(engine, CLEAR, '', KEYS), APPLIED);
+  assert.deepEqual(visited(engine).length, 1);
+  assert.equal(ask.clear('m').outcome, APPLIED);
+  sink.removals = Number.POSITIVE_INFINITY;
+  ask.set('m', 'new', VALUE);
+  clock.advance(60_000);
+  assert.equal(ask.size('m'), 1);
+  engine.invariants();
+  engine.close();
+});
+
+it('a replay ends what a clear has ended, also where its tombstone has been forgotten', () => {
+  const options = { tombstonesMax: 1, keepsTombstones: () => true };
+  const { engine, ask, sink } = filled(options);
+  sink.removals = 0;
+  assert.equal(merge(engine, CLEAR, '', KEYS), APPLIED);
+  ask.set('n', 'k', VALUE);
+  ask.delete('n', 'k');
+  assert.equal(engine.tombstones.count, 1);
+  const copy = replayed(sink.records, options);
+  assert.equal(visited(copy.engine).length, 1);
+  copy.engine.close();
+  engine.close();
+});
+
+it('a set that is not later than a clear whose tombstone was forgotten stays, also in a replay', () => {
+  const options = { tombstonesMax: 1, keepsTombstones: () => true };
+  for (const removals of [0, Number.POSITIVE_INFINITY]) {
+    const { engine, ask, clock, sink } = filled(options);
+    sink.removals = removals;
+    assert.equal(merge(engine, CLEAR, '', KEYS), APPLIED);
+    ask.set('n', 'k', VALUE);
+    ask.delete('n', 'k');
+    clock.advance(60_000);
+    assert.equal(merge(engine, SET, 'k0', 5), APPLIED);
+    assert.equal(merge(engine, SET, 'new', 5), APPLIED);
+    sink.removals = Number.POSITIVE_INFINITY;
+    clock.advance(60_000);
+    const { engine: copy } = replayed(sink.records, options);
+    // What a further replay ends is known behind the first one, too.
+    assert.equal(merge(copy, SET, 'late', 5), APPLIED);
+    for (const each of [engine, copy]) {
+      assert.equal(new AtOnce(each).size('m'), each === copy ? 4 : 3);
+      for (const key of ['k0', 'new', 'later']) {
+        assert.equal(new AtOnce(each).get('m', key).outcome, FOUND);
+      }
+      each.invariants();
+      each.close();
+    }
+  }
+});
