@@ -24,6 +24,8 @@ export class TombstoneCursor {
   /** The last one that was given, and its place in the order of age. */
   id = 0;
   serial = 0;
+  /** The place of the latest one at the first step; 0 before that. */
+  endSerial = 0;
   /** Maps that were given behind them. */
   mapCount = 0;
 }
@@ -118,7 +120,7 @@ export interface StoredEngine extends Engine {
 
   /**
    * Gives about `budget` of the tombstones to the visitor, from the oldest on, and moves the cursor. Returns
-   * whether more are left. A tombstone is given as a DELETE, or as a CLEAR for all keys of a map: its
+   * whether more are left: not of those that have been left or renewed since the first step. A tombstone is given as a DELETE, or as a CLEAR for all keys of a map: its
    * `tombstone` is set, `key` is a hash, `version` has the time, and `sequence` is 0. Behind them come the
    * maps that changes were merged into, each as such a CLEAR without a key; `name` is the map's, or empty for
    * every map. All of these are only of use to Replay.apply and `isStored`.

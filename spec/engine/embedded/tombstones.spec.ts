@@ -14,7 +14,7 @@ import { type MergeOptions, TombstoneCursor } from '../../../src/engine/stored-e
 import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { span } from '../answers.ts';
-import { RecordingSink } from '../sinks.ts';
+import { copyOf, RecordingSink } from '../sinks.ts';
 import { visited } from '../stored-engine.case.ts';
 import { AtOnce } from './at-once.ts';
 import { componentsOf, deleteEntry, setEntry } from './components-of.ts';
@@ -285,4 +285,26 @@ it('a map that no sink wants fills no draft, and leaves its tombstones', () => {
     assert.equal(draft.key.length, map === 'm' ? 0 : 1);
   }
   assert.deepEqual([wanted.records.length, components.tombstones.count], [2, 2]);
+});
+
+it('a visit of tombstones ends, however fast others are left and renewed', () => {
+  const { engine, ask } = opened({ keepsTombstones: () => true, tombstonesMax: 20 });
+  const remove = (key: string): void => {
+    ask.set('m', key, VALUE);
+    ask.delete('m', key);
+  };
+  for (let key = 0; key < 10; key++) remove(`k${key}`);
+  const given: Mutation[] = [];
+  const cursor = new TombstoneCursor();
+  const onStored = (tombstone: Mutation) => given.push(copyOf(tombstone));
+  for (let step = 0; engine.visitTombstones(cursor, 1, { onStored }); step++) {
+    assert.ok(step < 10);
+    remove(`new ${step}`);
+    remove('k9');
+    remove('k2');
+  }
+  // All but the two that were renewed.
+  assert.equal(given.length, 8);
+  assert.ok(given.every((tombstone) => engine.isStored(tombstone)));
+  engine.close();
 });

@@ -152,14 +152,15 @@ export class Tombstones implements TombstoneFigures {
 
   /** See StoredEngine.visitTombstones. */
   visit(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean {
+    if (cursor.endSerial === 0) cursor.endSerial = this.#serial;
     let id = this.#behind(cursor);
-    for (let rest = budget; id !== 0 && rest > 0; rest--) {
+    for (let rest = budget; this.#isBefore(id, cursor) && rest > 0; rest--) {
       cursor.id = id;
       cursor.serial = this.#serials.get(id);
       this.#give(id, visitor);
       id = this.#newers.get(id);
     }
-    return id !== 0;
+    return this.#isBefore(id, cursor);
   }
 
   close(): void {
@@ -274,6 +275,11 @@ export class Tombstones implements TombstoneFigures {
     let behind = this.#oldest;
     while (behind !== 0 && this.#serials.get(behind) <= serial) behind = this.#newers.get(behind);
     return behind;
+  }
+
+  /** Whether there is such a tombstone, from before the first step of the visit. */
+  #isBefore(id: number, { endSerial }: TombstoneCursor): boolean {
+    return id !== 0 && this.#serials.get(id) <= endSerial;
   }
 
   #give(id: number, visitor: StoredVisitor): void {
