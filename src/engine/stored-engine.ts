@@ -120,10 +120,11 @@ export interface StoredEngine extends Engine {
 
   /**
    * Gives about `budget` of the tombstones to the visitor, from the oldest on, and moves the cursor. Returns
-   * whether more are left: not of those that have been left or renewed since the first step. A tombstone is given as a DELETE, or as a CLEAR for all keys of a map: its
-   * `tombstone` is set, `key` is a hash, `version` has the time, and `sequence` is 0. Behind them come the
-   * maps that changes were merged into, each as such a CLEAR without a key; `name` is the map's, or empty for
-   * every map. All of these are only of use to Replay.apply and `isStored`.
+   * whether more are left: not of those that have been left or renewed since the first step. A tombstone is
+   * given as a DELETE, or as a CLEAR for all keys of a map: its `tombstone` is set, `key` is a hash,
+   * `version` has the time, and `sequence` is 0. Behind them come the maps that changes were merged into,
+   * each as such a CLEAR without a key; `name` is the map's, or empty for every map. All of these are only of
+   * use to Replay.apply and `isStored`.
    */
   visitTombstones(cursor: TombstoneCursor, budget: number, visitor: StoredVisitor): boolean;
 
