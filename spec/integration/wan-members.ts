@@ -19,6 +19,8 @@ export interface WanMemberParts {
   /** The rest of the configuration, below `grid`. */
   readonly grid?: Readonly<Record<string, unknown>>;
   readonly port?: number;
+  /** Address to listen on. */
+  readonly host?: string;
   readonly dataDirectory?: string;
   readonly compatibility?: 'hazelcast';
 }
@@ -54,7 +56,8 @@ export function sendingTo(
 
 /** Starts a member with all groups. */
 export async function wanMember(parts: WanMemberParts = {}) {
-  const { grid = {}, port = await freePort(), dataDirectory, compatibility } = parts;
+  const { grid = {}, port = await freePort(), host = '127.0.0.1' } = parts;
+  const { dataDirectory, compatibility } = parts;
   const { network = {}, ...others } = grid as { network?: object };
   const text = JSON.stringify({
     grid: {
@@ -70,7 +73,7 @@ export async function wanMember(parts: WanMemberParts = {}) {
     file: { text },
     environment: {},
     flags: [
-      { key: 'host', text: '127.0.0.1', source: flag },
+      { key: 'host', text: host, source: flag },
       { key: 'port', text: String(port), source: flag },
       { key: 'maxMemory', text: TEST_MEMORY, source: flag },
       ...(compatibility === undefined
