@@ -59,7 +59,7 @@ export interface KeptQueue {
 }
 
 /** What waits in a lane of a queue. */
-export interface LaneContent {
+interface LaneContent {
   /** Numbers of the partitions whose changes are in the lane. */
   readonly partitions: readonly number[];
   /** Whether everything was copied. */
@@ -67,8 +67,8 @@ export interface LaneContent {
   /** Bytes that the next `copy` needs, where the last one had no room; otherwise 0. */
   readonly bytesNeeded: number;
   /**
-   * Copies what follows to `at`, as far as it ends by `end`. Returns the offset behind. Takes a millisecond at
-   * most for 256 KiB, and may copy nothing before it is done.
+   * Copies what follows to `at`, as far as it ends by `end`. Returns the offset behind. Takes a millisecond
+   * at most for 256 KiB, and may copy nothing before it is done.
    */
   copy(to: Buffer, at: number, end: number): number;
 }

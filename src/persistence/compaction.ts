@@ -7,9 +7,9 @@
  *
  * A removal is kept as long as an earlier segment or the snapshot may have a record that it ends. Other
  * removals are dropped, too: every dead record from before the beginning of the pass has by then been dropped
- * or is listed (left-behind.ts). A removal whose tombstone is remembered is kept. So is a change that may wait
- * in a queue that outlives the process (../engine/kept-queues.ts), but for a value without a lifetime: a later
- * change of its key waits, too.
+ * or is listed (left-behind.ts). A removal whose tombstone is remembered is kept. So is a change that may
+ * wait in a queue that outlives the process (../engine/kept-queues.ts), but for a value without a lifetime: a
+ * later change of its key waits, too.
  *
  * Each step rewrites one group on the blocks of the reserve file, and fills the reserve again before any
  * other user gets the freed space.

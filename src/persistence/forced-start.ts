@@ -2,9 +2,9 @@
  * Starts on a damaged data directory because an operator has asked for it: empty, or with the readable data.
  * The old files are moved, unchanged, into a directory `damaged-<n>` within the data directory.
  *
- *     copies of manifest, member, log-end and wan-marks aside → new segments, as `.new`, with higher numbers than all
- *     others → the manifest names the new ones, and where the old ones go → the old segments move, the new
- *     ones lose `.new`
+ *     copies of manifest, member, log-end, wan-marks aside → new segments, as `.new`, with higher numbers
+ *     than all others → the manifest names the new ones, and where the old ones go → the old segments move,
+ *     the new ones lose `.new`
  *
  * The manifest is replaced in one step: before it the old files are whole, after it the new ones are. The
  * next start moves the segments that have not moved by then.

@@ -6,8 +6,8 @@
  *     8  CRC-32C of all that follows
  *    12  format (data-format.ts)
  *    16  partitions, at 20 queues
- *    24  of each queue: length of its name in bytes, four zero bytes, the name in UTF-8, filled up with zeros to
- *        a multiple of 8; then the mark of each partition, a double
+ *    24  of each queue: length of its name in bytes, four zero bytes, the name in UTF-8, filled up with zeros
+ *        to a multiple of 8; then the mark of each partition, a double
  */
 import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';

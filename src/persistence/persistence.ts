@@ -12,8 +12,9 @@
  * The next snapshot is written when the log has grown by as much as the last snapshot, and by a minimum. Then
  * the log is synced, the manifest names both, and older files are removed.
  *
- * Queues of changes outlive the process, too (../engine/kept-queues.ts): their marks are written before the log
- * continues, as a crash may have lost changes that have left already; then while they change, and at the end.
+ * Queues of changes outlive the process, too (../engine/kept-queues.ts): their marks are written before the
+ * log continues, as a crash may have lost changes that have left already; then while they change, and at the
+ * end.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
@@ -164,8 +165,8 @@ export class Persistence {
   }
 
   /**
-   * Fills the engine, which must be empty, and the queues, and begins to log. Queues that come later are kept,
-   * too. Rejects as Recovery.run does.
+   * Fills the engine, which must be empty, and the queues, and begins to log. Queues that come later are
+   * kept, too. Rejects as Recovery.run does.
    */
   async open(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
     const { storage, clock, keepsStaleData, readBytesMax } = this.#options;

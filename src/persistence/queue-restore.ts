@@ -26,8 +26,8 @@ export class QueueRestore {
   }
 
   /**
-   * Empties the queues, and queues what the file of the snapshot has. `manifest`: undefined for a new directory.
-   * Rejects with DamagedData, as checkFormat throws, or with the system's error.
+   * Empties the queues, and queues what the file of the snapshot has. `manifest`: undefined for a new
+   * directory. Rejects with DamagedData, as checkFormat throws, or with the system's error.
    */
   async begin(manifest: Manifest | undefined): Promise<void> {
     const hasMarks = manifest?.hasMarks === true;

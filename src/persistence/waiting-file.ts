@@ -1,7 +1,7 @@
 /**
- * The file `wan-<n>` has what waited in kept queues (../engine/kept-queues.ts) when the snapshot of that number
- * was written, as that replaces the log before it. The manifest says whether there is one. It is a sequence of
- * blocks, each a multiple of 8 bytes. Numbers are little-endian.
+ * The file `wan-<n>` has what waited in kept queues (../engine/kept-queues.ts) when the snapshot of that
+ * number was written, as that replaces the log before it. The manifest says whether there is one. It is a
+ * sequence of blocks, each a multiple of 8 bytes. Numbers are little-endian.
  *
  *     0  "gridwait"
  *     8  CRC-32C of all that follows, up to 32
@@ -174,13 +174,17 @@ class WaitingWriter {
 /** What is read of a file. All are called in the order of the file. */
 interface WaitingReader {
   onQueue(name: string): void;
-  /** Bytes of a lane of the last queue, valid during the call. False where they are not as they were given. */
+  /**
+   * Bytes of a lane of the last queue, valid during the call. False where they are not as they were given.
+   */
   onLane(lane: number, bytes: Buffer, start: number, end: number): boolean;
   /** The last queue is whole. */
   onCut(queuedUpTo: Float64Array): void;
 }
 
-/** Rejects with DamagedData, also where there is no file; as checkFormat throws; or with the system's error. */
+/**
+ * Rejects with DamagedData, also where there is no file; as checkFormat throws; or with the system's error.
+ */
 export async function readWaiting(
   storage: Storage,
   snapshot: number,

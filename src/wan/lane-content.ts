@@ -1,7 +1,7 @@
 /**
- * What waits in a lane at one moment, to be copied piece by piece. It has the lane's chunks as they were: their
- * bytes stay where they are, whatever becomes of the lane. Records that die meanwhile are left out, but not
- * those that the lane has moved elsewhere before they died.
+ * What waits in a lane at one moment, to be copied piece by piece. It has the lane's chunks as they were:
+ * their bytes stay where they are, whatever becomes of the lane. Records that die meanwhile are left out, but
+ * not those that the lane has moved elsewhere before they died.
  */
 import type { LaneChunk } from './lane.ts';
 import { IS_DEAD, recordBytesAt } from './lane-record.ts';
@@ -33,7 +33,9 @@ export class LaneContent {
     this.isDone = head === end;
   }
 
-  /** Copies the next records that are live to `at`, as far as they end by `end`. Returns the offset behind. */
+  /**
+   * Copies the next records that are live to `at`, as far as they end by `end`. Returns the offset behind.
+   */
   copy(to: Buffer, at: number, end: number): number {
     let next = at;
     this.bytesNeeded = 0;

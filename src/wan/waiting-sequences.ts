@@ -1,7 +1,7 @@
 /**
- * Which changes of each partition wait in a publisher's queue, by their sequences: those behind `passed` up to
- * `queued`, or none where `passed` has reached that. In a lane events are in the order of their recording, so
- * what the head of the lane has passed tells it. Changes that the publisher does not send are in between
+ * Which changes of each partition wait in a publisher's queue, by their sequences: those behind `passed` up
+ * to `queued`, or none where `passed` has reached that. In a lane events are in the order of their recording,
+ * so what the head of the lane has passed tells it. Changes that the publisher does not send are in between
  * without being there.
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
