@@ -20,7 +20,7 @@ const FILE_NAME = /\.(c?js|ts|md|ya?ml|xml|json|tmp|tgz|wasm|pem|p12|service|lua
 const OTHER_FLAGS = new Set(['--v8-pool-size', '--enable-source-maps']);
 /** Words with a dash that are not names of gridnode. */
 const OTHER_WORDS = new Set([
-  ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty'],
+  ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty', 'wan-marks'],
   ...['redis-benchmark', 'redis-server'],
   // Of Redis and Valkey.
   ...[

@@ -11,10 +11,11 @@ import { until } from './subject.ts';
 test('foreignFiles knows the files of a member by their names', () => {
   const own = [
     ...['manifest', 'member', 'log-end', 'reserve', 'backup', 'lock', 'lock.0a', 'log.tmp'],
+    ...['wan-marks', 'wan-0000000003'],
     ...['manifest.tmp', 'log-0000000001', 'log-0000000001.new', 'snapshot-0000000002-000000'],
   ];
   assert.deepEqual(foreignFiles(own), []);
-  const foreign = ['log-1', 'manifest.bak', 'members', 'notes.txt', 'snapshot-0000000002'];
+  const foreign = ['log-1', 'manifest.bak', 'members', 'notes.txt', 'snapshot-0000000002', 'wan-3'];
   assert.deepEqual(foreignFiles([...foreign].reverse().concat(own)), foreign);
 });
 

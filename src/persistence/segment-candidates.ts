@@ -5,6 +5,7 @@
 import type { Findings } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST, type SnapshotFiles } from './manifest.ts';
+import { MARKS } from './marks-file.ts';
 import { MEMBER } from './member-file.ts';
 import { Page } from './page.ts';
 import { PARTITION, partitionAt, typeAt } from './record-codec.ts';
@@ -19,9 +20,13 @@ import {
 } from './segment.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
+import { parseWaitingName } from './waiting-file.ts';
 
 /** Files that have no records and are not foreign. */
-const OTHERS = new Set([MANIFEST, MEMBER, LOG_END, 'backup', 'lock', 'reserve', 'restoring']);
+const OTHERS = new Set([
+  ...[MANIFEST, MEMBER, LOG_END, MARKS],
+  ...['backup', 'lock', 'reserve', 'restoring'],
+]);
 /** Files that were unfinished when their process ended. */
 const UNFINISHED = /\.(tmp|new)$/;
 
@@ -70,7 +75,7 @@ export class SegmentCandidates {
 
   /** Finds out which segment the file is, if any. */
   async identify(name: string): Promise<void> {
-    if (OTHERS.has(name) || UNFINISHED.test(name)) return;
+    if (OTHERS.has(name) || UNFINISHED.test(name) || parseWaitingName(name) !== undefined) return;
     const id = (await this.#readHeader(name)) ?? parseSegmentName(name);
     if (id === undefined) {
       const what = 'is no file of a data directory';

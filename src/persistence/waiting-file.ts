@@ -214,7 +214,7 @@ async function readHeader(
   page.bytes.fill(0);
   await file.read(page.bytes, 0);
   const { bytes, words } = page;
-  const isOurs = bytes.toString('latin1', 0, 8) === MAGIC;
+  const isOurs = file.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
   if (!isOurs || words[2] !== checksum(page, 3, HEADER_BYTES >> 2, 0)) {
     throw new DamagedData(storage, file.name, 0, 'has no valid header');
   }
@@ -261,11 +261,11 @@ interface BlockHead {
 
 async function readHead(storage: Storage, file: StoredFile, at: number): Promise<BlockHead> {
   const { bytes, words } = new Page(BLOCK_HEAD_BYTES);
-  const count = await file.read(bytes, at);
-  const [, end = 0, type = 0, lane = 0] = words;
-  const isWhole = count === BLOCK_HEAD_BYTES && end >= BLOCK_HEAD_BYTES;
-  if (isWhole && end <= BLOCK_BYTES_MAX && at + filled(end) <= file.length) {
-    return { end, type, lane };
+  if (at + BLOCK_HEAD_BYTES <= file.length) {
+    await file.read(bytes, at);
+    const [, end = 0, type = 0, lane = 0] = words;
+    const isWhole = end >= BLOCK_HEAD_BYTES && end <= BLOCK_BYTES_MAX;
+    if (isWhole && at + filled(end) <= file.length) return { end, type, lane };
   }
   throw new DamagedData(storage, file.name, at, 'ends within a block');
 }

@@ -1,0 +1,340 @@
+/** The queues of publishers over restarts of a source with persistence, case by case. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
+import { repair } from '../../src/persistence/repair.ts';
+import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import { AtOnce } from '../engine/embedded/at-once.ts';
+import { MemoryStorage } from '../persistence/memory-storage.ts';
+import { until } from '../persistence/subject.ts';
+import { KeptSource, PARTITION_COUNT } from './kept-source.ts';
+import { endpoint, Member, Network, OPTIONS } from './members.ts';
+
+const MARKS = 'wan-marks';
+const VALUE = Buffer.alloc(100);
+
+type Options = Partial<WanPublisherOptions> & { readonly snapshotBytesMin?: number };
+
+/** A source and its target, which is down at first. */
+class Pair {
+  readonly network = new Network();
+  readonly target = new Member(this.network, 'target', []);
+  storage = new MemoryStorage(new Random(1), 'boot');
+
+  constructor(bytesMax = Number.POSITIVE_INFINITY) {
+    this.storage.bytesMax = bytesMax;
+    this.target.engine.durableCount = Number.POSITIVE_INFINITY;
+    this.target.isDown = true;
+  }
+
+  async start(options: Options = {}): Promise<KeptSource> {
+    const { snapshotBytesMin = Number.POSITIVE_INFINITY, ...own } = options;
+    const { network, storage } = this;
+    const publishers = [{ ...OPTIONS, targetEndpoints: [endpoint('target')], ...own }];
+    const source = new KeptSource({
+      ...{ network, storage, sync: 'interval', publishers, snapshotBytesMin },
+    });
+    assert.ok(await source.open());
+    return source;
+  }
+
+  /** Starts again after the end of the process alone. */
+  async restart(source: KeptSource, options: Options = {}): Promise<KeptSource> {
+    source.end();
+    this.storage = this.storage.afterKill();
+    return await this.start(options);
+  }
+
+  async pass(ms: number, stepMs = 10): Promise<void> {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      this.network.clock.advance(stepMs);
+      do await this.network.settle();
+      while (this.storage.pump());
+      await this.network.settle();
+    }
+  }
+
+  /** Keys at the target. */
+  get there(): string[] {
+    return this.target.engine.contents().map((text) => text.split(' ')[0]!);
+  }
+
+  async sent(source: KeptSource): Promise<string[]> {
+    this.target.isDown = false;
+    source.control.resume();
+    await this.pass(4000, 50);
+    assert.equal(source.status.queueSize, 0);
+    return this.there;
+  }
+
+  async until<Value>(promise: Promise<Value>): Promise<Value> {
+    return await until(promise, async () => {
+      this.storage.pump();
+      await this.network.settle();
+    });
+  }
+}
+
+function set({ engine }: KeptSource, ...keys: readonly string[]): void {
+  for (const key of keys) new AtOnce(engine).set('map', key, VALUE);
+}
+
+const places = (...keys: readonly string[]) => keys.map((key) => `map/${key}`).sort();
+
+describe('a publisher of a source with persistence', () => {
+  for (const initialPublisherState of ['PAUSED', 'STOPPED'] as const) {
+    it(`gets back what waits, also where it begins ${initialPublisherState}`, async () => {
+      const pair = new Pair();
+      const first = await pair.start();
+      set(first, 'a', 'b', 'c');
+      new AtOnce(first.engine).delete('map', 'b');
+      await pair.pass(50);
+      const again = await pair.restart(first, { initialPublisherState });
+      assert.equal(again.status.queueSize, 4);
+      await pair.pass(100);
+      assert.ok(again.status.lagMillis >= 140, `${again.status.lagMillis}`);
+      pair.target.isDown = false;
+      await pair.pass(500);
+      assert.deepEqual(pair.there, []);
+      assert.deepEqual(await pair.sent(again), places('a', 'c'));
+    });
+  }
+
+  it('gets back nothing that was acknowledged once the marks are written', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    pair.target.isDown = false;
+    set(first, 'a', 'b');
+    await pair.pass(300);
+    assert.equal(first.status.queueSize, 0);
+    const early = await pair.restart(first, { initialPublisherState: 'PAUSED' });
+    assert.equal(early.status.queueSize, 2);
+    assert.deepEqual(await pair.sent(early), places('a', 'b'));
+    const late = await pair.restart(early);
+    assert.equal(late.status.queueSize, 0);
+  });
+
+  it('begins empty where it is new, and is kept from then on', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    set(first, 'a');
+    const other = await pair.restart(first, { publisherId: 'other' });
+    assert.equal(other.replications.publishers()[0]?.queueSize, 0);
+    set(other, 'b');
+    await pair.pass(20);
+    const again = await pair.restart(other, { publisherId: 'other' });
+    assert.equal(again.replications.publishers()[0]?.queueSize, 1);
+    // The first one was away, and begins anew.
+    const back = await pair.restart(again);
+    assert.equal(back.status.queueSize, 0);
+  });
+
+  it('gets back a clear behind the sets before it, and before those after it', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    const keys = Array.from({ length: 20 }, (_, index) => `key${index}`);
+    set(first, ...keys);
+    new AtOnce(first.engine).clear('map');
+    set(first, 'after');
+    await pair.pass(20);
+    const again = await pair.restart(first);
+    assert.equal(again.status.queueSize, 22);
+    assert.deepEqual(await pair.sent(again), places('after'));
+  });
+
+  it('may have more than its capacity afterwards, and is full until it has less', async () => {
+    const pair = new Pair();
+    const first = await pair.start({ queueCapacity: 5 });
+    const keys = Array.from({ length: 12 }, (_, index) => `key${index}`);
+    set(first, ...keys);
+    assert.deepEqual([first.status.queueSize, first.status.eventsDropped], [5, 7]);
+    await pair.pass(20);
+    const again = await pair.restart(first, { queueCapacity: 5 });
+    assert.deepEqual([again.status.queueSize, again.status.eventsDropped], [12, 0]);
+    set(again, 'more');
+    assert.deepEqual([again.status.queueSize, again.status.eventsDropped], [12, 1]);
+    assert.deepEqual(await pair.sent(again), places(...keys));
+  });
+
+  it('drops the newest where bytes do not suffice even so', async () => {
+    const pair = new Pair();
+    const long = Buffer.alloc(2 ** 20);
+    const options = { queueBytesMax: 2 ** 20, segmentBytes: 2 ** 22 };
+    const first = await pair.start(options);
+    for (let index = 0; index < 80; index++) {
+      new AtOnce(first.engine).set('map', `key${index}`, long);
+      await pair.pass(10);
+    }
+    const again = await pair.restart(first, options);
+    const { queueSize, eventsDropped, queueBytes } = again.status;
+    assert.equal(queueSize + eventsDropped, 80);
+    assert.ok(queueSize >= 60 && queueBytes <= 65 * 2 ** 20, `${queueSize}, ${queueBytes}`);
+  });
+
+  it('stays empty where its queue was cleared and the marks were kept', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    set(first, 'a', 'b');
+    await pair.pass(20);
+    first.control.clear();
+    await pair.until(first.persistence.keepMarks());
+    const again = await pair.restart(first);
+    assert.equal(again.status.queueSize, 0);
+    assert.deepEqual(await pair.sent(again), []);
+  });
+
+  it('writes marks while they change, once a second, and sets no timer otherwise', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    pair.target.isDown = false;
+    let writes = 0;
+    const { storage } = pair;
+    const rename = storage.rename.bind(storage);
+    storage.rename = (from, to) => {
+      if (to === MARKS) writes++;
+      return rename(from, to);
+    };
+    for (let round = 0; round < 30; round++) {
+      set(first, `key${round}`);
+      await pair.pass(100);
+    }
+    assert.ok(writes >= 2 && writes <= 3, `${writes}`);
+    await pair.pass(3000);
+    const before = writes;
+    await pair.pass(5000);
+    assert.equal(writes, before);
+  });
+
+  it('goes on with older marks where new ones cannot be written', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    pair.target.isDown = false;
+    const { storage } = pair;
+    const create = storage.create.bind(storage);
+    storage.create = (name) => {
+      if (!name.startsWith(MARKS)) return create(name);
+      return Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' }));
+    };
+    set(first, 'a');
+    await pair.pass(5000, 100);
+    assert.deepEqual(
+      first.log.lines.filter((line) => line === 'marks failed'),
+      ['marks failed'],
+    );
+    await assert.rejects(pair.until(first.persistence.keepMarks()), { code: 'ENOSPC' });
+    const again = await pair.restart(first, { initialPublisherState: 'PAUSED' });
+    assert.equal(again.status.queueSize, 1);
+  });
+});
+
+describe('a snapshot', () => {
+  const options = { snapshotBytesMin: 16_384 };
+  const waitingOf = (storage: MemoryStorage) =>
+    Array.from({ length: 100 }, (_, number) => `wan-${String(number).padStart(10, '0')}`).filter(
+      (name) => storage.has(name),
+    );
+
+  async function filled(): Promise<{ pair: Pair; source: KeptSource; keys: string[] }> {
+    const pair = new Pair();
+    const source = await pair.start(options);
+    const keys: string[] = [];
+    while (waitingOf(pair.storage).length === 0 && keys.length < 2000) {
+      for (let count = 0; count < 10; count++) keys.push(`key${keys.length}`);
+      set(source, ...keys.slice(-10));
+      await pair.pass(10);
+    }
+    return { pair, source, keys };
+  }
+
+  it('keeps what waits of the log that it replaces', async () => {
+    const { pair, source, keys } = await filled();
+    const again = await pair.restart(source, options);
+    assert.equal(again.status.queueSize, keys.length);
+    assert.deepEqual(await pair.sent(again), places(...keys));
+  });
+
+  it('removes the file of the one before, and leaves none where nothing waits', async () => {
+    const { pair, source, keys } = await filled();
+    const [first] = waitingOf(pair.storage);
+    await pair.sent(source);
+    for (let round = 0; round < 400 && waitingOf(pair.storage).includes(first!); round++) {
+      // Nothing is sent of this map.
+      new AtOnce(source.engine).set('own', `key${round % 9}`, VALUE);
+      await pair.pass(20);
+    }
+    assert.deepEqual(waitingOf(pair.storage), []);
+    const again = await pair.restart(source, options);
+    assert.equal(again.status.queueSize, 0);
+    assert.deepEqual(pair.there, places(...keys));
+  });
+
+  it('is not recovered without its file, or with a damaged one; and repair tells of it', async () => {
+    const { pair, source } = await filled();
+    const [name] = waitingOf(pair.storage);
+    const whole = Buffer.from(pair.storage.bytes(name!));
+    const damaged = Buffer.from(whole);
+    damaged[whole.length >> 1]! ^= 1;
+    for (const content of [undefined, damaged]) {
+      source.end();
+      pair.storage = pair.storage.afterKill();
+      pair.storage.put(name!, content);
+      await assert.rejects(pair.start(options), { code: 'DATA_DAMAGED' });
+      const findings: string[] = [];
+      const pace = { now: () => 0, breathe: async () => {} };
+      const onFinding = ({ file, what }: { file: string; what: string }) =>
+        findings.push(`${file} ${what}`);
+      const { storage } = pair;
+      const repairing = { source: storage, partitionCount: PARTITION_COUNT, onFinding, ...pace };
+      await pair.until(repair(repairing, undefined));
+      assert.deepEqual(findings, [
+        `${name} is damaged or missing: it has what waits for WAN publishers`,
+      ]);
+    }
+  });
+
+  it('is of no use to a forced start: queues begin empty, and the old files are kept', async () => {
+    const pace = { now: () => 0, breathe: async () => {} };
+    for (const start of [startEmpty, startPartial]) {
+      const { pair, source } = await filled();
+      const [name] = waitingOf(pair.storage);
+      source.end();
+      pair.storage = pair.storage.afterKill();
+      const { storage } = pair;
+      const forcing = { storage, partitionCount: PARTITION_COUNT, onFinding: () => {}, ...pace };
+      await pair.until(start(forcing));
+      assert.ok(storage.has(`damaged-1/${name}`) && storage.has(`damaged-1/${MARKS}`));
+      const again = await pair.start(options);
+      assert.equal(again.status.queueSize, 0);
+      set(again, 'new');
+      await pair.pass(20);
+      const last = await pair.restart(again, options);
+      assert.equal(last.status.queueSize, 1);
+    }
+  });
+});
+
+describe('damaged or missing marks', () => {
+  it('let the member start: all that the log has is sent again', async () => {
+    for (const damage of ['missing', 'changed'] as const) {
+      const pair = new Pair();
+      const first = await pair.start();
+      pair.target.isDown = false;
+      set(first, 'a', 'b');
+      await pair.pass(3000);
+      first.end();
+      pair.storage = pair.storage.afterKill();
+      const bytes = Buffer.from(pair.storage.bytes(MARKS));
+      bytes[bytes.length - 1]! ^= 1;
+      pair.storage.put(MARKS, damage === 'missing' ? undefined : bytes);
+      const again = await pair.start({ initialPublisherState: 'PAUSED' });
+      assert.deepEqual(again.log.lines, ['marks lost']);
+      assert.equal(again.status.queueSize, 2);
+      const last = await pair.restart(again);
+      assert.deepEqual(
+        last.log.lines.filter((line) => line === 'marks lost'),
+        [],
+      );
+    }
+  });
+});
