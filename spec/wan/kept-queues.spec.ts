@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
+import { APPLIED } from '../../src/engine/engine.ts';
 import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
 import { repair } from '../../src/persistence/repair.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
@@ -14,7 +15,11 @@ import { endpoint, Member, Network, OPTIONS } from './members.ts';
 const MARKS = 'wan-marks';
 const VALUE = Buffer.alloc(100);
 
-type Options = Partial<WanPublisherOptions> & { readonly snapshotBytesMin?: number };
+type Options = Partial<WanPublisherOptions> & {
+  readonly snapshotBytesMin?: number;
+  readonly segmentBytes?: number;
+  readonly keepsTombstones?: boolean;
+};
 
 /** A source and its target, which is down at first. */
 class Pair {
@@ -29,11 +34,13 @@ class Pair {
   }
 
   async start(options: Options = {}): Promise<KeptSource> {
-    const { snapshotBytesMin = Number.POSITIVE_INFINITY, ...own } = options;
+    const { snapshotBytesMin = Number.POSITIVE_INFINITY, segmentBytes = 4096, ...more } = options;
+    const { keepsTombstones = true, ...own } = more;
     const { network, storage } = this;
     const publishers = [{ ...OPTIONS, targetEndpoints: [endpoint('target')], ...own }];
     const source = new KeptSource({
-      ...{ network, storage, sync: 'interval', publishers, snapshotBytesMin },
+      ...{ network, storage, sync: 'interval', publishers, snapshotBytesMin, segmentBytes },
+      keepsTombstones,
     });
     assert.ok(await source.open());
     return source;
@@ -311,6 +318,35 @@ describe('a snapshot', () => {
       const last = await pair.restart(again, options);
       assert.equal(last.status.queueSize, 1);
     }
+  });
+});
+
+describe('a full disk', () => {
+  const options = { keepsTombstones: false, initialPublisherState: 'PAUSED' } as const;
+
+  it('keeps the removals that wait, and values that ended before they were sent', async () => {
+    const pair = new Pair(120_000);
+    const source = await pair.start(options);
+    const ask = new AtOnce(source.engine);
+    set(source, 'deleted', 'ended', 'stays');
+    ask.set('cleared', 'key', VALUE);
+    assert.deepEqual((await pair.sent(source)).length, 4);
+    pair.target.isDown = true;
+    source.control.pause();
+    ask.delete('map', 'deleted');
+    ask.set('map', 'ended', VALUE, '', { timeToLiveMs: 100, maxIdleSeconds: 0 });
+    ask.clear('cleared');
+    await pair.pass(200);
+    let compacted = 0;
+    for (let round = 0; round < 3000 && compacted < 3; round++) {
+      const { outcome } = ask.set('own', `key${round % 9}`, VALUE);
+      if (outcome !== APPLIED) compacted++;
+      await pair.pass(outcome === APPLIED ? 0 : 3000, 100);
+    }
+    assert.equal(compacted, 3);
+    const again = await pair.restart(source, options);
+    assert.equal(again.status.queueSize, 3);
+    assert.deepEqual(await pair.sent(again), places('stays'));
   });
 });
 

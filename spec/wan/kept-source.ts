@@ -25,6 +25,8 @@ export interface KeptSourceParts {
   readonly publishers: readonly WanPublisherOptions[];
   readonly segmentBytes?: number;
   readonly snapshotBytesMin?: number;
+  /** Whether removals leave tombstones, as they do at first; a long outage outlives them. */
+  readonly keepsTombstones?: boolean;
 }
 
 export class KeptSource {
@@ -41,7 +43,7 @@ export class KeptSource {
 
   constructor(parts: KeptSourceParts) {
     const { network, storage, sync, publishers } = parts;
-    const { segmentBytes = 4096, snapshotBytesMin = 8192 } = parts;
+    const { segmentBytes = 4096, snapshotBytesMin = 8192, keepsTombstones = true } = parts;
     this.#parts = parts;
     const clock = this.#clock();
     const tolerated = (error: Error) => assert.ok(storage.hasCrashed || isFullDisk(error), error);
@@ -72,7 +74,7 @@ export class KeptSource {
     this.engine = new EmbeddedEngine({
       ...{ partitionCount: PARTITION_COUNT, clock, queueCapacity: () => Number.POSITIVE_INFINITY },
       sinks: [this.persistence.log, history],
-      keepsTombstones: () => true,
+      keepsTombstones: () => keepsTombstones,
     });
     const transport = network.transportOf(this);
     this.replications = new WanReplications({
