@@ -4,7 +4,7 @@ import type { Span } from './base/span.ts';
 import { nameAmong } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
 import { type MapWan, MERGE_POLICIES, type WanReplicationRef } from './config/wan-config.ts';
-import type { RefOf, WanMapRef } from './wan/publisher-options.ts';
+import type { MapTree, RefOf, WanMapRef } from './wan/publisher-options.ts';
 
 type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
 
@@ -38,6 +38,11 @@ export class WanMaps {
     return this.#of(map)?.perEntryStatsEnabled ?? false;
   }
 
+  /** The tree by which the map is compared; the map has settings. */
+  treeOf(map: Buffer): MapTree {
+    return this.#of(map)?.merkleTree ?? NO_TREE;
+  }
+
   /** The references of maps to that replication. */
   refsTo(replication: string): RefOf {
     return (map) => {
@@ -46,6 +51,8 @@ export class WanMaps {
     };
   }
 }
+
+const NO_TREE: MapTree = { enabled: false, depth: 2 };
 
 function mapRefOf({ mergePolicy, republishingEnabled, filters }: WanReplicationRef): WanMapRef {
   const patterns = filters.map((filter) => new NamePattern(filter));

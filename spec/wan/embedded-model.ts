@@ -80,6 +80,10 @@ export class EmbeddedModel implements SimulatedEngine {
     this.#engine.now(version);
   }
 
+  visit(...visit: Parameters<EmbeddedEngine['visit']>): boolean {
+    return this.#engine.visit(...visit);
+  }
+
   addSink(sink: MutationSink): void {
     this.#engine.addSink(sink);
   }

@@ -94,6 +94,16 @@ export class Lane {
     return first!.view.getFloat64(this.#head - first!.start + 16, true);
   }
 
+  /** Position of the first live record, or behind the last record where there is none. */
+  get headPosition(): number {
+    return this.#head;
+  }
+
+  /** Position behind the last record. */
+  get tailPosition(): number {
+    return this.#tail;
+  }
+
   /** Bytes of the change's record. */
   static recordBytes(change: Mutation): number {
     return (RECORD_HEAD_BYTES + eventBytes(change) + 7) & ~7;
@@ -193,6 +203,22 @@ export class Lane {
     this.numberedCount = Math.max(0, this.numberedCount - count);
     this.#trim();
     return before - this.#eventCount;
+  }
+
+  /** The positions of the live records from a position on, until `visit` returns false. */
+  eachFrom(position: number, visit: (position: number) => boolean): void {
+    this.#walk(Math.max(position, this.#head), ({ view, start }, at) => {
+      return view.getUint32(at + 4, true) >= IS_DEAD || visit(start + at);
+    });
+  }
+
+  /** Drops the records that have no numbers. */
+  dropWaiting(): void {
+    this.#walk(this.waitingFrom, (chunk, at) => {
+      if (chunk.view.getUint32(at + 4, true) < IS_DEAD) this.#kill(chunk, at);
+      return true;
+    });
+    this.#trim();
   }
 
   /** Drops every record. Numbers that were used are not used again. */

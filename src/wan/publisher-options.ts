@@ -41,6 +41,8 @@ export interface WanPublisherOptions {
   readonly discoveryPeriodSeconds: number;
   /** Batches under way to one endpoint, each of other partitions; below 2: BATCHES_PER_ENDPOINT. */
   readonly maxConcurrentInvocations: number;
+  /** Whether maps can be compared with those of the target. */
+  readonly consistencyCheckStrategy: 'NONE' | 'MERKLE_TREES';
   readonly compression: 'none' | 'deflate';
 }
 
@@ -61,6 +63,14 @@ export interface WanMapRef {
   readonly republishing: boolean;
   /** Whether the changes of the key are published; valid during the call alone. */
   accepts(key: Span): boolean;
+}
+
+/** The hash tree by which a map is compared. */
+export interface MapTree {
+  /** Undefined where nothing is said: on. */
+  readonly enabled: boolean | undefined;
+  /** Levels, from 2 on. */
+  readonly depth: number;
 }
 
 /**

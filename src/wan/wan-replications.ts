@@ -6,16 +6,23 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import { WanPublisher } from './publisher.ts';
-import { PUBLISHERS_MAX, type RefOf, type WanPublisherOptions } from './publisher-options.ts';
+import {
+  type MapTree,
+  PUBLISHERS_MAX,
+  type RefOf,
+  type WanPublisherOptions,
+} from './publisher-options.ts';
+import { compareMap } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import { WanReceiver } from './wan-receiver.ts';
 import type {
   AddedPublishers,
   PublisherStatus,
   ReceiveAnswer,
-  WanPublisherControl,
+  TaskStatus,
   WanService,
 } from './wan-service.ts';
+import { WanTasks } from './wan-tasks.ts';
 import type { WanTransport } from './wan-transport.ts';
 
 /** Between two looks at the queues while they are sent before the end. */
@@ -38,6 +45,8 @@ interface WanReplicationsParts {
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
   /** The references of maps to a replication. */
   readonly refsTo: (replication: string) => RefOf;
+  /** The tree of a map. */
+  readonly treeOf: (map: Buffer) => MapTree;
   readonly random?: () => number;
 }
 
@@ -45,6 +54,7 @@ export class WanReplications implements WanService {
   readonly #parts: WanReplicationsParts;
   readonly #publishers: WanPublisher[] = [];
   readonly #receiver: WanReceiver;
+  readonly #tasks: WanTasks;
   readonly #sender: { readonly dataSetId: Buffer; epoch: number; now: WanEngine['now'] };
 
   constructor(parts: WanReplicationsParts) {
@@ -54,6 +64,7 @@ export class WanReplications implements WanService {
     const inMs = Math.floor(random() * EPOCHS_A_MS);
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
     this.#sender = { dataSetId, epoch, now: (version) => engine.now(version) };
+    this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap });
     this.#receiver = new WanReceiver({
       ...parts,
       onKnown: (change) => {
@@ -62,7 +73,7 @@ export class WanReplications implements WanService {
     });
   }
 
-  publisherOf(replication: string, publisherId: string): WanPublisherControl {
+  publisherOf(replication: string, publisherId: string): WanPublisher {
     const own = this.#publishers.filter((each) => each.replication === replication);
     if (publisherId === '' && own.length > 1) {
       const publisherIds = own.map(({ id }) => id).join(', ');
@@ -90,6 +101,18 @@ export class WanReplications implements WanService {
     return { added: idsOf(added), ignored: idsOf(publishers.filter(isKnown)) };
   }
 
+  synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
+    return this.#tasks.synchronise(this.publisherOf(replication, publisherId), map);
+  }
+
+  check(replication: string, publisherId: string, map: Buffer): string {
+    return this.#tasks.check(this.publisherOf(replication, publisherId), map);
+  }
+
+  progressOf(uuid: string): TaskStatus | undefined {
+    return this.#tasks.statusOf(uuid);
+  }
+
   receive(message: Span): Promise<ReceiveAnswer> {
     return this.#receiver.receive(message.toBuffer());
   }
@@ -111,6 +134,7 @@ export class WanReplications implements WanService {
    */
   async close(graceMs: number): Promise<void> {
     const { clock, log } = this.#parts;
+    this.#tasks.close();
     for (const publisher of this.#publishers) publisher.drain();
     const endMs = clock.now() + graceMs;
     while (clock.now() < endMs && this.#isDraining) {
