@@ -145,6 +145,8 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   dataSetId: Buffer;
   isDown = false;
   isPassive = false;
+  /** The uuid of the synchronisation or check that was begun last. */
+  lastTask: string | undefined;
   /** Of the references of its maps. */
   policy = LATEST_UPDATE as number;
   engine: Made;
