@@ -53,6 +53,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
       return transport;
     },
     refsTo: (replication) => maps.refsTo(replication),
+    treeOf: (map) => maps.treeOf(map),
   });
   return {
     publisherOf: (replication, id) => replications.publisherOf(replication, id),

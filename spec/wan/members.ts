@@ -244,6 +244,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       log: this.log,
       payloadBytesMax: 2 ** 24,
       transportOf: () => this.network.transportOf(this),
+      treeOf: () => ({ isOn: true, depth: 10 }),
       refsTo: () => (map) =>
         map.toString().startsWith('own')
           ? undefined

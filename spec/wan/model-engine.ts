@@ -25,6 +25,7 @@ import {
   SET,
 } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
+import type { StoredVisitor, VisitCursor } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
 import type { WanEngine } from '../../src/wan/wan-engine.ts';
 import { copyOf } from '../engine/sinks.ts';
@@ -125,6 +126,18 @@ export class ModelEngine implements SimulatedEngine {
 
   now(version: Version): void {
     version.set(this.#clock.low, this.#clock.high);
+  }
+
+  visit(
+    partition: number,
+    _cursor: VisitCursor,
+    _budget: number,
+    visitor: StoredVisitor,
+  ): boolean {
+    for (const entry of this.#entries.values()) {
+      if (partitionOf(entry) === partition && !this.#isOver(entry)) visitor.onStored(entry);
+    }
+    return false;
   }
 
   addSink(sink: MutationSink): void {

@@ -31,7 +31,7 @@ import type { PublisherQueue } from './publisher-queue.ts';
 import { TargetDataSet } from './target-data-set.ts';
 import { TargetEndpoint } from './target-endpoint.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { TransportAnswer, WanTransport } from './wan-transport.ts';
+import { statusText, type TransportAnswer, type WanTransport } from './wan-transport.ts';
 
 /** Reasons of a batch's answer, from 1 on (message-format.ts). */
 const REASONS = [
@@ -294,14 +294,9 @@ export class BatchSender {
     this.#parts.log.error({ ...this.#names, bytes: length }, `WAN publisher: ${text}`);
   }
 
-  #onStatus(endpoint: TargetEndpoint, { status, body }: TransportAnswer): void {
-    // The body may be anything; the text goes to logs and terminals.
-    const text = Buffer.from(body)
-      .toString()
-      .slice(0, 500)
-      .replace(/\p{Cc}+/gu, ' ');
-    const isDenied = status === 401 || status === 403;
-    this.#fail(endpoint, `it answered ${status}${text === '' ? '' : `, ${text}`}`, isDenied);
+  #onStatus(endpoint: TargetEndpoint, answer: TransportAnswer): void {
+    const isDenied = answer.status === 401 || answer.status === 403;
+    this.#fail(endpoint, `it answered ${statusText(answer)}`, isDenied);
   }
 
   #greet(endpoint: TargetEndpoint): void {

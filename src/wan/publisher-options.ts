@@ -68,3 +68,11 @@ export interface WanMapRef {
  * name is always the same, and asked for seldom.
  */
 export type RefOf = (map: Buffer) => WanMapRef | undefined;
+
+/** The hash trees of a map, by which it is compared with that of a target. */
+export interface MapTree {
+  /** False where the configuration turns them off. */
+  readonly isOn: boolean;
+  /** Levels, 2 to 16. */
+  readonly depth: number;
+}

@@ -3,6 +3,7 @@ import type { Receiver } from '../engine/engine.ts';
 import type { MergePolicy } from '../engine/merge-policy.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import type { MutationSink } from '../engine/mutation-sink.ts';
+import type { StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
 import type { Version } from '../engine/version.ts';
 
 export interface WanEngine {
@@ -12,6 +13,7 @@ export interface WanEngine {
   merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void;
   observe(version: Version): void;
   now(version: Version): void;
+  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
   addSink(sink: MutationSink): void;
 }
 

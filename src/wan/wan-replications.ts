@@ -6,7 +6,12 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import { WanPublisher } from './publisher.ts';
-import { PUBLISHERS_MAX, type RefOf, type WanPublisherOptions } from './publisher-options.ts';
+import {
+  type MapTree,
+  PUBLISHERS_MAX,
+  type RefOf,
+  type WanPublisherOptions,
+} from './publisher-options.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import { WanReceiver } from './wan-receiver.ts';
 import type {
@@ -38,6 +43,8 @@ interface WanReplicationsParts {
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
   /** The references of maps to a replication. */
   readonly refsTo: (replication: string) => RefOf;
+  /** The hash trees of a map. */
+  readonly treeOf: (map: Buffer) => MapTree;
   readonly random?: () => number;
 }
 
