@@ -109,6 +109,11 @@ export class WanReceiver implements Receiver {
     return this.#receivedBytes > 0;
   }
 
+  /** Bytes of the hash trees that are kept for comparisons under way. */
+  get keptTreeBytes(): number {
+    return this.#trees.keptBytes;
+  }
+
   /** Resolves with the answer; never rejects. The message's bytes are read until then. */
   async receive(message: Buffer): Promise<ReceiveAnswer> {
     const inflated = inflatedBytes(message);
