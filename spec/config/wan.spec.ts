@@ -8,6 +8,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { PUBLISHERS_MAX, type WanPublisher } from '../../src/config/wan-config.ts';
 import { MAP_WAN_SETTINGS } from '../../src/config/wan-map-settings.ts';
 import { PUBLISHER_KEYS, PUBLISHER_SETTINGS } from '../../src/config/wan-publisher-settings.ts';
+import { WanMaps } from '../../src/member-wan-maps.ts';
 import { load, writeConfig } from './documents.ts';
 
 const DEFAULTS = {
@@ -541,6 +542,28 @@ describe('A map', () => {
     assert.equal((await mapOf(filters(100)))?.ref?.filters.length, 100);
     const [problem] = await problemsOf(map(filters(101)));
     assert.match(problem ?? '', /filters\[100\]: more than 100 filters$/);
+  });
+
+  it('has a warning where its tree is deeper than counts', async () => {
+    const text = 'grid:\n  map:\n    m: {merkle-tree: {depth: 17}}\n    n: {merkle-tree: {depth: 16}}\n';
+    const { config, findings } = await load('wan.yaml', text);
+    const warnings = findings.filter(({ severity }) => severity === 'warning');
+    assert.deepEqual(
+      warnings.map(({ message }) => message),
+      ['map.m.merkle-tree.depth "17" counts as 16'],
+    );
+    assert.match(warnings[0]?.place ?? '', /wan\.yaml:3:\d+$/);
+    const maps = new WanMaps(config);
+    const trees = ['m', 'n', 'other'].map((name) => maps.treeOf(Buffer.from(name)));
+    assert.deepEqual(trees, [
+      { isOn: true, depth: 16 },
+      { isOn: true, depth: 16 },
+      { isOn: true, depth: 10 },
+    ]);
+    const off = await load('wan.yaml', 'grid: {map: {m*: {merkle-tree: {enabled: false}}}}');
+    const settings = new WanMaps(off.config);
+    assert.equal(settings.treeOf(Buffer.from('map')).isOn, false);
+    assert.equal(settings.treeOf(Buffer.from('other')).isOn, true);
   });
 
   it('has its patterns and the default among the names', async () => {

@@ -102,6 +102,7 @@ export async function compare(
   target: ComparedSide,
   depth = 10,
   given: Partial<ComparisonParts> = {},
+  map = 'map',
 ): Promise<Compared> {
   let bytes = 0;
   let requests = 0;
@@ -121,7 +122,7 @@ export async function compare(
     onPartition: (count: number) => void checked.push(count),
     ...given,
   };
-  const differences = await compareMap(parts, Buffer.from('map'), depth);
+  const differences = await compareMap(parts, Buffer.from(map), depth);
   return { differences, bytes, requests, checked };
 }
 

@@ -1,7 +1,6 @@
 /** Requests for hash trees are checked whole: whatever their bytes are, no work is done for a bad one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { deflateRawSync } from 'node:zlib';
 import { sealMessage } from '../../src/wan/message-format.ts';
 import { nodeOf, type TreeQuestion } from '../../src/wan/tree-messages.ts';
 import { contentOf } from '../engine/stored-engine.case.ts';
@@ -87,14 +86,11 @@ describe('a request for hash trees', () => {
     assert.ok(body.length > 63_000 && body.length < 65_536, `${body.length}`);
   });
 
-  it('is refused as an answer, and where it inflates to too much', async () => {
+  it('is refused as an answer', async () => {
     const side = hostileSide();
     const answer = Buffer.from(requestOf({}));
     answer[5] = 6;
     assert.equal((await side.receive(resealed(answer))).status, 400);
-    const bomb = deflateRawSync(Buffer.alloc(2 ** 26));
-    const message = resealed(Buffer.concat([requestOf({}).subarray(0, 48), bomb]));
-    assert.equal((await side.receive(message)).status, 400);
   });
 
   it('changes nothing, is answered shortly and leaves nothing where it is wrong inside', async () => {
