@@ -545,7 +545,8 @@ describe('A map', () => {
   });
 
   it('has a warning where its tree is deeper than counts', async () => {
-    const text = 'grid:\n  map:\n    m: {merkle-tree: {depth: 17}}\n    n: {merkle-tree: {depth: 16}}\n';
+    const text =
+      'grid:\n  map:\n    m: {merkle-tree: {depth: 17}}\n    n: {merkle-tree: {depth: 16}}\n';
     const { config, findings } = await load('wan.yaml', text);
     const warnings = findings.filter(({ severity }) => severity === 'warning');
     assert.deepEqual(

@@ -51,7 +51,7 @@ const tree = { isOn: true, depth: 10 };
 const source = new ComparedSide({ tree });
 const target = new ComparedSide({ tree, clock: source.clock });
 
-function valueOf(index: number): string {
+function textAt(index: number): string {
   return `value of entry ${index} `.padEnd(VALUE_BYTES, '.');
 }
 
@@ -89,7 +89,7 @@ describe(`compareMap beside ${ENTRIES} entries`, () => {
   before(() => {
     for (const side of [source, target]) {
       for (let index = 0; index < ENTRIES; index++) {
-        side.set(`key-${index}`, valueOf(index));
+        side.set(`key-${index}`, textAt(index));
         if (index % 10_000 === 0) side.clock.settle();
       }
       for (let index = 0; index < SMALL; index++) side.set(`key-${index}`, 'x', { map: 'small' });

@@ -7,7 +7,11 @@ import { Version } from '../../src/engine/version.ts';
 import { LeafOf } from '../../src/wan/entry-hash.ts';
 import { HEAD_BYTES, sealPlain, textBytes } from '../../src/wan/message-format.ts';
 import type { MapTree } from '../../src/wan/publisher-options.ts';
-import { type ComparisonParts, compareMap, type Differences } from '../../src/wan/tree-comparison.ts';
+import {
+  type ComparisonParts,
+  compareMap,
+  type Differences,
+} from '../../src/wan/tree-comparison.ts';
 import { nodeOf, type TreeQuestion, treeRequest } from '../../src/wan/tree-messages.ts';
 import { WanReceiver } from '../../src/wan/wan-receiver.ts';
 import type { TransportAnswer } from '../../src/wan/wan-transport.ts';

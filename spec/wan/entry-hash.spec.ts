@@ -113,7 +113,7 @@ describe('EntryHash', () => {
       ['ab', 'c', 'e'],
       ['ab', 'c\0', 'd'],
     ] as const;
-    const hashes = texts.map((each) => hashOf(entryOf(...each)));
+    const hashes = texts.map(([key, value, type]) => hashOf(entryOf(key, value, type)));
     hashes.push(hashOf(entryOf('ab', 'c', 'd'), Buffer.from('0123abce')));
     for (const [name, value] of [
       ['expiryMs', 1],

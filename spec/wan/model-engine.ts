@@ -128,12 +128,7 @@ export class ModelEngine implements SimulatedEngine {
     version.set(this.#clock.low, this.#clock.high);
   }
 
-  visit(
-    partition: number,
-    _cursor: VisitCursor,
-    _budget: number,
-    visitor: StoredVisitor,
-  ): boolean {
+  visit(partition: number, _cursor: VisitCursor, _budget: number, visitor: StoredVisitor): boolean {
     for (const entry of this.#entries.values()) {
       if (partitionOf(entry) === partition && !this.#isOver(entry)) visitor.onStored(entry);
     }

@@ -66,7 +66,11 @@ export class TreeAnswers {
     }
   }
 
-  #judge({ map, depth: theirDepth, partitionCount: theirCount }: ReceivedTreeRequest): AnsweringSide {
+  #judge({
+    map,
+    depth: theirDepth,
+    partitionCount: theirCount,
+  }: ReceivedTreeRequest): AnsweringSide {
     const { partitionCount } = this.#parts.engine;
     const { isOn, depth } = this.#parts.treeOf(map);
     if (!isOn) return { reason: TURNED_OFF, depth, partitionCount };
@@ -85,7 +89,8 @@ export class TreeAnswers {
     let at = 0;
     for (const node of nodes) {
       const partition = partitionOf(node);
-      const tree = trees.get(partition) ?? (await this.#made(hashing, comparison, partition, request));
+      const tree =
+        trees.get(partition) ?? (await this.#made(hashing, comparison, partition, request));
       trees.set(partition, tree);
       const first = indexOf(node) * width;
       for (let index = first; index < first + width; index++) {

@@ -27,8 +27,8 @@ import {
   partitionOf,
   readTreesAnswer,
   SUMS_MAX,
-  TURNED_OFF,
   type TreeQuestion,
+  TURNED_OFF,
   treeRequest,
 } from './tree-messages.ts';
 import { statusText, type TransportAnswer } from './wan-transport.ts';
@@ -133,7 +133,8 @@ class Comparison {
     const theirs = await this.#ask(0, 0, nodes);
     for (const [index, root] of roots.entries()) {
       const { low, high } = root.sum(0, 0);
-      if (low !== theirs[2 * index] || high !== theirs[2 * index + 1]) different.push(first + index);
+      if (low !== theirs[2 * index] || high !== theirs[2 * index + 1])
+        different.push(first + index);
     }
     return roots.length;
   }
@@ -202,11 +203,7 @@ class Comparison {
   }
 
   /** The target's sums: low and high words. */
-  async #ask(
-    level: number,
-    levels: number,
-    nodes: readonly NodeNumber[],
-  ): Promise<Uint32Array> {
+  async #ask(level: number, levels: number, nodes: readonly NodeNumber[]): Promise<Uint32Array> {
     const { engine, target, sender, isCancelled } = this.#parts;
     if (isCancelled()) throw this.#failure('it was cancelled');
     const { partitionCount } = engine;
