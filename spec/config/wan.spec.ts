@@ -454,11 +454,11 @@ describe('A map', () => {
         ...{ name: 'r', mergePolicy: 'HigherHits', republishingEnabled: false },
         filters: ['a*', 'b,c'],
       },
-      ...{ perEntryStatsEnabled: true, merkleTree: { enabled: true, depth: 27 } },
+      ...{ perEntryStatsEnabled: true, merkleTree: { enabled: true, depth: 16 } },
     };
     const settings =
       '{merge-policy-class-name: HigherHitsMergePolicy, republishing-enabled: false, filters: ["key:a*", "key:b,c"]}';
-    const more = ', per-entry-stats-enabled: true, merkle-tree: {enabled: true, depth: 27}';
+    const more = ', per-entry-stats-enabled: true, merkle-tree: {enabled: true, depth: 16}';
     assert.deepEqual(await mapOf(ref(settings, more)), wanted);
     const { config, warnings } = await load(
       'wan.xml',
@@ -467,7 +467,7 @@ describe('A map', () => {
       <republishing-enabled>false</republishing-enabled>
       <filters><filter-impl>key:a*</filter-impl><filter-impl>key:b,c</filter-impl></filters>
       </wan-replication-ref><per-entry-stats-enabled>true</per-entry-stats-enabled>
-      <merkle-tree enabled="true"><depth>27</depth></merkle-tree></map></grid>`,
+      <merkle-tree enabled="true"><depth>16</depth></merkle-tree></map></grid>`,
     );
     assert.deepEqual(config.mapWan.get('m'), wanted);
     assert.deepEqual(warnings, []);
@@ -546,17 +546,19 @@ describe('A map', () => {
 
   it('has a warning where its tree is deeper than counts', async () => {
     const text =
-      'grid:\n  map:\n    m: {merkle-tree: {depth: 17}}\n    n: {merkle-tree: {depth: 16}}\n';
+      'grid:\n  map:\n    m: {merkle-tree: {depth: 27}}\n    n: {merkle-tree: {depth: 17}}\n    o: {merkle-tree: {depth: 16}}\n';
     const { config, findings } = await load('wan.yaml', text);
     const warnings = findings.filter(({ severity }) => severity === 'warning');
     assert.deepEqual(
       warnings.map(({ message }) => message),
-      ['map.m.merkle-tree.depth "17" counts as 16'],
+      ['map.m.merkle-tree.depth "27" counts as 16', 'map.n.merkle-tree.depth "17" counts as 16'],
     );
     assert.match(warnings[0]?.place ?? '', /wan\.yaml:3:\d+$/);
+    assert.equal(config.mapWan.get('m')?.merkleTree.depth, 27);
     const maps = new WanMaps(config);
-    const trees = ['m', 'n', 'other'].map((name) => maps.treeOf(Buffer.from(name)));
+    const trees = ['m', 'n', 'o', 'other'].map((name) => maps.treeOf(Buffer.from(name)));
     assert.deepEqual(trees, [
+      { isOn: true, depth: 16 },
       { isOn: true, depth: 16 },
       { isOn: true, depth: 16 },
       { isOn: true, depth: 10 },

@@ -8,7 +8,7 @@ import { PartitionTree } from '../../src/wan/partition-tree.ts';
 import { spanOf } from './model-engine.ts';
 import { generator } from './simulation.ts';
 
-/** HalfSipHash by its definition, with 64 bits of output: little-endian words of the message, then its length. */
+/** HalfSipHash by its definition, with 64 bits of output. */
 function halfSipHash(key: Buffer, message: Buffer, rounds: readonly [number, number]): Buffer {
   const [k0, k1] = [key.readInt32LE(0), key.readInt32LE(4)];
   const v = new Int32Array([k0, k1 ^ 0xee, k0 ^ 0x6c796765, k1 ^ 0x74656462]);

@@ -1,15 +1,17 @@
 /**
- * The payloads of the messages about hash trees (message-format.ts has the rest of a message). The sender of a
- * request asks for sums of nodes of one level, in the trees of many partitions, or for those of the nodes that
- * are some levels below them. Payload of a request:
+ * The payloads of the messages about hash trees (message-format.ts has the rest of a message). A request asks
+ * for sums of the trees of a map's partitions: those of nodes of one level, or of all the nodes that are some
+ * levels below them. Payload of a request:
  *
  *     0  key of the hashes (entry-hash.ts), 8 bytes
  *     8  number of partitions of the sender, four bytes
  *    12  depth of the sender's trees, one byte: 2 to 16
  *    13  level of the nodes, one byte: 0 for roots, less than the depth
- *    14  levels, one byte: how far the sums are below the nodes; with the level less than the depth
+ *    14  levels, one byte: how far the sums are below the nodes; their sum with the level is less than the
+ *        depth
  *    15  zero
- *    16  text: name of the cluster that the target must have; then, as a text: name of the map, 1 byte or more
+ *    16  text: name of the cluster that the target must have; then, as a text: name of the map, 1 byte or
+ *        more
  *        then four bytes: number of nodes, 1 or more; number x 2^levels is 8000 at most
  *        then for each node its partition, two bytes, and its index in its level, two bytes; ascending, each
  *        once. Unless only roots are asked for, their trees take 8 MiB at most
