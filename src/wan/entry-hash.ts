@@ -21,6 +21,8 @@ export const HASH_KEY_BYTES = 8;
 
 const LEAF_SEED = 0x9747b28c;
 const HEAD_WORDS = 6;
+/** Bytes of a call for long values: code that is new is compiled between two calls. */
+const PIECE_BYTES = 16_384;
 /** Of the last word in the finish: its rounds are 1 for that word, and 3 for each half of the output. */
 const LENGTH_ROUND = -1;
 const HALF_ROUND = 3;
@@ -69,9 +71,16 @@ export class EntryHash {
   }
 
   #takeSpan(span: Span): void {
-    const { words, start, length } = span;
-    if (words !== undefined) this.#take(words, start >>> 2, length);
-    else if (length > 0) this.#take(this.#scratch.load(span).words, 0, length);
+    const { words: own, start, length } = span;
+    if (length === 0) return;
+    const words = own ?? this.#scratch.load(span).words;
+    let at = own === undefined ? 0 : start >>> 2;
+    let rest = length;
+    for (; rest > PIECE_BYTES; rest -= PIECE_BYTES) {
+      this.#take(words, at, PIECE_BYTES);
+      at += PIECE_BYTES / 4;
+    }
+    this.#take(words, at, rest);
   }
 
   /** Takes `length` bytes from words[at]; what the last word has behind them does not count. */
