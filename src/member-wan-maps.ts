@@ -3,7 +3,13 @@ import { NamePattern } from './base/name-pattern.ts';
 import type { Span } from './base/span.ts';
 import { nameAmong } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
-import { type MapWan, MERGE_POLICIES, type WanReplicationRef } from './config/wan-config.ts';
+import {
+  type MapWan,
+  MERGE_POLICIES,
+  MERKLE_DEPTH_COUNTED_MAX,
+  MERKLE_DEPTH_DEFAULT,
+  type WanReplicationRef,
+} from './config/wan-config.ts';
 import type { MapTree, RefOf, WanMapRef } from './wan/publisher-options.ts';
 
 type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
@@ -38,9 +44,10 @@ export class WanMaps {
     return this.#of(map)?.perEntryStatsEnabled ?? false;
   }
 
-  /** The tree by which the map is compared; the map has settings. */
+  /** The hash trees of the map, also of one without settings. */
   treeOf(map: Buffer): MapTree {
-    return this.#of(map)?.merkleTree ?? NO_TREE;
+    const { enabled, depth = MERKLE_DEPTH_DEFAULT } = this.#of(map)?.merkleTree ?? {};
+    return { isOn: enabled !== false, depth: Math.min(depth, MERKLE_DEPTH_COUNTED_MAX) };
   }
 
   /** The references of maps to that replication. */
@@ -51,8 +58,6 @@ export class WanMaps {
     };
   }
 }
-
-const NO_TREE: MapTree = { enabled: false, depth: 2 };
 
 function mapRefOf({ mergePolicy, republishingEnabled, filters }: WanReplicationRef): WanMapRef {
   const patterns = filters.map((filter) => new NamePattern(filter));

@@ -15,6 +15,7 @@ import {
   SET,
 } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
+import type { StoredVisitor, VisitCursor } from '../../src/engine/stored-engine.ts';
 import type { Version } from '../../src/engine/version.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { visited } from '../engine/stored-engine.case.ts';
@@ -80,8 +81,8 @@ export class EmbeddedModel implements SimulatedEngine {
     this.#engine.now(version);
   }
 
-  visit(...visit: Parameters<EmbeddedEngine['visit']>): boolean {
-    return this.#engine.visit(...visit);
+  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
+    return this.#engine.visit(partition, cursor, budget, visitor);
   }
 
   addSink(sink: MutationSink): void {

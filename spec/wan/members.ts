@@ -253,11 +253,11 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       log: this.log,
       payloadBytesMax: 2 ** 24,
       transportOf: () => this.network.transportOf(this),
+      treeOf: () => ({ isOn: true, depth: 10 }),
       refsTo: () => (map) =>
         map.toString().startsWith('own')
           ? undefined
           : { policy: this.policy, republishing: true, accepts: this.accepts },
-      treeOf: () => ({ enabled: true, depth: 4 }),
       random: this.network.random,
     });
     replications.add('r', this.#publishers);

@@ -129,6 +129,10 @@ export const REQUEST_ERRORS = {
     message:
       'Cannot take the WAN message: it is for cluster "{expected}", and this is cluster "{clusterName}"',
   },
+  WAN_TREES_BUSY: {
+    status: 503,
+    message: 'Cannot compare a map now: {waitingMax} requests for hash trees wait',
+  },
   WAN_OLDER_EPOCH: {
     status: 409,
     message: 'Cannot take the WAN message: its sender has been started again since',

@@ -65,16 +65,16 @@ export interface WanMapRef {
   accepts(key: Span): boolean;
 }
 
-/** The hash tree by which a map is compared. */
-export interface MapTree {
-  /** Undefined where nothing is said: on. */
-  readonly enabled: boolean | undefined;
-  /** Levels, from 2 on. */
-  readonly depth: number;
-}
-
 /**
  * The reference of a map to the publisher's replication; undefined where it has none. The answer for a
  * name is always the same, and asked for seldom.
  */
 export type RefOf = (map: Buffer) => WanMapRef | undefined;
+
+/** The hash trees of a map, by which it is compared with that of a target. */
+export interface MapTree {
+  /** False where the configuration turns them off. */
+  readonly isOn: boolean;
+  /** Levels, 2 to 16. */
+  readonly depth: number;
+}

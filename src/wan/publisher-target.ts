@@ -12,7 +12,7 @@ import type { WanPublisherOptions } from './publisher-options.ts';
 import { TargetDataSet } from './target-data-set.ts';
 import { TargetEndpoint } from './target-endpoint.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
-import type { TransportAnswer, WanTransport } from './wan-transport.ts';
+import { statusText, type TransportAnswer, type WanTransport } from './wan-transport.ts';
 
 interface TargetParts {
   readonly replication: string;
@@ -151,14 +151,9 @@ export class PublisherTarget {
   }
 
   /** The endpoint has answered with another status than 200. */
-  refuse(endpoint: TargetEndpoint, { status, body }: TransportAnswer): void {
-    // The body may be anything; the text goes to logs and terminals.
-    const text = Buffer.from(body)
-      .toString()
-      .slice(0, 500)
-      .replace(/\p{Cc}+/gu, ' ');
-    const isDenied = status === 401 || status === 403;
-    this.fail(endpoint, `it answered ${status}${text === '' ? '' : `, ${text}`}`, isDenied);
+  refuse(endpoint: TargetEndpoint, answer: TransportAnswer): void {
+    const isDenied = answer.status === 401 || answer.status === 403;
+    this.fail(endpoint, `it answered ${statusText(answer)}`, isDenied);
   }
 
   /** An event is too long for the endpoint. */

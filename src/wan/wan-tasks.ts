@@ -18,8 +18,6 @@ import { WanTask } from './wan-task.ts';
 /** Synchronisations and checks that are kept, and maps of one publisher whose checks are remembered. */
 export const TASKS_MAX = 100;
 const CHECKED_MAPS_MAX = 1000;
-/** Levels of a tree; more count as these. */
-const DEPTH_MAX = 16;
 
 interface TasksParts {
   readonly engine: Pick<WanEngine, 'partitionCount' | 'visit'>;
@@ -62,16 +60,11 @@ export class WanTasks {
       const setting = `${path}.sync.consistency-check-strategy is NONE`;
       throw new GridError('WAN_CHECK_OFF', { map: String(map), setting });
     }
-    const { enabled, depth } = this.#parts.treeOf(map);
-    if (enabled === false) {
+    if (!this.#parts.treeOf(map).isOn) {
       const setting = `map.${map}.merkle-tree.enabled is false`;
       throw new GridError('WAN_CHECK_OFF', { map: String(map), setting });
     }
     const task = this.#begin(publisher, action, true);
-    if (depth > DEPTH_MAX) {
-      const text = `WAN: merkle-tree.depth ${depth} of map "${map}" counts as ${DEPTH_MAX}`;
-      this.#parts.log.warn({ map: String(map), depth }, text);
-    }
     void this.#run(task, () => this.#check(publisher, map, task));
     return task.uuid;
   }
@@ -179,12 +172,12 @@ export class WanTasks {
     map: Buffer,
     onPartition: ComparisonParts['onPartition'],
   ): Promise<Differences> {
-    const { engine, clock, sender, compare, treeOf } = this.#parts;
+    const { engine, sender, compare, treeOf } = this.#parts;
     const target = await publisher.meet();
     const { clusterName } = publisher;
     const isCancelled = () => this.#isClosed;
     return await compare(
-      { engine, clock, target, sender, clusterName, isCancelled, onPartition },
+      { engine, target, sender, clusterName, isCancelled, onPartition },
       map,
       treeOf(map).depth,
     );
