@@ -22,12 +22,13 @@ import { visited } from '../engine/stored-engine.case.ts';
 import { type SimulatedEngine, spanOf, textOf } from './model-engine.ts';
 
 export class EmbeddedModel implements SimulatedEngine {
-  readonly partitionCount = 7;
+  readonly partitionCount: number;
   readonly log: Mutation[] = [];
   durableCount = 0;
   readonly #engine: EmbeddedEngine;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, partitionCount = 7) {
+    this.partitionCount = partitionCount;
     const sink: MutationSink = {
       ignoresReplay: true,
       admit: () => ADMITTED,

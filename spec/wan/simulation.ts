@@ -100,6 +100,20 @@ export async function simulate(
   for (const member of members) member.engine.expire();
   const [first, ...others] = members.map(({ engine }) => engine.contents());
   for (const other of others) assert.deepEqual(other, first, `seed ${seed}, ${shape}`);
+  for (const member of members) member.sync();
+  for (const member of members) await checkAll(member, seed);
+}
+
+/** Nothing differs from what the targets have. */
+async function checkAll(member: Member<SimulatedEngine>, seed: number): Promise<void> {
+  const { replications, network } = member;
+  for (const { wanPublisherId } of replications.publishers()) {
+    member.lastTask = replications.check('r', wanPublisherId, Buffer.from('map0'));
+    for (let round = 0; round < 1000 && hasTask(member); round++) await network.pass(5);
+    const { stage, differentLeaves, message } = replications.progressOf(member.lastTask) ?? {};
+    const told = `seed ${seed}: ${member.name}, ${message}`;
+    assert.deepEqual([stage, differentLeaves], ['FINISHED', 0], told);
+  }
 }
 
 function isIdle({ replications }: Member<SimulatedEngine>): boolean {
