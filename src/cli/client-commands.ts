@@ -82,6 +82,20 @@ export function addClientCommands(
   );
   const wan = program.command('wan').description('Query and steer a member’s WAN publishers');
   addCalls(wan, WAN_CALLS);
+  addWanTasks(wan, streams, place);
+
+  add(program, 'health [part]', 'Print the health, or that part of it; exit code 1 for no').action(
+    (part: string | undefined, _: unknown, command: Command) =>
+      place(command, (client) => client.health(part)),
+  );
+}
+
+/** Adds the commands for work that goes on in the member. */
+function addWanTasks(
+  wan: Command,
+  streams: Streams,
+  place: (command: Command, work: (client: Client) => Promise<ExitCode>) => void,
+): void {
   addTaskFlags(add(wan, 'sync [map]', 'Send a map, or all maps, to the target of a publisher'))
     .option('--all', 'Send all maps that refer to the replication')
     .action((map: string | undefined, options: SyncOptions, command: Command) =>
@@ -103,11 +117,6 @@ export function addClientCommands(
         (await import('./wan-task-calls.ts')).progress(client, streams, uuid, options),
       ),
     );
-
-  add(program, 'health [part]', 'Print the health, or that part of it; exit code 1 for no').action(
-    (part: string | undefined, _: unknown, command: Command) =>
-      place(command, (client) => client.health(part)),
-  );
 }
 
 interface SyncOptions extends TaskOptions {

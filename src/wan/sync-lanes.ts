@@ -4,7 +4,7 @@
  * until the target has acknowledged the section, nothing else leaves from the lane. So what was read is the
  * latest of its key when it leaves, and what changes meanwhile waits behind it in the queue:
  *
- *     lane free → entries are read → batch → acknowledged → older events of their keys are skipped → lane free
+ *     lane free → entries are read → batch → acknowledged → older events of the keys are skipped → free
  *
  * Entries that were in a batch stay until they are acknowledged, also beyond the end of the synchronisation:
  * they may have arrived, and then no older event of their keys may follow. Numbers are those of the queue's

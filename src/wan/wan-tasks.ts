@@ -16,7 +16,7 @@ import type { TaskStatus } from './wan-service.ts';
 import { WanTask } from './wan-task.ts';
 
 /** Synchronisations and checks that are kept, and maps of one publisher whose checks are remembered. */
-export const TASKS_MAX = 100;
+const TASKS_MAX = 100;
 const CHECKED_MAPS_MAX = 1000;
 
 interface TasksParts {
