@@ -253,6 +253,13 @@ export class Lane {
     this.#trim();
   }
 
+  /** The live record at this position dies, as the target has what is later. */
+  skipAt(position: number): void {
+    const chunk = this.#chunkAt(position);
+    this.#kill(chunk, position - chunk.start);
+    this.#trim();
+  }
+
   /** Whether the record at this position is live and waits, so that it may be replaced. */
   isWaiting(position: number): boolean {
     if (position < this.waitingFrom || position < this.#head) return false;

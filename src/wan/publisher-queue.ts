@@ -89,7 +89,7 @@ export class PublisherQueue {
     for (;;) {
       const position = keys.findUpTo(name, key, version);
       if (position < 0) return;
-      lane.replaceAt(position);
+      lane.skipAt(position);
       compact(lane, keys);
     }
   }
