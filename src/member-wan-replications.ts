@@ -25,13 +25,17 @@ interface ReplicationParts {
   /** Whether the state of the cluster permits changes. */
   readonly takesWrites: () => boolean;
   readonly dataSetId: Buffer;
+  /** Whether nothing is sent before `begin`. */
+  readonly isHeld: boolean;
+  /** Given where queues outlive the process. */
+  readonly onProgress?: () => void;
 }
 
 export interface Replications
   extends Pick<
     WanReplications,
     | ('publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf')
-    | ('receive' | 'release' | 'review' | 'close')
+    | ('receive' | 'release' | 'review' | 'close' | 'begin' | 'keptQueues')
   > {
   /** Adds the publishers of a replication that are not known yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
@@ -41,9 +45,11 @@ export interface Replications
 
 export function makeReplications(parts: ReplicationParts): Replications {
   const { config, engine, clock, log, maps, segment, takesWrites, dataSetId } = parts;
+  const { isHeld, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
-    ...{ engine, clock, log, dataSetId },
+    ...{ engine, clock, log, dataSetId, isHeld },
+    ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
     takesWrites,
     // A batch, or a single value that is longer.
@@ -66,6 +72,8 @@ export function makeReplications(parts: ReplicationParts): Replications {
     release: () => replications.release(),
     review: () => replications.review(),
     close: (graceMs) => replications.close(graceMs),
+    begin: () => replications.begin(),
+    keptQueues: () => replications.keptQueues(),
     add(replication, publishers) {
       for (const each of publishers) {
         if (!transports.has(each)) transports.set(each, new PublisherTransport(each, segment));
