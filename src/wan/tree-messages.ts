@@ -177,6 +177,7 @@ export async function readTreesAnswer(
 ): Promise<TreesAnswer> {
   const { opened, reader } = await readAnswer(body, message, TREES_ANSWER);
   const reason = reader.byte();
+  if (reason > OTHER_PARTITION_COUNT) throw malformed(`reason ${reason} is in it`);
   const depth = reader.byte();
   reader.short();
   const partitionCount = reader.word();
