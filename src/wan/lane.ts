@@ -96,16 +96,6 @@ export class Lane {
     return first!.view.getFloat64(this.#head - first!.start + 16, true);
   }
 
-  /** Position of the first live record, or behind the last record where there is none. */
-  get headPosition(): number {
-    return this.#head;
-  }
-
-  /** Position behind the last record. */
-  get tailPosition(): number {
-    return this.#tail;
-  }
-
   /** Bytes of the change's record. */
   static recordBytes(change: Mutation): number {
     return (RECORD_HEAD_BYTES + eventBytes(change) + 7) & ~7;
