@@ -65,6 +65,16 @@ async function statusOf(member: WanMember, uuid: string): Promise<TaskStatus> {
   return (JSON.parse(body.toString()) as { result: TaskStatus }).result;
 }
 
+/** Waits until so much is done, of a synchronisation that has not ended by then. */
+async function progressOf(member: WanMember, uuid: string, percent: number): Promise<void> {
+  for (;;) {
+    const { stage, progress } = await statusOf(member, uuid);
+    assert.ok(stage === 'STARTED' || stage === 'IN_PROGRESS', stage);
+    if (progress >= percent) return;
+    await passed(1);
+  }
+}
+
 /** Waits for the end; the progress never falls. */
 async function endOf(member: WanMember, uuid: string): Promise<TaskStatus> {
   const endMs = performance.now() + 30_000;
@@ -152,6 +162,29 @@ describe('sync', () => {
     }
   });
 
+  it('fails where the target is cut off under way, and goes on with the next one', async () => {
+    const port = await freePort();
+    const flags = ['--enable-group', 'DATA', '--enable-group', 'WAN', '--port', String(port)];
+    const target = await serve(...flags);
+    const settings = { 'initial-publisher-state': 'STOPPED', 'response-timeout-millis': 1500 };
+    const source = await started({ grid: sendingTo([port], { ...settings, 'batch-size': 20 }) });
+    await setAll(source, 4000, 1000);
+    const uuid = await begin(source, 'sync/allmaps', 'dev&&w&p0');
+    await progressOf(source, uuid, 2);
+    target.child.kill('SIGSTOP');
+    const { stage, message } = await endOf(source, uuid);
+    target.child.kill('SIGCONT');
+    assert.equal(stage, 'FAILED');
+    assert.match(message ?? '', /^nothing was acknowledged for 1500 ms/);
+    const next = await endOf(source, await begin(source, 'sync/allmaps', 'dev&&w&p0'));
+    assert.equal(next.stage, 'FINISHED', next.message);
+    const reader = new RawClient(port);
+    assert.equal((await reader.request('GET', 'maps/m/k3999')).status, 200);
+    reader.destroy();
+    target.child.kill('SIGTERM');
+    await target.exited;
+  });
+
   it('fails where the target is killed under way; the next one sends the rest', async () => {
     const port = await freePort();
     const flags = ['--enable-group', 'DATA', '--enable-group', 'WAN', '--port', String(port)];
@@ -161,10 +194,7 @@ describe('sync', () => {
     await setAll(source, 4000, 1000);
     await source.ask('POST', 'wan/clearWanQueues', 'dev&&w&');
     const uuid = await begin(source, 'sync/map', 'dev&&w&p0&m');
-    for (let { stage, progress } = await statusOf(source, uuid); progress < 2; await passed(1)) {
-      assert.ok(stage !== 'FAILED' && stage !== 'FINISHED', stage);
-      ({ stage, progress } = await statusOf(source, uuid));
-    }
+    await progressOf(source, uuid, 2);
     target.child.kill('SIGKILL');
     await target.exited;
     const { stage, message } = await endOf(source, uuid);

@@ -73,6 +73,11 @@ function residentMiB(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
+/** Bytes that the process has written, to files and connections. */
+function writtenBytes(pid: number | undefined): number {
+  return Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
+}
+
 it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   const port = await freePort();
   const target = await serve(...FLAGS, ...MEMORY, '--port', String(port));
@@ -102,10 +107,12 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   })();
   let [sourceMiB, targetMiB] = [0, 0];
   const sinceMs = performance.now();
+  const wholeFrom = writtenBytes(source.child.pid);
   const whole = await run(client, 'sync', () => {
     sourceMiB = Math.max(sourceMiB, residentMiB(source.child.pid));
     targetMiB = Math.max(targetMiB, residentMiB(target.child.pid));
   });
+  const wholeBytes = writtenBytes(source.child.pid) - wholeFrom;
   const seconds = (performance.now() - sinceMs) / 1000;
   isWriting = false;
   await writing;
@@ -131,7 +138,14 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   const { differentLeaves = 0, entriesToSync = 0 } = found;
   assert.ok(differentLeaves > 0 && differentLeaves <= DIFFERENT, `${differentLeaves} leaves`);
   assert.ok(entriesToSync >= DIFFERENT && entriesToSync < ENTRIES / 50, `${entriesToSync} entries`);
+  const deltaFrom = writtenBytes(source.child.pid);
   const delta = await run(client, 'sync');
+  const deltaBytes = writtenBytes(source.child.pid) - deltaFrom;
+  console.log(
+    `${differentLeaves} leaves of ${entriesToSync} entries differ; ` +
+      `${deltaBytes} bytes in place of ${wholeBytes}`,
+  );
+  assert.ok(deltaBytes < wholeBytes / 50, `${deltaBytes} of ${wholeBytes} bytes`);
   assert.equal(delta.stage, 'FINISHED', delta.message);
   assert.equal((await run(client, 'consistencyCheck')).differentLeaves, 0);
   const reader = new RawClient(target.port);
