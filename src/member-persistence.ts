@@ -10,6 +10,7 @@ import type { SharedValues } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
+import type { KeptQueues } from './engine/kept-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import { PersistenceEvents } from './member-persistence-events.ts';
@@ -110,15 +111,20 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     this.#events.addSender(sender);
   }
 
-  /** Recovers the engine. Answers before that depend on no data, and are not delayed. */
-  async open(engine: StoredEngine): Promise<void> {
+  /** Recovers the engine, and the queues. Answers before that depend on no data, and are not delayed. */
+  async open(engine: StoredEngine, queues?: KeptQueues): Promise<void> {
     this.#engine = engine;
     const recovered = await this.#attempt(() => {
       engine.reset();
-      return this.#persistence.open(engine);
+      return this.#persistence.open(engine, queues);
     }, 'dataLoadTimeoutSeconds');
     this.#events.onRecovered(recovered);
     this.#start.end();
+  }
+
+  /** Resolves once the queues, as they are now, would survive a crash. Rejects with the disk's error. */
+  async keepQueues(): Promise<void> {
+    await this.#persistence.keepMarks();
   }
 
   async backUp(): Promise<BackupMade> {

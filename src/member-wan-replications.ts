@@ -25,12 +25,23 @@ interface ReplicationParts {
   /** Whether the state of the cluster permits changes. */
   readonly takesWrites: () => boolean;
   readonly dataSetId: Buffer;
+  /** Whether nothing is sent before `begin`. */
+  readonly isHeld: boolean;
+  /** Given where queues outlive the process. */
+  readonly onProgress?: () => void;
 }
 
 export interface Replications
   extends Pick<
     WanReplications,
-    'publisherOf' | 'publishers' | 'receive' | 'release' | 'review' | 'close'
+    | 'publisherOf'
+    | 'publishers'
+    | 'receive'
+    | 'release'
+    | 'review'
+    | 'close'
+    | 'begin'
+    | 'keptQueues'
   > {
   /** Adds the publishers of a replication that are not known yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
@@ -40,9 +51,11 @@ export interface Replications
 
 export function makeReplications(parts: ReplicationParts): Replications {
   const { config, engine, clock, log, maps, segment, takesWrites, dataSetId } = parts;
+  const { isHeld, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
-    ...{ engine, clock, log, dataSetId },
+    ...{ engine, clock, log, dataSetId, isHeld },
+    ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
     takesWrites,
     // A batch, or a single value that is longer.
@@ -62,6 +75,8 @@ export function makeReplications(parts: ReplicationParts): Replications {
     release: () => replications.release(),
     review: () => replications.review(),
     close: (graceMs) => replications.close(graceMs),
+    begin: () => replications.begin(),
+    keptQueues: () => replications.keptQueues(),
     add(replication, publishers) {
       for (const each of publishers) {
         if (!transports.has(each)) transports.set(each, new PublisherTransport(each, segment));

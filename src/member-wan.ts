@@ -4,10 +4,11 @@
  * that a member without is as small, and starts as fast, as it would without this file.
  */
 import type { Clock } from './base/clock.ts';
-import { GridError } from './base/errors.ts';
+import { GridError, reasonOf } from './base/errors.ts';
 import { Span } from './base/span.ts';
 import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
+import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { AnswerSender } from './http/answer-delay.ts';
 import type { Session } from './http/session.ts';
@@ -19,6 +20,10 @@ import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from './wan/
 
 /** How long a stop goes on sending, in milliseconds. */
 const SENDING_MS = 5000;
+const MARKS_LOST =
+  'what was sent is not known any more: WAN publishers send all changes again that the log has';
+const MARKS_FAILED =
+  'cannot note what was sent, will try again: after a crash WAN publishers would send more again';
 /** What is left of that when the clients' requests took all of it. */
 const SENDING_MS_MIN = 500;
 
@@ -32,11 +37,16 @@ export interface WanParts {
   readonly segment: string;
   /** Whether the state of the cluster permits changes. */
   readonly takesWrites: () => boolean;
+  /**
+   * Resolves once the queues, as they are now, would survive a crash, or rejects with the disk's error;
+   * undefined where they do not outlive the process.
+   */
+  readonly keepQueues: (() => Promise<void>) | undefined;
   /** Adds publishers to the configuration, and then calls `extend` of the member. */
   addToConfig(text: string): ReturnType<WanCalls['add']>;
 }
 
-export class MemberWan implements WanCalls, AnswerSender {
+export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
   readonly senders = new WeakSet<Session>();
   readonly #parts: WanParts;
   #config: Config;
@@ -44,6 +54,8 @@ export class MemberWan implements WanCalls, AnswerSender {
   #dataSetId: Buffer | undefined;
   #loading: Promise<Replications> | undefined;
   #replications: Replications | undefined;
+  #hasBegun = false;
+  #onProgress = (): void => {};
 
   constructor(parts: WanParts) {
     this.#parts = parts;
@@ -61,8 +73,8 @@ export class MemberWan implements WanCalls, AnswerSender {
   }
 
   /**
-   * The member's uuid, which is the id of its data set, and its data are known: publishers begin. Rejects
-   * with GridError TLS_FILE_UNUSABLE. Called once, before anything is written.
+   * The member's uuid, which is the id of its data set, is known: publishers are made, and send nothing yet.
+   * Rejects with GridError TLS_FILE_UNUSABLE. Called once, before anything is written.
    */
   async open(uuid: string): Promise<void> {
     const { engine } = this.#parts;
@@ -71,6 +83,37 @@ export class MemberWan implements WanCalls, AnswerSender {
     if (this.#publishers.length === 0) return;
     await checkTls(this.#publishers);
     await this.#load();
+  }
+
+  /** The data is known, and what of it waits: publishers send from now on. */
+  begin(): void {
+    this.#hasBegun = true;
+    this.#replications?.begin();
+  }
+
+  queues(): readonly KeptQueue[] {
+    return this.#replications?.keptQueues() ?? [];
+  }
+
+  watch(onProgress: () => void): void {
+    this.#onProgress = onProgress;
+  }
+
+  onMarksLost(error: Error): void {
+    this.#parts.log.error({ err: error }, MARKS_LOST);
+  }
+
+  onMarksFailed(error: Error): void {
+    this.#parts.log.warn({ err: error }, MARKS_FAILED);
+  }
+
+  async keepQueues(): Promise<GridError | undefined> {
+    try {
+      await this.#parts.keepQueues?.();
+      return undefined;
+    } catch (cause) {
+      return new GridError('WAN_CLEAR_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
+    }
   }
 
   publisherOf(replication: string, publisherId: string): WanPublisherControl {
@@ -86,7 +129,10 @@ export class MemberWan implements WanCalls, AnswerSender {
   /** The configuration is extended in the call that adds to it, so replication is loaded before. */
   async add(text: string): ReturnType<WanCalls['add']> {
     await this.#load();
-    return await this.#parts.addToConfig(text);
+    const added = await this.#parts.addToConfig(text);
+    // Where that fails the log has it, and it is tried again.
+    await this.keepQueues();
+    return added;
   }
 
   async receive(message: Span): Promise<ReceiveAnswer> {
@@ -131,7 +177,10 @@ export class MemberWan implements WanCalls, AnswerSender {
     const { makeReplications } = await import('./member-wan-replications.ts');
     const dataSetId = this.#dataSetId;
     if (dataSetId === undefined) throw new Error('replication begins when the uuid is known');
-    this.#replications = makeReplications({ ...this.#parts, dataSetId });
+    this.#replications = makeReplications({
+      ...{ ...this.#parts, dataSetId, isHeld: !this.#hasBegun },
+      ...(this.#parts.keepQueues === undefined ? {} : { onProgress: () => this.#onProgress() }),
+    });
     this.#addPublishers(this.#replications);
     return this.#replications;
   }

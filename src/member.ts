@@ -192,17 +192,18 @@ async function serve(
 
 function makeWan(
   { config, clock, log }: ConfiguredParts,
-  { stored: engine, wanMaps: maps }: MemberEngine,
+  { stored: engine, wanMaps: maps, persistence }: MemberEngine,
   others: Pick<WanParts, 'segment' | 'takesWrites' | 'addToConfig'>,
 ): MemberWan | undefined {
   if (engine === undefined || maps === undefined) return undefined;
-  return new MemberWan({ config, clock, log, engine, maps, ...others });
+  const keepQueues = persistence && (() => persistence.keepQueues());
+  return new MemberWan({ config, clock, log, engine, maps, keepQueues, ...others });
 }
 
 /**
  * Recovers the data, where it is stored; requests are refused meanwhile. Recovered queues ask for their
- * capacities, so queues that were added to the configuration come first. Then WAN replication begins,
- * before anything is written.
+ * capacities, so queues that were added to the configuration come first, and so do WAN publishers, whose
+ * queues are recovered. They begin to send before anything is written.
  */
 async function recover(
   { config, log }: ConfiguredParts,
@@ -221,9 +222,10 @@ async function recover(
       cluster.restore(kept.uuid);
       record.restore(kept.values);
       await reloader.restore(extend);
-      await persistence.open(stored);
     }
     await wan?.open(cluster.uuid);
+    await persistence?.open(stored, wan);
+    wan?.begin();
   };
   const recovering = work().catch(async (error: unknown) => {
     await persistence?.abandon();

@@ -210,6 +210,7 @@ const NO_PUBLISHERS: RestServices['wan'] = {
   },
   publishers: () => [],
   add: async () => ({ faults: ['no WAN replication'] }),
+  keepQueues: async () => undefined,
   receive: async () => ({
     error: new GridError('WAN_MESSAGE_INVALID', { reason: 'nothing is taken' }),
   }),

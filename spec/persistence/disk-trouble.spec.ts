@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED, FOUND, REFUSED } from '../../src/engine/engine.ts';
-import { DISK_FAILED, DISK_FULL } from '../../src/engine/mutation-sink.ts';
+import { DISK_ERROR, DISK_FAILED, DISK_FULL } from '../../src/engine/mutation-sink.ts';
 import { FailingStorage } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
@@ -186,7 +186,7 @@ describe('each call to the storage', () => {
       const { outcome, partition, sequence, veto } = ask.set('m', key, Buffer.alloc(100));
       await quiet();
       if (outcome !== APPLIED) {
-        assert.ok(veto === DISK_FULL || veto === DISK_FAILED);
+        assert.ok(veto === DISK_FULL || veto === DISK_FAILED || veto === DISK_ERROR);
       } else if (!engine.delays(partition, sequence)) answered.push(key);
       else
         assert.ok(persistence.log.failure !== undefined, 'delayed only where the disk has failed');

@@ -25,7 +25,10 @@ const STATUS: PublisherStatus = {
 };
 
 /** Notes what it is asked; knows the publisher "p" of "w", and of "two" none without an id. */
-function noted(answer: ReceiveAnswer = { status: 200, body: Buffer.from('a'), partition: -1 }) {
+function noted(
+  answer: ReceiveAnswer = { status: 200, body: Buffer.from('a'), partition: -1 },
+  unkept?: GridError,
+) {
   const calls: string[] = [];
   const wan: WanCalls = {
     publisherOf(replication, publisherId) {
@@ -46,6 +49,10 @@ function noted(answer: ReceiveAnswer = { status: 200, body: Buffer.from('a'), pa
       }
       if (text === 'wrong') return { faults: ['Cannot use batchPublishers[0].batchSize 0'] };
       return { addedPublisherIds: ['p'], ignoredPublisherIds: [] };
+    },
+    async keepQueues() {
+      calls.push('keep');
+      return unkept;
     },
     async receive(message) {
       calls.push(`receive ${message.length}`);
@@ -127,7 +134,7 @@ for (const name of ['none', 'hazelcast'] as const) {
           assert.match(await ask(method, `wan/${call}`), /^405/);
         }
       }
-      assert.deepEqual(calls, ['pause w p', 'resume w p', 'stop w p', 'clear w p']);
+      assert.deepEqual(calls, ['pause w p', 'resume w p', 'stop w p', 'clear w p', 'keep']);
       const lines = ['dev 200', `dev ${wrong}`, `dev ${wrong}`, `dev ${wrong}`];
       assert.deepEqual(auditLines().slice(0, 7), [...lines, 'dev 400', 'x 403', 'dev 400']);
     });

@@ -66,6 +66,10 @@ export const REQUEST_ERRORS = {
     message:
       'Cannot add to WAN replication {replication}: more than {max} publishers in the member',
   },
+  WAN_CLEAR_NOT_KEPT: {
+    status: 503,
+    message: 'Cannot keep that a WAN queue is cleared, a restart may send its changes: {reason}',
+  },
   MEMBER_LIST_NOT_KEPT: { status: 503, message: 'Cannot change the member list: {reason}' },
   VERSION_NOT_SUPPORTED: {
     status: 409,

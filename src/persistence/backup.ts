@@ -8,6 +8,8 @@
  * synced, read back and compared. The checked file `backup` lists all files with their CRC-32 and comes
  * last: a directory without it is no backup. A directory with it is a data directory, too.
  *
+ * What waits in queues is not copied (marks-file.ts, waiting-file.ts): they begin empty in the copy.
+ *
  * Steps are short, and the event loop runs between them.
  */
 import { crc32 } from 'node:zlib';
@@ -93,7 +95,9 @@ export class Backup {
     const { partitionCount, memoryBytesMax, firstSegment, snapshot } = manifest;
     const memory = memoryBytesMax === undefined ? {} : { memoryBytesMax };
     const kept = { partitionCount, ...memory, firstSegment, synced: end, hasMember: true };
-    await writeManifest(this.#target, snapshot === undefined ? kept : { ...kept, snapshot });
+    const { number = 0, parts = 0, bytes = 0 } = snapshot ?? {};
+    const copied = { ...kept, snapshot: { number, parts, bytes } };
+    await writeManifest(this.#target, snapshot === undefined ? kept : copied);
     for (const name of [MEMBER, MANIFEST]) this.#files.push(await this.#sum(name));
     await this.#verify();
     const list = { of: new Date(wallMs).toISOString(), files: this.#files };

@@ -7,14 +7,17 @@
  *
  * A removal is kept as long as an earlier segment or the snapshot may have a record that it ends. Other
  * removals are dropped, too: every dead record from before the beginning of the pass has by then been dropped
- * or is listed (left-behind.ts). A removal whose tombstone is remembered is kept.
+ * or is listed (left-behind.ts). A removal whose tombstone is remembered is kept. So is a change that may
+ * wait in a queue that outlives the process (../engine/kept-queues.ts), but for a value without a lifetime: a
+ * later change of its key waits, too.
  *
  * Each step rewrites one group on the blocks of the reserve file, and fills the reserve again before any
  * other user gets the freed space.
  */
 import type { Clock } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
-import { Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
+import type { KeptQueues } from '../engine/kept-queues.ts';
+import { CLEAR, DELETE, Mutation, OFFER, RETURN, SET } from '../engine/mutation.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import { SummedMemory } from './checksum.ts';
 import { hashOfName, hashOfThing, LeftBehind } from './left-behind.ts';
@@ -56,6 +59,7 @@ interface CompactionOptions {
   readonly segmentBytes: number;
   readonly reserve: Reserve;
   readonly space: InTurn;
+  readonly queues: KeptQueues | undefined;
   /** Resolves when everything recorded so far is durable. */
   syncLog(): Promise<void>;
 }
@@ -223,11 +227,25 @@ export class Compaction {
     readMutation(page, at, mutation);
     const { engine } = this.#options;
     if (type !== SET && type !== OFFER && type !== RETURN) {
-      return this.#left.mayEnd(mutation) || engine.isStored(mutation);
+      if (this.#left.mayEnd(mutation) || engine.isStored(mutation)) return true;
+      return (type === DELETE || type === CLEAR) && this.#mayWait(mutation);
     }
     if (engine.isStored(mutation)) return true;
-    dead.push(hashOfName(mutation), hashOfThing(mutation));
+    const hashes = [hashOfName(mutation), hashOfThing(mutation)] as const;
+    // Nothing is sent of its expiry, so the value itself has to end there the one before it.
+    const hasLifetime = mutation.expiryMs !== 0 || mutation.maxIdleSeconds !== 0;
+    if (type === SET && hasLifetime && this.#mayWait(mutation)) {
+      this.#left.add(hashes);
+      return true;
+    }
+    dead.push(...hashes);
     return false;
+  }
+
+  /** Whether the change may wait in a queue that outlives the process. */
+  #mayWait({ partition, sequence }: Mutation): boolean {
+    const queues = this.#options.queues?.queues() ?? [];
+    return queues.some((queue) => queue.mayWait(partition, sequence));
   }
 
   /** Replaces the segments of the group, if that frees enough. */

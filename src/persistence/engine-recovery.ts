@@ -1,7 +1,9 @@
 /** Recovery of an engine inside a member: the event loop gets its turns, and progress is told each second. */
 import type { Clock } from '../base/clock.ts';
 import { collectGarbage } from '../base/garbage.ts';
+import type { KeptQueues } from '../engine/kept-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
+import { QueueRestore } from './queue-restore.ts';
 import { type Recovered, Recovery, type RecoveryProgress } from './recovery.ts';
 import type { Storage } from './storage.ts';
 
@@ -16,18 +18,21 @@ interface EngineRecoveryOptions {
   readonly readBytesMax?: number;
 }
 
-/** Rejects as Recovery.run does. */
+/** Fills the queues, too, where there are any. Rejects as Recovery.run does. */
 export async function recoverEngine(
   { storage, clock, partitionCount, readBytesMax }: EngineRecoveryOptions,
   engine: StoredEngine,
+  queues: KeptQueues | undefined,
   onProgress: (progress: RecoveryProgress) => void,
 ): Promise<Recovered> {
   let toldMs = clock.now();
+  const hasQueues = queues !== undefined && queues.queues().length > 0;
   const recovery = new Recovery({
     storage,
     engine,
     partitionCount,
     ...(readBytesMax === undefined ? {} : { aheadBytesMax: readBytesMax }),
+    ...(hasQueues ? { queues: new QueueRestore(storage, partitionCount, queues) } : {}),
     now: () => clock.now(),
     breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
     onProgress: (progress) => {

@@ -2,9 +2,9 @@
  * Starts on a damaged data directory because an operator has asked for it: empty, or with the readable data.
  * The old files are moved, unchanged, into a directory `damaged-<n>` within the data directory.
  *
- *     copies of manifest, member and log-end aside → new segments, as `.new`, with higher numbers than all
- *     others → the manifest names the new ones, and where the old ones go → the old segments move, the new
- *     ones lose `.new`
+ *     copies of manifest, member, log-end, wan-marks aside → new segments, as `.new`, with higher numbers
+ *     than all others → the manifest names the new ones, and where the old ones go → the old segments move,
+ *     the new ones lose `.new`
  *
  * The manifest is replaced in one step: before it the old files are whole, after it the new ones are. The
  * next start moves the segments that have not moved by then.
@@ -13,6 +13,7 @@ import { writeCheckedFile } from './checked-file.ts';
 import type { Finding } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
 import { type Aside, MANIFEST, type Manifest, readManifest, writeManifest } from './manifest.ts';
+import { MARKS } from './marks-file.ts';
 import { LOST_MEMBER, MEMBER, readMember } from './member-file.ts';
 import type { Pace } from './record-scan.ts';
 import { RESERVE } from './reserve.ts';
@@ -21,6 +22,7 @@ import { SalvagedLog, type SalvageTarget } from './salvaged-segments.ts';
 import { parseSegmentName, type SegmentId } from './segment.ts';
 import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
+import { parseWaitingName } from './waiting-file.ts';
 import { writeWhole } from './whole-file.ts';
 
 /** Ends the names of segments that do not count yet. */
@@ -85,7 +87,7 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   const numbers = names.map((name) => parseSegmentName(name)?.number ?? 0);
   const before = Math.max(0, ...numbers) + 1;
   const directory = await makeNumberedDirectory(storage, 'damaged');
-  const small = [MANIFEST, MEMBER, LOG_END].filter((name) => names.includes(name));
+  const small = [MANIFEST, MEMBER, LOG_END, MARKS].filter((name) => names.includes(name));
   try {
     for (const name of small) await copy(storage, name, `${directory}/${name}`);
     await storage.syncDirectory();
@@ -108,7 +110,12 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
 async function putInPlace(storage: Storage, aside: Aside): Promise<void> {
   const { directory, before, last } = aside;
   const names = await storage.list();
-  const old = names.filter((name) => isWithin(parseSegmentName(name), 0, before - 1));
+  const old = names.filter((name) => {
+    const waiting = parseWaitingName(name);
+    return waiting === undefined
+      ? isWithin(parseSegmentName(name), 0, before - 1)
+      : waiting < before;
+  });
   if (old.length > 0) await storage.makeDirectory(directory);
   for (const name of old) await storage.rename(name, `${directory}/${name}`);
   for (const name of names.filter(isNew)) {

@@ -8,6 +8,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { OutcomeUnknown } from '../base/errors.ts';
 import type { InTurn } from '../base/in-turn.ts';
+import type { KeptQueues } from '../engine/kept-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { Compaction } from './compaction.ts';
@@ -17,6 +18,7 @@ import { LOG, parseSegmentName, type SegmentId, SNAPSHOT } from './segment.ts';
 import type { SegmentSupply } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
 import type { Storage } from './storage.ts';
+import { parseWaitingName } from './waiting-file.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
 /** Delay before failed work is tried again, in ms. */
@@ -35,6 +37,8 @@ interface HousekeepingOptions {
   readonly manifest: ManifestFile;
   readonly space: InTurn;
   readonly reserve: Reserve;
+  /** The queues that outlive the process, if any may come. */
+  readonly queues: KeptQueues | undefined;
   readonly segmentBytes: number;
   readonly snapshotBytesMin: number;
   /** Number of the next snapshot. */
@@ -265,7 +269,8 @@ export class Housekeeping {
       }),
     );
     const first = this.#cut?.end.segment;
-    const options = { storage, engine, clock, segmentBytes, space, reserve };
+    const { queues } = this.#options;
+    const options = { storage, engine, clock, segmentBytes, space, reserve, queues };
     const syncLog = async () => (log.isStarted ? await log.sync() : undefined);
     return new Compaction(
       { ...options, syncLog },
@@ -280,6 +285,7 @@ export class Housekeeping {
 
   async #takeSnapshot(): Promise<void> {
     const { storage, clock, engine, log, manifest, segmentBytes, supply, observer } = this.#options;
+    const { queues } = this.#options;
     const hasRoom = async (bytes: number): Promise<boolean> => {
       const { freeBytes } = await storage.space();
       return freeBytes >= bytes + FREE_SEGMENTS_MIN * segmentBytes;
@@ -288,17 +294,19 @@ export class Housekeeping {
     const { writtenBytes } = log;
     const firstSegment = log.segment;
     const number = this.#nextNumber++;
-    const snapshot = new Snapshot(storage, engine, clock, number, segmentBytes, async (bytes) => {
+    const hasRoomFor = async (bytes: number): Promise<boolean> => {
       this.#snapshotNeedsBytes = bytes + segmentBytes;
       return await hasRoom(segmentBytes);
-    });
+    };
+    const of = [storage, engine, clock, number, segmentBytes] as const;
+    const snapshot = new Snapshot(...of, hasRoomFor, queues);
     this.#snapshot = snapshot;
     const files = await snapshot.write().finally(() => {
       this.#snapshot = undefined;
     });
     if (files === undefined) return;
     this.#snapshotNeedsBytes = 0;
-    // The snapshot may show a part of the log's latest changes: no crash may lose the others.
+    // The snapshot and what waits may be of the log's latest changes: no crash may lose the others.
     try {
       await log.sync();
       await manifest.change({ firstSegment, synced: log.synced, snapshot: files });
@@ -322,9 +330,10 @@ export class Housekeeping {
     const { firstSegment, snapshot } = manifest.content;
     for (const name of await storage.list()) {
       const id = parseSegmentName(name);
-      if (id === undefined) continue;
-      const first = id.kind === LOG ? firstSegment : (snapshot?.number ?? 0);
-      if (id.number < first) await storage.remove(name);
+      const number = id?.number ?? parseWaitingName(name);
+      if (number === undefined) continue;
+      const first = id?.kind === LOG ? firstSegment : (snapshot?.number ?? 0);
+      if (number < first) await storage.remove(name);
     }
   }
 }

@@ -28,6 +28,8 @@ export interface Manifest {
   readonly hasEndRecord?: boolean;
   /** Whether there is a file `member`. */
   readonly hasMember?: boolean;
+  /** Whether there is a file `wan-marks` that counts (marks-file.ts). */
+  readonly hasMarks?: boolean;
   /** The snapshot that the log continues. */
   readonly snapshot?: SnapshotFiles;
   /** The files that a forced start moves (forced-start.ts). */
@@ -48,6 +50,8 @@ export interface SnapshotFiles {
   readonly parts: number;
   /** Bytes of all parts. */
   readonly bytes: number;
+  /** Whether there is a file of what waited in queues (waiting-file.ts). */
+  readonly hasWaiting?: boolean;
 }
 
 export async function readManifest(storage: Storage): Promise<Manifest> {

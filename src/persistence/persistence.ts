@@ -11,10 +11,15 @@
  *
  * The next snapshot is written when the log has grown by as much as the last snapshot, and by a minimum. Then
  * the log is synced, the manifest names both, and older files are removed.
+ *
+ * Queues of changes outlive the process, too (../engine/kept-queues.ts): their marks are written before the
+ * log continues, as a crash may have lost changes that have left already; then while they change, and at the
+ * end.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
+import type { KeptQueues } from '../engine/kept-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';
@@ -26,7 +31,9 @@ import { LogEndFile } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { cutTail, leadOn, syncRecovered } from './log-takeover.ts';
 import { ManifestFile } from './manifest.ts';
+import { MarksKeeper } from './marks-keeper.ts';
 import { MemberFile } from './member-file.ts';
+import { isStaleOfQueues } from './queue-restore.ts';
 import type { Recovered, RecoveryProgress } from './recovery.ts';
 import { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
@@ -92,6 +99,7 @@ export class Persistence {
   /** The segment in which the log begins. */
   #firstSegment: LogSegment | undefined;
   #endFile: LogEndFile | undefined;
+  #marks: MarksKeeper | undefined;
   /** Where the log of the previous process ends. */
   #end: LogPlace | undefined;
   /** The attempt under way to begin the log. */
@@ -156,8 +164,11 @@ export class Persistence {
     await this.member.load(manifest?.hasMember);
   }
 
-  /** Fills the engine, which must be empty, and begins to log. Rejects as Recovery.run does. */
-  async open(engine: StoredEngine): Promise<Opened> {
+  /**
+   * Fills the engine, which must be empty, and the queues, and begins to log. Queues that come later are
+   * kept, too. Rejects as Recovery.run does.
+   */
+  async open(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
     const { storage, clock, keepsStaleData, readBytesMax } = this.#options;
     this.#engine = engine;
     const { totalBytes } = await storage.space();
@@ -173,7 +184,7 @@ export class Persistence {
     space.run(() => reserve.fill()).catch(() => {});
     const supply = new SegmentSupply({ storage, clock, segmentBytes, space, reserve, onFault });
     this.#supply = supply;
-    const recovered = await this.#recover().catch(async (error) => {
+    const recovered = await this.#recover(queues).catch(async (error) => {
       await supply.close();
       throw error;
     });
@@ -182,19 +193,21 @@ export class Persistence {
     const { leftOver } = recovered;
     const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
     const names = await storage.list();
-    await this.#removeFiles([...stale, ...names.filter(isTemporary)]);
+    const { manifest } = recovered;
+    const isOld = (name: string) => isTemporary(name) || isStaleOfQueues(name, manifest);
+    await this.#removeFiles([...stale, ...names.filter(isOld)]);
     await storage.syncDirectory();
     await space.run(() => reserve.fill());
     this.#manifest.hasRead(recovered.manifest);
     this.#end = recovered.end;
-    this.#housekeeping = this.#makeHousekeeping(recovered, supply, reserve, {
-      segmentBytes,
-      totalBytes,
-    });
+    if (queues !== undefined) this.#marks = this.#keeperOf(queues);
+    const sizes = { segmentBytes, totalBytes };
+    this.#housekeeping = this.#makeHousekeeping(recovered, supply, reserve, queues, sizes);
     if (!(await this.#goOn(recovered, supply))) {
       this.log.wait(supply);
       this.#goOnLater(recovered, supply);
     }
+    this.#marks?.begin();
     this.#housekeeping.work();
     return { ...recovered, foreign: foreignFiles(names) };
   }
@@ -203,12 +216,13 @@ export class Persistence {
     recovered: Recovered,
     supply: SegmentSupply,
     reserve: Reserve,
+    queues: KeptQueues | undefined,
     { segmentBytes, totalBytes }: { readonly segmentBytes: number; readonly totalBytes: number },
   ): Housekeeping {
     const { storage, clock, snapshotBytesMin } = this.#options;
     return new Housekeeping({
       ...{ storage, clock, supply, reserve, segmentBytes, engine: this.#engine, log: this.log },
-      ...{ manifest: this.#manifest, space: this.#space, observer: this.#observer },
+      ...{ manifest: this.#manifest, space: this.#space, observer: this.#observer, queues },
       snapshotBytesMin:
         snapshotBytesMin ?? Math.min(SNAPSHOT_BYTES_MIN, totalBytes * SNAPSHOT_SHARE_MIN),
       nextNumber: recovered.nextNumber,
@@ -293,6 +307,7 @@ export class Persistence {
     const begin = { segment: segment.number, offset: HEADER_BYTES };
     if (this.#end !== undefined) await leadOn(storage, this.#end, segment.number);
     this.#endFile ??= await LogEndFile.open(storage, clock, begin);
+    await this.#marks?.write();
     await this.#manifest.change({
       partitionCount,
       memoryBytesMax: Math.min(this.#engine.memoryBytesMax, Number.MAX_SAFE_INTEGER),
@@ -301,6 +316,7 @@ export class Persistence {
       isStopped: false,
       hasEndRecord: this.#endFile !== undefined,
       hasMember: this.member.isThere,
+      hasMarks: this.#marks?.hasQueues ?? false,
     });
     if (misnamed !== undefined) await storage.remove(misnamed);
   }
@@ -315,9 +331,11 @@ export class Persistence {
     this.#again?.cancel();
     await this.#beginning;
     await this.#housekeeping?.close();
+    await this.#marks?.close();
     try {
       const end = await this.log.close();
       const stopped = { isStopped: true, stoppedMs: this.#options.clock.wall() };
+      if (end !== undefined) await this.#marks?.keep().catch(ignored);
       // On a full disk the log's last record and the file `log-end` suffice.
       if (end !== undefined) {
         await this.#manifest.change({ synced: end, ...stopped }).catch(notFull);
@@ -332,8 +350,29 @@ export class Persistence {
     }
   }
 
-  async #recover(): Promise<Recovered> {
-    const recovered = await recoverEngine(this.#options, this.#engine, (progress) =>
+  /** Resolves once the marks of the queues would survive a crash. Rejects as writeWhole does. */
+  async keepMarks(): Promise<void> {
+    await this.#marks?.keep();
+  }
+
+  #keeperOf(queues: KeptQueues): MarksKeeper {
+    const { storage, clock, sync } = this.#options;
+    return new MarksKeeper({
+      ...{ storage, clock, queues },
+      sequences: () => this.#engine.sequences(),
+      syncLog: async () => {
+        if (sync !== 'never' && this.log.isWriting) await this.log.sync();
+      },
+      note: async () => {
+        const manifest = this.#manifest;
+        if (!manifest.isThere || manifest.content.hasMarks === true) return;
+        await manifest.change({ hasMarks: true });
+      },
+    });
+  }
+
+  async #recover(queues: KeptQueues | undefined): Promise<Recovered> {
+    const recovered = await recoverEngine(this.#options, this.#engine, queues, (progress) =>
       this.#observer.onProgress(progress),
     );
     if (this.#closing !== undefined) throw new GridError('STOPPED_RECOVERING', {});
@@ -348,6 +387,9 @@ export class Persistence {
 function isTemporary(name: string): boolean {
   return name !== UNNAMED && (name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX));
 }
+
+/** The observer of the marks has been told. */
+function ignored(): void {}
 
 /** Rethrows all errors but that of a full disk. */
 function notFull(error: unknown): void {

@@ -13,6 +13,7 @@ import { DamagedData, unreadableRecord } from './damage.ts';
 import type { LogPlace } from './log-place.ts';
 import { MANIFEST, type Manifest, readManifest } from './manifest.ts';
 import { memoryNeeded } from './memory-need.ts';
+import type { QueueRestore } from './queue-restore.ts';
 import {
   checkRecord,
   isMutation,
@@ -51,6 +52,8 @@ interface RecoveryOptions {
   readonly partitionCount: number;
   /** Length up to which a segment is read while another is applied, in bytes. No bound unless given. */
   readonly aheadBytesMax?: number;
+  /** Fills the queues that are kept, if there are any. */
+  readonly queues?: QueueRestore;
   /** Milliseconds of a clock that never goes back. */
   now(): number;
   /** Resolves once the event loop has had its turn. */
@@ -123,6 +126,7 @@ export class Recovery {
     const nextNumber = found.reduce((next, { number }) => Math.max(next, number + 1), 1);
     if (!names.includes(MANIFEST)) {
       await this.#checkNew(found);
+      await this.#options.queues?.begin(undefined);
       const leftOver = found.map(segmentName);
       const none = { manifest: undefined, end: undefined, isSealed: false, misnamed: undefined };
       return { ...none, tornBytes: 0, records: 0, bytes: 0, leftOver, nextNumber };
@@ -136,6 +140,7 @@ export class Recovery {
     this.#replay = engine.replay({ mayExceed, lastReadMs: isStopped ? stoppedMs : undefined });
     const used = new Set<string>();
     await this.#readSnapshot(manifest, used);
+    await this.#options.queues?.begin(manifest);
     this.#replay.beginLog();
     const { end, isSealed, tornBytes, misnamed } = await this.#readLog(manifest, found, used);
     if (!this.#replay.end()) throw await this.#needsMemory();
@@ -268,6 +273,7 @@ export class Recovery {
       partition !== EVERY_PARTITION &&
       mutation.sequence <= this.#base[partition]!;
     this.#records++;
+    if (segment.id.kind === LOG) this.#options.queues?.replay(mutation);
     return isKnown || this.#replay.apply(mutation) === APPLIED;
   }
 

@@ -7,7 +7,8 @@
  * Where several files are the same segment, each adds the records that the others lack. The manifest says
  * which snapshot and which segments count. Without a manifest these are the snapshot with the most
  * partitions and every segment of the log: the sequences tell which of their records the snapshot covers.
- * MARKs and superseded segments have no place in the new files and are left out.
+ * MARKs and superseded segments have no place in the new files and are left out. So is what waits in queues:
+ * they begin empty.
  */
 import { GridError } from '../base/errors.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
@@ -35,6 +36,7 @@ import { HEADER_BYTES, LOG, SNAPSHOT, segmentName } from './segment.ts';
 import { type Candidate, SegmentCandidates } from './segment-candidates.ts';
 import type { ReadSegment } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
+import { readWaiting } from './waiting-file.ts';
 
 export interface SalvageOptions extends Pace {
   readonly source: Storage;
@@ -95,6 +97,7 @@ export class Salvage {
     else if (!this.#candidates.isEmpty && !names.includes(MANIFEST)) {
       this.#findings.tellDamage(MANIFEST, 'is missing');
     }
+    await this.#checkWaiting(manifest);
     const snapshot = await this.#salvageSnapshot(manifest, target, firstNumber);
     const log = await this.#salvageLog(manifest, target, firstNumber + 1);
     const whole = { partitionCount: this.#partitionCount, hasMember: true, ...log };
@@ -116,6 +119,20 @@ export class Salvage {
       const what = name === MEMBER ? `is damaged: ${LOST_MEMBER}` : 'is damaged';
       this.#findings.tell({ file: name, offset: error.offset, what, isDamage: true });
       return undefined;
+    }
+  }
+
+  /** Reports damage of what waits in queues. Nothing of it is saved. */
+  async #checkWaiting(manifest: Manifest | undefined): Promise<void> {
+    const { number, hasWaiting } = manifest?.snapshot ?? {};
+    if (number === undefined || hasWaiting !== true) return;
+    const ignored = { onQueue: () => {}, onLane: () => true, onCut: () => {} };
+    try {
+      await readWaiting(this.#source, number, this.#partitionCount, ignored);
+    } catch (error) {
+      if (!(error instanceof DamagedData)) throw error;
+      const { file, offset } = error;
+      this.#findings.tell({ file, offset, what: WAITING_LOST, isDamage: true });
     }
   }
 
@@ -293,6 +310,8 @@ export class Salvage {
     });
   }
 }
+
+const WAITING_LOST = 'is damaged or missing: it has what waits for WAN publishers';
 
 function logName(number: number): string {
   return segmentName({ kind: LOG, number, part: 0 });

@@ -4,9 +4,12 @@
  * snapshot as a whole need not show one moment, and does not.
  *
  * The visit proceeds in small steps, and the event loop runs between them: a step ends when it has gathered
- * its bytes, or when its time is over. The parts are segments; the last record of each is a SEAL.
+ * its bytes, or when its time is over. The parts are segments; the last record of each is a SEAL. Behind the
+ * visit comes the file of what waits in queues (waiting-file.ts): what the log had of it before the snapshot
+ * is removed with that.
  */
 import type { Clock } from '../base/clock.ts';
+import type { KeptQueues } from '../engine/kept-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import {
   type StoredEngine,
@@ -21,6 +24,7 @@ import { NOTE_BYTES, PARTITION, recordBytes, SEAL, writeMutation } from './recor
 import { HEADER_BYTES, SNAPSHOT, segmentHeader, segmentName, segmentSeed } from './segment.ts';
 import { writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
+import { waitingName, writeWaiting } from './waiting-file.ts';
 import { WholeFile } from './whole-file.ts';
 
 /** Entries and items of one visit: many enough to be fast, few enough to stop in time. */
@@ -40,6 +44,7 @@ export class Snapshot {
   readonly #partBytes: number;
   /** Called with the bytes written so far, before each part; false cancels the snapshot. */
   readonly #hasRoom: (bytes: number) => Promise<boolean>;
+  readonly #queues: KeptQueues | undefined;
   readonly #visitor: StoredVisitor = { onStored: (stored) => this.#gather(stored) };
   readonly #usualPage = new Page(PAGE_BYTES, new SummedMemory(PAGE_BYTES));
   #page = this.#usualPage;
@@ -57,6 +62,7 @@ export class Snapshot {
     number: number,
     partBytes: number,
     hasRoom: (bytes: number) => Promise<boolean>,
+    queues?: KeptQueues,
   ) {
     this.#storage = storage;
     this.#engine = engine;
@@ -64,6 +70,7 @@ export class Snapshot {
     this.#number = number;
     this.#partBytes = partBytes;
     this.#hasRoom = hasRoom;
+    this.#queues = queues;
   }
 
   /** Resolves once every part is durable; undefined when cancelled. Removes its files unless it succeeds. */
@@ -75,9 +82,11 @@ export class Snapshot {
         if (this.#isCancelled) break;
       }
       await this.#writeTombstones();
+      if (!this.#isCancelled) await this.#endPart();
+      const hasWaiting = !this.#isCancelled && (await this.#writeWaiting());
       if (!this.#isCancelled) {
-        await this.#endPart();
-        return { number: this.#number, parts: this.#part, bytes: this.#bytes };
+        const files = { number: this.#number, parts: this.#part, bytes: this.#bytes };
+        return hasWaiting ? { ...files, hasWaiting } : files;
       }
       await this.remove();
       return undefined;
@@ -115,6 +124,24 @@ export class Snapshot {
       if (this.#gathered >= PAGE_BYTES / 2) await this.#write();
       if (isMore) await this.#breathe();
     }
+  }
+
+  /** Resolves with whether there is a file. It is checked as a part is, whether there is room for more. */
+  async #writeWaiting(): Promise<boolean> {
+    const queues = this.#queues;
+    if (queues === undefined) return false;
+    let checkedBytes = 0;
+    const mayTake = async (bytes: number): Promise<boolean> => {
+      if (bytes > checkedBytes) {
+        checkedBytes += this.#partBytes;
+        if (!(await this.#hasRoom(this.#bytes + bytes))) this.cancel();
+      }
+      return !this.#isCancelled;
+    };
+    const sequences = () => this.#engine.sequences();
+    const parts = { storage: this.#storage, clock: this.#clock, queues, sequences, mayTake };
+    const bytes = await writeWaiting(parts, this.#number);
+    return bytes !== undefined && bytes > 0;
   }
 
   #gather(stored: Mutation): void {
@@ -176,6 +203,9 @@ export class Snapshot {
     for (let part = 0; part <= this.#part; part++) {
       const name = segmentName({ kind: SNAPSHOT, number: this.#number, part });
       await this.#storage.remove(name).catch(ignored);
+    }
+    if (this.#queues !== undefined) {
+      await this.#storage.remove(waitingName(this.#number)).catch(ignored);
     }
   }
 

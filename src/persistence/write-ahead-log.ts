@@ -125,6 +125,11 @@ export class WriteAheadLog implements MutationSink {
     return this.#isStarted;
   }
 
+  /** Whether it takes mutations, or did until it failed. */
+  get isWriting(): boolean {
+    return this.#isStarted && !this.#isClosed;
+  }
+
   get writtenEnd(): LogPlace {
     return { segment: this.#segment.number, offset: this.#position - this.#pending };
   }

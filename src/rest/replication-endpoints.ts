@@ -26,8 +26,10 @@ export const NAME_BYTES_MAX = 65_536;
 export const pause = publisherWork('WAN publisher paused', (publisher) => publisher.pause());
 export const resume = publisherWork('WAN publisher resumed', (publisher) => publisher.resume());
 export const stop = publisherWork('WAN publisher stopped', (publisher) => publisher.stop());
-export const clear = publisherWork('WAN replication queues are cleared.', (publisher) =>
-  publisher.clear(),
+export const clear = publisherWork(
+  'WAN replication queues are cleared.',
+  (publisher) => publisher.clear(),
+  (wan) => wan.keepQueues(),
 );
 export const add = wanWork(addConfig);
 /** Work of replication that is not done yet. */
@@ -99,14 +101,23 @@ function writeAudit(call: Call, status: number): void {
   services.telemetry.audit.write({ user, address, action: call.describe(), status });
 }
 
-function publisherWork(message: string, run: (publisher: WanPublisherControl) => void): Work {
+/** `keep` resolves when the effect is kept, with an error where it cannot be. */
+function publisherWork(
+  message: string,
+  run: (publisher: WanPublisherControl) => void,
+  keep?: (wan: WanCalls) => Promise<GridError | undefined>,
+): Work {
   return wanWork((wan, call) => {
     try {
       run(wan.publisherOf(call.parameter(2).toString(), call.parameter(3).toString()));
     } catch (error) {
       return call.fail(refusalOf(error));
     }
-    call.succeed({ message });
+    if (keep === undefined) return call.succeed({ message });
+    call.await(keep(wan), (error) => {
+      if (error === undefined) call.succeed({ message });
+      else call.fail(error);
+    });
   });
 }
 

@@ -76,6 +76,11 @@ export interface WanCalls extends Pick<WanService, 'publisherOf' | 'publishers' 
       }
     | { readonly faults: readonly string[]; readonly refusal?: GridError }
   >;
+  /**
+   * Resolves once the queues, as they are now, would survive a crash; at once where they do not outlive the
+   * process. With a GridError where that fails.
+   */
+  keepQueues(): Promise<GridError | undefined>;
   /** Connections on which messages of other members have come. */
   readonly senders: WeakSet<Session>;
 }

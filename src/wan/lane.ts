@@ -1,11 +1,7 @@
 /**
  * The events of one lane of a publisher, first in, first out, from their recording to their
  * acknowledgement. They lie as bytes in chunks, outside the JavaScript heap, in the form that a batch has
- * them in. A record is a multiple of 8 bytes:
- *
- *     0  length of the event in bytes; at 4 the partition (EVERY for all), with the flags above it
- *     8  sequence of the change in its partition, a double; at 16 the time of its recording, a double
- *    24  the event (event-codec.ts)
+ * them in, as records (lane-record.ts).
  *
  * A position counts the bytes of the lane since its beginning; records lie without gaps from the head to the
  * tail. A record may be dead: nothing is sent of it. The first live ones may be numbered: they have been in a
@@ -16,9 +12,17 @@ import assert from 'node:assert';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { eventBytes, isOnPath, type ViewedBytes, viewed, writeEvent } from './event-codec.ts';
-
-/** Bytes of a record before its event. */
-const RECORD_HEAD_BYTES = 24;
+import {
+  EVERY,
+  IS_COPY,
+  IS_DEAD,
+  IS_REPLACED,
+  partitionAt,
+  passedAt,
+  RECORD_HEAD_BYTES,
+  recordBytesAt,
+} from './lane-record.ts';
+import type { WaitingSequences } from './waiting-sequences.ts';
 
 /** A lane's first chunk; each next one is twice as long, up to the longest. A longer record has its own. */
 const CHUNK_BYTES_MIN = 2048;
@@ -26,12 +30,7 @@ const CHUNK_BYTES_MAX = 262_144;
 /** Dead bytes below this are not worth a compaction. */
 const DEAD_BYTES_MIN = 65_536;
 
-const EVERY = 0xff_ffff;
-const IS_DEAD = 2 ** 31;
-/** One of several records of one event that counts as none. */
-const IS_COPY = 2 ** 30;
-
-interface Chunk extends ViewedBytes {
+export interface LaneChunk extends ViewedBytes {
   /** Position of its first byte. */
   readonly start: number;
   used: number;
@@ -62,6 +61,7 @@ interface LeaveRule {
 export class Lane {
   readonly number: number;
   readonly #totals: QueueTotals;
+  readonly #sequences: WaitingSequences | undefined;
   /** The lane's part of the events of all lanes. */
   #eventCount = 0;
   /** Records that are live, and their bytes. */
@@ -78,13 +78,15 @@ export class Lane {
   generation = 0;
   /** Position behind the last numbered record. */
   waitingFrom = 0;
-  #chunks: Chunk[] = [];
+  #chunks: LaneChunk[] = [];
   #head = 0;
   #tail = 0;
 
-  constructor(number: number, totals: QueueTotals) {
+  /** `sequences` is told what the head passes. */
+  constructor(number: number, totals: QueueTotals, sequences?: WaitingSequences) {
     this.number = number;
     this.#totals = totals;
+    this.#sequences = sequences;
   }
 
   /** When the first live record was recorded; Infinity where there is none. */
@@ -207,6 +209,17 @@ export class Lane {
     this.count = 0;
     this.bytes = 0;
     this.#eventCount = 0;
+    this.#sequences?.passAll(this.number);
+    this.#sequences?.onProgress();
+  }
+
+  /** The chunks with the records from the head to the tail, by position. */
+  get records(): {
+    readonly chunks: readonly LaneChunk[];
+    readonly head: number;
+    readonly tail: number;
+  } {
+    return { chunks: this.#chunks, head: this.#head, tail: this.#tail };
   }
 
   /**
@@ -223,7 +236,7 @@ export class Lane {
   /** The live record at this position dies, as a later one replaces it. */
   replaceAt(position: number): void {
     const chunk = this.#chunkAt(position);
-    this.#kill(chunk, position - chunk.start);
+    this.#kill(chunk, position - chunk.start, IS_DEAD + IS_REPLACED);
     this.#trim();
   }
 
@@ -263,7 +276,7 @@ export class Lane {
     this.waitingFrom = this.#tail;
     walk(old, from, ({ view, bytes }, at) => {
       if (view.getUint32(at + 4, true) >= IS_DEAD) return true;
-      const recordBytes = (RECORD_HEAD_BYTES + view.getUint32(at, true) + 7) & ~7;
+      const recordBytes = recordBytesAt(view, at);
       const chunk = this.#room(recordBytes);
       bytes.copy(chunk.bytes, chunk.used, at, at + recordBytes);
       chunk.used += recordBytes;
@@ -278,7 +291,7 @@ export class Lane {
   }
 
   /** The chunk that takes the record. */
-  #room(recordBytes: number): Chunk {
+  #room(recordBytes: number): LaneChunk {
     const last = this.#chunks.at(-1);
     if (last !== undefined && last.bytes.length - last.used >= recordBytes) return last;
     const doubled = last === undefined ? CHUNK_BYTES_MIN : last.bytes.length * 2;
@@ -288,10 +301,10 @@ export class Lane {
     return chunk;
   }
 
-  #kill({ view }: Chunk, at: number): void {
+  #kill({ view }: LaneChunk, at: number, flags = IS_DEAD): void {
     const mark = view.getUint32(at + 4, true);
-    view.setUint32(at + 4, mark + IS_DEAD, true);
-    const recordBytes = (RECORD_HEAD_BYTES + view.getUint32(at, true) + 7) & ~7;
+    view.setUint32(at + 4, mark + flags, true);
+    const recordBytes = recordBytesAt(view, at);
     this.count--;
     this.bytes -= recordBytes;
     this.#totals.bytes -= recordBytes;
@@ -302,11 +315,13 @@ export class Lane {
 
   /** Moves the head to the first live record, and drops the chunks before it. */
   #trim(): void {
+    const before = this.#head;
     let dropped = 0;
     for (const { view, start, used } of this.#chunks) {
       let at = this.#head - start;
       while (at < used && view.getUint32(at + 4, true) >= IS_DEAD) {
-        at += (RECORD_HEAD_BYTES + view.getUint32(at, true) + 7) & ~7;
+        this.#sequences?.pass(this.number, partitionAt(view, at), passedAt(view, at));
+        at += recordBytesAt(view, at);
       }
       this.#head = start + at;
       if (at < used) break;
@@ -314,9 +329,12 @@ export class Lane {
     }
     if (dropped > 0) this.#chunks.splice(0, dropped);
     this.waitingFrom = Math.max(this.waitingFrom, this.#head);
+    if (this.#head === before) return;
+    if (this.#head === this.#tail) this.#sequences?.passAll(this.number);
+    this.#sequences?.onProgress();
   }
 
-  #chunkAt(position: number): Chunk {
+  #chunkAt(position: number): LaneChunk {
     let low = 0;
     let high = this.#chunks.length - 1;
     while (low < high) {
@@ -327,16 +345,16 @@ export class Lane {
     return this.#chunks[low]!;
   }
 
-  #walk(from: number, visit: (chunk: Chunk, at: number) => boolean): void {
+  #walk(from: number, visit: (chunk: LaneChunk, at: number) => boolean): void {
     walk(this.#chunks, from, visit);
   }
 }
 
 /** Visits the records from a position on, until `visit` returns false. */
 function walk(
-  chunks: readonly Chunk[],
+  chunks: readonly LaneChunk[],
   from: number,
-  visit: (chunk: Chunk, at: number) => boolean,
+  visit: (chunk: LaneChunk, at: number) => boolean,
 ): void {
   for (const chunk of chunks) {
     let at = Math.max(0, from - chunk.start);

@@ -10,8 +10,10 @@
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { CLEAR, type Mutation } from '../engine/mutation.ts';
 import { Lane, type QueueTotals } from './lane.ts';
+import { LaneContent } from './lane-content.ts';
 import { LANES_MAX } from './message-format.ts';
 import { WaitingKeys } from './waiting-keys.ts';
+import { WaitingSequences } from './waiting-sequences.ts';
 
 interface QueueLimits {
   readonly capacity: number;
@@ -20,6 +22,8 @@ interface QueueLimits {
 
 export class PublisherQueue {
   readonly lanes: readonly Lane[];
+  /** Which changes wait. */
+  readonly sequences: WaitingSequences;
   readonly #limits: QueueLimits;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
   /** By lane, where only the latest event of a key waits. */
@@ -27,7 +31,12 @@ export class PublisherQueue {
 
   constructor(partitionCount: number, limits: QueueLimits, isLatestOnly: boolean) {
     const count = Math.min(partitionCount, LANES_MAX);
-    this.lanes = Array.from({ length: count }, (_, number) => new Lane(number, this.#totals));
+    const sequences = new WaitingSequences(partitionCount, count);
+    this.sequences = sequences;
+    this.lanes = Array.from(
+      { length: count },
+      (_, number) => new Lane(number, this.#totals, sequences),
+    );
     this.#limits = limits;
     this.#keys = isLatestOnly ? this.lanes.map((lane) => new WaitingKeys(lane)) : undefined;
   }
@@ -54,15 +63,21 @@ export class PublisherQueue {
     const { capacity, bytesMax } = this.#limits;
     const size = this.size;
     if (size === 0) return true;
-    const records = change.operation === CLEAR ? this.lanes.length : 1;
-    const added = Lane.recordBytes(change) * records;
+    const added = this.#addedBytes(change);
     if (size < capacity && this.bytes + added <= bytesMax) return true;
     return this.#isReplacing(change, size, added);
+  }
+
+  /** Whether there is room for an event that comes again, beyond the limits by so many bytes. */
+  hasRoomAgain(change: Mutation, bytesFurther: number): boolean {
+    const { bytesMax } = this.#limits;
+    return this.size === 0 || this.bytes + this.#addedBytes(change) <= bytesMax + bytesFurther;
   }
 
   /** Queues the event, for which there is room. */
   add(change: Mutation, policy: number, nowMs: number): void {
     if (change.partition === EVERY_PARTITION) {
+      this.sequences.add(EVERY_PARTITION, change.sequence);
       for (const lane of this.lanes) lane.append(change, policy, nowMs, lane.number > 0);
       return;
     }
@@ -72,6 +87,7 @@ export class PublisherQueue {
     const replaced = keys === undefined ? -1 : keys.find(change.name, change.key);
     // What is known comes again, and may be older than what waits.
     if (replaced >= 0 && keys?.version.isAfter(change.version)) return;
+    this.sequences.add(change.partition, change.sequence);
     const position = lane.append(change, policy, nowMs, false);
     if (keys === undefined) return;
     keys.add(change.name, change.key, position);
@@ -83,9 +99,28 @@ export class PublisherQueue {
     keys.reset(moved);
   }
 
+  /** Queues one record of a clear again, in its lane. */
+  addClear(clear: Mutation, policy: number, nowMs: number, lane: number, isCopy: boolean): void {
+    for (const partition of this.sequences.partitionsOf(lane)) {
+      this.sequences.add(partition, clear.sequence);
+    }
+    this.lanes[lane]!.append(clear, policy, nowMs, isCopy);
+  }
+
+  /** What waits in the lane now. */
+  cut(lane: number): LaneContent {
+    const { chunks, head, tail } = this.lanes[lane]!.records;
+    return new LaneContent(this.sequences.partitionsOf(lane), chunks, head, tail);
+  }
+
   /** Drops every event. */
   clear(): void {
     for (const lane of this.lanes) lane.clear();
+  }
+
+  /** Bytes of the records of the event. */
+  #addedBytes(change: Mutation): number {
+    return Lane.recordBytes(change) * (change.operation === CLEAR ? this.lanes.length : 1);
   }
 
   /** Whether the full queue has an event that this one replaces. */

@@ -8,6 +8,7 @@ import {
   DATA_SET_ID_BYTES,
   DELETE,
   FROM_CLIENT,
+  FROM_REPLAY,
   type Mutation,
   PATH_LENGTH_MAX,
   SET,
@@ -15,6 +16,7 @@ import {
 import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutation-sink.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
 import { hasDataSet } from './event-codec.ts';
+import { KeptPublisherQueue } from './kept-publisher-queue.ts';
 import type { PublisherState, RefOf, WanMapRef } from './publisher-options.ts';
 import { PublisherQueue } from './publisher-queue.ts';
 import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
@@ -32,10 +34,13 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   readonly ignoresQueues = true;
   readonly replication: string;
   readonly id: string;
+  /** The queue, as one that outlives the process. */
+  readonly kept: KeptPublisherQueue;
   readonly #parts: PublisherParts;
   readonly #queue: PublisherQueue;
   readonly #sender: BatchSender;
   #state: PublisherState;
+  #hasBegun = false;
   #droppedCount = 0;
   /** By the map's name, a character a byte. */
   readonly #refs = new Map<string, WanMapRef | undefined>();
@@ -44,7 +49,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   #lastRef: WanMapRef | undefined;
 
   constructor(parts: PublisherParts) {
-    const { options, engine } = parts;
+    const { options, engine, clock } = parts;
     this.#parts = parts;
     this.replication = parts.replication;
     this.id = options.publisherId;
@@ -52,7 +57,25 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#queue = new PublisherQueue(engine.partitionCount, limits, options.snapshotEnabled);
     this.#sender = new BatchSender({ ...parts, queue: this.#queue });
     this.#state = options.initialPublisherState;
-    this.#sender.setSending(this.#state === 'REPLICATING');
+    this.kept = new KeptPublisherQueue({
+      name: JSON.stringify([parts.replication, options.publisherId]),
+      ...{ queue: this.#queue, clock },
+      published: (change) => this.#published(change),
+      onDropped: () => {
+        this.#droppedCount++;
+      },
+    });
+  }
+
+  /** From now on `onProgress`, which must not call the engine, is called when the queue has changed. */
+  watch(onProgress: () => void): void {
+    this.#queue.sequences.onProgress = onProgress;
+  }
+
+  /** From now on events are sent, where the state allows it. */
+  begin(): void {
+    this.#hasBegun = true;
+    this.#enter(this.#state);
   }
 
   get status(): PublisherStatus {
@@ -87,12 +110,14 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   abandon(): void {}
 
   record(change: Mutation): void {
-    if (this.#state === 'STOPPED') return;
+    // A recovery fills the queue by itself (kept-publisher-queue.ts).
+    if (change.origin === FROM_REPLAY) return;
+    if (this.#state === 'STOPPED') return this.#queue.sequences.onProgress();
     const ref = this.#published(change);
     if (ref === undefined) return;
     if (!this.#queue.hasRoom(change)) {
       this.#droppedCount++;
-      return;
+      return this.#queue.sequences.onProgress();
     }
     this.#queue.add(change, ref.policy, this.#parts.clock.now());
     this.#sender.onQueued();
@@ -145,7 +170,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
 
   #enter(state: PublisherState): void {
     this.#state = state;
-    this.#sender.setSending(state === 'REPLICATING');
+    this.#sender.setSending(this.#hasBegun && state === 'REPLICATING');
   }
 
   #refusesNow(): boolean {
@@ -161,7 +186,8 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     const ref = this.#refOf(change.name);
     if (ref === undefined) return undefined;
     if (operation !== CLEAR && !ref.accepts(change.key)) return undefined;
-    if (change.origin === FROM_CLIENT) return ref;
+    // What was made here names no path, also where a log has it.
+    if (path.length === 0) return ref;
     if (!ref.republishing || path.length >= PATH_BYTES_MAX) return undefined;
     const target = this.#sender.targetDataSet;
     return target !== undefined && hasDataSet(path, target) ? undefined : ref;

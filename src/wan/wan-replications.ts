@@ -5,6 +5,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
+import type { KeptPublisherQueue } from './kept-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
 import {
   type MapTree,
@@ -46,17 +47,23 @@ interface WanReplicationsParts {
   /** The hash trees of a map. */
   readonly treeOf: (map: Buffer) => MapTree;
   readonly random?: () => number;
+  /** Whether nothing is sent before `begin`. */
+  readonly isHeld?: boolean;
+  /** Given where queues outlive the process: called when they have changed. Must not call the engine. */
+  readonly onProgress?: () => void;
 }
 
 export class WanReplications implements WanService {
   readonly #parts: WanReplicationsParts;
   readonly #publishers: WanPublisher[] = [];
   readonly #receiver: WanReceiver;
+  #hasBegun: boolean;
   readonly #sender: { readonly dataSetId: Buffer; epoch: number; now: WanEngine['now'] };
 
   constructor(parts: WanReplicationsParts) {
     const { engine, dataSetId, clock } = parts;
     this.#parts = parts;
+    this.#hasBegun = parts.isHeld !== true;
     const { random = Math.random } = parts;
     const inMs = Math.floor(random() * EPOCHS_A_MS);
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
@@ -97,6 +104,17 @@ export class WanReplications implements WanService {
     return { added: idsOf(added), ignored: idsOf(publishers.filter(isKnown)) };
   }
 
+  /** The queues of all publishers, as ones that outlive the process. */
+  keptQueues(): readonly KeptPublisherQueue[] {
+    return this.#publishers.map(({ kept }) => kept);
+  }
+
+  /** From now on events are sent. */
+  begin(): void {
+    this.#hasBegun = true;
+    for (const publisher of this.#publishers) publisher.begin();
+  }
+
   receive(message: Span): Promise<ReceiveAnswer> {
     return this.#receiver.receive(message.toBuffer());
   }
@@ -117,7 +135,7 @@ export class WanReplications implements WanService {
    * changes any more.
    */
   async close(graceMs: number): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log, onProgress } = this.#parts;
     for (const publisher of this.#publishers) publisher.drain();
     const endMs = clock.now() + graceMs;
     while (clock.now() < endMs && this.#isDraining) {
@@ -128,7 +146,8 @@ export class WanReplications implements WanService {
       const { queueSize: events, wanReplicationName, wanPublisherId } = publisher.status;
       if (events === 0) continue;
       const names = { replication: wanReplicationName, publisher: wanPublisherId };
-      log.warn({ ...names, events }, `WAN publisher: ${events} events were not sent`);
+      const stay = onProgress === undefined ? '' : ': they stay queued';
+      log.warn({ ...names, events }, `WAN publisher: ${events} events were not sent${stay}`);
     }
   }
 
@@ -138,13 +157,16 @@ export class WanReplications implements WanService {
 
   #join(replication: string, options: WanPublisherOptions): void {
     const { engine, clock, log, transportOf, refsTo, random = Math.random } = this.#parts;
+    const { onProgress } = this.#parts;
     const publisher = new WanPublisher({
       ...{ replication, options, engine, clock, log, random },
       sender: this.#sender,
       transport: transportOf(options),
       refOf: refsTo(replication),
     });
+    if (onProgress !== undefined) publisher.watch(onProgress);
     this.#publishers.push(publisher);
     engine.addSink(publisher);
+    if (this.#hasBegun) publisher.begin();
   }
 }

@@ -14,7 +14,6 @@ import {
   type Lifetime,
   type Outcome,
 } from '../engine.ts';
-import { KeyWords } from '../key-words.ts';
 import { DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
 import { countReadAt, flagsAt, HAS_STATISTICS } from './cell.ts';
@@ -44,7 +43,6 @@ export class Maps {
   /** A version that is only compared. */
   readonly #seen = new Version();
   /** A key that is only hashed. */
-  readonly #words = new KeyWords();
 
   constructor(shared: SharedComponents, components: MapComponents) {
     this.changes = new EntryChanges(shared, components);
@@ -159,18 +157,11 @@ export class Maps {
     return !this.#cuts.has(store.pool.words(address), store.pool.at(address));
   }
 
-  /** The hash by which the entry of a map with that id is found. */
-  hash(id: number, key: Span): number {
-    return this.#store.hash(id, this.#words.load(key));
-  }
-
-  /** Makes a recorded SET, DELETE or EXPIRE again, in the map with that id; `hash` is the entry's. */
-  restore(mutation: Mutation, id: number, hash: number): Outcome {
+  /** Makes a recorded SET, DELETE or EXPIRE of that key again, in the map with that id; 0 for no map. */
+  restore(mutation: Mutation, id: number, key: ReadKey): Outcome {
     const { name, value, contentType } = mutation;
     const { changes } = this;
     const { draft } = changes;
-    const key = this.key(mutation.key);
-    key.setHash(id, hash);
     changes.repeated = mutation;
     draft.operation = mutation.operation;
     draft.origin = mutation.origin;

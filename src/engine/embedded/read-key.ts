@@ -13,9 +13,9 @@ export class ReadKey {
   /** The bytes that it was read from; valid during the call. */
   span!: Span;
   readonly #store: CellStore;
-  /** The hash in the map with the id `#hashOf`; 0 for none. */
+  /** The hash in the map with the id `#hashOf`; -1 for none. */
   #hash = 0;
-  #hashOf = 0;
+  #hashOf = -1;
 
   constructor(store: CellStore) {
     this.#store = store;
@@ -24,7 +24,7 @@ export class ReadKey {
   load(span: Span): this {
     this.span = span;
     this.partition = this.#store.partitionOf(this.words.load(span));
-    this.#hashOf = 0;
+    this.#hashOf = -1;
     return this;
   }
 
@@ -35,11 +35,5 @@ export class ReadKey {
       this.#hashOf = map;
     }
     return this.#hash;
-  }
-
-  /** The hash is known. */
-  setHash(map: number, hash: number): void {
-    this.#hash = hash;
-    this.#hashOf = map;
   }
 }

@@ -156,15 +156,18 @@ export class Refill implements Replay {
     if (mutation.path.length > 0 || !mutation.tombstone.isNone) traits.merge(mutation.name);
     if (operation === CLEAR) return this.#clear(mutation);
     const isOfNoMap = operation !== SET && mutation.life.isNone && !mutation.tombstone.isNone;
-    if (isOfNoMap && mapNames.find(mutation.name) === 0) return maps.restore(mutation, 0, 0);
+    if (isOfNoMap && mapNames.find(mutation.name) === 0) {
+      return maps.restore(mutation, 0, maps.key(mutation.key));
+    }
     const id = this.#open(mutation);
     if (id === 0) return MEMORY_FULL;
     if (id === OVER) return APPLIED;
-    const hash = maps.hash(id, mutation.key);
+    const key = maps.key(mutation.key);
     // In the order recorded, a set that comes behind a removal has won against it.
-    if (this.#isInOrder) return maps.restore(mutation, id, hash);
+    if (this.#isInOrder) return maps.restore(mutation, id, key);
+    const hash = key.hash(id);
     if (operation === SET && this.#removals.has(mutation, hash)) return APPLIED;
-    const outcome = maps.restore(mutation, id, hash);
+    const outcome = maps.restore(mutation, id, key);
     if (operation !== SET && outcome === APPLIED) this.#removals.add(mutation, hash);
     return outcome;
   }

@@ -1,0 +1,233 @@
+/**
+ * A source that writes at random, on a storage that crashes at random places, and sends over a network that
+ * loses and delays to a target that is down at times. It starts again and again, also paused, with snapshots
+ * in between and a disk that may become full. At the end both have the same, also of writes that were never
+ * answered, but for what a power loss took from the source after it had left.
+ */
+import assert from 'node:assert/strict';
+import { Random } from '../../bench/harness.ts';
+import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import { CLEAR, type Mutation } from '../../src/engine/mutation.ts';
+import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
+import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import { AtOnce } from '../engine/embedded/at-once.ts';
+import { visited } from '../engine/stored-engine.case.ts';
+import { MemoryStorage } from '../persistence/memory-storage.ts';
+import { KeptSource } from './kept-source.ts';
+import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { textOf } from './model-engine.ts';
+
+const LIVES_MAX = 5;
+const STEPS_MAX = 60;
+const KEYS = 14;
+/** Size of a disk that becomes full. */
+const DISK_BYTES = 60_000;
+
+/** Counts, which show whether the rounds reach the cases that they are for. */
+export interface KeptReport {
+  /** Starts with waiting events that were kept with a snapshot. */
+  snapshots: number;
+  /** Events that waited after starts. */
+  restored: number;
+  kills: number;
+  powerLosses: number;
+  stops: number;
+  refused: number;
+}
+
+export async function keptRound(seed: number, sync: SyncMode): Promise<KeptReport> {
+  const round = new Round(seed, sync);
+  await round.run();
+  return round.report;
+}
+
+class Round {
+  readonly report: KeptReport = {
+    ...{ snapshots: 0, restored: 0, kills: 0, powerLosses: 0, stops: 0, refused: 0 },
+  };
+  readonly #seed: number;
+  readonly #sync: SyncMode;
+  readonly #random: Random;
+  readonly #network = new Network();
+  readonly #target: Member;
+  readonly #options: WanPublisherOptions;
+  #storage: MemoryStorage;
+  #boot = 0;
+  /** Changes that are there. */
+  #history: Mutation[] = [];
+  /** Changes that a power loss took from the source. */
+  readonly #lost: Mutation[] = [];
+
+  constructor(seed: number, sync: SyncMode) {
+    const random = new Random(seed * 2654435761);
+    this.#seed = seed;
+    this.#sync = sync;
+    this.#random = random;
+    const bytesMax = random.below(4) === 0 ? DISK_BYTES : Number.POSITIVE_INFINITY;
+    this.#storage = new MemoryStorage(random, 'boot 0', bytesMax);
+    this.#options = {
+      ...OPTIONS,
+      targetEndpoints: [endpoint('target')],
+      batchSize: 1 + random.below(8),
+      batchMaxDelayMs: 1 + random.below(50),
+      snapshotEnabled: random.below(3) === 0,
+      maxConcurrentInvocations: random.below(2) * 2,
+    };
+    this.#target = new Member(this.#network, 'target', []);
+    this.#target.engine.durableCount = Number.POSITIVE_INFINITY;
+    this.#network.random = () => random.below(1000) / 1000;
+    this.#network.fate = () => {
+      const kind = random.below(10);
+      const arrivals = kind === 0 ? [] : kind === 1 ? [random.below(800), 5] : [random.below(60)];
+      return { arrivals, answerMs: random.below(10) === 0 ? undefined : random.below(30) };
+    };
+  }
+
+  async run(): Promise<void> {
+    for (let life = 0; life < LIVES_MAX; life++) {
+      if (this.#random.below(3) > 0) {
+        this.#storage.crashAt = this.#storage.callCount + 1 + this.#random.below(700);
+      }
+      const source = this.#source();
+      const hasWaiting = [...Array(200).keys()].some((number) =>
+        this.#storage.has(`wan-${String(number).padStart(10, '0')}`),
+      );
+      if (await source.open()) {
+        if (hasWaiting) this.report.snapshots++;
+        this.report.restored += source.status.queueSize;
+        await this.#work(source);
+      }
+      await this.#end(source);
+    }
+    await this.#settle();
+  }
+
+  #source(): KeptSource {
+    const states = ['REPLICATING', 'REPLICATING', 'PAUSED', 'STOPPED'] as const;
+    const initialPublisherState = states[this.#random.below(states.length)]!;
+    const publishers = [{ ...this.#options, initialPublisherState }];
+    const parts = { network: this.#network, storage: this.#storage, sync: this.#sync };
+    return new KeptSource({ ...parts, publishers });
+  }
+
+  async #work(source: KeptSource): Promise<void> {
+    const random = this.#random;
+    // What is written while it is STOPPED is not sent.
+    if (source.status.state === 'STOPPED') source.control.pause();
+    this.#target.isDown = random.below(3) === 0;
+    const steps = random.below(STEPS_MAX);
+    for (let step = 0; step < steps && !source.hasEnded; step++) {
+      for (let count = random.below(6); count > 0 && !source.hasEnded; count--) this.#write(source);
+      if (random.below(15) === 0) this.#target.isDown = !this.#target.isDown;
+      if (random.below(10) === 0) source.control.resume();
+      if (random.below(20) === 0) source.control.pause();
+      const [passing, stepMs] = random.below(12) === 0 ? [1200, 100] : [random.below(30), 5];
+      await this.#pass(passing, stepMs);
+    }
+  }
+
+  #write(source: KeptSource): void {
+    const random = this.#random;
+    const ask = new AtOnce(source.engine);
+    const map = `map${random.below(2)}`;
+    const key = `key${random.below(KEYS)}`;
+    const kind = random.below(40);
+    const before = source.history.length;
+    if (kind < 26) ask.set(map, key, this.#value());
+    else if (kind < 30) {
+      const lifetime = { timeToLiveMs: 100 + random.below(3000), maxIdleSeconds: 0 };
+      ask.set(map, key, this.#value(), '', lifetime);
+    } else if (kind < 37) ask.delete(map, key);
+    else if (kind < 38) ask.clear(map);
+    else ask.set('own', key, this.#value());
+    if (kind < 30 && source.history.length === before) this.report.refused++;
+  }
+
+  #value(): Buffer {
+    const choice = this.#random.below(40);
+    const length = choice === 0 ? 6000 : choice < 4 ? 1500 : this.#random.below(60);
+    return Buffer.from(this.#random.bytes(length).toString('hex').slice(0, length));
+  }
+
+  async #pass(ms: number, stepMs: number): Promise<void> {
+    for (let passed = 0; passed <= ms; passed += stepMs) {
+      this.#network.clock.advance(stepMs);
+      for (let calls = this.#random.below(8); calls > 0; calls--) this.#storage.pump();
+      await this.#network.settle();
+    }
+  }
+
+  /** Ends the process: by a stop, by a kill, or with the machine. */
+  async #end(source: KeptSource): Promise<void> {
+    const random = this.#random;
+    if (!source.hasEnded && random.below(4) === 0 && (await source.stop())) this.report.stops++;
+    source.end();
+    this.#history.push(...source.history);
+    if (random.below(3) > 0) {
+      this.report.kills++;
+      this.#storage = this.#storage.afterKill();
+      return;
+    }
+    this.report.powerLosses++;
+    this.#storage = this.#storage.afterCrash(`boot ${++this.#boot}`);
+    await this.#noteLost();
+  }
+
+  /** Notes what is not there any more, also of earlier lives whose end was no power loss. */
+  async #noteLost(): Promise<void> {
+    const probe = this.#source();
+    assert.ok(await probe.open());
+    const sequences = probe.engine.sequences();
+    const isThere = ({ partition, sequence }: Mutation): boolean => {
+      const last = partition === EVERY_PARTITION ? Math.min(...sequences) : sequences[partition]!;
+      return sequence <= last;
+    };
+    this.#lost.push(...this.#history.filter((change) => !isThere(change)));
+    this.#history = this.#history.filter(isThere);
+    probe.end();
+    this.#storage = this.#storage.afterKill();
+  }
+
+  /** From now on nothing fails: both must come to the same. */
+  async #settle(): Promise<void> {
+    this.#network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    this.#target.isDown = false;
+    const source = this.#source();
+    assert.ok(await source.open(), `seed ${this.#seed}: it starts`);
+    this.report.restored += source.status.queueSize;
+    source.control.resume();
+    for (let round = 0; round < 200 && source.status.queueSize > 0; round++) {
+      await this.#pass(100, 10);
+    }
+    const told = `seed ${this.#seed}, ${this.#sync}`;
+    assert.equal(source.status.queueSize, 0, `${told}: ${source.status.lastError}`);
+    assert.equal(source.status.eventsDropped, 0, told);
+    assert.deepEqual(
+      source.log.lines.filter((line) => line === 'marks lost'),
+      [],
+      told,
+    );
+    // Lifetimes are over.
+    await this.#pass(10_000, 1000);
+    this.#target.engine.expire();
+    this.#compare(source, told);
+    assert.ok(await source.stop(), told);
+  }
+
+  #compare({ engine }: KeptSource, told: string): void {
+    const placeOf = (text: string) => text.split(' = ')[0]!;
+    const own = visited(engine)
+      .filter(({ name }) => !name.toBuffer().toString().startsWith('own'))
+      .map(textOf);
+    const there = this.#target.engine.contents();
+    const excused = (text: string) => this.#lost.some((change) => isOf(change, placeOf(text)));
+    if (this.#sync === 'always') assert.deepEqual(there, own.sort(), told);
+    const strictly = (texts: readonly string[]) => texts.filter((text) => !excused(text)).sort();
+    assert.deepEqual(strictly(there), strictly(own), told);
+  }
+}
+
+function isOf({ operation, name, key }: Mutation, place: string): boolean {
+  const map = name.toBuffer().toString();
+  return operation === CLEAR ? place.startsWith(`${map}/`) : place === `${map}/${key.toBuffer()}`;
+}

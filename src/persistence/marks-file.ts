@@ -1,0 +1,103 @@
+/**
+ * The file `wan-marks` has the marks of all kept queues (../engine/kept-queues.ts). It is written as a whole,
+ * and counts where the manifest says so. Numbers are little-endian.
+ *
+ *     0  "gridmark"
+ *     8  CRC-32C of all that follows
+ *    12  format (data-format.ts)
+ *    16  partitions, at 20 queues
+ *    24  of each queue: length of its name in bytes, four zero bytes, the name in UTF-8, filled up with zeros
+ *        to a multiple of 8; then the mark of each partition, a double
+ */
+import { checksum } from './checksum.ts';
+import { DamagedData } from './damage.ts';
+import { checkFormat, DATA_FORMAT } from './data-format.ts';
+import { Page } from './page.ts';
+import type { Storage } from './storage.ts';
+import { writeWhole } from './whole-file.ts';
+
+export const MARKS = 'wan-marks';
+
+const MAGIC = 'gridmark';
+const HEADER_BYTES = 24;
+const NAME_HEAD_BYTES = 8;
+
+/** The marks of queues, by the queues' names. */
+export type Marks = ReadonlyMap<string, Float64Array>;
+
+/** Rejects as writeWhole does. */
+export async function writeMarks(
+  storage: Storage,
+  partitionCount: number,
+  marks: Marks,
+): Promise<void> {
+  const { bytes } = pageOf(partitionCount, marks);
+  await writeWhole(storage, MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
+}
+
+/** Rejects with DamagedData, as checkFormat throws, or with the system's error. */
+export async function readMarks(storage: Storage, partitionCount: number): Promise<Marks> {
+  const file = await storage.open(MARKS);
+  const { length } = file;
+  const page = new Page(Math.max(HEADER_BYTES, filled(length)));
+  page.bytes.fill(0);
+  try {
+    await file.read(page.bytes.subarray(0, length), 0);
+  } finally {
+    await file.close();
+  }
+  const { bytes, words } = page;
+  const isOurs = length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
+  if (!isOurs) throw new DamagedData(storage, MARKS, 0, 'has no valid header');
+  // Every length is a multiple of 8, so what follows the last one is not summed, and wrong.
+  const isWhole = length % 8 === 0 && words[2] === checksum(page, 3, length >> 2, 0);
+  if (!isWhole) throw new DamagedData(storage, MARKS, 8, 'has a wrong checksum');
+  checkFormat(storage, MARKS, words[3]!);
+  const marks = marksIn(page, length, partitionCount);
+  if (marks === undefined) throw new DamagedData(storage, MARKS, 16, 'has wrong fields');
+  return marks;
+}
+
+function pageOf(partitionCount: number, marks: Marks): Page {
+  const names = [...marks.keys()].map((name) => Buffer.from(name));
+  const fixed = HEADER_BYTES + names.length * (NAME_HEAD_BYTES + partitionCount * 8);
+  const page = new Page(names.reduce((sum, name) => sum + filled(name.length), fixed));
+  const { bytes, words, doubles } = page;
+  bytes.fill(0);
+  bytes.write(MAGIC, 'latin1');
+  words.set([DATA_FORMAT, partitionCount, names.length], 3);
+  let at = HEADER_BYTES;
+  for (const [index, own] of [...marks.values()].entries()) {
+    const name = names[index]!;
+    words[at >> 2] = name.length;
+    name.copy(bytes, at + NAME_HEAD_BYTES);
+    at += NAME_HEAD_BYTES + filled(name.length);
+    doubles.set(own, at >> 3);
+    at += partitionCount * 8;
+  }
+  words[2] = checksum(page, 3, words.length, 0);
+  return page;
+}
+
+/** Undefined where lengths are not consistent, or the file is of other partitions. */
+function marksIn({ bytes, words, doubles }: Page, length: number, partitions: number) {
+  if (words[4] !== partitions) return undefined;
+  const marks = new Map<string, Float64Array>();
+  let at = HEADER_BYTES;
+  for (let queue = 0; queue < words[5]!; queue++) {
+    if (at + NAME_HEAD_BYTES > length) return undefined;
+    const nameEnd = at + NAME_HEAD_BYTES + words[at >> 2]!;
+    const end = filled(nameEnd) + partitions * 8;
+    if (nameEnd < at || end > length) return undefined;
+    const name = bytes.toString('utf8', at + NAME_HEAD_BYTES, nameEnd);
+    const own = doubles.slice(filled(nameEnd) >> 3, end >> 3);
+    if (!own.every((mark) => mark >= 0)) return undefined;
+    marks.set(name, own);
+    at = end;
+  }
+  return at === length ? marks : undefined;
+}
+
+function filled(length: number): number {
+  return (length + 7) & ~7;
+}

@@ -1,0 +1,94 @@
+/**
+ * Keeps the marks of queues on the disk (../engine/kept-queues.ts): writes them at most once a second while
+ * they change, and whenever they are asked for. The log is durable as far as they tell before they are: a
+ * change that a later one of its key has replaced in a queue counts as passed, and the later one may not be
+ * lost then. Where writing fails the older marks count, which are lower, and it is tried again.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { InTurn } from '../base/in-turn.ts';
+import type { KeptQueues } from '../engine/kept-queues.ts';
+import { writeMarks } from './marks-file.ts';
+import type { Storage } from './storage.ts';
+
+const PERIOD_MS = 1000;
+
+interface MarksKeeperParts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly queues: KeptQueues;
+  /** The last sequence of each partition now. */
+  sequences(): Float64Array;
+  /** Makes the log durable, where its mode promises that. */
+  syncLog(): Promise<void>;
+  /** Notes in the manifest that there are marks, where that is not noted. */
+  note(): Promise<void>;
+}
+
+export class MarksKeeper {
+  readonly #parts: MarksKeeperParts;
+  readonly #writes = new InTurn();
+  #timer: Timer | undefined;
+  #hasFailed = false;
+  #isOpen = false;
+
+  constructor(parts: MarksKeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on the marks are written when they change. */
+  begin(): void {
+    this.#isOpen = true;
+    this.#parts.queues.watch(() => this.#plan());
+  }
+
+  /** Whether there are queues, and so marks. */
+  get hasQueues(): boolean {
+    return this.#parts.queues.queues().length > 0;
+  }
+
+  /** Writes the marks of this moment, if there are queues. Rejects as writeWhole does. */
+  async write(): Promise<void> {
+    const { storage, queues, sequences, syncLog } = this.#parts;
+    await this.#writes.run(async () => {
+      const all = queues.queues();
+      if (all.length === 0) return;
+      const now = sequences();
+      const marks = new Map(all.map((queue) => [queue.name, queue.marks(now)]));
+      await syncLog();
+      await writeMarks(storage, now.length, marks);
+    });
+  }
+
+  /** Writes the marks of this moment, so that a start counts them. Rejects as writeWhole does. */
+  async keep(): Promise<void> {
+    if (!this.hasQueues) return;
+    try {
+      await this.write();
+      await this.#parts.note();
+      this.#hasFailed = false;
+    } catch (error) {
+      if (!this.#hasFailed) this.#parts.queues.onMarksFailed(error as Error);
+      this.#hasFailed = true;
+      this.#plan();
+      throw error;
+    }
+  }
+
+  /** Nothing is written any more, unless by `keep`. Resolves when nothing is under way. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#timer?.cancel();
+    await this.#writes.run(async () => {});
+  }
+
+  #plan(): void {
+    if (this.#timer !== undefined || !this.#isOpen) return;
+    this.#timer = this.#parts.clock.after(PERIOD_MS, () => {
+      this.#timer = undefined;
+      this.keep().catch(told);
+    });
+  }
+}
+
+/** The log has the failure, and the marks are written again. */
+function told(): void {}

@@ -1,0 +1,303 @@
+/**
+ * The file `wan-<n>` has what waited in kept queues (../engine/kept-queues.ts) when the snapshot of that
+ * number was written, as that replaces the log before it. The manifest says whether there is one. It is a
+ * sequence of blocks, each a multiple of 8 bytes. Numbers are little-endian.
+ *
+ *     0  "gridwait"
+ *     8  CRC-32C of all that follows, up to 32
+ *    12  format (data-format.ts)
+ *    16  number of the snapshot, at 20 partitions, at 24 eight zero bytes
+ *    32  blocks
+ *
+ * A block:
+ *
+ *     0  CRC-32C of all that follows, seeded by the number of the snapshot and that of the block
+ *     4  length in bytes, without the filling
+ *     8  type: 1 QUEUE, 2 LANE, 3 CUT, 4 END; at 12 the number of the lane
+ *    16  QUEUE: the queue's name, in UTF-8. LANE: bytes of a lane of that queue, as it copies them. CUT: the
+ *        sequence of each partition up to which the queue's blocks have what waited, a double each. END: none
+ *
+ * The blocks of a queue follow one another, its CUT last. A queue in which nothing waited has none.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
+import { checksum, SummedMemory } from './checksum.ts';
+import { DamagedData } from './damage.ts';
+import { checkFormat, DATA_FORMAT } from './data-format.ts';
+import { Page } from './page.ts';
+import type { Storage, StoredFile } from './storage.ts';
+import { WholeFile } from './whole-file.ts';
+
+const MAGIC = 'gridwait';
+const HEADER_BYTES = 32;
+const BLOCK_HEAD_BYTES = 16;
+/** Length of a block, but for one with a single longer event. */
+const BLOCK_BYTES = 262_144;
+const BLOCK_BYTES_MAX = 2 ** 31 - 8;
+
+const QUEUE = 1;
+const LANE = 2;
+const CUT = 3;
+const END = 4;
+
+export function waitingName(snapshot: number): string {
+  return `wan-${String(snapshot).padStart(10, '0')}`;
+}
+
+/** The snapshot whose file has this name; undefined for another name. */
+export function parseWaitingName(name: string): number | undefined {
+  const [, digits] = /^wan-(\d{10})$/.exec(name) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+interface WriterParts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly queues: KeptQueues;
+  /** The last sequence of each partition now. */
+  sequences(): Float64Array;
+  /** Whether the file may take so many bytes; otherwise writing ends without one. */
+  mayTake(bytes: number): Promise<boolean>;
+}
+
+/**
+ * Writes the file of that snapshot, if anything waits. Resolves with its bytes, which are durable then: 0 for
+ * no file; undefined where it may not take as many as it needs, then there is none either.
+ */
+export async function writeWaiting(
+  parts: WriterParts,
+  snapshot: number,
+): Promise<number | undefined> {
+  const waiting = parts.queues.queues().filter(({ bytes }) => bytes > 0);
+  if (waiting.length === 0) return 0;
+  const whole = await WholeFile.begin(parts.storage, waitingName(snapshot));
+  const writer = new WaitingWriter(parts, snapshot, whole.file);
+  try {
+    if (!(await writer.write(waiting))) {
+      await whole.drop();
+      return undefined;
+    }
+  } catch (error) {
+    await whole.drop();
+    throw error;
+  }
+  await whole.keep();
+  return writer.position;
+}
+
+/** Writes queues lane by lane. Each lane is cut at its own moment. */
+class WaitingWriter {
+  /** Bytes written. */
+  position = HEADER_BYTES;
+  readonly #parts: WriterParts;
+  readonly #snapshot: number;
+  readonly #file: StoredFile;
+  readonly #usualPage = new Page(BLOCK_BYTES, new SummedMemory(BLOCK_BYTES));
+  #block = 0;
+
+  constructor(parts: WriterParts, snapshot: number, file: StoredFile) {
+    this.#parts = parts;
+    this.#snapshot = snapshot;
+    this.#file = file;
+  }
+
+  /** False where the file may not take what waits. */
+  async write(queues: readonly KeptQueue[]): Promise<boolean> {
+    await this.#writeHeader();
+    for (const queue of queues) if (!(await this.#writeQueue(queue))) return false;
+    await this.#writeBlock(this.#usualPage, BLOCK_HEAD_BYTES, END);
+    return true;
+  }
+
+  async #writeHeader(): Promise<void> {
+    const page = new Page(HEADER_BYTES);
+    const { bytes, words } = page;
+    bytes.fill(0);
+    bytes.write(MAGIC, 'latin1');
+    words.set([DATA_FORMAT, this.#snapshot, this.#parts.sequences().length], 3);
+    words[2] = checksum(page, 3, HEADER_BYTES >> 2, 0);
+    await this.#file.write(bytes, 0, HEADER_BYTES, 0);
+  }
+
+  /** False where the file may not take what waits. */
+  async #writeQueue(queue: KeptQueue): Promise<boolean> {
+    const name = Buffer.from(queue.name);
+    const named = pageFor(this.#usualPage, name.length);
+    name.copy(named.bytes, BLOCK_HEAD_BYTES);
+    await this.#writeBlock(named, BLOCK_HEAD_BYTES + name.length, QUEUE);
+    const upTo = this.#parts.sequences();
+    for (let lane = 0; lane < queue.laneCount; lane++) {
+      if (!(await this.#writeLane(queue, lane, upTo))) return false;
+    }
+    const page = pageFor(this.#usualPage, upTo.byteLength);
+    page.doubles.set(upTo, BLOCK_HEAD_BYTES >> 3);
+    await this.#writeBlock(page, BLOCK_HEAD_BYTES + upTo.byteLength, CUT);
+    return true;
+  }
+
+  /** Writes what waits in the lane now, and notes the sequences of its partitions in `upTo`. */
+  async #writeLane(queue: KeptQueue, lane: number, upTo: Float64Array): Promise<boolean> {
+    const { sequences, mayTake, clock } = this.#parts;
+    const content = queue.cut(lane);
+    const now = sequences();
+    for (const partition of content.partitions) upTo[partition] = now[partition]!;
+    let page = this.#usualPage;
+    let at = BLOCK_HEAD_BYTES;
+    while (!content.isDone) {
+      at = content.copy(page.bytes, at, page.bytes.length);
+      const { bytesNeeded, isDone } = content;
+      if (at > BLOCK_HEAD_BYTES && (bytesNeeded > 0 || isDone)) {
+        if (!(await mayTake(this.position + at))) return false;
+        await this.#writeBlock(page, at, LANE, lane);
+        at = BLOCK_HEAD_BYTES;
+        page = this.#usualPage;
+      } else if (bytesNeeded > 0) page = pageFor(this.#usualPage, bytesNeeded);
+      else await new Promise<void>((resolve) => clock.endOfTurn(resolve));
+    }
+    return true;
+  }
+
+  /** Writes the block that ends at `end` in the page. */
+  async #writeBlock(page: Page, end: number, type: number, lane = 0): Promise<void> {
+    const { bytes, words } = page;
+    const taken = filled(end);
+    bytes.fill(0, end, taken);
+    words[1] = end;
+    words[2] = type;
+    words[3] = lane;
+    words[0] = checksum(page, 1, taken >> 2, seedOf(this.#snapshot, this.#block++));
+    await this.#file.write(bytes, 0, taken, this.position);
+    this.position += taken;
+  }
+}
+
+/** What is read of a file. All are called in the order of the file. */
+interface WaitingReader {
+  onQueue(name: string): void;
+  /**
+   * Bytes of a lane of the last queue, valid during the call. False where they are not as they were given.
+   */
+  onLane(lane: number, bytes: Buffer, start: number, end: number): boolean;
+  /** The last queue is whole. */
+  onCut(queuedUpTo: Float64Array): void;
+}
+
+/**
+ * Rejects with DamagedData, also where there is no file; as checkFormat throws; or with the system's error.
+ */
+export async function readWaiting(
+  storage: Storage,
+  snapshot: number,
+  partitionCount: number,
+  reader: WaitingReader,
+): Promise<void> {
+  const name = waitingName(snapshot);
+  const file = await storage.open(name).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    throw new DamagedData(storage, name, 0, 'is missing, although there was one: reading ends');
+  });
+  try {
+    await readHeader(storage, file, snapshot, partitionCount);
+    await readBlocks(storage, file, snapshot, partitionCount, reader);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readHeader(
+  storage: Storage,
+  file: StoredFile,
+  snapshot: number,
+  partitionCount: number,
+): Promise<void> {
+  const page = new Page(HEADER_BYTES);
+  page.bytes.fill(0);
+  await file.read(page.bytes, 0);
+  const { bytes, words } = page;
+  const isOurs = bytes.toString('latin1', 0, 8) === MAGIC;
+  if (!isOurs || words[2] !== checksum(page, 3, HEADER_BYTES >> 2, 0)) {
+    throw new DamagedData(storage, file.name, 0, 'has no valid header');
+  }
+  checkFormat(storage, file.name, words[3]!);
+  if (words[4] === snapshot && words[5] === partitionCount) return;
+  throw new DamagedData(storage, file.name, 0, 'has the header of another snapshot');
+}
+
+async function readBlocks(
+  storage: Storage,
+  file: StoredFile,
+  snapshot: number,
+  partitionCount: number,
+  reader: WaitingReader,
+): Promise<void> {
+  const usualPage = new Page(BLOCK_BYTES, new SummedMemory(BLOCK_BYTES));
+  let at = HEADER_BYTES;
+  let isInQueue = false;
+  for (let block = 0; ; block++) {
+    const head = await readHead(storage, file, at);
+    const page = pageFor(usualPage, head.end - BLOCK_HEAD_BYTES);
+    const taken = filled(head.end);
+    await file.read(page.bytes.subarray(0, taken), at);
+    if (page.words[0] !== checksum(page, 1, taken >> 2, seedOf(snapshot, block))) {
+      throw new DamagedData(storage, file.name, at, 'has a block with a wrong checksum');
+    }
+    const isNext = head.type === QUEUE || head.type === END ? !isInQueue : isInQueue;
+    if (!(isNext && give(page, head, partitionCount, reader))) {
+      throw new DamagedData(storage, file.name, at, 'has a block with wrong fields');
+    }
+    at += taken;
+    if (head.type === END) break;
+    if (head.type !== LANE) isInQueue = head.type === QUEUE;
+  }
+  if (at < file.length) throw new DamagedData(storage, file.name, at, 'goes on behind its end');
+}
+
+interface BlockHead {
+  /** Length in bytes, without the filling. */
+  readonly end: number;
+  readonly type: number;
+  readonly lane: number;
+}
+
+async function readHead(storage: Storage, file: StoredFile, at: number): Promise<BlockHead> {
+  const { bytes, words } = new Page(BLOCK_HEAD_BYTES);
+  const count = await file.read(bytes, at);
+  const [, end = 0, type = 0, lane = 0] = words;
+  const isWhole = count === BLOCK_HEAD_BYTES && end >= BLOCK_HEAD_BYTES;
+  if (isWhole && end <= BLOCK_BYTES_MAX && at + filled(end) <= file.length) {
+    return { end, type, lane };
+  }
+  throw new DamagedData(storage, file.name, at, 'ends within a block');
+}
+
+/** Hands the block's content over. False where it is wrong. */
+function give(
+  { bytes, doubles }: Page,
+  { end, type, lane }: BlockHead,
+  partitionCount: number,
+  reader: WaitingReader,
+): boolean {
+  if (type === END) return end === BLOCK_HEAD_BYTES;
+  if (type === QUEUE) {
+    reader.onQueue(bytes.toString('utf8', BLOCK_HEAD_BYTES, end));
+    return true;
+  }
+  if (type === LANE) return lane >= 0 && reader.onLane(lane, bytes, BLOCK_HEAD_BYTES, end);
+  if (type !== CUT || end !== BLOCK_HEAD_BYTES + partitionCount * 8) return false;
+  reader.onCut(doubles.slice(BLOCK_HEAD_BYTES >> 3, end >> 3));
+  return true;
+}
+
+/** The page, or a longer one where it has no room for a block with that content. */
+function pageFor(page: Page, contentBytes: number): Page {
+  const needed = BLOCK_HEAD_BYTES + contentBytes;
+  return needed <= page.bytes.length ? page : new Page(filled(needed));
+}
+
+function seedOf(snapshot: number, block: number): number {
+  return (Math.imul(snapshot, 0x9e3779b1) ^ Math.imul(block + 1, 0x85ebca6b)) | 0;
+}
+
+function filled(length: number): number {
+  return (length + 7) & ~7;
+}
