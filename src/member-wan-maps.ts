@@ -3,8 +3,14 @@ import { NamePattern } from './base/name-pattern.ts';
 import type { Span } from './base/span.ts';
 import { nameAmong } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
-import { type MapWan, MERGE_POLICIES, type WanReplicationRef } from './config/wan-config.ts';
-import type { RefOf, WanMapRef } from './wan/publisher-options.ts';
+import {
+  type MapWan,
+  MERGE_POLICIES,
+  MERKLE_DEPTH_COUNTED_MAX,
+  MERKLE_DEPTH_DEFAULT,
+  type WanReplicationRef,
+} from './config/wan-config.ts';
+import type { MapTree, RefOf, WanMapRef } from './wan/publisher-options.ts';
 
 type Settings = Pick<Config, 'mapWan' | 'mapTimeToLiveSeconds'>;
 
@@ -36,6 +42,12 @@ export class WanMaps {
 
   keepsStatistics(map: Buffer): boolean {
     return this.#of(map)?.perEntryStatsEnabled ?? false;
+  }
+
+  /** The hash trees of the map, also of one without settings. */
+  treeOf(map: Buffer): MapTree {
+    const { enabled, depth = MERKLE_DEPTH_DEFAULT } = this.#of(map)?.merkleTree ?? {};
+    return { isOn: enabled !== false, depth: Math.min(depth, MERKLE_DEPTH_COUNTED_MAX) };
   }
 
   /** The references of maps to that replication. */

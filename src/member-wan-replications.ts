@@ -34,14 +34,8 @@ interface ReplicationParts {
 export interface Replications
   extends Pick<
     WanReplications,
-    | 'publisherOf'
-    | 'publishers'
-    | 'receive'
-    | 'release'
-    | 'review'
-    | 'close'
-    | 'begin'
-    | 'keptQueues'
+    | ('publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf')
+    | ('receive' | 'release' | 'review' | 'close' | 'begin' | 'keptQueues')
   > {
   /** Adds the publishers of a replication that are not known yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
@@ -66,10 +60,14 @@ export function makeReplications(parts: ReplicationParts): Replications {
       return transport;
     },
     refsTo: (replication) => maps.refsTo(replication),
+    treeOf: (map) => maps.treeOf(map),
   });
   return {
     publisherOf: (replication, id) => replications.publisherOf(replication, id),
     publishers: () => replications.publishers(),
+    synchronise: (...names) => replications.synchronise(...names),
+    check: (...names) => replications.check(...names),
+    progressOf: (uuid) => replications.progressOf(uuid),
     receive: (message) => replications.receive(message),
     release: () => replications.release(),
     review: () => replications.review(),

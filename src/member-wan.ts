@@ -16,7 +16,12 @@ import type { WanMaps } from './member-wan-maps.ts';
 import type { Replications } from './member-wan-replications.ts';
 import type { WanCalls } from './rest/services.ts';
 import type { Log } from './telemetry/log.ts';
-import type { PublisherStatus, ReceiveAnswer, WanPublisherControl } from './wan/wan-service.ts';
+import type {
+  PublisherStatus,
+  ReceiveAnswer,
+  TaskStatus,
+  WanPublisherControl,
+} from './wan/wan-service.ts';
 
 /** How long a stop goes on sending, in milliseconds. */
 const SENDING_MS = 5000;
@@ -117,9 +122,19 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
   }
 
   publisherOf(replication: string, publisherId: string): WanPublisherControl {
-    const found = this.#replications?.publisherOf(replication, publisherId);
-    if (found !== undefined) return found;
-    throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+    return this.#known(replication, publisherId).publisherOf(replication, publisherId);
+  }
+
+  synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
+    return this.#known(replication, publisherId).synchronise(replication, publisherId, map);
+  }
+
+  check(replication: string, publisherId: string, map: Buffer): string {
+    return this.#known(replication, publisherId).check(replication, publisherId, map);
+  }
+
+  progressOf(uuid: string): TaskStatus | undefined {
+    return this.#replications?.progressOf(uuid);
   }
 
   publishers(): readonly PublisherStatus[] {
@@ -166,6 +181,12 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
 
   get #publishers(): readonly WanPublisher[] {
     return [...this.#config.wanReplications.values()].flatMap(({ publishers }) => publishers);
+  }
+
+  /** Throws where there is no publisher at all. */
+  #known(replication: string, publisherId: string): Replications {
+    if (this.#replications !== undefined) return this.#replications;
+    throw new GridError('WAN_UNKNOWN', { replication, publisherId });
   }
 
   #load(): Promise<Replications> {

@@ -8,6 +8,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { PUBLISHERS_MAX, type WanPublisher } from '../../src/config/wan-config.ts';
 import { MAP_WAN_SETTINGS } from '../../src/config/wan-map-settings.ts';
 import { PUBLISHER_KEYS, PUBLISHER_SETTINGS } from '../../src/config/wan-publisher-settings.ts';
+import { WanMaps } from '../../src/member-wan-maps.ts';
 import { load, writeConfig } from './documents.ts';
 
 const DEFAULTS = {
@@ -453,11 +454,11 @@ describe('A map', () => {
         ...{ name: 'r', mergePolicy: 'HigherHits', republishingEnabled: false },
         filters: ['a*', 'b,c'],
       },
-      ...{ perEntryStatsEnabled: true, merkleTree: { enabled: true, depth: 27 } },
+      ...{ perEntryStatsEnabled: true, merkleTree: { enabled: true, depth: 16 } },
     };
     const settings =
       '{merge-policy-class-name: HigherHitsMergePolicy, republishing-enabled: false, filters: ["key:a*", "key:b,c"]}';
-    const more = ', per-entry-stats-enabled: true, merkle-tree: {enabled: true, depth: 27}';
+    const more = ', per-entry-stats-enabled: true, merkle-tree: {enabled: true, depth: 16}';
     assert.deepEqual(await mapOf(ref(settings, more)), wanted);
     const { config, warnings } = await load(
       'wan.xml',
@@ -466,7 +467,7 @@ describe('A map', () => {
       <republishing-enabled>false</republishing-enabled>
       <filters><filter-impl>key:a*</filter-impl><filter-impl>key:b,c</filter-impl></filters>
       </wan-replication-ref><per-entry-stats-enabled>true</per-entry-stats-enabled>
-      <merkle-tree enabled="true"><depth>27</depth></merkle-tree></map></grid>`,
+      <merkle-tree enabled="true"><depth>16</depth></merkle-tree></map></grid>`,
     );
     assert.deepEqual(config.mapWan.get('m'), wanted);
     assert.deepEqual(warnings, []);
@@ -541,6 +542,31 @@ describe('A map', () => {
     assert.equal((await mapOf(filters(100)))?.ref?.filters.length, 100);
     const [problem] = await problemsOf(map(filters(101)));
     assert.match(problem ?? '', /filters\[100\]: more than 100 filters$/);
+  });
+
+  it('has a warning where its tree is deeper than counts', async () => {
+    const text =
+      'grid:\n  map:\n    m: {merkle-tree: {depth: 27}}\n    n: {merkle-tree: {depth: 17}}\n    o: {merkle-tree: {depth: 16}}\n';
+    const { config, findings } = await load('wan.yaml', text);
+    const warnings = findings.filter(({ severity }) => severity === 'warning');
+    assert.deepEqual(
+      warnings.map(({ message }) => message),
+      ['map.m.merkle-tree.depth "27" counts as 16', 'map.n.merkle-tree.depth "17" counts as 16'],
+    );
+    assert.match(warnings[0]?.place ?? '', /wan\.yaml:3:\d+$/);
+    assert.equal(config.mapWan.get('m')?.merkleTree.depth, 27);
+    const maps = new WanMaps(config);
+    const trees = ['m', 'n', 'o', 'other'].map((name) => maps.treeOf(Buffer.from(name)));
+    assert.deepEqual(trees, [
+      { isOn: true, depth: 16 },
+      { isOn: true, depth: 16 },
+      { isOn: true, depth: 16 },
+      { isOn: true, depth: 10 },
+    ]);
+    const off = await load('wan.yaml', 'grid: {map: {m*: {merkle-tree: {enabled: false}}}}');
+    const settings = new WanMaps(off.config);
+    assert.equal(settings.treeOf(Buffer.from('map')).isOn, false);
+    assert.equal(settings.treeOf(Buffer.from('other')).isOn, true);
   });
 
   it('has its patterns and the default among the names', async () => {

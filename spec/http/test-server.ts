@@ -203,11 +203,16 @@ export function createTestServer(
   };
 }
 
+function unknownPublisher(replication: string, publisherId: string): never {
+  throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+}
+
 /** A member without publishers, which none can be added to. */
 const NO_PUBLISHERS: RestServices['wan'] = {
-  publisherOf: (replication, publisherId) => {
-    throw new GridError('WAN_UNKNOWN', { replication, publisherId });
-  },
+  publisherOf: unknownPublisher,
+  synchronise: unknownPublisher,
+  check: unknownPublisher,
+  progressOf: () => undefined,
   publishers: () => [],
   add: async () => ({ faults: ['no WAN replication'] }),
   keepQueues: async () => undefined,

@@ -10,7 +10,7 @@ import { DIALECTS } from '../../src/rest/dialect.ts';
 import type { WanCalls } from '../../src/rest/services.ts';
 import { AccessControl } from '../../src/security/access-control.ts';
 import { Authenticator } from '../../src/security/authenticator.ts';
-import type { PublisherStatus, ReceiveAnswer } from '../../src/wan/wan-service.ts';
+import type { PublisherStatus, ReceiveAnswer, TaskStatus } from '../../src/wan/wan-service.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { FakeSocket } from '../http/fake-socket.ts';
 import { readResponses } from '../http/response-reader.ts';
@@ -24,18 +24,65 @@ const STATUS: PublisherStatus = {
   ...{ clusterName: 'dev', wanPublisherId: 'p', wanReplicationName: 'w' },
 };
 
+const SYNC_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a11';
+const CHECK_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a12';
+const FAILED_UUID = '3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a13';
+const IN_PROGRESS: TaskStatus = {
+  ...{ stage: 'IN_PROGRESS', progress: 7, wanReplicationName: 'w', wanPublisherId: 'p' },
+  creationTime: 1_700_000_000_000,
+};
+const FIGURES = {
+  ...{ checkedPartitions: 271, differentPartitions: 1, checkedLeaves: 138_752 },
+  ...{ differentLeaves: 2, entriesToSync: 3 },
+};
+const TASKS: ReadonlyMap<string, TaskStatus> = new Map([
+  [SYNC_UUID, IN_PROGRESS],
+  [CHECK_UUID, { ...IN_PROGRESS, stage: 'FINISHED', progress: 100, ...FIGURES }],
+  [FAILED_UUID, { ...IN_PROGRESS, stage: 'FAILED', message: 'the target is away' }],
+]);
+
 /** Notes what it is asked; knows the publisher "p" of "w", and of "two" none without an id. */
 function noted(
   answer: ReceiveAnswer = { status: 200, body: Buffer.from('a'), partition: -1 },
   unkept?: GridError,
 ) {
   const calls: string[] = [];
+  const find = (replication: string, publisherId: string) => {
+    if (replication === 'two' && publisherId === '') {
+      throw new GridError('WAN_AMBIGUOUS', { replication, publisherIds: 'a, b' });
+    }
+    if (replication !== 'w') throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+  };
+  const begin = (action: string, replication: string, map = 'all maps') => {
+    if (map === '' || map === 'other') {
+      throw new GridError('WAN_MAP_UNKNOWN', { action, map, replication });
+    }
+    if (map === 'busy') {
+      const values = { action, other: 'check', uuid: SYNC_UUID };
+      throw new GridError('WAN_TASK_UNDER_WAY', values);
+    }
+    if (map === 'off') {
+      throw new GridError('WAN_CHECK_OFF', {
+        map,
+        setting: 'map.off.merkle-tree.enabled is false',
+      });
+    }
+    calls.push(`${action} ${replication} ${map}`);
+  };
   const wan: WanCalls = {
+    synchronise(replication, publisherId, map) {
+      find(replication, publisherId);
+      begin('synchronise', replication, map?.toString());
+      return SYNC_UUID;
+    },
+    check(replication, publisherId, map) {
+      find(replication, publisherId);
+      begin('check', replication, map.toString());
+      return CHECK_UUID;
+    },
+    progressOf: (uuid) => TASKS.get(uuid),
     publisherOf(replication, publisherId) {
-      if (replication === 'two' && publisherId === '') {
-        throw new GridError('WAN_AMBIGUOUS', { replication, publisherIds: 'a, b' });
-      }
-      if (replication !== 'w') throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+      find(replication, publisherId);
       const note = (what: string) => () => calls.push(`${what} ${replication} ${publisherId}`);
       const [pause, resume] = [note('pause'), note('resume')];
       return { pause, resume, stop: note('stop'), clear: note('clear') };
@@ -137,6 +184,81 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.deepEqual(calls, ['pause w p', 'resume w p', 'stop w p', 'clear w p', 'keep']);
       const lines = ['dev 200', `dev ${wrong}`, `dev ${wrong}`, `dev ${wrong}`];
       assert.deepEqual(auditLines().slice(0, 7), [...lines, 'dev 400', 'x 403', 'dev 400']);
+    });
+
+    it('begin a synchronisation or a check, and answer with its uuid', async () => {
+      const { calls, wan } = noted();
+      const { ask, auditLines } = member(name, { wan });
+      for (const [call, rest, action, uuid] of [
+        ['sync/map', '&m%26', 'Sync', SYNC_UUID],
+        ['sync/allmaps', '', 'Sync', SYNC_UUID],
+        ['sync/allMaps', '', 'Sync', SYNC_UUID],
+        ['consistencyCheck/map', '&m', 'Consistency check', CHECK_UUID],
+      ] as const) {
+        const path = `wan/${call}`;
+        const count = rest === '' ? 4 : 5;
+        const success = { status: 'success', message: `${action} initiated`, uuid };
+        assert.equal(await ask('POST', path, `dev&&w&p${rest}`), `200 ${JSON.stringify(success)}`);
+        assert.equal(
+          await ask('POST', path, `dev&&no&x${rest}`),
+          `${wrong} ${fail(`${UNKNOWN} x`)}`,
+        );
+        assert.match(await ask('POST', path, `dev&&two&${rest}`), new RegExp(`^${wrong} .*a, b`));
+        assert.equal(
+          await ask('POST', path, rest === '' ? 'x&&w' : 'x&&w&p'),
+          `400 ${fail(`This endpoint expects at least ${count} parameters`)}`,
+        );
+        assert.match(await ask('POST', path, `x&&w&p${rest}`), /^403/);
+        assert.match(await ask('POST', path, `dev&&w&%f${rest}`), /^400 .*parameter 4/);
+        for (const method of ['GET', 'DELETE']) {
+          assert.match(await ask(method, path), /^405/);
+        }
+        if (rest === '') continue;
+        for (const [map, status, told] of [
+          ['', wrong, 'wan-replication-ref to WAN replication w'],
+          ['other', wrong, 'map \\\\"other'],
+          ['busy', refused, SYNC_UUID],
+          ['off', refused, 'merkle-tree'],
+        ] as const) {
+          assert.match(
+            await ask('POST', path, `dev&&w&p&${map}`),
+            new RegExp(`^${status} .*${told}`),
+          );
+        }
+      }
+      const done = ['m&', 'all maps', 'all maps'].map((map) => `synchronise w ${map}`);
+      assert.deepEqual(calls, [...done, 'check w m']);
+      assert.deepEqual(auditLines().slice(0, 2), ['dev 200', `dev ${wrong}`]);
+    });
+
+    it('tell the progress, the fields in their order', async () => {
+      const { ask } = member(name, { wan: noted().wan });
+      const path = (uuid: string) => `wan/sync/progress/${uuid}`;
+      const names = '"wanReplicationName":"w","wanPublisherId":"p","creationTime":1700000000000';
+      assert.equal(
+        await ask('GET', path(SYNC_UUID)),
+        `200 {"status":"success","result":{"stage":"IN_PROGRESS","progress":7,${names}}}`,
+      );
+      assert.equal(
+        await ask('GET', path(CHECK_UUID)),
+        `200 {"status":"success","result":{"stage":"FINISHED","progress":100,${names},` +
+          '"checkedPartitions":271,"differentPartitions":1,"checkedLeaves":138752,' +
+          '"differentLeaves":2,"entriesToSync":3}}',
+      );
+      assert.equal(
+        await ask('GET', path(FAILED_UUID)),
+        `200 {"status":"success","result":{"stage":"FAILED","progress":7,${names},` +
+          '"message":"the target is away"}}',
+      );
+      const unknown = name === 'none' ? 404 : 200;
+      for (const uuid of ['3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a19', 'abc', 'a%26b']) {
+        assert.equal(
+          await ask('GET', path(uuid)),
+          `${unknown} ${fail(`WAN synchronisation or check ${decodeURIComponent(uuid)} couldn't be found`)}`,
+        );
+      }
+      assert.match(await ask('GET', path('x'.repeat(500))), /x{100} couldn't/);
+      assert.match(await ask('POST', path(SYNC_UUID)), /^405/);
     });
 
     it('add publishers, all or nothing', async () => {

@@ -15,18 +15,20 @@ import {
   SET,
 } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
+import type { StoredVisitor, VisitCursor } from '../../src/engine/stored-engine.ts';
 import type { Version } from '../../src/engine/version.ts';
 import { copyOf } from '../engine/sinks.ts';
 import { visited } from '../engine/stored-engine.case.ts';
 import { type SimulatedEngine, spanOf, textOf } from './model-engine.ts';
 
 export class EmbeddedModel implements SimulatedEngine {
-  readonly partitionCount = 7;
+  readonly partitionCount: number;
   readonly log: Mutation[] = [];
   durableCount = 0;
   readonly #engine: EmbeddedEngine;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, partitionCount = 7) {
+    this.partitionCount = partitionCount;
     const sink: MutationSink = {
       ignoresReplay: true,
       admit: () => ADMITTED,
@@ -78,6 +80,10 @@ export class EmbeddedModel implements SimulatedEngine {
 
   now(version: Version): void {
     this.#engine.now(version);
+  }
+
+  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean {
+    return this.#engine.visit(partition, cursor, budget, visitor);
   }
 
   addSink(sink: MutationSink): void {

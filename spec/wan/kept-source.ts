@@ -80,6 +80,7 @@ export class KeptSource {
     this.replications = new WanReplications({
       ...{ engine: this.engine, clock, log: this.log, dataSetId: Buffer.alloc(16, 's') },
       clusterName: () => 'dev',
+      treeOf: () => ({ isOn: true, depth: 10 }),
       takesWrites: () => true,
       payloadBytesMax: 2 ** 24,
       transportOf: () => ({

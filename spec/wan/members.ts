@@ -3,6 +3,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { Span } from '../../src/base/span.ts';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
+import { LATEST_UPDATE } from '../../src/engine/merge-policy.ts';
 import type { Mutation } from '../../src/engine/mutation.ts';
 import type { WanEndpoint, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
@@ -28,6 +29,7 @@ export const OPTIONS: WanPublisherOptions = {
   snapshotEnabled: false,
   discoveryPeriodSeconds: 2,
   maxConcurrentInvocations: -1,
+  consistencyCheckStrategy: 'NONE',
   compression: 'none',
 };
 
@@ -143,6 +145,10 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   dataSetId: Buffer;
   isDown = false;
   isPassive = false;
+  /** The uuid of the synchronisation or check that was begun last. */
+  lastTask: string | undefined;
+  /** Of the references of its maps. */
+  policy = LATEST_UPDATE as number;
   engine: Made;
   replications: WanReplications;
   readonly #publishers: readonly WanPublisherOptions[];
@@ -174,6 +180,9 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
     this.replications = this.#replications();
     network.members.set(name, this);
   }
+
+  /** The filter of the references. */
+  accepts: (key: Span) => boolean = () => true;
 
   get status() {
     return this.replications.publishers()[0]!;
@@ -244,10 +253,11 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       log: this.log,
       payloadBytesMax: 2 ** 24,
       transportOf: () => this.network.transportOf(this),
+      treeOf: () => ({ isOn: true, depth: 10 }),
       refsTo: () => (map) =>
         map.toString().startsWith('own')
           ? undefined
-          : { policy: 2, republishing: true, accepts: () => true },
+          : { policy: this.policy, republishing: true, accepts: this.accepts },
       random: this.network.random,
     });
     replications.add('r', this.#publishers);

@@ -25,6 +25,7 @@ import {
   SET,
 } from '../../src/engine/mutation.ts';
 import { ADMITTED, type MutationSink } from '../../src/engine/mutation-sink.ts';
+import type { StoredVisitor } from '../../src/engine/stored-engine.ts';
 import { Version } from '../../src/engine/version.ts';
 import type { WanEngine } from '../../src/wan/wan-engine.ts';
 import { copyOf } from '../engine/sinks.ts';
@@ -129,6 +130,19 @@ export class ModelEngine implements SimulatedEngine {
 
   addSink(sink: MutationSink): void {
     this.#sinks.push(sink);
+  }
+
+  /** Gives all of the partition at once, so that no step misses what moves. */
+  visit(partition: number, _cursor: object, _budget: number, visitor: StoredVisitor): boolean {
+    for (const entry of this.#entries.values()) {
+      if (partitionOf(entry) !== partition || this.#isOver(entry)) continue;
+      const given = ownCopyOf(entry);
+      given.path.clear();
+      given.partition = partition;
+      given.sequence = this.#sequence;
+      visitor.onStored(given);
+    }
+    return false;
   }
 
   close(): void {}

@@ -1,6 +1,6 @@
 /**
  * Members that write at random and replicate over a network that loses, delays, doubles and reorders, with
- * clocks apart or equal, and restarts. At the end all must have the same.
+ * clocks apart or equal, and restarts, synchronisations and checks. At the end all must have the same.
  */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
@@ -48,6 +48,7 @@ export async function simulate(
     batchMaxDelayMs: 1 + below(50),
     snapshotEnabled: below(3) === 0,
     maxConcurrentInvocations: below(2) * 2,
+    consistencyCheckStrategy: 'MERKLE_TREES' as const,
   };
   const members = TARGETS[shape].map((targets, index) => {
     const publishers = targets.map((target) => ({
@@ -73,9 +74,13 @@ export async function simulate(
     const kind = below(40);
     if (kind < 4) member.sync();
     else if (kind === 12) member.restart();
+    else if (kind < 15) beginTask(member, below);
     await network.pass(below(3) === 0 ? below(40) : 0);
   }
   isCalm = true;
+  // What is under way ends, also where it fails.
+  await network.pass(options.responseTimeoutMs * 3, 50);
+  for (const member of members) assert.ok(!hasTask(member), `seed ${seed}: ${member.name} is done`);
   const rounds = network.sent.length;
   for (let round = 0; round < 400; round++) {
     for (const member of members) member.sync();
@@ -95,10 +100,40 @@ export async function simulate(
   for (const member of members) member.engine.expire();
   const [first, ...others] = members.map(({ engine }) => engine.contents());
   for (const other of others) assert.deepEqual(other, first, `seed ${seed}, ${shape}`);
+  for (const member of members) member.sync();
+  for (const member of members) await checkAll(member, seed);
+}
+
+/** Nothing differs from what the targets have. */
+async function checkAll(member: Member<SimulatedEngine>, seed: number): Promise<void> {
+  const { replications, network } = member;
+  for (const { wanPublisherId } of replications.publishers()) {
+    member.lastTask = replications.check('r', wanPublisherId, Buffer.from('map0'));
+    for (let round = 0; round < 1000 && hasTask(member); round++) await network.pass(5);
+    const { stage, differentLeaves, message } = replications.progressOf(member.lastTask) ?? {};
+    const told = `seed ${seed}: ${member.name}, ${message}`;
+    assert.deepEqual([stage, differentLeaves], ['FINISHED', 0], told);
+  }
 }
 
 function isIdle({ replications }: Member<SimulatedEngine>): boolean {
   return replications.publishers().every(({ queueSize }) => queueSize === 0);
+}
+
+/** Begins a synchronisation or a check, unless one is under way. */
+function beginTask(member: Member<SimulatedEngine>, below: (count: number) => number): void {
+  const { replications } = member;
+  const publishers = replications.publishers();
+  const id = publishers[below(publishers.length)]?.wanPublisherId;
+  if (id === undefined || hasTask(member)) return;
+  const map = Buffer.from(`map${below(2)}`);
+  if (below(3) === 0) member.lastTask = replications.check('r', id, map);
+  else member.lastTask = replications.synchronise('r', id, below(2) === 0 ? map : undefined);
+}
+
+function hasTask({ replications, lastTask }: Member<SimulatedEngine>): boolean {
+  const stage = lastTask === undefined ? undefined : replications.progressOf(lastTask)?.stage;
+  return stage === 'STARTED' || stage === 'IN_PROGRESS';
 }
 
 function write(

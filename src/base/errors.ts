@@ -106,6 +106,17 @@ export const REQUEST_ERRORS = {
     message:
       'Cannot choose a publisher of WAN replication {replication}: name one of {publisherIds}',
   },
+  WAN_MAP_UNKNOWN: {
+    status: 400,
+    message:
+      'Cannot {action} map "{map}": it has no wan-replication-ref to WAN replication {replication}',
+  },
+  WAN_CHECK_OFF: { status: 409, message: 'Cannot check map "{map}": {setting}' },
+  WAN_TASK_UNDER_WAY: { status: 409, message: 'Cannot {action}: {other} {uuid} is under way' },
+  WAN_TASK_UNKNOWN: {
+    status: 404,
+    message: "WAN synchronisation or check {uuid} couldn't be found",
+  },
   WAN_MESSAGE_INVALID: { status: 400, message: 'Cannot take the WAN message: {reason}' },
   WAN_MESSAGE_TOO_LONG: {
     status: 413,
@@ -121,6 +132,10 @@ export const REQUEST_ERRORS = {
     status: 403,
     message:
       'Cannot take the WAN message: it is for cluster "{expected}", and this is cluster "{clusterName}"',
+  },
+  WAN_TREES_BUSY: {
+    status: 503,
+    message: 'Cannot compare a map now: {waitingMax} requests for hash trees wait',
   },
   WAN_OLDER_EPOCH: {
     status: 409,

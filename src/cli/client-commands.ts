@@ -9,6 +9,7 @@ import type { KeyOptions } from './entry-key.ts';
 import type { ExitCode } from './exit-code.ts';
 import type { Streams } from './output.ts';
 import { WAN_CALLS } from './wan-calls.ts';
+import type { TaskOptions, WaitOptions } from './wan-task-calls.ts';
 
 /** Runs a command and returns the exit code. */
 export type Work = () => Promise<ExitCode>;
@@ -79,15 +80,56 @@ export function addClientCommands(
     program.command('cluster').description('Query and administer a member’s cluster'),
     CLUSTER_CALLS,
   );
-  addCalls(
-    program.command('wan').description('Query and steer a member’s WAN publishers'),
-    WAN_CALLS,
-  );
+  const wan = program.command('wan').description('Query and steer a member’s WAN publishers');
+  addCalls(wan, WAN_CALLS);
+  addWanTasks(wan, streams, place);
 
   add(program, 'health [part]', 'Print the health, or that part of it; exit code 1 for no').action(
     (part: string | undefined, _: unknown, command: Command) =>
       place(command, (client) => client.health(part)),
   );
+}
+
+/** Adds the commands for work that goes on in the member. */
+function addWanTasks(
+  wan: Command,
+  streams: Streams,
+  place: (command: Command, work: (client: Client) => Promise<ExitCode>) => void,
+): void {
+  addTaskFlags(add(wan, 'sync [map]', 'Send a map, or all maps, to the target of a publisher'))
+    .option('--all', 'Send all maps that refer to the replication')
+    .action((map: string | undefined, options: SyncOptions, command: Command) =>
+      place(command, async (client) => {
+        const { sync } = await import('./wan-task-calls.ts');
+        return await sync(client, streams, map, options.all === true, options);
+      }),
+    );
+  addTaskFlags(add(wan, 'check <map>', 'Compare a map with that of the target')).action(
+    (map: string, options: TaskOptions, command: Command) =>
+      place(command, async (client) =>
+        (await import('./wan-task-calls.ts')).check(client, streams, map, options),
+      ),
+  );
+  add(wan, 'progress <uuid>', 'Print how far a sync or a check is')
+    .option(...WAIT)
+    .action((uuid: string, options: WaitOptions, command: Command) =>
+      place(command, async (client) =>
+        (await import('./wan-task-calls.ts')).progress(client, streams, uuid, options),
+      ),
+    );
+}
+
+interface SyncOptions extends TaskOptions {
+  readonly all?: true;
+}
+
+const WAIT = ['--wait', 'Wait for the end; exit code 1 where it failed or maps differ'] as const;
+
+function addTaskFlags(command: Command): Command {
+  return command
+    .option('--replication <name>', 'The WAN replication; by default the only one')
+    .option('--publisher <id>', 'Its publisher; by default the only one')
+    .option(...WAIT);
 }
 
 /** Adds a command with the flags of every client command; most have a variable of the environment. */

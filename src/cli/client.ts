@@ -66,6 +66,7 @@ export class Client {
   readonly #options: ClientOptions;
   readonly #nameOf: NameOfFlag;
   #location: MemberLocation | undefined;
+  #password: string | undefined;
 
   constructor(streams: Streams, options: ClientOptions, nameOf: NameOfFlag) {
     this.#streams = streams;
@@ -125,11 +126,19 @@ export class Client {
     const answer = await this.#ask(call);
     if (answer.status !== 200) return await this.#refuse(answer, call);
     const text = answer.body.toString();
-    await this.#tell(text, { size: Number(text) });
+    await this.tell(text, { size: Number(text) });
     return EXIT_CLEAN;
   }
 
   async askCluster(call: ClusterCall, given: readonly string[]): Promise<ExitCode> {
+    const told = await this.answerTo(call, given);
+    if (typeof told === 'number') return told;
+    await this.tell(call.show(told), told);
+    return EXIT_CLEAN;
+  }
+
+  /** The answer to the call; the exit code where it is a refusal, which has been printed. */
+  async answerTo(call: ClusterCall, given: readonly string[]): Promise<ClusterAnswer | ExitCode> {
     const path = this.#path(`rest/${call.path}`);
     const request: Call = call.isRead
       ? { method: 'GET', path }
@@ -138,9 +147,7 @@ export class Client {
     if (answer.status !== 200) return await this.#refuse(answer, request);
     const told = answer.json() as ClusterAnswer;
     // Members with --compatibility answer some failures with 200.
-    if (told.status === 'fail') return await this.#refuse(answer, request);
-    await this.#tell(call.show(told), told);
-    return EXIT_CLEAN;
+    return told.status === 'fail' ? await this.#refuse(answer, request) : told;
   }
 
   /** Credentials and arguments are in the content. */
@@ -149,7 +156,7 @@ export class Client {
     const { user, clusterName } = this.#options;
     const texts: (string | Buffer)[] = [
       user ?? clusterName,
-      user === undefined ? '' : await readPassword(this.#streams, `Password of ${user}: `),
+      user === undefined ? '' : await this.#passwordOf(user),
     ];
     texts.push(...(call.takesFile ? [await readText(this.#streams, given[0])] : given));
     const missing = (call.parameterCount ?? given.length) - given.length;
@@ -165,7 +172,7 @@ export class Client {
     const isNo = isBare503(answer);
     if (answer.status !== 200 && !isNo) return await this.#refuse(answer, call);
     const told = answer.body.length > 0 ? answer.json() : !isNo;
-    await this.#tell(inWords(told), told);
+    await this.tell(inWords(told), told);
     return isNo ? EXIT_ABSENT : EXIT_CLEAN;
   }
 
@@ -176,7 +183,7 @@ export class Client {
     if (this.#options.json) {
       const { contentType = null, body } = answer;
       const value = isFound ? { contentType, base64: body.toString('base64') } : {};
-      await this.#tell('', { found: isFound, ...value });
+      await this.tell('', { found: isFound, ...value });
     } else if (isFound) {
       await print(this.#streams, answer.body);
     }
@@ -205,7 +212,7 @@ export class Client {
     const isFull = canBeFull && isBare503(answer);
     if (answer.status !== 200 && !isFull) return await this.#refuse(answer, call);
     const { json } = this.#options;
-    if (json) await this.#tell('', isFull ? { full: true } : { done: true });
+    if (json) await this.tell('', isFull ? { full: true } : { done: true });
     else if (isFull) this.#streams.stderr.write('The queue is full\n');
     return isFull ? EXIT_ABSENT : EXIT_CLEAN;
   }
@@ -213,13 +220,13 @@ export class Client {
   async #refuse(answer: MemberAnswer, call: Call): Promise<ExitCode> {
     const { status } = answer;
     const message = refusalReason(answer, call, this.#options);
-    if (this.#options.json) await this.#tell('', { status, message });
+    if (this.#options.json) await this.tell('', { status, message });
     else this.#streams.stderr.write(`Refused with ${status}${message && `: ${message}`}\n`);
     return EXIT_REFUSED;
   }
 
   /** Prints a line: `words` for people, or `told` as JSON. */
-  async #tell(words: string, told: unknown): Promise<void> {
+  async tell(words: string, told: unknown): Promise<void> {
     await printLine(this.#streams, this.#options.json ? JSON.stringify(told) : words);
   }
 
@@ -239,8 +246,14 @@ export class Client {
       return await this.#call({ ...call, login: { user, password: atHand } });
     const answer = await this.#call(call);
     if (answer.status !== 401) return answer;
-    const password = await readPassword(this.#streams, `Password of ${user}: `);
+    const password = await this.#passwordOf(user);
     return await this.#call({ ...call, login: { user, password } });
+  }
+
+  /** Asked for once. */
+  async #passwordOf(user: string): Promise<string> {
+    this.#password ??= await readPassword(this.#streams, `Password of ${user}: `);
+    return this.#password;
   }
 
   async #call(call: Call): Promise<MemberAnswer> {

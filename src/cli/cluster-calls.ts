@@ -45,6 +45,7 @@ export interface ClusterAnswer {
   readonly path?: string;
   readonly bytes?: number;
   readonly seconds?: number;
+  readonly uuid?: string;
   readonly publishers?: readonly PublisherStatus[];
   readonly addedPublisherIds?: readonly string[];
   readonly ignoredPublisherIds?: readonly string[];

@@ -31,6 +31,9 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'wan resume': 'wan resume to-berlin',
   'wan stop': 'wan stop to-berlin berlin-1',
   'wan clear': 'wan clear to-berlin berlin-1',
+  'wan sync': 'wan sync people --wait',
+  'wan check': 'wan check people --replication to-berlin --wait',
+  'wan progress': 'wan progress 3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a11',
   'wan add': 'wan add publishers.json --user ann',
 };
 

@@ -128,6 +128,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...unusedWarnings(reading.unused.filter((each) => !wan.used.has(each))),
       ...reading.refused,
       ...wan.refused.end(),
+      ...shown(wan.warnings, 'warnings'),
       ...unknownWarnings(file),
       ...unsetWarnings(file),
       ...pipeWarnings(request),

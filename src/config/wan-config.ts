@@ -23,6 +23,10 @@ export const MERGE_POLICIES = [
   ...(['HigherHits', 'LatestAccess', 'ExpirationTime'] as const),
 ] as const;
 
+export const MERKLE_DEPTH_DEFAULT = 10;
+/** A tree of more levels counts as one of so many: its leaves double with each. */
+export const MERKLE_DEPTH_COUNTED_MAX = 16;
+
 type AcknowledgeType = (typeof ACKNOWLEDGE_TYPES)[number];
 type PublisherState = (typeof PUBLISHER_STATES)[number];
 type QueueFullBehavior = (typeof QUEUE_FULL_BEHAVIORS)[number];

@@ -16,7 +16,8 @@ export const WAN_BLOCKS = [
   REF_PATH,
 ] as const;
 
-interface WanFile extends Pick<WanFindings, 'used' | 'problems' | 'refused' | 'values'> {
+interface WanFile
+  extends Pick<WanFindings, 'used' | 'problems' | 'refused' | 'values' | 'warnings'> {
   readonly config: WanConfig;
 }
 
@@ -36,6 +37,6 @@ export function readWan(
   const own = readWanReplications(text, config, findings);
   const names = new Set(replications ?? own.wanReplications.keys());
   const mapWan = readMapWan(text, names, findings);
-  const { used, problems, refused, values } = findings;
-  return { config: { ...own, mapWan }, used, problems, refused, values };
+  const { used, problems, refused, values, warnings } = findings;
+  return { config: { ...own, mapWan }, used, problems, refused, values, warnings };
 }

@@ -20,6 +20,7 @@ export class WanFindings {
   readonly problems = new FindingList();
   readonly refused = new RefusedList();
   readonly values: WanValue[] = [];
+  readonly warnings = new FindingList('warning');
 
   /** Adds the value of a statement that is neither shown nor refused yet; `steps`: of its path in YAML. */
   showOnce(statement: Statement, steps = statement.path): void {

@@ -7,7 +7,7 @@ import { hintOf, nearestNames } from './nearest-name.ts';
 import { formatPlace, type Place } from './place.ts';
 import { DEFAULT, sourceAt } from './source.ts';
 import { isOfType, pathText, type Statement } from './statements.ts';
-import type { MapWan, WanReplicationRef } from './wan-config.ts';
+import { type MapWan, MERKLE_DEPTH_COUNTED_MAX, type WanReplicationRef } from './wan-config.ts';
 import type { WanFindings, WanText } from './wan-findings.ts';
 import {
   FILTERS_MAX,
@@ -100,6 +100,8 @@ class MapWanReader {
       this.#checkStatistics(policy, values);
     }
     const { perEntryStatsEnabled, merkleTreeEnabled, merkleTreeDepth } = values;
+    const depth = said.get('merkleTreeDepth');
+    if (depth !== undefined && merkleTreeDepth > MERKLE_DEPTH_COUNTED_MAX) this.#warnOfDepth(depth);
     const merkleTree = { enabled: merkleTreeEnabled, depth: merkleTreeDepth };
     const patterns = this.#patternsOf(filters);
     const { mergePolicy, republishingEnabled } = values;
@@ -140,6 +142,12 @@ class MapWanReader {
     const needed = pathText(['map', path[1] ?? '', 'per-entry-stats-enabled']);
     const told = () => `Cannot use ${pathText(path)} ${quoted(text)}: ${needed} is not true`;
     this.#findings.problems.add(at, told);
+  }
+
+  #warnOfDepth({ path, text, at }: Statement): void {
+    const counted = MERKLE_DEPTH_COUNTED_MAX;
+    const told = () => `${pathText(path)} ${quoted(text)} counts as ${counted}`;
+    this.#findings.warnings.add(at, told);
   }
 
   #patternsOf(filters: readonly Statement[]): string[] {

@@ -8,14 +8,19 @@ import {
   type Setting,
   wordSetting,
 } from './setting.ts';
-import { MERGE_POLICIES, type WanReplicationRef } from './wan-config.ts';
+import {
+  MERGE_POLICIES,
+  MERKLE_DEPTH_COUNTED_MAX,
+  MERKLE_DEPTH_DEFAULT,
+  type WanReplicationRef,
+} from './wan-config.ts';
 import { REF_PATH } from './wan-paths.ts';
 
 /** A filter is this and a pattern of keys; any other text is a class of the original's. */
 export const KEY_FILTER = 'key:';
 /** All of them are tried for each change. */
 export const FILTERS_MAX = 100;
-/** As in the original; a tree of depth 27 has 67 million leaves. */
+/** As in the original. */
 const DEPTH = { min: 2, max: 27 };
 const SUFFIX = 'MergePolicy';
 
@@ -59,9 +64,9 @@ export const MAP_WAN_SETTINGS = {
   } satisfies Setting<boolean | undefined> as Setting<boolean | undefined>,
   merkleTreeDepth: integerSetting({
     path: 'map.{name}.merkle-tree.depth',
-    about: 'Levels of the tree of each partition; each more doubles the leaves',
+    about: `Levels of the tree of each partition; each more doubles the leaves; more than ${MERKLE_DEPTH_COUNTED_MAX} count as ${MERKLE_DEPTH_COUNTED_MAX}`,
     unit: 'levels',
-    fallback: 10,
+    fallback: MERKLE_DEPTH_DEFAULT,
     minimum: DEPTH.min,
     maximum: DEPTH.max,
   }),

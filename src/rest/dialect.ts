@@ -28,7 +28,7 @@ export interface Dialect {
 /** Failures that the original does not report by the status. */
 const TOLD_WITH_200: ReadonlySet<string> = new Set([
   ...['STATE_UNCHANGED', 'START_NOT_AWAITED', 'START_NOT_ALLOWED', 'START_FAILED'],
-  'BACKUP_NOT_UNDER_WAY',
+  ...['BACKUP_NOT_UNDER_WAY', 'WAN_TASK_UNKNOWN'],
 ]);
 
 export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {

@@ -32,15 +32,28 @@ export const clear = publisherWork(
   (wan) => wan.keepQueues(),
 );
 export const add = wanWork(addConfig);
-/** Work of replication that is not done yet. */
-export const unservedWan = wanWork((_, call) => call.refuse('NOT_IMPLEMENTED', {}));
+export const syncMap = taskWork('Sync initiated', (wan, call) =>
+  wan.synchronise(textOf(call, 2), textOf(call, 3), call.parameter(4)),
+);
+export const syncAllMaps = taskWork('Sync initiated', (wan, call) =>
+  wan.synchronise(textOf(call, 2), textOf(call, 3), undefined),
+);
+export const checkMap = taskWork('Consistency check initiated', (wan, call) =>
+  wan.check(textOf(call, 2), textOf(call, 3), call.parameter(4)),
+);
 
-/** A uuid's progress, which is not told yet. */
-export function unservedProgress(call: Call): void {
-  const { wan, dialect } = call.services;
-  if (wan !== undefined) return call.exchange.refuse('NOT_IMPLEMENTED', {});
-  const refusal = elsewhere(call.describe());
-  call.exchange.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
+/** The progress of the synchronisation or check whose uuid the path has. */
+export function progress(call: Call): void {
+  const { exchange, services } = call;
+  const { wan, dialect } = services;
+  const uuid = call.name.toBuffer().toString();
+  const status = wan?.progressOf(uuid);
+  if (status !== undefined) return respondJson(call, { status: 'success', result: status });
+  const refusal =
+    wan === undefined
+      ? elsewhere(call.describe())
+      : new GridError('WAN_TASK_UNKNOWN', { uuid: uuid.slice(0, UUID_LENGTH_TOLD) });
+  exchange.refuseWith(refusal.code, refusal.message, dialect.statusOf(refusal));
 }
 
 export function publishers(call: Call): void {
@@ -109,7 +122,7 @@ function publisherWork(
 ): Work {
   return wanWork((wan, call) => {
     try {
-      run(wan.publisherOf(call.parameter(2).toString(), call.parameter(3).toString()));
+      run(wan.publisherOf(textOf(call, 2), textOf(call, 3)));
     } catch (error) {
       return call.fail(refusalOf(error));
     }
@@ -119,6 +132,26 @@ function publisherWork(
       else call.fail(error);
     });
   });
+}
+
+/** Begins work that goes on, and answers with its uuid. */
+function taskWork(
+  message: string,
+  begin: (wan: WanCalls, call: AdministrativeCall) => string,
+): Work {
+  return wanWork((wan, call) => {
+    let uuid: string;
+    try {
+      uuid = begin(wan, call);
+    } catch (error) {
+      return call.fail(refusalOf(error));
+    }
+    call.succeed({ message, uuid });
+  });
+}
+
+function textOf(call: AdministrativeCall, index: number): string {
+  return call.parameter(index).toString();
 }
 
 /** The argument is JSON, of ADDED_TEXT_BYTES_MAX at most. */
@@ -170,5 +203,7 @@ function told(status: PublisherStatus): PublisherStatus {
   };
 }
 
+/** Characters of an unknown uuid that the answer repeats. */
+const UUID_LENGTH_TOLD = 100;
 const TYPE = Buffer.from('application/octet-stream');
 const MESSAGE_TYPE = new Span().set(TYPE, 0, TYPE.length);

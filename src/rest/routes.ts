@@ -150,9 +150,9 @@ export const ROUTES: readonly Route[] = [
   }),
 
   ...rows('WAN', 'POST', {
-    'rest/wan/sync/map': wanCall('Sends a map', [...PUBLISHER, 'map'], wan.unservedWan),
-    'rest/wan/sync/allmaps': wanCall('Sends all maps', PUBLISHER, wan.unservedWan),
-    'rest/wan/sync/allMaps': wanCall('Sends all maps', PUBLISHER, wan.unservedWan),
+    'rest/wan/sync/map': wanCall('Sends a map', [...PUBLISHER, 'map'], wan.syncMap),
+    'rest/wan/sync/allmaps': wanCall('Sends all maps', PUBLISHER, wan.syncAllMaps),
+    'rest/wan/sync/allMaps': wanCall('Sends all maps', PUBLISHER, wan.syncAllMaps),
     'rest/wan/clearWanQueues': wanCall('Drops what a publisher has to send', PUBLISHER, wan.clear),
     'rest/wan/addWanConfig': administering(
       'Adds publishers',
@@ -164,11 +164,7 @@ export const ROUTES: readonly Route[] = [
     'rest/wan/pausePublisher': wanCall('Pauses a publisher', PUBLISHER, wan.pause),
     'rest/wan/stopPublisher': wanCall('Stops a publisher', PUBLISHER, wan.stop),
     'rest/wan/resumePublisher': wanCall('Resumes a publisher', PUBLISHER, wan.resume),
-    'rest/wan/consistencyCheck/map': wanCall(
-      'Compares a map',
-      [...PUBLISHER, 'map'],
-      wan.unservedWan,
-    ),
+    'rest/wan/consistencyCheck/map': wanCall('Compares a map', [...PUBLISHER, 'map'], wan.checkMap),
     'rest/wan/receive': receiving(
       'Takes a message of another member',
       wan.receive,
@@ -179,9 +175,9 @@ export const ROUTES: readonly Route[] = [
   ...rows('WAN', 'GET', {
     'rest/wan/publishers': informing('The publishers', wan.publishers, [200, 409]),
     'rest/wan/sync/progress/{uuid}': informing(
-      'The progress of a synchronisation',
-      wan.unservedProgress,
-      [409, 501],
+      'The progress of a synchronisation or check',
+      wan.progress,
+      [200, 404, 409],
     ),
   }),
 
@@ -222,7 +218,7 @@ export const ROUTES: readonly Route[] = [
 
 /** Work on a publisher that is named. */
 function wanCall(summary: string, parameters: readonly string[], work: Work): Operation {
-  return administering(summary, parameters, work, [409, 501], wan.NAME_BYTES_MAX);
+  return administering(summary, parameters, work, [409], wan.NAME_BYTES_MAX);
 }
 
 /**

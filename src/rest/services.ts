@@ -67,7 +67,11 @@ interface AdministrationServices {
 }
 
 /** WAN replication as its calls use it. */
-export interface WanCalls extends Pick<WanService, 'publisherOf' | 'publishers' | 'receive'> {
+export interface WanCalls
+  extends Pick<
+    WanService,
+    'publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf' | 'receive'
+  > {
   /** Adds the new publishers of a replication, which is given as JSON. */
   add(text: string): Promise<
     | {

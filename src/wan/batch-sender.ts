@@ -7,29 +7,29 @@
  *                                                    → batches where a lane may and has to leave
  *
  * The events of a batch stay in the queue until the target has answered. What failed is sent again, with the
- * same numbers, to whichever endpoint is usable.
+ * same numbers, to whichever endpoint is usable. The entries of a synchronisation leave in batches of their
+ * own, lanes of the same numbers (sync-lanes.ts), in every state of the publisher; of the queue only events
+ * that were in a batch before leave with them, as those may have arrived.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
 import { AnswerGate } from './answer-gate.ts';
 import {
   batchHead,
-  handshakeMessage,
   MessageTexts,
   readBatchAnswer,
-  readHandshakeAnswer,
   type Section,
   type Sender,
   unsealedBatch,
 } from './batch.ts';
 import { BATCH_BYTES_MAX, BATCHES_PER_ENDPOINT } from './batch-limits.ts';
-import { AHEAD_MS_MAX, msOf } from './clock-distance.ts';
 import type { BatchRoom, Lane } from './lane.ts';
-import { type OpenedMessage, sealMessage } from './message-format.ts';
+import { sealMessage } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
-import { TargetDataSet } from './target-data-set.ts';
-import { TargetEndpoint } from './target-endpoint.ts';
+import { PublisherTarget } from './publisher-target.ts';
+import { SyncLanes, type SyncReading } from './sync-lanes.ts';
+import type { TargetEndpoint } from './target-endpoint.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { TransportAnswer, WanTransport } from './wan-transport.ts';
 
@@ -57,17 +57,15 @@ export interface SenderParts {
 }
 
 export class BatchSender {
+  readonly target: PublisherTarget;
   readonly #parts: SenderParts;
   readonly #texts: MessageTexts;
-  readonly #endpoints: readonly TargetEndpoint[];
-  readonly #target: TargetDataSet;
   readonly #slots: number;
   readonly #gate: AnswerGate;
-  /** Names of the publisher in the log. */
-  readonly #names: object;
+  readonly #sync: SyncLanes;
+  #onNewDataSet: (() => void) | undefined;
   sentCount = 0;
   rejectedCount = 0;
-  lastError: string | null = null;
   #isSending = false;
   #isDraining = false;
   #isClosed = false;
@@ -77,34 +75,60 @@ export class BatchSender {
   /** Records that are not under way. */
   #waitingCount = 0;
   #timer: Timer | undefined;
-  /** The lane with which the next batch begins. */
+  /** The lanes with which the next batches begin. */
   #nextLane = 0;
+  #nextSyncLane = 0;
+  /** Whether the next batch is one of a synchronisation, if there is one. */
+  #isSyncNext = false;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
-    const { options, replication, random, sender } = parts;
-    const { clusterName, publisherId, discoveryPeriodSeconds, maxConcurrentInvocations } = options;
+    const { options, replication, engine, queue, clock } = parts;
+    const { clusterName, publisherId, batchSize, maxConcurrentInvocations } = options;
     this.#texts = new MessageTexts(clusterName, replication, publisherId);
-    this.#names = { replication, publisher: publisherId };
-    const periodMs = discoveryPeriodSeconds * 1000;
-    this.#endpoints = options.targetEndpoints.map(
-      (endpoint) => new TargetEndpoint(endpoint, periodMs, random),
-    );
-    this.#target = new TargetDataSet(this.#endpoints, sender.dataSetId);
+    this.target = new PublisherTarget({
+      ...parts,
+      texts: this.#texts,
+      onMet: () => this.#schedule(),
+      onNewDataSet: () => this.#dropNumbers(),
+    });
     this.#slots = maxConcurrentInvocations < 2 ? BATCHES_PER_ENDPOINT : maxConcurrentInvocations;
-    this.#gate = new AnswerGate(parts.engine);
-  }
-
-  /** The data set that the events go to; undefined before the first handshake. */
-  get targetDataSet(): Buffer | undefined {
-    return this.#target.current;
+    this.#gate = new AnswerGate(engine);
+    this.#sync = new SyncLanes(engine, queue, batchSize, () => clock.now());
   }
 
   /** Whether batches are sent; those under way go on. */
   setSending(isSending: boolean): void {
     this.#isSending = isSending;
-    if (isSending) this.#schedule();
+    if (this.#isActive) this.#schedule();
     else this.#wakeIn(undefined);
+  }
+
+  /**
+   * Sends the entries of a synchronisation until `endSync`, in every state. `onNewDataSet`: the target has
+   * another data set than it had; the entries are dropped.
+   */
+  beginSync(reading: SyncReading, onNewDataSet: () => void): void {
+    this.#sync.begin(reading);
+    this.#onNewDataSet = onNewDataSet;
+    this.#schedule();
+  }
+
+  endSync(): void {
+    this.#sync.end();
+    this.#onNewDataSet = undefined;
+  }
+
+  /** Resolves with an endpoint of the target that has answered just now; rejects where there is none. */
+  async meet(): Promise<TargetEndpoint> {
+    const meeting = this.target.meet();
+    this.#schedule();
+    return await meeting;
+  }
+
+  /** What waited in the queue was dropped. */
+  onCleared(): void {
+    this.#sync.clearLeft();
   }
 
   /** A record has been queued. */
@@ -130,7 +154,24 @@ export class BatchSender {
   close(): void {
     this.#isClosed = true;
     this.#wakeIn(undefined);
-    this.#parts.transport.close();
+    this.target.close();
+  }
+
+  get #isActive(): boolean {
+    return this.#isSending || this.#sync.isReading || this.target.isWanted;
+  }
+
+  /** Whether anything is to be sent, or a target to be met. */
+  get #hasWork(): boolean {
+    if (this.#sync.isReading || this.target.isWanted) return true;
+    if (!this.#isSending) return false;
+    return this.#sync.hasEntries || this.#parts.queue.oldestMs !== Number.POSITIVE_INFINITY;
+  }
+
+  #dropNumbers(): void {
+    for (const lane of this.#parts.queue.lanes) lane.renumber();
+    this.#sync.clear();
+    this.#onNewDataSet?.();
   }
 
   #schedule(): void {
@@ -151,24 +192,24 @@ export class BatchSender {
 
   #dispatch(): void {
     this.#isScheduled = false;
-    if (!this.#isSending || this.#isClosed) return;
+    if (!this.#isActive || this.#isClosed) return;
     const { clock, queue } = this.#parts;
     const nowMs = clock.now();
     this.#gate.hasDelayed = false;
+    this.#sync.beginTurn();
     this.#canSend = true;
-    if (queue.oldestMs !== Number.POSITIVE_INFINITY) {
-      for (const endpoint of this.#endpoints) {
-        if (endpoint.status === 'idle' && endpoint.retryAtMs <= nowMs) this.#greet(endpoint);
-      }
-      const usable = this.#endpoints.filter(({ status }) => status === 'usable');
+    if (this.#hasWork) {
+      this.target.greetDue(nowMs);
+      const usable = this.target.endpoints.filter(({ status }) => status === 'usable');
       for (const [index, endpoint] of usable.entries()) {
+        const lanes = queue.lanes.filter(({ number }) => number % usable.length === index);
         while (endpoint.underWay < this.#slots) {
-          const lanes = queue.lanes.filter(({ number }) => number % usable.length === index);
           if (!this.#sendFrom(endpoint, lanes, nowMs)) break;
         }
       }
       this.#canSend = usable.some(({ underWay }) => underWay < this.#slots);
     }
+    if (this.#sync.isTired) this.#schedule();
     this.#waitingCount = 0;
     for (const lane of queue.lanes) if (!lane.isUnderWay) this.#waitingCount += lane.count;
     this.#wakeIn(this.#nextDelayMs(nowMs));
@@ -177,12 +218,9 @@ export class BatchSender {
   /** Until something is due by the time alone; undefined for nothing. */
   #nextDelayMs(nowMs: number): number | undefined {
     const { queue, options } = this.#parts;
-    if (queue.oldestMs === Number.POSITIVE_INFINITY) return undefined;
-    let dueMs = Number.POSITIVE_INFINITY;
-    for (const { status, retryAtMs } of this.#endpoints) {
-      if (status === 'idle') dueMs = Math.min(dueMs, Math.max(nowMs, retryAtMs));
-    }
-    if (this.#canSend) {
+    if (!this.#hasWork) return undefined;
+    let dueMs = this.target.nextRetryMs(nowMs);
+    if (this.#canSend && this.#isSending) {
       for (const lane of queue.lanes) {
         const leavesMs = lane.oldestMs + options.batchMaxDelayMs;
         if (!lane.isUnderWay && leavesMs > nowMs) dueMs = Math.min(dueMs, leavesMs);
@@ -191,35 +229,89 @@ export class BatchSender {
     return dueMs === Number.POSITIVE_INFINITY ? undefined : Math.ceil(dueMs - nowMs);
   }
 
-  /** Sends a batch of these lanes, if one has to leave. */
+  /** Sends a batch of these lanes, if one has to leave: of the queue and of a synchronisation in turn. */
   #sendFrom(endpoint: TargetEndpoint, lanes: readonly Lane[], nowMs: number): boolean {
-    const free = lanes.filter((lane) => !lane.isUnderWay && lane.count > 0);
+    const isSync = this.#isSyncNext;
+    this.#isSyncNext = !isSync;
+    if (isSync) return this.#sendSync(endpoint, lanes) || this.#sendQueued(endpoint, lanes, nowMs);
+    return this.#sendQueued(endpoint, lanes, nowMs) || this.#sendSync(endpoint, lanes);
+  }
+
+  /** Sends a batch of entries of a synchronisation: one section. */
+  #sendSync(endpoint: TargetEndpoint, lanes: readonly Lane[]): boolean {
+    if (!this.#sync.isReading && !(this.#isSending && this.#sync.hasEntries)) return false;
+    const start = lanes.findIndex(({ number }) => number >= this.#nextSyncLane);
+    for (let step = 0; step < lanes.length; step++) {
+      const { number } = lanes[(Math.max(0, start) + step) % lanes.length]!;
+      const lane = this.#sync.ready(number);
+      if (lane === undefined) continue;
+      const room = { events: this.#parts.options.batchSize, bytes: endpoint.bytesMax };
+      this.#nextSyncLane = number + 1;
+      if (this.#sendLanes(endpoint, [lane], room)) return true;
+    }
+    return false;
+  }
+
+  /** Sends a batch of events of the queue. */
+  #sendQueued(endpoint: TargetEndpoint, lanes: readonly Lane[], nowMs: number): boolean {
+    const { batchSize } = this.#parts.options;
+    const free = lanes.filter(
+      ({ number, isUnderWay, count }) => !isUnderWay && count > 0 && !this.#sync.blocks(number),
+    );
+    if (!this.#isSending) {
+      // Those that may have arrived make room for the entries of a synchronisation.
+      const lane = this.#sync.isReading && free.find(({ numberedCount }) => numberedCount > 0);
+      if (!lane) return false;
+      const room = { events: lane.numberedCount, bytes: endpoint.bytesMax };
+      return this.#sendLanes(endpoint, [lane], room);
+    }
     if (!this.#hasToLeave(free, nowMs)) return false;
-    const { options, sender } = this.#parts;
+    const start = free.findIndex(({ number }) => number >= this.#nextLane);
+    const inTurn = [...free.slice(Math.max(0, start)), ...free.slice(0, Math.max(0, start))];
+    return this.#sendLanes(endpoint, inTurn, { events: batchSize, bytes: endpoint.bytesMax });
+  }
+
+  /** Sends a batch of what there is room for and may leave; returns whether there is anything. */
+  #sendLanes(endpoint: TargetEndpoint, lanes: readonly Lane[], room: BatchRoom): boolean {
     const rule = { gate: this.#gate, target: endpoint.dataSet! };
-    const room: BatchRoom = { events: options.batchSize, bytes: endpoint.bytesMax };
     const sections: Section[] = [];
     const lengths: number[] = [];
-    const start = Math.max(
-      0,
-      free.findIndex(({ number }) => number >= this.#nextLane),
-    );
-    for (let step = 0; step < free.length && room.events > 0; step++) {
-      const lane = free[(start + step) % free.length]!;
+    for (const lane of lanes) {
+      if (room.events <= 0) break;
       const chosen = { bytes: 0 };
       const count = lane.choose(room, sections.length === 0, rule, chosen);
       if (count === 0) continue;
-      this.#nextLane = lane.number + 1;
+      if (!this.#isOfSync(lane)) this.#startNumbers(lane);
       sections.push({ lane, generation: lane.generation, count });
       lengths.push(chosen.bytes);
-      lane.isUnderWay = true;
     }
     if (sections.length === 0) return false;
+    this.#setUnderWay(sections, true);
+    const { sender } = this.#parts;
     const bytes = unsealedBatch(sender, this.#texts, endpoint.dataSet!, sections, lengths);
     endpoint.underWay++;
     const length = lengths.reduce((sum, each) => sum + each, 0);
     void this.#send(endpoint, sections, bytes, length);
     return true;
+  }
+
+  /** A lane of the queue is next: its new numbers go on from those of a synchronisation. */
+  #startNumbers(lane: Lane): void {
+    this.#nextLane = lane.number + 1;
+    if (lane.numberedCount > 0) return;
+    const { firstNumber } = this.#sync.lanes[lane.number]!;
+    lane.firstNumber = Math.max(lane.firstNumber, firstNumber);
+  }
+
+  #isOfSync(lane: Lane): boolean {
+    return this.#sync.lanes[lane.number] === lane;
+  }
+
+  /** A lane of the queue is under way with what has its number. */
+  #setUnderWay(sections: readonly Section[], isUnderWay: boolean): void {
+    for (const { lane } of sections) {
+      this.#parts.queue.lanes[lane.number]!.isUnderWay = isUnderWay;
+    }
   }
 
   #hasToLeave(lanes: readonly Lane[], nowMs: number): boolean {
@@ -248,15 +340,15 @@ export class BatchSender {
     try {
       const head = batchHead(sender, isOnReceipt);
       const message = await sealMessage(bytes, head, options.compression === 'deflate');
-      const answer = await this.#exchange(endpoint, message);
+      const answer = await this.target.exchange(endpoint, message);
       if (answer.status === 413) this.#onTooLong(endpoint, sections, length);
       else if (answer.status === 200) await this.#onAnswer(endpoint, sections, message, answer);
-      else this.#onStatus(endpoint, answer);
+      else this.target.refuse(endpoint, answer);
     } catch (error) {
-      this.#fail(endpoint, `no answer: ${reasonOf(error)}`);
+      this.target.fail(endpoint, `no answer: ${reasonOf(error)}`);
     }
     endpoint.underWay--;
-    for (const { lane } of sections) lane.isUnderWay = false;
+    this.#setUnderWay(sections, false);
     this.#schedule();
   }
 
@@ -267,15 +359,22 @@ export class BatchSender {
     { body }: TransportAnswer,
   ): Promise<void> {
     const answer = await readBatchAnswer(body, message, sections);
-    if (!this.#meet(endpoint, answer)) return;
+    if (!this.target.accepts(endpoint, answer)) return;
     for (const [index, { lane, generation, count }] of sections.entries()) {
       if (lane.generation !== generation) continue;
       const done = answer.done[index]!;
+      if (done > 0) this.#sync.onAcknowledged();
+      if (this.#isOfSync(lane)) {
+        this.#sync.skipOlder(lane, done);
+        lane.remove(done);
+        this.#sync.onRemoved(lane);
+        continue;
+      }
       this.sentCount += lane.remove(done);
       lane.isUrgent = done < count;
     }
-    if (answer.reason === 0) this.#succeed(endpoint);
-    else this.#fail(endpoint, REASONS[answer.reason] ?? `reason ${answer.reason}`);
+    if (answer.reason === 0) this.target.succeed(endpoint);
+    else this.target.fail(endpoint, REASONS[answer.reason] ?? `reason ${answer.reason}`);
   }
 
   /** 413: the next batch is half as long; a single event is skipped. */
@@ -289,104 +388,7 @@ export class BatchSender {
     if (lane.generation !== generation) return;
     this.rejectedCount += lane.remove(1);
     lane.isUrgent = false;
-    const text = `an event of ${length} bytes is too long for ${endpoint.text}: it is skipped`;
-    this.lastError = text;
-    this.#parts.log.error({ ...this.#names, bytes: length }, `WAN publisher: ${text}`);
-  }
-
-  #onStatus(endpoint: TargetEndpoint, { status, body }: TransportAnswer): void {
-    // The body may be anything; the text goes to logs and terminals.
-    const text = Buffer.from(body)
-      .toString()
-      .slice(0, 500)
-      .replace(/\p{Cc}+/gu, ' ');
-    const isDenied = status === 401 || status === 403;
-    this.#fail(endpoint, `it answered ${status}${text === '' ? '' : `, ${text}`}`, isDenied);
-  }
-
-  #greet(endpoint: TargetEndpoint): void {
-    endpoint.status = 'connecting';
-    void this.#greetAndWait(endpoint);
-  }
-
-  async #greetAndWait(endpoint: TargetEndpoint): Promise<void> {
-    const message = handshakeMessage(this.#parts.sender, this.#texts);
-    try {
-      const answer = await this.#exchange(endpoint, message);
-      if (answer.status !== 200) this.#onStatus(endpoint, answer);
-      else this.#onGreeted(endpoint, await readHandshakeAnswer(answer.body, message));
-    } catch (error) {
-      this.#fail(endpoint, `no answer: ${reasonOf(error)}`);
-    }
-    this.#schedule();
-  }
-
-  #onGreeted(endpoint: TargetEndpoint, answer: OpenedMessage & { epoch: number }): void {
-    const { clock, sender, log } = this.#parts;
-    if (!this.#meet(endpoint, answer)) return;
-    if (answer.epoch > sender.epoch) {
-      sender.epoch = answer.epoch + 1;
-      const text = 'the target knows a later start of this data set: was the clock set back?';
-      log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
-    }
-    const { isUsable, fault, warning } = this.#target.choose(endpoint, answer.dataSet);
-    if (warning !== undefined) {
-      log.warn(this.#names, `WAN publisher: ${warning}`);
-      for (const lane of this.#parts.queue.lanes) lane.renumber();
-    }
-    if (!isUsable) {
-      endpoint.dismiss(clock.now());
-      this.#tell(endpoint, fault, true);
-      return;
-    }
-    endpoint.status = 'usable';
-    endpoint.bytesMax = BATCH_BYTES_MAX;
-  }
-
-  /** Sends the message and waits for the answer, for the response timeout at most. */
-  async #exchange(endpoint: TargetEndpoint, message: Buffer): Promise<TransportAnswer> {
-    const { clock, options, transport } = this.#parts;
-    const abortion = new AbortController();
-    const timer = clock.after(options.responseTimeoutMs, () => abortion.abort());
-    try {
-      return await transport.send(endpoint.endpoint, message, abortion.signal);
-    } finally {
-      timer.cancel();
-    }
-  }
-
-  /** The clock goes on from the target's, unless that is too far ahead. */
-  #meet(endpoint: TargetEndpoint, answer: OpenedMessage): boolean {
-    const aheadMs = msOf(answer.clock) - this.#parts.clock.wall();
-    if (aheadMs <= AHEAD_MS_MAX) {
-      if (!answer.clock.isNone) this.#parts.engine.observe(answer.clock);
-      return true;
-    }
-    this.#fail(endpoint, `its clock is ${Math.round(aheadMs / 1000)} s ahead`);
-    return false;
-  }
-
-  #succeed(endpoint: TargetEndpoint): void {
-    endpoint.succeed();
-    this.lastError = null;
-    if (endpoint.isNews('')) {
-      const fields = { ...this.#names, endpoint: endpoint.text };
-      this.#parts.log.info(fields, `WAN publisher: ${endpoint.text} takes events`);
-    }
-  }
-
-  #fail(endpoint: TargetEndpoint, fault: string, isDenied = false): void {
-    if (this.#isClosed) return;
-    // Of several batches under way one failure counts.
-    if (endpoint.status !== 'idle') endpoint.fail(this.#parts.clock.now(), isDenied);
-    this.#tell(endpoint, `${endpoint.text} does not take events: ${fault}`, false);
-  }
-
-  #tell(endpoint: TargetEndpoint, fault: string, isError: boolean): void {
-    this.lastError = fault;
-    if (!endpoint.isNews(fault)) return;
-    const fields = { ...this.#names, endpoint: endpoint.text };
-    if (isError) this.#parts.log.error(fields, `WAN publisher: ${fault}`);
-    else this.#parts.log.warn(fields, `WAN publisher: ${fault}`);
+    if (this.#isOfSync(lane)) this.#sync.onRemoved(lane);
+    this.target.skip(endpoint, length);
   }
 }

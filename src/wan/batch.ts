@@ -44,7 +44,7 @@ export class MessageTexts {
   }
 }
 
-function headOf(sender: Sender, kind: 1 | 2, isOnReceipt = false): MessageHead {
+export function headOf(sender: Sender, kind: 1 | 2 | 5, isOnReceipt = false): MessageHead {
   const clock = new Version();
   sender.now(clock);
   return { kind, isOnReceipt, clock, dataSet: sender.dataSetId, answered: 0 };
@@ -114,7 +114,8 @@ export async function readBatchAnswer(
   return { ...opened, reason, done };
 }
 
-async function readAnswer(body: Uint8Array, message: Buffer, kind: 3 | 4) {
+/** Opens the answer to a message. Rejects with GridError WAN_MESSAGE_INVALID. */
+export async function readAnswer(body: Uint8Array, message: Buffer, kind: 3 | 4 | 6) {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const opened = await openMessage(bytes, ANSWER_BYTES_MAX);
   if (opened.kind !== kind) throw malformed(`its kind is ${opened.kind}`);

@@ -197,6 +197,22 @@ export class Lane {
     return before - this.#eventCount;
   }
 
+  /** The positions of the live records from a position on, until `visit` returns false. */
+  eachFrom(position: number, visit: (position: number) => boolean): void {
+    this.#walk(Math.max(position, this.#head), ({ view, start }, at) => {
+      return view.getUint32(at + 4, true) >= IS_DEAD || visit(start + at);
+    });
+  }
+
+  /** Drops the records that have no numbers. */
+  dropWaiting(): void {
+    this.#walk(this.waitingFrom, (chunk, at) => {
+      if (chunk.view.getUint32(at + 4, true) < IS_DEAD) this.#kill(chunk, at);
+      return true;
+    });
+    this.#trim();
+  }
+
   /** Drops every record. Numbers that were used are not used again. */
   clear(): void {
     this.renumber();
@@ -237,6 +253,13 @@ export class Lane {
   replaceAt(position: number): void {
     const chunk = this.#chunkAt(position);
     this.#kill(chunk, position - chunk.start, IS_DEAD + IS_REPLACED);
+    this.#trim();
+  }
+
+  /** The live record at this position dies, as the target has what is later. */
+  skipAt(position: number): void {
+    const chunk = this.#chunkAt(position);
+    this.#kill(chunk, position - chunk.start);
     this.#trim();
   }
 

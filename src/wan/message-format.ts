@@ -4,7 +4,8 @@
  *
  *     0  "GWAN"
  *     4  version of the format, one byte: 1
- *     5  kind, one byte: 1 handshake, 2 batch, 3 answer to a handshake, 4 answer to a batch
+ *     5  kind, one byte: 1 handshake, 2 batch, 3 answer to a handshake, 4 answer to a batch, 5 request for
+ *        hash trees, 6 answer to that (tree-messages.ts has the payloads of both)
  *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 the batch is answered on receipt
  *     7  zero
  *     8  CRC-32 (zlib's) of all the rest of the message: the bytes 0 to 7, then those from 12 on
@@ -58,8 +59,10 @@ export const HANDSHAKE = 1;
 export const BATCH = 2;
 export const HANDSHAKE_ANSWER = 3;
 export const BATCH_ANSWER = 4;
+export const TREES_REQUEST = 5;
+export const TREES_ANSWER = 6;
 
-type Kind = 1 | 2 | 3 | 4;
+type Kind = 1 | 2 | 3 | 4 | 5 | 6;
 
 /** Bytes of a message's head. */
 export const HEAD_BYTES = 48;
@@ -125,7 +128,7 @@ export async function openMessage(bytes: Buffer, inflatedMax: number): Promise<O
   const flags = bytes[6]!;
   const checksum = view.getUint32(CRC_AT, true);
   if (checksum !== checksumOf(bytes)) throw malformed('its checksum is another');
-  if (kind < HANDSHAKE || kind > BATCH_ANSWER) throw malformed(`its kind is ${kind}`);
+  if (kind < HANDSHAKE || kind > TREES_ANSWER) throw malformed(`its kind is ${kind}`);
   if ((flags & ~KNOWN_FLAGS) !== 0 || bytes[7] !== 0) throw malformed('it has an unknown flag');
   const length = view.getUint32(12, true);
   const inflatedLength = view.getUint32(16, true);
@@ -276,6 +279,11 @@ export class PayloadWriter {
     this.at = HEAD_BYTES;
   }
 
+  byte(number: number): this {
+    this.at = this.bytes.writeUInt8(number, this.at);
+    return this;
+  }
+
   short(number: number): this {
     this.at = this.bytes.writeUInt16LE(number, this.at);
     return this;
@@ -298,14 +306,14 @@ export class PayloadWriter {
   }
 }
 
-/** A text of a payload; one that is too long for it is a RangeError. */
-export function textBytes(text: string): Buffer {
-  const length = Buffer.byteLength(text);
+/** A text of a payload, or what stands as one; one that is too long for it is a RangeError. */
+export function textBytes(text: string | Buffer): Buffer {
+  const bytes = Buffer.from(text);
+  const { length } = bytes;
   if (length > TEXT_BYTES_MAX) {
     throw new RangeError(`Cannot send a name of ${length} bytes: ${TEXT_BYTES_MAX} at most`);
   }
-  const bytes = Buffer.alloc(2 + length);
-  bytes.writeUInt16LE(length);
-  bytes.write(text, 2);
-  return bytes;
+  const head = Buffer.alloc(2);
+  head.writeUInt16LE(length);
+  return Buffer.concat([head, bytes]);
 }

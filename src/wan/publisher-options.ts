@@ -41,6 +41,8 @@ export interface WanPublisherOptions {
   readonly discoveryPeriodSeconds: number;
   /** Batches under way to one endpoint, each of other partitions; below 2: BATCHES_PER_ENDPOINT. */
   readonly maxConcurrentInvocations: number;
+  /** Whether maps can be compared with those of the target. */
+  readonly consistencyCheckStrategy: 'NONE' | 'MERKLE_TREES';
   readonly compression: 'none' | 'deflate';
 }
 
@@ -68,3 +70,11 @@ export interface WanMapRef {
  * name is always the same, and asked for seldom.
  */
 export type RefOf = (map: Buffer) => WanMapRef | undefined;
+
+/** The hash trees of a map, by which it is compared with that of a target. */
+export interface MapTree {
+  /** False where the configuration turns them off. */
+  readonly isOn: boolean;
+  /** Levels, 2 to 16. */
+  readonly depth: number;
+}

@@ -28,6 +28,8 @@ export class PublisherQueue {
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
   /** By lane, where only the latest event of a key waits. */
   readonly #keys: readonly WaitingKeys[] | undefined;
+  /** The same, made for `skip`, where every event waits. */
+  readonly #skippedKeys = new Map<number, WaitingKeys>();
 
   constructor(partitionCount: number, limits: QueueLimits, isLatestOnly: boolean) {
     const count = Math.min(partitionCount, LANES_MAX);
@@ -93,10 +95,24 @@ export class PublisherQueue {
     keys.add(change.name, change.key, position);
     if (replaced < 0) return;
     lane.replaceAt(replaced);
-    if (!lane.isSparse) return;
-    const moved: number[] = [];
-    lane.compact((to) => moved.push(to));
-    keys.reset(moved);
+    compact(lane, keys);
+  }
+
+  /** Drops the events of the change's key that wait in the lane and are not later than the change. */
+  skip(lane: Lane, { name, key, version }: Mutation): void {
+    if (lane.count === lane.numberedCount) return;
+    const keys = this.#keys?.[lane.number] ?? this.#keysToSkip(lane);
+    for (;;) {
+      const position = keys.findUpTo(name, key, version);
+      if (position < 0) return;
+      lane.skipAt(position);
+      compact(lane, keys);
+    }
+  }
+
+  /** Nothing is skipped for now: what was made for it is dropped. */
+  endSkips(): void {
+    this.#skippedKeys.clear();
   }
 
   /** Queues one record of a clear again, in its lane. */
@@ -118,6 +134,14 @@ export class PublisherQueue {
     for (const lane of this.lanes) lane.clear();
   }
 
+  #keysToSkip(lane: Lane): WaitingKeys {
+    const known = this.#skippedKeys.get(lane.number);
+    const keys = known ?? new WaitingKeys(lane);
+    if (known === undefined) this.#skippedKeys.set(lane.number, keys);
+    keys.catchUp();
+    return keys;
+  }
+
   /** Bytes of the records of the event. */
   #addedBytes(change: Mutation): number {
     return Lane.recordBytes(change) * (change.operation === CLEAR ? this.lanes.length : 1);
@@ -132,4 +156,11 @@ export class PublisherQueue {
     const { capacity, bytesMax } = this.#limits;
     return size <= capacity && this.bytes - lane.recordBytesAt(replaced) + added <= bytesMax;
   }
+}
+
+function compact(lane: Lane, keys: WaitingKeys): void {
+  if (!lane.isSparse) return;
+  const moved: number[] = [];
+  lane.compact((to) => moved.push(to));
+  keys.reset(moved);
 }

@@ -17,8 +17,10 @@ import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutatio
 import { BatchSender, type SenderParts } from './batch-sender.ts';
 import { hasDataSet } from './event-codec.ts';
 import { KeptPublisherQueue } from './kept-publisher-queue.ts';
-import type { PublisherState, RefOf, WanMapRef } from './publisher-options.ts';
+import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './publisher-options.ts';
 import { PublisherQueue } from './publisher-queue.ts';
+import type { SyncReading } from './sync-lanes.ts';
+import type { TreeTarget } from './tree-comparison.ts';
 import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
 
 /** Maps whose references are remembered; then they are asked for again. */
@@ -93,7 +95,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
       eventsDropped: this.#droppedCount,
       eventsRejected: this.#sender.rejectedCount,
       lagMillis: Math.round(Math.max(0, clock.now() - Math.min(oldestMs, clock.now()))),
-      lastError: this.#sender.lastError,
+      lastError: this.#sender.target.lastError,
     };
   }
 
@@ -141,6 +143,50 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
 
   clear(): void {
     this.#queue.clear();
+    this.#sender.onCleared();
+  }
+
+  get clusterName(): string {
+    return this.#parts.options.clusterName;
+  }
+
+  get checkStrategy(): WanPublisherOptions['consistencyCheckStrategy'] {
+    return this.#parts.options.consistencyCheckStrategy;
+  }
+
+  get responseTimeoutMs(): number {
+    return this.#parts.options.responseTimeoutMs;
+  }
+
+  /** The data set that the events go to; undefined before the first handshake. */
+  get targetDataSet(): Buffer | undefined {
+    return this.#sender.target.dataSet;
+  }
+
+  /** The last error as the end of a sentence; empty for none. */
+  get because(): string {
+    return this.#sender.target.because;
+  }
+
+  /** Resolves with a member of the target that has answered just now; rejects where there is none. */
+  async meet(): Promise<TreeTarget> {
+    const endpoint = await this.#sender.meet();
+    const { target } = this.#sender;
+    return { send: (message) => target.exchange(endpoint, message), dataSet: endpoint.dataSet };
+  }
+
+  /** Sends entries until `endSync`, in every state. `onNewDataSet`: the entries sent are not there. */
+  beginSync(reading: SyncReading, onNewDataSet: () => void): void {
+    this.#sender.beginSync(reading, onNewDataSet);
+  }
+
+  endSync(): void {
+    this.#sender.endSync();
+  }
+
+  /** The reference of a map, where it has one. */
+  refOf(map: Span): WanMapRef | undefined {
+    return this.#refOf(map);
   }
 
   /** The references of maps may have changed: they are asked for again. */
@@ -189,7 +235,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     // What was made here names no path, also where a log has it.
     if (path.length === 0) return ref;
     if (!ref.republishing || path.length >= PATH_BYTES_MAX) return undefined;
-    const target = this.#sender.targetDataSet;
+    const target = this.targetDataSet;
     return target !== undefined && hasDataSet(path, target) ? undefined : ref;
   }
 

@@ -1,5 +1,5 @@
 /**
- * Finds the record of a key that waits in a lane, so that a later event of the key replaces it: an open
+ * Finds the records of a key that wait in a lane, so that a later event of the key replaces them: an open
  * hash table of positions. A position that does not wait any more is found as none; its place is free again
  * when the table is made anew. The hash has a random seed, so that a client cannot choose keys that collide.
  */
@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { Span } from '../base/span.ts';
 import { halfSipHash13 } from '../engine/hash.ts';
 import { KeyWords } from '../engine/key-words.ts';
-import { Mutation } from '../engine/mutation.ts';
+import { CLEAR, Mutation } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
 import { readEvent } from './event-codec.ts';
 import type { Lane } from './lane.ts';
@@ -22,6 +22,8 @@ export class WaitingKeys {
   #positions = new Float64Array(PLACES_MIN).fill(FREE);
   #hashes = new Int32Array(PLACES_MIN);
   #used = 0;
+  /** Up to here `catchUp` has found the lane's records. */
+  #caughtUpTo = 0;
   readonly #words = new KeyWords();
   readonly #stored = new Mutation();
   readonly #named = new Span();
@@ -37,6 +39,10 @@ export class WaitingKeys {
 
   /** Position of the record of the map's key that waits; -1 for none. */
   find(map: Span, key: Span): number {
+    return this.#find(map, key, undefined);
+  }
+
+  #find(map: Span, key: Span, version: Version | undefined): number {
     const hash = this.#hash(map, key);
     const mask = this.#positions.length - 1;
     for (let place = hash & mask; ; place = (place + 1) & mask) {
@@ -44,14 +50,36 @@ export class WaitingKeys {
       if (position === FREE) return FREE;
       if (this.#hashes[place] !== hash || !this.#lane.isWaiting(position)) continue;
       this.#read(position);
-      if (isSame(this.#stored.name, map) && isSame(this.#stored.key, key)) return position;
+      if (!isSame(this.#stored.name, map) || !isSame(this.#stored.key, key)) continue;
+      if (version === undefined || !this.#stored.version.isAfter(version)) return position;
+    }
+  }
+
+  /** As `find`, but for records whose versions are not after this one. */
+  findUpTo(map: Span, key: Span, version: Version): number {
+    return this.#find(map, key, version);
+  }
+
+  /** Finds also what was appended to the lane since the last call. For a table that is not added to. */
+  catchUp(): void {
+    const from = this.#caughtUpTo;
+    if (from === this.#lane.records.tail) return;
+    const positions: number[] = [];
+    this.#lane.eachFrom(from, (position) => positions.push(position) > 0);
+    this.#caughtUpTo = this.#lane.records.tail;
+    if (this.#used === 0) return this.reset(positions);
+    for (const position of positions) {
+      this.#read(position);
+      const { operation, name, key } = this.#stored;
+      if (operation !== CLEAR) this.add(name, key, position);
     }
   }
 
   /** The record of the map's key is at this position from now on. */
   add(map: Span, key: Span, position: number): void {
+    const hash = this.#hash(map, key);
     if (this.#used * 2 >= this.#positions.length) this.#remake();
-    this.#put(this.#hash(map, key), position);
+    this.#put(hash, position);
   }
 
   /** Finds the records at these positions from now on, and none else. */
@@ -59,9 +87,10 @@ export class WaitingKeys {
     this.#clear(Math.max(PLACES_MIN, 2 ** Math.ceil(Math.log2(positions.length * 4 + 1))));
     for (const position of positions) {
       this.#read(position);
-      const { name, key } = this.#stored;
-      if (key.length > 0) this.#put(this.#hash(name, key), position);
+      const { operation, name, key } = this.#stored;
+      if (operation !== CLEAR) this.#put(this.#hash(name, key), position);
     }
+    this.#caughtUpTo = this.#lane.records.tail;
   }
 
   #remake(): void {

@@ -3,6 +3,7 @@ import type { Receiver } from '../engine/engine.ts';
 import type { MergePolicy } from '../engine/merge-policy.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import type { MutationSink } from '../engine/mutation-sink.ts';
+import type { StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
 import type { Version } from '../engine/version.ts';
 
 export interface WanEngine {
@@ -13,6 +14,7 @@ export interface WanEngine {
   observe(version: Version): void;
   now(version: Version): void;
   addSink(sink: MutationSink): void;
+  visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
 }
 
 /** The log of WAN replication; a member's log has this interface. */

@@ -44,6 +44,8 @@ import {
   openMessage,
   PayloadWriter,
   sealPlain,
+  TREES_ANSWER,
+  TREES_REQUEST,
 } from './message-format.ts';
 import {
   checkEvents,
@@ -53,6 +55,8 @@ import {
   readBatch,
   readHandshake,
 } from './received-batch.ts';
+import { TreeAnswers, type TreeParts } from './tree-answers.ts';
+import { readTreeRequest } from './tree-messages.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import type { ReceiveAnswer } from './wan-service.ts';
 
@@ -67,7 +71,7 @@ const OTHER_DATA_SET = 3;
 const ENGINE_CLOSED = 4;
 const PASSIVE = 5;
 
-interface ReceiverParts {
+interface ReceiverParts extends TreeParts {
   readonly engine: WanEngine;
   readonly dataSetId: Buffer;
   /** The name of this member's cluster. */
@@ -93,14 +97,21 @@ export class WanReceiver implements Receiver {
   #isKnown = false;
   #receivedBytes = 0;
   readonly #room = new InflatingRoom();
+  readonly #trees: TreeAnswers;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
+    this.#trees = new TreeAnswers(parts);
   }
 
   /** Whether events that were acknowledged on receipt are not applied yet. */
   get isApplying(): boolean {
     return this.#receivedBytes > 0;
+  }
+
+  /** Bytes of the hash trees that are kept for comparisons under way. */
+  get keptTreeBytes(): number {
+    return this.#trees.keptBytes;
   }
 
   /** Resolves with the answer; never rejects. The message's bytes are read until then. */
@@ -121,8 +132,11 @@ export class WanReceiver implements Receiver {
   async #open(message: Buffer): Promise<ReceiveAnswer> {
     const opened = await openMessage(message, this.#parts.payloadBytesMax);
     const { kind } = opened;
-    if (kind !== HANDSHAKE && kind !== BATCH) throw malformed(`its kind is ${kind}`);
+    if (kind !== HANDSHAKE && kind !== BATCH && kind !== TREES_REQUEST) {
+      throw malformed(`its kind is ${kind}`);
+    }
     this.#checkClock(opened.clock, opened);
+    if (kind === TREES_REQUEST) return await this.#compare(opened);
     return kind === HANDSHAKE ? this.#greet(opened) : await this.#take(opened);
   }
 
@@ -146,6 +160,14 @@ export class WanReceiver implements Receiver {
     const bytes = Buffer.alloc(HEAD_BYTES + 8);
     new PayloadWriter(bytes).count(this.#sources.source(opened.dataSet).epoch);
     return this.#answer(opened, HANDSHAKE_ANSWER, bytes, NO_PARTITION);
+  }
+
+  /** What is compared may still be lost, so the answer depends on all of it. */
+  async #compare(opened: OpenedMessage): Promise<ReceiveAnswer> {
+    const request = readTreeRequest(opened);
+    this.#checkCluster(request.clusterName);
+    const bytes = await this.#trees.answer(opened.dataSet, request);
+    return this.#answer(opened, TREES_ANSWER, bytes, EVERY_PARTITION);
   }
 
   async #take(opened: OpenedMessage): Promise<ReceiveAnswer> {
@@ -291,7 +313,12 @@ export class WanReceiver implements Receiver {
     return this.#answer(opened, BATCH_ANSWER, bytes, partition);
   }
 
-  #answer(opened: OpenedMessage, kind: 3 | 4, bytes: Buffer, partition: -1 | -2): ReceiveAnswer {
+  #answer(
+    opened: OpenedMessage,
+    kind: 3 | 4 | 6,
+    bytes: Buffer,
+    partition: -1 | -2,
+  ): ReceiveAnswer {
     const { engine, dataSetId } = this.#parts;
     const clock = new Version();
     engine.now(clock);

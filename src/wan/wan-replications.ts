@@ -7,16 +7,23 @@ import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
 import type { KeptPublisherQueue } from './kept-publisher-queue.ts';
 import { WanPublisher } from './publisher.ts';
-import { PUBLISHERS_MAX, type RefOf, type WanPublisherOptions } from './publisher-options.ts';
+import {
+  type MapTree,
+  PUBLISHERS_MAX,
+  type RefOf,
+  type WanPublisherOptions,
+} from './publisher-options.ts';
+import { compareMap } from './tree-comparison.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import { WanReceiver } from './wan-receiver.ts';
 import type {
   AddedPublishers,
   PublisherStatus,
   ReceiveAnswer,
-  WanPublisherControl,
+  TaskStatus,
   WanService,
 } from './wan-service.ts';
+import { WanTasks } from './wan-tasks.ts';
 import type { WanTransport } from './wan-transport.ts';
 
 /** Between two looks at the queues while they are sent before the end. */
@@ -39,6 +46,8 @@ interface WanReplicationsParts {
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
   /** The references of maps to a replication. */
   readonly refsTo: (replication: string) => RefOf;
+  /** The tree of a map. */
+  readonly treeOf: (map: Buffer) => MapTree;
   readonly random?: () => number;
   /** Whether nothing is sent before `begin`. */
   readonly isHeld?: boolean;
@@ -50,6 +59,7 @@ export class WanReplications implements WanService {
   readonly #parts: WanReplicationsParts;
   readonly #publishers: WanPublisher[] = [];
   readonly #receiver: WanReceiver;
+  readonly #tasks: WanTasks;
   #hasBegun: boolean;
   readonly #sender: { readonly dataSetId: Buffer; epoch: number; now: WanEngine['now'] };
 
@@ -61,6 +71,7 @@ export class WanReplications implements WanService {
     const inMs = Math.floor(random() * EPOCHS_A_MS);
     const epoch = Math.max(1, Math.floor(clock.wall()) * EPOCHS_A_MS + inMs);
     this.#sender = { dataSetId, epoch, now: (version) => engine.now(version) };
+    this.#tasks = new WanTasks({ ...parts, sender: this.#sender, compare: compareMap });
     this.#receiver = new WanReceiver({
       ...parts,
       onKnown: (change) => {
@@ -69,7 +80,7 @@ export class WanReplications implements WanService {
     });
   }
 
-  publisherOf(replication: string, publisherId: string): WanPublisherControl {
+  publisherOf(replication: string, publisherId: string): WanPublisher {
     const own = this.#publishers.filter((each) => each.replication === replication);
     if (publisherId === '' && own.length > 1) {
       const publisherIds = own.map(({ id }) => id).join(', ');
@@ -95,6 +106,18 @@ export class WanReplications implements WanService {
     for (const options of added) this.#join(replication, options);
     const idsOf = (all: readonly WanPublisherOptions[]) => all.map((each) => each.publisherId);
     return { added: idsOf(added), ignored: idsOf(publishers.filter(isKnown)) };
+  }
+
+  synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
+    return this.#tasks.synchronise(this.publisherOf(replication, publisherId), map);
+  }
+
+  check(replication: string, publisherId: string, map: Buffer): string {
+    return this.#tasks.check(this.publisherOf(replication, publisherId), map);
+  }
+
+  progressOf(uuid: string): TaskStatus | undefined {
+    return this.#tasks.statusOf(uuid);
   }
 
   /** The queues of all publishers, as ones that outlive the process. */
@@ -129,6 +152,7 @@ export class WanReplications implements WanService {
    */
   async close(graceMs: number): Promise<void> {
     const { clock, log, onProgress } = this.#parts;
+    this.#tasks.close();
     for (const publisher of this.#publishers) publisher.drain();
     const endMs = clock.now() + graceMs;
     while (clock.now() < endMs && this.#isDraining) {

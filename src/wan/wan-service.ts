@@ -20,6 +20,16 @@ export interface WanService {
    */
   add(replication: string, publishers: readonly WanPublisherOptions[]): AddedPublishers;
   /**
+   * Begins to send a map, or where none is given all that refer to the replication, to the publisher's
+   * target. Returns the uuid of the synchronisation. Throws GridError: as publisherOf, WAN_MAP_UNKNOWN, or
+   * WAN_TASK_UNDER_WAY.
+   */
+  synchronise(replication: string, publisherId: string, map: Buffer | undefined): string;
+  /** Begins to compare a map with that of the target; the same, or GridError WAN_CHECK_OFF. */
+  check(replication: string, publisherId: string, map: Buffer): string;
+  /** Of a synchronisation or a check; undefined for a uuid that is not known (any more). */
+  progressOf(uuid: string): TaskStatus | undefined;
+  /**
    * Takes a message of another member; its bytes are read during the call alone. Never rejects: what is
    * wrong with the message is the `error` of the answer.
    */
@@ -58,6 +68,35 @@ export interface PublisherStatus {
   readonly lagMillis: number;
   /** Null again after the next success. */
   readonly lastError: string | null;
+}
+
+/**
+ * STARTED until the target has acknowledged something, or nothing is to be done; then IN_PROGRESS, then one
+ * of the others.
+ */
+export type TaskStage = 'STARTED' | 'IN_PROGRESS' | 'FINISHED' | 'FAILED';
+
+/** The fields of the progress of a synchronisation or, with figures, a check, in that order. */
+export interface TaskStatus extends Partial<ComparisonFigures> {
+  readonly stage: TaskStage;
+  /** Never falls; 100 only with FINISHED. */
+  readonly progress: number;
+  readonly wanReplicationName: string;
+  readonly wanPublisherId: string;
+  /** Milliseconds since 1970. */
+  readonly creationTime: number;
+  /** Why it is FAILED. */
+  readonly message?: string;
+}
+
+/** What a check has found; -1 each until it has ended. */
+export interface ComparisonFigures {
+  readonly checkedPartitions: number;
+  readonly differentPartitions: number;
+  readonly checkedLeaves: number;
+  readonly differentLeaves: number;
+  /** The source's entries in leaves that differ. */
+  readonly entriesToSync: number;
 }
 
 export interface AddedPublishers {

@@ -19,3 +19,14 @@ export interface TransportAnswer {
 
 /** Limit of the body of an answer; no member's answer comes near it. */
 export const ANSWER_BYTES_MAX = 65_536;
+
+const TEXT_LENGTH_MAX = 500;
+
+/** What an answer other than 200 says: its body may be anything, and the text goes to logs and terminals. */
+export function statusText({ status, body }: TransportAnswer): string {
+  const text = Buffer.from(body)
+    .toString()
+    .slice(0, TEXT_LENGTH_MAX)
+    .replace(/\p{Cc}+/gu, ' ');
+  return text === '' ? `${status}` : `${status}, ${text}`;
+}

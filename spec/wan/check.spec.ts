@@ -1,0 +1,147 @@
+/** Checks of maps between members, and the synchronisations after them, which send what differs alone. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DELETE, SET } from '../../src/engine/mutation.ts';
+import { BATCH } from '../../src/wan/message-format.ts';
+import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import { EmbeddedModel } from './embedded-model.ts';
+import { Member, Network, OPTIONS } from './members.ts';
+
+const PARTITIONS = 7;
+const LEAVES = PARTITIONS * 512;
+
+/** A source `a` that sends to `b` when it is told to; both have 500 entries of two maps. */
+async function pair(options: Partial<WanPublisherOptions> = {}, partitionCount = PARTITIONS) {
+  const network = new Network();
+  const publisher = {
+    ...{ ...OPTIONS, batchSize: 100, ...options },
+    consistencyCheckStrategy: 'MERKLE_TREES' as const,
+  };
+  const a = new Member(network, 'a', [publisher], 0, (clock) => new EmbeddedModel(clock));
+  const b = new Member(
+    ...([network, 'b', [], 0] as const),
+    (clock) => new EmbeddedModel(clock, partitionCount),
+  );
+  for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+  for (let index = 0; index < 500; index++) {
+    a.engine.change(SET, 'map', `key${index}`, 'value');
+    a.engine.change(SET, 'other', `key${index}`, 'value');
+  }
+  await network.pass(3000, 50);
+  assert.equal(a.status.queueSize, 0);
+  a.control.stop();
+  return { network, a, b };
+}
+
+type Pair = Awaited<ReturnType<typeof pair>>;
+
+/** Waits for the end of a synchronisation or a check. */
+async function end({ network, a }: Pair, uuid: string): Promise<TaskStatus> {
+  for (let round = 0; round < 2000; round++) {
+    const status = a.replications.progressOf(uuid);
+    assert(status !== undefined);
+    if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
+    await network.pass(5);
+  }
+  throw new Error('it does not end');
+}
+
+async function check(members: Pair, map = 'map'): Promise<TaskStatus> {
+  return await end(members, members.a.replications.check('r', '', Buffer.from(map)));
+}
+
+/** Synchronises; returns the number of entries that it has sent. */
+async function synchronise(members: Pair, map?: string): Promise<number> {
+  const { network, a } = members;
+  const before = network.sent.length;
+  const of = map === undefined ? undefined : Buffer.from(map);
+  const { stage } = await end(members, a.replications.synchronise('r', 'p', of));
+  assert.equal(stage, 'FINISHED');
+  const batches = network.sent.slice(before).filter(({ message }) => message[5] === BATCH);
+  return batches.reduce((sum, { message }) => sum + eventsOf(message), 0);
+}
+
+/** Events of a batch of one section, as synchronisations send them. */
+function eventsOf(message: Buffer): number {
+  // Head, epoch and data set, then three texts and the number of sections.
+  let at = 48 + 24;
+  for (let text = 0; text < 3; text++) at += 2 + message.readUInt16LE(at);
+  assert.equal(message.readUInt16LE(at), 1);
+  return message.readUInt32LE(at + 2 + 4);
+}
+
+describe('WanReplications.check', () => {
+  it('counts what differs, and changes nothing', async () => {
+    const members = await pair();
+    const { a, b } = members;
+    const equal = await check(members);
+    const { stage, progress, differentLeaves, entriesToSync } = equal;
+    assert.deepEqual([stage, progress, differentLeaves, entriesToSync], ['FINISHED', 100, 0, 0]);
+    assert.deepEqual([equal.checkedPartitions, equal.checkedLeaves], [PARTITIONS, LEAVES]);
+    b.engine.change(SET, 'map', 'key1', 'another');
+    b.engine.change(DELETE, 'map', 'key2', '');
+    b.engine.change(SET, 'map', 'more', 'there');
+    b.engine.change(SET, 'other', 'key1', 'another');
+    const before = [a.engine.contents(), b.engine.contents()];
+    const different = await check(members);
+    assert.equal(different.differentLeaves, 3);
+    assert.ok((different.entriesToSync ?? 0) >= 2);
+    assert.deepEqual([a.engine.contents(), b.engine.contents()], before);
+  });
+
+  it('has no figures before its end, and a message where it fails', async () => {
+    const members = await pair({}, 13);
+    const uuid = members.a.replications.check('r', 'p', Buffer.from('map'));
+    const { stage, entriesToSync, checkedPartitions } = members.a.replications.progressOf(uuid)!;
+    assert.deepEqual([stage, entriesToSync, checkedPartitions], ['STARTED', -1, -1]);
+    const status = await end(members, uuid);
+    assert.equal(status.stage, 'FAILED');
+    assert.match(status.message ?? '', /7 partitions here and 13 at the target/);
+    assert.equal(await synchronise(members, 'map'), 500);
+  });
+
+  it('fails where the target is away', async () => {
+    const members = await pair();
+    members.b.isDown = true;
+    const { stage, message } = await check(members);
+    assert.equal(stage, 'FAILED');
+    assert.match(message ?? '', /no target answered for 1000 ms.*connection refused/);
+  });
+});
+
+describe('WanReplications.synchronise after a check', () => {
+  it('sends what differs by then alone, of the maps that were checked', async () => {
+    const members = await pair();
+    const { a, b } = members;
+    assert.equal(await synchronise(members, 'map'), 500);
+    await check(members);
+    b.engine.change(SET, 'map', 'key1', 'another');
+    a.engine.change(SET, 'map', 'key1', 'latest');
+    a.engine.change(SET, 'map', 'key2', 'latest');
+    const count = await synchronise(members, 'map');
+    assert.ok(count >= 2 && count < 10, `${count} entries`);
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+    assert.equal(await synchronise(members, 'other'), 500);
+    a.engine.change(SET, 'map', 'key3', 'latest');
+    a.engine.change(SET, 'other', 'key3', 'latest');
+    const all = await synchronise(members);
+    assert.ok(all > 500 && all < 510, `${all} entries`);
+    assert.deepEqual(b.engine.contents(), a.engine.contents());
+    assert.equal((await check(members)).differentLeaves, 0);
+    assert.equal(await synchronise(members, 'map'), 0);
+  });
+
+  it('sends everything where the target can no longer be compared', async () => {
+    const members = await pair();
+    const { network, a } = members;
+    await check(members);
+    const again = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock, 13));
+    again.dataSetId = Buffer.alloc(16, 'x');
+    again.restart();
+    again.engine.durableCount = Number.POSITIVE_INFINITY;
+    assert.equal(await synchronise(members), 1000);
+    assert.deepEqual(again.engine.contents(), a.engine.contents());
+    assert.match(a.log.lines.join('\n'), /warn WAN sync: all of map "map" is sent: .*partitions/);
+  });
+});

@@ -1,0 +1,110 @@
+/**
+ * Under PassThrough the target takes whatever comes, so what it makes is what was sent, in that order. While
+ * one member writes, pauses, stops, clears and synchronises at random, over a network that loses, delays and
+ * doubles, the target never gets an older value after a newer one. At the end it has all that the source has.
+ */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
+import { CLEAR, DELETE, type Mutation, SET } from '../../src/engine/mutation.ts';
+import { EmbeddedModel } from './embedded-model.ts';
+import { Member, Network, OPTIONS } from './members.ts';
+import { generator } from './simulation.ts';
+
+const SEEDS = Number(process.env.WAN_SEEDS ?? 40);
+const FIRST = Number(process.env.WAN_SEED ?? 1);
+
+it(`a target of synchronisations gets nothing older after something newer, seeds from ${FIRST} on`, async () => {
+  for (let seed = FIRST; seed < FIRST + SEEDS; seed++) await simulate(seed);
+});
+
+async function simulate(seed: number): Promise<void> {
+  const random = generator(seed * 13 + 5);
+  const below = (count: number) => Math.floor(random() * count);
+  const network = new Network();
+  network.random = random;
+  const options = {
+    ...OPTIONS,
+    batchSize: 1 + below(6),
+    batchMaxDelayMs: 1 + below(50),
+    queueCapacity: 1 + below(below(2) === 0 ? 3 : 100),
+    snapshotEnabled: below(3) === 0,
+    maxConcurrentInvocations: below(2) * 2,
+  };
+  const make = (clock: ConstructorParameters<typeof EmbeddedModel>[0]) => new EmbeddedModel(clock);
+  const a = new Member(network, 'a', [options], 0, make);
+  const b = new Member(network, 'b', [], 0, make);
+  a.policy = PASS_THROUGH;
+  b.engine.durableCount = Number.POSITIVE_INFINITY;
+  const isPersistent = below(2) === 0;
+  if (!isPersistent) a.engine.durableCount = Number.POSITIVE_INFINITY;
+  let isCalm = false;
+  network.fate = () => {
+    if (isCalm) return { arrivals: [1], answerMs: 1 };
+    const kind = below(10);
+    const arrivals = kind < 2 ? [] : kind === 2 ? [below(3000), below(3000)] : [below(100)];
+    return { arrivals, answerMs: below(8) === 0 ? undefined : below(50) };
+  };
+  const keys = 3 + below(20);
+  let count = 0;
+  let uuid = '';
+  /** What the source had when the synchronisation began. */
+  let had: readonly string[] = [];
+  const isUnderWay = () => ['STARTED', 'IN_PROGRESS'].includes(stageOf());
+  const stageOf = () => a.replications.progressOf(uuid)?.stage ?? '';
+  for (let step = 0; step < 400; step++) {
+    const kind = below(100);
+    const key = `key${below(keys)}`;
+    if (kind < 60) a.engine.change(SET, 'map', key, String(++count).padStart(5, '0'));
+    else if (kind < 70) a.engine.change(DELETE, 'map', key);
+    else if (kind < 71) a.engine.change(CLEAR, 'map', '');
+    else if (kind < 74) a.control.pause();
+    else if (kind < 75) a.control.stop();
+    else if (kind < 79) a.control.resume();
+    else if (kind < 80) a.control.clear();
+    else if (kind < 86 && isPersistent) a.sync();
+    else if (kind < 92 && !isUnderWay()) {
+      had = a.engine.contents();
+      uuid = a.replications.synchronise('r', 'p', undefined);
+    }
+    await network.pass(below(3) === 0 ? below(200) : 0);
+    if (stageOf() !== 'FINISHED') continue;
+    const has = new Set(a.engine.contents());
+    const got = latestOf(b.engine.log, seed);
+    for (const entry of had.filter((each) => has.has(each))) {
+      const [, key = '', value = ''] = /^map\/(\S+) = (\d+)/.exec(entry) ?? [];
+      assert.ok((got.get(key) ?? '') >= value, `seed ${seed}: ${entry} was not sent`);
+    }
+    had = [];
+  }
+  isCalm = true;
+  a.engine.durableCount = Number.POSITIVE_INFINITY;
+  a.replications.release();
+  a.control.resume();
+  await network.pass(8000, 20);
+  assert.ok(!isUnderWay(), `seed ${seed}: ${stageOf()}`);
+  uuid = a.replications.synchronise('r', 'p', undefined);
+  await network.pass(2000, 20);
+  const status = a.replications.progressOf(uuid);
+  assert.equal(status?.stage, 'FINISHED', `seed ${seed}: ${status?.message}`);
+  assert.equal(a.status.queueSize, 0, `seed ${seed}`);
+  latestOf(b.engine.log, seed);
+  const valuesOf = (member: typeof a) =>
+    member.engine.contents().map((text) => text.split(' at ')[0]);
+  const there = new Set(valuesOf(b));
+  for (const entry of valuesOf(a)) assert.ok(there.has(entry), `seed ${seed}: ${entry} is missing`);
+}
+
+/** By key the latest value that was set; none is older than one before it. */
+function latestOf(log: readonly Mutation[], seed: number): ReadonlyMap<string, string> {
+  const latest = new Map<string, string>();
+  for (const { operation, key, value } of log) {
+    if (operation !== SET) continue;
+    const name = key.toBuffer().toString();
+    const told = value.toBuffer().toString();
+    const before = latest.get(name) ?? '';
+    assert.ok(told >= before, `seed ${seed}: ${name} is ${told} after ${before}`);
+    latest.set(name, told);
+  }
+  return latest;
+}

@@ -1,0 +1,349 @@
+/** Synchronisations: what they send in each state of a publisher, in which order, and how they end. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { MEMORY_FULL } from '../../src/engine/engine.ts';
+import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
+import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
+import { BATCH } from '../../src/wan/message-format.ts';
+import type { PublisherState, WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import { EmbeddedModel } from './embedded-model.ts';
+import { Member, Network, OPTIONS } from './members.ts';
+import type { SimulatedEngine } from './model-engine.ts';
+
+/** A source `a` that publishes to `b`, with embedded engines; everything is durable at once. */
+function pair(options: Partial<WanPublisherOptions> = {}, policy = PASS_THROUGH as number) {
+  const network = new Network();
+  const publishers = [{ ...OPTIONS, ...options }];
+  const a = new Member(network, 'a', publishers, 0, (clock) => new EmbeddedModel(clock));
+  const b = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock));
+  a.policy = policy;
+  for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+  return { network, a, b };
+}
+
+function set({ engine }: Member<SimulatedEngine>, count: number, from = 0): void {
+  for (let index = from; index < from + count; index++) {
+    assert.ok(engine.change(SET, 'map', `key${index}`, `value${index}`));
+  }
+}
+
+/** The entries of all maps: `map/key = value`. */
+function entriesOf({ engine }: Member<SimulatedEngine>): string[] {
+  return engine.contents().map((text) => text.split(' at ')[0] ?? '');
+}
+
+function begin({ replications }: Member<SimulatedEngine>, map?: string): string {
+  return replications.synchronise('r', 'p', map === undefined ? undefined : Buffer.from(map));
+}
+
+function statusOf({ replications }: Member<SimulatedEngine>, uuid: string): TaskStatus {
+  const status = replications.progressOf(uuid);
+  assert(status !== undefined);
+  return status;
+}
+
+/** Synchronises, and waits for the end; the progress never falls, and is 100 only at the end. */
+async function synchronise(
+  member: Member<SimulatedEngine>,
+  map?: string,
+  patienceMs = 5000,
+): Promise<TaskStatus> {
+  const uuid = begin(member, map);
+  let last = statusOf(member, uuid);
+  assert.deepEqual([last.stage, last.progress], ['STARTED', 0]);
+  for (let passed = 0; passed < patienceMs; passed += 5) {
+    await member.network.pass(5);
+    const status = statusOf(member, uuid);
+    assert.ok(status.progress >= last.progress);
+    assert.equal(status.progress === 100, status.stage === 'FINISHED');
+    last = status;
+    if (status.stage === 'FINISHED' || status.stage === 'FAILED') break;
+  }
+  return last;
+}
+
+describe('WanReplications.synchronise', () => {
+  for (const state of ['REPLICATING', 'PAUSED', 'STOPPED'] as const) {
+    it(`sends every entry while the publisher is ${state}`, async () => {
+      const { network, a, b } = pair({ initialPublisherState: 'STOPPED', batchSize: 50 });
+      set(a, 1000);
+      setState(a, state);
+      assert.equal(a.status.queueSize, 0);
+      b.engine.change(SET, 'map', 'own', 'only here');
+      const { stage, progress, message } = await synchronise(a);
+      assert.deepEqual([stage, progress, message], ['FINISHED', 100, undefined]);
+      assert.deepEqual(entriesOf(b), [...entriesOf(a), 'map/own = only here'].sort());
+      assert.equal(a.status.state, state);
+      assert.deepEqual([a.status.queueSize, a.status.eventsSent], [0, 0]);
+      a.control.resume();
+      set(a, 20, 990);
+      await network.pass(500);
+      assert.deepEqual(entriesOf(b), [...entriesOf(a), 'map/own = only here'].sort());
+      setState(a, state);
+      const batches = network.sent.filter(({ message: [...bytes] }) => bytes[5] === BATCH);
+      assert.ok(batches.length <= 1000 / 50 + 7 + 7, `${batches.length} batches`);
+    });
+  }
+
+  it('sends one map alone, of it what the filter lets through, with its lifetimes', async () => {
+    const { a, b } = pair({ initialPublisherState: 'STOPPED' });
+    a.accepts = ({ bytes, start }) => bytes[start] !== 'x'.charCodeAt(0);
+    a.engine.change(SET, 'map', 'key', 'value', 60_000);
+    a.engine.change(SET, 'map', 'xkey', 'value');
+    a.engine.change(SET, 'other', 'key', 'value');
+    a.engine.change(SET, 'own', 'key', 'value');
+    assert.equal((await synchronise(a, 'map')).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), ['map/key = value']);
+    assert.ok(b.engine.contents()[0]?.endsWith(String(1_700_000_060_000)));
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), ['map/key = value', 'other/key = value']);
+  });
+
+  it('copies not much more than its limits where entries are long', async () => {
+    const { network, a, b } = pair({ initialPublisherState: 'STOPPED', batchSize: 500 });
+    for (let index = 0; index < 100; index++) {
+      a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(index % 3 === 0 ? 400_000 : 10));
+    }
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), entriesOf(a));
+    assert.ok(network.sent.every(({ message }) => message.length < 4_300_000));
+  });
+
+  it('skips waiting events that are older than what it has sent of their key', async () => {
+    const { network, a, b } = pair({ queueCapacity: 1 });
+    a.engine.change(SET, 'map', 'key', '1');
+    await network.pass(200);
+    assert.deepEqual(entriesOf(b), ['map/key = 1']);
+    a.control.pause();
+    a.engine.change(DELETE, 'map', 'key');
+    a.engine.change(SET, 'map', 'key', '2');
+    assert.deepEqual([a.status.queueSize, a.status.eventsDropped], [1, 1]);
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), ['map/key = 2']);
+    assert.equal(a.status.queueSize, 0);
+    a.control.resume();
+    await watch(network, 500, () => assert.deepEqual(entriesOf(b), ['map/key = 2']));
+  });
+
+  it('skips them with snapshot-enabled, too, and many of one key', async () => {
+    for (const snapshotEnabled of [true, false]) {
+      const { network, a, b } = pair({ queueCapacity: 500, snapshotEnabled });
+      a.control.pause();
+      for (let round = 0; round < 20; round++) {
+        for (let key = 0; key < 50; key++) a.engine.change(SET, 'map', `key${key}`, `${round}`);
+      }
+      a.engine.change(SET, 'map', 'other', 'waits');
+      a.engine.change(DELETE, 'map', 'other');
+      assert.equal((await synchronise(a)).stage, 'FINISHED');
+      const expected = Array.from({ length: 50 }, (_, key) => `map/key${key} = 19`).sort();
+      assert.deepEqual(entriesOf(b), expected);
+      assert.equal(a.status.queueSize, snapshotEnabled ? 1 : 0);
+      a.control.resume();
+      await watch(network, 500, () => assert.deepEqual(entriesOf(b), expected));
+    }
+  });
+
+  it('leaves waiting events that are newer, or of other keys, in their order', async () => {
+    const { network, a, b } = pair();
+    a.control.pause();
+    a.engine.change(SET, 'map', 'gone', '1');
+    a.engine.change(DELETE, 'map', 'gone');
+    a.engine.change(SET, 'map', 'key', '1');
+    let isChanged = false;
+    network.fate = () => ({ arrivals: [100], answerMs: 100 });
+    network.answer = ([...bytes]) => {
+      // While the entry is on its way.
+      if (bytes[5] === BATCH && !isChanged) a.engine.change(SET, 'map', 'key', '2');
+      if (bytes[5] === BATCH) isChanged = true;
+      return undefined;
+    };
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), ['map/key = 1']);
+    assert.equal(a.status.queueSize, 3);
+    a.control.resume();
+    await network.pass(3000);
+    assert.deepEqual(entriesOf(b), ['map/key = 2']);
+  });
+
+  it('keeps an entry that was set after a clear that waits', async () => {
+    const { network, a, b } = pair();
+    a.engine.change(SET, 'map', 'old', '1');
+    await network.pass(200);
+    a.control.pause();
+    a.engine.change(CLEAR, 'map', '');
+    a.engine.change(SET, 'map', 'key', '2');
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), ['map/key = 2', 'map/old = 1']);
+    a.control.resume();
+    await watch(network, 500, () => assert.ok(entriesOf(b).includes('map/key = 2')));
+    assert.deepEqual(entriesOf(b), ['map/key = 2']);
+  });
+
+  it('sends first what may have arrived, while nothing else of the queue leaves', async () => {
+    const { network, a, b } = pair();
+    network.fate = () => ({ arrivals: [1], answerMs: network.sent.length > 1 ? undefined : 1 });
+    a.engine.change(SET, 'map', 'key', '1');
+    await network.pass(1500);
+    assert.deepEqual(entriesOf(b), ['map/key = 1']);
+    a.control.stop();
+    a.engine.change(SET, 'map', 'key', '2');
+    a.control.pause();
+    a.engine.change(SET, 'map', 'other', '1');
+    a.engine.change(DELETE, 'map', 'other');
+    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    await network.pass(3000);
+    assert.equal(a.status.queueSize, 3);
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), ['map/key = 2']);
+    assert.deepEqual([a.status.queueSize, a.status.eventsSent], [2, 1]);
+  });
+
+  it('fails where nothing is acknowledged for the response timeout; the next one sends all', async () => {
+    const { network, a, b } = pair({ initialPublisherState: 'PAUSED' });
+    set(a, 200);
+    b.isDown = true;
+    const away = await synchronise(a);
+    assert.equal(away.stage, 'FAILED');
+    assert.match(away.message ?? '', /for 1000 ms: b:5701 .*connection refused/);
+    b.isDown = false;
+    const uuid = begin(a);
+    while (statusOf(a, uuid).progress < 20) await network.pass(1, 1);
+    b.isDown = true;
+    await network.pass(1500);
+    const { stage, message, progress } = statusOf(a, uuid);
+    assert.deepEqual([stage, progress < 100], ['FAILED', true]);
+    assert.match(message ?? '', /^nothing was acknowledged for 1000 ms: /);
+    b.isDown = false;
+    await network.pass(3000);
+    assert.ok(entriesOf(b).length < 200);
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), entriesOf(a));
+  });
+
+  it('fails where the target takes nothing, and says why', async () => {
+    const network = new Network();
+    const a = new Member(network, 'a', [OPTIONS]);
+    const b = new Member(network, 'b', []);
+    for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+    a.control.stop();
+    set(a, 10);
+    b.engine.refusal = MEMORY_FULL;
+    const { stage, message } = await synchronise(a);
+    assert.equal(stage, 'FAILED');
+    assert.match(message ?? '', /memory is used up/);
+  });
+
+  it('meets a target that came back empty before, and fails where that happens under way', async () => {
+    const { network, a, b } = pair();
+    set(a, 3);
+    await network.pass(200);
+    const again = new Member(network, 'b', [], 0, (clock) => new EmbeddedModel(clock));
+    again.dataSetId = Buffer.alloc(16, 'x');
+    again.restart();
+    again.engine.durableCount = Number.POSITIVE_INFINITY;
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(again), entriesOf(a));
+    a.control.pause();
+    set(a, 500);
+    const uuid = begin(a);
+    while (statusOf(a, uuid).progress < 20) await network.pass(1, 1);
+    network.members.set('b', b);
+    await network.pass(1500);
+    const { stage, message } = statusOf(a, uuid);
+    assert.equal(stage, 'FAILED');
+    assert.match(message ?? '', /another data set/);
+    assert.equal((await synchronise(a)).stage, 'FINISHED');
+    assert.deepEqual(entriesOf(b), entriesOf(a));
+  });
+
+  it('keeps what may have arrived behind its failure, so that nothing older follows', async () => {
+    const { network, a, b } = pair({ queueCapacity: 1 });
+    a.control.pause();
+    a.engine.change(SET, 'map', 'key', '1');
+    a.engine.change(SET, 'map', 'key', '2');
+    network.fate = () => ({ arrivals: [1], answerMs: network.sent.length > 1 ? undefined : 1 });
+    const { stage } = await synchronise(a);
+    assert.equal(stage, 'FAILED');
+    assert.deepEqual(entriesOf(b), ['map/key = 2']);
+    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    await network.pass(3000);
+    a.control.resume();
+    await watch(network, 5000, () => assert.deepEqual(entriesOf(b), ['map/key = 2']));
+    assert.equal(a.status.queueSize, 0);
+    set(a, 1);
+    await network.pass(500);
+    assert.equal(entriesOf(b).length, 2);
+  });
+
+  it('skips an entry that is too long for the target', async () => {
+    const { network, a, b } = pair({ initialPublisherState: 'STOPPED', batchSize: 64 });
+    network.answer = (message) =>
+      message.length > 1000 ? { status: 413, body: Buffer.alloc(0) } : undefined;
+    for (let index = 0; index < 40; index++) {
+      a.engine.change(SET, 'map', `key${index}`, 'x'.repeat(index === 7 ? 2000 : 50));
+    }
+    assert.equal((await synchronise(a, undefined, 20_000)).stage, 'FINISHED');
+    assert.equal(entriesOf(b).length, 39);
+    assert.equal(a.status.eventsRejected, 1);
+  });
+
+  it('sends no entry whose change may still be lost', async () => {
+    const { network, a, b } = pair({ initialPublisherState: 'STOPPED' });
+    a.engine.durableCount = 3;
+    set(a, 6);
+    const uuid = begin(a);
+    await network.pass(500);
+    assert.ok(entriesOf(b).length <= 3);
+    assert.notEqual(statusOf(a, uuid).stage, 'FINISHED');
+    a.sync();
+    await network.pass(500);
+    assert.equal(statusOf(a, uuid).stage, 'FINISHED');
+    assert.equal(entriesOf(b).length, 6);
+  });
+
+  it('is refused while one is under way, for maps without a reference and unknown names', async () => {
+    const { network, a } = pair();
+    const uuid = begin(a);
+    assert.throws(() => begin(a), { code: 'WAN_TASK_UNDER_WAY', message: new RegExp(uuid) });
+    assert.throws(() => a.replications.check('r', 'p', Buffer.from('map')), {
+      code: 'WAN_CHECK_OFF',
+      message: /consistency-check-strategy/,
+    });
+    for (const map of ['own', '']) {
+      assert.throws(() => begin(a, map), { code: 'WAN_MAP_UNKNOWN', status: 400 });
+    }
+    assert.throws(() => a.replications.synchronise('no', '', undefined), { code: 'WAN_UNKNOWN' });
+    await network.pass(500);
+    assert.equal(statusOf(a, uuid).stage, 'FINISHED');
+    assert.equal(a.replications.progressOf('x'), undefined);
+  });
+
+  it('keeps the last 100, and none beyond the end of the member', async () => {
+    const { network, a } = pair();
+    const uuids: string[] = [];
+    for (let count = 0; count < 101; count++) {
+      uuids.push(begin(a));
+      await network.pass(100);
+    }
+    assert.equal(a.replications.progressOf(uuids[0] ?? ''), undefined);
+    assert.equal(statusOf(a, uuids[1] ?? '').stage, 'FINISHED');
+    const last = begin(a);
+    a.restart();
+    assert.equal(a.replications.progressOf(last), undefined);
+  });
+});
+
+function setState({ control }: Member<SimulatedEngine>, state: PublisherState): void {
+  if (state === 'REPLICATING') control.resume();
+  else if (state === 'PAUSED') control.pause();
+  else control.stop();
+}
+
+/** Looks after every 5 ms. */
+async function watch(network: Network, ms: number, look: () => void): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 5) {
+    await network.pass(5);
+    look();
+  }
+}

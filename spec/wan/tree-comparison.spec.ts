@@ -1,0 +1,335 @@
+/** Maps of two members are compared: what differs is found, exactly, and nothing changes by it. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { nodeOf } from '../../src/wan/tree-messages.ts';
+import { contentOf } from '../engine/stored-engine.case.ts';
+import { ComparedSide, compare, entriesOf, expectedOf, figuresOf, requestOf } from './compared.ts';
+import { generator } from './simulation.ts';
+
+/** Two members with the same entries, each written in another order, the second with detours. */
+function equalSides(count: number, depth = 10): readonly [ComparedSide, ComparedSide] {
+  const tree = { isOn: true, depth: Math.min(depth, 16) };
+  const source = new ComparedSide({ tree });
+  const target = new ComparedSide({ tree, clock: source.clock });
+  for (let index = 0; index < count; index++) source.set(`key${index}`, `value${index}`);
+  source.set('lives', 'for a while', { timeToLiveMs: 100_000 });
+  source.set('idle', 'until it is not read', { maxIdleSeconds: 50 });
+  target.set('idle', 'until it is not read', { maxIdleSeconds: 50 });
+  target.set('lives', 'for a while', { timeToLiveMs: 100_000 });
+  for (let index = count; index >= 0; index--) {
+    target.set(`key${index}`, 'another', { type: 'a/b', timeToLiveMs: 5 });
+  }
+  for (let index = count - 1; index >= 0; index--) target.set(`key${index}`, `value${index}`);
+  target.delete(`key${count}`);
+  target.set('elsewhere', 'x', { map: 'other' });
+  return [source, target];
+}
+
+describe('compareMap', () => {
+  it('finds no difference of equal content, however it came about', async () => {
+    const [source, target] = equalSides(3000);
+    const { differences, requests, checked } = await compare(source, target);
+    assert.deepEqual(figuresOf(differences), {
+      checkedPartitions: 271,
+      differentPartitions: 0,
+      checkedLeaves: 271 * 512,
+      differentLeaves: 0,
+      entriesToSync: 0,
+    });
+    assert.equal(requests, 1);
+    assert.equal(checked.at(-1), 271);
+    assert.ok(entriesOf(source).every(({ partition, key }) => !differences.has(partition, key)));
+  });
+
+  for (const depth of [2, 10, 16, 27]) {
+    const changes: Record<string, readonly [number, (target: ComparedSide) => void]> = {
+      'one more entry at the target': [0, (target) => target.set('more', 'x')],
+      'one fewer entry at the target': [1, (target) => target.delete('key7')],
+      'another value': [1, (target) => target.set('key7', 'other')],
+      'another content type': [1, (target) => target.set('key7', 'value7', { type: 'a/b' })],
+      'another time to live': [
+        1,
+        (target) => target.set('lives', 'for a while', { timeToLiveMs: 100_001 }),
+      ],
+      'another max idle': [
+        1,
+        (target) => target.set('idle', 'until it is not read', { maxIdleSeconds: 51 }),
+      ],
+    };
+    for (const [name, [entries, change]] of Object.entries(changes)) {
+      it(`finds ${name} as one leaf, depth ${depth}`, async () => {
+        const [source, target] = equalSides(1500, depth);
+        change(target);
+        const { differences } = await compare(source, target, depth);
+        const { differentPartitions, differentLeaves, entriesToSync } = differences;
+        assert.deepEqual([differentPartitions, differentLeaves], [1, 1]);
+        const expected = expectedOf(source, target, Math.min(depth, 16));
+        assert.deepEqual(figuresOf(differences), expected);
+        const found = entriesOf(source).filter((each) => differences.has(each.partition, each.key));
+        assert.equal(found.length, entriesToSync);
+        // Leaves of depth 16 have one entry each, here.
+        if (depth > 2) assert.equal(entriesToSync, entries);
+      });
+    }
+
+    it(`has exact figures of many differences, depth ${depth}`, async () => {
+      const [source, target] = equalSides(2000, depth);
+      const random = generator(depth);
+      for (let index = 0; index < 300; index++) {
+        const key = `key${Math.floor(random() * 2200)}`;
+        const kind = Math.floor(random() * 4);
+        if (kind < 2) target.set(key, 'other');
+        else if (kind === 2) target.delete(key);
+        else source.set(key, 'another');
+      }
+      const { differences, checked } = await compare(source, target, depth);
+      const expected = expectedOf(source, target, Math.min(depth, 16));
+      assert.deepEqual(figuresOf(differences), expected);
+      assert.deepEqual(
+        checked,
+        checked.toSorted((a, b) => a - b),
+      );
+      assert.equal(checked.at(-1), 271);
+    });
+  }
+
+  for (const [name, isEmptyHere, isEmptyThere] of [
+    ['the target has none', false, true],
+    ['the source has none', true, false],
+    ['neither has any', true, true],
+  ] as const) {
+    it(`counts every leaf that has entries where ${name}`, async () => {
+      const [source, target] = [new ComparedSide(), new ComparedSide()];
+      for (let index = 0; index < 5000; index++) {
+        if (!isEmptyHere) source.set(`key${index}`, 'x');
+        if (!isEmptyThere) target.set(`key${index}`, 'x');
+      }
+      target.set('elsewhere', 'x', { map: 'other' });
+      const { differences } = await compare(source, target);
+      assert.deepEqual(figuresOf(differences), expectedOf(source, target, 10));
+      assert.equal(differences.entriesToSync, isEmptyHere ? 0 : 5000);
+    });
+  }
+
+  it('compares whole values, also long ones, and no expired entries', async () => {
+    const [source, target] = equalSides(10);
+    const long = Buffer.alloc(1_000_001, 'long');
+    for (let index = 0; index < 20; index++) {
+      source.set(`long${index}`, long);
+      target.set(`long${index}`, long);
+    }
+    source.set('over', 'x', { timeToLiveMs: 1000 });
+    source.clock.advance(2000);
+    assert.equal((await compare(source, target)).differences.differentLeaves, 0);
+    long[long.length - 1] = 0;
+    target.set('long7', long);
+    const { differences } = await compare(source, target);
+    assert.deepEqual(figuresOf(differences), expectedOf(source, target, 10));
+    assert.equal(differences.differentLeaves, 1);
+  });
+
+  it('changes nothing on either side, and reads no entry', async () => {
+    const [source, target] = equalSides(500);
+    target.set('key7', 'other');
+    const before = [source, target].map(({ engine }) => [contentOf(engine), engine.sequences()]);
+    source.clock.advance(40_000);
+    await compare(source, target);
+    const after = [source, target].map(({ engine }) => [contentOf(engine), engine.sequences()]);
+    assert.deepEqual(after, before);
+    source.clock.advance(15_000);
+    assert.ok(!entriesOf(source).some(({ key }) => key.toBuffer().toString() === 'idle'));
+  });
+
+  it('moves little: some kilobytes for a hundred differences', async () => {
+    for (const depth of [10, 16]) {
+      const [source, target] = equalSides(20_000, depth);
+      for (let index = 0; index < 100; index++) target.set(`key${index * 199}`, 'other');
+      const { differences, bytes, requests } = await compare(source, target, depth);
+      assert.deepEqual(figuresOf(differences), expectedOf(source, target, depth));
+      assert.ok(bytes < 50_000, `depth ${depth}: ${bytes} bytes in ${requests} requests`);
+    }
+  });
+});
+
+describe('compareMap fails', () => {
+  const failures: Record<string, readonly [RegExp, (target: ComparedSide) => void]> = {
+    'where the target has turned the tree off': [
+      /^Cannot compare map "map": its merkle-tree is on here and off at the target$/,
+      (target) => {
+        target.tree = { isOn: false, depth: 10 };
+      },
+    ],
+    'where the target has another depth': [
+      /its merkle-tree has depth 10 here and 12 at the target$/,
+      (target) => {
+        target.tree = { isOn: true, depth: 12 };
+      },
+    ],
+  };
+  for (const [name, [message, change]] of Object.entries(failures)) {
+    it(name, async () => {
+      const [source, target] = equalSides(10);
+      change(target);
+      await assert.rejects(compare(source, target), { message });
+    });
+  }
+
+  it('where the target has another number of partitions', async () => {
+    const source = new ComparedSide();
+    const message = /there are 271 partitions here and 13 at the target$/;
+    await assert.rejects(compare(source, new ComparedSide({ partitionCount: 13 })), { message });
+  });
+
+  it('where no answer comes, another status, or an answer that is none', async () => {
+    const [source, target] = equalSides(10);
+    const cases = [
+      [/no answer of the target, away$/, async () => Promise.reject(new Error('away'))],
+      [
+        /the target answered 401, who are you$/,
+        async () => ({ status: 401, body: Buffer.from('who\nare\u0000you') }),
+      ],
+      [
+        /the target's answer is not one, /,
+        async () => ({ status: 200, body: Buffer.from('something else') }),
+      ],
+      [
+        /the target's answer is not one, .*it answers another message/,
+        async () => await target.receive(requestOf({ partitionCount: 271 })),
+      ],
+    ] as const;
+    for (const [message, send] of cases) {
+      const given = { target: { send, dataSet: undefined } };
+      await assert.rejects(compare(source, target, 10, given), { message });
+    }
+  });
+
+  it('where a byte of an answer is flipped or cut', async () => {
+    const [source, target] = equalSides(10);
+    const length = 48 + 8 + 271 * 8;
+    for (let at = 0; at < length; at += at < 60 ? 1 : 97) {
+      for (const isCut of [false, true]) {
+        const send = async (request: Buffer) => {
+          const { body, status } = await target.receive(request);
+          assert.equal(body.length, length);
+          const wrong = Buffer.from(body);
+          wrong[at]! ^= 1 << (at % 8);
+          return { status, body: isCut ? body.subarray(0, at) : wrong };
+        };
+        const given = { target: { send, dataSet: undefined } };
+        const message = /^Cannot compare map "map": the target's answer is not one, /;
+        await assert.rejects(compare(source, target, 10, given), { message }, `byte ${at}`);
+      }
+    }
+  });
+
+  it('where another data set answers than that of the handshake, or than before', async () => {
+    const [source, target] = equalSides(10);
+    const message = /the target has another data set than it had$/;
+    const send = async (request: Buffer) => await target.receive(request);
+    const dataSet = Buffer.alloc(16, 'x');
+    await assert.rejects(compare(source, target, 10, { target: { send, dataSet } }), { message });
+    const other = new ComparedSide({ clock: source.clock, dataSetId: dataSet });
+    let count = 0;
+    const changing = async (request: Buffer) =>
+      await (count++ === 0 ? target : other).receive(request);
+    target.set('key7', 'other');
+    const given = { target: { send: changing, dataSet: undefined } };
+    await assert.rejects(compare(source, target, 10, given), { message });
+  });
+
+  it('where it is cancelled', async () => {
+    const [source, target] = equalSides(10);
+    let count = 0;
+    const isCancelled = () => count++ === 100;
+    const message = /it was cancelled$/;
+    await assert.rejects(compare(source, target, 10, { isCancelled }), { message });
+  });
+});
+
+describe('trees that a target keeps', () => {
+  const question = { partitionCount: 271, levels: 3 };
+
+  it('are dropped 10 s after their last use', async () => {
+    const [, target] = equalSides(100);
+    const { clock } = target;
+    const count = clock.timerCount;
+    // The second one uses the trees of the first.
+    for (let round = 0; round < 2; round++) {
+      assert.equal((await target.receive(requestOf(question))).status, 200);
+      clock.advance(9000);
+      assert.ok(target.receiver.keptTreeBytes > 0);
+    }
+    clock.advance(1000);
+    assert.equal(target.receiver.keptTreeBytes, 0);
+    assert.equal(clock.timerCount, count);
+  });
+
+  it('take 8 MiB at most, and are made again where they are gone', async () => {
+    const [source, target] = equalSides(2000, 16);
+    for (let index = 0; index < 50; index++) target.set(`key${index * 13}`, 'other');
+    let largest = 0;
+    const send = async (request: Buffer) => {
+      const answer = await target.receive(request);
+      largest = Math.max(largest, target.receiver.keptTreeBytes);
+      // Between two requests of one comparison others come, or much time passes.
+      for (let other = 0; other < 2; other++) {
+        const key = Buffer.from(`another${other}`);
+        const nodes = Array.from({ length: 31 }, (_, index) => nodeOf(index * 8, 0));
+        const more = requestOf({ ...question, depth: 16, key, nodes });
+        assert.equal((await target.receive(more)).status, 200);
+        largest = Math.max(largest, target.receiver.keptTreeBytes);
+      }
+      target.clock.advance(20_000);
+      assert.equal(target.receiver.keptTreeBytes, 0);
+      return answer;
+    };
+    const given = { target: { send, dataSet: undefined } };
+    source.clock.advance(200_000);
+    const { differences } = await compare(source, target, 16, given);
+    assert.deepEqual(figuresOf(differences), expectedOf(source, target, 16));
+    assert.ok(largest > 7_000_000 && largest <= 8_388_608, `${largest} bytes`);
+  });
+
+  it('are those of each comparison for itself', async () => {
+    const [source, target] = equalSides(2000);
+    target.set('key7', 'other');
+    const all = await Promise.all([1, 2, 3, 4].map(async () => await compare(source, target)));
+    for (const { differences } of all) {
+      assert.deepEqual(figuresOf(differences), expectedOf(source, target, 10));
+    }
+  });
+
+  it('are made for one request after the other', async () => {
+    const [, target] = equalSides(100);
+    const { engine } = target;
+    const visit = engine.visit.bind(engine);
+    const partitions: number[] = [];
+    engine.visit = (partition, ...others) => {
+      // Some steps are longer than a slice, so that others may go on.
+      const endMs = performance.now() + (partition % 100 === 99 ? 6 : 0);
+      while (performance.now() < endMs);
+      if (partitions.at(-1) !== partition) partitions.push(partition);
+      return visit(partition, ...others);
+    };
+    const all = Array.from({ length: 271 }, (_, partition) => partition);
+    const roots = requestOf({ ...question, levels: 0, nodes: all.map((each) => nodeOf(each, 0)) });
+    await Promise.all([1, 2, 3].map(async () => await target.receive(roots)));
+    assert.deepEqual(partitions, [...all, ...all, ...all]);
+  });
+
+  it('are made for 64 requests at most that wait; beyond that the answer is 503', async () => {
+    const [, target] = equalSides(100);
+    const all = Array.from({ length: 70 }, async () => await target.receive(requestOf(question)));
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    assert.deepEqual(statuses.filter((status) => status === 503).length, 6);
+    assert.equal((await target.receive(requestOf(question))).status, 200);
+  });
+
+  it('are empty for a map that is not there', async () => {
+    const [, target] = equalSides(10);
+    const { status, body } = await target.receive(requestOf(question, 'none'));
+    assert.equal(status, 200);
+    assert.ok(Buffer.from(body).subarray(56).equals(Buffer.alloc(64)));
+    assert.ok(!contentOf(target.engine).some((each) => each.startsWith('none/')));
+  });
+});

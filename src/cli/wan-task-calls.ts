@@ -1,0 +1,144 @@
+/** `gridnode wan sync`, `check` and `progress`: begin work that goes on in the member, and follow it. */
+import { setTimeout as passed } from 'node:timers/promises';
+import type { TaskStatus } from '../wan/wan-service.ts';
+import type { Client } from './client.ts';
+import type { ClusterAnswer, ClusterCall } from './cluster-calls.ts';
+import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
+import type { Streams } from './output.ts';
+import { percentEncoded } from './percent-encoded.ts';
+import { Progress } from './progress.ts';
+import { WAN_CALLS } from './wan-calls.ts';
+
+/** Between two looks at the progress. */
+const LOOK_MS = 250;
+
+export interface WaitOptions {
+  /** Whether to wait for the end. */
+  readonly wait?: true;
+}
+
+export interface TaskOptions extends WaitOptions {
+  readonly replication?: string;
+  readonly publisher?: string;
+}
+
+/** Sends the map, or all that refer to the replication. */
+export async function sync(
+  client: Client,
+  streams: Streams,
+  map: string | undefined,
+  isAll: boolean,
+  options: TaskOptions,
+): Promise<ExitCode> {
+  if (map === undefined && !isAll) throw new TypeError('Cannot sync nothing: name a map, or --all');
+  if (map !== undefined && isAll) {
+    throw new TypeError(`Cannot sync ${JSON.stringify(map)} and --all: give one of them`);
+  }
+  const path = isAll ? 'wan/sync/allmaps' : 'wan/sync/map';
+  return await begin(client, streams, path, map, options);
+}
+
+/** Compares the map with that of the target. */
+export async function check(
+  client: Client,
+  streams: Streams,
+  map: string,
+  options: TaskOptions,
+): Promise<ExitCode> {
+  return await begin(client, streams, 'wan/consistencyCheck/map', map, options);
+}
+
+/** Prints how far a synchronisation or check is. */
+export async function progress(
+  client: Client,
+  streams: Streams,
+  uuid: string,
+  { wait }: WaitOptions,
+): Promise<ExitCode> {
+  if (wait) return await follow(client, streams, uuid);
+  return await client.askCluster(progressOf(uuid), []);
+}
+
+async function begin(
+  client: Client,
+  streams: Streams,
+  path: string,
+  map: string | undefined,
+  { replication, publisher = '', wait }: TaskOptions,
+): Promise<ExitCode> {
+  const name = replication ?? (await onlyReplication(client));
+  if (typeof name === 'number') return name;
+  const call: ClusterCall = {
+    ...{ words: '', about: '', path },
+    show: ({ message = 'done', uuid = '' }) => `${message} ${uuid}`,
+  };
+  const given = [name, publisher, ...(map === undefined ? [] : [map])];
+  if (!wait) return await client.askCluster(call, given);
+  const told = await client.answerTo(call, given);
+  if (typeof told === 'number') return told;
+  return await follow(client, streams, told.uuid ?? '');
+}
+
+/** The name of the only replication of the member, or the exit code of a refusal. */
+async function onlyReplication(client: Client): Promise<string | ExitCode> {
+  const [publishersCall] = WAN_CALLS;
+  const told = await client.answerTo(publishersCall!, []);
+  if (typeof told === 'number') return told;
+  const all = (told.publishers ?? []).map(({ wanReplicationName }) => wanReplicationName);
+  const names = [...new Set(all)];
+  if (names.length === 1) return names[0]!;
+  const known = names.length === 0 ? 'the member has none' : `give one of ${names.join(', ')}`;
+  throw new TypeError(`Cannot choose a WAN replication without --replication: ${known}`);
+}
+
+/** Waits for the end; 1 where it failed, or a check has found that something differs. */
+async function follow(client: Client, streams: Streams, uuid: string): Promise<ExitCode> {
+  const shown = new Progress(streams, uuid);
+  try {
+    for (;;) {
+      const told = await client.answerTo(progressOf(uuid), []);
+      if (typeof told === 'number') return told;
+      const status = taskOf(told);
+      if (status.stage === 'FINISHED' || status.stage === 'FAILED') {
+        shown.end();
+        await client.tell(lineOf(status), told);
+        const isClean = status.stage === 'FINISHED' && (status.differentLeaves ?? 0) === 0;
+        return isClean ? EXIT_CLEAN : EXIT_FAILED;
+      }
+      shown.tell(`${status.stage} ${status.progress} %`);
+      await passed(LOOK_MS);
+    }
+  } finally {
+    shown.end();
+  }
+}
+
+function progressOf(uuid: string): ClusterCall {
+  return {
+    ...{ words: '', about: '', isRead: true },
+    path: `wan/sync/progress/${percentEncoded(uuid)}`,
+    show: (told) => lineOf(taskOf(told)),
+  };
+}
+
+function taskOf({ result }: ClusterAnswer): TaskStatus {
+  return result as unknown as TaskStatus;
+}
+
+function lineOf(status: TaskStatus): string {
+  const { stage, progress: percent, wanReplicationName, wanPublisherId, message } = status;
+  const { checkedPartitions, differentPartitions, checkedLeaves, differentLeaves } = status;
+  const isCompared = checkedPartitions !== undefined && checkedPartitions >= 0;
+  return [
+    `${stage} ${percent} %`,
+    `${wanReplicationName} ${wanPublisherId}`,
+    ...(isCompared
+      ? [
+          `${differentPartitions} of ${checkedPartitions} partitions differ`,
+          `${differentLeaves} of ${checkedLeaves} leaves`,
+          `${status.entriesToSync} entries to sync`,
+        ]
+      : []),
+    ...(message === undefined ? [] : [message]),
+  ].join('  ');
+}

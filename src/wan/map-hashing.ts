@@ -1,0 +1,98 @@
+/**
+ * Makes the hash trees of a map's partitions. A pass over a partition goes over the entries of all maps in
+ * steps, in slices of the event loop, and hashes those of the map asked for. A long value is hashed in a step
+ * of its own. An entry that changes meanwhile counts in its old or its new form.
+ */
+import { Slices } from '../base/slices.ts';
+import type { Span } from '../base/span.ts';
+import { type Mutation, SET } from '../engine/mutation.ts';
+import { type StoredEngine, type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
+import { EntryHash, LeafOf } from './entry-hash.ts';
+import { PartitionTree } from './partition-tree.ts';
+
+/** Budget of a step: few entries, as each may have a value of almost LONG_BYTES. */
+const STEP_BUDGET = 16;
+/** From here on a value has a step of its own. */
+const LONG_BYTES = 262_144;
+/** `longIndex` of the steps that skip long values. */
+const NO_LONG = -1;
+/** So many bytes are as much work as one entry. */
+const WORK_BYTES_SHIFT = 8;
+
+export class MapHashing implements StoredVisitor {
+  /** What has been done: entries of all maps, and 1 for each 256 bytes that were hashed. */
+  work = 0;
+  readonly #engine: Pick<StoredEngine, 'visit'>;
+  readonly #map: Buffer;
+  readonly #hash: EntryHash;
+  readonly #leafOf = new LeafOf();
+  /** One after the other for all trees: each may be made in less than a slice. */
+  readonly #slices = new Slices();
+  #tree = new PartitionTree(0, false);
+  /** The long value that the present step hashes, of those that it meets. */
+  #longIndex = NO_LONG;
+  /** Long values that the present step has met. */
+  #longCount = 0;
+
+  /** `key`: of the hashes, HASH_KEY_BYTES. */
+  constructor(engine: Pick<StoredEngine, 'visit'>, map: Buffer, key: Uint8Array) {
+    this.#engine = engine;
+    this.#map = map;
+    this.#hash = new EntryHash(key);
+  }
+
+  /** The tree of a partition, with 2^bits leaves. One is made at a time. */
+  async tree(partition: number, bits: number, hasCounts: boolean): Promise<PartitionTree> {
+    const tree = new PartitionTree(bits, hasCounts);
+    const slices = this.#slices;
+    const cursor = new VisitCursor();
+    for (let isMore = true; isMore; ) {
+      const { place } = cursor;
+      isMore = this.#step(tree, partition, cursor, NO_LONG);
+      const longCount = this.#longCount;
+      for (let index = 0; index < longCount; index++) {
+        await slices.pause();
+        const again = new VisitCursor();
+        again.place = place;
+        this.#step(tree, partition, again, index);
+      }
+      const pause = slices.pause();
+      if (pause !== undefined) await pause;
+    }
+    return tree;
+  }
+
+  /** The promise to wait for before the next work; undefined where that can be done at once. */
+  pause(): Promise<void> | undefined {
+    return this.#slices.pause();
+  }
+
+  onStored(stored: Mutation): void {
+    this.work++;
+    if (stored.operation !== SET || !this.#isOfMap(stored.name)) return;
+    const { length } = stored.value;
+    if (length >= LONG_BYTES) {
+      if (this.#longCount++ !== this.#longIndex) return;
+    } else if (this.#longIndex !== NO_LONG) return;
+    this.work += length >>> WORK_BYTES_SHIFT;
+    const hash = this.#hash;
+    hash.hash(stored);
+    const tree = this.#tree;
+    tree.add(this.#leafOf.leaf(stored.key, tree.bits), hash.low, hash.high);
+  }
+
+  /** Returns whether more is left behind the step. */
+  #step(tree: PartitionTree, partition: number, cursor: VisitCursor, longIndex: number): boolean {
+    this.#tree = tree;
+    this.#longIndex = longIndex;
+    this.#longCount = 0;
+    return this.#engine.visit(partition, cursor, STEP_BUDGET, this);
+  }
+
+  #isOfMap({ bytes, start, end }: Span): boolean {
+    const map = this.#map;
+    if (end - start !== map.length) return false;
+    for (let at = map.length - 1; at >= 0; at--) if (bytes[start + at] !== map[at]) return false;
+    return true;
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * One synchronisation: sends the entries of maps to a publisher's target, all of them or, of maps that could
+ * be compared, those that differ. It ends when the target has acknowledged every partition, and fails when
+ * nothing was acknowledged for the response timeout, or the target has another data set than it had.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import type { Span } from '../base/span.ts';
+import type { Mutation } from '../engine/mutation.ts';
+import type { WanPublisher } from './publisher.ts';
+import type { SyncReading } from './sync-lanes.ts';
+import type { Differences } from './tree-comparison.ts';
+
+interface SyncParts {
+  readonly publisher: WanPublisher;
+  readonly clock: Clock;
+  readonly partitionCount: number;
+  /** The only map that is sent; undefined: every map that refers to the replication. */
+  readonly map: Buffer | undefined;
+  /** By map, a character a byte: what differs; of other maps everything is sent. */
+  readonly differences: ReadonlyMap<string, Differences>;
+  /** The data set of the target, which must stay. */
+  readonly dataSet: Uint8Array | undefined;
+  /** Something was acknowledged. */
+  readonly onAcknowledged: () => void;
+  /** So many partitions are done. */
+  readonly onPartitions: (doneCount: number) => void;
+}
+
+export class MapSync implements SyncReading {
+  readonly #parts: SyncParts;
+  #doneCount = 0;
+  /** When something was acknowledged, or nothing waited for it. */
+  #progressMs = 0;
+  #timer: Timer | undefined;
+  #end: (failure: string | undefined) => void = () => {};
+  /** The map of the last entry, and what differs in it. */
+  #lastMap: Buffer = Buffer.alloc(0);
+  #lastDifferences: Differences | undefined;
+
+  constructor(parts: SyncParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects with an Error that says why it failed. */
+  async run(): Promise<void> {
+    const { publisher, clock, dataSet } = this.#parts;
+    const failure = await new Promise<string | undefined>((resolve) => {
+      this.#end = resolve;
+      this.#progressMs = clock.now();
+      const current = publisher.targetDataSet;
+      if (dataSet === undefined || current === undefined || !current.equals(dataSet)) {
+        return resolve(NEW_DATA_SET);
+      }
+      this.#watch();
+      publisher.beginSync(this, () => resolve(NEW_DATA_SET));
+    });
+    this.#timer?.cancel();
+    publisher.endSync();
+    if (failure !== undefined) throw new Error(failure);
+  }
+
+  cancel(): void {
+    this.#end('it was cancelled');
+  }
+
+  policyOf({ name, key, partition }: Mutation): number {
+    const { map, publisher } = this.#parts;
+    if (map !== undefined && !isSame(name, map)) return -1;
+    const ref = publisher.refOf(name);
+    if (ref === undefined || !ref.accepts(key)) return -1;
+    const differences = this.#differencesOf(name);
+    return differences === undefined || differences.has(partition, key) ? ref.policy : -1;
+  }
+
+  onPartition(): void {
+    const { partitionCount, onPartitions } = this.#parts;
+    this.#doneCount++;
+    onPartitions(this.#doneCount);
+    if (this.#doneCount === partitionCount) this.#end(undefined);
+  }
+
+  onAcknowledged(): void {
+    this.#parts.onAcknowledged();
+    this.onIdle();
+  }
+
+  onIdle(): void {
+    this.#progressMs = this.#parts.clock.now();
+  }
+
+  #watch(): void {
+    const { publisher, clock } = this.#parts;
+    const { responseTimeoutMs } = publisher;
+    const leftMs = this.#progressMs + responseTimeoutMs - clock.now();
+    if (leftMs <= 0) {
+      const failure = `nothing was acknowledged for ${responseTimeoutMs} ms`;
+      return this.#end(failure + publisher.because);
+    }
+    this.#timer = clock.after(Math.ceil(leftMs), () => this.#watch());
+  }
+
+  #differencesOf(name: Span): Differences | undefined {
+    const { differences } = this.#parts;
+    if (differences.size === 0) return undefined;
+    if (!isSame(name, this.#lastMap)) {
+      this.#lastMap = name.toBuffer();
+      this.#lastDifferences = differences.get(this.#lastMap.toString('latin1'));
+    }
+    return this.#lastDifferences;
+  }
+}
+
+const NEW_DATA_SET =
+  'the target has another data set than it had: what was sent before is not there';
+
+function isSame({ bytes, start, end }: Span, name: Buffer): boolean {
+  return end - start === name.length && bytes.compare(name, 0, name.length, start, end) === 0;
+}

@@ -1,0 +1,227 @@
+/**
+ * The target of a publisher: its endpoints, which of them are usable, and why one is not. An endpoint is
+ * usable after a handshake, until something fails; then it is tried again after a delay (target-endpoint.ts).
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { reasonOf } from '../base/errors.ts';
+import { handshakeMessage, type MessageTexts, readHandshakeAnswer, type Sender } from './batch.ts';
+import { BATCH_BYTES_MAX } from './batch-limits.ts';
+import { AHEAD_MS_MAX, msOf } from './clock-distance.ts';
+import type { OpenedMessage } from './message-format.ts';
+import type { WanPublisherOptions } from './publisher-options.ts';
+import { TargetDataSet } from './target-data-set.ts';
+import { TargetEndpoint } from './target-endpoint.ts';
+import type { WanEngine, WanLog } from './wan-engine.ts';
+import { statusText, type TransportAnswer, type WanTransport } from './wan-transport.ts';
+
+interface TargetParts {
+  readonly replication: string;
+  readonly options: WanPublisherOptions;
+  readonly engine: Pick<WanEngine, 'observe'>;
+  readonly sender: Sender;
+  readonly transport: WanTransport;
+  readonly clock: Clock;
+  readonly log: WanLog;
+  /** From 0 to 1, for the jitter. */
+  readonly random: () => number;
+  readonly texts: MessageTexts;
+  /** An endpoint may have become usable. */
+  readonly onMet: () => void;
+  /** The target has another data set than it had. */
+  readonly onNewDataSet: () => void;
+}
+
+/** Waits for a usable endpoint. */
+interface Waiter {
+  readonly resolve: (endpoint: TargetEndpoint) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: Timer;
+}
+
+export class PublisherTarget {
+  readonly endpoints: readonly TargetEndpoint[];
+  lastError: string | null = null;
+  readonly #parts: TargetParts;
+  readonly #dataSet: TargetDataSet;
+  /** Names of the publisher in the log. */
+  readonly #names: object;
+  readonly #waiters = new Set<Waiter>();
+  #isClosed = false;
+
+  constructor(parts: TargetParts) {
+    const { options, replication, random, sender } = parts;
+    this.#parts = parts;
+    this.#names = { replication, publisher: options.publisherId };
+    const periodMs = options.discoveryPeriodSeconds * 1000;
+    this.endpoints = options.targetEndpoints.map(
+      (endpoint) => new TargetEndpoint(endpoint, periodMs, random),
+    );
+    this.#dataSet = new TargetDataSet(this.endpoints, sender.dataSetId);
+  }
+
+  /** The data set that the events go to; undefined before the first handshake. */
+  get dataSet(): Buffer | undefined {
+    return this.#dataSet.current;
+  }
+
+  /** Whether an endpoint is wanted, though there may be nothing to be sent. */
+  get isWanted(): boolean {
+    return this.#waiters.size > 0;
+  }
+
+  /**
+   * Makes handshakes with every endpoint anew, and resolves with the first one that is usable. Rejects with
+   * an Error that says why none is, after the response timeout.
+   */
+  async meet(): Promise<TargetEndpoint> {
+    if (this.#isClosed) throw new Error('the member ends');
+    const { clock, options } = this.#parts;
+    const met = new Promise<TargetEndpoint>((resolve, reject) => {
+      const timer = clock.after(options.responseTimeoutMs, () => {
+        this.#waiters.delete(waiter);
+        reject(new Error(`no target answered for ${options.responseTimeoutMs} ms${this.because}`));
+      });
+      const waiter: Waiter = { resolve, reject, timer };
+      this.#waiters.add(waiter);
+    });
+    for (const endpoint of this.endpoints) {
+      if (endpoint.status !== 'connecting') this.#greet(endpoint);
+    }
+    return await met;
+  }
+
+  /** The last error as the end of a sentence; empty for none. */
+  get because(): string {
+    return this.lastError === null ? '' : `: ${this.lastError}`;
+  }
+
+  /** Begins handshakes with the endpoints that are due. */
+  greetDue(nowMs: number): void {
+    for (const endpoint of this.endpoints) {
+      if (endpoint.status === 'idle' && endpoint.retryAtMs <= nowMs) this.#greet(endpoint);
+    }
+  }
+
+  /** When the next endpoint is tried again; Infinity for none. */
+  nextRetryMs(nowMs: number): number {
+    let dueMs = Number.POSITIVE_INFINITY;
+    for (const { status, retryAtMs } of this.endpoints) {
+      if (status === 'idle') dueMs = Math.min(dueMs, Math.max(nowMs, retryAtMs));
+    }
+    return dueMs;
+  }
+
+  /** Sends the message and waits for the answer, for the response timeout at most. */
+  async exchange(endpoint: TargetEndpoint, message: Buffer): Promise<TransportAnswer> {
+    const { clock, options, transport } = this.#parts;
+    const abortion = new AbortController();
+    const timer = clock.after(options.responseTimeoutMs, () => abortion.abort());
+    try {
+      return await transport.send(endpoint.endpoint, message, abortion.signal);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /** The clock goes on from the target's, unless that is too far ahead: then the endpoint fails. */
+  accepts(endpoint: TargetEndpoint, answer: OpenedMessage): boolean {
+    const aheadMs = msOf(answer.clock) - this.#parts.clock.wall();
+    if (aheadMs <= AHEAD_MS_MAX) {
+      if (!answer.clock.isNone) this.#parts.engine.observe(answer.clock);
+      return true;
+    }
+    this.fail(endpoint, `its clock is ${Math.round(aheadMs / 1000)} s ahead`);
+    return false;
+  }
+
+  succeed(endpoint: TargetEndpoint): void {
+    endpoint.succeed();
+    this.lastError = null;
+    if (endpoint.isNews('')) {
+      const fields = { ...this.#names, endpoint: endpoint.text };
+      this.#parts.log.info(fields, `WAN publisher: ${endpoint.text} takes events`);
+    }
+  }
+
+  fail(endpoint: TargetEndpoint, fault: string, isDenied = false): void {
+    if (this.#isClosed) return;
+    // Of several batches under way one failure counts.
+    if (endpoint.status !== 'idle') endpoint.fail(this.#parts.clock.now(), isDenied);
+    this.#tell(endpoint, `${endpoint.text} does not take events: ${fault}`, false);
+  }
+
+  /** The endpoint has answered with another status than 200. */
+  refuse(endpoint: TargetEndpoint, answer: TransportAnswer): void {
+    const isDenied = answer.status === 401 || answer.status === 403;
+    this.fail(endpoint, `it answered ${statusText(answer)}`, isDenied);
+  }
+
+  /** An event is too long for the endpoint. */
+  skip(endpoint: TargetEndpoint, length: number): void {
+    const text = `an event of ${length} bytes is too long for ${endpoint.text}: it is skipped`;
+    this.lastError = text;
+    this.#parts.log.error({ ...this.#names, bytes: length }, `WAN publisher: ${text}`);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const { reject, timer } of this.#waiters) {
+      timer.cancel();
+      reject(new Error('the member ends'));
+    }
+    this.#waiters.clear();
+    this.#parts.transport.close();
+  }
+
+  #greet(endpoint: TargetEndpoint): void {
+    endpoint.status = 'connecting';
+    void this.#greetAndWait(endpoint);
+  }
+
+  async #greetAndWait(endpoint: TargetEndpoint): Promise<void> {
+    const message = handshakeMessage(this.#parts.sender, this.#parts.texts);
+    try {
+      const answer = await this.exchange(endpoint, message);
+      if (answer.status !== 200) this.refuse(endpoint, answer);
+      else this.#onGreeted(endpoint, await readHandshakeAnswer(answer.body, message));
+    } catch (error) {
+      this.fail(endpoint, `no answer: ${reasonOf(error)}`);
+    }
+    this.#parts.onMet();
+  }
+
+  #onGreeted(endpoint: TargetEndpoint, answer: OpenedMessage & { epoch: number }): void {
+    const { clock, sender, log } = this.#parts;
+    if (!this.accepts(endpoint, answer)) return;
+    if (answer.epoch > sender.epoch) {
+      sender.epoch = answer.epoch + 1;
+      const text = 'the target knows a later start of this data set: was the clock set back?';
+      log.warn({ ...this.#names, endpoint: endpoint.text }, `WAN publisher: ${text}`);
+    }
+    const { isUsable, fault, warning } = this.#dataSet.choose(endpoint, answer.dataSet);
+    if (warning !== undefined) {
+      log.warn(this.#names, `WAN publisher: ${warning}`);
+      this.#parts.onNewDataSet();
+    }
+    if (!isUsable) {
+      endpoint.dismiss(clock.now());
+      this.#tell(endpoint, fault, true);
+      return;
+    }
+    endpoint.status = 'usable';
+    endpoint.bytesMax = BATCH_BYTES_MAX;
+    for (const { resolve, timer } of this.#waiters) {
+      timer.cancel();
+      resolve(endpoint);
+    }
+    this.#waiters.clear();
+  }
+
+  #tell(endpoint: TargetEndpoint, fault: string, isError: boolean): void {
+    this.lastError = fault;
+    if (!endpoint.isNews(fault)) return;
+    const fields = { ...this.#names, endpoint: endpoint.text };
+    if (isError) this.#parts.log.error(fields, `WAN publisher: ${fault}`);
+    else this.#parts.log.warn(fields, `WAN publisher: ${fault}`);
+  }
+}

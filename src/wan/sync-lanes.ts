@@ -1,0 +1,258 @@
+/**
+ * The entries that a synchronisation sends, lane by lane, beside the queue. A section of entries is read when
+ * its lane is free: no batch of the lane is under way, and no event of the queue has a number. From then on,
+ * until the target has acknowledged the section, nothing else leaves from the lane. So what was read is the
+ * latest of its key when it leaves, and what changes meanwhile waits behind it in the queue:
+ *
+ *     lane free → entries are read → batch → acknowledged → older events of the keys are skipped → free
+ *
+ * Entries that were in a batch stay until they are acknowledged, also beyond the end of the synchronisation:
+ * they may have arrived, and then no older event of their keys may follow. Numbers are those of the queue's
+ * lanes: of the two lanes of a number at most one has records with numbers.
+ */
+import { Mutation, SET } from '../engine/mutation.ts';
+import { type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
+import { readEvent } from './event-codec.ts';
+import { Lane, type QueueTotals } from './lane.ts';
+import type { PublisherQueue } from './publisher-queue.ts';
+import type { WanEngine } from './wan-engine.ts';
+
+/** Bytes of a section, and of all sections together: beyond these nothing is read. */
+const SECTION_BYTES_MAX = 2_097_152;
+const SECTIONS_BYTES_MAX = 8_388_608;
+/** Entries that are visited in a turn, and in one step of it. */
+const VISITS_A_TURN = 1024;
+const VISITS_A_STEP = 64;
+/** Bytes that a step copies; an entry that is longer is copied alone. */
+const STEP_BYTES_MAX = 524_288;
+/** Steps of a section, as long as it has any entry: most entries may be of other maps. */
+const SECTION_STEPS_MAX = 256;
+
+/** What a synchronisation sends, and what it is told. */
+export interface SyncReading {
+  /** The merge policy of the entry's map; -1 where the entry is not sent. */
+  policyOf(entry: Mutation): number;
+  /** The target has acknowledged the partition's entries. */
+  onPartition(): void;
+  /** The target has acknowledged something. */
+  onAcknowledged(): void;
+  /** Nothing is under way that the target could acknowledge. */
+  onIdle(): void;
+}
+
+/** How far a lane has been read. */
+interface LaneReading {
+  partition: number;
+  cursor: VisitCursor;
+  /** Steps of the section that is read. */
+  steps: number;
+  /** Entries of the next step, so that it copies not too much. */
+  budget: number;
+  /** By partition that was read and is not acknowledged: the position behind its entries. */
+  readonly ends: number[];
+}
+
+export class SyncLanes implements StoredVisitor {
+  readonly lanes: readonly Lane[];
+  readonly #engine: Pick<WanEngine, 'partitionCount' | 'visit'>;
+  readonly #queue: PublisherQueue;
+  readonly #batchSize: number;
+  readonly #now: () => number;
+  readonly #totals: QueueTotals = { events: 0, bytes: 0 };
+  readonly #entry = new Mutation();
+  #reading: SyncReading | undefined;
+  #laneReadings: LaneReading[] = [];
+  /** Entries that may be visited in this turn. */
+  #visitsLeft = 0;
+  /** Of the step under way. */
+  #lane: Lane;
+  #givenCount = 0;
+  #bytes = 0;
+  #isLimited = false;
+  #isOverflown = false;
+
+  constructor(
+    engine: Pick<WanEngine, 'partitionCount' | 'visit'>,
+    queue: PublisherQueue,
+    batchSize: number,
+    now: () => number,
+  ) {
+    this.lanes = queue.lanes.map(({ number }) => new Lane(number, this.#totals));
+    this.#engine = engine;
+    this.#queue = queue;
+    this.#batchSize = batchSize;
+    this.#now = now;
+    this.#lane = this.lanes[0]!;
+  }
+
+  /** Whether a synchronisation is under way. */
+  get isReading(): boolean {
+    return this.#reading !== undefined;
+  }
+
+  /** Whether entries have to be sent, of a synchronisation that is under way or has ended. */
+  get hasEntries(): boolean {
+    return this.#totals.events > 0;
+  }
+
+  /** Whether no more could be read in this turn, so that another one is due. */
+  get isTired(): boolean {
+    return this.isReading && this.#visitsLeft <= 0;
+  }
+
+  /** Whether the queue's lane of that number has to wait. */
+  blocks(number: number): boolean {
+    return this.lanes[number]!.count > 0;
+  }
+
+  /** Begins to read every partition. None is under way. */
+  begin(reading: SyncReading): void {
+    this.#reading = reading;
+    this.#laneReadings = this.lanes.map(({ number }) => {
+      return { partition: number, cursor: new VisitCursor(), steps: 0, budget: 8, ends: [] };
+    });
+  }
+
+  /** Ends the synchronisation. Entries that were in a batch stay. */
+  end(): void {
+    if (this.#reading === undefined) return;
+    this.#reading = undefined;
+    this.#laneReadings = [];
+    for (const lane of this.lanes) {
+      if (lane.numberedCount === 0) lane.clear();
+      else lane.dropWaiting();
+    }
+    this.#endSkips();
+  }
+
+  /** Drops the entries of a synchronisation that has ended: nothing of their keys waits any more. */
+  clearLeft(): void {
+    if (this.#reading === undefined) this.clear();
+  }
+
+  /** Drops every entry, as the target has another data set. */
+  clear(): void {
+    for (const lane of this.lanes) lane.clear();
+    this.#endSkips();
+  }
+
+  beginTurn(): void {
+    this.#visitsLeft = VISITS_A_TURN;
+  }
+
+  /** The lane of that number, where it has a section to be sent now. Reads one where it has none. */
+  ready(number: number): Lane | undefined {
+    const lane = this.lanes[number]!;
+    const queued = this.#queue.lanes[number]!;
+    if (queued.isUnderWay || queued.numberedCount > 0) return undefined;
+    if (lane.numberedCount > 0) return lane;
+    const reading = this.#laneReadings[number];
+    if (reading !== undefined && !this.#isFull(lane, reading)) this.#read(lane, reading);
+    if (lane.count === 0) return undefined;
+    if (reading !== undefined && !this.#isFull(lane, reading)) return undefined;
+    lane.firstNumber = Math.max(lane.firstNumber, queued.firstNumber);
+    return lane;
+  }
+
+  /** The target has acknowledged an event of the queue, or an entry. */
+  onAcknowledged(): void {
+    this.#reading?.onAcknowledged();
+  }
+
+  /** The lane's first entries were acknowledged, and are about to be removed. */
+  skipOlder(lane: Lane, count: number): void {
+    const queued = this.#queue.lanes[lane.number]!;
+    let left = queued.count === queued.numberedCount ? 0 : count;
+    if (left === 0) return;
+    lane.eachFrom(lane.records.head, (position) => {
+      const { chunk, at } = lane.eventAt(position);
+      readEvent(chunk, at, chunk.bytes.length, this.#entry);
+      this.#queue.skip(queued, this.#entry);
+      left--;
+      return left > 0;
+    });
+  }
+
+  /** Entries of the lane have been removed. */
+  onRemoved(lane: Lane): void {
+    const reading = this.#laneReadings[lane.number];
+    if (reading !== undefined) {
+      reading.steps = 0;
+      this.#settle(lane, reading);
+    }
+    this.#endSkips();
+  }
+
+  /** An entry was visited, or an item. */
+  onStored(stored: Mutation): void {
+    this.#givenCount++;
+    if (stored.operation !== SET || this.#isOverflown) return;
+    const policy = this.#reading!.policyOf(stored);
+    if (policy < 0) return;
+    const bytes = Lane.recordBytes(stored);
+    if (this.#isLimited && this.#bytes > 0 && this.#bytes + bytes > STEP_BYTES_MAX) {
+      this.#isOverflown = true;
+      return;
+    }
+    this.#bytes += bytes;
+    this.#lane.append(stored, policy, this.#now(), false);
+  }
+
+  /** Whether the section is to be sent as it is. */
+  #isFull({ count, bytes }: Lane, { steps, partition }: LaneReading): boolean {
+    if (count >= this.#batchSize || bytes >= SECTION_BYTES_MAX) return true;
+    if (partition >= this.#engine.partitionCount) return true;
+    return count > 0 && (steps >= SECTION_STEPS_MAX || this.#totals.bytes >= SECTIONS_BYTES_MAX);
+  }
+
+  #read(lane: Lane, reading: LaneReading): void {
+    if (this.#totals.bytes >= SECTIONS_BYTES_MAX) return;
+    while (this.#visitsLeft > 0 && !this.#isFull(lane, reading)) {
+      const isMore = this.#step(lane, reading);
+      reading.steps++;
+      if (!isMore) {
+        reading.ends.push(lane.records.tail);
+        reading.partition += this.lanes.length;
+        reading.cursor = new VisitCursor();
+        this.#settle(lane, reading);
+      }
+      if (!this.hasEntries) this.#reading?.onIdle();
+    }
+  }
+
+  /** Visits some entries; returns whether the partition has more. */
+  #step(lane: Lane, reading: LaneReading): boolean {
+    const { partition, cursor, budget } = reading;
+    const { place, item } = cursor;
+    const queues = [...cursor.queues];
+    this.#lane = lane;
+    this.#givenCount = 0;
+    this.#bytes = 0;
+    this.#isLimited = budget > 1;
+    this.#isOverflown = false;
+    const isMore = this.#engine.visit(partition, cursor, budget, this);
+    this.#visitsLeft -= isMore ? budget : Math.min(budget, this.#givenCount + 1);
+    if (!this.#isOverflown) {
+      const room = STEP_BYTES_MAX / Math.max(1, this.#bytes / Math.max(1, this.#givenCount));
+      reading.budget = Math.max(1, Math.min(VISITS_A_STEP, budget * 2, Math.floor(room / 2)));
+      return isMore;
+    }
+    // Those that were copied come once more, which is the same.
+    cursor.place = place;
+    cursor.item = item;
+    cursor.queues.splice(0, cursor.queues.length, ...queues);
+    reading.budget = 1;
+    return true;
+  }
+
+  #settle(lane: Lane, { ends }: LaneReading): void {
+    while (ends.length > 0 && ends[0]! <= lane.records.head) {
+      ends.shift();
+      this.#reading?.onPartition();
+    }
+  }
+
+  #endSkips(): void {
+    if (!this.isReading && !this.hasEntries) this.#queue.endSkips();
+  }
+}

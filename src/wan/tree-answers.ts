@@ -1,0 +1,137 @@
+/**
+ * Answers requests for hash trees of this member's maps. The trees are made when they are asked for, by one
+ * request at a time, in slices; those of a request that goes below the roots are kept for the next one
+ * (kept-trees.ts). Nothing is changed by a request.
+ */
+import { createHash } from 'node:crypto';
+import type { Clock } from '../base/clock.ts';
+import { GridError } from '../base/errors.ts';
+import { InTurn } from '../base/in-turn.ts';
+import { KeptTrees } from './kept-trees.ts';
+import { MapHashing } from './map-hashing.ts';
+import type { PartitionTree } from './partition-tree.ts';
+import type { MapTree } from './publisher-options.ts';
+import {
+  type AnsweringSide,
+  COMPARABLE,
+  indexOf,
+  OTHER_DEPTH,
+  OTHER_PARTITION_COUNT,
+  partitionOf,
+  type ReceivedTreeRequest,
+  TURNED_OFF,
+  unsealedTreesAnswer,
+} from './tree-messages.ts';
+import type { WanEngine } from './wan-engine.ts';
+
+/** Requests that wait for others; each may take as long as a pass over all data. */
+const WAITING_MAX = 64;
+
+export interface TreeParts {
+  readonly engine: Pick<WanEngine, 'partitionCount' | 'visit'>;
+  readonly clock: Clock;
+  /** The hash trees of a map by the configuration. */
+  readonly treeOf: (map: Buffer) => MapTree;
+}
+
+export class TreeAnswers {
+  readonly #parts: TreeParts;
+  readonly #kept: KeptTrees;
+  readonly #turn = new InTurn();
+  #waitingCount = 0;
+
+  constructor(parts: TreeParts) {
+    this.#parts = parts;
+    this.#kept = new KeptTrees(parts.clock);
+  }
+
+  /** Bytes of the trees that are kept. */
+  get keptBytes(): number {
+    return this.#kept.bytes;
+  }
+
+  /** The answer without its head. `sender`: its data set. Rejects with GridError WAN_TREES_BUSY. */
+  async answer(sender: Buffer, request: ReceivedTreeRequest): Promise<Buffer> {
+    const side = this.#judge(request);
+    if (side.reason !== COMPARABLE) return unsealedTreesAnswer(side, new Uint32Array(0));
+    if (this.#waitingCount >= WAITING_MAX) {
+      throw new GridError('WAN_TREES_BUSY', { waitingMax: WAITING_MAX });
+    }
+    this.#waitingCount++;
+    try {
+      const sums = await this.#turn.run(() => this.#sums(sender, request));
+      return unsealedTreesAnswer(side, sums);
+    } finally {
+      this.#waitingCount--;
+    }
+  }
+
+  #judge({
+    map,
+    depth: theirDepth,
+    partitionCount: theirCount,
+  }: ReceivedTreeRequest): AnsweringSide {
+    const { partitionCount } = this.#parts.engine;
+    const { isOn, depth } = this.#parts.treeOf(map);
+    if (!isOn) return { reason: TURNED_OFF, depth, partitionCount };
+    if (depth !== theirDepth) return { reason: OTHER_DEPTH, depth, partitionCount };
+    const isSame = partitionCount === theirCount;
+    return { reason: isSame ? COMPARABLE : OTHER_PARTITION_COUNT, depth, partitionCount };
+  }
+
+  async #sums(sender: Buffer, request: ReceivedTreeRequest): Promise<Uint32Array> {
+    const { map, key, level, levels, nodes } = request;
+    const hashing = new MapHashing(this.#parts.engine, map, key);
+    const comparison = nameOf(sender, request);
+    const width = 2 ** levels;
+    const sums = new Uint32Array(2 * nodes.length * width);
+    const trees = this.#keptOf(comparison, request);
+    let at = 0;
+    for (const node of nodes) {
+      const partition = partitionOf(node);
+      const tree =
+        trees.get(partition) ?? (await this.#made(hashing, comparison, partition, request));
+      trees.set(partition, tree);
+      const first = indexOf(node) * width;
+      for (let index = first; index < first + width; index++) {
+        const { low, high } = tree.sum(level + levels, index);
+        sums[at++] = low;
+        sums[at++] = high;
+      }
+      const pause = hashing.pause();
+      if (pause !== undefined) await pause;
+    }
+    return sums;
+  }
+
+  /** Those that are there, which are now the ones used last, so that none of them makes room. */
+  #keptOf(comparison: string, { nodes }: ReceivedTreeRequest): Map<number, PartitionTree> {
+    const trees = new Map<number, PartitionTree>();
+    for (const node of nodes) {
+      const partition = partitionOf(node);
+      if (trees.has(partition)) continue;
+      const tree = this.#kept.get(comparison + partition);
+      if (tree !== undefined) trees.set(partition, tree);
+    }
+    return trees;
+  }
+
+  async #made(
+    hashing: MapHashing,
+    comparison: string,
+    partition: number,
+    { depth, level, levels }: ReceivedTreeRequest,
+  ): Promise<PartitionTree> {
+    // Of a root alone nothing is asked later.
+    if (level + levels === 0) return await hashing.tree(partition, 0, false);
+    const tree = await hashing.tree(partition, depth - 1, false);
+    this.#kept.put(comparison + partition, tree);
+    return tree;
+  }
+}
+
+/** A hash of what tells comparisons apart, as names may be long. */
+function nameOf(sender: Buffer, { key, depth, map }: ReceivedTreeRequest): string {
+  const hash = createHash('sha256').update(sender).update(key).update(`${depth}`).update(map);
+  return `${hash.digest('base64')} `;
+}

@@ -1,0 +1,300 @@
+/**
+ * Compares a map of this member with that of a target by hash trees of its partitions: first the roots of
+ * many partitions in one request, then, inside those that differ, the nodes below, LEVELS levels a request.
+ *
+ *     roots of both sides → partitions that differ → nodes that differ, LEVELS lower → … → leaves that differ
+ *
+ * Either side makes the trees when they are needed, a few partitions at a time, and drops them: the roots in
+ * one pass over all partitions, whole trees in a second one over those that differ. What changes meanwhile
+ * may count as different. A node whose sum is 0 at the target has no entries there, so that nothing more is
+ * asked about it.
+ */
+import { randomBytes } from 'node:crypto';
+import { GridError, reasonOf } from '../base/errors.ts';
+import type { Span } from '../base/span.ts';
+import type { StoredEngine } from '../engine/stored-engine.ts';
+import type { Sender } from './batch.ts';
+import { HASH_KEY_BYTES, LeafOf } from './entry-hash.ts';
+import { MapHashing } from './map-hashing.ts';
+import { textBytes } from './message-format.ts';
+import { type PartitionTree, TREE_DEPTH_MAX, treesMax } from './partition-tree.ts';
+import {
+  COMPARABLE,
+  indexOf,
+  type NodeNumber,
+  nodeOf,
+  OTHER_DEPTH,
+  partitionOf,
+  readTreesAnswer,
+  SUMS_MAX,
+  type TreeQuestion,
+  TURNED_OFF,
+  treeRequest,
+} from './tree-messages.ts';
+import { statusText, type TransportAnswer } from './wan-transport.ts';
+
+/** Levels that a request goes down: fewer are more requests, more are more sums that are equal. */
+const LEVELS = 3;
+/** Work of this side for one request (map-hashing.ts), so that the target needs not much longer for it. */
+const WORK_A_REQUEST = 500_000;
+/** Characters of a map's name that a message repeats. */
+const NAME_LENGTH_MAX = 200;
+
+/** The member that a map is compared with. */
+export interface TreeTarget {
+  /** Resolves with the answer to the message; rejects where none came. */
+  send(message: Buffer): Promise<TransportAnswer>;
+  /** The data set that has to answer; undefined for whichever does, but one throughout. */
+  readonly dataSet: Uint8Array | undefined;
+}
+
+export interface Differences {
+  readonly checkedPartitions: number;
+  readonly differentPartitions: number;
+  /** Leaves of the partitions that were checked. */
+  readonly checkedLeaves: number;
+  readonly differentLeaves: number;
+  /** The source's entries in leaves that differ. */
+  readonly entriesToSync: number;
+  /** Whether the entry's leaf differs. */
+  has(partition: number, key: Span): boolean;
+}
+
+export interface ComparisonParts {
+  readonly engine: Pick<StoredEngine, 'partitionCount' | 'visit'>;
+  readonly target: TreeTarget;
+  readonly sender: Sender;
+  /** The name that the target's cluster must have. */
+  readonly clusterName: string;
+  readonly isCancelled: () => boolean;
+  /** So many partitions are compared. */
+  onPartition(checked: number): void;
+}
+
+/**
+ * Rejects with an Error whose message says why a check fails: the target has turned the tree off, has another
+ * depth or partition count, or is away; or the comparison was cancelled. `depth`: levels of the source's
+ * trees, 2 or more; more than 16 count as 16.
+ */
+export async function compareMap(
+  parts: ComparisonParts,
+  map: Buffer,
+  depth: number,
+): Promise<Differences> {
+  return await new Comparison(parts, map, Math.min(depth, TREE_DEPTH_MAX)).run();
+}
+
+class Comparison {
+  readonly #parts: ComparisonParts;
+  readonly #map: Buffer;
+  readonly #depth: number;
+  readonly #texts: Buffer;
+  readonly #key = randomBytes(HASH_KEY_BYTES);
+  readonly #hashing: MapHashing;
+  readonly #found: FoundDifferences;
+  #dataSet: Uint8Array | undefined;
+
+  constructor(parts: ComparisonParts, map: Buffer, depth: number) {
+    const { engine, clusterName, target } = parts;
+    this.#parts = parts;
+    this.#map = map;
+    this.#depth = depth;
+    this.#texts = Buffer.concat([textBytes(clusterName), textBytes(map)]);
+    this.#hashing = new MapHashing(engine, map, this.#key);
+    this.#found = new FoundDifferences(engine.partitionCount, depth - 1);
+    this.#dataSet = target.dataSet;
+  }
+
+  async run(): Promise<Differences> {
+    const { partitionCount } = this.#parts.engine;
+    const different: number[] = [];
+    for (let first = 0; first < partitionCount; ) {
+      first += await this.#compareRoots(first, different);
+      this.#parts.onPartition(first - different.length);
+    }
+    for (let done = 0; done < different.length; ) {
+      done += await this.#compareInside(different, done);
+      this.#parts.onPartition(partitionCount - different.length + done);
+    }
+    return this.#found;
+  }
+
+  /** Compares as many partitions as one request has, and adds those that differ; returns how many. */
+  async #compareRoots(first: number, different: number[]): Promise<number> {
+    const { partitionCount } = this.#parts.engine;
+    const end = Math.min(first + SUMS_MAX, partitionCount);
+    const workEnd = this.#hashing.work + WORK_A_REQUEST;
+    const roots: PartitionTree[] = [];
+    const nodes: NodeNumber[] = [];
+    for (let partition = first; partition < end && this.#hashing.work < workEnd; partition++) {
+      roots.push(await this.#tree(partition, 0));
+      nodes.push(nodeOf(partition, 0));
+    }
+    const theirs = await this.#ask(0, 0, nodes);
+    for (const [index, root] of roots.entries()) {
+      const { low, high } = root.sum(0, 0);
+      if (low !== theirs[2 * index] || high !== theirs[2 * index + 1])
+        different.push(first + index);
+    }
+    return roots.length;
+  }
+
+  /** Compares as many of the partitions, from `first` on, as trees are kept; returns how many. */
+  async #compareInside(partitions: readonly number[], first: number): Promise<number> {
+    const bits = this.#depth - 1;
+    const end = Math.min(first + treesMax(bits), partitions.length);
+    const workEnd = this.#hashing.work + WORK_A_REQUEST;
+    const trees = new Map<number, PartitionTree>();
+    for (let at = first; at < end && this.#hashing.work < workEnd; at++) {
+      const partition = partitions[at]!;
+      trees.set(partition, await this.#tree(partition, bits));
+    }
+    let nodes = [...trees.keys()].map((partition) => nodeOf(partition, 0));
+    for (let level = 0; level < bits; ) {
+      const levels = Math.min(LEVELS, bits - level);
+      nodes = await this.#descend(trees, level, levels, nodes);
+      level += levels;
+    }
+    for (const [at, node] of nodes.entries()) {
+      const partition = partitionOf(node);
+      this.#found.add(partition, indexOf(node), trees.get(partition)!);
+      const pause = at % 1024 === 0 ? this.#hashing.pause() : undefined;
+      if (pause !== undefined) await pause;
+    }
+    return trees.size;
+  }
+
+  /** The nodes that differ, `levels` below these. */
+  async #descend(
+    trees: ReadonlyMap<number, PartitionTree>,
+    level: number,
+    levels: number,
+    nodes: readonly NodeNumber[],
+  ): Promise<NodeNumber[]> {
+    const width = 2 ** levels;
+    const count = Math.floor(SUMS_MAX / width);
+    const different: NodeNumber[] = [];
+    for (let first = 0; first < nodes.length; first += count) {
+      const asked = nodes.slice(first, first + count);
+      const theirs = await this.#ask(level, levels, asked);
+      let at = 0;
+      for (const node of asked) {
+        const partition = partitionOf(node);
+        const tree = trees.get(partition)!;
+        const start = indexOf(node) * width;
+        for (let index = start; index < start + width; index++, at += 2) {
+          const { low, high } = tree.sum(level + levels, index);
+          const theirLow = theirs[at]!;
+          const theirHigh = theirs[at + 1]!;
+          if (low === theirLow && high === theirHigh) continue;
+          if (theirLow !== 0 || theirHigh !== 0) different.push(nodeOf(partition, index));
+          else this.#found.addAll(partition, level + levels, index, tree);
+        }
+        const pause = this.#hashing.pause();
+        if (pause !== undefined) await pause;
+      }
+    }
+    return different;
+  }
+
+  async #tree(partition: number, bits: number): Promise<PartitionTree> {
+    if (this.#parts.isCancelled()) throw this.#failure('it was cancelled');
+    return await this.#hashing.tree(partition, bits, bits > 0);
+  }
+
+  /** The target's sums: low and high words. */
+  async #ask(level: number, levels: number, nodes: readonly NodeNumber[]): Promise<Uint32Array> {
+    const { engine, target, sender, isCancelled } = this.#parts;
+    if (isCancelled()) throw this.#failure('it was cancelled');
+    const { partitionCount } = engine;
+    const depth = this.#depth;
+    const question: TreeQuestion = { key: this.#key, partitionCount, depth, level, levels, nodes };
+    const message = treeRequest(sender, this.#texts, question);
+    let answer: TransportAnswer;
+    try {
+      answer = await target.send(message);
+    } catch (error) {
+      throw this.#failure(`no answer of the target, ${reasonOf(error)}`);
+    }
+    if (answer.status !== 200) throw this.#failure(`the target answered ${statusText(answer)}`);
+    return await this.#sumsOf(answer, message, question);
+  }
+
+  async #sumsOf(
+    { body }: TransportAnswer,
+    message: Buffer,
+    question: TreeQuestion,
+  ): Promise<Uint32Array> {
+    const answer = await readTreesAnswer(body, message, question).catch((error: unknown) => {
+      if (!(error instanceof GridError)) throw error;
+      throw this.#failure(`the target's answer is not one, ${error.message}`);
+    });
+    this.#dataSet ??= Buffer.from(answer.dataSet);
+    if (!answer.dataSet.equals(this.#dataSet)) {
+      throw this.#failure('the target has another data set than it had');
+    }
+    const { reason, depth, partitionCount } = answer;
+    if (reason === COMPARABLE) return answer.sums;
+    if (reason === TURNED_OFF) {
+      throw this.#failure('its merkle-tree is on here and off at the target');
+    }
+    if (reason === OTHER_DEPTH) {
+      const own = question.depth;
+      throw this.#failure(`its merkle-tree has depth ${own} here and ${depth} at the target`);
+    }
+    const own = question.partitionCount;
+    throw this.#failure(`there are ${own} partitions here and ${partitionCount} at the target`);
+  }
+
+  #failure(reason: string): Error {
+    const name = this.#map.toString().slice(0, NAME_LENGTH_MAX);
+    return new Error(`Cannot compare map "${name}": ${reason}`);
+  }
+}
+
+class FoundDifferences implements Differences {
+  readonly checkedPartitions: number;
+  readonly checkedLeaves: number;
+  differentLeaves = 0;
+  entriesToSync = 0;
+  readonly #bits: number;
+  readonly #leafOf = new LeafOf();
+  /** By partition a bit for each leaf that differs. */
+  readonly #leaves = new Map<number, Uint8Array>();
+
+  constructor(partitionCount: number, bits: number) {
+    this.#bits = bits;
+    this.checkedPartitions = partitionCount;
+    this.checkedLeaves = partitionCount * 2 ** bits;
+  }
+
+  get differentPartitions(): number {
+    return this.#leaves.size;
+  }
+
+  has(partition: number, key: Span): boolean {
+    const leaves = this.#leaves.get(partition);
+    if (leaves === undefined) return false;
+    const leaf = this.#leafOf.leaf(key, this.#bits);
+    return (leaves[leaf >>> 3]! & (1 << (leaf & 7))) !== 0;
+  }
+
+  add(partition: number, leaf: number, tree: PartitionTree): void {
+    let leaves = this.#leaves.get(partition);
+    if (leaves === undefined) {
+      leaves = new Uint8Array(Math.ceil(2 ** this.#bits / 8));
+      this.#leaves.set(partition, leaves);
+    }
+    leaves[leaf >>> 3]! |= 1 << (leaf & 7);
+    this.differentLeaves++;
+    this.entriesToSync += tree.counts![leaf]!;
+  }
+
+  /** Every leaf below the node that has entries. */
+  addAll(partition: number, level: number, index: number, tree: PartitionTree): void {
+    const width = 2 ** (this.#bits - level);
+    for (let leaf = index * width; leaf < (index + 1) * width; leaf++) {
+      if (tree.counts![leaf] !== 0) this.add(partition, leaf, tree);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** What is told of a synchronisation or a check. */
+import { randomUUID } from 'node:crypto';
+import type { Differences } from './tree-comparison.ts';
+import type { ComparisonFigures, TaskStage, TaskStatus } from './wan-service.ts';
+
+interface TaskParts {
+  readonly isCheck: boolean;
+  readonly replication: string;
+  readonly publisherId: string;
+  readonly creationMs: number;
+  /** Partitions that are to be done. */
+  readonly partitionCount: number;
+}
+
+export class WanTask {
+  readonly uuid = randomUUID();
+  readonly isCheck: boolean;
+  readonly #parts: TaskParts;
+  #stage: TaskStage = 'STARTED';
+  #doneCount = 0;
+  #differences: Differences | undefined;
+  #message: string | undefined;
+
+  constructor(parts: TaskParts) {
+    this.#parts = parts;
+    this.isCheck = parts.isCheck;
+  }
+
+  get hasEnded(): boolean {
+    return this.#stage === 'FINISHED' || this.#stage === 'FAILED';
+  }
+
+  get status(): TaskStatus {
+    const { replication, publisherId, creationMs, partitionCount } = this.#parts;
+    const share = Math.floor((100 * this.#doneCount) / partitionCount);
+    return {
+      stage: this.#stage,
+      // All is done only when that is said.
+      progress: this.#stage === 'FINISHED' ? 100 : Math.min(99, share),
+      wanReplicationName: replication,
+      wanPublisherId: publisherId,
+      creationTime: creationMs,
+      ...(this.isCheck ? figuresOf(this.#differences) : {}),
+      ...(this.#message === undefined ? {} : { message: this.#message }),
+    };
+  }
+
+  /** Something has been acknowledged, or nothing was to be done. */
+  begin(): void {
+    if (!this.hasEnded) this.#stage = 'IN_PROGRESS';
+  }
+
+  /** So many partitions are done in all. */
+  advance(doneCount: number): void {
+    if (this.hasEnded) return;
+    this.#stage = 'IN_PROGRESS';
+    this.#doneCount = Math.max(this.#doneCount, doneCount);
+  }
+
+  finish(differences: Differences | undefined): void {
+    this.#differences = differences;
+    this.#stage = 'FINISHED';
+  }
+
+  fail(message: string): void {
+    this.#message = message;
+    this.#stage = 'FAILED';
+  }
+}
+
+/** -1 until the check has ended. */
+function figuresOf(found: Differences | undefined): ComparisonFigures {
+  return {
+    checkedPartitions: found?.checkedPartitions ?? -1,
+    differentPartitions: found?.differentPartitions ?? -1,
+    checkedLeaves: found?.checkedLeaves ?? -1,
+    differentLeaves: found?.differentLeaves ?? -1,
+    entriesToSync: found?.entriesToSync ?? -1,
+  };
+}

@@ -1,0 +1,191 @@
+/**
+ * The synchronisations and checks of a member: at most one is under way, the last ones are kept, and nothing
+ * of them outlives the member. Of which maps a check has finished is remembered: a synchronisation compares
+ * those again, and sends what differs then. Where that is not possible it sends everything.
+ */
+import type { Clock } from '../base/clock.ts';
+import { GridError, reasonOf } from '../base/errors.ts';
+import { Span } from '../base/span.ts';
+import type { Sender } from './batch.ts';
+import { MapSync } from './map-sync.ts';
+import type { WanPublisher } from './publisher.ts';
+import type { MapTree } from './publisher-options.ts';
+import type { ComparisonParts, compareMap, Differences } from './tree-comparison.ts';
+import type { WanEngine, WanLog } from './wan-engine.ts';
+import type { TaskStatus } from './wan-service.ts';
+import { WanTask } from './wan-task.ts';
+
+/** Synchronisations and checks that are kept, and maps of one publisher whose checks are remembered. */
+const TASKS_MAX = 100;
+const CHECKED_MAPS_MAX = 1000;
+
+interface TasksParts {
+  readonly engine: Pick<WanEngine, 'partitionCount' | 'visit'>;
+  readonly clock: Clock;
+  readonly log: WanLog;
+  readonly sender: Sender;
+  /** The tree of a map. */
+  readonly treeOf: (map: Buffer) => MapTree;
+  readonly compare: typeof compareMap;
+}
+
+export class WanTasks {
+  readonly #parts: TasksParts;
+  readonly #kept = new Map<string, WanTask>();
+  /** By publisher the maps whose checks have finished, a character a byte. */
+  readonly #checked = new WeakMap<WanPublisher, Set<string>>();
+  #current: WanTask | undefined;
+  #sync: MapSync | undefined;
+  #isClosed = false;
+
+  constructor(parts: TasksParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins to send a map, or all that refer to the replication. Returns the uuid; throws GridError. */
+  synchronise(publisher: WanPublisher, map: Buffer | undefined): string {
+    const action = 'synchronise';
+    if (map !== undefined) checkMap(publisher, map, action);
+    const task = this.#begin(publisher, action, false);
+    void this.#run(task, () => this.#synchronise(publisher, map, task));
+    return task.uuid;
+  }
+
+  /** Begins to compare a map. Returns the uuid; throws GridError. */
+  check(publisher: WanPublisher, map: Buffer): string {
+    const action = 'check';
+    checkMap(publisher, map, action);
+    if (publisher.checkStrategy === 'NONE') {
+      const path = `wan-replication.${publisher.replication}.batch-publisher.${publisher.id}`;
+      const setting = `${path}.sync.consistency-check-strategy is NONE`;
+      throw new GridError('WAN_CHECK_OFF', { map: String(map), setting });
+    }
+    if (!this.#parts.treeOf(map).isOn) {
+      const setting = `map.${map}.merkle-tree.enabled is false`;
+      throw new GridError('WAN_CHECK_OFF', { map: String(map), setting });
+    }
+    const task = this.#begin(publisher, action, true);
+    void this.#run(task, () => this.#check(publisher, map, task));
+    return task.uuid;
+  }
+
+  statusOf(uuid: string): TaskStatus | undefined {
+    return this.#kept.get(uuid)?.status;
+  }
+
+  /** Ends what is under way: nothing more of it is sent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#sync?.cancel();
+  }
+
+  #begin({ replication, id }: WanPublisher, action: string, isCheck: boolean): WanTask {
+    const current = this.#current;
+    if (current !== undefined) {
+      const other = current.isCheck ? 'check' : 'synchronisation';
+      throw new GridError('WAN_TASK_UNDER_WAY', { action, other, uuid: current.uuid });
+    }
+    const { clock, engine } = this.#parts;
+    const task = new WanTask({
+      ...{ isCheck, replication, publisherId: id, partitionCount: engine.partitionCount },
+      creationMs: Math.floor(clock.wall()),
+    });
+    this.#current = task;
+    this.#kept.set(task.uuid, task);
+    for (const uuid of this.#kept.keys()) {
+      if (this.#kept.size <= TASKS_MAX) break;
+      this.#kept.delete(uuid);
+    }
+    return task;
+  }
+
+  async #run(task: WanTask, work: () => Promise<Differences | undefined>): Promise<void> {
+    const { log } = this.#parts;
+    const { wanReplicationName: replication, wanPublisherId: publisher } = task.status;
+    const fields = { replication, publisher, uuid: task.uuid };
+    const what = `WAN ${task.isCheck ? 'check' : 'sync'} ${task.uuid}`;
+    try {
+      task.finish(await work());
+      if (!this.#isClosed) log.info(fields, `${what} finished`);
+    } catch (error) {
+      task.fail(reasonOf(error));
+      if (!this.#isClosed) log.warn(fields, `${what} failed: ${reasonOf(error)}`);
+    }
+    this.#current = undefined;
+  }
+
+  async #synchronise(
+    publisher: WanPublisher,
+    map: Buffer | undefined,
+    task: WanTask,
+  ): Promise<undefined> {
+    const { clock, engine } = this.#parts;
+    const { dataSet } = await publisher.meet();
+    const differences = await this.#differencesOf(publisher, map);
+    if (this.#isClosed) throw new Error('the member ends');
+    this.#sync = new MapSync({
+      ...{ publisher, clock, map, differences, dataSet, partitionCount: engine.partitionCount },
+      onAcknowledged: () => task.begin(),
+      onPartitions: (doneCount) => task.advance(doneCount),
+    });
+    await this.#sync.run().finally(() => {
+      this.#sync = undefined;
+    });
+  }
+
+  async #check(publisher: WanPublisher, map: Buffer, task: WanTask): Promise<Differences> {
+    const differences = await this.#compare(publisher, map, (checked) => task.advance(checked));
+    const maps = this.#checked.get(publisher) ?? new Set();
+    maps.add(map.toString('latin1'));
+    for (const oldest of maps) {
+      if (maps.size <= CHECKED_MAPS_MAX) break;
+      maps.delete(oldest);
+    }
+    this.#checked.set(publisher, maps);
+    return differences;
+  }
+
+  /** What differs in the maps that were checked before, by map. */
+  async #differencesOf(
+    publisher: WanPublisher,
+    map: Buffer | undefined,
+  ): Promise<ReadonlyMap<string, Differences>> {
+    const found = new Map<string, Differences>();
+    const checked = this.#checked.get(publisher) ?? new Set();
+    for (const name of checked) {
+      if (this.#isClosed) break;
+      const each = Buffer.from(name, 'latin1');
+      if (map !== undefined && !each.equals(map)) continue;
+      try {
+        found.set(name, await this.#compare(publisher, each, () => {}));
+      } catch (error) {
+        const fields = { replication: publisher.replication, publisher: publisher.id };
+        const text = `WAN sync: all of map "${each}" is sent: ${reasonOf(error)}`;
+        this.#parts.log.warn(fields, text);
+      }
+    }
+    return found;
+  }
+
+  async #compare(
+    publisher: WanPublisher,
+    map: Buffer,
+    onPartition: ComparisonParts['onPartition'],
+  ): Promise<Differences> {
+    const { engine, sender, compare, treeOf } = this.#parts;
+    const target = await publisher.meet();
+    const { clusterName } = publisher;
+    const isCancelled = () => this.#isClosed;
+    return await compare(
+      { engine, target, sender, clusterName, isCancelled, onPartition },
+      map,
+      treeOf(map).depth,
+    );
+  }
+}
+
+function checkMap(publisher: WanPublisher, map: Buffer, action: string): void {
+  if (map.length > 0 && publisher.refOf(new Span().set(map, 0, map.length)) !== undefined) return;
+  const { replication } = publisher;
+  throw new GridError('WAN_MAP_UNKNOWN', { action, map: String(map), replication });
+}
