@@ -143,6 +143,14 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     return await replications.receive(new Span().set(bytes, 0, bytes.length));
   }
 
+  /**
+   * Reads the files of TLS of publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function that it
+   * resolves with has connections that begin from then on use them, and cannot fail.
+   */
+  async readTlsAgain(): Promise<() => void> {
+    return (await this.#replications?.readTlsAgain()) ?? (() => {});
+  }
+
   get connectionCount(): number {
     return this.#replications?.connectionCount() ?? 0;
   }
