@@ -47,8 +47,8 @@ export interface Replications
   /** Adds the publishers of a replication that are not known yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
   /**
-   * Reads the files of TLS of all publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function that
-   * it resolves with lets connections that begin from then on use them, and cannot fail.
+   * Reads the files of TLS of all publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function
+   * that it resolves with lets connections that begin from then on use them, and cannot fail.
    */
   readTlsAgain(): Promise<() => void>;
   /** Connections to members of other clusters. */

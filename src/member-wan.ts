@@ -144,8 +144,8 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
   }
 
   /**
-   * Reads the files of TLS of publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function that it
-   * resolves with has connections that begin from then on use them, and cannot fail.
+   * Reads the files of TLS of publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function
+   * that it resolves with lets connections that begin from then on use them, and cannot fail.
    */
   async readTlsAgain(): Promise<() => void> {
     return (await this.#replications?.readTlsAgain()) ?? (() => {});

@@ -57,8 +57,8 @@ export class HttpTransport implements WanTransport {
   }
 
   /**
-   * Connections that begin from now on use these files. Those that are there end with the message under way, or
-   * as they become idle: an agent has them under the files that they were made with.
+   * Connections that begin from now on use these files. Those that are there get no further message, and end
+   * as idle ones do: an agent has them under the files that they were made with.
    */
   renewTls(tls: SecureContextOptions): void {
     this.#tls = tls;
