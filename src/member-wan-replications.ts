@@ -25,6 +25,8 @@ interface ReplicationParts {
   readonly segment: string;
   /** Whether the state of the cluster permits changes. */
   readonly takesWrites: () => boolean;
+  /** Whether no answer may leave before the next `release`. */
+  readonly delaysAll: () => boolean;
   readonly dataSetId: Buffer;
   /** Whether nothing is sent before `begin`. */
   readonly isHeld: boolean;
@@ -56,14 +58,14 @@ export interface Replications
 }
 
 export function makeReplications(parts: ReplicationParts): Replications {
-  const { config, engine, clock, log, maps, segment, takesWrites, dataSetId } = parts;
+  const { config, engine, clock, log, maps, segment, takesWrites, delaysAll, dataSetId } = parts;
   const { isHeld, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
     ...{ engine, clock, log, dataSetId, isHeld },
     ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
-    takesWrites,
+    ...{ takesWrites, delaysAll },
     // A batch, or a single value that is longer.
     payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
     transportOf: (options) => {

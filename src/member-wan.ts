@@ -37,6 +37,8 @@ export interface WanParts {
   readonly segment: string;
   /** Whether the state of the cluster permits changes. */
   readonly takesWrites: () => boolean;
+  /** Whether no answer may leave before the next `release`. */
+  readonly delaysAll: () => boolean;
   /**
    * Resolves once the queues, as they are now, would survive a crash, or rejects with the disk's error;
    * undefined where they do not outlive the process.

@@ -201,7 +201,9 @@ function makeWan(
 ): MemberWan | undefined {
   if (engine === undefined || maps === undefined) return undefined;
   const keepQueues = persistence && (() => persistence.keepQueues());
-  return new MemberWan({ config, clock, log, engine, maps, keepQueues, ...others });
+  const delaysAll = () => persistence?.delaysAll ?? false;
+  const own = { config, clock, log, engine, maps, keepQueues, delaysAll };
+  return new MemberWan({ ...own, ...others });
 }
 
 /**

@@ -79,6 +79,7 @@ export class KeptSource {
       ...{ engine: this.engine, clock, log: this.log, dataSetId: Buffer.alloc(16, 's') },
       clusterName: () => 'dev',
       takesWrites: () => true,
+      delaysAll: () => this.persistence.log.delaysAll,
       payloadBytesMax: 2 ** 24,
       transportOf: () => ({
         send: async (...message) => {

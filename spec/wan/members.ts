@@ -142,6 +142,8 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   readonly log = new KeptLog();
   dataSetId: Buffer;
   isDown = false;
+  /** Whether changes are still to be written. */
+  delaysAll = false;
   isPassive = false;
   engine: Made;
   replications: WanReplications;
@@ -240,6 +242,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       dataSetId: this.dataSetId,
       clusterName: () => 'dev',
       takesWrites: () => !this.isPassive,
+      delaysAll: () => this.delaysAll,
       clock: this.#clock,
       log: this.log,
       payloadBytesMax: 2 ** 24,
