@@ -46,7 +46,7 @@ test-peers: dist/bench/.built $(tools)/node_modules/.installed ## Tests beside o
 	$(test) --test-concurrency=2 --test-timeout=$(HUNG_MS) $(peers)
 
 soak: ROUNDS = 10
-soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer, ROUNDS=10 of each fault of servers (slowhttptest, redis-server, iproute2; root mounts a disk to fill, limits memory, parts networks)
+soak: build ## Long rounds: SECONDS=60, SIZE=10000, CASES=100000 of the fuzzer, ROUNDS=10 of each fault of servers and kills (slowhttptest, redis-server, iproute2; root mounts a disk to fill, limits memory, parts networks)
 	SOAK_SECONDS=$(SECONDS) SOAK_SIZE=$(SIZE) SOAK_CASES=$(CASES) SOAK_ROUNDS=$(ROUNDS) $(test) $(soaks)
 
 bench: dist/bench/.built ## Measures: all benches, or NAME="cell-store http-load"

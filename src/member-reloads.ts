@@ -41,19 +41,25 @@ function reloadsOf({ tlsFiles, renewTls, groups, logLevel }: ReloadedParts): Rel
   };
 }
 
-/** The reloader of a member with these parts; `renewTls` gives the servers an identity. */
+/**
+ * The reloader of a member with these parts. `renewTls` gives the servers an identity. `readPublisherTls`
+ * reads the files of WAN publishers again, and resolves with what has them used.
+ */
 export function reloaderOf(
   { config, log, tlsFiles, groups, security, logLevel }: ConfiguredParts,
   record: SharedRecord,
   load: () => Promise<LoadedConfig>,
   renewTls: (identity: TlsIdentity) => void,
+  readPublisherTls: () => Promise<() => void>,
 ): Reloader {
   const reloads = reloadsOf({ tlsFiles, renewTls, groups, logLevel });
   /** Applies the settings that may change while the member runs; rejects before any change. */
   const apply = async (changed: Config): Promise<void> => {
     const change = await prepared(reloads, changed);
+    const renewPublisherTls = await readPublisherTls();
     await security.replace(changed.security);
     change();
+    renewPublisherTls();
   };
   return new Reloader(config, { apply, log, load, record, hashPassword });
 }

@@ -2,6 +2,7 @@
  * The WAN replications of a member over HTTP: what they are made of. Loaded with the first publisher, or the
  * first message of another member (member-wan.ts).
  */
+import type { SecureContextOptions } from 'node:tls';
 import type { Clock } from './base/clock.ts';
 import type { Config } from './config/config.ts';
 import type { WanPublisher } from './config/wan-config.ts';
@@ -24,6 +25,8 @@ interface ReplicationParts {
   readonly segment: string;
   /** Whether the state of the cluster permits changes. */
   readonly takesWrites: () => boolean;
+  /** Whether no answer may leave before the next `release`. */
+  readonly delaysAll: () => boolean;
   readonly dataSetId: Buffer;
   /** Whether nothing is sent before `begin`. */
   readonly isHeld: boolean;
@@ -39,19 +42,24 @@ export interface Replications
   > {
   /** Adds the publishers of a replication that are not known yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
+  /**
+   * Reads the files of TLS of all publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function
+   * that it resolves with lets connections that begin from then on use them, and cannot fail.
+   */
+  readTlsAgain(): Promise<() => void>;
   /** Connections to members of other clusters. */
   connectionCount(): number;
 }
 
 export function makeReplications(parts: ReplicationParts): Replications {
-  const { config, engine, clock, log, maps, segment, takesWrites, dataSetId } = parts;
+  const { config, engine, clock, log, maps, segment, takesWrites, delaysAll, dataSetId } = parts;
   const { isHeld, onProgress } = parts;
   const transports = new Map<object, PublisherTransport>();
   const replications = new WanReplications({
     ...{ engine, clock, log, dataSetId, isHeld },
     ...(onProgress === undefined ? {} : { onProgress }),
     clusterName: () => config.clusterName,
-    takesWrites,
+    ...{ takesWrites, delaysAll },
     // A batch, or a single value that is longer.
     payloadBytesMax: Math.max(config.bodyBytesMax, BATCH_BYTES_MAX) + MESSAGE_BYTES_FURTHER,
     transportOf: (options) => {
@@ -80,6 +88,13 @@ export function makeReplications(parts: ReplicationParts): Replications {
       }
       replications.add(replication, publishers);
     },
+    async readTlsAgain() {
+      const renewals: (() => void)[] = [];
+      for (const transport of transports.values()) renewals.push(await transport.readTlsAgain());
+      return () => {
+        for (const renew of renewals) renew();
+      };
+    },
     connectionCount: () => {
       let count = 0;
       for (const transport of transports.values()) count += transport.connectionCount;
@@ -88,7 +103,7 @@ export function makeReplications(parts: ReplicationParts): Replications {
   };
 }
 
-/** The transport of a publisher. The files of TLS are read for the first message. */
+/** The transport of a publisher. The files of TLS are read for the first message, and at a reload. */
 class PublisherTransport implements WanTransport {
   readonly #publisher: WanPublisher;
   readonly #segment: string;
@@ -115,6 +130,12 @@ class PublisherTransport implements WanTransport {
     this.#http?.close();
   }
 
+  async readTlsAgain(): Promise<() => void> {
+    const tls = await this.#readTls();
+    // What is being made may have read the files before.
+    return () => void this.#making?.then((http) => http.renewTls(tls)).catch(() => {});
+  }
+
   #made(): Promise<HttpTransport> {
     this.#making ??= this.#make().catch((error: unknown) => {
       this.#making = undefined;
@@ -124,12 +145,17 @@ class PublisherTransport implements WanTransport {
   }
 
   async #make(): Promise<HttpTransport> {
-    const { tls: files, targetEndpoints, username, password } = this.#publisher;
-    const needsTls = targetEndpoints.some((endpoint) => endpoint.tls);
-    const tls = needsTls ? await (await import('./http/tls-files.ts')).readTargetTls(files) : {};
+    const { username, password } = this.#publisher;
+    const tls = await this.#readTls();
     const http = new HttpTransport({ segment: this.#segment, username, password, tls });
     if (this.#isClosed) http.close();
     this.#http = http;
     return http;
+  }
+
+  async #readTls(): Promise<SecureContextOptions> {
+    const { tls, targetEndpoints } = this.#publisher;
+    if (!targetEndpoints.some((endpoint) => endpoint.tls)) return {};
+    return await (await import('./http/tls-files.ts')).readTargetTls(tls);
   }
 }

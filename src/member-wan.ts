@@ -42,6 +42,8 @@ export interface WanParts {
   readonly segment: string;
   /** Whether the state of the cluster permits changes. */
   readonly takesWrites: () => boolean;
+  /** Whether no answer may leave before the next `release`. */
+  readonly delaysAll: () => boolean;
   /**
    * Resolves once the queues, as they are now, would survive a crash, or rejects with the disk's error;
    * undefined where they do not outlive the process.
@@ -156,6 +158,14 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     const bytes = message.toBuffer();
     const replications = await this.#load();
     return await replications.receive(new Span().set(bytes, 0, bytes.length));
+  }
+
+  /**
+   * Reads the files of TLS of publishers again; rejects with GridError TLS_FILE_UNUSABLE. The function
+   * that it resolves with lets connections that begin from then on use them, and cannot fail.
+   */
+  async readTlsAgain(): Promise<() => void> {
+    return (await this.#replications?.readTlsAgain()) ?? (() => {});
   }
 
   get connectionCount(): number {

@@ -129,7 +129,11 @@ async function serve(
     wan?.extend(extended);
     lifetimes.replace(extended.mapTimeToLiveSeconds, extended.mapMaxIdleSeconds);
   };
-  const reloader = reloaderOf(parts, record, load, (identity) => server.renewTls(identity));
+  const reloader = reloaderOf(
+    ...([parts, record, load] as const),
+    (identity) => server.renewTls(identity),
+    async () => (await wan?.readTlsAgain()) ?? (() => {}),
+  );
   const decoder = new PercentDecoder(config.targetBytesMax);
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const segment = config.pathSegment ?? dialect.pathSegment;
@@ -197,7 +201,9 @@ function makeWan(
 ): MemberWan | undefined {
   if (engine === undefined || maps === undefined) return undefined;
   const keepQueues = persistence && (() => persistence.keepQueues());
-  return new MemberWan({ config, clock, log, engine, maps, keepQueues, ...others });
+  const delaysAll = () => persistence?.delaysAll ?? false;
+  const own = { config, clock, log, engine, maps, keepQueues, delaysAll };
+  return new MemberWan({ ...own, ...others });
 }
 
 /**

@@ -25,10 +25,10 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   redis: ['engine/redis', 'soak/servers'],
   wan: ['wan'],
   'integration-wan': [
-      'integration/wan.spec.ts',
-      'integration/wan-process.spec.ts',
-      'integration/wan-killed.spec.ts',
-      'integration/wan-sync.spec.ts',
+    'integration/wan.spec.ts',
+    'integration/wan-process.spec.ts',
+    'integration/wan-killed.spec.ts',
+    'integration/wan-sync.spec.ts',
   ],
   // Each runs long: the start of its process is little beside it, and another group runs meanwhile.
   'persistence-crash': ['persistence/crash.spec.ts'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as passed } from 'node:timers/promises';
-import { loadConfig } from '../../src/config/load.ts';
+import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -69,7 +69,7 @@ export async function wanMember(parts: WanMemberParts = {}) {
     },
   });
   const flag = { kind: 'flag', name: '--test' } as const;
-  const { config } = await loadConfig({
+  const sources: ConfigRequest = {
     file: { text },
     environment: {},
     flags: [
@@ -83,12 +83,14 @@ export async function wanMember(parts: WanMemberParts = {}) {
         return { key: 'endpointGroups', name, text: 'true', source: flag } as const;
       }),
     ],
-  });
+  };
+  const load = () => loadConfig(sources);
+  const { config } = await load();
   const lines: Line[] = [];
   const log = createLog('INFO', { write: (line: string) => lines.push(JSON.parse(line) as Line) });
   const audited: Parameters<Audit['write']>[0][] = [];
   const audit = { write: (entry: (typeof audited)[number]) => audited.push(entry) };
-  const member = await startMember(config, log, assert.fail, undefined, audit);
+  const member = await startMember(config, log, load, undefined, audit);
   return { ...callsOf(member), lines, audited, port: member.port };
 }
 

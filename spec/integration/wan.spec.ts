@@ -1,6 +1,6 @@
 /** WAN replication between members over real sockets. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -46,6 +46,9 @@ const sets = (from: number, to: number): Buffer[] =>
   Array.from({ length: to - from }, (_, at) =>
     requestBytes('POST', `maps/m/k${from + at}`, Buffer.from(`v${from + at}`)),
   );
+
+const gets = (from: number, to: number): Buffer[] =>
+  Array.from({ length: to - from }, (_, at) => requestBytes('GET', `maps/m/k${from + at}`));
 
 describe('replication to another member', () => {
   it('brings sets, overwrites, deletes and clears, of maps with a reference alone', async () => {
@@ -120,6 +123,11 @@ describe('replication to another member', () => {
     const target = await started({ port });
     await soon(async () => (await source.publisher()).queueSize, 0);
     assert.deepEqual(await target.values('k0', 'k999', 'k1000', 'k4999'), ['v0', 'v999', '', '']);
+    const statuses = await target.askAll(gets(0, 5000));
+    assert.deepEqual(
+      statuses,
+      statuses.map((_, index) => (index < 1000 ? 200 : 204)),
+    );
     assert.equal((await source.publisher()).eventsSent, 1000);
   });
 
@@ -303,6 +311,51 @@ describe('replication over TLS', () => {
     assert.match(await sentOver(own, stranger), /no answer: .*certificate/);
     // An address of this machine that the certificate does not have.
     assert.match(await sentOver(own, authorities, '127.0.0.2'), /no answer: .*does not match/);
+  });
+
+  it('uses the files that a reload has read, unless one of them cannot be used', async () => {
+    const file = join(FOLDER, 'authorities.pem');
+    const ssl = (properties: object) => ({ ssl: { enabled: true, properties } });
+    const target = await wanMember({
+      ...{ host: '0.0.0.0' },
+      grid: { network: { 'rest-api': { enabled: true }, ...ssl(own) } },
+    });
+    target.client.destroy();
+    copyFileSync(tlsFile('stranger.pem'), file);
+    const endpoint = { endpoint: 'out', 'target-endpoints': `https://localhost:${target.port}` };
+    const source = await started({
+      grid: {
+        ...sendingTo([target.port], endpoint),
+        'advanced-network': {
+          'wan-endpoint-config': { out: ssl({ trustCertCollectionFile: file }) },
+        },
+      },
+    });
+    const reload = async (content: string) => {
+      copyFileSync(content, file);
+      await source.member.reload();
+      return source.lines.at(-1);
+    };
+    const refused = async () =>
+      /certificate/.test((await source.publisher()).lastError ?? '') && 'refused';
+    const sent = async () => (await source.publisher()).eventsSent;
+    await source.set('a', '1');
+    await soon(refused, 'refused');
+    await reload(tlsFile('authority.pem'));
+    await soon(sent, 1);
+    const { msg = '' } = (await reload(tlsFile('README.md'))) ?? {};
+    assert.equal(
+      msg,
+      `not reloaded: Cannot use "${file}" for TLS: no certificate in PEM form in it`,
+    );
+    await source.set('a', '2');
+    await soon(sent, 2);
+    // The connection that is there is of the files before.
+    await reload(tlsFile('stranger.pem'));
+    await source.set('a', '3');
+    await soon(refused, 'refused');
+    assert.equal(await sent(), 2);
+    await target.member.drain();
   });
 });
 

@@ -10,6 +10,12 @@ const SEED = Number(process.env.MERGE_SEED ?? Date.now() % 1_000_000_000);
 
 for (const topology of Object.keys(TOPOLOGIES)) {
   it(`${ROUNDS} rounds of a ${topology} end equal (seeds from ${SEED})`, () => {
-    for (let seed = SEED; seed < SEED + ROUNDS; seed++) runMergeRound(topology, seed);
+    for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
+      try {
+        runMergeRound(topology, seed);
+      } catch (cause) {
+        throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
+      }
+    }
   });
 }

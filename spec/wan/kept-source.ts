@@ -82,6 +82,7 @@ export class KeptSource {
       clusterName: () => 'dev',
       treeOf: () => ({ isOn: true, depth: 10 }),
       takesWrites: () => true,
+      delaysAll: () => this.persistence.log.delaysAll,
       payloadBytesMax: 2 ** 24,
       transportOf: () => ({
         send: async (...message) => {

@@ -144,6 +144,8 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
   readonly log = new KeptLog();
   dataSetId: Buffer;
   isDown = false;
+  /** Whether changes are still to be written. */
+  delaysAll = false;
   isPassive = false;
   /** The uuid of the synchronisation or check that was begun last. */
   lastTask: string | undefined;
@@ -249,6 +251,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       dataSetId: this.dataSetId,
       clusterName: () => 'dev',
       takesWrites: () => !this.isPassive,
+      delaysAll: () => this.delaysAll,
       clock: this.#clock,
       log: this.log,
       payloadBytesMax: 2 ** 24,

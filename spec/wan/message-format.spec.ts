@@ -1,7 +1,7 @@
 /** Messages of other members are checked whole: whatever their bytes are, nothing of a bad one is applied. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { crc32, deflateRawSync } from 'node:zlib';
+import { deflateRawSync } from 'node:zlib';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
 import { eventBytes, readEvent, viewed, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealMessage, sealPlain } from '../../src/wan/message-format.ts';
@@ -12,6 +12,7 @@ import {
   changeOf,
   headOf,
   receiver,
+  resealed,
   sendWrongBatches,
   WALL_MS,
 } from './messages.ts';
@@ -112,9 +113,3 @@ describe('WanReceiver.receive', () => {
     ]);
   });
 });
-
-/** The message with the right checksum again. */
-function resealed(message: Buffer): Buffer {
-  message.writeUInt32LE(crc32(message.subarray(12), crc32(message.subarray(0, 8))), 8);
-  return message;
-}

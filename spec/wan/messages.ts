@@ -1,5 +1,6 @@
 /** Messages as a publisher sends them, and wrong ones. */
 import assert from 'node:assert/strict';
+import { crc32 } from 'node:zlib';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
@@ -53,6 +54,12 @@ export function batchOf(changes: readonly Mutation[], target: Buffer): Buffer {
   const sender = { dataSetId: SENDER, epoch: 5, now: () => {} };
   const texts = new MessageTexts('dev', 'r', 'p');
   return unsealedBatch(sender, texts, target, sections, [length, length]);
+}
+
+/** The message with the right checksum again. */
+export function resealed(message: Buffer): Buffer {
+  message.writeUInt32LE(crc32(message.subarray(12), crc32(message.subarray(0, 8))), 8);
+  return message;
 }
 
 /** A member without publishers whose changes are durable at once. */

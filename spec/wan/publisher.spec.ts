@@ -186,6 +186,22 @@ describe('a batch', () => {
     assert.equal(keysOf(b).length, 6);
   });
 
+  it('leaves no sooner than the changes of the turn are written, though each turn has some', async () => {
+    const { network, a, b } = pair();
+    a.engine.durableCount = Number.POSITIVE_INFINITY;
+    a.delaysAll = true;
+    set(a, 20);
+    await network.pass(1000);
+    assert.equal(network.sent.length, 0);
+    for (let turn = 0; turn < 10; turn++) {
+      a.delaysAll = false;
+      a.replications.release();
+      a.delaysAll = true;
+      await network.pass(50);
+    }
+    assert.equal(keysOf(b).length, 20);
+  });
+
   it('leaves at batch-size at once, otherwise after batch-max-delay-millis', async () => {
     const { network, a, b } = pair({ batchSize: 10, batchMaxDelayMs: 1000 });
     set(a, 10);

@@ -50,6 +50,8 @@ export interface SenderParts {
   readonly engine: WanEngine;
   readonly sender: Sender;
   readonly transport: WanTransport;
+  /** Whether no event may leave before the next `release`. */
+  readonly delaysAll: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
   /** From 0 to 1, for the jitter. */
@@ -140,9 +142,9 @@ export class BatchSender {
     if (this.#canSend && this.#waitingCount >= batchSize) this.#schedule();
   }
 
-  /** More answers may leave. */
+  /** More answers may leave. At the end of the turn there may be new changes that are not written. */
   release(): void {
-    if (this.#gate.hasDelayed) this.#schedule();
+    if (this.#gate.hasDelayed) this.#dispatch();
   }
 
   /** From now on batches do not wait for more events. */
@@ -193,7 +195,11 @@ export class BatchSender {
   #dispatch(): void {
     this.#isScheduled = false;
     if (!this.#isActive || this.#isClosed) return;
-    const { clock, queue } = this.#parts;
+    const { clock, queue, delaysAll } = this.#parts;
+    if (delaysAll()) {
+      this.#gate.hasDelayed = true;
+      return;
+    }
     const nowMs = clock.now();
     this.#gate.hasDelayed = false;
     this.#sync.beginTurn();

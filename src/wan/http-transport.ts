@@ -25,7 +25,8 @@ interface HttpTransportOptions {
 export class HttpTransport implements WanTransport {
   readonly #options: HttpTransportOptions;
   readonly #agent = new PlainAgent({ keepAlive: true, timeout: IDLE_MS_MAX });
-  readonly #tlsAgent: TlsAgent;
+  readonly #tlsAgent = new TlsAgent({ keepAlive: true, timeout: IDLE_MS_MAX });
+  #tls: SecureContextOptions;
   /** Not an AbortSignal.any for each: Node 20 keeps some bytes of every one as long as its sources live. */
   readonly #underWay = new Set<ClientRequest>();
   #isClosed = false;
@@ -34,7 +35,7 @@ export class HttpTransport implements WanTransport {
   constructor(options: HttpTransportOptions) {
     const { username, password, tls } = options;
     this.#options = options;
-    this.#tlsAgent = new TlsAgent({ ...tls, keepAlive: true, timeout: IDLE_MS_MAX });
+    this.#tls = tls;
     if (username !== undefined) {
       const login = Buffer.from(`${username}:${password ?? ''}`).toString('base64');
       this.#authorization = `Basic ${login}`;
@@ -53,6 +54,14 @@ export class HttpTransport implements WanTransport {
       sent.on('response', (response) => readAnswer(response, resolve, reject));
       sent.end(message);
     });
+  }
+
+  /**
+   * Connections that begin from now on use these files. Those that are there get no further message, and end
+   * as idle ones do: an agent has them under the files that they were made with.
+   */
+  renewTls(tls: SecureContextOptions): void {
+    this.#tls = tls;
   }
 
   /** Open connections, in use or not. */
@@ -82,7 +91,7 @@ export class HttpTransport implements WanTransport {
     const path = `/${segment}/rest/wan/receive`;
     const options = { host, port, path, method: 'POST', headers, signal };
     return tls
-      ? requestTls({ ...options, agent: this.#tlsAgent })
+      ? requestTls({ ...options, ...this.#tls, agent: this.#tlsAgent })
       : request({ ...options, agent: this.#agent });
   }
 }

@@ -40,6 +40,8 @@ interface WanReplicationsParts {
   readonly takesWrites: () => boolean;
   readonly clock: Clock;
   readonly log: WanLog;
+  /** Whether no event may leave before the next `release`: changes of this turn are still to be written. */
+  readonly delaysAll: () => boolean;
   /** Of a received batch, inflated. */
   readonly payloadBytesMax: number;
   /** A transport of its own for each publisher, which closes it. */
@@ -174,9 +176,9 @@ export class WanReplications implements WanService {
 
   #join(replication: string, options: WanPublisherOptions): void {
     const { engine, clock, log, transportOf, refsTo, random = Math.random } = this.#parts;
-    const { onProgress } = this.#parts;
+    const { onProgress, delaysAll } = this.#parts;
     const publisher = new WanPublisher({
-      ...{ replication, options, engine, clock, log, random },
+      ...{ replication, options, engine, clock, log, random, delaysAll },
       sender: this.#sender,
       transport: transportOf(options),
       refOf: refsTo(replication),

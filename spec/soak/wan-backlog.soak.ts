@@ -1,0 +1,64 @@
+/**
+ * A hundred times SOAK_SIZE changes of 100 bytes (1,000,000) that wait in the queue of a publisher that is
+ * paused: 10 s after it is resumed they are at the other member.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, it } from 'node:test';
+import { fill } from '../../bench/load/fill.ts';
+import { KEY, keyOf } from '../../bench/load/request.ts';
+import { RawClient } from '../integration/client.ts';
+import { endAll, replicating, WanProcess } from './wan/wan-process.ts';
+
+const COUNT = 100 * Number(process.env.SOAK_SIZE ?? 10_000);
+const THERE_MS = 10_000;
+const VALUE = 'v'.repeat(100);
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'wan-backlog-'));
+const members: WanProcess[] = [];
+after(async () => {
+  await endAll(members);
+  rmSync(FOLDER, { recursive: true });
+});
+
+for (const compression of ['none', 'deflate']) {
+  it(`${COUNT} changes that waited are there in 10 s, compression ${compression}`, async (context) => {
+    const folder = mkdtempSync(join(FOLDER, 'pair-'));
+    const target = await WanProcess.started({ folder, name: 'target' });
+    members.push(target);
+    const grid = replicating([target.port], 'PassThrough', {
+      ...{ 'initial-publisher-state': 'PAUSED', 'queue-bytes-max': '1g', compression },
+    });
+    const source = await WanProcess.started({ folder, name: 'source', grid });
+    members.push(source);
+    const request =
+      `POST /grid/rest/maps/own-m/${KEY} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+      `Content-Length: ${VALUE.length}\r\n\r\n${VALUE}`;
+    await fill(source.port, { request, answer: 'HTTP/1.1 200 OK\r\n' }, 0, COUNT);
+    assert.equal((await source.publisher()).queueSize, COUNT);
+    const { queueBytes } = await source.publisher();
+    const [sourceMs, targetMs] = [source.cpuMs, target.cpuMs];
+    const beginMs = performance.now();
+    await source.call('resumePublisher');
+    await source.isEmptied(6 * THERE_MS);
+    const tookMs = performance.now() - beginMs;
+    context.diagnostic(
+      `${(tookMs / 1000).toFixed(2)} s; ${((source.cpuMs - sourceMs) / 1000).toFixed(2)} s of the source's ` +
+        `processor, ${((target.cpuMs - targetMs) / 1000).toFixed(2)} s of the target's; queue of ` +
+        `${(queueBytes / 2 ** 20).toFixed(0)} MiB, ${source.residentMib.toFixed(0)} and ` +
+        `${target.residentMib.toFixed(0)} MiB resident`,
+    );
+    const { eventsSent, eventsDropped } = await source.publisher();
+    assert.deepEqual([eventsSent, eventsDropped], [COUNT, 0]);
+    const reader = new RawClient(target.port);
+    for (const index of [0, 1, COUNT >> 1, COUNT - 1]) {
+      const { body } = await reader.request('GET', `maps/own-m/${keyOf(index)}`);
+      assert.equal(body.toString(), VALUE);
+    }
+    reader.destroy();
+    await endAll(members.splice(0));
+    assert.ok(tookMs <= THERE_MS, `${tookMs.toFixed(0)} ms`);
+  });
+}
