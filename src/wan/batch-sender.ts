@@ -196,12 +196,9 @@ export class BatchSender {
     this.#isScheduled = false;
     if (!this.#isActive || this.#isClosed) return;
     const { clock, queue, delaysAll } = this.#parts;
-    if (delaysAll()) {
-      this.#gate.hasDelayed = true;
-      return;
-    }
+    this.#gate.hasDelayed = delaysAll();
+    if (this.#gate.hasDelayed) return;
     const nowMs = clock.now();
-    this.#gate.hasDelayed = false;
     this.#sync.beginTurn();
     this.#canSend = true;
     if (this.#hasWork) {
