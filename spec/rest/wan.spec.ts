@@ -151,6 +151,16 @@ for (const name of ['none', 'hazelcast'] as const) {
   const refused = name === 'none' ? 409 : 500;
 
   describe(`WAN calls with --compatibility ${name}`, () => {
+    it('do not say that a queue is cleared where that cannot be kept', async () => {
+      const unkept = new GridError('WAN_CLEAR_NOT_KEPT', { reason: 'the disk is full' });
+      const { calls, wan } = noted(undefined, unkept);
+      const { ask } = member(name, { wan });
+      const answer = await ask('POST', 'wan/clearWanQueues', 'dev&&w&p');
+      assert.match(answer, /Cannot keep that a WAN queue is cleared.*the disk is full/);
+      assert.ok(answer.startsWith(name === 'none' ? '503 ' : '500 '), answer);
+      assert.deepEqual(calls, ['clear w p', 'keep']);
+    });
+
     it('pause, resume, stop and clear a publisher, and say so', async () => {
       const { calls, wan } = noted();
       const { ask, auditLines } = member(name, { wan });

@@ -382,12 +382,11 @@ export class BatchSender {
 
   /** 413: the next batch is half as long; a single event is skipped. */
   #onTooLong(endpoint: TargetEndpoint, sections: readonly Section[], length: number): void {
-    const [first] = sections;
-    if (sections.length > 1 || first!.count > 1) {
+    const { lane, generation, count } = sections[0]!;
+    if (sections.length > 1 || count > 1) {
       endpoint.bytesMax = Math.max(1, Math.floor(length / 2));
       return;
     }
-    const { lane, generation } = first!;
     if (lane.generation !== generation) return;
     this.rejectedCount += lane.remove(1);
     lane.isUrgent = false;
