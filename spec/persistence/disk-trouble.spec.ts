@@ -13,6 +13,9 @@ import { openPersistent, until } from './subject.ts';
 const STEP = Number(process.env.SOAK_STEP ?? 17);
 const LOG_ONLY = { snapshotBytesMin: Number.POSITIVE_INFINITY };
 const VALUE = Buffer.alloc(200, 'v');
+/** Keys that are set, and so many that they fill a segment. */
+const KEYS = 60;
+const FEW_KEYS = 8;
 
 describe('a disk with space', () => {
   it('takes writes of one turn, however many segments they fill and however long they are', async () => {
@@ -155,25 +158,30 @@ describe('each call to the storage', () => {
     ['EROFS', true],
   ] as const) {
     it(`that fails with ${code}${isLasting ? ' from then on' : ''} loses nothing answered`, async () => {
-      const calls = await callsOf(undefined);
+      const calls = await callsOf();
       for (let at = 0; at < calls; at += STEP) await round(at, code, isLasting);
     });
   }
 
+  it('that fails once, of the first segments, leaves a log that can be read', async () => {
+    const calls = await callsOf(FEW_KEYS);
+    for (let at = 0; at < calls; at++) await round(at, 'EIO', false, FEW_KEYS);
+  });
+
   /** Number of calls that the work makes after the start. */
-  async function callsOf(failAt: number | undefined): Promise<number> {
-    return (await work(failAt, 'EIO', false)).calls;
+  async function callsOf(keys = KEYS): Promise<number> {
+    return (await work(undefined, 'EIO', false, keys)).calls;
   }
 
-  async function round(at: number, code: string, isLasting: boolean): Promise<void> {
-    const { memory, answered } = await work(at, code, isLasting);
+  async function round(at: number, code: string, isLasting: boolean, keys = KEYS): Promise<void> {
+    const { memory, answered } = await work(at, code, isLasting, keys);
     const after = await openPersistent(memory.afterCrash('next'), { segmentBytes: 1024 });
     const there = contentOf(after.engine).join('\n');
     for (const key of answered) assert.ok(there.includes(`m m/${key} =`), `${key}, call ${at}`);
   }
 
   /** Sets keys one after the other; `answered` are those that were answered. */
-  async function work(at: number | undefined, code: string, isLasting: boolean) {
+  async function work(at: number | undefined, code: string, isLasting: boolean, keys: number) {
     const memory = new MemoryStorage(new Random(7), 'boot');
     const storage = pumped(new FailingStorage(memory), memory);
     const options = { segmentBytes: 1024, snapshotBytesMin: 4096, sync: 'always' } as const;
@@ -181,7 +189,7 @@ describe('each call to the storage', () => {
     const before = storage.callCount;
     if (at !== undefined) storage.failure = { at: before + at + 1, code, isLasting };
     const answered: string[] = [];
-    for (let each = 0; each < 60; each++) {
+    for (let each = 0; each < keys; each++) {
       const key = `key ${each}`;
       const { outcome, partition, sequence, veto } = ask.set('m', key, Buffer.alloc(100));
       await quiet();

@@ -362,7 +362,9 @@ export class WriteAheadLog implements MutationSink {
       this.#sequences.end();
       this.#mark(place);
     }
-    for (const before of sealed) await retire(before.file, before.end);
+    // A log that ends in one, as its SEAL could not be written, is as long as it was made.
+    const isWhole = this.failure === undefined;
+    for (const { file: each, end } of sealed) await retire(each, isWhole ? end : each.length);
   }
 
   /** Notes in the log how far it is durable. */
