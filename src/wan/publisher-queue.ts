@@ -8,7 +8,7 @@
  * late by another lane.
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
-import { CLEAR, type Mutation } from '../engine/mutation.ts';
+import { CLEAR, type Mutation, SET } from '../engine/mutation.ts';
 import { Lane, type QueueTotals } from './lane.ts';
 import { LaneContent } from './lane-content.ts';
 import { LANES_MAX } from './message-format.ts';
@@ -26,8 +26,9 @@ export class PublisherQueue {
   readonly sequences: WaitingSequences;
   readonly #limits: QueueLimits;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
-  /** By lane, where only the latest event of a key waits. */
-  readonly #keys: readonly WaitingKeys[] | undefined;
+  /** By lane, where only the latest event of a key waits; in a recovery the latest set. */
+  #keys: readonly WaitingKeys[] | undefined;
+  readonly #isLatestOnly: boolean;
 
   constructor(partitionCount: number, limits: QueueLimits, isLatestOnly: boolean) {
     const count = Math.min(partitionCount, LANES_MAX);
@@ -38,7 +39,23 @@ export class PublisherQueue {
       (_, number) => new Lane(number, this.#totals, sequences),
     );
     this.#limits = limits;
+    this.#isLatestOnly = isLatestOnly;
     this.#keys = isLatestOnly ? this.lanes.map((lane) => new WaitingKeys(lane)) : undefined;
+  }
+
+  /**
+   * Empties the queue for a recovery. Until `endRestore`, only the latest set of a key waits: the target may
+   * have all of them already. Under PassThrough an earlier one would win there once more, as a change that is
+   * later than the clear that follows.
+   */
+  beginRestore(): void {
+    this.clear();
+    this.sequences.reset();
+    this.#keys = this.lanes.map((lane) => new WaitingKeys(lane));
+  }
+
+  endRestore(): void {
+    if (!this.#isLatestOnly) this.#keys = undefined;
   }
 
   /** Events that are not acknowledged. */
@@ -83,7 +100,7 @@ export class PublisherQueue {
     }
     const number = change.partition % this.lanes.length;
     const lane = this.lanes[number]!;
-    const keys = this.#keys?.[number];
+    const keys = this.#isLatestOnly || change.operation === SET ? this.#keys?.[number] : undefined;
     const replaced = keys === undefined ? -1 : keys.find(change.name, change.key);
     // What is known comes again, and may be older than what waits.
     if (replaced >= 0 && keys?.version.isAfter(change.version)) return;
