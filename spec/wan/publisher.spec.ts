@@ -1,10 +1,13 @@
 /** A publisher: its queue, its states, its endpoints, and what it does about every kind of failure. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Clock } from '../../src/base/clock.ts';
 import { APPLIED, MEMORY_FULL } from '../../src/engine/engine.ts';
+import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../src/engine/mutation.ts';
 import { BATCH } from '../../src/wan/message-format.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import { EmbeddedModel } from './embedded-model.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 import { spanOf } from './model-engine.ts';
 
@@ -264,6 +267,30 @@ describe('a batch', () => {
     assert.equal(a.status.eventsSent, 5);
     assert.equal(b.engine.mergedCount, 5);
     assert.equal(a.status.lastError, null);
+  });
+
+  it('is sent again to a target that has died with its answer, and then a clear ends all of it', async () => {
+    const network = new Network();
+    const made = (clock: Clock) => new EmbeddedModel(clock);
+    const a = new Member(network, 'a', [{ ...OPTIONS, batchSize: 500 }], 0, made);
+    const b = new Member(network, 'b', [], 0, made);
+    a.policy = PASS_THROUGH;
+    for (const { engine } of [a, b]) engine.durableCount = Number.POSITIVE_INFINITY;
+    network.fate = () => ({ arrivals: [1], answerMs: network.sent.length < 2 ? 1 : undefined });
+    for (let round = 0; round < 3; round++) {
+      for (let index = 0; index < 40; index++) {
+        a.engine.change(SET, 'map', `key${index}`, `value${round}`);
+      }
+    }
+    await network.pass(200);
+    assert.equal(b.engine.contents().length, 40);
+    b.restart();
+    b.engine.durableCount = Number.POSITIVE_INFINITY;
+    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    a.engine.change(CLEAR, 'map', '', '');
+    await network.pass(6000);
+    assert.equal(a.status.queueSize, 0);
+    assert.deepEqual(b.engine.contents(), []);
   });
 
   it('that is applied in part is continued where it ended', async () => {

@@ -93,6 +93,7 @@ export class BatchSender {
       texts: this.#texts,
       onMet: () => this.#schedule(),
       onNewDataSet: () => this.#dropNumbers(),
+      onForgotten: () => queue.onForgotten(),
     });
     this.#slots = maxConcurrentInvocations < 2 ? BATCHES_PER_ENDPOINT : maxConcurrentInvocations;
     this.#gate = new AnswerGate(engine);

@@ -8,7 +8,8 @@
  * late by another lane.
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
-import { CLEAR, type Mutation } from '../engine/mutation.ts';
+import { CLEAR, Mutation, SET } from '../engine/mutation.ts';
+import { readEvent } from './event-codec.ts';
 import { Lane, type QueueTotals } from './lane.ts';
 import { LaneContent } from './lane-content.ts';
 import { LANES_MAX } from './message-format.ts';
@@ -26,8 +27,9 @@ export class PublisherQueue {
   readonly sequences: WaitingSequences;
   readonly #limits: QueueLimits;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
-  /** By lane, where only the latest event of a key waits. */
-  readonly #keys: readonly WaitingKeys[] | undefined;
+  /** By lane, where only the latest event of a key waits; in a recovery the latest set. */
+  #keys: readonly WaitingKeys[] | undefined;
+  readonly #isLatestOnly: boolean;
   /** The same, made for `skip`, where every event waits. */
   readonly #skippedKeys = new Map<number, WaitingKeys>();
 
@@ -40,7 +42,23 @@ export class PublisherQueue {
       (_, number) => new Lane(number, this.#totals, sequences),
     );
     this.#limits = limits;
+    this.#isLatestOnly = isLatestOnly;
     this.#keys = isLatestOnly ? this.lanes.map((lane) => new WaitingKeys(lane)) : undefined;
+  }
+
+  /**
+   * Empties the queue for a recovery. Until `endRestore`, only the latest set of a key waits: the target may
+   * have all of them already. Under PassThrough an earlier one would win there once more, as a change that is
+   * later than the clear that follows.
+   */
+  beginRestore(): void {
+    this.clear();
+    this.sequences.reset();
+    this.#keys = this.lanes.map((lane) => new WaitingKeys(lane));
+  }
+
+  endRestore(): void {
+    if (!this.#isLatestOnly) this.#keys = undefined;
   }
 
   /** Events that are not acknowledged. */
@@ -85,7 +103,7 @@ export class PublisherQueue {
     }
     const number = change.partition % this.lanes.length;
     const lane = this.lanes[number]!;
-    const keys = this.#keys?.[number];
+    const keys = this.#isLatestOnly || change.operation === SET ? this.#keys?.[number] : undefined;
     const replaced = keys === undefined ? -1 : keys.find(change.name, change.key);
     // What is known comes again, and may be older than what waits.
     if (replaced >= 0 && keys?.version.isAfter(change.version)) return;
@@ -129,6 +147,22 @@ export class PublisherQueue {
     return new LaneContent(this.sequences.partitionsOf(lane), chunks, head, tail);
   }
 
+  /**
+   * The target may have what was sent, and does not know it. Of a key the latest event alone is sent again: an
+   * earlier one would win under PassThrough once more, as a change that is later than the clear that follows.
+   */
+  onForgotten(): void {
+    for (const lane of this.lanes) {
+      const sent: number[] = [];
+      const { numberedCount } = lane;
+      if (numberedCount > 0) {
+        lane.eachFrom(lane.records.head, (position) => sent.push(position) < numberedCount);
+      }
+      lane.renumber();
+      keepLatest(lane, sent);
+    }
+  }
+
   /** Drops every event. */
   clear(): void {
     for (const lane of this.lanes) lane.clear();
@@ -163,4 +197,19 @@ function compact(lane: Lane, keys: WaitingKeys): void {
   const moved: number[] = [];
   lane.compact((to) => moved.push(to));
   keys.reset(moved);
+}
+
+/** Of the records at these positions, all of which wait, the latest of a key stays; and so do clears. */
+function keepLatest(lane: Lane, positions: readonly number[]): void {
+  const keys = new WaitingKeys(lane);
+  const event = new Mutation();
+  for (const position of positions) {
+    const { chunk, at } = lane.eventAt(position);
+    readEvent(chunk, at, chunk.bytes.length, event);
+    if (event.operation === CLEAR) continue;
+    const earlier = keys.find(event.name, event.key);
+    const isLater = earlier >= 0 && !keys.version.isAfter(event.version);
+    keys.add(event.name, event.key, position);
+    if (isLater) lane.replaceAt(earlier);
+  }
 }

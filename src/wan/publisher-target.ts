@@ -29,6 +29,8 @@ interface TargetParts {
   readonly onMet: () => void;
   /** The target has another data set than it had. */
   readonly onNewDataSet: () => void;
+  /** The target may have what was sent to it, and does not know. */
+  readonly onForgotten: () => void;
 }
 
 /** Waits for a usable endpoint. */
@@ -208,6 +210,7 @@ export class PublisherTarget {
       this.#tell(endpoint, fault, true);
       return;
     }
+    if (answer.epoch < sender.epoch) this.#parts.onForgotten();
     endpoint.status = 'usable';
     endpoint.bytesMax = BATCH_BYTES_MAX;
     for (const { resolve, timer } of this.#waiters) {

@@ -77,6 +77,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   /** From now on events are sent, where the state allows it. */
   begin(): void {
     this.#hasBegun = true;
+    this.#queue.endRestore();
     this.#enter(this.#state);
   }
 
