@@ -1,7 +1,7 @@
 /**
  * A publisher's queue as one that outlives the process (../engine/kept-queues.ts). A recovery queues what was
- * kept with the snapshot, then what the log has behind the marks, each as the publisher would queue it now. Of
- * sets of one key the latest alone is queued.
+ * kept with the snapshot, then what the log has behind the marks, each as the publisher would queue it now.
+ * Of sets of one key the latest alone is queued.
  *
  * What was acknowledged after the marks were written comes again, and so does what was dropped while other
  * changes waited. So the queue may have more events than its capacity afterwards, up to its bytes and some

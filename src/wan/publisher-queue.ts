@@ -148,8 +148,8 @@ export class PublisherQueue {
   }
 
   /**
-   * The target may have what was sent, and does not know it. Of a key the latest event alone is sent again: an
-   * earlier one would win under PassThrough once more, as a change that is later than the clear that follows.
+   * The target may have what was sent, and does not know it. Of a key the latest event alone is sent again:
+   * an earlier one would win under PassThrough once more, as a change that is later than a clear behind it.
    */
   onForgotten(): void {
     for (const lane of this.lanes) {
