@@ -1,10 +1,13 @@
 /**
  * The simulation of replication (spec/wan/simulation.ts) with SOAK_SIZE / 10 seeds of each shape, from
- * SOAK_SEED on, and SOAK_CASES batches with wrong bytes.
+ * SOAK_SEED on; that of a source with persistence (spec/wan/kept-simulation.ts) with a tenth as many of each
+ * sync mode; and SOAK_CASES batches with wrong bytes.
  */
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Clock } from '../../src/base/clock.ts';
 import { EmbeddedModel } from '../wan/embedded-model.ts';
+import { type KeptReport, keptRound } from '../wan/kept-simulation.ts';
 import { sendWrongBatches } from '../wan/messages.ts';
 import type { SimulatedEngine } from '../wan/model-engine.ts';
 import { type Shape, simulate } from '../wan/simulation.ts';
@@ -32,6 +35,22 @@ describe(`WanReplications, ${SEEDS} seeds from ${FIRST} on`, () => {
 
     it(`makes all members of a ${shape} with embedded engines equal`, async () => {
       await simulateAll(shape, (clock) => new EmbeddedModel(clock));
+    });
+  }
+});
+
+describe(`WanReplications with persistence, seeds from ${FIRST} on`, () => {
+  for (const sync of ['always', 'interval', 'never'] as const) {
+    it(`makes both sides equal with ${sync}, wherever the source ends`, async () => {
+      const all: Partial<KeptReport> = {};
+      for (let seed = FIRST; seed < FIRST + Math.max(25, SEEDS / 10); seed++) {
+        for (const [name, count] of Object.entries(await keptRound(seed, sync))) {
+          const key = name as keyof KeptReport;
+          all[key] = (all[key] ?? 0) + count;
+        }
+      }
+      // The rounds reach what they are for.
+      for (const [name, count] of Object.entries(all)) assert.ok(count > 0, `${name}: none`);
     });
   }
 });
