@@ -7,8 +7,8 @@ import {
   type KnownContent,
   type KnownNode,
   knownSettings,
-  PROPERTY_NAMES,
 } from '../../src/config/known-settings.ts';
+import { PROPERTY_NAMES } from '../../src/config/property-names.ts';
 import { ALL_ROWS } from '../../src/config/setting-rows.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 

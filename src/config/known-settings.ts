@@ -14,7 +14,6 @@ import { KNOWN_XML_SHAPES } from './known-xml-shapes.ts';
 import { KNOWN_YAML } from './known-yaml.ts';
 import { KNOWN_YAML_SHAPES } from './known-yaml-shapes.ts';
 import { readValueType, type ValueType } from './value-type.ts';
-import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts';
 
 /** The content that a setting may have. */
 export interface KnownContent {
@@ -48,40 +47,6 @@ export function knownSettings(form: Form, ownPaths: readonly string[]): KnownCon
 /** The content that a text in the notation describes. */
 export function readNotation(notation: string, form: Form): KnownContent {
   return new NotationReader(form, notation).read();
-}
-
-/** Names of properties that have a meaning here, by the path of the properties. */
-export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
-  properties: [
-    ...['grid.rest.enabled', 'hazelcast.rest.enabled'],
-    ...['hazelcast.partition.count', 'hazelcast.max.no.heartbeat.seconds'],
-  ],
-  ...Object.fromEntries(
-    [PUBLISHER_PATH, PUBLISHER_ITEM].map((path) => [
-      `${path}.properties`,
-      ['username', 'password'],
-    ]),
-  ),
-  ...Object.fromEntries(
-    [
-      'network.ssl',
-      'advanced-network.rest-server-socket-endpoint-config.ssl',
-      `${ENDPOINT_PATTERN}.ssl`,
-    ].map((ssl) => [
-      `${ssl}.properties`,
-      [
-        ...['keyStore', 'keyStorePassword', 'keyStoreType', 'keyManagerAlgorithm'],
-        ...['trustStore', 'trustStorePassword', 'trustStoreType', 'trustManagerAlgorithm'],
-        ...['protocol', 'ciphersuites', 'mutualAuthentication', 'validateIdentity'],
-        ...['keyFile', 'keyPassword', 'keyCertChainFile', 'trustCertCollectionFile'],
-      ],
-    ]),
-  ),
-};
-
-/** A name of the tree as messages write it. */
-export function nameInForm(name: string): string {
-  return name.startsWith('@') ? `attribute ${name.slice(1)}` : name;
 }
 
 /** A line of the notation with the lines indented below it. */

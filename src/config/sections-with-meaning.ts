@@ -4,7 +4,7 @@
  * this member does, so it is a warning.
  */
 import { advancedPatterns } from './advanced-network.ts';
-import { PROPERTY_NAMES } from './known-settings.ts';
+import { PROPERTY_NAMES } from './property-names.ts';
 import { REFUSED_PATTERNS } from './refused-settings.ts';
 import { ALL_ROWS } from './setting-rows.ts';
 import {

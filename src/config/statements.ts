@@ -6,9 +6,10 @@
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
-import { type KnownContent, type KnownNode, PROPERTY_NAMES } from './known-settings.ts';
+import type { KnownContent, KnownNode } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
+import { PROPERTY_NAMES } from './property-names.ts';
 import { slippedName, unknownName, unknownNaming } from './unknown-names.ts';
 import type { ValueType } from './value-type.ts';
 

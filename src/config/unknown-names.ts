@@ -1,7 +1,7 @@
 /** Messages about names of a document that are not known, with the known names that nearly equal them. */
 import type { DocumentEntry } from './document.ts';
 import { quoted } from './finding-list.ts';
-import { type KnownContent, nameInForm } from './known-settings.ts';
+import type { KnownContent } from './known-settings.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
 
 /** Limit of the known names that a message lists beside the nearest one. */
@@ -31,4 +31,9 @@ export function slippedName(
 export function unknownNaming(slip: DocumentEntry, { name }: DocumentEntry): string {
   const seen = quoted(nameInForm(slip.name));
   return `${seen} in ${quoted(name)}: unknown; did you mean "attribute name"?`;
+}
+
+/** A name of the tree as messages write it. */
+function nameInForm(name: string): string {
+  return name.startsWith('@') ? `attribute ${name.slice(1)}` : name;
 }

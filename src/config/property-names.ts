@@ -1,0 +1,34 @@
+/**
+ * The properties of the original's that are used. They stand apart from the tables of all its settings
+ * (known-settings.ts), which are loaded for a file or variables alone.
+ */
+import { ENDPOINT_PATTERN, PUBLISHER_ITEM, PUBLISHER_PATH } from './wan-paths.ts';
+
+/** Names of properties that have a meaning here, by the path of the properties. */
+export const PROPERTY_NAMES: Readonly<Record<string, readonly string[]>> = {
+  properties: [
+    ...['grid.rest.enabled', 'hazelcast.rest.enabled'],
+    ...['hazelcast.partition.count', 'hazelcast.max.no.heartbeat.seconds'],
+  ],
+  ...Object.fromEntries(
+    [PUBLISHER_PATH, PUBLISHER_ITEM].map((path) => [
+      `${path}.properties`,
+      ['username', 'password'],
+    ]),
+  ),
+  ...Object.fromEntries(
+    [
+      'network.ssl',
+      'advanced-network.rest-server-socket-endpoint-config.ssl',
+      `${ENDPOINT_PATTERN}.ssl`,
+    ].map((ssl) => [
+      `${ssl}.properties`,
+      [
+        ...['keyStore', 'keyStorePassword', 'keyStoreType', 'keyManagerAlgorithm'],
+        ...['trustStore', 'trustStorePassword', 'trustStoreType', 'trustManagerAlgorithm'],
+        ...['protocol', 'ciphersuites', 'mutualAuthentication', 'validateIdentity'],
+        ...['keyFile', 'keyPassword', 'keyCertChainFile', 'trustCertCollectionFile'],
+      ],
+    ]),
+  ),
+};
