@@ -11,7 +11,7 @@ const SPEC = join(import.meta.dirname, '..');
 
 /**
  * Files and folders of each group, by their paths in `spec`. Of a folder, a group has the files that no
- * group names. `GROUP.group.ts` runs a group; two run at a time.
+ * group names. `GROUP.group.ts` runs a group; three run at a time.
  */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   bench: ['bench'],

@@ -2,7 +2,7 @@
 import { describe, it } from 'node:test';
 import { keptRound } from './kept-simulation.ts';
 
-const SEEDS = Number(process.env.WAN_SEEDS ?? 8);
+const SEEDS = Number(process.env.WAN_SEEDS ?? 4);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
 
 describe('WanReplications with persistence, whose source ends at random places', () => {
