@@ -1,20 +1,7 @@
-/**
- * Runs every bench at its small size, so that none rots, and asserts no time. Also tests the arithmetic
- * of the harness, on which the figures depend.
- */
+/** The arithmetic of the harness, on which the figures of benches depend. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Harness, median, percentile, Random } from '../../bench/harness.ts';
-import { loadBenches } from '../../bench/main.ts';
-
-for (const bench of await loadBenches()) {
-  test(`bench ${bench.name} runs at its small size and prints figures`, async () => {
-    const lines: string[] = [];
-    await bench.run(new Harness('small', (line) => lines.push(line)));
-    assert.ok(lines.length > 0, 'it prints nothing');
-    for (const line of lines) assert.doesNotMatch(line, /\bNaN\b|undefined/);
-  });
-}
 
 test('Random gives the same numbers for the same seed', () => {
   const [one, other] = [new Random(7), new Random(7)];

@@ -11,7 +11,7 @@ import { EmbeddedModel } from './embedded-model.ts';
 import { Member, Network, OPTIONS } from './members.ts';
 import { generator } from './simulation.ts';
 
-const SEEDS = Number(process.env.WAN_SEEDS ?? 15);
+const SEEDS = Number(process.env.WAN_SEEDS ?? 8);
 const FIRST = Number(process.env.WAN_SEED ?? 1);
 
 it(`a target of synchronisations gets nothing older after something newer, seeds from ${FIRST} on`, async () => {
