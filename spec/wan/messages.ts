@@ -46,7 +46,7 @@ export function headOf(kind: 1 | 2) {
 /** A batch without its head, of these changes in two lanes. */
 export function batchOf(changes: readonly Mutation[], target: Buffer): Buffer {
   const sections = [0, 1].map((number) => {
-    const lane = new Lane(number, { events: 0, bytes: 0 });
+    const lane = new Lane(number, { events: 0, bytes: 0 }, new ChunkPool());
     for (const each of changes) lane.append(each, 2, 0, false);
     return { lane, generation: 0, count: changes.length };
   });

@@ -44,6 +44,8 @@ export class Llhttp {
   #words: Int32Array = new Int32Array();
   /** A parser that has read nothing; new ones are copies of it. */
   readonly #pattern: number;
+  /** The same of answers, from the first `expectAnswer` on. */
+  #answerPattern: number | undefined;
   /** Places of freed parsers, and the place after all given ones. */
   readonly #freed: number[] = [];
   #unused = this.inputAddress + INPUT_BYTES_MAX;
@@ -69,8 +71,8 @@ export class Llhttp {
           listener().onFieldName(at, length),
         wasm_on_header_value: (_: number, at: number, length: number) =>
           listener().onFieldValue(at, length),
-        wasm_on_headers_complete: (_: number, __: number, ___: number, keepAlive: number) =>
-          listener().onHeadersComplete(keepAlive === 1),
+        wasm_on_headers_complete: (_: number, status: number, __: number, keepAlive: number) =>
+          listener().onHeadersComplete(keepAlive === 1, status),
         wasm_on_body: (_: number, at: number, length: number) => listener().onBody(at, length),
         wasm_on_message_complete: () => listener().onMessageComplete(),
       },
@@ -90,6 +92,12 @@ export class Llhttp {
     const pointer = this.#freed.pop() ?? this.#place();
     this.memory.copyWithin(pointer, this.#pattern, this.#pattern + PARSER_BYTES);
     return pointer;
+  }
+
+  /** From now on the parser reads an answer. */
+  expectAnswer(pointer: number): void {
+    this.#answerPattern ??= this.#allocated(TYPE_ANSWER);
+    this.memory.copyWithin(pointer, this.#answerPattern, this.#answerPattern + PARSER_BYTES);
   }
 
   free(pointer: number): void {
@@ -118,6 +126,13 @@ export class Llhttp {
     } finally {
       this.#listener = undefined;
     }
+  }
+
+  /** No more input comes; the listener is told where that completes an answer. */
+  finish(pointer: number, listener: ParserListener): void {
+    this.#listener = listener;
+    this.#exports.llhttp_finish(pointer);
+    this.#listener = undefined;
   }
 
   /** After PAUSED: the input offset to continue from. */
@@ -187,7 +202,12 @@ export class Llhttp {
       this.#unused += PARSER_BYTES;
       return pointer;
     }
-    const allocated = this.#exports.llhttp_alloc(TYPE_REQUEST);
+    return this.#allocated(TYPE_REQUEST);
+  }
+
+  /** A parser in the module's own memory. */
+  #allocated(type: number): number {
+    const allocated = this.#exports.llhttp_alloc(type);
     assert(allocated !== 0);
     if (this.memory.byteLength === 0) this.#view();
     return allocated;
@@ -251,6 +271,7 @@ let instance: Llhttp | undefined;
 let loaded = false;
 
 const TYPE_REQUEST = 1;
+const TYPE_ANSWER = 2;
 const NOTHING = Buffer.alloc(0);
 /** Places of a parser's fields, in words and in bytes from its pointer; verified by checkLayout. */
 const ERROR_WORD = 3;
@@ -278,6 +299,7 @@ interface Exports {
   _initialize(): void;
   llhttp_alloc(type: number): number;
   llhttp_execute(pointer: number, address: number, length: number): number;
+  llhttp_finish(pointer: number): number;
   llhttp_resume_after_upgrade(pointer: number): void;
   llhttp_get_error_pos(pointer: number): number;
   llhttp_get_error_reason(pointer: number): number;

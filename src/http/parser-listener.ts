@@ -15,7 +15,8 @@ export interface ParserListener {
   onTarget(address: number, length: number): number;
   onFieldName(address: number, length: number): number;
   onFieldValue(address: number, length: number): number;
-  onHeadersComplete(keepAlive: boolean): number;
+  /** `status`: of an answer. */
+  onHeadersComplete(keepAlive: boolean, status: number): number;
   onBody(address: number, length: number): number;
   onMessageComplete(): number;
 }

@@ -3,7 +3,7 @@
  * their bytes stay where they are, whatever becomes of the lane. Records that die meanwhile are left out, but
  * not those that the lane has moved elsewhere before they died.
  */
-import type { LaneChunk } from './lane.ts';
+import type { LaneChunk } from './chunk-pool.ts';
 import { IS_DEAD, recordBytesAt } from './lane-record.ts';
 
 /** Records of one step. */

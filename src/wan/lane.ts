@@ -11,7 +11,9 @@
 import assert from 'node:assert';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
-import { eventBytes, isOnPath, type ViewedBytes, viewed, writeEvent } from './event-codec.ts';
+import type { ChunkPool, LaneChunk } from './chunk-pool.ts';
+import { eventBytes, isOnPath, type ViewedBytes, writeEvent } from './event-codec.ts';
+import { LaneContent } from './lane-content.ts';
 import {
   EVERY,
   IS_COPY,
@@ -29,12 +31,6 @@ const CHUNK_BYTES_MIN = 2048;
 const CHUNK_BYTES_MAX = 262_144;
 /** Dead bytes below this are not worth a compaction. */
 const DEAD_BYTES_MIN = 65_536;
-
-export interface LaneChunk extends ViewedBytes {
-  /** Position of its first byte. */
-  readonly start: number;
-  used: number;
-}
 
 /** What the lanes of a queue have in all. */
 export interface QueueTotals {
@@ -61,6 +57,7 @@ interface LeaveRule {
 export class Lane {
   readonly number: number;
   readonly #totals: QueueTotals;
+  readonly #pool: ChunkPool;
   readonly #sequences: WaitingSequences | undefined;
   /** The lane's part of the events of all lanes. */
   #eventCount = 0;
@@ -83,9 +80,15 @@ export class Lane {
   #tail = 0;
 
   /** `sequences` is told what the head passes. */
-  constructor(number: number, totals: QueueTotals, sequences?: WaitingSequences) {
+  constructor(
+    number: number,
+    totals: QueueTotals,
+    pool: ChunkPool,
+    sequences?: WaitingSequences,
+  ) {
     this.number = number;
     this.#totals = totals;
+    this.#pool = pool;
     this.#sequences = sequences;
   }
 
@@ -217,7 +220,7 @@ export class Lane {
   clear(): void {
     this.renumber();
     this.isUrgent = false;
-    this.#chunks = [];
+    this.#dropChunks(this.#chunks.length);
     this.#head = this.#tail;
     this.waitingFrom = this.#tail;
     this.#totals.events -= this.#eventCount;
@@ -229,13 +232,20 @@ export class Lane {
     this.#sequences?.onProgress();
   }
 
-  /** The chunks with the records from the head to the tail, by position. */
-  get records(): {
-    readonly chunks: readonly LaneChunk[];
-    readonly head: number;
-    readonly tail: number;
-  } {
-    return { chunks: this.#chunks, head: this.#head, tail: this.#tail };
+  /** Position of the first record that is left. */
+  get head(): number {
+    return this.#head;
+  }
+
+  /** Position behind the last record. */
+  get tail(): number {
+    return this.#tail;
+  }
+
+  /** What waits now, of these partitions, to be copied later on. */
+  cut(partitions: readonly number[]): LaneContent {
+    for (const chunk of this.#chunks) chunk.isShared = true;
+    return new LaneContent(partitions, this.#chunks, this.#head, this.#tail);
   }
 
   /**
@@ -311,6 +321,7 @@ export class Lane {
       return true;
     });
     assert(this.#tail - firstWaiting === this.bytes, 'live bytes');
+    for (const chunk of old) this.#pool.give(chunk);
   }
 
   /** The chunk that takes the record. */
@@ -319,7 +330,7 @@ export class Lane {
     if (last !== undefined && last.bytes.length - last.used >= recordBytes) return last;
     const doubled = last === undefined ? CHUNK_BYTES_MIN : last.bytes.length * 2;
     const length = Math.max(recordBytes, Math.min(CHUNK_BYTES_MAX, doubled));
-    const chunk = { ...viewed(Buffer.allocUnsafeSlow(length)), start: this.#tail, used: 0 };
+    const chunk = this.#pool.take(length, this.#tail);
     this.#chunks.push(chunk);
     return chunk;
   }
@@ -350,11 +361,17 @@ export class Lane {
       if (at < used) break;
       dropped++;
     }
-    if (dropped > 0) this.#chunks.splice(0, dropped);
+    this.#dropChunks(dropped);
     this.waitingFrom = Math.max(this.waitingFrom, this.#head);
     if (this.#head === before) return;
     if (this.#head === this.#tail) this.#sequences?.passAll(this.number);
     this.#sequences?.onProgress();
+  }
+
+  /** Drops the first chunks, of whose records none is left. */
+  #dropChunks(count: number): void {
+    if (count === 0) return;
+    for (const chunk of this.#chunks.splice(0, count)) this.#pool.give(chunk);
   }
 
   #chunkAt(position: number): LaneChunk {

@@ -9,9 +9,10 @@
  */
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { CLEAR, Mutation, SET } from '../engine/mutation.ts';
+import { ChunkPool } from './chunk-pool.ts';
 import { readEvent } from './event-codec.ts';
 import { Lane, type QueueTotals } from './lane.ts';
-import { LaneContent } from './lane-content.ts';
+import type { LaneContent } from './lane-content.ts';
 import { LANES_MAX } from './message-format.ts';
 import { WaitingKeys } from './waiting-keys.ts';
 import { WaitingSequences } from './waiting-sequences.ts';
@@ -25,6 +26,8 @@ export class PublisherQueue {
   readonly lanes: readonly Lane[];
   /** Which changes wait. */
   readonly sequences: WaitingSequences;
+  /** Chunks for the records of this publisher. */
+  readonly pool = new ChunkPool();
   readonly #limits: QueueLimits;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
   /** By lane, where only the latest event of a key waits; in a recovery the latest set. */
@@ -39,7 +42,7 @@ export class PublisherQueue {
     this.sequences = sequences;
     this.lanes = Array.from(
       { length: count },
-      (_, number) => new Lane(number, this.#totals, sequences),
+      (_, number) => new Lane(number, this.#totals, this.pool, sequences),
     );
     this.#limits = limits;
     this.#isLatestOnly = isLatestOnly;
@@ -143,8 +146,7 @@ export class PublisherQueue {
 
   /** What waits in the lane now. */
   cut(lane: number): LaneContent {
-    const { chunks, head, tail } = this.lanes[lane]!.records;
-    return new LaneContent(this.sequences.partitionsOf(lane), chunks, head, tail);
+    return this.lanes[lane]!.cut(this.sequences.partitionsOf(lane));
   }
 
   /**
@@ -156,7 +158,7 @@ export class PublisherQueue {
       const sent: number[] = [];
       const { numberedCount } = lane;
       if (numberedCount > 0) {
-        lane.eachFrom(lane.records.head, (position) => sent.push(position) < numberedCount);
+        lane.eachFrom(lane.head, (position) => sent.push(position) < numberedCount);
       }
       lane.renumber();
       keepLatest(lane, sent);

@@ -77,7 +77,7 @@ export class SyncLanes implements StoredVisitor {
     batchSize: number,
     now: () => number,
   ) {
-    this.lanes = queue.lanes.map(({ number }) => new Lane(number, this.#totals));
+    this.lanes = queue.lanes.map(({ number }) => new Lane(number, this.#totals, queue.pool));
     this.#engine = engine;
     this.#queue = queue;
     this.#batchSize = batchSize;
@@ -164,7 +164,7 @@ export class SyncLanes implements StoredVisitor {
     const queued = this.#queue.lanes[lane.number]!;
     let left = queued.count === queued.numberedCount ? 0 : count;
     if (left === 0) return;
-    lane.eachFrom(lane.records.head, (position) => {
+    lane.eachFrom(lane.head, (position) => {
       const { chunk, at } = lane.eventAt(position);
       readEvent(chunk, at, chunk.bytes.length, this.#entry);
       this.#queue.skip(queued, this.#entry);
@@ -211,7 +211,7 @@ export class SyncLanes implements StoredVisitor {
       const isMore = this.#step(lane, reading);
       reading.steps++;
       if (!isMore) {
-        reading.ends.push(lane.records.tail);
+        reading.ends.push(lane.tail);
         reading.partition += this.lanes.length;
         reading.cursor = new VisitCursor();
         this.#settle(lane, reading);
@@ -246,7 +246,7 @@ export class SyncLanes implements StoredVisitor {
   }
 
   #settle(lane: Lane, { ends }: LaneReading): void {
-    while (ends.length > 0 && ends[0]! <= lane.records.head) {
+    while (ends.length > 0 && ends[0]! <= lane.head) {
       ends.shift();
       this.#reading?.onPartition();
     }

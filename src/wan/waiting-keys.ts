@@ -63,10 +63,10 @@ export class WaitingKeys {
   /** Finds also what was appended to the lane since the last call. For a table that is not added to. */
   catchUp(): void {
     const from = this.#caughtUpTo;
-    if (from === this.#lane.records.tail) return;
+    if (from === this.#lane.tail) return;
     const positions: number[] = [];
     this.#lane.eachFrom(from, (position) => positions.push(position) > 0);
-    this.#caughtUpTo = this.#lane.records.tail;
+    this.#caughtUpTo = this.#lane.tail;
     if (this.#used === 0) return this.reset(positions);
     for (const position of positions) {
       this.#read(position);
@@ -90,7 +90,7 @@ export class WaitingKeys {
       const { operation, name, key } = this.#stored;
       if (operation !== CLEAR) this.#put(this.#hash(name, key), position);
     }
-    this.#caughtUpTo = this.#lane.records.tail;
+    this.#caughtUpTo = this.#lane.tail;
   }
 
   #remake(): void {

@@ -1,0 +1,44 @@
+/**
+ * The chunks in which lanes keep their records, given again and again: fresh memory for each costs page
+ * faults, and collections of the whole heap, as it lies outside of that.
+ */
+import { type ViewedBytes, viewed } from './event-codec.ts';
+
+/** Bytes of free chunks that are kept. */
+const FREE_BYTES_MAX = 4_194_304;
+
+export interface LaneChunk extends ViewedBytes {
+  /** Position of its first byte. */
+  start: number;
+  used: number;
+  /** Whether it is read elsewhere, too, so that its bytes must stay. */
+  isShared: boolean;
+}
+
+export class ChunkPool {
+  /** By length. */
+  readonly #free = new Map<number, LaneChunk[]>();
+  #freeBytes = 0;
+
+  /** An empty chunk of this length, which begins at this position. */
+  take(length: number, start: number): LaneChunk {
+    const chunk = this.#free.get(length)?.pop();
+    if (chunk === undefined) {
+      return { ...viewed(Buffer.allocUnsafeSlow(length)), start, used: 0, isShared: false };
+    }
+    this.#freeBytes -= length;
+    chunk.start = start;
+    chunk.used = 0;
+    return chunk;
+  }
+
+  /** Nobody uses the chunk any more, unless it is shared. */
+  give(chunk: LaneChunk): void {
+    const { length } = chunk.bytes;
+    if (chunk.isShared || this.#freeBytes + length > FREE_BYTES_MAX) return;
+    this.#freeBytes += length;
+    const free = this.#free.get(length);
+    if (free === undefined) this.#free.set(length, [chunk]);
+    else free.push(chunk);
+  }
+}
