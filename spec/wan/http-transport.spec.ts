@@ -102,6 +102,95 @@ describe('HttpTransport', () => {
     await assert.rejects(transport.send(silent, MESSAGE, NEVER), /closed/);
   });
 
+  it('takes answers in each form that HTTP has for them', async () => {
+    const forms = {
+      'in pieces':
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nans\r\n3\r\nwer\r\n0\r\n\r\n',
+      'up to the end': 'HTTP/1.0 200 OK\r\n\r\nanswer',
+      'the last one': 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 6\r\n\r\nanswer',
+      'after others':
+        'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n' +
+        'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer',
+      empty: 'HTTP/1.1 204 No Content\r\n\r\n',
+    };
+    for (const [form, bytes] of Object.entries(forms)) {
+      for (const isInBytes of [false, true]) {
+        let connections = 0;
+        const endpoint = await listening(
+          createPlainServer((socket) => {
+            connections++;
+            socket.setNoDelay();
+            socket.on('error', () => {});
+            socket.once('data', () => {
+              if (isInBytes) for (const byte of bytes) socket.write(byte);
+              else socket.write(bytes);
+              if (form === 'up to the end' || form === 'the last one') socket.end();
+            });
+          }),
+        );
+        const { status, body } = await transportOf().send(endpoint, MESSAGE, NEVER);
+        const expected = form === 'empty' ? [204, ''] : [200, 'answer'];
+        assert.deepEqual([status, String(body)], expected, form);
+        assert.equal(connections, 1);
+      }
+    }
+  });
+
+  it('makes a new connection after an answer that was the last one, or came too early', async () => {
+    const early = 'HTTP/1.1 413 Too Long\r\nContent-Length: 0\r\n\r\n';
+    const counts = { connections: 0 };
+    const endpoint = await listening(
+      createPlainServer((socket) => {
+        counts.connections++;
+        socket.on('error', () => {});
+        // Nothing of the message is read.
+        socket.pause();
+        socket.write(early);
+      }),
+    );
+    const transport = transportOf();
+    const long = Buffer.alloc(33_554_432);
+    for (const connections of [1, 2]) {
+      const { status } = await transport.send(endpoint, long, NEVER);
+      assert.deepEqual([status, counts.connections], [413, connections]);
+    }
+  });
+
+  it('rejects what is no answer', async () => {
+    const length = 'Content-Length: 1\r\n';
+    const wrong: [string, RegExp][] = [
+      ['GARBAGE\r\n\r\n', /not HTTP/],
+      [`HTTP/1.1 200 OK\r\n${length}${length}\r\nx`, /not HTTP/],
+      [`HTTP/1.1 200 OK\r\n${length}\r\nxmore`, /4 bytes follow/],
+      [`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70_000)}`, /head of the answer is too long/],
+      ['HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', /not HTTP/],
+      ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nans\r\n', /closed/],
+    ];
+    for (const [bytes, message] of wrong) {
+      const endpoint = await listening(
+        createPlainServer((socket) => {
+          socket.on('error', () => {});
+          socket.once('data', () => socket.end(bytes));
+        }),
+      );
+      await assert.rejects(transportOf().send(endpoint, MESSAGE, NEVER), message);
+    }
+  });
+
+  it('uses no connection of before for a message after a reload of the files of TLS', async () => {
+    const { counts, endpoint } = await serve((request, response) => {
+      request.resume();
+      request.on('end', () => setTimeout(() => response.end('answer'), 20));
+    });
+    const transport = transportOf();
+    await transport.send(endpoint, MESSAGE, NEVER);
+    const underWay = transport.send(endpoint, MESSAGE, NEVER);
+    transport.renewTls({});
+    assert.equal(String((await underWay).body), 'answer');
+    await transport.send(endpoint, MESSAGE, NEVER);
+    assert.deepEqual([counts.connections, transport.connectionCount], [2, 1]);
+  });
+
   it('rejects an answer that is too long', async () => {
     const { endpoint } = await serve((_, response) =>
       response.end(Buffer.alloc(ANSWER_BYTES_MAX + 1)),

@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
 import { Version } from '../../src/engine/version.ts';
 import { MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
+import { ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { eventBytes } from '../../src/wan/event-codec.ts';
 import { Lane } from '../../src/wan/lane.ts';
 import { BATCH, HEAD_BYTES, sealPlain } from '../../src/wan/message-format.ts';

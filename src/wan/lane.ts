@@ -80,12 +80,7 @@ export class Lane {
   #tail = 0;
 
   /** `sequences` is told what the head passes. */
-  constructor(
-    number: number,
-    totals: QueueTotals,
-    pool: ChunkPool,
-    sequences?: WaitingSequences,
-  ) {
+  constructor(number: number, totals: QueueTotals, pool: ChunkPool, sequences?: WaitingSequences) {
     this.number = number;
     this.#totals = totals;
     this.#pool = pool;
