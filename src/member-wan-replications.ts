@@ -136,6 +136,10 @@ class PublisherTransport implements WanTransport {
     return () => void this.#making?.then((http) => http.renewTls(tls)).catch(() => {});
   }
 
+  get #hasTls(): boolean {
+    return this.#publisher.targetEndpoints.some((endpoint) => endpoint.tls);
+  }
+
   #made(): Promise<HttpTransport> {
     this.#making ??= this.#make().catch((error: unknown) => {
       this.#making = undefined;
@@ -147,15 +151,16 @@ class PublisherTransport implements WanTransport {
   async #make(): Promise<HttpTransport> {
     const { username, password } = this.#publisher;
     const tls = await this.#readTls();
-    const http = new HttpTransport({ segment: this.#segment, username, password, tls });
+    const connectTls = this.#hasTls ? (await import('node:tls')).connect : undefined;
+    const login = { username, password };
+    const http = new HttpTransport({ segment: this.#segment, ...login, tls, connectTls });
     if (this.#isClosed) http.close();
     this.#http = http;
     return http;
   }
 
   async #readTls(): Promise<SecureContextOptions> {
-    const { tls, targetEndpoints } = this.#publisher;
-    if (!targetEndpoints.some((endpoint) => endpoint.tls)) return {};
-    return await (await import('./http/tls-files.ts')).readTargetTls(tls);
+    if (!this.#hasTls) return {};
+    return await (await import('./http/tls-files.ts')).readTargetTls(this.#publisher.tls);
   }
 }

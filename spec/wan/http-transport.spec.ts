@@ -7,7 +7,13 @@ import { HttpTransport } from '../../src/wan/http-transport.ts';
 import type { WanEndpoint } from '../../src/wan/publisher-options.ts';
 import { ANSWER_BYTES_MAX } from '../../src/wan/wan-transport.ts';
 
-const OPTIONS = { segment: 'own', username: undefined, password: undefined, tls: {} };
+const OPTIONS = {
+  segment: 'own',
+  username: undefined,
+  password: undefined,
+  tls: {},
+  connectTls: undefined,
+};
 const NEVER = new AbortController().signal;
 const MESSAGE = Buffer.from('message');
 

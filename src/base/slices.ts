@@ -20,3 +20,26 @@ export class Slices {
     });
   }
 }
+
+/** The slices of several pieces of work that are under way at once: in a turn one of them is done. */
+export class SharedSlices {
+  #since = performance.now();
+  readonly #waiting: (() => void)[] = [];
+
+  /** As `Slices.pause`. */
+  pause(): Promise<void> | undefined {
+    if (performance.now() - this.#since < SLICE_MS) return undefined;
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (this.#waiting.length === 1) setImmediate(() => this.#next());
+    });
+  }
+
+  /** The piece that waits longest has a slice. */
+  #next(): void {
+    const resolve = this.#waiting.shift()!;
+    if (this.#waiting.length > 0) setImmediate(() => this.#next());
+    this.#since = performance.now();
+    resolve();
+  }
+}

@@ -1,6 +1,6 @@
 /** A batch as it was received, checked to its last byte before anything of it is applied. */
 import { createHash } from 'node:crypto';
-import { Slices } from '../base/slices.ts';
+import type { SharedSlices } from '../base/slices.ts';
 import { DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import { readEvent, type ViewedBytes, viewed } from './event-codec.ts';
@@ -76,17 +76,20 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
  * Checks every event, in slices. Resolves with the latest version of the events; rejects with GridError
  * WAN_MESSAGE_INVALID.
  */
-export async function checkEvents({ payload, sections }: ReceivedBatch): Promise<Version> {
+export async function checkEvents(
+  { payload, sections }: ReceivedBatch,
+  slices: SharedSlices,
+): Promise<Version> {
   const latest = new Version();
   const change = new Mutation();
-  const slices = new Slices();
   for (const { start, end, count, lane } of sections) {
     let at = start;
     for (let index = 0; index < count; index++) {
       at = readEvent(payload, at, end, change);
       if (at < 0) throw malformed(`event ${index} of lane ${lane} is none`);
       if (change.version.isAfter(latest)) latest.copyFrom(change.version);
-      if (index % 64 === 63) await slices.pause();
+      const pause = index % 64 === 63 ? slices.pause() : undefined;
+      if (pause !== undefined) await pause;
     }
     if (at !== end) throw malformed(`lane ${lane} has bytes behind its events`);
   }

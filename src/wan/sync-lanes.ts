@@ -21,7 +21,7 @@ import type { WanEngine } from './wan-engine.ts';
 const SECTION_BYTES_MAX = 2_097_152;
 const SECTIONS_BYTES_MAX = 8_388_608;
 /** Entries that are visited in a turn, and in one step of it. */
-const VISITS_A_TURN = 1024;
+const VISITS_A_TURN = 512;
 const VISITS_A_STEP = 64;
 /** Bytes that a step copies; an entry that is longer is copied alone. */
 const STEP_BYTES_MAX = 524_288;

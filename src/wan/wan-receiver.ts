@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
-import { Slices } from '../base/slices.ts';
+import { SharedSlices } from '../base/slices.ts';
 import {
   type Answer,
   APPLIED,
@@ -97,6 +97,8 @@ export class WanReceiver implements Receiver {
   #isKnown = false;
   #receivedBytes = 0;
   readonly #room = new InflatingRoom();
+  /** Of the batches under way. */
+  readonly #slices = new SharedSlices();
   readonly #trees: TreeAnswers;
 
   constructor(parts: ReceiverParts) {
@@ -174,7 +176,7 @@ export class WanReceiver implements Receiver {
     const { engine, dataSetId } = this.#parts;
     const batch = readBatch(opened);
     this.#checkCluster(batch.clusterName);
-    const latest = await checkEvents(batch);
+    const latest = await checkEvents(batch, this.#slices);
     this.#checkClock(latest, opened);
     const none = batch.sections.map(() => 0);
     if (!batch.target.equals(dataSetId)) return this.#report(opened, OTHER_DATA_SET, none, true);
@@ -211,12 +213,11 @@ export class WanReceiver implements Receiver {
     source: KnownSource,
   ): Promise<ReceiveAnswer> {
     const publisher = source.publisher(batch.publisher);
-    const slices = new Slices();
     const done: number[] = [];
     let reason = ALL_APPLIED;
     for (const section of batch.sections) {
       const before = publisher.work[section.lane];
-      const work = this.#applyInTurn(before, opened, batch, section, source, publisher, slices);
+      const work = this.#applyInTurn(before, opened, batch, section, source, publisher);
       const end = work.then(ended, ended);
       publisher.work[section.lane] = end;
       const outcome = await work;
@@ -237,13 +238,12 @@ export class WanReceiver implements Receiver {
     { lane, firstNumber, count, start, end }: ReceivedSection,
     source: KnownSource,
     { lastNumbers }: KnownPublisher,
-    slices: Slices,
   ): Promise<{ done: number; reason: number }> {
     if (before !== undefined) await before;
     let at = start;
     for (let index = 0; index < count; index++) {
       // Others may have been served meanwhile.
-      const pause = index % 16 === 15 ? slices.pause() : undefined;
+      const pause = index % 16 === 15 ? this.#slices.pause() : undefined;
       if (pause !== undefined) await pause;
       this.#enter(source, epoch);
       // What was acknowledged was taken before.
