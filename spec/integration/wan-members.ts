@@ -54,6 +54,27 @@ export function sendingTo(
   };
 }
 
+/** Members that `stopAll` ends. */
+const running: WanMember[] = [];
+
+export async function started(parts?: WanMemberParts): Promise<WanMember> {
+  const member = await wanMember(parts);
+  running.push(member);
+  return member;
+}
+
+export async function stopped(member: WanMember): Promise<void> {
+  running.splice(running.indexOf(member), 1);
+  await member.stop();
+}
+
+export async function stopAll(): Promise<void> {
+  const members = running.splice(0);
+  // A stop does not wait for a target that is gone.
+  for (const member of members) await member.ask('POST', 'wan/pausePublisher', 'dev&&w&');
+  for (const member of members) await member.stop();
+}
+
 /** Starts a member with all groups. */
 export async function wanMember(parts: WanMemberParts = {}) {
   const { grid = {}, port = await freePort(), host = '127.0.0.1' } = parts;

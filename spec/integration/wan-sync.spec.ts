@@ -14,33 +14,16 @@ import {
   freePort,
   sendingTo,
   soon,
+  started,
+  stopAll,
+  stopped,
   type WanMember,
-  type WanMemberParts,
-  wanMember,
 } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-sync-'));
 after(() => rmSync(FOLDER, { recursive: true }));
 
-const running: WanMember[] = [];
-
-async function started(parts?: WanMemberParts): Promise<WanMember> {
-  const member = await wanMember(parts);
-  running.push(member);
-  return member;
-}
-
-async function stopped(member: WanMember): Promise<void> {
-  running.splice(running.indexOf(member), 1);
-  await member.stop();
-}
-
-afterEach(async () => {
-  const members = running.splice(0);
-  // A stop does not wait for a target that is gone.
-  for (const member of members) await member.ask('POST', 'wan/pausePublisher', 'dev&&w&');
-  for (const member of members) await member.stop();
-});
+afterEach(stopAll);
 
 const TREES = { sync: { 'consistency-check-strategy': 'MERKLE_TREES' } };
 

@@ -1,0 +1,37 @@
+/** Slices of work, and those of several pieces at once. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { SharedSlices } from '../../src/base/slices.ts';
+
+/** Works for so long at once. */
+function work(ms: number): void {
+  const endMs = performance.now() + ms;
+  while (performance.now() < endMs);
+}
+
+it('SharedSlices gives one slice a turn, to the piece that waits longest', async () => {
+  const slices = new SharedSlices();
+  work(6);
+  const given: string[] = [];
+  const piece = async (name: string): Promise<void> => {
+    for (let step = 0; step < 3; step++) {
+      const pause = slices.pause();
+      assert.ok(pause !== undefined, 'the slice before was used up');
+      await pause;
+      given.push(`${name} in turn ${turn}`);
+      work(6);
+    }
+  };
+  let turn = 0;
+  let isOver = false;
+  const count = () => {
+    turn++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await Promise.all([piece('a'), piece('b'), piece('c')]);
+  isOver = true;
+  const pieces = given.map((each) => each[0]).join('');
+  assert.equal(pieces, 'abcabcabc');
+  assert.equal(new Set(given.map((each) => each.slice(2))).size, 9, given.join(', '));
+});
