@@ -101,7 +101,7 @@ $(tools)/node_modules/.installed: $(tools)/package.json $(tools)/package-lock.js
 # NODE_OPTIONS=--enable-source-maps stack traces have functions, files and lines as written, where the maps
 # are (not in the package).
 bundle = $(bin)/esbuild --bundle --platform=node --target=node20.20 --log-level=warning \
-  --minify --line-limit=1000 --sourcemap --sources-content=false --format=cjs
+  --minify --line-limit=4000 --sourcemap --sources-content=false --format=cjs
 # Of the older form, though the sources are not. Code that is run by `vm` cannot import.
 older = --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
   --define:import.meta.resolve=undefined --supported:dynamic-import=false
