@@ -1,7 +1,7 @@
 /**
  * A synchronisation of SOAK_ENTRIES entries (1,000,000) to a target that has none, while clients write: the
  * memory of both sides, and what they have in the end. Then 100 entries are made different, and what differs
- * is found by a check, and sent alone.
+ * is found by a check, and sent alone. Then the same with a small map beside them.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,6 +16,8 @@ import { freePort, sendingTo } from '../integration/wan-members.ts';
 
 const ENTRIES = Number(process.env.SOAK_ENTRIES ?? 1_000_000);
 const DIFFERENT = 100;
+/** Entries of a map beside them. */
+const SMALL = 1000;
 const VALUE = Buffer.alloc(100, 'v');
 /** Requests that are sent before their answers are read. */
 const PIPELINED = 1000;
@@ -29,7 +31,12 @@ after(() => rmSync(FOLDER, { recursive: true }));
 const FLAGS = ['--enable-group', 'DATA', '--enable-group', 'WAN', '--host', '127.0.0.1'];
 const MEMORY = ['--max-memory', `${Math.max(64, Math.ceil(ENTRIES / 2000))}m`];
 
-async function setAll(client: RawClient, keys: Iterable<number>, value: Buffer): Promise<void> {
+async function setAll(
+  client: RawClient,
+  keys: Iterable<number>,
+  value: Buffer,
+  map = 'm',
+): Promise<void> {
   let requests: Buffer[] = [];
   const send = async () => {
     client.send(Buffer.concat(requests));
@@ -37,7 +44,7 @@ async function setAll(client: RawClient, keys: Iterable<number>, value: Buffer):
     requests = [];
   };
   for (const key of keys) {
-    requests.push(requestBytes('POST', `maps/m/key${key}`, value));
+    requests.push(requestBytes('POST', `maps/${map}/key${key}`, value));
     if (requests.length === PIPELINED) await send();
   }
   await send();
@@ -55,8 +62,13 @@ async function publisher(client: RawClient): Promise<PublisherStatus> {
 }
 
 /** Runs a synchronisation or a check to its end; the progress never falls. */
-async function run(client: RawClient, call: string, onLook = () => {}): Promise<TaskStatus> {
-  const { body } = await client.request('POST', `wan/${call}/map`, Buffer.from('dev&&w&&m'));
+async function run(
+  client: RawClient,
+  call: string,
+  onLook = () => {},
+  map = 'm',
+): Promise<TaskStatus> {
+  const { body } = await client.request('POST', `wan/${call}/map`, Buffer.from(`dev&&w&&${map}`));
   const { uuid } = JSON.parse(body.toString()) as { uuid: string };
   for (let last = 0; ; await passed(50)) {
     onLook();
@@ -85,7 +97,11 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   const sync = { 'consistency-check-strategy': 'MERKLE_TREES' };
   const publisherOf = { 'initial-publisher-state': 'STOPPED', 'queue-capacity': 100_000, sync };
   const ref = { 'merge-policy-class-name': 'LatestUpdate' };
-  writeFileSync(file, JSON.stringify({ grid: sendingTo([port], publisherOf, ref) }));
+  const grid = sendingTo([port], publisherOf, ref);
+  const maps = Object.fromEntries(
+    ['m', 'small'].map((map) => [map, { 'wan-replication-ref': { w: ref } }]),
+  );
+  writeFileSync(file, JSON.stringify({ grid: { ...grid, map: maps } }));
   const source = await serve('--config', file, ...FLAGS, ...MEMORY);
   const [client, writer] = [new RawClient(source.port), new RawClient(source.port)];
   const bare = residentMiB(source.child.pid);
@@ -148,6 +164,12 @@ it(`${ENTRIES} entries reach an empty target while clients write`, async () => {
   assert.ok(deltaBytes < wholeBytes / 50, `${deltaBytes} of ${wholeBytes} bytes`);
   assert.equal(delta.stage, 'FINISHED', delta.message);
   assert.equal((await run(client, 'consistencyCheck')).differentLeaves, 0);
+  await setAll(client, numbers(SMALL), VALUE, 'small');
+  for (const differs of [true, false]) {
+    const checked = await run(client, 'consistencyCheck', () => {}, 'small');
+    assert.deepEqual([checked.stage, checked.entriesToSync], ['FINISHED', differs ? SMALL : 0]);
+    assert.equal((await run(client, 'sync', () => {}, 'small')).stage, 'FINISHED');
+  }
   const reader = new RawClient(target.port);
   const { body } = await reader.request('GET', 'maps/m/key7');
   assert.equal(body.toString(), 'different');
