@@ -49,6 +49,7 @@ describe('HttpTransport', () => {
     const seen: unknown[] = [];
     const { counts, endpoint } = await serve((request, response) => {
       const { method, url, headers } = request;
+      assert.equal(headers.host, `127.0.0.1:${endpoint.port}`);
       request.on('data', (chunk) => {
         seen.push([method, url, headers.authorization, headers['content-type'], String(chunk)]);
         response.end('answer');

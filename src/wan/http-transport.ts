@@ -1,6 +1,7 @@
 /** Messages over HTTP: POST to the endpoint's `rest/wan/receive`, on connections that are kept. */
 import { connect, isIP, type Socket } from 'node:net';
 import type { SecureContextOptions, connect as TlsConnect } from 'node:tls';
+import { domainToASCII } from 'node:url';
 import { addressText } from '../base/server-address.ts';
 import { llhttp } from '../http/llhttp.ts';
 import type { WanEndpoint } from './publisher-options.ts';
@@ -35,6 +36,8 @@ export class HttpTransport implements WanTransport {
   readonly #ending = new Set<TargetConnection>();
   #isClosed = false;
   readonly #authorization: string;
+  /** The beginnings of requests. */
+  readonly #heads = new WeakMap<WanEndpoint, string>();
 
   constructor(options: HttpTransportOptions) {
     const { username, password, tls } = options;
@@ -105,19 +108,22 @@ export class HttpTransport implements WanTransport {
   }
 
   #head(endpoint: WanEndpoint, length: number): string {
-    const { segment = this.#options.segment } = endpoint;
-    return (
-      `POST /${segment}/rest/wan/receive HTTP/1.1\r\nHost: ${addressText(endpoint)}\r\n` +
-      `Content-Type: application/octet-stream\r\n${this.#authorization}` +
-      `Content-Length: ${length}\r\nConnection: keep-alive\r\n\r\n`
-    );
+    let head = this.#heads.get(endpoint);
+    if (head === undefined) {
+      const { segment = this.#options.segment, host, port } = endpoint;
+      head =
+        `POST /${segment}/rest/wan/receive HTTP/1.1\r\nHost: ${addressText({ host: asciiOf(host), port })}\r\n` +
+        `Content-Type: application/octet-stream\r\n${this.#authorization}Connection: keep-alive\r\n`;
+      this.#heads.set(endpoint, head);
+    }
+    return `${head}Content-Length: ${length}\r\n\r\n`;
   }
 
   /** A socket that connects to the endpoint. */
   #connected(endpoint: WanEndpoint, onRead: OnRead): Socket {
     const { host, port } = endpoint;
     if (endpoint.tls) {
-      const servername = isIP(host) === 0 ? host : '';
+      const servername = isIP(host) === 0 ? asciiOf(host) : '';
       const socket = this.#options.connectTls!({ host, port, servername, ...this.#tls });
       socket.setNoDelay();
       return socket.on('data', (chunk: Buffer) => onRead(chunk, chunk.length));
@@ -129,4 +135,9 @@ export class HttpTransport implements WanTransport {
     };
     return connect({ host, port, noDelay: true, onread: { buffer, callback } }).resume();
   }
+}
+
+/** A name of other letters in the form that DNS and requests have for it. */
+function asciiOf(host: string): string {
+  return isIP(host) === 0 ? domainToASCII(host) || host : host;
 }
