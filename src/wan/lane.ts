@@ -132,7 +132,7 @@ export class Lane {
    */
   choose(room: BatchRoom, isFirst: boolean, rule: LeaveRule, chosen: { bytes: number }): number {
     let count = 0;
-    this.#walk(this.#head, (chunk, at) => {
+    walk(this.#chunks, this.#head, (chunk, at) => {
       const { view, bytes } = chunk;
       const mark = view.getUint32(at + 4, true);
       if (mark >= IS_DEAD) return true;
@@ -161,7 +161,7 @@ export class Lane {
   copyTo(to: Buffer, at: number, count: number): number {
     let next = at;
     let left = count;
-    this.#walk(this.#head, ({ view, bytes, start }, offset) => {
+    walk(this.#chunks, this.#head, ({ view, bytes, start }, offset) => {
       const length = view.getUint32(offset, true);
       if (view.getUint32(offset + 4, true) < IS_DEAD) {
         const from = offset + RECORD_HEAD_BYTES;
@@ -182,7 +182,7 @@ export class Lane {
     const before = this.#eventCount;
     let left = count;
     if (left > 0) {
-      this.#walk(this.#head, (chunk, at) => {
+      walk(this.#chunks, this.#head, (chunk, at) => {
         if (chunk.view.getUint32(at + 4, true) >= IS_DEAD) return true;
         this.#kill(chunk, at);
         left--;
@@ -197,14 +197,14 @@ export class Lane {
 
   /** The positions of the live records from a position on, until `visit` returns false. */
   eachFrom(position: number, visit: (position: number) => boolean): void {
-    this.#walk(Math.max(position, this.#head), ({ view, start }, at) => {
+    walk(this.#chunks, Math.max(position, this.#head), ({ view, start }, at) => {
       return view.getUint32(at + 4, true) >= IS_DEAD || visit(start + at);
     });
   }
 
   /** Drops the records that have no numbers. */
   dropWaiting(): void {
-    this.#walk(this.waitingFrom, (chunk, at) => {
+    walk(this.#chunks, this.waitingFrom, (chunk, at) => {
       if (chunk.view.getUint32(at + 4, true) < IS_DEAD) this.#kill(chunk, at);
       return true;
     });
@@ -378,10 +378,6 @@ export class Lane {
       else high = middle - 1;
     }
     return this.#chunks[low]!;
-  }
-
-  #walk(from: number, visit: (chunk: LaneChunk, at: number) => boolean): void {
-    walk(this.#chunks, from, visit);
   }
 }
 
