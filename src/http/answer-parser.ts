@@ -118,3 +118,8 @@ export class AnswerParser implements ParserListener {
     return new Error(`the answer is not HTTP: ${this.#llhttp.errorReason(this.#pointer)}`);
   }
 }
+
+/** What sockets may read into, all into the same: what `read` gets is valid during the call only. */
+export function readBuffer(): Buffer {
+  return llhttp().readBuffer;
+}

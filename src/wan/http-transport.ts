@@ -3,7 +3,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import type { SecureContextOptions, connect as TlsConnect } from 'node:tls';
 import { domainToASCII } from 'node:url';
 import { addressText } from '../base/server-address.ts';
-import { llhttp } from '../http/llhttp.ts';
+import { readBuffer } from '../http/answer-parser.ts';
 import type { WanEndpoint } from './publisher-options.ts';
 import { type OnRead, TargetConnection } from './target-connection.ts';
 import type { TransportAnswer, WanTransport } from './wan-transport.ts';
@@ -128,7 +128,7 @@ export class HttpTransport implements WanTransport {
       socket.setNoDelay();
       return socket.on('data', (chunk: Buffer) => onRead(chunk, chunk.length));
     }
-    const buffer = llhttp().readBuffer;
+    const buffer = readBuffer();
     const callback = (length: number) => {
       onRead(buffer, length);
       return true;
