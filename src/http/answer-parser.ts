@@ -3,13 +3,13 @@
  * length ends with its connection. What comes before the final answer (1xx) is passed over.
  */
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
-import { OK, PAUSED, type ParserListener, REFUSED } from './parser-listener.ts';
+import { OK, PAUSED, QuietListener, REFUSED } from './parser-listener.ts';
 
 /** Limit of the bytes before an answer's body. */
 const HEAD_BYTES_MAX = 65_536;
 const FINAL_STATUS_MIN = 200;
 
-export class AnswerParser implements ParserListener {
+export class AnswerParser extends QuietListener {
   status = 0;
   /** Whether the connection may have another answer after this one. */
   keepsAlive = false;
@@ -23,6 +23,7 @@ export class AnswerParser implements ParserListener {
   #isComplete = false;
 
   constructor(bodyBytesMax: number) {
+    super();
     this.#bodyBytesMax = bodyBytesMax;
     this.begin();
   }
@@ -39,8 +40,7 @@ export class AnswerParser implements ParserListener {
 
   /** The body of the complete answer. */
   get body(): Buffer {
-    const [first] = this.#body;
-    return this.#body.length === 1 && first !== undefined ? first : Buffer.concat(this.#body);
+    return Buffer.concat(this.#body);
   }
 
   /**
@@ -59,7 +59,9 @@ export class AnswerParser implements ParserListener {
         return true;
       }
       if (!this.#isInBody) this.#headBytes += end - start;
-      if (this.#headBytes > HEAD_BYTES_MAX) throw new Error('the head of the answer is too long');
+      if (this.#headBytes > HEAD_BYTES_MAX) {
+        throw new Error(`the head of the answer is longer than ${HEAD_BYTES_MAX} bytes`);
+      }
     }
     return false;
   }
@@ -75,37 +77,21 @@ export class AnswerParser implements ParserListener {
     this.#llhttp.free(this.#pointer);
   }
 
-  onMessageBegin(): number {
-    return OK;
-  }
-
-  onTarget(): number {
-    return OK;
-  }
-
-  onFieldName(): number {
-    return OK;
-  }
-
-  onFieldValue(): number {
-    return OK;
-  }
-
-  onHeadersComplete(keepAlive: boolean, status: number): number {
+  override onHeadersComplete(keepAlive: boolean, status: number): number {
     this.status = status;
     this.keepsAlive = keepAlive;
     this.#isInBody = status >= FINAL_STATUS_MIN;
     return OK;
   }
 
-  onBody(address: number, length: number): number {
+  override onBody(address: number, length: number): number {
     this.#bodyBytes += length;
     if (this.#bodyBytes > this.#bodyBytesMax) return REFUSED;
     this.#body.push(Buffer.from(this.#llhttp.memory.subarray(address, address + length)));
     return OK;
   }
 
-  onMessageComplete(): number {
+  override onMessageComplete(): number {
     if (!this.#isInBody) return OK;
     this.#isComplete = true;
     return PAUSED;

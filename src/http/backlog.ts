@@ -4,7 +4,7 @@
  * who bounds these, by a parser of its own, once there are enough bytes for too many requests.
  */
 import { type Llhttp, llhttp } from './llhttp.ts';
-import { OK, PAUSED_UPGRADE, type ParserListener } from './parser-listener.ts';
+import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
 
 /** The most bytes kept: not more than the parser takes at once. */
 const BACKLOG_BYTES_MAX = 65536;
@@ -54,7 +54,7 @@ export class Backlog {
 }
 
 /** Counts whole requests, up to bytes that are not a request. */
-class RequestCounter implements ParserListener {
+class RequestCounter extends QuietListener {
   count = 0;
   readonly #llhttp: Llhttp = llhttp();
   readonly #pointer = this.#llhttp.allocate();
@@ -79,31 +79,7 @@ class RequestCounter implements ParserListener {
     this.#llhttp.free(this.#pointer);
   }
 
-  onMessageBegin(): number {
-    return OK;
-  }
-
-  onTarget(): number {
-    return OK;
-  }
-
-  onFieldName(): number {
-    return OK;
-  }
-
-  onFieldValue(): number {
-    return OK;
-  }
-
-  onHeadersComplete(): number {
-    return OK;
-  }
-
-  onBody(): number {
-    return OK;
-  }
-
-  onMessageComplete(): number {
+  override onMessageComplete(): number {
     this.count++;
     return OK;
   }

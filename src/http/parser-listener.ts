@@ -20,3 +20,34 @@ export interface ParserListener {
   onBody(address: number, length: number): number;
   onMessageComplete(): number;
 }
+
+/** Passes over everything. */
+export class QuietListener implements ParserListener {
+  onMessageBegin(): number {
+    return OK;
+  }
+
+  onTarget(_address: number, _length: number): number {
+    return OK;
+  }
+
+  onFieldName(_address: number, _length: number): number {
+    return OK;
+  }
+
+  onFieldValue(_address: number, _length: number): number {
+    return OK;
+  }
+
+  onHeadersComplete(_keepAlive: boolean, _status: number): number {
+    return OK;
+  }
+
+  onBody(_address: number, _length: number): number {
+    return OK;
+  }
+
+  onMessageComplete(): number {
+    return OK;
+  }
+}
