@@ -4,6 +4,9 @@
  */
 import { type ViewedBytes, viewed } from './event-codec.ts';
 
+/** Lengths of chunks are powers of two between these; a longer record has a chunk of its own length. */
+const CHUNK_BYTES_MIN = 2048;
+export const CHUNK_BYTES_MAX = 262_144;
 /** Bytes of free chunks that are kept. */
 const FREE_BYTES_MAX = 4_194_304;
 
@@ -20,8 +23,9 @@ export class ChunkPool {
   readonly #free = new Map<number, LaneChunk[]>();
   #freeBytes = 0;
 
-  /** An empty chunk of this length, which begins at this position. */
-  take(length: number, start: number): LaneChunk {
+  /** An empty chunk of these bytes or more, which begins at this position. */
+  take(bytes: number, start: number): LaneChunk {
+    const length = lengthFor(bytes);
     const chunk = this.#free.get(length)?.pop();
     if (chunk === undefined) {
       return { ...viewed(Buffer.allocUnsafeSlow(length)), start, used: 0, isShared: false };
@@ -32,13 +36,21 @@ export class ChunkPool {
     return chunk;
   }
 
-  /** Nobody uses the chunk any more, unless it is shared. */
+  /** The lane does not use the chunk any more. */
   give(chunk: LaneChunk): void {
     const { length } = chunk.bytes;
-    if (chunk.isShared || this.#freeBytes + length > FREE_BYTES_MAX) return;
+    if (chunk.isShared || length > CHUNK_BYTES_MAX) return;
+    if (this.#freeBytes + length > FREE_BYTES_MAX) return;
     this.#freeBytes += length;
     const free = this.#free.get(length);
     if (free === undefined) this.#free.set(length, [chunk]);
     else free.push(chunk);
   }
+}
+
+function lengthFor(bytes: number): number {
+  if (bytes > CHUNK_BYTES_MAX) return bytes;
+  let length = CHUNK_BYTES_MIN;
+  while (length < bytes) length *= 2;
+  return length;
 }

@@ -11,7 +11,7 @@
 import assert from 'node:assert';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
-import type { ChunkPool, LaneChunk } from './chunk-pool.ts';
+import { CHUNK_BYTES_MAX, type ChunkPool, type LaneChunk } from './chunk-pool.ts';
 import { eventBytes, isOnPath, type ViewedBytes, writeEvent } from './event-codec.ts';
 import { LaneContent } from './lane-content.ts';
 import {
@@ -26,9 +26,6 @@ import {
 } from './lane-record.ts';
 import type { WaitingSequences } from './waiting-sequences.ts';
 
-/** A lane's first chunk; each next one is twice as long, up to the longest. A longer record has its own. */
-const CHUNK_BYTES_MIN = 2048;
-const CHUNK_BYTES_MAX = 262_144;
 /** Dead bytes below this are not worth a compaction. */
 const DEAD_BYTES_MIN = 65_536;
 
@@ -323,9 +320,9 @@ export class Lane {
   #room(recordBytes: number): LaneChunk {
     const last = this.#chunks.at(-1);
     if (last !== undefined && last.bytes.length - last.used >= recordBytes) return last;
-    const doubled = last === undefined ? CHUNK_BYTES_MIN : last.bytes.length * 2;
-    const length = Math.max(recordBytes, Math.min(CHUNK_BYTES_MAX, doubled));
-    const chunk = this.#pool.take(length, this.#tail);
+    // Each chunk is twice as long as the one before, up to the longest.
+    const doubled = last === undefined ? 0 : Math.min(CHUNK_BYTES_MAX, last.bytes.length * 2);
+    const chunk = this.#pool.take(Math.max(recordBytes, doubled), this.#tail);
     this.#chunks.push(chunk);
     return chunk;
   }

@@ -1,0 +1,81 @@
+/** Chunks that are given again, and those that are not. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { SET } from '../../src/engine/mutation.ts';
+import { CHUNK_BYTES_MAX, ChunkPool, type LaneChunk } from '../../src/wan/chunk-pool.ts';
+import { Lane } from '../../src/wan/lane.ts';
+import type { LaneContent } from '../../src/wan/lane-content.ts';
+import { changeOf } from './messages.ts';
+
+describe('ChunkPool', () => {
+  it('gives chunks whose lengths are powers of two, and of longer records their own', () => {
+    const pool = new ChunkPool();
+    const wanted = [1, 2048, 2048 + 1, CHUNK_BYTES_MAX, CHUNK_BYTES_MAX + 8];
+    const lengths = wanted.map((bytes) => pool.take(bytes, 0).bytes.length);
+    assert.deepEqual(lengths, [2048, 2048, 4096, 262_144, 262_152]);
+  });
+
+  it('gives a chunk again, empty, at its new position', () => {
+    const pool = new ChunkPool();
+    const chunk = pool.take(3000, 0);
+    chunk.used = 3000;
+    pool.give(chunk);
+    assert.notEqual(pool.take(2048, 0), chunk);
+    const again = pool.take(4000, 5000);
+    assert.equal(again, chunk);
+    assert.deepEqual([again.start, again.used], [5000, 0]);
+    assert.notEqual(pool.take(4000, 0), chunk);
+  });
+
+  it('does not give again what is read elsewhere, or has a length of its own', () => {
+    const pool = new ChunkPool();
+    for (const [bytes, isShared] of [
+      [4000, true],
+      [CHUNK_BYTES_MAX + 8, false],
+    ] as const) {
+      const chunk = pool.take(bytes, 0);
+      chunk.isShared = isShared;
+      pool.give(chunk);
+      assert.notEqual(pool.take(bytes, 0), chunk);
+    }
+  });
+
+  it('keeps 4 MiB of free chunks, and no more', () => {
+    const pool = new ChunkPool();
+    const count = 16;
+    const chunks = Array.from({ length: count + 1 }, () => pool.take(CHUNK_BYTES_MAX, 0));
+    for (const chunk of chunks) pool.give(chunk);
+    const taken = new Set<LaneChunk>();
+    for (const _ of chunks) taken.add(pool.take(CHUNK_BYTES_MAX, 0));
+    assert.deepEqual(
+      chunks.map((chunk) => taken.has(chunk)),
+      chunks.map((_, index) => index < count),
+    );
+  });
+});
+
+describe('Lane.cut', () => {
+  it('has the records of its moment, whatever the lane does with its chunks', () => {
+    const lane = new Lane(0, { events: 0, bytes: 0 }, new ChunkPool());
+    const fill = (value: string) => {
+      for (let key = 0; key < 20; key++) {
+        lane.append(changeOf(SET, `k${key}`, value.repeat(100)), 0, 0, false);
+      }
+    };
+    const textOf = (content: LaneContent): string => {
+      const bytes = Buffer.alloc(65_536);
+      return bytes.toString('latin1', 0, content.copy(bytes, 0, bytes.length));
+    };
+    fill('a');
+    const removed = lane.cut([0]);
+    lane.remove(20);
+    fill('b');
+    // What was removed before it was copied is left out.
+    assert.equal(textOf(removed), '');
+    const content = lane.cut([0]);
+    fill('c');
+    const text = textOf(content);
+    assert.equal(text.match(/b{100}/g)?.length, 20);
+    assert.equal(text.includes('c'.repeat(100)), false);
+  });
+});
