@@ -78,9 +78,13 @@ export async function simulate(
     await network.pass(below(3) === 0 ? below(40) : 0);
   }
   isCalm = true;
-  // What is under way ends, also where it fails; batches of one event take long for all of them.
-  for (let round = 0; round < 3 || (round < 20 && members.some(hasTask)); round++) {
-    await network.pass(options.responseTimeoutMs, 50);
+  // What is under way ends, also where it fails. With batches of one event that may take longer, but not
+  // without headway.
+  await network.pass(options.responseTimeoutMs * 3, 50);
+  for (let round = 0; round < 20 && members.some(hasTask); round++) {
+    const before = headway(members);
+    await network.pass(options.responseTimeoutMs * 2, 50);
+    assert.notEqual(headway(members), before, `seed ${seed}: no headway`);
   }
   for (const member of members) assert.ok(!hasTask(member), `seed ${seed}: ${member.name} is done`);
   const rounds = network.sent.length;
@@ -131,6 +135,16 @@ function beginTask(member: Member<SimulatedEngine>, below: (count: number) => nu
   const map = Buffer.from(`map${below(2)}`);
   if (below(3) === 0) member.lastTask = replications.check('r', id, map);
   else member.lastTask = replications.synchronise('r', id, below(2) === 0 ? map : undefined);
+}
+
+/** Changes with each acknowledgement of an event, and each partition that is done. */
+function headway(members: readonly Member<SimulatedEngine>[]): string {
+  return JSON.stringify(
+    members.map(({ replications, lastTask }) => [
+      lastTask === undefined ? undefined : replications.progressOf(lastTask),
+      replications.publishers().map(({ eventsSent }) => eventsSent),
+    ]),
+  );
 }
 
 function hasTask({ replications, lastTask }: Member<SimulatedEngine>): boolean {

@@ -91,18 +91,18 @@ export class HttpTransport implements WanTransport {
   }
 
   #connect(endpoint: WanEndpoint, connections: Connections): TargetConnection {
-    const made = new TargetConnection(
-      (onRead) => this.#connected(endpoint, onRead),
-      (connection) => {
+    const made = new TargetConnection({
+      connect: (onRead) => this.#connected(endpoint, onRead),
+      onIdle: (connection) => {
         if (this.#ending.has(connection)) connection.destroy(undefined);
         else connections.idle.push(connection);
       },
-      (connection) => {
+      onClosed: (connection) => {
         connections.all.delete(connection);
         connections.idle = connections.idle.filter((each) => each !== connection);
         this.#ending.delete(connection);
       },
-    );
+    });
     connections.all.add(made);
     return made;
   }
