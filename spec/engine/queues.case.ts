@@ -4,6 +4,9 @@ import { describe, it } from 'node:test';
 import { ABSENT, APPLIED, FOUND, QUEUE_FULL } from '../../src/engine/engine.ts';
 import { type OpenSubject, SMALL_CAPACITY, withSubject } from './subject.ts';
 
+/** More than one script of an engine on servers serves. */
+const MANY_AT_ONCE = 150;
+
 export function queueCases(name: string, open: OpenSubject): void {
   describe(`${name}: queues`, () => {
     it(
@@ -52,6 +55,39 @@ export function queueCases(name: string, open: OpenSubject): void {
         assert.equal((await asker.poll('small')).value, '0');
         assert.equal((await asker.offer('small', 'more')).outcome, APPLIED);
         assert.equal((await asker.offer('small', 'still more')).outcome, QUEUE_FULL);
+      }),
+    );
+
+    it(
+      'of many offers called at once the first ones are made, and of many takes the first ones served',
+      withSubject(open, async (asker) => {
+        const offers = await Promise.all(
+          Array.from({ length: MANY_AT_ONCE }, (_, index) => asker.offer('small', `${index}`)),
+        );
+        const added = Array.from({ length: SMALL_CAPACITY }, (_, index) => `${index}`);
+        const outcomes = offers.map(({ outcome }) => outcome);
+        assert.deepEqual(
+          outcomes,
+          outcomes.map((_, index) => (index < SMALL_CAPACITY ? APPLIED : QUEUE_FULL)),
+        );
+        const takes = await Promise.all(offers.map(() => asker.take('small')));
+        assert.deepEqual(
+          takes.map(({ outcome, value }) => (outcome === FOUND ? value : undefined)),
+          takes.map((_, index) => added[index]),
+        );
+      }),
+    );
+
+    it(
+      'items of many queues, offered and taken at once, are each where they belong',
+      withSubject(open, async (asker) => {
+        const names = Array.from({ length: MANY_AT_ONCE }, (_, index) => `q${index % 7}`);
+        await Promise.all(names.map((queue, index) => asker.offer(queue, `${queue} ${index}`)));
+        const takes = await Promise.all(names.map((queue) => asker.take(queue)));
+        assert.deepEqual(
+          takes.map(({ value }) => value),
+          names.map((queue, index) => `${queue} ${index}`),
+        );
       }),
     );
 

@@ -11,6 +11,7 @@ import { NAMED_SETTINGS } from './named-settings.ts';
  * The errors that a request can end with: rows of the table of refusals, too (refusals.ts). Message
  * patterns, here and below: the action, the value, the reason; no final period. Braces have the name of
  * a value.
+ * @internal
  */
 export const REQUEST_ERRORS = {
   MEMORY_FULL: {
@@ -216,7 +217,10 @@ export type ErrorCode = keyof typeof ERRORS;
 /** The values for the places of a code's message. */
 type ErrorValues<Code extends ErrorCode> = ValuesOf<(typeof ERRORS)[Code]['message']>;
 
-/** The work is done, but its last step has failed, so that a crash may undo it. */
+/**
+ * The work is done, but its last step has failed, so that a crash may undo it.
+ * @internal
+ */
 export class OutcomeUnknown extends Error {
   readonly code: string | undefined;
 
@@ -245,21 +249,31 @@ export class GridError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** The message of what was thrown. */
+/**
+ * The message of what was thrown.
+ * @internal
+ */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The values for the places of a message. */
+/**
+ * The values for the places of a message.
+ * @internal
+ */
 export type ValuesOf<Message extends string> = {
   readonly [Name in Placeholders<Message>]: string | number;
 };
 
+/** @internal */
 type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | Placeholders<Rest>
   : never;
 
-/** The message with the values in its places; a value is taken as it is. */
+/**
+ * The message with the values in its places; a value is taken as it is.
+ * @internal
+ */
 export function fill(pattern: string, values: Readonly<Record<string, string | number>>): string {
   return pattern.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
 }

@@ -11,9 +11,10 @@
  * copies it first. The bytes that an Answer names are valid only during onAnswer.
  *
  * Order. Operations on queues and changes of entries take effect, partition by partition, in the order
- * called. A read of a map sees at least every operation that was answered before the read was called.
- * On an engine that is ordered everything, reads and other partitions included, takes effect in the
- * order called.
+ * called; but unless the engine is ordered, takes that do not wait may come behind offers that are called
+ * later in the same turn. A read of a map sees at least every operation that was answered before the read
+ * was called. On an engine that is ordered everything, reads and other partitions included, takes effect in
+ * the order called.
  *
  * A taken item goes through two steps, for takes that wait and takes that don't. The take is answered
  * FOUND when the item's removal is made. Then `acknowledge` reports whether the client got the item

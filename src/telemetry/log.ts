@@ -40,18 +40,16 @@ export async function openLog(
   hasColours = true,
   onError: (error: Error) => void = () => {},
 ): Promise<Log> {
-  if (process.stdout.isTTY) {
-    const { default: pretty } = await import('pino-pretty');
-    const options = { destination: STANDARD_OUTPUT, sync: true, colorize: hasColours };
-    return createLog(level, pretty(options));
-  }
   const stream = destination({ fd: STANDARD_OUTPUT, sync: true, maxLength: UNWRITTEN_BYTES_MAX });
   let isTold = false;
   stream.on('error', (error: Error) => {
     if (!isTold) onError(error);
     isTold = true;
   });
-  return createLog(level, stream);
+  if (!process.stdout.isTTY) return createLog(level, stream);
+  const { prettyFactory } = await import('pino-pretty');
+  const format = prettyFactory({ colorize: hasColours });
+  return createLog(level, { write: (line) => stream.write(format(line)) });
 }
 
 /** Makes a log that writes to any stream. */

@@ -82,7 +82,7 @@ export function offer(engine: RedisEngine, queue: string, value: string): Promis
   return answered((receiver) => engine.offer(spanOf(queue), spanOf(value), NOTHING, receiver));
 }
 
-function answered(call: (receiver: Receiver) => void): Promise<Outcome> {
+export function answered(call: (receiver: Receiver) => void): Promise<Outcome> {
   return new Promise((resolve) => call({ onAnswer: ({ outcome }) => resolve(outcome) }));
 }
 

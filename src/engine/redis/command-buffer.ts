@@ -13,8 +13,13 @@ const LOOP_BYTES_MAX = 64;
 const FRAME_BYTES = 24;
 
 export class CommandBuffer {
-  #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #bytes: Buffer;
   #length = 0;
+
+  /** `byteCount`: how long it is at first. */
+  constructor(byteCount = FIRST_BYTES) {
+    this.#bytes = Buffer.allocUnsafeSlow(byteCount);
+  }
 
   /** Bytes that are gathered. */
   get length(): number {
@@ -76,6 +81,12 @@ export class CommandBuffer {
   whole(commands: Buffer): void {
     this.#makeRoom(commands.length);
     this.#copy(commands, 0, commands.length);
+  }
+
+  /** What another buffer has gathered. */
+  copyOf(other: CommandBuffer): void {
+    this.#makeRoom(other.#length);
+    this.#copy(other.#bytes, 0, other.#length);
   }
 
   /** Drops what was gathered. */

@@ -113,6 +113,14 @@ export class Dispatcher {
     return connection.commands;
   }
 
+  /** Calls `run` when the changes of this turn are about to be sent, so that it may add some. */
+  beforeWrite(partition: number, run: () => void): void {
+    const { servers, layout, clock } = this.#options;
+    const connection = servers.primaryOf(layout.slotOf(partition))?.changes.connection;
+    if (connection === undefined) clock.endOfTurn(run);
+    else connection.beforeWrite(run);
+  }
+
   /** The command of the operation is written. */
   end(operation: Operation): void {
     const { connection } = operation;

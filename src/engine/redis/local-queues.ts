@@ -74,6 +74,13 @@ export class QueueTake {
   }
 }
 
+/** Offers of a queue that gather. */
+export interface GatheredOffers {
+  readonly count: number;
+  /** Where they fail at once, their receivers are told later. */
+  send(): void;
+}
+
 export class LocalQueue {
   readonly name: Buffer;
   readonly span = new Span();
@@ -91,6 +98,9 @@ export class LocalQueue {
   takeCount = 0;
   /** Holds whose marks are of no use any more. */
   drops: string[] = [];
+  /** Offers, and takes that do not wait, which gather in this turn: queue-turn.ts. */
+  offers: GatheredOffers | undefined;
+  takes: QueueTake[] = [];
   /** Whether it is being looked at. */
   isLookedAt = false;
   /** Whether it was used since it was looked at last. */

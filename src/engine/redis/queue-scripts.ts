@@ -22,6 +22,8 @@ import { script } from './scripts.ts';
 export const HOLD_DIGITS = 16;
 /** Takes that one script serves at most, and the bytes after which it takes no further item. */
 export const TAKES_MAX = 64;
+/** Items that one script adds at most. */
+export const OFFERS_MAX = 64;
 const TAKEN_BYTES_MAX = 1024 * 1024;
 /** How long a member that is out cannot hold items, and how long it is known that its polls wait. */
 const OUT_SECONDS = 3600;
@@ -29,43 +31,53 @@ const WAITING_SECONDS = 86400;
 
 /**
  * Tells the member whose poll waits longest that there is an item; those that do not listen are dropped.
- * Where nobody is left, nobody is told. A member that was told says again that it waits.
+ * Returns false where nobody is left. A member that was told says again that it waits.
  */
 const WAKE = `
 local function wake(waiting, channel, queue)
   while true do
     local first = redis.call('ZRANGE', waiting, 0, 0)[1]
-    if not first then return end
+    if not first then return false end
     redis.call('ZREM', waiting, first)
-    if redis.call('SPUBLISH', channel .. first, queue) > 0 then return end
+    if redis.call('SPUBLISH', channel .. first, queue) > 0 then return true end
   end
 end
 `;
 
 /**
- * Adds an item. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the item's first
- * byte, the item's bytes behind its number, the channels' prefix, the queue, whether the member's own
- * polls take next ('1' or nothing). Returns 1, or 0 where the queue is full.
+ * Adds items. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the channels' prefix,
+ * the queue, whether the member's own polls take next ('1' or nothing); then of each item, up to OFFERS_MAX,
+ * the first byte, and the bytes behind its number. Returns how many were added: the queue is full then.
  */
 export const OFFER = script(
   `${WAKE}
-local items, returned, numbers, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local capacity = tonumber(ARGV[1])
+local items, returned, numbers, waiting = unpack(KEYS)
+local capacity, count = tonumber(ARGV[1]), (#ARGV - 4) / 2
 if capacity > 0 then
-  local count = redis.call('LLEN', items) + redis.call('ZCARD', returned)
-  if count + (redis.call('HGET', numbers, 'h') or 0) >= capacity then return 0 end
+  local used = redis.call('LLEN', items) + redis.call('ZCARD', returned)
+  count = math.min(count, capacity - used - (redis.call('HGET', numbers, 'h') or 0))
+  if count <= 0 then return 0 end
 end
-local number = redis.call('HINCRBY', numbers, 'n', 1)
-if number == 1 then
+local last = redis.call('HINCRBY', numbers, 'n', count)
+if last == count then
   local time = redis.call('TIME')
-  number = time[1] * 1000000 + time[2]
-  redis.call('HSET', numbers, 'n', number)
+  last = time[1] * 1000000 + time[2] + count
+  redis.call('HSET', numbers, 'n', last)
 end
-redis.call('RPUSH', items, ARGV[2] .. struct.pack('>I8', number) .. ARGV[3])
-if ARGV[6] == '' then wake(waiting, ARGV[4], ARGV[5]) end
-return 1`,
+local added = {}
+for index = 1, count do
+  local number = struct.pack('>I8', last - count + index)
+  added[index] = ARGV[2 * index + 3] .. number .. ARGV[2 * index + 4]
+end
+redis.call('RPUSH', items, unpack(added))
+if ARGV[4] == '' then
+  for _ = 1, count do
+    if not wake(waiting, ARGV[2], ARGV[3]) then break end
+  end
+end
+return count`,
   4,
-  6,
+  4,
 );
 
 /** The next item. Keys: items, returned. Returns it, or nil. */

@@ -1,7 +1,9 @@
 /**
  * Queues in the store: what is done in one step, an offer, a look at the next item, and the count. Takes
- * are in queue-takes.ts. An offer that may have been done is not sent again.
+ * are in queue-takes.ts. An offer that may have been done is not sent again. Short ones gather in a turn
+ * (queue-turn.ts).
  */
+import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';
 import {
   ABSENT,
@@ -15,7 +17,8 @@ import {
   UNKNOWN,
 } from '../engine.ts';
 import { Version } from '../version.ts';
-import type { LocalQueue, LocalQueues } from './local-queues.ts';
+import { CommandBuffer } from './command-buffer.ts';
+import type { GatheredOffers, LocalQueue, LocalQueues } from './local-queues.ts';
 import { type Failure, Operation } from './operation.ts';
 import {
   channelsOf,
@@ -26,6 +29,7 @@ import {
 } from './queue-context.ts';
 import { COUNT, OFFER, PEEK } from './queue-scripts.ts';
 import type { QueueTakes } from './queue-takes.ts';
+import type { QueueTurn } from './queue-turn.ts';
 import { BULK, INTEGER, type Reply } from './reply.ts';
 import { HeaderWriter, NUMBER_END, StoredValue } from './stored-value.ts';
 
@@ -33,52 +37,59 @@ const NO_VERSION = new Version();
 const FOR_EVER = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
 const YES = Buffer.from('1');
 const NO = Buffer.alloc(0);
+/** A longer item does not gather, as it would be copied once more. */
+const GATHERED_BYTES_MAX = 4096;
+const FIRST_ITEMS_BYTES = 1024;
+/** Buffers for items that gather in later turns. */
+const SPARES_MAX = 16;
+/** Arguments of an item. */
+const ITEM_ARGUMENTS = 2;
 
 export class QueueSteps {
   readonly #context: QueueContext;
+  readonly #clock: Clock;
   readonly #queues: LocalQueues;
+  readonly #turn: QueueTurn;
   readonly #takes: QueueTakes;
   readonly #header = new HeaderWriter();
-  readonly #offers: Offer[] = [];
+  readonly #offers: Offers[] = [];
+  readonly #spares: CommandBuffer[] = [];
   readonly #looks: Look[] = [];
 
-  constructor(context: QueueContext, queues: LocalQueues, takes: QueueTakes) {
+  constructor(
+    context: QueueContext,
+    clock: Clock,
+    queues: LocalQueues,
+    turn: QueueTurn,
+    takes: QueueTakes,
+  ) {
     this.#context = context;
+    this.#clock = clock;
     this.#queues = queues;
+    this.#turn = turn;
     this.#takes = takes;
   }
 
   offer(name: Span, value: Span, contentType: Span, receiver: Receiver): void {
-    const { dispatcher, layout } = this.#context;
     const queue = this.#queues.get(name);
-    const { partition } = queue;
-    const offer = (this.#offers.pop() ?? new Offer(this.#context, this)).begin(queue, receiver);
-    const commands = dispatcher.begin(offer, partition);
-    if (commands === undefined) return;
     const head = this.#header.write(NO_VERSION, FOR_EVER, contentType);
     const isFollowed = queue.first !== undefined;
-    commands.begin(OFFER.header);
-    writeItems(commands, layout, queue);
-    writeNumbers(commands, layout, queue);
-    writeWaiting(commands, layout, queue);
-    commands.number(queue.capacity);
-    commands.open(1);
-    commands.part(head.bytes, 0, 1);
-    commands.close();
-    commands.open(head.length - NUMBER_END + value.length);
-    commands.part(head.bytes, NUMBER_END, head.length);
-    commands.part(value.bytes, value.start, value.end);
-    commands.close();
-    commands.bytes(channelsOf(layout, partition));
-    commands.bytes(queue.name);
-    commands.bytes(isFollowed ? YES : NO);
-    dispatcher.end(offer);
-    if (isFollowed) this.#takes.follow(queue);
+    if (isFollowed || head.length + value.length > GATHERED_BYTES_MAX) {
+      this.#turn.send(queue);
+      this.#begin(queue).sendOne(head, value, receiver);
+      if (isFollowed) this.#takes.follow(queue);
+      return;
+    }
+    const offers = (queue.offers as Offers | undefined) ?? this.#begin(queue);
+    queue.offers = offers;
+    offers.add(head, value, receiver);
+    this.#turn.onOffer(queue);
   }
 
   peek(name: Span, receiver: Receiver): void {
     const { answers, dispatcher } = this.#context;
     const queue = this.#queues.get(name);
+    this.#turn.send(queue);
     // What comes next belongs to the takes that wait.
     if (queue.firstUnasked !== undefined && !dispatcher.isAway(queue.partition)) {
       return answers.tell(receiver, answers.begin(ABSENT));
@@ -87,15 +98,31 @@ export class QueueSteps {
   }
 
   size(name: Span, receiver: Receiver): void {
-    this.#look(this.#queues.get(name), false, receiver);
+    const queue = this.#queues.get(name);
+    this.#turn.send(queue);
+    this.#look(queue, false, receiver);
   }
 
-  recycleOffer(offer: Offer): void {
-    this.#offers.push(offer);
+  /** A buffer for items that gather, until it comes back. */
+  takeBuffer(): CommandBuffer {
+    return this.#spares.pop() ?? new CommandBuffer(FIRST_ITEMS_BYTES);
+  }
+
+  giveBuffer(buffer: CommandBuffer): void {
+    buffer.clear();
+    if (this.#spares.length < SPARES_MAX) this.#spares.push(buffer);
+  }
+
+  recycleOffers(offers: Offers): void {
+    this.#offers.push(offers);
   }
 
   recycleLook(look: Look): void {
     this.#looks.push(look);
+  }
+
+  #begin(queue: LocalQueue): Offers {
+    return (this.#offers.pop() ?? new Offers(this.#context, this.#clock, this)).begin(queue);
   }
 
   #look(queue: LocalQueue, isPeek: boolean, receiver: Receiver): void {
@@ -109,21 +136,61 @@ export class QueueSteps {
   }
 }
 
-class Offer extends Operation {
+/** Offers of a queue, in one step: the first ones are made, as many as there is room for. */
+class Offers extends Operation implements GatheredOffers {
   readonly #context: QueueContext;
+  readonly #clock: Clock;
   readonly #steps: QueueSteps;
-  #receiver: Receiver = NOBODY;
+  readonly #receivers: Receiver[] = [];
+  /** The arguments of those that gather. */
+  #items: CommandBuffer | undefined;
+  #queue!: LocalQueue;
+  #isBeingSent = false;
+  #addedCount = 0;
 
-  constructor(context: QueueContext, steps: QueueSteps) {
+  constructor(context: QueueContext, clock: Clock, steps: QueueSteps) {
     super(context.dispatcher);
     this.#context = context;
+    this.#clock = clock;
     this.#steps = steps;
   }
 
-  begin(queue: LocalQueue, receiver: Receiver): this {
-    this.#receiver = receiver;
+  begin(queue: LocalQueue): this {
+    this.#queue = queue;
     this.replicaCount = queue.replicaCount;
     return this;
+  }
+
+  get count(): number {
+    return this.#receivers.length;
+  }
+
+  add(head: HeaderWriter, value: Span, receiver: Receiver): void {
+    this.#receivers.push(receiver);
+    this.#items ??= this.#steps.takeBuffer();
+    writeItem(this.#items, head, value);
+  }
+
+  send(): void {
+    const items = this.#items!;
+    this.#items = undefined;
+    this.#isBeingSent = true;
+    const commands = this.#beginCommand();
+    this.#isBeingSent = false;
+    if (commands !== undefined) {
+      commands.copyOf(items);
+      this.#context.dispatcher.end(this);
+    }
+    this.#steps.giveBuffer(items);
+  }
+
+  /** Where it fails at once, the receiver is told during the call. */
+  sendOne(head: HeaderWriter, value: Span, receiver: Receiver): void {
+    this.#receivers.push(receiver);
+    const commands = this.#beginCommand();
+    if (commands === undefined) return;
+    writeItem(commands, head, value);
+    this.#context.dispatcher.end(this);
   }
 
   onResult(reply: Reply): void {
@@ -131,15 +198,19 @@ class Offer extends Operation {
       this.group = undefined;
       return this.onFailed(UNKNOWN);
     }
-    if (reply.integer === 0) {
-      this.group = undefined;
-      return this.#tell(QUEUE_FULL);
-    }
-    if (this.group === undefined) this.onConfirmed();
+    this.#addedCount = reply.integer;
+    if (this.#addedCount === 0) this.group = undefined;
+    if (this.group === undefined) return this.onConfirmed();
+    const full = this.#receivers.splice(this.#addedCount);
+    for (const receiver of full) this.#tell(receiver, QUEUE_FULL);
   }
 
   override onConfirmed(): void {
-    this.#tell(APPLIED);
+    const receivers = this.#end();
+    const addedCount = this.#addedCount;
+    for (const [index, receiver] of receivers.entries()) {
+      this.#tell(receiver, index < addedCount ? APPLIED : QUEUE_FULL);
+    }
   }
 
   override onUnconfirmed(): void {
@@ -147,15 +218,48 @@ class Offer extends Operation {
   }
 
   onFailed(failure: Failure): void {
-    this.#steps.recycleOffer(this);
-    this.#context.fail(this.#receiver, failure);
+    if (this.#isBeingSent) return this.#clock.endOfTurn(() => this.onFailed(failure));
+    for (const receiver of this.#end()) this.#context.fail(receiver, failure);
   }
 
-  #tell(outcome: Outcome): void {
-    const { answers } = this.#context;
-    this.#steps.recycleOffer(this);
-    answers.tell(this.#receiver, answers.begin(outcome));
+  #beginCommand(): CommandBuffer | undefined {
+    const { dispatcher, layout } = this.#context;
+    const queue = this.#queue;
+    const { partition } = queue;
+    const commands = dispatcher.begin(this, partition);
+    if (commands === undefined) return undefined;
+    commands.begin(OFFER.headerWith(ITEM_ARGUMENTS * this.count));
+    writeItems(commands, layout, queue);
+    writeNumbers(commands, layout, queue);
+    writeWaiting(commands, layout, queue);
+    commands.number(queue.capacity);
+    commands.bytes(channelsOf(layout, partition));
+    commands.bytes(queue.name);
+    commands.bytes(queue.first === undefined ? NO : YES);
+    return commands;
   }
+
+  /** It is over: returns those to be told, and may be used again. */
+  #end(): Receiver[] {
+    const receivers = this.#receivers.splice(0);
+    this.#steps.recycleOffers(this);
+    return receivers;
+  }
+
+  #tell(receiver: Receiver, outcome: Outcome): void {
+    const { answers } = this.#context;
+    answers.tell(receiver, answers.begin(outcome));
+  }
+}
+
+function writeItem(commands: CommandBuffer, head: HeaderWriter, value: Span): void {
+  commands.open(1);
+  commands.part(head.bytes, 0, 1);
+  commands.close();
+  commands.open(head.length - NUMBER_END + value.length);
+  commands.part(head.bytes, NUMBER_END, head.length);
+  commands.part(value.bytes, value.start, value.end);
+  commands.close();
 }
 
 /** A peek, or a count of the items. Both are reads, but stay in the order of the changes. */

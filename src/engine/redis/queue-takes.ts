@@ -5,7 +5,7 @@
  *
  * Takes that wait have a list a queue (local-queues.ts). An offer of this member that finds some is
  * followed by a script that takes for them, and so is an item that comes back; what others offer is told
- * by wake-ups, and looked for each second.
+ * by wake-ups, and looked for each second. Takes that do not wait gather in a turn (queue-turn.ts).
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Span } from '../../base/span.ts';
@@ -34,6 +34,7 @@ import {
 import type { Failure } from './operation.ts';
 import type { QueueContext } from './queue-context.ts';
 import { TAKES_MAX } from './queue-scripts.ts';
+import type { QueueTurn } from './queue-turn.ts';
 import type { ServerTime } from './server-time.ts';
 import { StoredValue } from './stored-value.ts';
 import {
@@ -53,6 +54,7 @@ interface QueueTakesOptions {
   readonly clock: Clock;
   readonly time: ServerTime;
   readonly deadlineMs: number;
+  readonly turn: QueueTurn;
   /** A take waits at the queue, and none did before. */
   onWaiting(queue: LocalQueue): void;
 }
@@ -97,19 +99,19 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       return ANSWERED;
     }
     const take = this.#add(queue, receiver);
+    const ticket = this.#table.ticket(take.place);
     if (timeoutMs === 0) {
-      if (this.#ask(queue, [take], false)) return this.#table.ticket(take.place);
-    } else {
-      const isFirst = queue.first === undefined;
-      queue.append(take);
-      if (isUnasked || this.#askFor(take)) {
-        const ticket = this.#table.ticket(take.place);
-        take.deadline = this.#wheel.add(this.#options.clock.now() + timeoutMs, ticket);
-        if (isFirst) this.#options.onWaiting(queue);
-        return ticket;
-      }
-      queue.remove(take);
+      this.#options.turn.addTake(queue, take);
+      return ticket;
     }
+    const isFirst = queue.first === undefined;
+    queue.append(take);
+    if (isUnasked || this.#askFor(take)) {
+      take.deadline = this.#wheel.add(this.#options.clock.now() + timeoutMs, ticket);
+      if (isFirst) this.#options.onWaiting(queue);
+      return ticket;
+    }
+    queue.remove(take);
     this.#end(take);
     this.#context.fail(receiver, UNREACHABLE);
     return ANSWERED;
@@ -143,6 +145,19 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       if (takes.push(take) === TAKES_MAX) break;
     }
     this.#ask(queue, takes, true);
+  }
+
+  /** Takes for those that have gathered; where that fails at once, their receivers are told later. */
+  askGathered(queue: LocalQueue, gathered: readonly QueueTake[]): void {
+    const takes = gathered.filter(({ state }) => state === OPEN);
+    if (takes.length === 0 || this.#ask(queue, takes, false)) return;
+    this.#options.clock.endOfTurn(() => {
+      for (const take of takes) {
+        if (take.state !== OPEN) continue;
+        this.#end(take);
+        this.#context.fail(take.receiver, UNREACHABLE);
+      }
+    });
   }
 
   /** Sends what is to come back again. */
@@ -268,6 +283,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
 
   #ask(queue: LocalQueue, takes: readonly QueueTake[], isWaiting: boolean): boolean {
     const { incarnation } = this;
+    this.#options.turn.send(queue);
     if (this.#unreturned.size > 0) this.#returnFirst(queue);
     const asking = new Asking(this.#context, this, queue, incarnation, takes, isWaiting);
     if (!asking.send()) return false;

@@ -93,6 +93,8 @@ export class RedisConnection {
   /** The commands of a turn that are not written, while their receivers are told. */
   #dropped: Buffer | undefined;
   #isFlushDue = false;
+  /** Called before the commands of the turn are written. */
+  #last: (() => void)[] = [];
   /** The time of the turn in which commands gather, on the clock's `now`. */
   #now = 0;
   #deadline: Timer | undefined;
@@ -136,6 +138,12 @@ export class RedisConnection {
     if (this.#isEnded) assert.fail('no command to a connection that has ended');
     if (!this.#isFlushDue) this.#beginTurn();
     this.#pending.push(receiver, start, this.commands.length, this.#now);
+  }
+
+  /** Calls `run` before the commands of the turn are written, also where the connection has ended. */
+  beforeWrite(run: () => void): void {
+    this.#last.push(run);
+    if (!this.#isFlushDue) this.#beginTurn();
   }
 
   /** When the command was given whose receiver is being called, on the clock's `now`. */
@@ -237,6 +245,9 @@ export class RedisConnection {
   }
 
   #write(): void {
+    const last = this.#last;
+    if (last.length > 0) this.#last = [];
+    for (const run of last) run();
     this.#isFlushDue = false;
     if (this.#isEnded) return;
     if (this.hasChanges && !this.#options.mayChange()) return this.#dropTurn();

@@ -154,6 +154,7 @@ export class RedisEngine implements Engine, ChangeWork {
    * after the deadline.
    */
   changesAnswered(): Promise<void> {
+    this.#queues.sendGathered();
     return this.#underWay.answered(() => {
       const end = this.#clock.now() + this.#options.deadlineMs;
       const links = [...this.#servers.primaries].map(({ changes }) => changes);

@@ -13,6 +13,7 @@ import type { QueueContext } from './queue-context.ts';
 import { QueueLooks } from './queue-looks.ts';
 import { QueueSteps } from './queue-steps.ts';
 import { QueueTakes } from './queue-takes.ts';
+import { QueueTurn } from './queue-turn.ts';
 import type { ServerTime } from './server-time.ts';
 import type { Servers } from './servers.ts';
 import { WakeUps } from './wake-ups.ts';
@@ -37,6 +38,7 @@ export class RedisQueues {
   readonly #clock: Clock;
   readonly #deadlineMs: number;
   readonly #queues: LocalQueues;
+  readonly #turn: QueueTurn;
   readonly #takes: QueueTakes;
   readonly #steps: QueueSteps;
   readonly #wakeUps: WakeUps;
@@ -58,13 +60,17 @@ export class RedisQueues {
       onWakeUp: (name) => this.#wake(name),
       onListening: (partition) => this.#serve(partition),
     });
+    const turn = new QueueTurn(context.dispatcher, (queue, takes) =>
+      this.#takes.askGathered(queue, takes),
+    );
+    this.#turn = turn;
     this.#takes = new QueueTakes(
       context,
-      { ...options, onWaiting: ({ partition }) => this.#wakeUps.listen(partition) },
+      { ...options, turn, onWaiting: ({ partition }) => this.#wakeUps.listen(partition) },
       this.#queues,
       Buffer.from(incarnation),
     );
-    this.#steps = new QueueSteps(context, this.#queues, this.#takes);
+    this.#steps = new QueueSteps(context, clock, this.#queues, turn, this.#takes);
     const onLook = () => this.#wakeUps.check();
     this.#looks = new QueueLooks(context, clock, this.#queues, this.#takes, onLook);
   }
@@ -96,6 +102,11 @@ export class RedisQueues {
 
   acknowledge(hold: number, isDelivered: boolean, receiver: Receiver): void {
     this.#takes.acknowledge(hold, isDelivered, receiver);
+  }
+
+  /** Sends what has gathered in this turn. */
+  sendGathered(): void {
+    this.#turn.sendAll();
   }
 
   /** Returns what a member incarnation held that is out: see held-items.ts. */

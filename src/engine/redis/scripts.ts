@@ -9,11 +9,17 @@ export interface Script {
   readonly source: string;
   /** The beginning of a call, before the keys. */
   readonly header: Buffer;
+  /** The same, with so many more arguments than `script` was told. */
+  headerWith(more: number): Buffer;
 }
 
 /** `argumentCount`: of the arguments behind the keys. */
 export function script(source: string, keyCount: number, argumentCount: number): Script {
   const sha = createHash('sha1').update(source).digest('hex');
-  const count = 3 + keyCount + argumentCount;
-  return { source, header: header(count, 'EVALSHA', sha, String(keyCount)) };
+  const headers: Buffer[] = [];
+  const headerWith = (more: number): Buffer => {
+    headers[more] ??= header(3 + keyCount + argumentCount + more, 'EVALSHA', sha, `${keyCount}`);
+    return headers[more];
+  };
+  return { source, header: headerWith(0), headerWith };
 }

@@ -1,0 +1,210 @@
+/** Offers and takes of a turn are one command each; what becomes of them where that fails. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import {
+  ABSENT,
+  APPLIED,
+  type Engine,
+  FOUND,
+  type Outcome,
+  QUEUE_FULL,
+  UNKNOWN,
+  UNREACHABLE,
+} from '../../../src/engine/engine.ts';
+import {
+  OFFER,
+  OFFERS_MAX,
+  PEEK,
+  REMOVE,
+  TAKE,
+  TAKES_MAX,
+} from '../../../src/engine/redis/queue-scripts.ts';
+import type { Script } from '../../../src/engine/redis/scripts.ts';
+import { array, bulk, CUT, FakeServer, SILENCE } from './fake-server.ts';
+import { answered, DEADLINE_MS, offer, spanOf, withStore } from './fake-store.ts';
+
+const ITEM = `\x10${'\x01'.repeat(8)}item`;
+const NO_ITEM = array([':0\r\n']);
+/** Keys of an offer, and arguments before the items. */
+const BEFORE_ITEMS = 3 + 4 + 4;
+const LONG = 'l'.repeat(5000);
+
+let server: FakeServer;
+before(async () => {
+  server = await FakeServer.start();
+});
+beforeEach(() => {
+  server.received.length = 0;
+  server.replicaCount = 0;
+});
+after(() => server.stop());
+
+function isCall(words: readonly string[], script: Script): boolean {
+  return words[0] === 'EVALSHA' && script.header.includes(words[1]!);
+}
+
+/** What the calls of the script were given, in order. */
+function calls(script: Script): (readonly string[])[] {
+  return server.received.map(({ words }) => words).filter((words) => isCall(words, script));
+}
+
+/** The scripts that were called, in order. */
+function called(): (Script | undefined)[] {
+  return server.received
+    .filter(({ words }) => words[0] === 'EVALSHA')
+    .map(({ words }) => SCRIPTS.find((script) => isCall(words, script)));
+}
+
+const SCRIPTS = [OFFER, TAKE, PEEK];
+
+function itemsOf(offers: readonly string[]): number {
+  return (offers.length - BEFORE_ITEMS) / 2;
+}
+
+function take(engine: Engine, queue: string): Promise<Outcome> {
+  return answered((receiver) => void engine.take(spanOf(queue), 0, receiver));
+}
+
+function peek(engine: Engine, queue: string): Promise<Outcome> {
+  return answered((receiver) => engine.peek(spanOf(queue), receiver));
+}
+
+function many<T>(count: number, make: (index: number) => Promise<T>): Promise<T>[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}
+
+test('offers and takes of a turn are a command each, the offers first', async () => {
+  server.script = (words) => {
+    if (isCall(words, OFFER)) return `:${itemsOf(words)}\r\n`;
+    if (isCall(words, REMOVE)) return bulk('111');
+    return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM), bulk(ITEM)]) : undefined;
+  };
+  await withStore(server.url, {}, async ({ engine }) => {
+    const outcomes = many(6, (index) =>
+      index % 2 === 0 ? take(engine, 'queue') : offer(engine, 'queue', `item ${index}`),
+    );
+    const found = (await Promise.all(outcomes)).filter((_, index) => index % 2 === 0);
+    assert.deepEqual(found, [FOUND, FOUND, ABSENT]);
+    assert.deepEqual(called().slice(0, 2), [OFFER, TAKE]);
+    const [offers] = calls(OFFER);
+    assert.deepEqual(
+      offers!.slice(BEFORE_ITEMS).filter((_, index) => index % 2 === 1),
+      ['item 1', 'item 3', 'item 5'],
+    );
+  });
+});
+
+test('a queue with room for some of the offers is full for those behind', async () => {
+  server.script = (words) => (isCall(words, OFFER) ? ':2\r\n' : undefined);
+  for (const replicaCount of [0, 1]) {
+    server.replicaCount = replicaCount;
+    const queueReplicaCount = () => replicaCount;
+    await withStore(server.url, { queueReplicaCount }, async ({ engine }) => {
+      const outcomes = many(4, () => offer(engine, 'queue', 'item'));
+      assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, QUEUE_FULL, QUEUE_FULL]);
+      server.script = (words) => (isCall(words, OFFER) ? ':0\r\n' : undefined);
+      const none = many(2, () => offer(engine, 'queue', 'item'));
+      assert.deepEqual(await Promise.all(none), [QUEUE_FULL, QUEUE_FULL]);
+      server.script = (words) => (isCall(words, OFFER) ? ':2\r\n' : undefined);
+    });
+  }
+});
+
+test('a command has a limit of offers and of takes, and a long item goes alone', async () => {
+  server.script = (words) => {
+    if (isCall(words, OFFER)) return `:${itemsOf(words)}\r\n`;
+    return isCall(words, TAKE) ? NO_ITEM : undefined;
+  };
+  await withStore(server.url, {}, async ({ engine }) => {
+    await Promise.all(many(OFFERS_MAX + 1, () => offer(engine, 'queue', 'item')));
+    assert.deepEqual(calls(OFFER).map(itemsOf), [OFFERS_MAX, 1]);
+    await Promise.all(many(TAKES_MAX + 1, () => take(engine, 'queue')));
+    assert.equal(calls(TAKE).length, 2);
+    server.received.length = 0;
+    const items = ['a', 'b', LONG, 'c'];
+    await Promise.all(items.map((item) => offer(engine, 'queue', item)));
+    assert.deepEqual(calls(OFFER).map(itemsOf), [2, 1, 1]);
+  });
+});
+
+test('any other operation on the queue comes behind what has gathered', async () => {
+  server.script = (words) =>
+    isCall(words, TAKE) ? NO_ITEM : isCall(words, PEEK) ? bulk(ITEM) : undefined;
+  await withStore(server.url, {}, async ({ engine }) => {
+    const outcomes = [
+      offer(engine, 'queue', 'a'),
+      take(engine, 'queue'),
+      peek(engine, 'queue'),
+      offer(engine, 'queue', 'b'),
+    ];
+    assert.deepEqual(await Promise.all(outcomes), [APPLIED, ABSENT, FOUND, APPLIED]);
+    assert.deepEqual(called(), [OFFER, TAKE, PEEK, OFFER]);
+  });
+});
+
+test('offers whose reply is cut off are UNKNOWN, each, and not sent again', async () => {
+  server.script = (words) => (isCall(words, OFFER) ? CUT : undefined);
+  await withStore(server.url, {}, async ({ engine }) => {
+    const outcomes = many(3, () => offer(engine, 'queue', 'item'));
+    assert.deepEqual(await Promise.all(outcomes), [UNKNOWN, UNKNOWN, UNKNOWN]);
+    assert.equal(calls(OFFER).length, 1);
+  });
+});
+
+test('offers that a server refuses for now are sent again, all of them', async () => {
+  let left = 1;
+  server.script = (words) => {
+    if (!isCall(words, OFFER)) return undefined;
+    return left-- > 0 ? '-LOADING it loads\r\n' : `:${itemsOf(words)}\r\n`;
+  };
+  await withStore(server.url, {}, async ({ engine }) => {
+    const outcomes = many(3, () => offer(engine, 'queue', 'item'));
+    assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED, APPLIED]);
+    assert.deepEqual(calls(OFFER).map(itemsOf), [3, 3]);
+  });
+});
+
+test('where replicas are missing, offers and takes are refused, none during another operation', async () => {
+  await withStore(server.url, { queueReplicaCount: () => 2 }, async ({ engine }) => {
+    while ((await offer(engine, 'queue', 'item')) !== UNREACHABLE);
+    server.received.length = 0;
+    let isCalling = true;
+    const outcomes = [offer(engine, 'queue', 'item'), take(engine, 'queue')].map(
+      async (outcome) => {
+        assert.equal(await outcome, UNREACHABLE);
+        assert.equal(isCalling, false);
+      },
+    );
+    const last = peek(engine, 'queue');
+    isCalling = false;
+    await Promise.all([...outcomes, last]);
+    assert.deepEqual(called(), [PEEK]);
+  });
+});
+
+test('a take that was cancelled before it was sent is none', async () => {
+  server.script = (words) => {
+    if (isCall(words, REMOVE)) return bulk('1');
+    return isCall(words, TAKE) ? array([':0\r\n', bulk(ITEM)]) : undefined;
+  };
+  await withStore(server.url, {}, async ({ engine }) => {
+    const ticket = engine.take(spanOf('queue'), 0, { onAnswer: () => assert.fail('answered') });
+    engine.cancel(ticket);
+    assert.equal(await take(engine, 'queue'), FOUND);
+    assert.equal(calls(TAKE).length, 1);
+  });
+});
+
+test('what gathers counts as under way', async () => {
+  server.script = (words) => (isCall(words, OFFER) ? SILENCE : undefined);
+  await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine }) => {
+    let isAnswered = false;
+    const outcome = offer(engine, 'queue', 'item').then((came) => {
+      isAnswered = true;
+      return came;
+    });
+    await engine.changesAnswered();
+    assert.ok(isAnswered);
+    assert.equal(await outcome, UNKNOWN);
+  });
+});
