@@ -136,7 +136,7 @@ class PublisherTransport implements WanTransport {
     return () => void this.#making?.then((http) => http.renewTls(tls)).catch(() => {});
   }
 
-  get #hasTls(): boolean {
+  #hasTls(): boolean {
     return this.#publisher.targetEndpoints.some((endpoint) => endpoint.tls);
   }
 
@@ -151,7 +151,7 @@ class PublisherTransport implements WanTransport {
   async #make(): Promise<HttpTransport> {
     const { username, password } = this.#publisher;
     const tls = await this.#readTls();
-    const connectTls = this.#hasTls ? (await import('node:tls')).connect : undefined;
+    const connectTls = this.#hasTls() ? (await import('node:tls')).connect : undefined;
     const login = { username, password };
     const http = new HttpTransport({ segment: this.#segment, ...login, tls, connectTls });
     if (this.#isClosed) http.close();
@@ -160,7 +160,7 @@ class PublisherTransport implements WanTransport {
   }
 
   async #readTls(): Promise<SecureContextOptions> {
-    if (!this.#hasTls) return {};
+    if (!this.#hasTls()) return {};
     return await (await import('./http/tls-files.ts')).readTargetTls(this.#publisher.tls);
   }
 }

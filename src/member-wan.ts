@@ -87,8 +87,8 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     const { engine } = this.#parts;
     this.#dataSetId = Buffer.from(uuid.replaceAll('-', ''), 'hex');
     engine.identify(this.#dataSetId);
-    if (this.#publishers.length === 0) return;
-    await checkTls(this.#publishers);
+    if (this.#publishers().length === 0) return;
+    await checkTls(this.#publishers());
     await this.#load();
   }
 
@@ -189,7 +189,7 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
   }
 
-  get #publishers(): readonly WanPublisher[] {
+  #publishers(): readonly WanPublisher[] {
     return [...this.#config.wanReplications.values()].flatMap(({ publishers }) => publishers);
   }
 

@@ -82,7 +82,7 @@ class ErrorProxy {
       const words = replyValue(command);
       if (Array.isArray(words)) server.write(this.#passed(words.map(String)), 'latin1');
     });
-    client.on('data', (bytes) => reader.read(bytes));
+    client.on('data', (bytes) => reader.read(bytes, bytes.length));
     server.on('data', (bytes) => client.write(bytes));
   }
 

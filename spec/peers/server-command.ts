@@ -13,7 +13,7 @@ export async function serverCommand(port: number, ...words: readonly string[]): 
     const reader = new ReplyReader(({ kind, integer, text }) =>
       resolve(kind === INTEGER ? `${integer}` : text),
     );
-    socket.on('data', (bytes) => reader.read(bytes));
+    socket.on('data', (bytes) => reader.read(bytes, bytes.length));
     socket.on('error', reject);
   });
   socket.destroy();

@@ -37,12 +37,12 @@ export class ConnectionRequests {
 
   /** Whether the last one under way waits for an item. */
   get awaitsItem(): boolean {
-    return !this.#isParked && this.#last?.awaitsItem === true;
+    return !this.#isParked && this.#last()?.awaitsItem === true;
   }
 
   /** Whether nothing more may be read, or the request read may not begin, until one is answered. */
   get isBlocked(): boolean {
-    return this.#underWay.length > 0 && this.#isBehindBlocked;
+    return this.#underWay.length > 0 && this.#isBehindBlocked();
   }
 
   /** Whether the response of the request may be written now: all before it have been. */
@@ -54,7 +54,7 @@ export class ConnectionRequests {
   isNewest(slot: RequestSlot, isReading: boolean): boolean {
     if (slot === this.current) return true;
     const hasCurrent = this.current !== undefined && (isReading || this.#isParked);
-    return !hasCurrent && slot === this.#last;
+    return !hasCurrent && slot === this.#last();
   }
 
   /** The request that the parser's input continues or begins. */
@@ -160,14 +160,14 @@ export class ConnectionRequests {
     this.current = undefined;
   }
 
-  get #last(): RequestSlot | undefined {
+  #last(): RequestSlot | undefined {
     const { length } = this.#underWay;
     return length === 0 ? undefined : this.#underWay[length - 1];
   }
 
-  get #isBehindBlocked(): boolean {
+  #isBehindBlocked(): boolean {
     if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
-    const last = this.#last as RequestSlot;
+    const last = this.#last() as RequestSlot;
     if (this.#underWay.length >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
     return last.handler.isAlone && !last.isKept;
   }

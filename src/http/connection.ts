@@ -103,7 +103,8 @@ export class Connection implements SlotConnection, Timed, Scheduled {
   }
 
   responsesFor(slot: RequestSlot): ResponseQueue | undefined {
-    if (!this.#isRunning) this.#host.tick();
+    // Woken in this turn, it has the time of its first answer.
+    if (!this.#isRunning && !this.isWoken) this.#host.tick();
     return this.#requests.isNext(slot) ? this.#responses : undefined;
   }
 
@@ -118,7 +119,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
   onItemAwaited(): void {
     // Behind a login as much may have been read as may not be behind a poll.
     if (this.#isRunning) return;
-    if (this.#hasTooMuchBehind) this.destroy();
+    if (this.#hasTooMuchBehind()) this.destroy();
     else this.#pauseOrResume();
   }
 
@@ -264,7 +265,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
   /** Frees the bytes read, but for those that are still to run; and a slot without a request. */
   #leaveInput(): void {
     const isToStay = this.#state === BLOCKED || this.#state === STALLED;
-    if (!this.#input.leave(isToStay) || (isToStay && this.#hasTooMuchBehind)) this.destroy();
+    if (!this.#input.leave(isToStay) || (isToStay && this.#hasTooMuchBehind())) this.destroy();
     const isReading = this.#parser.isInRequest || this.#state === LOOKING;
     if (!isReading || this.#state >= ENDING) this.#requests.leaveCurrent();
   }
@@ -286,7 +287,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
         return true;
       case AT_REQUEST:
         this.#limits.onMoved();
-        if (this.#host.isDraining && this.#mayBeLast) return this.#lookForMore();
+        if (this.#host.isDraining && this.#mayBeLast()) return this.#lookForMore();
         this.#requests.begin();
         if (this.#mayRead() && ++this.#runCount >= REQUESTS_IN_A_ROW) this.#standBack();
         return true;
@@ -297,7 +298,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
   }
 
   /** While the server drains: nothing has come behind the request, and more may be in the socket. */
-  get #mayBeLast(): boolean {
+  #mayBeLast(): boolean {
     if (this.#host.isDrainOver) return false;
     return !this.hasUnread && !this.session.hasInputEnded;
   }
@@ -384,12 +385,12 @@ export class Connection implements SlotConnection, Timed, Scheduled {
 
   #keep(bytes: Buffer, length: number): void {
     if (this.#isInputOver) return;
-    if (!this.#input.keep(bytes, 0, length) || this.#hasTooMuchBehind) this.destroy();
+    if (!this.#input.keep(bytes, 0, length) || this.#hasTooMuchBehind()) this.destroy();
     else this.#pauseOrResume();
   }
 
   /** Whether more is behind a poll than permitted: reading on, as is necessary, would only add to it. */
-  get #hasTooMuchBehind(): boolean {
+  #hasTooMuchBehind(): boolean {
     const isForItem = this.#state === BLOCKED && this.#requests.awaitsItem;
     return isForItem && this.#input.hasTooMany;
   }

@@ -203,7 +203,7 @@ export class ResponseQueue implements BudgetUser {
     this.#runBuffer = NOTHING;
     this.#runResponses = 0;
     this.#hand(this.#arena.view(buffer, this.#runStart, this.#runEnd), true);
-    this.#arena.closeRun(buffer, this.#isRunTaken);
+    this.#arena.closeRun(buffer, this.#isRunTaken());
     this.#runStart = this.#runEnd = 0;
   }
 
@@ -312,7 +312,7 @@ export class ResponseQueue implements BudgetUser {
   }
 
   /** Whether the place of the last run handed over is no longer needed. */
-  get #isRunTaken(): boolean {
+  #isRunTaken(): boolean {
     return this.#writer.isCopying || this.#writer.waitingBytes === 0;
   }
 
@@ -339,7 +339,7 @@ export class ResponseQueue implements BudgetUser {
   #finish(piece: OutputPiece): void {
     piece.pinned?.release();
     for (let run = 0; run < piece.runCount && piece.runStart >= 0; run++) {
-      this.#arena.closeRun(piece.bytes, this.#isRunTaken);
+      this.#arena.closeRun(piece.bytes, this.#isRunTaken());
     }
     const counted = countedBytes(piece);
     if (counted === 0) return;

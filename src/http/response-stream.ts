@@ -75,7 +75,7 @@ export class ResponseStream {
       this.#write(bytes.subarray(at, at + CHUNK_BYTES_MAX));
     }
     this.#owner.onStreamed();
-    this.#wantsRoom = this.#unsentBytes > UNSENT_BYTES_MAX;
+    this.#wantsRoom = this.#unsentBytes() > UNSENT_BYTES_MAX;
     return !this.#wantsRoom;
   }
 
@@ -107,12 +107,12 @@ export class ResponseStream {
 
   /** Notifies the writer where there is room again. */
   offerRoom(): void {
-    if (!this.#wantsRoom || this.#unsentBytes > UNSENT_BYTES_MAX / 2) return;
+    if (!this.#wantsRoom || this.#unsentBytes() > UNSENT_BYTES_MAX / 2) return;
     this.#wantsRoom = false;
     this.#onRoom();
   }
 
-  get #unsentBytes(): number {
+  #unsentBytes(): number {
     return this.#owner.responses?.unsentBytes ?? 0;
   }
 

@@ -98,12 +98,12 @@ export class TimeLimits {
 
   /** Whether the client has taken nothing for too long. */
   get isReaderLate(): boolean {
-    return this.#readerDueMs <= this.#source.nowMs;
+    return this.#readerDueMs() <= this.#source.nowMs;
   }
 
   /** Whether the client has not sent the awaited part for too long. */
   get isSenderLate(): boolean {
-    return this.#senderDueMs <= this.#source.nowMs;
+    return this.#senderDueMs() <= this.#source.nowMs;
   }
 
   /** The limit that has passed for the rest of a request. */
@@ -123,7 +123,7 @@ export class TimeLimits {
   }
 
   #set(): void {
-    const dueMs = Math.min(this.#readerDueMs, this.#senderDueMs);
+    const dueMs = Math.min(this.#readerDueMs(), this.#senderDueMs());
     if (dueMs >= this.#deadlineMs) return;
     this.#deadlineMs = dueMs;
     this.#source.deadlines.set(this.#place, dueMs);
@@ -139,19 +139,19 @@ export class TimeLimits {
     if (!wasSending) this.#set();
   }
 
-  get #readerDueMs(): number {
+  #readerDueMs(): number {
     if (!this.#isSending) return Number.POSITIVE_INFINITY;
     return this.#sendingSinceMs + this.#source.limits.writeProgressTimeoutSeconds * 1000;
   }
 
-  get #senderDueMs(): number {
+  #senderDueMs(): number {
     const sinceMs = this.#awaitedSinceMs;
     if (this.#awaited === NOTHING) return Number.POSITIVE_INFINITY;
     const dueMs = sinceMs + limitMs(this.#awaited, this.#source.limits);
-    return Math.min(dueMs, this.#drainDueMs);
+    return Math.min(dueMs, this.#drainDueMs());
   }
 
-  get #drainDueMs(): number {
+  #drainDueMs(): number {
     const sinceMs = this.#awaitedSinceMs;
     const { drainedMs } = this.#source;
     if (this.#awaited !== REQUEST) return Math.max(sinceMs, drainedMs) + DRAIN_MS;

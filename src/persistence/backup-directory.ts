@@ -29,7 +29,7 @@ export class BackupDirectory {
     this.#parent = parent;
     this.#number = number;
     this.#lock = lock;
-    this.storage = new FileStorage(this.#temporary);
+    this.storage = new FileStorage(this.#temporary());
   }
 
   /** Makes a new one below `parent`, which is made if it is missing. Rejects with the system's error. */
@@ -53,13 +53,13 @@ export class BackupDirectory {
     }
   }
 
-  get #temporary(): string {
+  #temporary(): string {
     return join(this.#parent, nameOf(this.#number) + TEMPORARY_SUFFIX);
   }
 
   /** Completes the backup. Resolves with its path. */
   async keep(): Promise<string> {
-    const number = await renameToFree(this.#temporary, this.#parent, '', this.#number);
+    const number = await renameToFree(this.#temporary(), this.#parent, '', this.#number);
     const path = join(this.#parent, nameOf(number));
     await this.#lock.release();
     await rm(join(path, 'lock'), { force: true });
@@ -69,7 +69,7 @@ export class BackupDirectory {
   }
 
   async discard(): Promise<void> {
-    await removeAll(this.#temporary, this.#parent);
+    await removeAll(this.#temporary(), this.#parent);
     await this.#lock.release();
   }
 }

@@ -134,7 +134,7 @@ export class Housekeeping {
   /** Called when no segment can be made, or when one can be made again. */
   onSupply(): void {
     // The log needs the room that the snapshot has taken.
-    if (this.#isFull) this.#snapshot?.cancel();
+    if (this.#isFull()) this.#snapshot?.cancel();
     this.work();
   }
 
@@ -146,12 +146,12 @@ export class Housekeeping {
     this.#working = this.#nextWork().finally(() => {
       this.#working = undefined;
       this.#isKeepingSpace = false;
-      if (!this.#isFull || this.#isClosing) return;
+      if (!this.#isFull() || this.#isClosing) return;
       this.#again = this.#options.clock.after(COMPACTION_RETRY_MS, () => this.work());
     });
   }
 
-  get #isFull(): boolean {
+  #isFull(): boolean {
     return this.#options.supply.fault !== undefined || !this.#options.log.isStarted;
   }
 
@@ -160,7 +160,7 @@ export class Housekeeping {
     if (this.#owesRemoval && this.#cut === undefined) {
       return await this.#removeOlder().catch((error) => observer.onSnapshotFailed(error));
     }
-    this.#isKeepingSpace = this.#isFull || !this.#isSnapshotDue;
+    this.#isKeepingSpace = this.#isFull() || !this.#isSnapshotDue();
     if (this.#isKeepingSpace) {
       await this.#keepSpace().catch((error: Error) => {
         this.#compaction = undefined;
@@ -171,14 +171,14 @@ export class Housekeeping {
       });
       this.#isKeepingSpace = false;
     }
-    if (this.#isClosing || !log.isStarted || !this.#isSnapshotDue) return;
+    if (this.#isClosing || !log.isStarted || !this.#isSnapshotDue()) return;
     await this.#takeSnapshot().catch((error: Error) => {
       this.#snapshotNotBeforeMs = clock.now() + RETRY_MS;
       observer.onSnapshotFailed(error);
     });
   }
 
-  get #isSnapshotDue(): boolean {
+  #isSnapshotDue(): boolean {
     const { clock, log, snapshotBytesMin, manifest } = this.#options;
     if (!log.isStarted || clock.now() < this.#snapshotNotBeforeMs) return false;
     const grown = log.writtenBytes - this.#snapshotAtBytes;
@@ -191,7 +191,7 @@ export class Housekeeping {
     const { observer, space, supply, reserve } = this.#options;
     const isWhole = await space.run(() => reserve.fill());
     let won = 0;
-    while (this.#isFull && !this.#isClosing && !this.#isPaused) {
+    while (this.#isFull() && !this.#isClosing && !this.#isPaused) {
       const bytes = await this.#compact();
       // Another pass follows at once on one that has freed space, for the records that died during it.
       if (bytes === undefined && !this.#passHasWon && !(await this.#helpReserve())) break;
@@ -212,7 +212,7 @@ export class Housekeeping {
       const hasChanged =
         this.#passHasWon ||
         log.writtenBytes !== this.#passFromBytes ||
-        this.#passEnd !== this.#passBefore ||
+        this.#passEnd() !== this.#passBefore ||
         reserve.filledBytes > this.#passReserveBytes;
       if (!hasChanged || clock.now() < this.#passNotBeforeMs) return undefined;
       this.#compaction = this.#beginPass();
@@ -245,7 +245,7 @@ export class Housekeeping {
   }
 
   /** Number of the first segment that a pass that begins now leaves alone. */
-  get #passEnd(): number {
+  #passEnd(): number {
     const { log, endSegment } = this.#options;
     return log.isStarted ? log.synced.segment : endSegment;
   }
@@ -254,7 +254,7 @@ export class Housekeeping {
     const { storage, engine, clock, segmentBytes, log, manifest, space, reserve } = this.#options;
     this.#passMs = 0;
     this.#passFromBytes = log.writtenBytes;
-    this.#passBefore = this.#passEnd;
+    this.#passBefore = this.#passEnd();
     this.#passReserveBytes = reserve.filledBytes;
     this.#passHasWon = false;
     if (!manifest.isThere) return undefined;
@@ -290,7 +290,7 @@ export class Housekeeping {
       const { freeBytes } = await storage.space();
       return freeBytes >= bytes + FREE_SEGMENTS_MIN * segmentBytes;
     };
-    if (!(await hasRoom(this.#snapshotNeedsBytes)) || this.#isFull) return;
+    if (!(await hasRoom(this.#snapshotNeedsBytes)) || this.#isFull()) return;
     const { writtenBytes } = log;
     const firstSegment = log.segment;
     const number = this.#nextNumber++;

@@ -93,7 +93,7 @@ export class SegmentSupply {
   async shorter(first: LogSegment): Promise<LogSegment | undefined> {
     await this.#maker.discard(first);
     const bytes = filled64(first.bytes / 2);
-    if (bytes < this.#shortBytes || bytes >= first.bytes) return undefined;
+    if (bytes < this.#shortBytes() || bytes >= first.bytes) return undefined;
     this.#maker.nextNumber = first.number;
     return await this.#space.run(() => this.#maker.make(bytes));
   }
@@ -104,7 +104,7 @@ export class SegmentSupply {
         return await this.#maker.make(bytes, filled);
       } catch (error) {
         this.#setFault(error as Error);
-        if (!isShort || !isFullDisk(error) || bytes / 2 < this.#shortBytes) throw error;
+        if (!isShort || !isFullDisk(error) || bytes / 2 < this.#shortBytes()) throw error;
       }
     }
   }
@@ -145,12 +145,12 @@ export class SegmentSupply {
   #makeShort(needed: number): LogSegment | undefined {
     const now = this.#clock.now();
     if (now < this.#shortNotBeforeMs) return undefined;
-    const made = this.#makeNow(Math.max(this.#shortBytes, filled64(needed)));
+    const made = this.#makeNow(Math.max(this.#shortBytes(), filled64(needed)));
     if (made === undefined) this.#shortNotBeforeMs = now + SHORT_RETRY_MS;
     return made;
   }
 
-  get #shortBytes(): number {
+  #shortBytes(): number {
     return filled64(Math.min(SHORT_BYTES, this.segmentBytes * SHORT_SHARE));
   }
 

@@ -146,13 +146,13 @@ export class Snapshot {
 
   #gather(stored: Mutation): void {
     this.#makeRoom(recordBytes(stored));
-    this.#gathered = writeMutation(this.#page, this.#gathered, stored, this.#seed);
+    this.#gathered = writeMutation(this.#page, this.#gathered, stored, this.#seed());
   }
 
   #note(type: typeof PARTITION | typeof SEAL, partition: number, sequence: number): void {
     this.#makeRoom(NOTE_BYTES);
     const at = this.#gathered;
-    const seed = this.#seed;
+    const seed = this.#seed();
     this.#gathered = writeNote(this.#page, at, type, partition, sequence, NOWHERE, seed);
   }
 
@@ -180,8 +180,8 @@ export class Snapshot {
 
   async #beginPart(): Promise<void> {
     if (!(await this.#hasRoom(this.#bytes))) this.cancel();
-    this.#whole = await WholeFile.begin(this.#storage, segmentName(this.#id));
-    await this.#whole.file.write(segmentHeader(this.#id, 0), 0, HEADER_BYTES, 0);
+    this.#whole = await WholeFile.begin(this.#storage, segmentName(this.#id()));
+    await this.#whole.file.write(segmentHeader(this.#id(), 0), 0, HEADER_BYTES, 0);
     this.#position = HEADER_BYTES;
   }
 
@@ -213,12 +213,12 @@ export class Snapshot {
     return new Promise((resolve) => this.#clock.endOfTurn(resolve));
   }
 
-  get #id(): { kind: typeof SNAPSHOT; number: number; part: number } {
+  #id(): { kind: typeof SNAPSHOT; number: number; part: number } {
     return { kind: SNAPSHOT, number: this.#number, part: this.#part };
   }
 
-  get #seed(): number {
-    return segmentSeed(this.#id);
+  #seed(): number {
+    return segmentSeed(this.#id());
   }
 }
 

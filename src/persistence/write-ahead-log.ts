@@ -142,7 +142,7 @@ export class WriteAheadLog implements MutationSink {
   admit(mutation: Mutation): typeof ADMITTED | Veto {
     if (mutation.origin === FROM_REPLAY) return ADMITTED;
     if (this.failure !== undefined || this.#isClosed) return DISK_FAILED;
-    if (!this.#isStarted) return this.#veto;
+    if (!this.#isStarted) return this.#veto();
     const bytes = recordBytes(mutation);
     const isRemoval = mutation.operation !== SET && mutation.operation !== OFFER;
     if (this.#isForRemovals) this.#isForRemovals = this.#supply?.fault !== undefined;
@@ -153,11 +153,11 @@ export class WriteAheadLog implements MutationSink {
       return ADMITTED;
     }
     this.#setRefusing(true);
-    return this.failure === undefined ? this.#veto : DISK_FAILED;
+    return this.failure === undefined ? this.#veto() : DISK_FAILED;
   }
 
   /** Why there is no room. */
-  get #veto(): Veto {
+  #veto(): Veto {
     const fault = this.#supply?.fault;
     return fault === undefined || isFullDisk(fault) ? DISK_FULL : DISK_ERROR;
   }

@@ -192,11 +192,11 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   #mustBeAlone({ kind, changesData, mayWait }: Endpoint): boolean {
     if (kind === undefined) return true;
     if (changesData && !this.services.data.engine.isOrdered) return true;
-    return (mayWait && !this.#isKeyZero) || this.#isLoginOpen;
+    return (mayWait && !this.#isKeyZero()) || this.#isLoginOpen;
   }
 
   /** Whether the last part of the path is `0`: a poll that doesn't wait. */
-  get #isKeyZero(): boolean {
+  #isKeyZero(): boolean {
     const { bytes } = this.exchange.request.target;
     return this.keyEnd === this.keyStart + 1 && bytes[this.keyStart] === DIGIT_0;
   }

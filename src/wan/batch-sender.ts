@@ -103,7 +103,7 @@ export class BatchSender {
   /** Whether batches are sent; those under way go on. */
   setSending(isSending: boolean): void {
     this.#isSending = isSending;
-    if (this.#isActive) this.#schedule();
+    if (this.#isActive()) this.#schedule();
     else this.#wakeIn(undefined);
   }
 
@@ -160,12 +160,12 @@ export class BatchSender {
     this.target.close();
   }
 
-  get #isActive(): boolean {
+  #isActive(): boolean {
     return this.#isSending || this.#sync.isReading || this.target.isWanted;
   }
 
   /** Whether anything is to be sent, or a target to be met. */
-  get #hasWork(): boolean {
+  #hasWork(): boolean {
     if (this.#sync.isReading || this.target.isWanted) return true;
     if (!this.#isSending) return false;
     return this.#sync.hasEntries || this.#parts.queue.oldestMs !== Number.POSITIVE_INFINITY;
@@ -195,14 +195,14 @@ export class BatchSender {
 
   #dispatch(): void {
     this.#isScheduled = false;
-    if (!this.#isActive || this.#isClosed) return;
+    if (!this.#isActive() || this.#isClosed) return;
     const { clock, queue, delaysAll } = this.#parts;
     this.#gate.hasDelayed = delaysAll();
     if (this.#gate.hasDelayed) return;
     const nowMs = clock.now();
     this.#sync.beginTurn();
     this.#canSend = true;
-    if (this.#hasWork) {
+    if (this.#hasWork()) {
       this.target.greetDue(nowMs);
       const usable = this.target.endpoints.filter(({ status }) => status === 'usable');
       for (const [index, endpoint] of usable.entries()) {
@@ -222,7 +222,7 @@ export class BatchSender {
   /** Until something is due by the time alone; undefined for nothing. */
   #nextDelayMs(nowMs: number): number | undefined {
     const { queue, options } = this.#parts;
-    if (!this.#hasWork) return undefined;
+    if (!this.#hasWork()) return undefined;
     let dueMs = this.target.nextRetryMs(nowMs);
     if (this.#canSend && this.#isSending) {
       for (const lane of queue.lanes) {

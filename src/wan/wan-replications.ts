@@ -157,7 +157,7 @@ export class WanReplications implements WanService {
     this.#tasks.close();
     for (const publisher of this.#publishers) publisher.drain();
     const endMs = clock.now() + graceMs;
-    while (clock.now() < endMs && this.#isDraining) {
+    while (clock.now() < endMs && this.#isDraining()) {
       await new Promise<void>((resolve) => void (clock.after(DRAIN_STEP_MS, resolve) as Timer));
     }
     for (const publisher of this.#publishers) {
@@ -170,7 +170,7 @@ export class WanReplications implements WanService {
     }
   }
 
-  get #isDraining(): boolean {
+  #isDraining(): boolean {
     return this.#receiver.isApplying || this.#publishers.some(({ isDraining }) => isDraining);
   }
 

@@ -132,7 +132,7 @@ export class FakeServer {
       const words = replyValue(command);
       if (Array.isArray(words)) this.#answer(socket, words.map(String));
     });
-    socket.on('data', (bytes) => reader.read(bytes));
+    socket.on('data', (bytes) => reader.read(bytes, bytes.length));
   }
 
   #answer(socket: Socket, words: readonly string[]): void {

@@ -27,7 +27,7 @@ function read(pieces: readonly Buffer[]): ReplyValue[] {
   const reader = new ReplyReader((reply) => values.push(replyValue(reply)));
   for (const piece of pieces) {
     const bytes = Buffer.from(piece);
-    reader.read(bytes);
+    reader.read(bytes, bytes.length);
     bytes.fill(0xdd);
   }
   return values;

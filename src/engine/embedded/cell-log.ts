@@ -45,10 +45,10 @@ export class CellLog {
 
   /** Whether the cleaner should work. */
   get needsCleaning(): boolean {
-    return this.#isSparse || this.#pool.evacuateFrom < this.#noneFrom;
+    return this.#isSparse() || this.#pool.evacuateFrom < this.#noneFrom;
   }
 
-  get #isSparse(): boolean {
+  #isSparse(): boolean {
     return this.#sealedUsed - this.#sealedLive > DEAD_SHARE_MAX * this.#sealedUsed;
   }
 
@@ -128,7 +128,7 @@ export class CellLog {
   /** Chooses the extent to be emptied next; false if there is none. */
   chooseVictim(): boolean {
     this.victimDone = 0;
-    this.victim = this.#evacuated() || (this.#isSparse ? this.#sparsest() : 0);
+    this.victim = this.#evacuated() || (this.#isSparse() ? this.#sparsest() : 0);
     return this.victim !== 0;
   }
 

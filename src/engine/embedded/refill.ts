@@ -82,11 +82,11 @@ export class Refill implements Replay {
     store.pool.isFilling = false;
     store.lastReadMs = undefined;
     if (HAS_DEAR_CHECKS) this.invariants();
-    return this.#fits;
+    return this.#fits();
   }
 
   /** Whether the data in memory fits. */
-  get #fits(): boolean {
+  #fits(): boolean {
     const { bytes, bytesMax } = this.#components.store.meter;
     return this.#mayExceed || bytes <= bytesMax * (1 + PACE_SHARE);
   }
@@ -96,7 +96,7 @@ export class Refill implements Replay {
     const { meter } = this.#components.store;
     if (this.#isInOrder) this.#forget();
     this.#condense();
-    if (!this.#fits) return MEMORY_FULL;
+    if (!this.#fits()) return MEMORY_FULL;
     const pace = Math.min(meter.bytesMax * PACE_SHARE, EXCESS_BYTES_MAX);
     const most = this.#mayExceed ? EXCESS_BYTES_MAX : pace;
     for (let more = pace; more <= most; more *= 2) {

@@ -112,7 +112,7 @@ export class Tombstones implements TombstoneFigures {
   add(removal: Mutation): void {
     if (removal.tombstone.isNone) return;
     this.#load(removal);
-    this.#put(removal.partition, removal.tombstone, this.#nowSeconds);
+    this.#put(removal.partition, removal.tombstone, this.#nowSeconds());
   }
 
   /** The same for a removal that is made again: its time is that of its version, or of those before it. */
@@ -126,7 +126,7 @@ export class Tombstones implements TombstoneFigures {
   /** The same for a removal of the entry of that key, of which the message has the partition alone. */
   addOf(map: Span, key: Span, { partition, tombstone }: Mutation): void {
     this.#hash.ofKey(map, key);
-    this.#put(partition, tombstone, this.#nowSeconds);
+    this.#put(partition, tombstone, this.#nowSeconds());
   }
 
   /** Remembers a tombstone that `visit` gave. */
@@ -187,7 +187,7 @@ export class Tombstones implements TombstoneFigures {
     this.#ids.invariants();
   }
 
-  get #nowSeconds(): number {
+  #nowSeconds(): number {
     const { versions } = this.#store;
     return Math.floor(Math.max(versions.ms, this.#clock.wall()) / 1000);
   }

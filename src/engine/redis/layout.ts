@@ -13,41 +13,45 @@ import { KeyWords } from '../key-words.ts';
 /** Slots of Redis Cluster. */
 export const SLOT_COUNT = 16384;
 
-/** What a key is for: the letter stands in the key. */
-export const MAP = 'm';
+/** What a key is for: a place among the letters, one of which stands in the key. */
+export const MAP = 0;
 /** The ends of life of a map's entries: a sorted set beside the hash. */
-export const EXPIRIES = 'x';
+export const EXPIRIES = 1;
 /** The maps of a partition that have such a set: a sorted set, by the end that comes first. */
-export const EXPIRING = 'e';
+export const EXPIRING = 2;
 /** The items of a queue. */
-export const ITEMS = 'q';
+export const ITEMS = 3;
 /** The items of a queue that came back, which are polled first. */
-export const RETURNED = 'r';
+export const RETURNED = 4;
 /** Numbers of a queue. */
-export const QUEUE = 'n';
+export const QUEUE = 5;
 /** The members whose polls wait at a queue. */
-export const WAITING = 'w';
+export const WAITING = 6;
 /** The items that members hold, of a partition. */
-export const HELD = 'h';
+export const HELD = 7;
 /** The marks of holds that have ended, of a partition. */
-export const MARKS = 'k';
+export const MARKS = 8;
 /** The channel of a member: what comes into the queues of a partition where its polls wait. */
-export const WAKE_UPS = 'u';
+export const WAKE_UPS = 9;
 
-type KeyKind = 'm' | 'x' | 'e' | 'q' | 'r' | 'n' | 'w' | 'h' | 'k' | 'u';
+const LETTERS = 'mxeqrnwhku';
+
+type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 
 export class Layout {
   readonly partitionCount: number;
   readonly #tags: readonly string[];
   readonly #slots: readonly number[];
   readonly #owner: string;
-  readonly #prefixes = new Map<KeyKind, (Buffer | undefined)[]>();
+  /** By kind, then partition. */
+  readonly #prefixes: (Buffer | undefined)[];
   readonly #key = new KeyWords();
 
   constructor(clusterName: string, partitionCount: number) {
     this.partitionCount = partitionCount;
     this.#tags = tagsOf(partitionCount);
     this.#slots = this.#tags.map((tag) => slotOfTag(tag));
+    this.#prefixes = new Array(LETTERS.length * partitionCount).fill(undefined);
     this.#owner = `${Buffer.byteLength(clusterName)}:${clusterName}/`;
   }
 
@@ -64,15 +68,11 @@ export class Layout {
 
   /** What stands before the name in the partition's keys of that kind. */
   prefix(kind: KeyKind, partition: number): Buffer {
-    let prefixes = this.#prefixes.get(kind);
-    if (prefixes === undefined) {
-      prefixes = new Array(this.partitionCount).fill(undefined);
-      this.#prefixes.set(kind, prefixes);
-    }
-    const known = prefixes[partition];
+    const place = kind * this.partitionCount + partition;
+    const known = this.#prefixes[place];
     if (known !== undefined) return known;
-    const prefix = Buffer.from(`{${this.#tags[partition]}}${this.#owner}${kind}:`);
-    prefixes[partition] = prefix;
+    const prefix = Buffer.from(`{${this.#tags[partition]}}${this.#owner}${LETTERS[kind]}:`);
+    this.#prefixes[place] = prefix;
     return prefix;
   }
 

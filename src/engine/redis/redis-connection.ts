@@ -84,6 +84,7 @@ export class RedisConnection {
   readonly confirmations: Confirmations;
   readonly #options: ConnectionOptions;
   readonly #observer: ConnectionObserver;
+  readonly #onMessage: ((message: Reply) => void) | undefined;
   readonly #socket: Socket;
   readonly #reader: ReplyReader;
   readonly #pending = new PendingCommands();
@@ -105,6 +106,7 @@ export class RedisConnection {
     this.address = address;
     this.#options = options;
     this.#observer = observer;
+    this.#onMessage = observer.onMessage?.bind(observer);
     this.confirmations = new Confirmations(Math.ceil(options.deadlineMs * CONFIRMED_WITHIN));
     this.#reader = new ReplyReader((reply) => this.#receive(reply));
     this.#socket = this.#connect();
@@ -186,12 +188,12 @@ export class RedisConnection {
     const { tls } = this.#options;
     if (tls !== undefined) {
       const socket = connectTls({ servername: isName(host) ? host : '', ...tls, host, port });
-      socket.on('data', (bytes) => this.#read(bytes));
+      socket.on('data', (bytes) => this.#read(bytes, bytes.length));
       return socket;
     }
     const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
     const callback = (count: number): boolean => {
-      this.#read(buffer.subarray(0, count));
+      this.#read(buffer, count);
       return true;
     };
     return connectPlain({ host, port, onread: { buffer, callback } });
@@ -218,18 +220,17 @@ export class RedisConnection {
     });
   }
 
-  #read(bytes: Buffer): void {
+  #read(bytes: Buffer, length: number): void {
     if (this.#isEnded) return;
     try {
-      this.#reader.read(bytes);
+      this.#reader.read(bytes, length);
     } catch (error) {
       this.#end(error as Error);
     }
   }
 
   #receive(reply: Reply): void {
-    const { onMessage } = this.#observer;
-    if (onMessage !== undefined && isMessage(reply)) return onMessage.call(this.#observer, reply);
+    if (this.#onMessage !== undefined && isMessage(reply)) return this.#onMessage(reply);
     const receiver = this.#pending.shift();
     if (receiver === undefined) return this.#end(new Error('a reply without a command'));
     receiver.onReply(reply);

@@ -265,7 +265,7 @@ export class RedisEngine implements Engine, ChangeWork {
    * greatest count of a map, a queue or the cluster's store.
    */
   get isKeptSafe(): boolean {
-    const count = this.#replicaCountMax;
+    const count = this.#replicaCountMax();
     const primaries = [...this.#servers.primaries];
     return primaries.every(({ isReady, replicaCount }) => isReady && replicaCount >= count);
   }
@@ -277,7 +277,7 @@ export class RedisEngine implements Engine, ChangeWork {
    */
   async open(): Promise<void> {
     await this.#servers.open();
-    const warnings = await this.#servers.inspect(this.#replicaCountMax);
+    const warnings = await this.#servers.inspect(this.#replicaCountMax());
     while (!(await keepLayout(this.#dispatcher, this.#layout, this.#options.clusterName))) {
       if (this.#closing !== undefined) throw new Error('the engine was closed before it was open');
       await new Promise<void>((resolve) => this.#clock.after(AGAIN_MS, resolve));
@@ -286,7 +286,7 @@ export class RedisEngine implements Engine, ChangeWork {
     this.#isOpen = true;
   }
 
-  get #replicaCountMax(): number {
+  #replicaCountMax(): number {
     const { usualReplicaCount } = this.#servers;
     const ofData = this.#options.replicaCountMax?.() ?? usualReplicaCount;
     return Math.max(ofData, this.#options.clusterReplicaCount ?? usualReplicaCount);

@@ -127,25 +127,25 @@ export class ReplyReader {
   }
 
   /**
-   * Reads on. The replies that end in these bytes are received during the call; the bytes may be used for
-   * others afterwards. Throws ReplyFault.
+   * Reads on, the first `length` bytes. The replies that end in them are received during the call; the bytes
+   * may be used for others afterwards. Throws ReplyFault.
    */
-  read(bytes: Buffer): void {
+  read(bytes: Buffer, length: number): void {
     if (this.#keptLength === 0) {
-      const at = this.#readAll(bytes, bytes.length);
-      if (at < bytes.length && !this.#isOver) this.#keep(bytes, at);
+      const at = this.#readAll(bytes, length);
+      if (at < length && !this.#isOver) this.#keep(bytes, at, length);
       return;
     }
-    this.#keep(bytes, 0);
+    this.#keep(bytes, 0, length);
     if (this.#keptLength < this.#neededLength) return;
     const kept = this.#kept;
-    const length = this.#keptLength;
-    const at = this.#readAll(kept, length);
+    const keptLength = this.#keptLength;
+    const at = this.#readAll(kept, keptLength);
     if (this.#isOver) return;
     this.#keptLength = 0;
     if (this.#isGiven || kept.length > KEPT_BYTES_MAX) this.#kept = NOTHING;
     this.#isGiven = false;
-    if (at < length) this.#keep(kept.subarray(at, length), 0);
+    if (at < keptLength) this.#keep(kept, at, keptLength);
   }
 
   /** The receiver of the reply goes on using the bytes of a node of more than FIRST_KEPT_BYTES. */
@@ -214,16 +214,15 @@ export class ReplyReader {
     return at;
   }
 
-  #keep(bytes: Buffer, from: number): void {
-    const added = bytes.length - from;
-    const length = this.#keptLength + added;
+  #keep(bytes: Buffer, from: number, to: number): void {
+    const length = this.#keptLength + to - from;
     if (length > this.#kept.length) {
       const size = Math.max(FIRST_KEPT_BYTES, this.#neededLength, 2 * length);
       const kept = Buffer.allocUnsafeSlow(size);
       this.#kept.copy(kept, 0, 0, this.#keptLength);
       this.#kept = kept;
     }
-    bytes.copy(this.#kept, this.#keptLength, from);
+    bytes.copy(this.#kept, this.#keptLength, from, to);
     this.#keptLength = length;
   }
 }

@@ -61,7 +61,7 @@ export class StoreServers implements Servers {
     this.#lookedAt = this.#clock.now();
     this.#topologyOptions = {
       url,
-      connection: { ...options, deadlineMs: this.#answerMs },
+      connection: { ...options, deadlineMs: this.#answerMs() },
       onChange: () => this.look(),
       onLost: (address, reason) => observer.onLost(address, reason),
     };
@@ -136,7 +136,7 @@ export class StoreServers implements Servers {
     this.#onProgress();
   }
 
-  get #answerMs(): number {
+  #answerMs(): number {
     return Math.min(this.#options.deadlineMs, ANSWER_MS_MAX);
   }
 
