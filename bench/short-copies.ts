@@ -1,9 +1,10 @@
 /**
  * Ways to put short bytes into a buffer, by length. They decide where the code has a loop instead of a
  * call: responses (src/http/arena.ts), input of the parser (llhttp.ts), records and their checksums
- * (src/persistence), commands to servers (src/engine/redis/command-buffer.ts), keys of a program
- * (src/local/plain-bytes.ts).
+ * (src/persistence), keys of a program (src/local/plain-bytes.ts); and what out of
+ * a memory with a DataView (src/base/short-copies.ts).
  */
+import { copyViewed, ViewedBytes } from '../src/base/short-copies.ts';
 import type { Bench } from './harness.ts';
 
 const LENGTHS = [8, 24, 64, 200, 400, 1000];
@@ -12,6 +13,7 @@ const BUFFER_BYTES = 65536;
 interface Source {
   readonly bytes: Buffer;
   readonly words: Int32Array;
+  readonly view: DataView;
   readonly text: string;
 }
 
@@ -27,6 +29,9 @@ const WAYS: Readonly<Record<string, Copy>> = {
   },
   'set, with a view'({ bytes: target }, at, { bytes }, length) {
     target.set(bytes.subarray(0, length), at);
+  },
+  'loop over words of views'({ view: target }, at, { view }, length) {
+    copyViewed(target, at, view, 0, length);
   },
   copy({ bytes: target }, at, { bytes }, length) {
     bytes.copy(target, at, 0, length);
@@ -68,10 +73,11 @@ export const bench: Bench = {
   },
 };
 
-/** Bytes of memory of their own, also as words and as text. */
+/** Bytes of memory of their own, also as words, and `length` of them as text: a range of the memory. */
 function sourceOf(length: number): Source {
-  const bytes = Buffer.alloc(length, 'v');
-  return { bytes, words: wordsOf(bytes), text: bytes.toString('latin1') };
+  const { bytes, view } = new ViewedBytes(BUFFER_BYTES);
+  bytes.fill('v');
+  return { bytes, view, words: wordsOf(bytes), text: bytes.toString('latin1', 0, length) };
 }
 
 function wordsOf({ buffer, byteOffset, length }: Buffer): Int32Array {

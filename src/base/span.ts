@@ -15,6 +15,8 @@ export class Span {
    * copies.
    */
   words: Int32Array | undefined;
+  /** The memory of `bytes` from its first byte on, where it is at hand; for fast copies, too. */
+  view: DataView | undefined;
 
   /** Number of bytes. */
   get length(): number {
@@ -26,6 +28,13 @@ export class Span {
     this.start = start;
     this.end = end;
     this.words = undefined;
+    this.view = undefined;
+    return this;
+  }
+
+  setViewed(bytes: Buffer, view: DataView | undefined, start: number, end: number): this {
+    this.set(bytes, start, end);
+    this.view = view;
     return this;
   }
 
@@ -38,6 +47,7 @@ export class Span {
   copyFrom(other: Span): this {
     this.set(other.bytes, other.start, other.end);
     this.words = other.words;
+    this.view = other.view;
     return this;
   }
 

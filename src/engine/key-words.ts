@@ -3,6 +3,7 @@
  * at a time. Bytes after the last one are zero up to the word's end. One object is reused for every
  * request and grows to the longest key it has seen.
  */
+import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
 /** Up to this length composing words is faster than making a view for `set` (bench: cell-store). */
@@ -21,12 +22,14 @@ export class KeyWords {
   }
 
   load(span: Span): this {
-    const { bytes, start, end } = span;
+    const { bytes, view, start, end } = span;
     const length = end - start;
     if (length >= this.#bytes.length) this.#grow(length);
     this.length = length;
     if (span.words !== undefined) this.#copyWords(span.words, start >>> 2);
-    else if (length <= COMPOSED_BYTES_MAX) composeWords(this.words, 0, bytes, start, length);
+    else if (view !== undefined && length <= VIEWED_BYTES_MAX) {
+      copyIntoWords(this.words, 0, view, start, end);
+    } else if (length <= COMPOSED_BYTES_MAX) composeWords(this.words, 0, bytes, start, length);
     else this.#copy(bytes, start, end);
     return this;
   }

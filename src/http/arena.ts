@@ -9,6 +9,7 @@
  */
 import assert from 'node:assert/strict';
 import { ownBuffer } from '../base/own-buffer.ts';
+import { copyViewed, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
 
@@ -150,11 +151,16 @@ export class OutputArena {
 
   /** Writes the bytes of the span. */
   writeSpan(span: Span): void {
-    const { words, start, end } = span;
+    const { words, view: viewed, start, end } = span;
+    const view = this.#view;
+    if (viewed !== undefined && end - start <= VIEWED_BYTES_MAX) {
+      copyViewed(view, this.used, viewed, start, end);
+      this.used += end - start;
+      return;
+    }
     if (words === undefined || end - start > WORDS_BYTES_MAX) {
       return this.writeBytes(span.bytes, start, end);
     }
-    const view = this.#view;
     const count = (end - start) >> 2;
     let { used } = this;
     let from = start >> 2;

@@ -122,13 +122,13 @@ export class Body implements BudgetUser {
     this.#owner?.onCrowdedOut();
   }
 
-  append(bytes: Buffer, start: number, end: number): void {
+  append(bytes: Buffer, start: number, end: number, view?: DataView): void {
     const at = this.received;
     this.received += end - start;
     this.announce(0);
     if (this.isDropped) return;
     if (at === 0 && end - start === this.#length) {
-      this.#span.set(bytes, start, end);
+      this.#span.setViewed(bytes, view, start, end);
       return;
     }
     const buffer = this.#room();

@@ -80,12 +80,9 @@ export class Head {
     this.#protocol = 0;
     this.#targetEndPosition = NOWHERE;
     this.#fieldsPosition = -1;
-    request.target.start = -1;
-    request.target.end = -1;
-    request.contentType.start = 0;
-    request.contentType.end = 0;
-    request.authorization.start = 0;
-    request.authorization.end = 0;
+    request.target.set(this.#input, -1, -1);
+    request.contentType.set(this.#input, 0, 0);
+    request.authorization.set(this.#input, 0, 0);
     request.contentLength = 0;
     request.expectsContinue = false;
     request.unknownExpectation = '';
@@ -156,9 +153,6 @@ export class Head {
     }
     if (this.fieldBytes > this.#limits.headerBytesMax) return verdicts.FIELDS_TOO_LONG;
     if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
-    request.target.bytes = this.#source;
-    request.contentType.bytes = this.#source;
-    request.authorization.bytes = this.#source;
     return resolveTarget(request);
   }
 
@@ -240,6 +234,10 @@ export class Head {
     bytes.copy(carry, at, start, end);
     this.#carried = used;
     this.#source = carry;
+    const { target, contentType, authorization } = this.request;
+    target.bytes = carry;
+    contentType.bytes = carry;
+    authorization.bytes = carry;
     return at;
   }
 

@@ -46,10 +46,10 @@ export class KnownHeads {
     const requestEnd = headEnd + known.contentLength;
     if (requestEnd > end || targetEnd - targetStart > this.#targetBytesMax) return 0;
     if (!known.endsAt(view, headEnd)) return 0;
-    known.fillIn(request, memory, targetStart, targetEnd);
+    known.fillIn(request, memory, view, targetStart, targetEnd);
     if (known.contentLength > 0) {
       body.begin(known.contentLength);
-      body.append(memory, headEnd, requestEnd);
+      body.append(memory, headEnd, requestEnd, view);
     }
     return requestEnd;
   }
@@ -137,7 +137,13 @@ class KnownHead {
   }
 
   /** The request is this one, with the target at that place. */
-  fillIn(request: Request, memory: Buffer, targetStart: number, targetEnd: number): void {
+  fillIn(
+    request: Request,
+    memory: Buffer,
+    view: DataView,
+    targetStart: number,
+    targetEnd: number,
+  ): void {
     request.method = this.#method;
     request.version = 11;
     request.keepAlive = true;
@@ -145,7 +151,7 @@ class KnownHead {
     request.expectsContinue = false;
     request.unknownExpectation = '';
     request.contentEncoding = '';
-    request.target.set(memory, targetStart, targetEnd);
+    request.target.setViewed(memory, view, targetStart, targetEnd);
     request.pathEnd = targetEnd;
     request.escaped = false;
     request.contentType.set(memory, targetEnd + this.#typeStart, targetEnd + this.#typeEnd);

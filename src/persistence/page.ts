@@ -1,6 +1,7 @@
 /** Memory that records are written to and read from: bytes, also as words and doubles. */
 import assert from 'node:assert';
 import { endianness } from 'node:os';
+import { copyIntoWords, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import type { SummedMemory } from './checksum.ts';
 
@@ -31,13 +32,17 @@ export class Page {
 
 /** Copies the span and fills it up to a whole word with zeros. Returns the offset behind it. */
 export function copySpan({ bytes, words }: Page, at: number, span: Span): number {
-  const { bytes: source, words: sourceWords, start, end } = span;
+  const { bytes: source, words: sourceWords, view, start, end } = span;
   const next = at + wholeWords(end - start);
   if (next === at) return at;
   if (sourceWords !== undefined && end - start <= COPY_WORDS_LENGTH_MAX) {
     const shift = (start - at) >> 2;
     for (let to = at >> 2; to < next >> 2; to++) words[to] = sourceWords[to + shift]!;
     words[(next >> 2) - 1]! &= -1 >>> ((next - at - (end - start)) * 8);
+    return next;
+  }
+  if (view !== undefined && end - start <= VIEWED_BYTES_MAX) {
+    copyIntoWords(words, at >> 2, view, start, end);
     return next;
   }
   words[(next >> 2) - 1] = 0;

@@ -167,8 +167,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
       decoder.decode(target.bytes, this.nameStart, this.nameEnd, this.name);
       decoder.decode(target.bytes, this.keyStart, this.keyEnd, this.key);
     } else {
-      this.name.set(target.bytes, this.nameStart, this.nameEnd);
-      this.key.set(target.bytes, this.keyStart, this.keyEnd);
+      this.name.setViewed(target.bytes, target.view, this.nameStart, this.nameEnd);
+      this.key.setViewed(target.bytes, target.view, this.keyStart, this.keyEnd);
     }
   }
 

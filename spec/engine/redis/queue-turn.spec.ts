@@ -40,7 +40,7 @@ beforeEach(() => {
 after(() => server.stop());
 
 function isCall(words: readonly string[], script: Script): boolean {
-  return words[0] === 'EVALSHA' && script.header.includes(words[1]!);
+  return words[0] === 'EVALSHA' && script.header.bytes.includes(words[1]!);
 }
 
 /** What the calls of the script were given, in order. */

@@ -14,6 +14,7 @@
  * its space can be used again. An item's key is its sequence in the queue. Bytes behind the key's
  * end are zero up to the word's, so that keys are hashed and compared by words.
  */
+import { copyIntoWords, VIEWED_BYTES_MAX } from '../../base/short-copies.ts';
 import type { Span } from '../../base/span.ts';
 import { composeWords, type KeyWords } from '../key-words.ts';
 import { UNIT_BYTES } from './extent-pool.ts';
@@ -152,6 +153,8 @@ export function writeValue(words: Int32Array, bytes: Buffer, at: number, value: 
   const length = value.end - value.start;
   if (value.words !== undefined && length <= VALUE_WORDS_BYTES_MAX * 4) {
     copyWords(words, to, value.words, value.start >>> 2, (length + 3) >>> 2);
+  } else if (value.view !== undefined && length <= VIEWED_BYTES_MAX) {
+    copyIntoWords(words, to, value.view, value.start, value.end);
   } else if (length <= VALUE_WORDS_BYTES_MAX)
     composeWords(words, to, value.bytes, value.start, length);
   else bytes.set(value.bytes.subarray(value.start, value.end), to * 4);

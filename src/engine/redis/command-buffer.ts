@@ -2,23 +2,26 @@
  * The commands of a turn, one behind the other as RESP2 writes them, in one buffer: an array of bulk
  * strings each. A command is `begin` and then as many arguments as that says.
  */
+import { copyViewed, VIEWED_BYTES_MAX, ViewedBytes } from '../../base/short-copies.ts';
 import type { Span } from '../../base/span.ts';
 
 const FIRST_BYTES = 16384;
 /** A buffer beyond this is not used again. */
 const REUSED_BYTES_MAX = 1024 * 1024;
 /** Up to this length a loop copies faster than a call (bench: short-copies). */
-const LOOP_BYTES_MAX = 64;
+const LOOP_BYTES_MAX = 40;
 /** Digits of the greatest length, `$` and two line ends. */
 const FRAME_BYTES = 24;
 
 export class CommandBuffer {
+  #memory: ViewedBytes;
   #bytes: Buffer;
   #length = 0;
 
   /** `byteCount`: how long it is at first. */
   constructor(byteCount = FIRST_BYTES) {
-    this.#bytes = Buffer.allocUnsafeSlow(byteCount);
+    this.#memory = new ViewedBytes(byteCount);
+    this.#bytes = this.#memory.bytes;
   }
 
   /** Bytes that are gathered. */
@@ -27,20 +30,20 @@ export class CommandBuffer {
   }
 
   /** The beginning of a command: the bytes of `header(…)`. */
-  begin(header: Buffer): void {
+  begin(header: ViewedBytes): void {
     this.#makeRoom(header.length);
-    this.#copy(header, 0, header.length);
+    this.#copy(header.bytes, header.view, 0, header.length);
   }
 
-  span({ bytes, start, end }: Span): void {
+  span({ bytes, view, start, end }: Span): void {
     this.#beginBulk(end - start);
-    this.#copy(bytes, start, end);
+    this.#copy(bytes, view, start, end);
     this.#endLine();
   }
 
   bytes(bytes: Buffer): void {
     this.#beginBulk(bytes.length);
-    this.#copy(bytes, 0, bytes.length);
+    this.#copy(bytes, undefined, 0, bytes.length);
     this.#endLine();
   }
 
@@ -56,12 +59,18 @@ export class CommandBuffer {
     this.text(String(value));
   }
 
+  common({ bytes, view }: ViewedBytes): void {
+    this.#beginBulk(bytes.length);
+    this.#copy(bytes, view, 0, bytes.length);
+    this.#endLine();
+  }
+
   /** Two strings as one argument. */
-  pair(first: Buffer, second: Span): void {
-    this.open(first.length + second.length);
-    this.part(first, 0, first.length);
-    this.part(second.bytes, second.start, second.end);
-    this.close();
+  pair(first: ViewedBytes, { bytes, view, start, end }: Span): void {
+    this.#beginBulk(first.length + end - start);
+    this.#copy(first.bytes, first.view, 0, first.length);
+    this.#copy(bytes, view, start, end);
+    this.#endLine();
   }
 
   /** An argument of several parts, which have that length together; `part` follows, then `close`. */
@@ -69,8 +78,8 @@ export class CommandBuffer {
     this.#beginBulk(length);
   }
 
-  part(bytes: Buffer, start: number, end: number): void {
-    this.#copy(bytes, start, end);
+  part(bytes: Buffer, start: number, end: number, view?: DataView): void {
+    this.#copy(bytes, view, start, end);
   }
 
   close(): void {
@@ -80,13 +89,13 @@ export class CommandBuffer {
   /** Commands that are written already. */
   whole(commands: Buffer): void {
     this.#makeRoom(commands.length);
-    this.#copy(commands, 0, commands.length);
+    this.#copy(commands, undefined, 0, commands.length);
   }
 
   /** What another buffer has gathered. */
   copyOf(other: CommandBuffer): void {
     this.#makeRoom(other.#length);
-    this.#copy(other.#bytes, 0, other.#length);
+    this.#copy(other.#bytes, undefined, 0, other.#length);
   }
 
   /** Drops what was gathered. */
@@ -99,9 +108,10 @@ export class CommandBuffer {
   }
 
   /** The buffer, with the gathered bytes in front. From now on they gather anew, in `spare`, if any. */
-  take(spare: Buffer | undefined): Buffer {
-    const taken = this.#bytes;
-    this.#bytes = spare ?? Buffer.allocUnsafeSlow(FIRST_BYTES);
+  take(spare: ViewedBytes | undefined): ViewedBytes {
+    const taken = this.#memory;
+    this.#memory = spare ?? new ViewedBytes(FIRST_BYTES);
+    this.#bytes = this.#memory.bytes;
     this.#length = 0;
     return taken;
   }
@@ -134,16 +144,14 @@ export class CommandBuffer {
     this.#length = at + 2;
   }
 
-  #copy(bytes: Buffer, start: number, end: number): void {
-    const target = this.#bytes;
-    let to = this.#length;
-    if (end - start > LOOP_BYTES_MAX) {
-      bytes.copy(target, to, start, end);
-      this.#length = to + end - start;
-      return;
-    }
-    for (let at = start; at < end; at++) target[to++] = bytes[at]!;
-    this.#length = to;
+  #copy(bytes: Buffer, view: DataView | undefined, start: number, end: number): void {
+    const at = this.#length;
+    const length = end - start;
+    this.#length = at + length;
+    if (view !== undefined && length <= VIEWED_BYTES_MAX) {
+      copyViewed(this.#memory.view, at, view, start, end);
+    } else if (length > LOOP_BYTES_MAX) bytes.copy(this.#bytes, at, start, end);
+    else for (let from = start, to = at; from < end; ) this.#bytes[to++] = bytes[from++]!;
   }
 
   #makeRoom(length: number): void {
@@ -152,23 +160,24 @@ export class CommandBuffer {
   }
 
   #grow(length: number): void {
-    const grown = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length));
-    this.#bytes.copy(grown, 0, 0, this.#length);
-    this.#bytes = grown;
+    const grown = new ViewedBytes(Math.max(length, 2 * this.#bytes.length));
+    this.#bytes.copy(grown.bytes, 0, 0, this.#length);
+    this.#memory = grown;
+    this.#bytes = grown.bytes;
   }
 }
 
 /** Whether a buffer is worth being used again. */
-export function isReusable(bytes: Buffer): boolean {
-  return bytes.length <= REUSED_BYTES_MAX;
+export function isReusable({ length }: ViewedBytes): boolean {
+  return length <= REUSED_BYTES_MAX;
 }
 
 /** The first bytes of a command of `argumentCount` arguments, its words before the variable ones included. */
-export function header(argumentCount: number, ...words: readonly (string | Buffer)[]): Buffer {
+export function header(argumentCount: number, ...words: readonly (string | Buffer)[]): ViewedBytes {
   const pieces: Buffer[] = [Buffer.from(`*${argumentCount}\r\n`)];
   for (const word of words) {
     const bytes = typeof word === 'string' ? Buffer.from(word) : word;
     pieces.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n'));
   }
-  return Buffer.concat(pieces);
+  return ViewedBytes.copyOf(Buffer.concat(pieces));
 }

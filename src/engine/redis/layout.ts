@@ -6,6 +6,7 @@
  *
  *     {TAG}LENGTH:CLUSTER/KIND:NAME
  */
+import { ViewedBytes } from '../../base/short-copies.ts';
 import type { Span } from '../../base/span.ts';
 import { murmurHash3, PARTITION_SEED } from '../hash.ts';
 import { KeyWords } from '../key-words.ts';
@@ -44,7 +45,7 @@ export class Layout {
   readonly #slots: readonly number[];
   readonly #owner: string;
   /** By kind, then partition. */
-  readonly #prefixes: (Buffer | undefined)[];
+  readonly #prefixes: (ViewedBytes | undefined)[];
   readonly #key = new KeyWords();
 
   constructor(clusterName: string, partitionCount: number) {
@@ -67,11 +68,12 @@ export class Layout {
   }
 
   /** What stands before the name in the partition's keys of that kind. */
-  prefix(kind: KeyKind, partition: number): Buffer {
+  prefix(kind: KeyKind, partition: number): ViewedBytes {
     const place = kind * this.partitionCount + partition;
     const known = this.#prefixes[place];
     if (known !== undefined) return known;
-    const prefix = Buffer.from(`{${this.#tags[partition]}}${this.#owner}${LETTERS[kind]}:`);
+    const text = `{${this.#tags[partition]}}${this.#owner}${LETTERS[kind]}:`;
+    const prefix = ViewedBytes.copyOf(Buffer.from(text));
     this.#prefixes[place] = prefix;
     return prefix;
   }

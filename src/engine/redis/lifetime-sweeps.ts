@@ -93,7 +93,7 @@ export function sweep(
   commands.begin(SWEEP.header);
   commands.bytes(keyOf(layout, MAP, partition, map));
   commands.bytes(keyOf(layout, EXPIRIES, partition, map));
-  commands.bytes(layout.prefix(EXPIRING, partition));
+  commands.common(layout.prefix(EXPIRING, partition));
   commands.number(SWEPT_MAX);
   commands.bytes(map);
   dispatcher.end(step);
@@ -105,7 +105,7 @@ export function keyOf(
   partition: number,
   name: Buffer,
 ): Buffer {
-  return Buffer.concat([layout.prefix(kind, partition), name]);
+  return Buffer.concat([layout.prefix(kind, partition).bytes, name]);
 }
 
 /** The maps of the partition that may have ended entries; none where that cannot be told now. */
@@ -116,7 +116,7 @@ function endedMaps(options: SweepOptions, partition: number): Promise<readonly B
     const commands = dispatcher.begin(look, partition);
     if (commands === undefined) return;
     commands.begin(ENDED);
-    commands.bytes(layout.prefix(EXPIRING, partition));
+    commands.common(layout.prefix(EXPIRING, partition));
     commands.bytes(FROM_FIRST);
     commands.number(Math.floor(options.now()));
     commands.bytes(LIMIT);

@@ -9,6 +9,7 @@
  */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
+import type { ViewedBytes } from '../../base/short-copies.ts';
 import { header } from './command-buffer.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import {
@@ -118,7 +119,11 @@ export class Primary {
   }
 }
 
-function ask(connection: RedisConnection, command: Buffer, onReply: (reply: Reply) => void): void {
+function ask(
+  connection: RedisConnection,
+  command: ViewedBytes,
+  onReply: (reply: Reply) => void,
+): void {
   const start = connection.commands.length;
   connection.commands.begin(command);
   connection.expect(start, { onReply, onLost: () => {} });

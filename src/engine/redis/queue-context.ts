@@ -1,4 +1,5 @@
 /** What the operations on queues share, and how they write the keys and words of their scripts. */
+import type { ViewedBytes } from '../../base/short-copies.ts';
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -65,13 +66,13 @@ export function writeMarks(
 }
 
 /** What stands before the listener in the channels of the partition. */
-export function channelsOf(layout: Layout, partition: number): Buffer {
+export function channelsOf(layout: Layout, partition: number): ViewedBytes {
   return layout.prefix(WAKE_UPS, partition);
 }
 
-function writeBoth(commands: CommandBuffer, first: Buffer, second: Buffer): void {
+function writeBoth(commands: CommandBuffer, first: ViewedBytes, second: Buffer): void {
   commands.open(first.length + second.length);
-  commands.part(first, 0, first.length);
+  commands.part(first.bytes, 0, first.length, first.view);
   commands.part(second, 0, second.length);
   commands.close();
 }

@@ -233,7 +233,7 @@ class Offers extends Operation implements GatheredOffers {
     writeNumbers(commands, layout, queue);
     writeWaiting(commands, layout, queue);
     commands.number(queue.capacity);
-    commands.bytes(channelsOf(layout, partition));
+    commands.common(channelsOf(layout, partition));
     commands.bytes(queue.name);
     commands.bytes(queue.first === undefined ? NO : YES);
     return commands;
@@ -258,7 +258,7 @@ function writeItem(commands: CommandBuffer, head: HeaderWriter, value: Span): vo
   commands.close();
   commands.open(head.length - NUMBER_END + value.length);
   commands.part(head.bytes, NUMBER_END, head.length);
-  commands.part(value.bytes, value.start, value.end);
+  commands.part(value.bytes, value.start, value.end, value.view);
   commands.close();
 }
 

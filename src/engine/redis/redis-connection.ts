@@ -9,6 +9,7 @@ import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
+import { ViewedBytes } from '../../base/short-copies.ts';
 import { CommandBuffer, header, isReusable } from './command-buffer.ts';
 import { Confirmations } from './confirmations.ts';
 import { firstWord } from './error-reply.ts';
@@ -17,7 +18,7 @@ import { ARRAY, ERROR, type Reply, ReplyReader } from './reply.ts';
 
 /** The commands of a turn share a buffer until all are answered. */
 interface Batch {
-  readonly bytes: Buffer;
+  readonly memory: ViewedBytes;
   readonly length: number;
   /** The number of the first command behind them. */
   readonly end: number;
@@ -90,9 +91,9 @@ export class RedisConnection {
   readonly #pending = new PendingCommands();
   readonly #batches: Batch[] = [];
   /** Buffers for the commands of later turns. */
-  readonly #spares: Buffer[] = [];
+  readonly #spares: ViewedBytes[] = [];
   /** The commands of a turn that are not written, while their receivers are told. */
-  #dropped: Buffer | undefined;
+  #dropped: ViewedBytes | undefined;
   #isFlushDue = false;
   /** Called before the commands of the turn are written. */
   #last: (() => void)[] = [];
@@ -162,10 +163,10 @@ export class RedisConnection {
   /** A copy of the command whose receiver is being called, to send it elsewhere. */
   copyCommand(): Buffer {
     const { number, start, end } = this.#pending.last;
-    if (this.#dropped !== undefined) return Buffer.from(this.#dropped.subarray(start, end));
+    if (this.#dropped !== undefined) return Buffer.from(this.#dropped.bytes.subarray(start, end));
     const [batch] = this.#batches;
     if (batch === undefined || number >= batch.end) return this.commands.copy(start, end);
-    return Buffer.from(batch.bytes.subarray(start, end));
+    return Buffer.from(batch.memory.bytes.subarray(start, end));
   }
 
   /** The receiver of the present reply goes on using the bytes of a long value. */
@@ -191,9 +192,9 @@ export class RedisConnection {
       socket.on('data', (bytes) => this.#read(bytes, bytes.length));
       return socket;
     }
-    const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+    const { bytes: buffer, view } = new ViewedBytes(READ_BUFFER_BYTES);
     const callback = (count: number): boolean => {
-      this.#read(buffer, count);
+      this.#read(buffer, count, view);
       return true;
     };
     return connectPlain({ host, port, onread: { buffer, callback } });
@@ -220,10 +221,10 @@ export class RedisConnection {
     });
   }
 
-  #read(bytes: Buffer, length: number): void {
+  #read(bytes: Buffer, length: number, view?: DataView): void {
     if (this.#isEnded) return;
     try {
-      this.#reader.read(bytes, length);
+      this.#reader.read(bytes, length, view);
     } catch (error) {
       this.#end(error as Error);
     }
@@ -240,9 +241,9 @@ export class RedisConnection {
   }
 
   /** All commands of the batch are answered. */
-  #drop({ bytes }: Batch): void {
+  #drop({ memory }: Batch): void {
     this.#batches.shift();
-    if (isReusable(bytes) && this.#spares.length < SPARES_MAX) this.#spares.push(bytes);
+    if (isReusable(memory) && this.#spares.length < SPARES_MAX) this.#spares.push(memory);
   }
 
   #write(): void {
@@ -256,9 +257,9 @@ export class RedisConnection {
     if (this.confirmations.isDue) this.#writeWait();
     const { length } = this.commands;
     if (length === 0) return;
-    const bytes = this.commands.take(this.#spares.pop());
-    this.#batches.push({ bytes, length, end: this.#pending.tail });
-    this.#socket.write(bytes.subarray(0, length));
+    const memory = this.commands.take(this.#spares.pop());
+    this.#batches.push({ memory, length, end: this.#pending.tail });
+    this.#socket.write(memory.bytes.subarray(0, length));
   }
 
   /** No command of the turn is written. Those that change nothing come again. */

@@ -93,11 +93,11 @@ export class RedisMaps {
     commands.pair(layout.prefix(MAP, partition), map);
     const isScript = condition !== undefined || hasEnd;
     if (isScript) commands.pair(layout.prefix(EXPIRIES, partition), map);
-    if (isScript) commands.bytes(layout.prefix(EXPIRING, partition));
+    if (isScript) commands.common(layout.prefix(EXPIRING, partition));
     commands.span(key);
     commands.open(head.length + value.length);
     commands.part(head.bytes, 0, head.length);
-    commands.part(value.bytes, value.start, value.end);
+    commands.part(value.bytes, value.start, value.end, value.view);
     commands.close();
     if (isScript) commands.number(life.endMs);
     if (condition !== undefined) commands.bytes(versionBytes(condition));

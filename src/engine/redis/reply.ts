@@ -59,7 +59,7 @@ export class Reply {
     const start = nodes.starts[at]!;
     this.kind = nodes.kinds[at] as ReplyKind;
     this.integer = nodes.integers[at]!;
-    this.bytes.set(nodes.bytes, start, start + nodes.lengths[at]!);
+    this.bytes.setViewed(nodes.bytes, nodes.view, start, start + nodes.lengths[at]!);
     return this;
   }
 
@@ -72,6 +72,7 @@ export class Reply {
 
 class NodeList {
   bytes: Buffer = NOTHING;
+  view: DataView | undefined;
   count = 0;
   kinds = new Uint8Array(64);
   starts = new Int32Array(64);
@@ -128,11 +129,11 @@ export class ReplyReader {
 
   /**
    * Reads on, the first `length` bytes. The replies that end in them are received during the call; the bytes
-   * may be used for others afterwards. Throws ReplyFault.
+   * may be used for others afterwards. `view`: their memory, where it is at hand. Throws ReplyFault.
    */
-  read(bytes: Buffer, length: number): void {
+  read(bytes: Buffer, length: number, view?: DataView): void {
     if (this.#keptLength === 0) {
-      const at = this.#readAll(bytes, length);
+      const at = this.#readAll(bytes, length, view);
       if (at < length && !this.#isOver) this.#keep(bytes, at, length);
       return;
     }
@@ -161,8 +162,9 @@ export class ReplyReader {
   }
 
   /** Receives the replies that are whole; returns where the first that is not begins. */
-  #readAll(bytes: Buffer, length: number): number {
+  #readAll(bytes: Buffer, length: number, view?: DataView): number {
     this.#nodes.bytes = bytes;
+    this.#nodes.view = view;
     let at = 0;
     while (at < length) {
       const end = this.#readReply(bytes, at, length);

@@ -3,21 +3,22 @@
  * writes. They are called by the SHA-1 of their source, which every connection has told its server.
  */
 import { createHash } from 'node:crypto';
+import type { ViewedBytes } from '../../base/short-copies.ts';
 import { header } from './command-buffer.ts';
 
 export interface Script {
   readonly source: string;
   /** The beginning of a call, before the keys. */
-  readonly header: Buffer;
+  readonly header: ViewedBytes;
   /** The same, with so many more arguments than `script` was told. */
-  headerWith(more: number): Buffer;
+  headerWith(more: number): ViewedBytes;
 }
 
 /** `argumentCount`: of the arguments behind the keys. */
 export function script(source: string, keyCount: number, argumentCount: number): Script {
   const sha = createHash('sha1').update(source).digest('hex');
-  const headers: Buffer[] = [];
-  const headerWith = (more: number): Buffer => {
+  const headers: ViewedBytes[] = [];
+  const headerWith = (more: number): ViewedBytes => {
     headers[more] ??= header(3 + keyCount + argumentCount + more, 'EVALSHA', sha, `${keyCount}`);
     return headers[more];
   };

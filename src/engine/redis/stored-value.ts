@@ -98,7 +98,7 @@ export class StoredValue implements Life {
   versionLow = 0;
 
   /** False where the bytes are of another format. */
-  read({ bytes, start, end }: Span): boolean {
+  read({ bytes, view, start, end }: Span): boolean {
     const flags = bytes[start]!;
     if (end - start < NUMBER_END || (flags & ~FLAGS) !== FORMAT) return false;
     this.versionHigh = bytes.readInt32BE(start + VERSION_AT);
@@ -113,7 +113,7 @@ export class StoredValue implements Life {
     if ((flags & OTHER_TYPE) !== 0 && end - at < TYPE_LENGTH_BYTES) return false;
     at = this.#readType(bytes, at, flags);
     if (at > end) return false;
-    this.value.set(bytes, at, end);
+    this.value.setViewed(bytes, view, at, end);
     return true;
   }
 

@@ -90,7 +90,7 @@ export class Asking extends Operation {
     commands.text(queue.takeDrops(TAKES_MAX));
     commands.bytes(this.isWaiting ? listener : NO);
     commands.bytes(hasMore ? YES : NO);
-    commands.bytes(channelsOf(layout, partition));
+    commands.common(channelsOf(layout, partition));
     dispatcher.end(this);
     return true;
   }
@@ -234,7 +234,7 @@ export class GiveBack extends Operation {
     commands.bytes(queue.name);
     commands.text(this.hold);
     commands.bytes(this.item ?? NO);
-    commands.bytes(channelsOf(layout, partition));
+    commands.common(channelsOf(layout, partition));
     commands.bytes(queue.first === undefined ? NO : YES);
     dispatcher.end(this);
   }

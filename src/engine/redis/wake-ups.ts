@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
+import type { ViewedBytes } from '../../base/short-copies.ts';
 import { Span } from '../../base/span.ts';
 import { header } from './command-buffer.ts';
 import { addressIn, errorKind, MOVED } from './error-reply.ts';
@@ -149,12 +150,12 @@ class Subscriber {
     if (partition === undefined || this.#isAsking || this.#link.connection === undefined) return;
     this.#due.shift();
     const { layout, listener } = this.#options;
-    const channel = Buffer.concat([layout.prefix(WAKE_UPS, partition), listener]);
+    const channel = Buffer.concat([layout.prefix(WAKE_UPS, partition).bytes, listener]);
     this.#byChannel.set(channel.toString('latin1'), partition);
     this.#send(SSUBSCRIBE, channel, (reply) => this.#onAsked(partition, reply));
   }
 
-  #send(command: Buffer, channel: Buffer | undefined, onReply: (reply: Reply) => void): void {
+  #send(command: ViewedBytes, channel: Buffer | undefined, onReply: (reply: Reply) => void): void {
     const connection = this.#link.connection!;
     const start = connection.commands.length;
     connection.commands.begin(command);
