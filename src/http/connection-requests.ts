@@ -9,6 +9,7 @@ import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
 import type { RequestParser } from './parser.ts';
 import type { RequestSlot, SlotConnection } from './request-slot.ts';
 import type { SlotPool } from './slot-pool.ts';
+import { SlotRing } from './slot-ring.ts';
 import type { Verdict } from './verdicts.ts';
 
 /** The most under way of one connection. */
@@ -16,7 +17,7 @@ const REQUESTS_UNDER_WAY_MAX = 64;
 
 export class ConnectionRequests {
   readonly #slots: SlotPool;
-  readonly #underWay: RequestSlot[] = [];
+  readonly #underWay = new SlotRing();
   /** Count of those that have not been answered. */
   #openCount = 0;
   #isSendingKept = false;
@@ -32,29 +33,29 @@ export class ConnectionRequests {
 
   /** Whether none is under way. */
   get isIdle(): boolean {
-    return this.#underWay.length === 0;
+    return this.#underWay.count === 0;
   }
 
   /** Whether the last one under way waits for an item. */
   get awaitsItem(): boolean {
-    return !this.#isParked && this.#last()?.awaitsItem === true;
+    return !this.#isParked && this.#underWay.last?.awaitsItem === true;
   }
 
   /** Whether nothing more may be read, or the request read may not begin, until one is answered. */
   get isBlocked(): boolean {
-    return this.#underWay.length > 0 && this.#isBehindBlocked();
+    return this.#underWay.count > 0 && this.#isBehindBlocked();
   }
 
   /** Whether the response of the request may be written now: all before it have been. */
   isNext(slot: RequestSlot): boolean {
-    return this.#underWay.length === 0 || this.#underWay[0] === slot;
+    return this.#underWay.count === 0 || this.#underWay.first === slot;
   }
 
   /** Whether no request is behind that one; `isReading`: a part of the present one has come. */
   isNewest(slot: RequestSlot, isReading: boolean): boolean {
     if (slot === this.current) return true;
     const hasCurrent = this.current !== undefined && (isReading || this.#isParked);
-    return !hasCurrent && slot === this.#last();
+    return !hasCurrent && slot === this.#underWay.last;
   }
 
   /** The request that the parser's input continues or begins. */
@@ -94,7 +95,7 @@ export class ConnectionRequests {
   /** A response has been written. True: later than its run, so others may go on. */
   onAnswered(slot: RequestSlot): boolean {
     if (slot === this.current) return false;
-    if (this.#underWay[0] !== slot) assert.fail('responses are written in order');
+    if (this.#underWay.first !== slot) assert.fail('responses are written in order');
     this.#underWay.shift();
     this.#openCount--;
     slot.free();
@@ -113,42 +114,45 @@ export class ConnectionRequests {
   sendKept(): void {
     if (this.#isSendingKept) return;
     this.#isSendingKept = true;
-    while (this.#underWay.length > 0) {
-      const first = this.#underWay[0] as RequestSlot;
-      if (!first.isKept) break;
+    for (;;) {
+      const { first } = this.#underWay;
+      if (first?.isKept !== true) break;
       this.keptBytes -= first.keptBytes;
       this.#openCount++;
       first.sendKept();
     }
     this.#isSendingKept = false;
     if (HAS_DEAR_CHECKS) this.invariants();
-    if (this.#underWay.length === 0) this.current?.onTurn();
+    if (this.#underWay.count === 0) this.current?.onTurn();
   }
 
   /** Asserts that the counts are those of the requests under way. O(requests). */
   invariants(): void {
-    const kept = this.#underWay.filter(({ isKept }) => isKept);
-    assert(this.#openCount === this.#underWay.length - kept.length, 'requests not answered');
+    const underWay = this.#underWay.list();
+    const kept = underWay.filter(({ isKept }) => isKept);
+    assert(this.#openCount === underWay.length - kept.length, 'requests not answered');
     const bytes = kept.reduce((sum, { keptBytes }) => sum + keptBytes, 0);
     assert(this.keptBytes === bytes, 'bytes of kept responses');
-    assert(this.current === undefined || !this.#underWay.includes(this.current), 'one place');
+    assert(this.current === undefined || !underWay.includes(this.current), 'one place');
   }
 
   /** Notifies a stream where there is room for more of it. */
   offerRoom(): void {
-    if (this.#underWay.length > 0) this.#underWay[0]?.offerRoom();
+    this.#underWay.first?.offerRoom();
   }
 
   /** The client sends no more: a request that waits for a condition is answered now. */
   hurry(): void {
-    for (const slot of this.#underWay.slice()) if (!slot.isKept) slot.hurry();
+    for (const slot of this.#underWay.list()) if (!slot.isKept) slot.hurry();
   }
 
   /** The client has gone: each request leaves, and its slot is free once the engine has answered. */
   abandon(): void {
     this.#openCount = 0;
     this.keptBytes = 0;
-    for (const slot of this.#underWay.splice(0)) slot.abandon();
+    const underWay = this.#underWay.list();
+    this.#underWay.clear();
+    for (const slot of underWay) slot.abandon();
     this.current?.abandon();
     this.current = undefined;
   }
@@ -160,15 +164,10 @@ export class ConnectionRequests {
     this.current = undefined;
   }
 
-  #last(): RequestSlot | undefined {
-    const { length } = this.#underWay;
-    return length === 0 ? undefined : this.#underWay[length - 1];
-  }
-
   #isBehindBlocked(): boolean {
     if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
-    const last = this.#last() as RequestSlot;
-    if (this.#underWay.length >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
+    const last = this.#underWay.last as RequestSlot;
+    if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
     return last.handler.isAlone && !last.isKept;
   }
 

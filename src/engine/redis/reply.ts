@@ -2,6 +2,7 @@
  * Replies in RESP2, read from a stream of bytes without an object a reply. A reply is a list of nodes in
  * the order in which they came: an array, then its elements. Its reader moves from node to node.
  */
+import { ViewedBytes } from '../../base/short-copies.ts';
 import { Span } from '../../base/span.ts';
 
 /** The kinds of nodes, by their first byte; NIL is a bulk string or an array that is none. */
@@ -104,13 +105,14 @@ class NodeList {
 }
 
 const NOTHING = Buffer.alloc(0);
+const NO_MEMORY = new ViewedBytes(0);
 
 export class ReplyReader {
   readonly #onReply: (reply: Reply) => void;
   readonly #nodes = new NodeList();
   readonly #reply = new Reply(this.#nodes);
   /** The beginning of a reply whose end has not come, in front. */
-  #kept: Buffer = NOTHING;
+  #kept = NO_MEMORY;
   #keptLength = 0;
   /** Bytes that the reply in `#kept` has at least. */
   #neededLength = 0;
@@ -141,12 +143,12 @@ export class ReplyReader {
     if (this.#keptLength < this.#neededLength) return;
     const kept = this.#kept;
     const keptLength = this.#keptLength;
-    const at = this.#readAll(kept, keptLength);
+    const at = this.#readAll(kept.bytes, keptLength, kept.view);
     if (this.#isOver) return;
     this.#keptLength = 0;
-    if (this.#isGiven || kept.length > KEPT_BYTES_MAX) this.#kept = NOTHING;
+    if (this.#isGiven || kept.length > KEPT_BYTES_MAX) this.#kept = NO_MEMORY;
     this.#isGiven = false;
-    if (at < keptLength) this.#keep(kept, at, keptLength);
+    if (at < keptLength) this.#keep(kept.bytes, at, keptLength);
   }
 
   /** The receiver of the reply goes on using the bytes of a node of more than FIRST_KEPT_BYTES. */
@@ -157,7 +159,7 @@ export class ReplyReader {
   /** Nothing is received any more, even of the bytes being read. */
   end(): void {
     this.#isOver = true;
-    this.#kept = NOTHING;
+    this.#kept = NO_MEMORY;
     this.#keptLength = 0;
   }
 
@@ -220,11 +222,11 @@ export class ReplyReader {
     const length = this.#keptLength + to - from;
     if (length > this.#kept.length) {
       const size = Math.max(FIRST_KEPT_BYTES, this.#neededLength, 2 * length);
-      const kept = Buffer.allocUnsafeSlow(size);
-      this.#kept.copy(kept, 0, 0, this.#keptLength);
+      const kept = new ViewedBytes(size);
+      this.#kept.bytes.copy(kept.bytes, 0, 0, this.#keptLength);
       this.#kept = kept;
     }
-    bytes.copy(this.#kept, this.#keptLength, from, to);
+    bytes.copy(this.#kept.bytes, this.#keptLength, from, to);
     this.#keptLength = length;
   }
 }
