@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { copyIntoWords, copyViewed, ViewedBytes } from '../../src/base/short-copies.ts';
+import { copyIntoWords, copySpan, copyViewed, ViewedBytes } from '../../src/base/short-copies.ts';
+import { Span } from '../../src/base/span.ts';
 
 const MEMORY_BYTES = 300;
 /** What is in the target before. */
@@ -27,6 +28,25 @@ test('copyViewed copies any range to any offset, and nothing beside it', () => {
       target.bytes.fill(OLD);
       copyViewed(target.view, at, source.view, start, end);
       assert.deepEqual(target.bytes, expected(at, start, end));
+    }),
+  );
+});
+
+test('copySpan copies a span with words, with a view, and with neither', () => {
+  const words = new Int32Array(source.bytes.buffer);
+  fc.assert(
+    fc.property(ranges, fc.nat(MEMORY_BYTES), ({ start, end }, at) => {
+      const aligned = start & ~3;
+      const withWords = new Span().set(source.bytes, aligned, end);
+      withWords.words = words;
+      const viewed = new Span().setViewed(source.bytes, source.view, start, end);
+      for (const span of [withWords, viewed, new Span().set(source.bytes, start, end)]) {
+        const target = new ViewedBytes(MEMORY_BYTES + 144);
+        target.bytes.fill(OLD);
+        copySpan(target, at, span);
+        const wanted = expected(at, span.start, end);
+        assert.deepEqual(target.bytes.subarray(0, wanted.length), wanted);
+      }
     }),
   );
 });

@@ -1,9 +1,11 @@
 /** Messages of other members are checked whole: whatever their bytes are, nothing of a bad one is applied. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
+import { viewed } from '../../src/base/short-copies.ts';
 import { Mutation, SET } from '../../src/engine/mutation.ts';
-import { eventBytes, readEvent, viewed, writeEvent } from '../../src/wan/event-codec.ts';
+import { eventBytes, readEvent, writeEvent } from '../../src/wan/event-codec.ts';
 import { BATCH, HEAD_BYTES, sealMessage, sealPlain } from '../../src/wan/message-format.ts';
 import type { Member } from './members.ts';
 import {

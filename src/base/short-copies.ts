@@ -4,12 +4,26 @@
  * short-copies).
  */
 import { ownBuffer } from './own-buffer.ts';
+import type { Span } from './span.ts';
 
 /** Longer ranges are copied faster by a call. */
 export const VIEWED_BYTES_MAX = 128;
+const WORDS_BYTES_MAX = 192;
+/** Longer ones are copied faster by a call than by a loop over bytes. */
+const LOOP_BYTES_MAX = 40;
+
+/** Bytes of a buffer, also as numbers. */
+export interface Viewed {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+}
+
+export function viewed(bytes: Buffer): Viewed {
+  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
+}
 
 /** A buffer with memory of its own, and a view of all of it. */
-export class ViewedBytes {
+export class ViewedBytes implements Viewed {
   readonly bytes: Buffer;
   readonly view: DataView;
 
@@ -27,6 +41,31 @@ export class ViewedBytes {
   get length(): number {
     return this.bytes.length;
   }
+}
+
+/** Copies the span to `at` in the target, which has room. The two lie in different memories. */
+export function copySpan(target: Viewed, at: number, span: Span): void {
+  const { bytes, view, words, start, end } = span;
+  const length = end - start;
+  if (view !== undefined && length <= VIEWED_BYTES_MAX) {
+    copyViewed(target.view, at, view, start, end);
+  } else if (words !== undefined && length <= WORDS_BYTES_MAX) {
+    copyWords(target, at, words, span);
+  } else if (length > LOOP_BYTES_MAX) bytes.copy(target.bytes, at, start, end);
+  else for (let from = start, to = at; from < end; ) target.bytes[to++] = bytes[from++]!;
+}
+
+function copyWords(
+  target: Viewed,
+  at: number,
+  words: Int32Array,
+  { bytes, start, end }: Span,
+): void {
+  let to = at;
+  let word = start >> 2;
+  const behind = word + ((end - start) >> 2);
+  for (; word < behind; word++, to += 4) target.view.setInt32(to, words[word]!, true);
+  for (let from = word << 2; from < end; ) target.bytes[to++] = bytes[from++]!;
 }
 
 /** Copies bytes `start` to `end` of `source` to `at` in `target`. The ranges lie in different memories. */

@@ -8,8 +8,7 @@
  * of the time of copying from another (bench: short-copies).
  */
 import assert from 'node:assert/strict';
-import { ownBuffer } from '../base/own-buffer.ts';
-import { copyViewed, VIEWED_BYTES_MAX } from '../base/short-copies.ts';
+import { copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
 
@@ -19,9 +18,8 @@ const ARENA_BYTES = 262144;
 const PREPARED_BYTES = 256;
 /** Content types up to so many bytes are kept in the prepared text. */
 const TYPE_BYTES_MAX = 96;
-/** Up to this length a loop is faster than making a view, by bytes and by words (bench: short-copies). */
-const SHORT_BYTES_MAX = 20;
-const WORDS_BYTES_MAX = 192;
+/** Up to this length a loop is faster than making a view (bench: short-copies). */
+const SHORT_BYTES_MAX = 40;
 
 /** Views that are kept, a power of two: a turn's short runs of all connections, and more. */
 const VIEW_COUNT = 256;
@@ -38,8 +36,8 @@ export class OutputArena {
   buffer: Buffer = NOTHING;
   /** Offset at which the next byte goes. */
   used = 0;
-  /** Of the buffer's memory. */
-  #view: DataView = new DataView(NOTHING.buffer);
+  /** Of the buffer. */
+  #memory = NO_MEMORY;
   /** Views of runs, for reuse, as runs lie where others were: each at the place that `view` computes. */
   #views: (Buffer | undefined)[] = [];
   /** Runs in the buffer that have not been handed to their sockets. */
@@ -65,8 +63,8 @@ export class OutputArena {
   /** Makes room for `bytes`; may put a new buffer in place. */
   makeRoom(bytes: number): void {
     if (this.used + bytes <= this.buffer.length) return;
-    this.buffer = ownBuffer(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
-    this.#view = new DataView(this.buffer.buffer);
+    this.#memory = new ViewedBytes(Math.max(ARENA_BYTES, bytes + PREPARED_BYTES_ALL));
+    this.buffer = this.#memory.bytes;
     this.#views = new Array(VIEW_COUNT);
     this.used = PREPARED_BYTES_ALL;
     this.#runs = 0;
@@ -151,24 +149,8 @@ export class OutputArena {
 
   /** Writes the bytes of the span. */
   writeSpan(span: Span): void {
-    const { words, view: viewed, start, end } = span;
-    const view = this.#view;
-    if (viewed !== undefined && end - start <= VIEWED_BYTES_MAX) {
-      copyViewed(view, this.used, viewed, start, end);
-      this.used += end - start;
-      return;
-    }
-    if (words === undefined || end - start > WORDS_BYTES_MAX) {
-      return this.writeBytes(span.bytes, start, end);
-    }
-    const count = (end - start) >> 2;
-    let { used } = this;
-    let from = start >> 2;
-    for (const last = from + count; from < last; from++, used += 4) {
-      view.setInt32(used, words[from] as number, true);
-    }
-    this.used = used;
-    this.writeBytes(span.bytes, start + count * 4, end);
+    copySpan(this.#memory, this.used, span);
+    this.used += span.end - span.start;
   }
 
   /** Writes bytes of another buffer. */
@@ -198,4 +180,5 @@ export class OutputArena {
 }
 
 const NOTHING = Buffer.alloc(0);
+const NO_MEMORY = new ViewedBytes(0);
 const PREPARED_BYTES_ALL = PREPARED_COUNT * PREPARED_BYTES;

@@ -2,7 +2,7 @@
  * The chunks in which lanes keep their records, given again and again: fresh memory for each costs page
  * faults, and collections of the whole heap, as it lies outside of that.
  */
-import { type ViewedBytes, viewed } from './event-codec.ts';
+import { type Viewed, viewed } from '../base/short-copies.ts';
 
 /** Lengths of chunks are powers of two between these; a longer record has a chunk of its own length. */
 const CHUNK_BYTES_MIN = 2048;
@@ -10,7 +10,7 @@ export const CHUNK_BYTES_MAX = 262_144;
 /** Bytes of free chunks that are kept. */
 const FREE_BYTES_MAX = 4_194_304;
 
-export interface LaneChunk extends ViewedBytes {
+export interface LaneChunk extends Viewed {
   /** Position of its first byte. */
   start: number;
   used: number;

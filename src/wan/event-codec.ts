@@ -15,6 +15,7 @@
  *        it came, without the sender
  *        then name, key, content type, value
  */
+import { copySpan, type Viewed } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import {
   CLEAR,
@@ -38,18 +39,6 @@ const KEY_BYTES_MAX = 2 ** 24 - 1;
 const VALUE_BYTES_MAX = 2 ** 30;
 const MAX_IDLE_SECONDS_MAX = 2 ** 31 - 1;
 const COUNT_MAX = 2 ** 32 - 1;
-/** Shorter spans are copied byte by byte, which is faster than a call. */
-const COPY_LENGTH_MIN = 24;
-
-/** Bytes of a buffer, also as numbers. */
-export interface ViewedBytes {
-  readonly bytes: Buffer;
-  readonly view: DataView;
-}
-
-export function viewed(bytes: Buffer): ViewedBytes {
-  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
-}
 
 /** Length of the change's event in bytes. */
 export function eventBytes(change: Mutation): number {
@@ -64,12 +53,8 @@ export function eventBytes(change: Mutation): number {
 }
 
 /** Writes the event at `at`, where its eventBytes have room. */
-export function writeEvent(
-  { bytes, view }: ViewedBytes,
-  at: number,
-  change: Mutation,
-  policy: number,
-): void {
+export function writeEvent(to: Viewed, at: number, change: Mutation, policy: number): void {
+  const { bytes, view } = to;
   const { operation, name, key, contentType, value, path, version } = change;
   const isSet = operation === SET;
   const fields = isSet ? fieldsOf(change) : 0;
@@ -84,12 +69,12 @@ export function writeEvent(
   view.setInt32(at + 20, version.low, true);
   view.setInt32(at + 24, version.high, true);
   let next = fields === 0 ? at + FIXED_BYTES : writeFields(view, at + FIXED_BYTES, fields, change);
-  if (path.length > 0) next = copy(path, bytes, next);
-  next = copy(name, bytes, next);
-  next = copy(key, bytes, next);
+  if (path.length > 0) next = copy(path, to, next);
+  next = copy(name, to, next);
+  next = copy(key, to, next);
   if (!isSet) return;
-  next = copy(contentType, bytes, next);
-  copy(value, bytes, next);
+  next = copy(contentType, to, next);
+  copy(value, to, next);
 }
 
 /**
@@ -97,7 +82,7 @@ export function writeEvent(
  * Returns the offset behind it, or -1 for bytes that are no event, or do not end by `end`.
  */
 export function readEvent(
-  { bytes, view }: ViewedBytes,
+  { bytes, view }: Viewed,
   at: number,
   end: number,
   change: Mutation,
@@ -127,12 +112,12 @@ export function readEvent(
   let next = fieldsEnd;
   change.path.set(bytes, next, next + path);
   next += path;
-  change.name.set(bytes, next, next + name);
+  change.name.setViewed(bytes, view, next, next + name);
   next += name;
-  change.key.set(bytes, next, next + key);
+  change.key.setViewed(bytes, view, next, next + key);
   next += key;
   change.contentType.set(bytes, next, next + type);
-  change.value.set(bytes, next + type, behind);
+  change.value.setViewed(bytes, view, next + type, behind);
   return behind;
 }
 
@@ -220,10 +205,7 @@ function readFields(view: DataView, at: number, fields: number, change: Mutation
 }
 
 /** Returns the offset behind the copy. */
-function copy(span: Span, to: Buffer, at: number): number {
-  const { bytes, start, end } = span;
-  const length = end - start;
-  if (length >= COPY_LENGTH_MIN) bytes.copy(to, at, start, end);
-  else for (let index = 0; index < length; index++) to[at + index] = bytes[start + index]!;
-  return at + length;
+function copy(span: Span, to: Viewed, at: number): number {
+  copySpan(to, at, span);
+  return at + span.length;
 }

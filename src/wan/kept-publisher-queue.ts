@@ -7,11 +7,13 @@
  * changes waited. So the queue may have more events than its capacity afterwards, up to its bytes and some
  * more: what waited in the earlier process is the last to come, and may not be dropped for the others.
  */
+
 import type { Clock } from '../base/clock.ts';
+import { viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import { Mutation } from '../engine/mutation.ts';
 import { msOf } from './clock-distance.ts';
-import { policyAt, viewed } from './event-codec.ts';
+import { policyAt } from './event-codec.ts';
 import type { LaneContent } from './lane-content.ts';
 import { isCopyAt, RECORD_HEAD_BYTES, readRecord } from './lane-record.ts';
 import type { WanMapRef } from './publisher-options.ts';

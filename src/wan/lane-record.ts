@@ -5,9 +5,10 @@
  *     8  sequence of the change in its partition, a double; at 16 the time of its recording, a double
  *    24  the event (event-codec.ts)
  */
+import type { Viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
-import { readEvent, type ViewedBytes } from './event-codec.ts';
+import { readEvent } from './event-codec.ts';
 
 /** Bytes of a record before its event. */
 export const RECORD_HEAD_BYTES = 24;
@@ -47,7 +48,7 @@ export function isCopyAt(view: DataView, at: number): boolean {
  * Reads the live record at `at` into the change, whose spans point into the bytes. Returns the offset behind
  * it, or -1 for bytes that are no such record, or do not end by `end`.
  */
-export function readRecord(from: ViewedBytes, at: number, end: number, change: Mutation): number {
+export function readRecord(from: Viewed, at: number, end: number, change: Mutation): number {
   const { view } = from;
   if (end - at < RECORD_HEAD_BYTES || view.getUint32(at + 4, true) >= IS_DEAD) return -1;
   const event = at + RECORD_HEAD_BYTES;

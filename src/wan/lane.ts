@@ -8,11 +8,13 @@
  * batch, so that their numbers belong to them, and a later batch begins with them. The head is at a live
  * record, or at the tail.
  */
+
 import assert from 'node:assert';
+import type { Viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { CHUNK_BYTES_MAX, type ChunkPool, type LaneChunk } from './chunk-pool.ts';
-import { eventBytes, isOnPath, type ViewedBytes, writeEvent } from './event-codec.ts';
+import { eventBytes, isOnPath, writeEvent } from './event-codec.ts';
 import { LaneContent } from './lane-content.ts';
 import {
   EVERY,
@@ -279,7 +281,7 @@ export class Lane {
   }
 
   /** The event of the record at this position, from the head on: the bytes and its offset there. */
-  eventAt(position: number): { readonly chunk: ViewedBytes; readonly at: number } {
+  eventAt(position: number): { readonly chunk: Viewed; readonly at: number } {
     const chunk = this.#chunkAt(position);
     return { chunk, at: position - chunk.start + RECORD_HEAD_BYTES };
   }

@@ -48,12 +48,13 @@
  *     2  number of sections, two bytes; at 4 for each, four bytes: how many of its events, from the first on,
  *        need not be sent again
  */
+
 import { promisify } from 'node:util';
 import { crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { GridError } from '../base/errors.ts';
+import { viewed } from '../base/short-copies.ts';
 import { DATA_SET_ID_BYTES } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
-import { viewed } from './event-codec.ts';
 
 export const HANDSHAKE = 1;
 export const BATCH = 2;

@@ -1,9 +1,11 @@
 /** A batch as it was received, checked to its last byte before anything of it is applied. */
+
 import { createHash } from 'node:crypto';
+import { type Viewed, viewed } from '../base/short-copies.ts';
 import type { SharedSlices } from '../base/slices.ts';
 import { DATA_SET_ID_BYTES, Mutation } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
-import { readEvent, type ViewedBytes, viewed } from './event-codec.ts';
+import { readEvent } from './event-codec.ts';
 import { LANES_MAX, malformed, type OpenedMessage, PayloadReader } from './message-format.ts';
 
 /** The names in a message. */
@@ -27,7 +29,7 @@ export interface ReceivedBatch extends MessageNames {
   readonly epoch: number;
   /** The data set that it is for. */
   readonly target: Buffer;
-  readonly payload: ViewedBytes;
+  readonly payload: Viewed;
   readonly sections: readonly ReceivedSection[];
 }
 
