@@ -1,6 +1,8 @@
 /** A member in the process of another program: maps, queues, their errors, and its end. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
@@ -10,6 +12,7 @@ import {
   type StoredValue,
   startMember,
 } from '../../src/index.ts';
+import { DirectoryLock } from '../../src/persistence/directory-lock.ts';
 import { RawClient } from '../integration/client.ts';
 import { TEST_MEMORY } from '../integration/member-process.ts';
 import { countTimers } from '../timer-count.ts';
@@ -265,9 +268,13 @@ test('the program is told of a client that asks for a shutdown, and decides', as
 });
 
 test('a member that cannot start leaves no timer behind', async () => {
-  const { port } = await started();
+  // No member has these: it would set timers of its own meanwhile.
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
   const dataDir = newDirectory();
-  await started({ dataDir });
+  const lock = new DirectoryLock(dataDir);
+  await lock.take();
   const timers = countTimers();
   const inUse = { code: 'EADDRINUSE' };
   try {
@@ -278,6 +285,8 @@ test('a member that cannot start leaves no timer behind', async () => {
     assert.equal(await timers.count(), 0);
   } finally {
     timers.end();
+    listener.close();
+    await lock.release();
   }
 });
 
