@@ -28,6 +28,8 @@ const NO_ITEM = array([':0\r\n']);
 /** Keys of an offer, and arguments before the items. */
 const BEFORE_ITEMS = 3 + 4 + 4;
 const LONG = 'l'.repeat(5000);
+/** Of an item without a content type. */
+const HEADER_BYTES = 9;
 
 let server: FakeServer;
 before(async () => {
@@ -192,6 +194,31 @@ test('a take that was cancelled before it was sent is none', async () => {
     engine.cancel(ticket);
     assert.equal(await take(engine, 'queue'), FOUND);
     assert.equal(calls(TAKE).length, 1);
+  });
+});
+
+test('items of 4,096 bytes in the store gather, longer ones do not', async () => {
+  server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
+  const longest = 'l'.repeat(4096 - HEADER_BYTES);
+  await withStore(server.url, {}, async ({ engine }) => {
+    for (const [item, wanted] of [
+      [longest, [2]],
+      [`${longest}l`, [1, 1]],
+    ] as const) {
+      server.received.length = 0;
+      await Promise.all([offer(engine, 'queue', 'first'), offer(engine, 'queue', item)]);
+      assert.deepEqual(calls(OFFER).map(itemsOf), wanted);
+    }
+  });
+});
+
+test('what has gathered is sent before the engine closes', async () => {
+  server.script = (words) => (isCall(words, OFFER) ? `:${itemsOf(words)}\r\n` : undefined);
+  await withStore(server.url, {}, async ({ engine }) => {
+    const outcomes = many(2, () => offer(engine, 'queue', 'item'));
+    const closed = engine.close();
+    assert.deepEqual(await Promise.all(outcomes), [APPLIED, APPLIED]);
+    await closed;
   });
 });
 

@@ -296,6 +296,7 @@ export class RedisEngine implements Engine, ChangeWork {
     if (this.#closing === undefined) {
       // Before anything is answered, as later operations are of a closed engine.
       this.#closing = Promise.resolve().then(() => this.#end());
+      this.#queues.sendGathered();
       this.#queues.close();
       this.#memberStore.close();
     }
