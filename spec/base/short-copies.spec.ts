@@ -4,7 +4,9 @@ import fc from 'fast-check';
 import { copyIntoWords, copySpan, copyViewed, ViewedBytes } from '../../src/base/short-copies.ts';
 import { Span } from '../../src/base/span.ts';
 
-const MEMORY_BYTES = 300;
+const MEMORY_BYTES = 600;
+/** Longer than any range that is copied by words. */
+const RANGE_BYTES_MAX = 260;
 /** What is in the target before. */
 const OLD = 0xdd;
 
@@ -12,11 +14,11 @@ const source = new ViewedBytes(MEMORY_BYTES);
 for (let at = 0; at < MEMORY_BYTES; at++) source.bytes[at] = (at * 151) & 0xff;
 
 const ranges = fc
-  .tuple(fc.nat(MEMORY_BYTES), fc.nat(140))
+  .tuple(fc.nat(MEMORY_BYTES), fc.nat(RANGE_BYTES_MAX))
   .map(([start, length]) => ({ start, end: Math.min(MEMORY_BYTES, start + length) }));
 
 function expected(at: number, start: number, end: number): Buffer {
-  const bytes = Buffer.alloc(MEMORY_BYTES + 140, OLD);
+  const bytes = Buffer.alloc(MEMORY_BYTES + RANGE_BYTES_MAX, OLD);
   source.bytes.copy(bytes, at, start, end);
   return bytes;
 }
@@ -24,7 +26,7 @@ function expected(at: number, start: number, end: number): Buffer {
 test('copyViewed copies any range to any offset, and nothing beside it', () => {
   fc.assert(
     fc.property(ranges, fc.nat(MEMORY_BYTES), ({ start, end }, at) => {
-      const target = new ViewedBytes(MEMORY_BYTES + 140);
+      const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
       target.bytes.fill(OLD);
       copyViewed(target.view, at, source.view, start, end);
       assert.deepEqual(target.bytes, expected(at, start, end));
@@ -41,7 +43,7 @@ test('copySpan copies a span with words, with a view, and with neither', () => {
       withWords.words = words;
       const viewed = new Span().setViewed(source.bytes, source.view, start, end);
       for (const span of [withWords, viewed, new Span().set(source.bytes, start, end)]) {
-        const target = new ViewedBytes(MEMORY_BYTES + 144);
+        const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX + 4);
         target.bytes.fill(OLD);
         copySpan(target, at, span);
         const wanted = expected(at, span.start, end);
@@ -54,7 +56,7 @@ test('copySpan copies a span with words, with a view, and with neither', () => {
 test('copyIntoWords pads the last word with zero bytes, and writes nothing behind it', () => {
   fc.assert(
     fc.property(ranges, fc.nat(60), ({ start, end }, word) => {
-      const target = new ViewedBytes(MEMORY_BYTES + 140);
+      const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
       target.bytes.fill(OLD);
       copyIntoWords(new Int32Array(target.bytes.buffer), word, source.view, start, end);
       const bytes = expected(word * 4, start, end);

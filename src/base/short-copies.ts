@@ -45,12 +45,23 @@ export class ViewedBytes implements Viewed {
 
 /** Copies the span to `at` in the target, which has room. The two lie in different memories. */
 export function copySpan(target: Viewed, at: number, span: Span): void {
-  const { bytes, view, words, start, end } = span;
+  const { words, start, end } = span;
+  if (words !== undefined && end - start <= WORDS_BYTES_MAX) copyWords(target, at, words, span);
+  else copyRange(target, at, span.bytes, span.view, start, end);
+}
+
+/** Copies bytes `start` to `end` of `bytes`, likewise. `view`: their memory, where it is at hand. */
+export function copyRange(
+  target: Viewed,
+  at: number,
+  bytes: Buffer,
+  view: DataView | undefined,
+  start: number,
+  end: number,
+): void {
   const length = end - start;
   if (view !== undefined && length <= VIEWED_BYTES_MAX) {
     copyViewed(target.view, at, view, start, end);
-  } else if (words !== undefined && length <= WORDS_BYTES_MAX) {
-    copyWords(target, at, words, span);
   } else if (length > LOOP_BYTES_MAX) bytes.copy(target.bytes, at, start, end);
   else for (let from = start, to = at; from < end; ) target.bytes[to++] = bytes[from++]!;
 }

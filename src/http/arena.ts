@@ -8,7 +8,7 @@
  * of the time of copying from another (bench: short-copies).
  */
 import assert from 'node:assert/strict';
-import { copySpan, ViewedBytes } from '../base/short-copies.ts';
+import { copyRange, copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
 
@@ -18,8 +18,6 @@ const ARENA_BYTES = 262144;
 const PREPARED_BYTES = 256;
 /** Content types up to so many bytes are kept in the prepared text. */
 const TYPE_BYTES_MAX = 96;
-/** Up to this length a loop is faster than making a view (bench: short-copies). */
-const SHORT_BYTES_MAX = 40;
 
 /** Views that are kept, a power of two: a turn's short runs of all connections, and more. */
 const VIEW_COUNT = 256;
@@ -155,10 +153,8 @@ export class OutputArena {
 
   /** Writes bytes of another buffer. */
   writeBytes(bytes: Buffer, start: number, end: number): void {
-    const { buffer, used } = this;
-    if (end - start > SHORT_BYTES_MAX) buffer.set(bytes.subarray(start, end), used);
-    else for (let at = start; at < end; at++) buffer[used + at - start] = bytes[at] as number;
-    this.used = used + end - start;
+    copyRange(this.#memory, this.used, bytes, undefined, start, end);
+    this.used += end - start;
   }
 
   #prepare(): void {

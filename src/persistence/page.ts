@@ -31,7 +31,7 @@ export class Page {
 }
 
 /** Copies the span and fills it up to a whole word with zeros. Returns the offset behind it. */
-export function copySpan({ bytes, words }: Page, at: number, span: Span): number {
+export function copyPadded({ bytes, words }: Page, at: number, span: Span): number {
   const { bytes: source, words: sourceWords, view, start, end } = span;
   const next = at + wholeWords(end - start);
   if (next === at) return at;

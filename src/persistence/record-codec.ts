@@ -58,7 +58,7 @@ import {
 } from '../engine/mutation.ts';
 import type { Version } from '../engine/version.ts';
 import { checksum } from './checksum.ts';
-import { copySpan, type Page, wholeWords } from './page.ts';
+import { copyPadded, type Page, wholeWords } from './page.ts';
 
 export const MARK = 16;
 export const SEAL = 17;
@@ -125,12 +125,12 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
   if (path.length > 0) {
     bytes[at + 9]! |= HAS_PATH;
     words[end >> 2] = path.length / DATA_SET_ID_BYTES;
-    end = copySpan(page, end + PATH_COUNT_BYTES, path);
+    end = copyPadded(page, end + PATH_COUNT_BYTES, path);
   }
-  end = copySpan(page, end, name);
-  end = copySpan(page, end, key);
-  end = copySpan(page, end, contentType);
-  copySpan(page, end, value);
+  end = copyPadded(page, end, name);
+  end = copyPadded(page, end, key);
+  end = copyPadded(page, end, contentType);
+  copyPadded(page, end, value);
   end += value.length;
   return finish(page, at, end, seed);
 }
@@ -286,7 +286,7 @@ export function finish(page: Page, at: number, end: number, seed: number): numbe
   const { words } = page;
   const next = at + filled(end - at);
   if ((at & 7) !== 0 || next > page.bytes.length) assert.fail('a record has a place in its page');
-  // `copySpan` has filled up to a whole word.
+  // `copyPadded` has filled up to a whole word.
   if (wholeWords(end) < next) words[wholeWords(end) >> 2] = 0;
   words[(at >> 2) + 1] = end - at;
   words[at >> 2] = checksum(page, (at >> 2) + 1, next >> 2, seed);

@@ -2,14 +2,12 @@
  * The commands of a turn, one behind the other as RESP2 writes them, in one buffer: an array of bulk
  * strings each. A command is `begin` and then as many arguments as that says.
  */
-import { copyViewed, VIEWED_BYTES_MAX, ViewedBytes } from '../../base/short-copies.ts';
+import { copyRange, ViewedBytes } from '../../base/short-copies.ts';
 import type { Span } from '../../base/span.ts';
 
 const FIRST_BYTES = 16384;
 /** A buffer beyond this is not used again. */
 const REUSED_BYTES_MAX = 1024 * 1024;
-/** Up to this length a loop copies faster than a call (bench: short-copies). */
-const LOOP_BYTES_MAX = 40;
 /** Digits of the greatest length, `$` and two line ends. */
 const FRAME_BYTES = 24;
 
@@ -59,6 +57,7 @@ export class CommandBuffer {
     this.text(String(value));
   }
 
+  /** What `prefix` of the layout gives, whole. */
   common({ bytes, view }: ViewedBytes): void {
     this.#beginBulk(bytes.length);
     this.#copy(bytes, view, 0, bytes.length);
@@ -95,7 +94,7 @@ export class CommandBuffer {
   /** What another buffer has gathered. */
   copyOf(other: CommandBuffer): void {
     this.#makeRoom(other.#length);
-    this.#copy(other.#bytes, undefined, 0, other.#length);
+    this.#copy(other.#bytes, other.#memory.view, 0, other.#length);
   }
 
   /** Drops what was gathered. */
@@ -145,13 +144,8 @@ export class CommandBuffer {
   }
 
   #copy(bytes: Buffer, view: DataView | undefined, start: number, end: number): void {
-    const at = this.#length;
-    const length = end - start;
-    this.#length = at + length;
-    if (view !== undefined && length <= VIEWED_BYTES_MAX) {
-      copyViewed(this.#memory.view, at, view, start, end);
-    } else if (length > LOOP_BYTES_MAX) bytes.copy(this.#bytes, at, start, end);
-    else for (let from = start, to = at; from < end; ) this.#bytes[to++] = bytes[from++]!;
+    copyRange(this.#memory, this.#length, bytes, view, start, end);
+    this.#length += end - start;
   }
 
   #makeRoom(length: number): void {
