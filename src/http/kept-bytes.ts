@@ -2,7 +2,7 @@
  * Bytes of a request that outlives its turn: one buffer, which the slot's next such request uses again, as
  * new buffers for each would be half of what a request costs. Longer ones have a buffer for themselves.
  */
-import { copyViewed, VIEWED_BYTES_MAX, ViewedBytes } from '../base/short-copies.ts';
+import { copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
 const FIRST_BYTES = 256;
@@ -22,7 +22,7 @@ export class KeptBytes {
 
   /** Moves the span to a copy of its bytes. */
   keep(span: Span): void {
-    const { bytes, view, start, end, length } = span;
+    const { length } = span;
     if (length === 0) {
       span.clear();
       return;
@@ -30,9 +30,7 @@ export class KeptBytes {
     const memory = this.#memory;
     const from = this.#used;
     this.#used = from + length;
-    if (view !== undefined && length <= VIEWED_BYTES_MAX) {
-      copyViewed(memory.view, from, view, start, end);
-    } else bytes.copy(memory.bytes, from, start, end);
+    copySpan(memory, from, span);
     span.setViewed(memory.bytes, memory.view, from, this.#used);
   }
 
