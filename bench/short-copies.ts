@@ -4,7 +4,7 @@
  * (src/persistence), keys of a program (src/local/plain-bytes.ts); and what out of
  * a memory with a DataView (src/base/short-copies.ts).
  */
-import { copyViewed, ViewedBytes } from '../src/base/short-copies.ts';
+import { copyRange, ViewedBytes } from '../src/base/short-copies.ts';
 import type { Bench } from './harness.ts';
 
 const LENGTHS = [8, 24, 64, 200, 400, 1000];
@@ -30,8 +30,8 @@ const WAYS: Readonly<Record<string, Copy>> = {
   'set, with a view'({ bytes: target }, at, { bytes }, length) {
     target.set(bytes.subarray(0, length), at);
   },
-  'loop over words of views'({ view: target }, at, { view }, length) {
-    copyViewed(target, at, view, 0, length);
+  'loop over words of views, up to 128 bytes'(target, at, { bytes, view }, length) {
+    copyRange(target, at, bytes, view, 0, length);
   },
   copy({ bytes: target }, at, { bytes }, length) {
     bytes.copy(target, at, 0, length);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { copyIntoWords, copySpan, copyViewed, ViewedBytes } from '../../src/base/short-copies.ts';
+import { copyIntoWords, copyRange, copySpan, ViewedBytes } from '../../src/base/short-copies.ts';
 import { Span } from '../../src/base/span.ts';
 
 const MEMORY_BYTES = 600;
@@ -23,12 +23,12 @@ function expected(at: number, start: number, end: number): Buffer {
   return bytes;
 }
 
-test('copyViewed copies any range to any offset, and nothing beside it', () => {
+test('copyRange copies any range to any offset, and nothing beside it', () => {
   fc.assert(
     fc.property(ranges, fc.nat(MEMORY_BYTES), ({ start, end }, at) => {
       const target = new ViewedBytes(MEMORY_BYTES + RANGE_BYTES_MAX);
       target.bytes.fill(OLD);
-      copyViewed(target.view, at, source.view, start, end);
+      copyRange(target, at, source.bytes, source.view, start, end);
       assert.deepEqual(target.bytes, expected(at, start, end));
     }),
   );

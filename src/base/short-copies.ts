@@ -80,7 +80,7 @@ function copyWords(
 }
 
 /** Copies bytes `start` to `end` of `source` to `at` in `target`. The ranges lie in different memories. */
-export function copyViewed(
+function copyViewed(
   target: DataView,
   at: number,
   source: DataView,

@@ -47,7 +47,8 @@ end
 /**
  * Adds items. Keys: items, returned, numbers, waiting. Arguments: the capacity or 0, the channels' prefix,
  * the queue, whether the member's own polls take next ('1' or nothing); then of each item, up to OFFERS_MAX,
- * the first byte, and the bytes behind its number. Returns how many were added; where not all, the queue is full.
+ * the first byte, and the bytes behind its number. Returns how many were added: where not all, the queue is
+ * full.
  */
 export const OFFER = script(
   `${WAKE}
