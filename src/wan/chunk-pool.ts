@@ -2,7 +2,7 @@
  * The chunks in which lanes keep their records, given again and again: fresh memory for each costs page
  * faults, and collections of the whole heap, as it lies outside of that.
  */
-import { type Viewed, viewed } from '../base/short-copies.ts';
+import type { Viewed } from '../base/short-copies.ts';
 
 /** Lengths of chunks are powers of two between these; a longer record has a chunk of its own length. */
 const CHUNK_BYTES_MIN = 2048;
@@ -10,12 +10,20 @@ export const CHUNK_BYTES_MAX = 262_144;
 /** Bytes of free chunks that are kept. */
 const FREE_BYTES_MAX = 4_194_304;
 
-export interface LaneChunk extends Viewed {
+/** A class, so that V8 has one shape for all of them: each event of a batch is read several times. */
+export class LaneChunk implements Viewed {
+  readonly bytes: Buffer;
+  readonly view: DataView;
   /** Position of its first byte. */
-  start: number;
-  used: number;
+  start = 0;
+  used = 0;
   /** Whether it is read elsewhere, too, so that its bytes must stay. */
-  isShared: boolean;
+  isShared = false;
+
+  constructor(length: number) {
+    this.bytes = Buffer.allocUnsafeSlow(length);
+    this.view = new DataView(this.bytes.buffer);
+  }
 }
 
 export class ChunkPool {
@@ -26,11 +34,9 @@ export class ChunkPool {
   /** An empty chunk of these bytes or more, which begins at this position. */
   take(bytes: number, start: number): LaneChunk {
     const length = lengthFor(bytes);
-    const chunk = this.#free.get(length)?.pop();
-    if (chunk === undefined) {
-      return { ...viewed(Buffer.allocUnsafeSlow(length)), start, used: 0, isShared: false };
-    }
-    this.#freeBytes -= length;
+    let chunk = this.#free.get(length)?.pop();
+    if (chunk === undefined) chunk = new LaneChunk(length);
+    else this.#freeBytes -= length;
     chunk.start = start;
     chunk.used = 0;
     return chunk;
