@@ -76,8 +76,12 @@ export class Network {
   answer: (message: Buffer, to: string) => TransportAnswer | undefined = () => undefined;
   /** For jitter and epochs. */
   random: () => number = () => 0.5;
-  /** Messages and their targets. */
-  readonly sent: { readonly to: string; readonly message: Buffer }[] = [];
+  /** Messages, copied, their targets, and the memory in which they lay. */
+  readonly sent: {
+    readonly to: string;
+    readonly message: Buffer;
+    readonly memory: ArrayBufferLike;
+  }[] = [];
 
   constructor(clock = new FakeClock()) {
     this.clock = clock;
@@ -85,7 +89,7 @@ export class Network {
 
   transportOf(from: Receiving): WanTransport {
     return {
-      send: (to, message, signal) => this.#send(from, to.host, Buffer.from(message), signal),
+      send: (to, message, signal) => this.#send(from, to.host, message, signal),
       close: () => {},
     };
   }
@@ -108,10 +112,11 @@ export class Network {
   #send(
     from: Receiving,
     to: string,
-    message: Buffer,
+    bytes: Uint8Array,
     signal: AbortSignal,
   ): Promise<TransportAnswer> {
-    this.sent.push({ to, message });
+    const message = Buffer.from(bytes);
+    this.sent.push({ to, message, memory: bytes.buffer });
     const { arrivals, answerMs } = this.fate(from, to);
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(new Error('aborted')));

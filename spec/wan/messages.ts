@@ -54,7 +54,8 @@ export function batchOf(changes: readonly Mutation[], target: Buffer): Buffer {
   const length = changes.reduce((sum, each) => sum + eventBytes(each), 0);
   const sender = { dataSetId: SENDER, epoch: 5, now: () => {} };
   const texts = new MessageTexts('dev', 'r', 'p');
-  return unsealedBatch(sender, texts, target, sections, [length, length]);
+  const pool = new ChunkPool();
+  return unsealedBatch(sender, texts, target, sections, [length, length], pool).bytes;
 }
 
 /** The message with the right checksum again. */

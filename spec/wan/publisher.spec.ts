@@ -269,6 +269,24 @@ describe('a batch', () => {
     assert.equal(a.status.lastError, null);
   });
 
+  it('lies in memory that is used again once it was answered, and not before', async () => {
+    const { network, a, b } = pair({ batchSize: 1 });
+    const send = async (key: string) => {
+      a.engine.change(SET, 'map', key, 'value');
+      await network.pass(200);
+      return network.sent.findLast(({ message }) => message[5] === BATCH)!.memory;
+    };
+    const first = await send('answered');
+    network.fate = () => ({ arrivals: [1], answerMs: undefined });
+    assert.equal(await send('not answered'), first);
+    network.fate = () => ({ arrivals: [1], answerMs: 1 });
+    await network.pass(3000);
+    const { memory } = network.sent.at(-1)!;
+    assert.notEqual(memory, first);
+    assert.equal(await send('later'), memory);
+    assert.equal(keysOf(b).length, 3);
+  });
+
   it('is sent again to a target that has died with its answer, and then a clear ends all of it', async () => {
     const network = new Network();
     const made = (clock: Clock) => new EmbeddedModel(clock);

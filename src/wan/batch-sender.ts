@@ -20,6 +20,7 @@ import {
   readBatchAnswer,
   type Section,
   type Sender,
+  type UnsealedBatch,
   unsealedBatch,
 } from './batch.ts';
 import { BATCH_BYTES_MAX, BATCHES_PER_ENDPOINT } from './batch-limits.ts';
@@ -291,11 +292,11 @@ export class BatchSender {
     }
     if (sections.length === 0) return false;
     this.#setUnderWay(sections, true);
-    const { sender } = this.#parts;
-    const bytes = unsealedBatch(sender, this.#texts, endpoint.dataSet!, sections, lengths);
+    const { sender, queue } = this.#parts;
+    const target = endpoint.dataSet!;
+    const batch = unsealedBatch(sender, this.#texts, target, sections, lengths, queue.pool);
     endpoint.underWay++;
-    const length = lengths.reduce((sum, each) => sum + each, 0);
-    void this.#send(endpoint, sections, bytes, length);
+    void this.#send(endpoint, batch);
     return true;
   }
 
@@ -331,22 +332,18 @@ export class BatchSender {
     return count >= batchSize || bytes >= BATCH_BYTES_MAX;
   }
 
-  async #send(
-    endpoint: TargetEndpoint,
-    sections: readonly Section[],
-    bytes: Buffer,
-    length: number,
-  ): Promise<void> {
+  async #send(endpoint: TargetEndpoint, batch: UnsealedBatch): Promise<void> {
+    const { sections } = batch;
     const { options, sender } = this.#parts;
     const isOnReceipt = options.acknowledgeType === 'ACK_ON_RECEIPT';
     // Until an answer has said more.
     for (const { lane } of sections) lane.isUrgent = true;
     try {
       const head = batchHead(sender, isOnReceipt);
-      const message = await sealMessage(bytes, head, options.compression === 'deflate');
+      const message = await sealMessage(batch.bytes, head, options.compression === 'deflate');
       const answer = await this.target.exchange(endpoint, message);
-      if (answer.status === 413) this.#onTooLong(endpoint, sections, length);
-      else if (answer.status === 200) await this.#onAnswer(endpoint, sections, message, answer);
+      if (answer.status === 413) this.#onTooLong(endpoint, batch);
+      else if (answer.status === 200) await this.#onAnswer(endpoint, batch, message, answer);
       else this.target.refuse(endpoint, answer);
     } catch (error) {
       this.target.fail(endpoint, `no answer: ${reasonOf(error)}`);
@@ -358,11 +355,13 @@ export class BatchSender {
 
   async #onAnswer(
     endpoint: TargetEndpoint,
-    sections: readonly Section[],
+    { sections, memory }: UnsealedBatch,
     message: Buffer,
     { body }: TransportAnswer,
   ): Promise<void> {
     const answer = await readBatchAnswer(body, message, sections);
+    // It has the message's checksum: all of the message has come, and nothing reads the memory any more.
+    this.#parts.queue.pool.give(memory);
     if (!this.target.accepts(endpoint, answer)) return;
     for (const [index, { lane, generation, count }] of sections.entries()) {
       if (lane.generation !== generation) continue;
@@ -382,16 +381,16 @@ export class BatchSender {
   }
 
   /** 413: the next batch is half as long; a single event is skipped. */
-  #onTooLong(endpoint: TargetEndpoint, sections: readonly Section[], length: number): void {
+  #onTooLong(endpoint: TargetEndpoint, { sections, eventBytes }: UnsealedBatch): void {
     const { lane, generation, count } = sections[0]!;
     if (sections.length > 1 || count > 1) {
-      endpoint.bytesMax = Math.max(1, Math.floor(length / 2));
+      endpoint.bytesMax = Math.max(1, Math.floor(eventBytes / 2));
       return;
     }
     if (lane.generation !== generation) return;
     this.rejectedCount += lane.remove(1);
     lane.isUrgent = false;
     if (this.#isOfSync(lane)) this.#sync.onRemoved(lane);
-    this.target.skip(endpoint, length);
+    this.target.skip(endpoint, eventBytes);
   }
 }

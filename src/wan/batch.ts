@@ -1,5 +1,6 @@
 /** Makes the messages of a publisher, and reads their answers. */
 import { Version } from '../engine/version.ts';
+import type { ChunkPool, LaneChunk } from './chunk-pool.ts';
 import type { Lane } from './lane.ts';
 import {
   BATCH,
@@ -56,24 +57,37 @@ export function handshakeMessage(sender: Sender, texts: MessageTexts): Buffer {
   return sealPlain(bytes, headOf(sender, HANDSHAKE));
 }
 
-/** A batch without its head; the records of the sections get numbers. */
+/** A batch without its head. */
+export interface UnsealedBatch {
+  readonly sections: readonly Section[];
+  /** Bytes of the events. */
+  readonly eventBytes: number;
+  /** The memory of the message, and the message in it. */
+  readonly memory: LaneChunk;
+  readonly bytes: Buffer;
+}
+
+/** A batch of sections whose events have these lengths; the records get numbers. */
 export function unsealedBatch(
   sender: Sender,
   texts: MessageTexts,
   target: Buffer,
   sections: readonly Section[],
   lengths: readonly number[],
-): Buffer {
-  const events = lengths.reduce((sum, length) => sum + length, 0);
+  pool: ChunkPool,
+): UnsealedBatch {
+  const eventBytes = lengths.reduce((sum, length) => sum + length, 0);
   const fixed = HEAD_BYTES + 8 + target.length + texts.bytes.length + 2;
-  const bytes = Buffer.allocUnsafe(fixed + sections.length * SECTION_BYTES + events);
+  const length = fixed + sections.length * SECTION_BYTES + eventBytes;
+  const memory = pool.take(length, 0);
+  const bytes = memory.bytes.subarray(0, length);
   const writer = new PayloadWriter(bytes);
   writer.count(sender.epoch).put(target).put(texts.bytes).short(sections.length);
   for (const [index, { lane, count }] of sections.entries()) {
     writer.short(lane.number).short(0).word(count).word(lengths[index]!).count(lane.firstNumber);
     writer.at = lane.copyTo(bytes, writer.at, count);
   }
-  return bytes;
+  return { sections, eventBytes, memory, bytes };
 }
 
 export function batchHead(sender: Sender, isOnReceipt: boolean): MessageHead {
