@@ -1,12 +1,12 @@
 /**
- * The original grid, from its jar, whose path is in `ORIGINAL_JAR`: a single member with REST on and
- * otherwise default settings.
+ * The original grid, from its jar, whose path is in `ORIGINAL_JAR`: members with REST on and otherwise
+ * default settings.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exchangeOf } from '../load/request.ts';
-import { asMember, findProgram, type Peer, type Place } from './peer.ts';
+import { asMember, type Command, findProgram, type Peer, type Place } from './peer.ts';
 
 const STARTER = 'com.hazelcast.core.server.HazelcastMemberStarter';
 const HEAP = '-Xmx2g';
@@ -26,11 +26,7 @@ export const ORIGINAL: Peer = {
     'export ORIGINAL_JAR=~/.m2/repository/com/hazelcast/hazelcast/5.7.0/hazelcast-5.7.0.jar',
   isInstalled: () => existsSync(jar()) && findProgram('java') !== undefined,
   stores: true,
-  commands(place) {
-    const file = join(place.folder, 'original.yaml');
-    writeFileSync(file, configuration(place));
-    return [['java', HEAP, `-Dhazelcast.config=${file}`, '-cp', jar(), STARTER]];
-  },
+  commands: (place) => [originalMember(place, [])],
   ready: exchangeOf({ method: 'GET', target: '/hazelcast/health/ready' }),
   dataBytes: heapBytes,
 };
@@ -39,17 +35,27 @@ function jar(): string {
   return process.env.ORIGINAL_JAR ?? '';
 }
 
-function configuration({ port }: Place): string {
+/** A member of those on these ports, none where it is alone; it serves once they are there. */
+export function originalMember(place: Place, members: readonly number[]): Command {
+  const file = join(place.folder, `original-${place.port}.yaml`);
+  writeFileSync(file, configuration(place, members));
+  return ['java', HEAP, `-Dhazelcast.config=${file}`, '-cp', jar(), STARTER];
+}
+
+function configuration({ port }: Place, members: readonly number[]): string {
+  const addresses = members.map((each) => `"127.0.0.1:${each}"`).join(', ');
+  const tcpIp = `{enabled: ${members.length > 0}, member-list: [${addresses}]}`;
   return `hazelcast:
   network:
     port: {port: ${port}, auto-increment: false}
     public-address: 127.0.0.1
     interfaces: {enabled: true, interfaces: [127.0.0.1]}
-    join: {auto-detection: {enabled: false}, multicast: {enabled: false}}
+    join: {auto-detection: {enabled: false}, multicast: {enabled: false}, tcp-ip: ${tcpIp}}
     rest-api: {enabled: true, endpoint-groups: {DATA: {enabled: true}}}
   properties:
     hazelcast.phone.home.enabled: "false"
     hazelcast.socket.bind.any: "false"
+    hazelcast.initial.min.cluster.size: "${Math.max(members.length, 1)}"
 `;
 }
 

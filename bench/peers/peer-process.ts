@@ -14,7 +14,9 @@ import type { Exchange } from '../load/request.ts';
 import type { Peer } from './peer.ts';
 import { onProcessors } from './processors.ts';
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 60_000;
+/** Ports that a peer may use. */
+const PORTS = 17;
 /** Time between attempts to reach a peer that does not listen yet. */
 const RETRY_MS = 1;
 const STOP_TIMEOUT_MS = 10_000;
@@ -50,8 +52,10 @@ export class PeerProcess {
   /** Resolves at the peer's first answer. `processors` is a list in the form of taskset. */
   static async start(peer: Peer, processors: string, valueBytes: number): Promise<PeerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'gridnode-peer-'));
-    const [port, innerPort, replicaPort] = await Promise.all([freePort(), freePort(), freePort()]);
-    const commands = peer.commands({ port, innerPort, replicaPort, folder, valueBytes });
+    const ports = await Promise.all(Array.from({ length: PORTS }, freePort));
+    const [port = 0, innerPort = 0, replicaPort = 0, ...furtherPorts] = ports;
+    const place = { port, innerPort, replicaPort, furtherPorts, folder, valueBytes };
+    const commands = peer.commands(place);
     const start = performance.now();
     const children = commands.map((command) => {
       const [program, ...words] = onProcessors(processors, command);

@@ -19,6 +19,8 @@ export interface Place {
   /** Port of a server behind the server, and of that server's replica. */
   readonly innerPort: number;
   readonly replicaPort: number;
+  /** Ports of whatever else the peer has. */
+  readonly furtherPorts: readonly number[];
   /** A folder of its own, for its files. */
   readonly folder: string;
   /** Length of the value that a peer answers with if it stores none. */

@@ -13,6 +13,7 @@ const REST_PEERS = ['gridnode', 'webdis', 'original'];
 const COUNTS = ['on-redis', 'on-redis-1'];
 const KIB = 1024;
 
+const three = { peers: ['three-on-redis', 'three-originals'], placement: 'all' } as const;
 const get = { operations: { get: 1 }, peers: SERVERS };
 const set = { operations: { set: 1 }, peers: SERVERS };
 
@@ -87,6 +88,12 @@ const loads: readonly LoadOptions[] = [
     ...{ name: 'store-pairs', about: 'offer and poll in turn, data on Redis' },
     ...{ operations: { offer: 1, poll: 1 }, peers: ['gridnode', ...COUNTS, 'webdis'] },
     placement: 'all',
+  },
+  { ...three, name: 'three-get', about: 'GET of 100 B, three members', operations: { get: 1 } },
+  { ...three, name: 'three-post', about: 'POST of 100 B, three members', operations: { set: 1 } },
+  {
+    ...{ ...three, name: 'three-pairs', about: 'offer and poll in turn, three members' },
+    operations: { offer: 1, poll: 1 },
   },
 ];
 

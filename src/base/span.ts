@@ -4,6 +4,10 @@
  * reads it during the call and copies the bytes that it keeps: the next request sets the span to other
  * bytes.
  */
+
+/** Longer ranges are compared faster by a call than by a loop over bytes. */
+const LOOP_BYTES_MAX = 64;
+
 export class Span {
   bytes: Buffer = NOTHING;
   /** Offset of the first byte. */
@@ -49,6 +53,17 @@ export class Span {
     this.words = other.words;
     this.view = other.view;
     return this;
+  }
+
+  /** Whether these are its bytes. */
+  is(bytes: Buffer): boolean {
+    const { length } = bytes;
+    if (this.end - this.start !== length) return false;
+    if (length > LOOP_BYTES_MAX) return bytes.compare(this.bytes, this.start, this.end) === 0;
+    for (let index = 0, from = this.start; index < length; ) {
+      if (bytes[index++] !== this.bytes[from++]) return false;
+    }
+    return true;
   }
 
   /** A copy that outlives the turn; not for the hot path. */

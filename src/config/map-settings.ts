@@ -33,8 +33,7 @@ export class MapSettings<Value> {
   /** The value of the map now. */
   of(map: Span): Value {
     if (this.#configured === undefined) return this.#usual;
-    const last = this.#lastName;
-    if (map.length !== last.length || last.compare(map.bytes, map.start, map.end) !== 0) {
+    if (!map.is(this.#lastName)) {
       this.#lastName = map.toBuffer();
       this.#lastValue = this.#lookUp(this.#lastName);
     }

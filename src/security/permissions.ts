@@ -82,7 +82,7 @@ export class Grants {
   /** Whether `action`, one bit, is allowed on the map or queue of that name. */
   allow(kind: Kind, name: Span, action: number): boolean {
     if (this.#everything) return true;
-    if (kind !== this.#lastKind || !isSame(name, this.#lastName)) this.#look(kind, name.toBuffer());
+    if (kind !== this.#lastKind || !name.is(this.#lastName)) this.#look(kind, name.toBuffer());
     return (this.#lastActions & action) !== 0;
   }
 
@@ -109,12 +109,4 @@ function grantOf({ kind, name, actions, isDenial }: Permission): Grant {
   const isWhole = isDenial ? isForAll || actions.length === 0 : isForAll && actions.length === 0;
   const named = actions.reduce((sum, action) => sum | (ACTION_BITS[action] ?? 0), 0);
   return { pattern, actions: isWhole ? EVERY_ACTION : named, isDenial };
-}
-
-function isSame({ bytes, start, length }: Span, other: Buffer): boolean {
-  if (length !== other.length) return false;
-  for (let index = 0; index < length; index++) {
-    if (bytes[start + index] !== other[index]) return false;
-  }
-  return true;
 }

@@ -65,7 +65,7 @@ export class MapSync implements SyncReading {
 
   policyOf({ name, key, partition }: Mutation): number {
     const { map, publisher } = this.#parts;
-    if (map !== undefined && !isSame(name, map)) return -1;
+    if (map !== undefined && !name.is(map)) return -1;
     const ref = publisher.refOf(name);
     if (ref === undefined || !ref.accepts(key)) return -1;
     const differences = this.#differencesOf(name);
@@ -102,7 +102,7 @@ export class MapSync implements SyncReading {
   #differencesOf(name: Span): Differences | undefined {
     const { differences } = this.#parts;
     if (differences.size === 0) return undefined;
-    if (!isSame(name, this.#lastMap)) {
+    if (!name.is(this.#lastMap)) {
       this.#lastMap = name.toBuffer();
       this.#lastDifferences = differences.get(this.#lastMap.toString('latin1'));
     }
@@ -112,7 +112,3 @@ export class MapSync implements SyncReading {
 
 const NEW_DATA_SET =
   'the target has another data set than it had: what was sent before is not there';
-
-function isSame({ bytes, start, end }: Span, name: Buffer): boolean {
-  return end - start === name.length && bytes.compare(name, 0, name.length, start, end) === 0;
-}

@@ -47,7 +47,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   /** By the map's name, a character a byte. */
   readonly #refs = new Map<string, WanMapRef | undefined>();
   /** The map that was asked for last. */
-  #lastMap = Buffer.alloc(0);
+  #lastMap: Buffer | undefined;
   #lastRef: WanMapRef | undefined;
 
   constructor(parts: PublisherParts) {
@@ -193,7 +193,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   /** The references of maps may have changed: they are asked for again. */
   review(): void {
     this.#refs.clear();
-    this.#lastMap = Buffer.alloc(0);
+    this.#lastMap = undefined;
   }
 
   /** More answers may leave: so may the events of their changes. */
@@ -240,26 +240,18 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     return target !== undefined && hasDataSet(path, target) ? undefined : ref;
   }
 
-  #refOf({ bytes, start, end }: Span): WanMapRef | undefined {
-    if (isSame(this.#lastMap, bytes, start, end)) return this.#lastRef;
-    const name = bytes.toString('latin1', start, end);
-    let ref = this.#refs.get(name);
-    if (ref === undefined && !this.#refs.has(name)) {
-      ref = this.#parts.refOf(Buffer.from(bytes.subarray(start, end)));
+  #refOf(map: Span): WanMapRef | undefined {
+    if (this.#lastMap !== undefined && map.is(this.#lastMap)) return this.#lastRef;
+    const name = map.toBuffer();
+    const text = name.toString('latin1');
+    let ref = this.#refs.get(text);
+    if (ref === undefined && !this.#refs.has(text)) {
+      ref = this.#parts.refOf(name);
       if (this.#refs.size >= REFS_MAX) this.#refs.clear();
-      this.#refs.set(name, ref);
+      this.#refs.set(text, ref);
     }
-    this.#lastMap = Buffer.from(bytes.subarray(start, end));
+    this.#lastMap = name;
     this.#lastRef = ref;
     return ref;
   }
-}
-
-/** Whether the name is the bytes from `start` to `end`. Names are short: a loop is faster than a call. */
-function isSame(name: Buffer, bytes: Buffer, start: number, end: number): boolean {
-  if (name.length !== end - start) return false;
-  for (let index = 0; index < name.length; index++) {
-    if (name[index] !== bytes[start + index]) return false;
-  }
-  return name.length > 0;
 }

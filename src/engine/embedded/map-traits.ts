@@ -48,6 +48,8 @@ export class MapTraits {
   /** Maps that changes were merged into; undefined for every map. */
   #merged: Set<string> | undefined = new Set();
   #mergedBytes = 0;
+  /** The last of them. */
+  #lastMerged: Buffer | undefined;
   readonly #name = new Span();
 
   constructor(store: CellStore, names: NameTable, recorder: Recorder, options: MergeOptions) {
@@ -136,7 +138,9 @@ export class MapTraits {
   merge(name: Span): void {
     const merged = this.#merged;
     if (merged === undefined) return;
+    if (this.#lastMerged !== undefined && name.is(this.#lastMerged)) return;
     const text = textOf(name);
+    this.#lastMerged = name.toBuffer();
     if (merged.has(text)) return;
     this.#mergedBytes += NAME_BYTES + name.length;
     if (this.#mergedBytes > MERGED_BYTES_MAX) return this.mergeAll();

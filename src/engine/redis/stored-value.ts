@@ -145,10 +145,9 @@ export class StoredValue implements Life {
 }
 
 /** 0 where the type is not a common one. */
-function commonNumber({ bytes, start, end }: Span): number {
+function commonNumber(type: Span): number {
   for (let index = 0; index < COMMON_TYPES.length; index++) {
-    const type = COMMON_TYPES[index]!;
-    if (type.length === end - start && type.compare(bytes, start, end) === 0) return index + 1;
+    if (type.is(COMMON_TYPES[index]!)) return index + 1;
   }
   return 0;
 }

@@ -1,0 +1,60 @@
+/**
+ * Three members, of which one is loaded: of ours before a Cluster of Redis, three primaries with a replica
+ * each, and of the original. Either has a copy of each change before it answers.
+ */
+import { exchangeOf } from '../load/request.ts';
+import { GRIDNODE, gridnode } from './node-peers.ts';
+import { ORIGINAL, originalMember } from './original.ts';
+import type { Command, Peer, Place } from './peer.ts';
+import { REDIS, redisServer } from './redis.ts';
+
+const SERVERS = 6;
+
+export const THREE_ON_REDIS: Peer = {
+  ...GRIDNODE,
+  name: 'three-on-redis',
+  install: REDIS.install,
+  isInstalled: REDIS.isInstalled,
+  commands(place) {
+    const { port, furtherPorts } = place;
+    const [one, two, ...ports] = furtherPorts;
+    const servers = ports.slice(0, SERVERS);
+    const addresses = servers.map((each) => `127.0.0.1:${each}`);
+    const member = (each: number | undefined) =>
+      gridnode(
+        ...['--port', String(each), '--enable-group', 'DATA'],
+        ...['--engine', `redis://${addresses.join()}`],
+      );
+    return [
+      ...servers.map((each, index) => clusterServer(place, each, ports[SERVERS + index])),
+      joining(servers, addresses),
+      ...[one, two, port].map(member),
+    ];
+  },
+  // It is safe once the replicas are there.
+  ready: exchangeOf({ method: 'GET', target: '/grid/health/cluster-safe' }),
+};
+
+export const THREE_ORIGINALS: Peer = {
+  ...ORIGINAL,
+  name: 'three-originals',
+  commands(place) {
+    const members = [...place.furtherPorts.slice(0, 2), place.port];
+    return members.map((port) => originalMember({ ...place, port }, members));
+  },
+};
+
+function clusterServer({ folder }: Place, port: number, busPort: number | undefined): Command {
+  return redisServer(
+    ...([port, folder, '--dbfilename', `${port}.rdb`] as const),
+    ...['--cluster-enabled', 'yes', '--cluster-config-file', `${port}.conf`],
+    ...['--cluster-port', String(busPort), '--repl-diskless-sync-delay', '0'],
+  );
+}
+
+/** Makes a Cluster of the servers once all of them answer, and then does nothing. */
+function joining(ports: readonly number[], addresses: readonly string[]): Command {
+  const answers = ports.map((port) => `redis-cli -p ${port} ping >/dev/null 2>&1`).join(' && ');
+  const create = `redis-cli --cluster create ${addresses.join(' ')} --cluster-replicas 1 --cluster-yes`;
+  return ['sh', '-c', `until ${answers}; do sleep 0.1; done; ${create} && exec sleep infinity`];
+}

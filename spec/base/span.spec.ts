@@ -1,0 +1,33 @@
+/** Spans that are compared with bytes. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Span } from '../../src/base/span.ts';
+
+/** Both below and above the length from which a call compares. */
+const LENGTHS = [0, 1, 2, 63, 64, 65, 200];
+
+describe('Span.is', () => {
+  for (const length of LENGTHS) {
+    const own = Buffer.from(Array.from({ length }, (_, index) => index));
+    const span = new Span().set(
+      Buffer.concat([Buffer.of(7, 7, 7), own, Buffer.of(7)]),
+      3,
+      3 + length,
+    );
+
+    it(`is true of the same ${length} bytes elsewhere`, () => {
+      assert.ok(span.is(own));
+      assert.ok(span.is(Buffer.from(own)));
+    });
+
+    it(`is false of other bytes, and of other lengths than ${length}`, () => {
+      for (let index = 0; index < length; index++) {
+        const other = Buffer.from(own);
+        other[index]! ^= 0x80;
+        assert.ok(!span.is(other), `byte ${index}`);
+      }
+      assert.ok(!span.is(Buffer.concat([own, Buffer.of(7)])));
+      if (length > 0) assert.ok(!span.is(own.subarray(1)) && !span.is(own.subarray(0, -1)));
+    });
+  }
+});
