@@ -35,7 +35,10 @@ function jar(): string {
   return process.env.ORIGINAL_JAR ?? '';
 }
 
-/** A member of those on these ports, none where it is alone; it serves once they are there. */
+/**
+ * A member of the original. `members`: the ports of all of its cluster, which it awaits before it serves;
+ * none where it is alone.
+ */
 export function originalMember(place: Place, members: readonly number[]): Command {
   const file = join(place.folder, `original-${place.port}.yaml`);
   writeFileSync(file, configuration(place, members));

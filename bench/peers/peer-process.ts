@@ -14,7 +14,7 @@ import type { Exchange } from '../load/request.ts';
 import type { Peer } from './peer.ts';
 import { onProcessors } from './processors.ts';
 
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 30_000;
 /** Ports that a peer may use. */
 const PORTS = 17;
 /** Time between attempts to reach a peer that does not listen yet. */

@@ -6,7 +6,7 @@
  */
 
 /** Longer ranges are compared faster by a call than by a loop over bytes. */
-const LOOP_BYTES_MAX = 64;
+const COMPARED_BYTES_MAX = 40;
 
 export class Span {
   bytes: Buffer = NOTHING;
@@ -59,7 +59,7 @@ export class Span {
   is(bytes: Buffer): boolean {
     const { length } = bytes;
     if (this.end - this.start !== length) return false;
-    if (length > LOOP_BYTES_MAX) return bytes.compare(this.bytes, this.start, this.end) === 0;
+    if (length > COMPARED_BYTES_MAX) return bytes.compare(this.bytes, this.start, this.end) === 0;
     for (let index = 0, from = this.start; index < length; ) {
       if (bytes[index++] !== this.bytes[from++]) return false;
     }

@@ -1,6 +1,7 @@
 /**
- * The chunks in which lanes keep their records, given again and again: fresh memory for each costs page
- * faults, and collections of the whole heap, as it lies outside of that.
+ * The chunks in which lanes keep their records, and batches lie until they are answered, given again and
+ * again: fresh memory for each costs page faults, and collections of the whole heap, as it lies outside of
+ * that.
  */
 import type { Viewed } from '../base/short-copies.ts';
 

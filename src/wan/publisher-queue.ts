@@ -26,7 +26,7 @@ export class PublisherQueue {
   readonly lanes: readonly Lane[];
   /** Which changes wait. */
   readonly sequences: WaitingSequences;
-  /** Chunks for the records of this publisher. */
+  /** Chunks for the records of this publisher, and for its batches. */
   readonly pool = new ChunkPool();
   readonly #limits: QueueLimits;
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
