@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SET } from '../../src/engine/mutation.ts';
-import { CHUNK_BYTES_MAX, ChunkPool, type LaneChunk } from '../../src/wan/chunk-pool.ts';
+import { CHUNK_BYTES_MAX, ChunkPool } from '../../src/wan/chunk-pool.ts';
 import { Lane } from '../../src/wan/lane.ts';
+import type { LaneChunk } from '../../src/wan/lane-chunk.ts';
 import type { LaneContent } from '../../src/wan/lane-content.ts';
 import { changeOf } from './messages.ts';
 

@@ -1,7 +1,8 @@
 /** Makes the messages of a publisher, and reads their answers. */
 import { Version } from '../engine/version.ts';
-import type { ChunkPool, LaneChunk } from './chunk-pool.ts';
+import type { ChunkPool } from './chunk-pool.ts';
 import type { Lane } from './lane.ts';
+import type { LaneChunk } from './lane-chunk.ts';
 import {
   BATCH,
   BATCH_ANSWER,

@@ -3,29 +3,13 @@
  * again: fresh memory for each costs page faults, and collections of the whole heap, as it lies outside of
  * that.
  */
-import type { Viewed } from '../base/short-copies.ts';
+import { LaneChunk } from './lane-chunk.ts';
 
 /** Lengths of chunks are powers of two between these; a longer record has a chunk of its own length. */
 const CHUNK_BYTES_MIN = 2048;
 export const CHUNK_BYTES_MAX = 262_144;
 /** Bytes of free chunks that are kept. */
 const FREE_BYTES_MAX = 4_194_304;
-
-/** A class, so that V8 has one shape for all of them: each event of a batch is read several times. */
-export class LaneChunk implements Viewed {
-  readonly bytes: Buffer;
-  readonly view: DataView;
-  /** Position of its first byte. */
-  start = 0;
-  used = 0;
-  /** Whether it is read elsewhere, too, so that its bytes must stay. */
-  isShared = false;
-
-  constructor(length: number) {
-    this.bytes = Buffer.allocUnsafeSlow(length);
-    this.view = new DataView(this.bytes.buffer);
-  }
-}
 
 export class ChunkPool {
   /** By length. */
@@ -39,6 +23,7 @@ export class ChunkPool {
     if (chunk === undefined) chunk = new LaneChunk(length);
     else this.#freeBytes -= length;
     chunk.start = start;
+    chunk.count = 0;
     chunk.used = 0;
     return chunk;
   }

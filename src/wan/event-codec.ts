@@ -141,6 +141,8 @@ export function hasDataSet(path: Span, dataSet: Uint8Array): boolean {
 
 function names(bytes: Buffer, start: number, end: number, dataSet: Uint8Array): boolean {
   for (let at = start; at < end; at += DATA_SET_ID_BYTES) {
+    // Few others begin with the same byte.
+    if (bytes[at] !== dataSet[0]) continue;
     if (bytes.compare(dataSet, 0, DATA_SET_ID_BYTES, at, at + DATA_SET_ID_BYTES) === 0) return true;
   }
   return false;

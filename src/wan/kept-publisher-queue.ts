@@ -15,7 +15,7 @@ import { Mutation } from '../engine/mutation.ts';
 import { msOf } from './clock-distance.ts';
 import { policyAt } from './event-codec.ts';
 import type { LaneContent } from './lane-content.ts';
-import { isCopyAt, RECORD_HEAD_BYTES, readRecord } from './lane-record.ts';
+import { FILE_HEAD_BYTES, isCopyAt, readRecord } from './lane-record.ts';
 import type { WanMapRef } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 
@@ -79,7 +79,7 @@ export class KeptPublisherQueue {
     for (let at = start; at < end; ) {
       const behind = readRecord(from, at, end, change);
       if (behind < 0 || change.partition >= floor.length) return false;
-      this.#restore(lane, policyAt(bytes, at + RECORD_HEAD_BYTES), isCopyAt(from.view, at), floor);
+      this.#restore(lane, policyAt(bytes, at + FILE_HEAD_BYTES), isCopyAt(from.view, at), floor);
       at = behind;
     }
     return true;

@@ -3,8 +3,8 @@
  * their bytes stay where they are, whatever becomes of the lane. Records that die meanwhile are left out, but
  * not those that the lane has moved elsewhere before they died.
  */
-import type { LaneChunk } from './chunk-pool.ts';
-import { IS_DEAD, recordBytesAt } from './lane-record.ts';
+import type { LaneChunk } from './lane-chunk.ts';
+import { FILE_HEAD_BYTES, fileRecordBytes, isDeadAt, offsetAt } from './lane-record.ts';
 
 /** Records of one step. */
 const RECORDS_PER_STEP = 4096;
@@ -34,7 +34,8 @@ export class LaneContent {
   }
 
   /**
-   * Copies the next records that are live to `at`, as far as they end by `end`. Returns the offset behind.
+   * Copies the next records that are live to `at`, as those of a file, as far as they end by `end`. Returns
+   * the offset behind.
    */
   copy(to: Buffer, at: number, end: number): number {
     let next = at;
@@ -42,17 +43,17 @@ export class LaneContent {
     for (let step = 0; step < RECORDS_PER_STEP; step++) {
       const chunk = this.#chunk();
       if (chunk === undefined) break;
-      const { view, bytes, start } = chunk;
-      const from = this.#position - start;
-      const taken = recordBytesAt(view, from);
-      if (view.getUint32(from + 4, true) < IS_DEAD) {
-        if (taken > end - next) {
-          this.bytesNeeded = taken;
+      const head = chunk.headAt(this.#position - chunk.start);
+      if (!isDeadAt(chunk.view, head)) {
+        const bytes = fileRecordBytes(chunk.view.getUint32(head, true));
+        if (bytes > end - next) {
+          this.bytesNeeded = bytes;
           break;
         }
-        next += bytes.copy(to, next, from, from + taken);
+        copyRecord(chunk, head, to, next, next + bytes);
+        next += bytes;
       }
-      this.#position += taken;
+      this.#position++;
     }
     return next;
   }
@@ -65,7 +66,21 @@ export class LaneContent {
       this.isDone = true;
       return undefined;
     }
-    while (this.#position >= chunks[0]!.start + chunks[0]!.used) chunks.shift();
+    while (this.#position >= chunks[0]!.start + chunks[0]!.count) chunks.shift();
     return chunks[0];
   }
+}
+
+function copyRecord(
+  { bytes, view }: LaneChunk,
+  head: number,
+  to: Buffer,
+  at: number,
+  end: number,
+): void {
+  const event = offsetAt(view, head);
+  bytes.copy(to, at, head, head + FILE_HEAD_BYTES);
+  const length = view.getUint32(head, true);
+  const behind = at + FILE_HEAD_BYTES + bytes.copy(to, at + FILE_HEAD_BYTES, event, event + length);
+  to.fill(0, behind, end);
 }

@@ -8,6 +8,7 @@
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { SharedSlices } from '../base/slices.ts';
+import type { Span } from '../base/span.ts';
 import {
   type Answer,
   APPLIED,
@@ -264,11 +265,11 @@ export class WanReceiver implements Receiver {
   /** ALL_APPLIED, or why the change was not made. */
   #merge(change: Mutation, policy: MergePolicy, sender: Buffer): number {
     const { dataSetId, engine, onKnown } = this.#parts;
-    if (sender.equals(dataSetId) || hasDataSet(change.path, dataSetId)) return ALL_APPLIED;
     const { path } = change;
-    path.bytes.copy(this.#path, 0, path.start, path.end);
-    sender.copy(this.#path, path.length);
-    path.set(this.#path, 0, path.length + DATA_SET_ID_BYTES);
+    // Most were made by the sender itself.
+    if (path.length === 0) path.set(sender, 0, DATA_SET_ID_BYTES);
+    else this.#goOn(path, sender);
+    if (hasDataSet(path, dataSetId)) return ALL_APPLIED;
     change.origin = FROM_SOURCE;
     this.#reason = ENGINE_CLOSED;
     this.#isKnown = false;
@@ -278,6 +279,13 @@ export class WanReceiver implements Receiver {
       onKnown(change);
     }
     return this.#reason;
+  }
+
+  /** The path goes on with the sender. */
+  #goOn(path: Span, sender: Buffer): void {
+    path.bytes.copy(this.#path, 0, path.start, path.end);
+    sender.copy(this.#path, path.length);
+    path.set(this.#path, 0, path.length + DATA_SET_ID_BYTES);
   }
 
   #checkCluster(expected: MessageNames['clusterName']): void {

@@ -1,0 +1,51 @@
+/** The chunks of a lane, one behind the other. */
+import { CHUNK_BYTES_MAX, type ChunkPool } from './chunk-pool.ts';
+import type { LaneChunk } from './lane-chunk.ts';
+import { recordBytes } from './lane-record.ts';
+
+export class LaneChunks {
+  readonly list: LaneChunk[] = [];
+  readonly #pool: ChunkPool;
+
+  constructor(pool: ChunkPool) {
+    this.#pool = pool;
+  }
+
+  /** The last chunk, with room for the record of an event: the one at `tail`. */
+  withRoom(eventBytes: number, tail: number): LaneChunk {
+    const last = this.list.at(-1);
+    if (last?.hasRoom(eventBytes)) return last;
+    // Each chunk is twice as long as the one before, up to the longest.
+    const doubled = last === undefined ? 0 : Math.min(CHUNK_BYTES_MAX, last.bytes.length * 2);
+    const chunk = this.#pool.take(Math.max(recordBytes(eventBytes), doubled), tail);
+    this.list.push(chunk);
+    return chunk;
+  }
+
+  /** The chunk of the record at that position. */
+  at(position: number): LaneChunk {
+    let low = 0;
+    let high = this.list.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.list[middle]!.start <= position) low = middle;
+      else high = middle - 1;
+    }
+    return this.list[low]!;
+  }
+
+  /** Drops the first chunks, of whose records none is left. */
+  drop(count: number): void {
+    if (count === 0) return;
+    for (const chunk of this.list.splice(0, count)) this.#pool.give(chunk);
+  }
+
+  /** Visits the records from a position on, with the offsets of their heads, until `visit` returns false. */
+  walk(from: number, visit: (chunk: LaneChunk, head: number, position: number) => boolean): void {
+    for (const chunk of this.list) {
+      for (let index = Math.max(0, from - chunk.start); index < chunk.count; index++) {
+        if (!visit(chunk, chunk.headAt(index), chunk.start + index)) return;
+      }
+    }
+  }
+}
