@@ -15,6 +15,7 @@ import {
 } from '../engine/mutation.ts';
 import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutation-sink.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
+import { msOf } from './clock-distance.ts';
 import { hasDataSet } from './event-codec.ts';
 import { KeptPublisherQueue } from './kept-publisher-queue.ts';
 import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './publisher-options.ts';
@@ -25,6 +26,8 @@ import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
 
 /** Maps whose references are remembered; then they are asked for again. */
 const REFS_MAX = 10_000;
+/** Changes that are taken for simultaneous, at most. */
+const CHANGES_PER_LOOK = 64;
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 
 interface PublisherParts extends Omit<SenderParts, 'queue'> {
@@ -49,6 +52,10 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   /** The map that was asked for last. */
   #lastMap: Buffer | undefined;
   #lastRef: WanMapRef | undefined;
+  /** When the clock was looked at last, and the milliseconds of the version of the change it was for. */
+  #lastMs = 0;
+  #lastVersionMs = 0;
+  #changesOfLook = 0;
 
   constructor(parts: PublisherParts) {
     const { options, engine, clock } = parts;
@@ -122,7 +129,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
       this.#droppedCount++;
       return this.#queue.sequences.onProgress();
     }
-    this.#queue.add(change, ref.policy, this.#parts.clock.now());
+    this.#queue.add(change, ref.policy, this.#timeOf(change));
     this.#sender.onQueued();
   }
 
@@ -218,6 +225,20 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   #enter(state: PublisherState): void {
     this.#state = state;
     this.#sender.setSending(this.#hasBegun && state === 'REPLICATING');
+  }
+
+  /**
+   * The time, looked at once for the changes of a millisecond by their versions. These stand still where the
+   * clock of another member is ahead, so it is looked at again after some changes.
+   */
+  #timeOf({ version }: Mutation): number {
+    const versionMs = msOf(version);
+    if (versionMs !== this.#lastVersionMs || ++this.#changesOfLook > CHANGES_PER_LOOK) {
+      this.#lastVersionMs = versionMs;
+      this.#changesOfLook = 1;
+      this.#lastMs = this.#parts.clock.now();
+    }
+    return this.#lastMs;
   }
 
   #refusesNow(): boolean {
