@@ -169,7 +169,7 @@ export class BatchSender {
   #hasWork(): boolean {
     if (this.#sync.isReading || this.target.isWanted) return true;
     if (!this.#isSending) return false;
-    return this.#sync.hasEntries || this.#parts.queue.oldestMs !== Number.POSITIVE_INFINITY;
+    return this.#sync.hasEntries || this.#parts.queue.bytes > 0;
   }
 
   #dropNumbers(): void {
