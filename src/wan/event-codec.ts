@@ -58,7 +58,7 @@ export function writeEvent(to: Viewed, at: number, change: Mutation, policy: num
   const { operation, name, key, contentType, value, path, version } = change;
   const isSet = operation === SET;
   const fields = isSet ? fieldsOf(change) : 0;
-  // V8 calls its runtime for each `set` of a view whose arguments have a condition.
+  // With a condition among its arguments, a `set` of a view is a call that V8 does not compile in.
   const typeLength = isSet ? contentType.length : 0;
   const valueLength = isSet ? value.length : 0;
   bytes[at] = operation;

@@ -1,6 +1,6 @@
 /**
  * The record of an event in a lane. In the memory of a lane the events of a chunk lie one behind the other,
- * so that those of a batch are copied at once, and their heads apart from them (chunk-pool.ts). In a file of
+ * so that those of a batch are copied at once, and their heads apart from them (lane-chunk.ts). In a file of
  * what waits a record is its head, its event and zero bytes up to a multiple of 8. All numbers of a head are
  * little-endian:
  *
