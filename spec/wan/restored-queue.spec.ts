@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
-import { CLEAR, DELETE, type Operation, SET } from '../../src/engine/mutation.ts';
+import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
+import { readEvent } from '../../src/wan/event-codec.ts';
+import { KeptPublisherQueue } from '../../src/wan/kept-publisher-queue.ts';
 import { PublisherQueue } from '../../src/wan/publisher-queue.ts';
+import { FakeClock } from '../fake-clock.ts';
 import { changeOf } from './messages.ts';
 
 it('PublisherQueue has the latest set of a key alone while it is restored', () => {
-  const queue = new PublisherQueue(7, { capacity: 100, bytesMax: 2 ** 20 }, false);
+  const queue = new PublisherQueue(7, { capacity: 100, bytesMax: 2 ** 20, batchesMax: 4 }, false);
   let sequence = 0;
   const add = (operation: Operation, key: string) => {
     const change = changeOf(operation, key, 'value');
@@ -26,3 +29,57 @@ it('PublisherQueue has the latest set of a key alone while it is restored', () =
   queue.endRestore();
   assert.deepEqual([add(SET, 'a'), add(SET, 'a')], [5, 6]);
 });
+
+for (const [before, afterwards] of [
+  [32, 8],
+  [8, 32],
+] as const) {
+  it(`what waited in ${before} lanes is restored into ${afterwards}`, () => {
+    const partitions = 64;
+    const limits = { capacity: 1000, bytesMax: 2 ** 24 };
+    const kept = new PublisherQueue(partitions, { ...limits, batchesMax: before }, false);
+    let version = 0;
+    const add = (operation: Operation, partition: number, sequence: number) => {
+      const change = changeOf(operation, `k${partition}-${sequence}`, 'value');
+      change.path.clear();
+      change.partition = partition;
+      change.sequence = sequence;
+      change.version.set(++version, 1);
+      kept.add(change, 0, 0);
+    };
+    for (let each = 0; each < partitions; each++) add(SET, each, 1);
+    add(CLEAR, EVERY_PARTITION, 2);
+    for (let each = 0; each < partitions; each++) add(SET, each, 3);
+    const queue = new PublisherQueue(partitions, { ...limits, batchesMax: afterwards }, false);
+    assert.deepEqual([kept.lanes.length, queue.lanes.length], [before, afterwards]);
+    const restored = new KeptPublisherQueue({
+      ...{ name: '', queue, clock: new FakeClock() },
+      published: () => undefined,
+      onDropped: () => assert.fail('there is room'),
+    });
+    restored.beginRestore(new Float64Array(partitions));
+    for (let lane = 0; lane < before; lane++) {
+      const bytes = Buffer.alloc(65_536);
+      assert(restored.restore(lane, bytes, 0, kept.cut(lane).copy(bytes, 0, bytes.length)));
+    }
+    assert.equal(queue.size, kept.size);
+    // What a target has that gets the lanes one after the other.
+    const stored = new Map<string, number>();
+    let cleared = 0;
+    const event = new Mutation();
+    for (const lane of queue.lanes) {
+      lane.eachFrom(0, (position) => {
+        const { chunk, at } = lane.eventAt(position);
+        readEvent(chunk, at, chunk.bytes.length, event);
+        const { low } = event.version;
+        if (event.operation === CLEAR) {
+          cleared = Math.max(cleared, low);
+          for (const [key, each] of stored) if (each <= cleared) stored.delete(key);
+        } else if (low > cleared) stored.set(event.key.toBuffer().toString(), low);
+        return true;
+      });
+    }
+    const expected = Array.from({ length: partitions }, (_, each) => `k${each}-3`);
+    assert.deepEqual([...stored.keys()].sort(), expected.sort());
+  });
+}

@@ -23,7 +23,7 @@ import {
   type UnsealedBatch,
   unsealedBatch,
 } from './batch.ts';
-import { BATCH_BYTES_MAX, BATCHES_PER_ENDPOINT } from './batch-limits.ts';
+import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import type { BatchRoom, Lane } from './lane.ts';
 import { sealMessage } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
@@ -96,7 +96,7 @@ export class BatchSender {
       onNewDataSet: () => this.#dropNumbers(),
       onForgotten: () => queue.onForgotten(),
     });
-    this.#slots = maxConcurrentInvocations < 2 ? BATCHES_PER_ENDPOINT : maxConcurrentInvocations;
+    this.#slots = batchesPerEndpoint(maxConcurrentInvocations);
     this.#gate = new AnswerGate(engine);
     this.#sync = new SyncLanes(engine, queue, batchSize, () => clock.now());
   }

@@ -39,7 +39,7 @@ export interface WanPublisherOptions {
   readonly snapshotEnabled: boolean;
   /** The longest time between two attempts. */
   readonly discoveryPeriodSeconds: number;
-  /** Batches under way to one endpoint, each of other partitions; below 2: BATCHES_PER_ENDPOINT. */
+  /** Batches under way to one endpoint, each of other partitions; below 2: see batch-limits.ts. */
   readonly maxConcurrentInvocations: number;
   /** Whether maps can be compared with those of the target. */
   readonly consistencyCheckStrategy: 'NONE' | 'MERKLE_TREES';

@@ -17,9 +17,14 @@ import { LANES_MAX } from './message-format.ts';
 import { WaitingKeys } from './waiting-keys.ts';
 import { WaitingSequences } from './waiting-sequences.ts';
 
+/** What a record is written to lies apart for each lane: more lanes find less of it in the caches. */
+const LANES_MIN = 8;
+
 interface QueueLimits {
   readonly capacity: number;
   readonly bytesMax: number;
+  /** Batches that may be under way at a time; a lane has one. */
+  readonly batchesMax: number;
 }
 
 export class PublisherQueue {
@@ -37,7 +42,8 @@ export class PublisherQueue {
   readonly #skippedKeys = new Map<number, WaitingKeys>();
 
   constructor(partitionCount: number, limits: QueueLimits, isLatestOnly: boolean) {
-    const count = Math.min(partitionCount, LANES_MAX);
+    const wanted = Math.max(LANES_MIN, limits.batchesMax);
+    const count = Math.min(partitionCount, LANES_MAX, wanted);
     const sequences = new WaitingSequences(partitionCount, count);
     this.sequences = sequences;
     this.lanes = Array.from(

@@ -14,6 +14,7 @@ import {
   SET,
 } from '../engine/mutation.ts';
 import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutation-sink.ts';
+import { batchesPerEndpoint } from './batch-limits.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
 import { msOf } from './clock-distance.ts';
 import { hasDataSet } from './event-codec.ts';
@@ -62,7 +63,10 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#parts = parts;
     this.replication = parts.replication;
     this.id = options.publisherId;
-    const limits = { capacity: options.queueCapacity, bytesMax: options.queueBytesMax };
+    const { queueCapacity, queueBytesMax, targetEndpoints } = options;
+    const perEndpoint = batchesPerEndpoint(options.maxConcurrentInvocations);
+    const batchesMax = perEndpoint * targetEndpoints.length;
+    const limits = { capacity: queueCapacity, bytesMax: queueBytesMax, batchesMax };
     this.#queue = new PublisherQueue(engine.partitionCount, limits, options.snapshotEnabled);
     this.#sender = new BatchSender({ ...parts, queue: this.#queue });
     this.#state = options.initialPublisherState;
