@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
 import { MODES } from './late-server.ts';
 
-const CASES = 10_000;
+const CASES = 20_000;
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 /** Of each mode of an engine that answers later. */
 const LATE_CASES = 1500;

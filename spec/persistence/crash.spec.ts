@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { crashRound, type LifeReport, noLife } from './crash-round.ts';
 
-const ROUNDS = 12;
+const ROUNDS = 20;
 
 /**
  * Found by the soak: a wrong state, an answer that was undone, an item in an older version, or no
