@@ -71,7 +71,7 @@ export class Slabs {
       this.#handback.free([slab]);
     });
     // So that V8's collection for a first large buffer does not fall in a request.
-    if (stockCount > 0) this.#add();
+    this.#add();
   }
 
   /** Whether an engine is being filled. */
