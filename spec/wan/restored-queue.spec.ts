@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { EVERY_PARTITION } from '../../src/engine/engine.ts';
 import { CLEAR, DELETE, Mutation, type Operation, SET } from '../../src/engine/mutation.ts';
+import { batchesPerEndpoint } from '../../src/wan/batch-limits.ts';
 import { readEvent } from '../../src/wan/event-codec.ts';
 import { KeptPublisherQueue } from '../../src/wan/kept-publisher-queue.ts';
 import { PublisherQueue } from '../../src/wan/publisher-queue.ts';
@@ -28,6 +29,15 @@ it('PublisherQueue has the latest set of a key alone while it is restored', () =
   assert.deepEqual([add(DELETE, 'a'), add(SET, 'a')], [4, 4]);
   queue.endRestore();
   assert.deepEqual([add(SET, 'a'), add(SET, 'a')], [5, 6]);
+});
+
+it('PublisherQueue has as many lanes as batches may be under way, from 8 to 32, or as partitions', () => {
+  const lanesOf = (partitions: number, batchesMax: number) =>
+    new PublisherQueue(partitions, { capacity: 1, bytesMax: 1, batchesMax }, false).lanes.length;
+  const wanted = [4, 8, 9, 32, 33].map((batchesMax) => lanesOf(271, batchesMax));
+  assert.deepEqual(wanted, [8, 8, 9, 32, 32]);
+  assert.deepEqual([lanesOf(7, 4), lanesOf(9, 33)], [7, 9]);
+  assert.deepEqual([-1, 1, 2, 20].map(batchesPerEndpoint), [4, 4, 2, 20]);
 });
 
 for (const [before, afterwards] of [

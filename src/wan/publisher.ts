@@ -16,7 +16,6 @@ import {
 import { ADMITTED, type MutationSink, REPLICATION_FULL } from '../engine/mutation-sink.ts';
 import { batchesPerEndpoint } from './batch-limits.ts';
 import { BatchSender, type SenderParts } from './batch-sender.ts';
-import { msOf } from './clock-distance.ts';
 import { hasDataSet } from './event-codec.ts';
 import { KeptPublisherQueue } from './kept-publisher-queue.ts';
 import type { PublisherState, RefOf, WanMapRef, WanPublisherOptions } from './publisher-options.ts';
@@ -27,8 +26,6 @@ import type { PublisherStatus, WanPublisherControl } from './wan-service.ts';
 
 /** Maps whose references are remembered; then they are asked for again. */
 const REFS_MAX = 10_000;
-/** Changes that are taken for simultaneous, at most. */
-const CHANGES_PER_LOOK = 64;
 const PATH_BYTES_MAX = PATH_LENGTH_MAX * DATA_SET_ID_BYTES;
 
 interface PublisherParts extends Omit<SenderParts, 'queue'> {
@@ -53,10 +50,6 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   /** The map that was asked for last. */
   #lastMap: Buffer | undefined;
   #lastRef: WanMapRef | undefined;
-  /** When the clock was looked at last, and the milliseconds of the version of the change it was for. */
-  #lastMs = 0;
-  #lastVersionMs = 0;
-  #changesOfLook = 0;
 
   constructor(parts: PublisherParts) {
     const { options, engine, clock } = parts;
@@ -133,7 +126,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
       this.#droppedCount++;
       return this.#queue.sequences.onProgress();
     }
-    this.#queue.add(change, ref.policy, this.#timeOf(change));
+    this.#queue.add(change, ref.policy, this.#parts.clock.now());
     this.#sender.onQueued();
   }
 
@@ -229,20 +222,6 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   #enter(state: PublisherState): void {
     this.#state = state;
     this.#sender.setSending(this.#hasBegun && state === 'REPLICATING');
-  }
-
-  /**
-   * The time, looked at once for the changes of a millisecond by their versions. These stand still where the
-   * clock of another member is ahead, so it is looked at again after some changes.
-   */
-  #timeOf({ version }: Mutation): number {
-    const versionMs = msOf(version);
-    if (versionMs !== this.#lastVersionMs || ++this.#changesOfLook > CHANGES_PER_LOOK) {
-      this.#lastVersionMs = versionMs;
-      this.#changesOfLook = 1;
-      this.#lastMs = this.#parts.clock.now();
-    }
-    return this.#lastMs;
   }
 
   #refusesNow(): boolean {
