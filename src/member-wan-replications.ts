@@ -120,9 +120,8 @@ class PublisherTransport implements WanTransport {
     return this.#http?.connectionCount ?? 0;
   }
 
-  async send(...message: Parameters<WanTransport['send']>): Promise<TransportAnswer> {
-    const http = this.#http ?? (await this.#made());
-    return await http.send(...message);
+  send(...message: Parameters<WanTransport['send']>): Promise<TransportAnswer> {
+    return this.#http?.send(...message) ?? this.#made().then((http) => http.send(...message));
   }
 
   close(): void {

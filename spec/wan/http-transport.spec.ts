@@ -14,7 +14,7 @@ const OPTIONS = {
   tls: {},
   connectTls: undefined,
 };
-const NEVER = new AbortController().signal;
+const LONG_MS = 60_000;
 const MESSAGE = Buffer.from('message');
 
 const ends: (() => void)[] = [];
@@ -57,7 +57,7 @@ describe('HttpTransport', () => {
     });
     const transport = transportOf({ username: 'u', password: 'ä' });
     for (const segment of [undefined, 'their']) {
-      const answer = await transport.send({ ...endpoint, segment }, MESSAGE, NEVER);
+      const answer = await transport.send({ ...endpoint, segment }, MESSAGE, LONG_MS);
       assert.deepEqual([answer.status, String(answer.body)], [200, 'answer']);
     }
     const login = `Basic ${Buffer.from('u:ä').toString('base64')}`;
@@ -84,29 +84,42 @@ describe('HttpTransport', () => {
     });
     const endpoint = await listening(server);
     const transport = transportOf();
-    assert.equal(String((await transport.send(endpoint, MESSAGE, NEVER)).body), 'good');
+    assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
     await answered[0];
-    assert.equal(String((await transport.send(endpoint, MESSAGE, NEVER)).body), 'good');
+    assert.equal(String((await transport.send(endpoint, MESSAGE, LONG_MS)).body), 'good');
     assert.equal(connections, 2);
   });
 
   it('rejects where it is not known whether the message came', async () => {
     const silent = await listening(createPlainServer((socket) => socket.on('error', () => {})));
-    const abortion = new AbortController();
     const transport = transportOf();
-    const waiting = transport.send(silent, MESSAGE, abortion.signal);
-    abortion.abort();
-    await assert.rejects(waiting);
+    await assert.rejects(transport.send(silent, MESSAGE, 20), /^Error: none within 20 ms$/);
     const closing = await listening(createPlainServer((socket) => socket.destroy()));
-    await assert.rejects(transport.send(closing, MESSAGE, NEVER));
+    await assert.rejects(transport.send(closing, MESSAGE, LONG_MS));
     const cut = await listening(
       createPlainServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
     );
-    await assert.rejects(transport.send(cut, MESSAGE, NEVER));
-    const pending = transport.send(silent, MESSAGE, NEVER);
+    await assert.rejects(transport.send(cut, MESSAGE, LONG_MS));
+    const pending = transport.send(silent, MESSAGE, LONG_MS);
     transport.close();
     await assert.rejects(pending);
-    await assert.rejects(transport.send(silent, MESSAGE, NEVER), /closed/);
+    await assert.rejects(transport.send(silent, MESSAGE, LONG_MS), /closed/);
+  });
+
+  it('gives each message of a connection a time of its own', async () => {
+    const delays = [0, 600, 0, LONG_MS];
+    const { counts, endpoint } = await serve((request, response) => {
+      request.resume().on('end', () => {
+        setTimeout(() => response.end('answer'), delays.shift()).unref();
+      });
+    });
+    const transport = transportOf();
+    for (const timeoutMs of [500, LONG_MS, LONG_MS]) {
+      assert.equal((await transport.send(endpoint, MESSAGE, timeoutMs)).status, 200);
+    }
+    const late = transport.send(endpoint, MESSAGE, 20);
+    await assert.rejects(late, /^Error: none within 20 ms$/);
+    assert.equal(counts.connections, 1);
   });
 
   it('takes answers in each form that HTTP has for them', async () => {
@@ -135,7 +148,7 @@ describe('HttpTransport', () => {
             });
           }),
         );
-        const { status, body } = await transportOf().send(endpoint, MESSAGE, NEVER);
+        const { status, body } = await transportOf().send(endpoint, MESSAGE, LONG_MS);
         const expected = form === 'empty' ? [204, ''] : [200, 'answer'];
         assert.deepEqual([status, String(body)], expected, form);
         assert.equal(connections, 1);
@@ -158,7 +171,7 @@ describe('HttpTransport', () => {
     const transport = transportOf();
     const long = Buffer.alloc(33_554_432);
     for (const connections of [1, 2]) {
-      const { status } = await transport.send(endpoint, long, NEVER);
+      const { status } = await transport.send(endpoint, long, LONG_MS);
       assert.deepEqual([status, counts.connections], [413, connections]);
     }
   });
@@ -183,7 +196,7 @@ describe('HttpTransport', () => {
           socket.once('data', () => socket.end(bytes));
         }),
       );
-      await assert.rejects(transportOf().send(endpoint, MESSAGE, NEVER), message);
+      await assert.rejects(transportOf().send(endpoint, MESSAGE, LONG_MS), message);
     }
   });
 
@@ -193,20 +206,20 @@ describe('HttpTransport', () => {
       request.on('end', () => setTimeout(() => response.end('answer'), 20));
     });
     const transport = transportOf();
-    await transport.send(endpoint, MESSAGE, NEVER);
-    const underWay = transport.send(endpoint, MESSAGE, NEVER);
+    await transport.send(endpoint, MESSAGE, LONG_MS);
+    const underWay = transport.send(endpoint, MESSAGE, LONG_MS);
     transport.renewTls({});
     assert.equal(String((await underWay).body), 'answer');
-    await transport.send(endpoint, MESSAGE, NEVER);
+    await transport.send(endpoint, MESSAGE, LONG_MS);
     assert.deepEqual([counts.connections, transport.connectionCount], [2, 1]);
   });
 
   it('takes an answer of 64 KiB, and rejects a longer one', async () => {
     let bytes = ANSWER_BYTES_MAX;
     const { endpoint } = await serve((_, response) => response.end(Buffer.alloc(bytes++)));
-    const { body } = await transportOf().send(endpoint, MESSAGE, NEVER);
+    const { body } = await transportOf().send(endpoint, MESSAGE, LONG_MS);
     assert.equal(body.length, ANSWER_BYTES_MAX);
-    await assert.rejects(transportOf().send(endpoint, MESSAGE, NEVER), /longer than 65536 bytes/);
+    await assert.rejects(transportOf().send(endpoint, MESSAGE, LONG_MS), /longer than 65536 bytes/);
   });
 
   it('takes a long head of an answer', async () => {
@@ -217,6 +230,6 @@ describe('HttpTransport', () => {
         socket.once('data', () => socket.write(head));
       }),
     );
-    assert.equal((await transportOf().send(endpoint, MESSAGE, NEVER)).status, 204);
+    assert.equal((await transportOf().send(endpoint, MESSAGE, LONG_MS)).status, 204);
   });
 });

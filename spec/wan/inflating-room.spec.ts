@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { InflatingRoom } from '../../src/wan/inflating-room.ts';
-import { BATCH, sealMessage } from '../../src/wan/message-format.ts';
+import { BATCH, sealDeflated } from '../../src/wan/message-format.ts';
 import { batchOf, CHANGES, headOf, receiver } from './messages.ts';
 
 const MEBIBYTE = 2 ** 20;
@@ -41,7 +41,7 @@ describe('InflatingRoom', () => {
 it('WanReceiver answers each of many deflated messages at once, the wrong ones, too', async () => {
   const member = receiver();
   const batch = batchOf(CHANGES, member.dataSetId);
-  const right = await sealMessage(batch, headOf(BATCH), true);
+  const right = await sealDeflated(batch, headOf(BATCH));
   assert.ok(right.length < batch.length);
   const wrong = Buffer.from(right);
   wrong[60]! ^= 1;

@@ -89,7 +89,7 @@ export class Network {
 
   transportOf(from: Receiving): WanTransport {
     return {
-      send: (to, message, signal) => this.#send(from, to.host, message, signal),
+      send: (to, message, timeoutMs) => this.#send(from, to.host, message, timeoutMs),
       close: () => {},
     };
   }
@@ -113,18 +113,21 @@ export class Network {
     from: Receiving,
     to: string,
     bytes: Uint8Array,
-    signal: AbortSignal,
+    timeoutMs: number,
   ): Promise<TransportAnswer> {
     const message = Buffer.from(bytes);
     this.sent.push({ to, message, memory: bytes.buffer });
     const { arrivals, answerMs } = this.fate(from, to);
     return new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(new Error('aborted')));
+      const late = this.clock.after(timeoutMs, () => {
+        reject(new Error(`none within ${timeoutMs} ms`));
+      });
       for (const [index, delayMs] of arrivals.entries()) {
         this.clock.after(delayMs, () => {
           void this.#deliver(to, message).then((answer) => {
             if (index > 0 || answerMs === undefined) return;
             this.clock.after(answerMs, () => {
+              late.cancel();
               if (answer instanceof Error) reject(answer);
               else resolve(answer);
             });

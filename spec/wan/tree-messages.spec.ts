@@ -1,7 +1,7 @@
 /** Requests for hash trees are checked whole: whatever their bytes are, no work is done for a bad one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { sealMessage } from '../../src/wan/message-format.ts';
+import { sealDeflated } from '../../src/wan/message-format.ts';
 import { nodeOf, type TreeQuestion } from '../../src/wan/tree-messages.ts';
 import { contentOf } from '../engine/stored-engine.case.ts';
 import {
@@ -28,7 +28,7 @@ describe('a request for hash trees', () => {
     const many = new ComparedSide();
     const request = requestOf({ partitionCount: 271, nodes: roots(271) });
     const head = { ...headOf(1), kind: 5 } as const;
-    const deflated = await sealMessage(Buffer.from(request), head, true);
+    const deflated = await sealDeflated(Buffer.from(request), head);
     assert.ok(deflated.length < request.length);
     assert.equal((await many.receive(deflated)).body.length, 56 + 271 * 8);
   });

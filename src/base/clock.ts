@@ -2,6 +2,9 @@
  * The time of the member, as an interface, so that tests set it and never sleep. Code on a hot path
  * reads the time once a turn and passes it down.
  */
+
+import { performance } from 'node:perf_hooks';
+
 export interface Clock {
   /** Milliseconds since a fixed moment; never goes back. */
   now(): number;

@@ -25,7 +25,7 @@ import {
 } from './batch.ts';
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import type { BatchRoom, Lane } from './lane.ts';
-import { sealMessage } from './message-format.ts';
+import { sealDeflated, sealPlain } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import { PublisherTarget } from './publisher-target.ts';
@@ -64,6 +64,7 @@ export class BatchSender {
   readonly #parts: SenderParts;
   readonly #texts: MessageTexts;
   readonly #slots: number;
+  readonly #batchSize: number;
   readonly #gate: AnswerGate;
   readonly #sync: SyncLanes;
   #onNewDataSet: (() => void) | undefined;
@@ -78,6 +79,7 @@ export class BatchSender {
   /** Records that are not under way. */
   #waitingCount = 0;
   #timer: Timer | undefined;
+  #timerMs = 0;
   /** The lanes with which the next batches begin. */
   #nextLane = 0;
   #nextSyncLane = 0;
@@ -96,6 +98,7 @@ export class BatchSender {
       onNewDataSet: () => this.#dropNumbers(),
       onForgotten: () => queue.onForgotten(),
     });
+    this.#batchSize = batchSize;
     this.#slots = batchesPerEndpoint(maxConcurrentInvocations);
     this.#gate = new AnswerGate(engine);
     this.#sync = new SyncLanes(engine, queue, batchSize, () => clock.now());
@@ -105,7 +108,7 @@ export class BatchSender {
   setSending(isSending: boolean): void {
     this.#isSending = isSending;
     if (this.#isActive()) this.#schedule();
-    else this.#wakeIn(undefined);
+    else this.#sleep();
   }
 
   /**
@@ -139,9 +142,8 @@ export class BatchSender {
   onQueued(): void {
     this.#waitingCount++;
     if (!this.#isSending) return;
-    const { batchSize, batchMaxDelayMs } = this.#parts.options;
-    if (this.#timer === undefined) this.#wakeIn(batchMaxDelayMs);
-    if (this.#canSend && this.#waitingCount >= batchSize) this.#schedule();
+    if (this.#timer === undefined) this.#wakeSoon();
+    if (this.#canSend && this.#waitingCount >= this.#batchSize) this.#schedule();
   }
 
   /** More answers may leave. At the end of the turn there may be new changes that are not written. */
@@ -157,7 +159,7 @@ export class BatchSender {
 
   close(): void {
     this.#isClosed = true;
-    this.#wakeIn(undefined);
+    this.#sleep();
     this.target.close();
   }
 
@@ -184,14 +186,30 @@ export class BatchSender {
     this.#parts.clock.endOfTurn(() => this.#dispatch());
   }
 
-  #wakeIn(delayMs: number | undefined): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    if (delayMs === undefined || this.#isClosed) return;
-    this.#timer = this.#parts.clock.after(delayMs, () => {
+  /** Dispatches at that time, or earlier: a timer that is set is not put off. */
+  #wakeAt(dueMs: number): void {
+    if (this.#timer !== undefined) {
+      if (this.#timerMs <= dueMs) return;
+      this.#sleep();
+    }
+    if (this.#isClosed) return;
+    const { clock } = this.#parts;
+    this.#timerMs = dueMs;
+    this.#timer = clock.after(Math.max(0, Math.ceil(dueMs - clock.now())), () => {
       this.#timer = undefined;
       this.#dispatch();
     });
+  }
+
+  /** Dispatches when an event that has just been queued has waited long enough. */
+  #wakeSoon(): void {
+    const { clock, options } = this.#parts;
+    this.#wakeAt(clock.now() + options.batchMaxDelayMs);
+  }
+
+  #sleep(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
   #dispatch(): void {
@@ -217,13 +235,14 @@ export class BatchSender {
     if (this.#sync.isTired) this.#schedule();
     this.#waitingCount = 0;
     for (const lane of queue.lanes) if (!lane.isUnderWay) this.#waitingCount += lane.count;
-    this.#wakeIn(this.#nextDelayMs(nowMs));
+    const dueMs = this.#nextDueMs(nowMs);
+    if (dueMs !== Number.POSITIVE_INFINITY) this.#wakeAt(dueMs);
   }
 
-  /** Until something is due by the time alone; undefined for nothing. */
-  #nextDelayMs(nowMs: number): number | undefined {
+  /** When something is due by the time alone; Infinity for nothing. */
+  #nextDueMs(nowMs: number): number {
     const { queue, options } = this.#parts;
-    if (!this.#hasWork()) return undefined;
+    if (!this.#hasWork()) return Number.POSITIVE_INFINITY;
     let dueMs = this.target.nextRetryMs(nowMs);
     if (this.#canSend && this.#isSending) {
       for (const lane of queue.lanes) {
@@ -231,7 +250,7 @@ export class BatchSender {
         if (!lane.isUnderWay && leavesMs > nowMs) dueMs = Math.min(dueMs, leavesMs);
       }
     }
-    return dueMs === Number.POSITIVE_INFINITY ? undefined : Math.ceil(dueMs - nowMs);
+    return dueMs;
   }
 
   /** Sends a batch of these lanes, if one has to leave: of the queue and of a synchronisation in turn. */
@@ -340,7 +359,10 @@ export class BatchSender {
     for (const { lane } of sections) lane.isUrgent = true;
     try {
       const head = batchHead(sender, isOnReceipt);
-      const message = await sealMessage(batch.bytes, head, options.compression === 'deflate');
+      const isCompressed = options.compression === 'deflate';
+      const message = isCompressed
+        ? await sealDeflated(batch.bytes, head)
+        : sealPlain(batch.bytes, head);
       const answer = await this.target.exchange(endpoint, message);
       if (answer.status === 413) this.#onTooLong(endpoint, batch);
       else if (answer.status === 200) await this.#onAnswer(endpoint, batch, message, answer);

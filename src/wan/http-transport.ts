@@ -47,12 +47,8 @@ export class HttpTransport implements WanTransport {
     this.#authorization = username === undefined ? '' : `Authorization: Basic ${login}\r\n`;
   }
 
-  async send(
-    endpoint: WanEndpoint,
-    message: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<TransportAnswer> {
-    if (this.#isClosed) throw new Error('the publisher is closed');
+  send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer> {
+    if (this.#isClosed) return Promise.reject(new Error('the publisher is closed'));
     const { host, port, tls } = endpoint;
     const address = `${tls} ${host} ${port}`;
     let connections = this.#connections.get(address);
@@ -61,7 +57,7 @@ export class HttpTransport implements WanTransport {
       this.#connections.set(address, connections);
     }
     const connection = connections.idle.pop() ?? this.#connect(endpoint, connections);
-    return await connection.send(this.#head(endpoint, message.length), message, signal);
+    return connection.send(this.#head(endpoint, message.length), message, timeoutMs);
   }
 
   /**

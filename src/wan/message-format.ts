@@ -163,27 +163,16 @@ async function inflated(body: Buffer, length: number): Promise<Buffer> {
   return payload;
 }
 
-/**
- * Makes a message of bytes whose first HEAD_BYTES are free for the head and whose rest is the payload.
- * Deflates where asked to and where that makes it shorter.
- */
-export async function sealMessage(
-  bytes: Buffer,
-  head: MessageHead,
-  isCompressed: boolean,
-): Promise<Buffer> {
+/** As sealPlain, deflated where that makes it shorter. */
+export async function sealDeflated(bytes: Buffer, head: MessageHead): Promise<Buffer> {
   const inflatedLength = bytes.length - HEAD_BYTES;
-  if (isCompressed) {
-    const payload = await deflate(bytes.subarray(HEAD_BYTES), { level: DEFLATE_LEVEL });
-    if (payload.length < inflatedLength) {
-      const message = Buffer.concat([Buffer.alloc(HEAD_BYTES), payload]);
-      return writeHead(message, head, inflatedLength, IS_DEFLATED);
-    }
-  }
-  return writeHead(bytes, head, inflatedLength, 0);
+  const payload = await deflate(bytes.subarray(HEAD_BYTES), { level: DEFLATE_LEVEL });
+  if (payload.length >= inflatedLength) return sealPlain(bytes, head);
+  const message = Buffer.concat([Buffer.alloc(HEAD_BYTES), payload]);
+  return writeHead(message, head, inflatedLength, IS_DEFLATED);
 }
 
-/** As sealMessage, at once and never deflated. */
+/** Makes a message of bytes whose first HEAD_BYTES are free for the head and whose rest is the payload. */
 export function sealPlain(bytes: Buffer, head: MessageHead): Buffer {
   return writeHead(bytes, head, bytes.length - HEAD_BYTES, 0);
 }

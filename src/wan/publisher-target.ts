@@ -114,15 +114,9 @@ export class PublisherTarget {
   }
 
   /** Sends the message and waits for the answer, for the response timeout at most. */
-  async exchange(endpoint: TargetEndpoint, message: Buffer): Promise<TransportAnswer> {
-    const { clock, options, transport } = this.#parts;
-    const abortion = new AbortController();
-    const timer = clock.after(options.responseTimeoutMs, () => abortion.abort());
-    try {
-      return await transport.send(endpoint.endpoint, message, abortion.signal);
-    } finally {
-      timer.cancel();
-    }
+  exchange(endpoint: TargetEndpoint, message: Buffer): Promise<TransportAnswer> {
+    const { options, transport } = this.#parts;
+    return transport.send(endpoint.endpoint, message, options.responseTimeoutMs);
   }
 
   /** The clock goes on from the target's, unless that is too far ahead: then the endpoint fails. */

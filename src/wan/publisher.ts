@@ -42,6 +42,9 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   readonly #parts: PublisherParts;
   readonly #queue: PublisherQueue;
   readonly #sender: BatchSender;
+  /** Whether a full queue refuses clients' changes, in every state but STOPPED or in REPLICATING alone. */
+  readonly #refuses: boolean;
+  readonly #refusesAlways: boolean;
   #state: PublisherState;
   #hasBegun = false;
   #droppedCount = 0;
@@ -62,6 +65,8 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     const limits = { capacity: queueCapacity, bytesMax: queueBytesMax, batchesMax };
     this.#queue = new PublisherQueue(engine.partitionCount, limits, options.snapshotEnabled);
     this.#sender = new BatchSender({ ...parts, queue: this.#queue });
+    this.#refuses = options.queueFullBehavior !== 'DISCARD_AFTER_MUTATION';
+    this.#refusesAlways = options.queueFullBehavior === 'THROW_EXCEPTION';
     this.#state = options.initialPublisherState;
     this.kept = new KeptPublisherQueue({
       name: JSON.stringify([parts.replication, options.publisherId]),
@@ -109,7 +114,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   }
 
   admit(change: Mutation): typeof ADMITTED | typeof REPLICATION_FULL {
-    if (change.origin !== FROM_CLIENT || !this.#refusesNow()) return ADMITTED;
+    if (!this.#refuses || change.origin !== FROM_CLIENT || !this.#refusesNow()) return ADMITTED;
     if (this.#published(change) === undefined) return ADMITTED;
     return this.#queue.hasRoom(change) ? ADMITTED : REPLICATION_FULL;
   }
@@ -225,9 +230,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   }
 
   #refusesNow(): boolean {
-    const { queueFullBehavior } = this.#parts.options;
-    if (queueFullBehavior === 'DISCARD_AFTER_MUTATION' || this.#state === 'STOPPED') return false;
-    return queueFullBehavior === 'THROW_EXCEPTION' || this.#state === 'REPLICATING';
+    return this.#refusesAlways ? this.#state !== 'STOPPED' : this.#state === 'REPLICATING';
   }
 
   /** The reference of the change's map, where the change is published. */

@@ -25,7 +25,9 @@ interface TargetConnectionParts {
 interface Exchange {
   readonly resolve: (answer: TransportAnswer) => void;
   readonly reject: (error: Error) => void;
-  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** When it has been under way for that long. */
+  readonly endMs: number;
 }
 
 export class TargetConnection {
@@ -35,7 +37,9 @@ export class TargetConnection {
   /** What is under way. */
   #exchange: Exchange | undefined;
   #error: Error | undefined;
-  readonly #abort = () => this.destroy(new Error('the operation was aborted'));
+  /** Set for a message, and left to itself behind its answer, as a timer for each costs more. */
+  #timer: NodeJS.Timeout | undefined;
+  #timerMs = 0;
 
   constructor(parts: TargetConnectionParts) {
     this.#parts = parts;
@@ -52,15 +56,15 @@ export class TargetConnection {
   }
 
   /** Sends a request, which has the message as its body. None is under way. */
-  send(head: string, message: Uint8Array, signal: AbortSignal): Promise<TransportAnswer> {
+  send(head: string, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
-      this.#exchange = { resolve, reject, signal };
-      signal.addEventListener('abort', this.#abort);
+      const endMs = performance.now() + timeoutMs;
+      this.#exchange = { resolve, reject, timeoutMs, endMs };
+      if (this.#timer === undefined || this.#timerMs > endMs) this.#lookAt(endMs);
       this.#socket.cork();
       this.#socket.write(head, 'latin1');
       this.#socket.write(message);
       this.#socket.uncork();
-      if (signal.aborted) this.#abort();
     });
   }
 
@@ -96,7 +100,23 @@ export class TargetConnection {
     this.#socket.destroy();
   }
 
+  #lookAt(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timerMs = ms;
+    this.#timer = setTimeout(() => this.#look(), Math.ceil(ms - performance.now())).unref();
+  }
+
+  /** Ends what has been under way for too long. */
+  #look(): void {
+    this.#timer = undefined;
+    if (this.#exchange === undefined) return;
+    const { timeoutMs, endMs } = this.#exchange;
+    if (performance.now() < endMs) this.#lookAt(endMs);
+    else this.destroy(new Error(`none within ${timeoutMs} ms`));
+  }
+
   #onClose(): void {
+    clearTimeout(this.#timer);
     this.#parser.free();
     this.#parts.onClosed(this);
     this.#endExchange()?.reject(this.#error ?? new Error('the connection was closed'));
@@ -106,7 +126,6 @@ export class TargetConnection {
   #endExchange(): Exchange | undefined {
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    exchange?.signal.removeEventListener('abort', this.#abort);
     return exchange;
   }
 }

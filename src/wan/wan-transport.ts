@@ -4,10 +4,10 @@ import type { WanEndpoint } from './publisher-options.ts';
 export interface WanTransport {
   /**
    * Sends a message. Resolves with the answer: an HTTP status and the body, at most ANSWER_BYTES_MAX.
-   * Rejects when it is not known whether the message came, also because the signal was aborted. The
-   * message's bytes stay unchanged until then.
+   * Rejects when it is not known whether the message came, also where no answer has come within
+   * `timeoutMs`. The message's bytes stay unchanged until then.
    */
-  send(endpoint: WanEndpoint, message: Uint8Array, signal: AbortSignal): Promise<TransportAnswer>;
+  send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer>;
   /** Closes every connection; what is under way rejects. */
   close(): void;
 }

@@ -35,7 +35,7 @@ import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapTraits } from './map-traits
 import type { NameTable } from './name-table.ts';
 import type { Partition } from './partition.ts';
 import type { ReadKey } from './read-key.ts';
-import type { Recorder } from './recorder.ts';
+import { NO_SINKS, type Recorder, type Sinks } from './recorder.ts';
 import type { SharedComponents } from './shared-components.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Tombstones } from './tombstones.ts';
@@ -155,14 +155,15 @@ export class EntryChanges {
     const pool = store.pool;
     const { draft } = this;
     const recorder = this.#recorder;
-    const isRecorded = recorder.isActiveFor(draft.origin) && this.#isWanted(id);
+    const sinks = this.#sinksOf(id);
+    const isRecorded = sinks.length > 0;
     const statistics = this.#traits.isActive ? this.#prepare(id, old) : 0;
     const partition = store.openPartition(key.partition);
     const isNewMap = old === 0 && this.#names.uses(id) === 0;
     if (isRecorded) {
       draft.value.copyFrom(value);
       draft.contentType.copyFrom(contentType);
-      if (!this.#admits(id, isNewMap, old, map, key)) return REFUSED;
+      if (!this.#admits(sinks, id, isNewMap, old, map, key)) return REFUSED;
     }
     const flags = entryFlags(draft.expiryMs, draft.maxIdleSeconds) | statistics;
     const length = cellBytes(flags, key.words.length, value.length);
@@ -214,10 +215,11 @@ export class EntryChanges {
     const id = ownerAt(words, at);
     const type = tagAt(words, at);
     const keepsTombstone = this.#traits.isActive && this.#leavesTombstone(id);
-    if (this.#recorder.isActiveFor(this.draft.origin) && this.#isWanted(id)) {
+    const sinks = this.#sinksOf(id);
+    if (sinks.length > 0) {
       this.draft.value.clear();
       this.draft.contentType.clear();
-      if (!this.#admits(id, false, address, map, key)) return REFUSED;
+      if (!this.#admits(sinks, id, false, address, map, key)) return REFUSED;
     }
     if (keepsTombstone) this.#tombstones.addOf(map, key.span, this.draft);
     partition.remove(key.hash(id), address);
@@ -276,21 +278,28 @@ export class EntryChanges {
     return isKept;
   }
 
-  /** Whether any sink wants mutations of the map; of others no draft is filled. */
-  #isWanted(id: number): boolean {
-    return !this.#recorder.isSelective || this.#traits.sinksOf(id).length > 0;
+  /** The sinks that want the draft's mutation of the map; where there are none it is not filled. */
+  #sinksOf(id: number): Sinks {
+    if (!this.#recorder.isActiveFor(this.draft.origin)) return NO_SINKS;
+    return this.#traits.sinksOf(id);
   }
 
-  /** Whether the sinks consent to the change of the entry. */
-  #admits(id: number, isNewMap: boolean, old: number, map: Span, key: ReadKey): boolean {
+  /** Whether they consent to the change of the entry. */
+  #admits(
+    sinks: Sinks,
+    id: number,
+    isNewMap: boolean,
+    old: number,
+    map: Span,
+    key: ReadKey,
+  ): boolean {
     const { draft } = this;
     draft.name.copyFrom(map);
     draft.key.copyFrom(key.span);
     if (isNewMap) draft.life.copyFrom(this.newLife);
     else this.#lives.get(id, draft.life);
     this.#store.readVersion(old, draft.replaced);
-    if (!this.#traits.isActive) return this.#recorder.admits(draft);
-    return this.#recorder.admits(draft, this.#traits.sinksOf(id));
+    return this.#recorder.admits(draft, sinks);
   }
 
   /** The mutation has been made. */

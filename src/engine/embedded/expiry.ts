@@ -127,8 +127,9 @@ export class Expiry implements Visitor {
   }
 
   /** Whether the entry, of any partition, must not be shown. */
-  isOver(words: Int32Array, at: number, wallMs: number): boolean {
-    return (flagsAt(words, at) & EXPIRES) !== 0 && dueMsAt(words, at) <= wallMs;
+  isOver(words: Int32Array, at: number): boolean {
+    if ((flagsAt(words, at) & EXPIRES) === 0) return false;
+    return dueMsAt(words, at) <= this.#store.clock.wall();
   }
 
   /** Entries have to go by a cut (map-cuts.ts): a round looks at all partitions. */

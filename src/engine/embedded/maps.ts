@@ -73,11 +73,11 @@ export class Maps {
 
   /** The same for a merge: the entry is not read by it. */
   findUnread(map: Span, key: ReadKey): number {
-    const { pool, clock } = this.#store;
+    const { pool } = this.#store;
     const id = this.#names.find(map);
     const address = id === 0 ? 0 : this.changes.look(id, key);
     if (address === 0) return 0;
-    const isOver = this.#expiry.isOver(pool.words(address), pool.at(address), clock.wall());
+    const isOver = this.#expiry.isOver(pool.words(address), pool.at(address));
     return isOver ? this.find(map, key) : address;
   }
 

@@ -9,7 +9,7 @@ import { ADMITTED, type MutationSink } from '../mutation-sink.ts';
 
 export type Sinks = readonly MutationSink[];
 
-const NO_SINKS: Sinks = [];
+export const NO_SINKS: Sinks = [];
 
 export class Recorder {
   /** Whether there are any sinks; without them messages need not be filled. */
