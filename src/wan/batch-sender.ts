@@ -11,8 +11,9 @@
  * own, lanes of the same numbers (sync-lanes.ts), in every state of the publisher; of the queue only events
  * that were in a batch before leave with them, as those may have arrived.
  */
-import type { Clock, Timer } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { reasonOf } from '../base/errors.ts';
+import { Alarm } from './alarm.ts';
 import { AnswerGate } from './answer-gate.ts';
 import {
   batchHead,
@@ -67,6 +68,7 @@ export class BatchSender {
   readonly #batchSize: number;
   readonly #gate: AnswerGate;
   readonly #sync: SyncLanes;
+  readonly #alarm: Alarm;
   #onNewDataSet: (() => void) | undefined;
   sentCount = 0;
   rejectedCount = 0;
@@ -78,8 +80,6 @@ export class BatchSender {
   #canSend = true;
   /** Records that are not under way. */
   #waitingCount = 0;
-  #timer: Timer | undefined;
-  #timerMs = 0;
   /** The lanes with which the next batches begin. */
   #nextLane = 0;
   #nextSyncLane = 0;
@@ -101,6 +101,7 @@ export class BatchSender {
     this.#batchSize = batchSize;
     this.#slots = batchesPerEndpoint(maxConcurrentInvocations);
     this.#gate = new AnswerGate(engine);
+    this.#alarm = new Alarm(clock, () => this.#dispatch());
     this.#sync = new SyncLanes(engine, queue, batchSize, () => clock.now());
   }
 
@@ -108,7 +109,7 @@ export class BatchSender {
   setSending(isSending: boolean): void {
     this.#isSending = isSending;
     if (this.#isActive()) this.#schedule();
-    else this.#sleep();
+    else this.#alarm.cancel();
   }
 
   /**
@@ -142,7 +143,7 @@ export class BatchSender {
   onQueued(): void {
     this.#waitingCount++;
     if (!this.#isSending) return;
-    if (this.#timer === undefined) this.#wakeSoon();
+    if (!this.#alarm.isSet) this.#wakeSoon();
     if (this.#canSend && this.#waitingCount >= this.#batchSize) this.#schedule();
   }
 
@@ -159,7 +160,7 @@ export class BatchSender {
 
   close(): void {
     this.#isClosed = true;
-    this.#sleep();
+    this.#alarm.cancel();
     this.target.close();
   }
 
@@ -186,30 +187,10 @@ export class BatchSender {
     this.#parts.clock.endOfTurn(() => this.#dispatch());
   }
 
-  /** Dispatches at that time, or earlier: a timer that is set is not put off. */
-  #wakeAt(dueMs: number): void {
-    if (this.#timer !== undefined) {
-      if (this.#timerMs <= dueMs) return;
-      this.#sleep();
-    }
-    if (this.#isClosed) return;
-    const { clock } = this.#parts;
-    this.#timerMs = dueMs;
-    this.#timer = clock.after(Math.max(0, Math.ceil(dueMs - clock.now())), () => {
-      this.#timer = undefined;
-      this.#dispatch();
-    });
-  }
-
   /** Dispatches when an event that has just been queued has waited long enough. */
   #wakeSoon(): void {
     const { clock, options } = this.#parts;
-    this.#wakeAt(clock.now() + options.batchMaxDelayMs);
-  }
-
-  #sleep(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    if (!this.#isClosed) this.#alarm.set(clock.now() + options.batchMaxDelayMs);
   }
 
   #dispatch(): void {
@@ -235,8 +216,7 @@ export class BatchSender {
     if (this.#sync.isTired) this.#schedule();
     this.#waitingCount = 0;
     for (const lane of queue.lanes) if (!lane.isUnderWay) this.#waitingCount += lane.count;
-    const dueMs = this.#nextDueMs(nowMs);
-    if (dueMs !== Number.POSITIVE_INFINITY) this.#wakeAt(dueMs);
+    this.#alarm.set(this.#nextDueMs(nowMs));
   }
 
   /** When something is due by the time alone; Infinity for nothing. */

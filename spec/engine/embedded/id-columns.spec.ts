@@ -4,12 +4,14 @@ import { Random } from '../../../bench/harness.ts';
 import { ExtentPool } from '../../../src/engine/embedded/extent-pool.ts';
 import { IdColumns } from '../../../src/engine/embedded/id-columns.ts';
 import { MemoryMeter } from '../../../src/engine/embedded/memory-meter.ts';
+import { Version } from '../../../src/engine/version.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 function newIds() {
   const meter = new MemoryMeter(Number.POSITIVE_INFINITY, 0);
   const ids = new IdColumns(new ExtentPool(meter, new FakeClock()));
-  return { meter, ids, integers: ids.integers(), doubles: ids.doubles() };
+  const columns = { integers: ids.integers(), doubles: ids.doubles() };
+  return { meter, ids, ...columns, pairs: ids.pairs(), versions: ids.versions() };
 }
 
 describe('IdColumns', () => {
@@ -29,7 +31,8 @@ describe('IdColumns', () => {
   });
 
   it('keeps what was set of a number that is given, and one empty page', () => {
-    const { ids, integers, doubles, meter } = newIds();
+    const { ids, integers, doubles, pairs, versions, meter } = newIds();
+    const version = new Version();
     const random = new Random(5);
     const given: number[] = [];
     for (let step = 0; step < 60_000; step++) {
@@ -38,12 +41,17 @@ describe('IdColumns', () => {
         const id = ids.take();
         integers.set(id, -id);
         doubles.set(id, id * 2 ** 33);
+        pairs.set(id, ~id, id + 7);
+        versions.set(id, id - 2 ** 31, id);
         given.push(id);
       } else {
         const at = random.below(given.length);
         const id = given[at]!;
         assert.equal(integers.get(id), -id);
         assert.equal(doubles.get(id), id * 2 ** 33);
+        assert.deepEqual([pairs.first(id), pairs.second(id)], [~id, id + 7]);
+        versions.get(id, version);
+        assert.deepEqual([version.low, version.high], [id - 2 ** 31, id]);
         given[at] = given.at(-1)!;
         given.pop();
         ids.free(id);
@@ -53,6 +61,24 @@ describe('IdColumns', () => {
     }
     assert.equal(new Set(given).size, given.length);
     for (const id of given) ids.free(id);
-    assert.equal(meter.bytes, 1024 * 12);
+    assert.equal(meter.bytes, 1024 * (4 + 8 + 8 + 8));
+  });
+
+  it('knows which version is later than the one of a number, and 0 where none was set', () => {
+    const { versions, pairs } = newIds();
+    const version = new Version();
+    assert.deepEqual([pairs.first(5000), pairs.second(5000)], [0, 0]);
+    assert(!versions.isBefore(5000, version));
+    assert(versions.isBefore(5000, version.set(1, 0)));
+    versions.set(7, -1, 3);
+    for (const [low, high, isLater] of [
+      [-2, 3, false],
+      [-1, 3, false],
+      [0, 4, true],
+      [5, 2, false],
+      [0, -1, true],
+    ] as const) {
+      assert.equal(versions.isBefore(7, version.set(low, high)), isLater, `${low} ${high}`);
+    }
   });
 });

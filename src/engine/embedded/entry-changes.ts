@@ -30,9 +30,9 @@ import type { CellStore } from './cell-store.ts';
 import type { Cleaner } from './cleaner.ts';
 import type { Expiry } from './expiry.ts';
 import { KnownEntries } from './known-entries.ts';
-import type { MapLives } from './map-lives.ts';
 import { KEEPS_STATISTICS, KEEPS_TOMBSTONES, type MapTraits } from './map-traits.ts';
 import type { NameTable } from './name-table.ts';
+import type { PagedVersions } from './paged-array.ts';
 import type { Partition } from './partition.ts';
 import type { ReadKey } from './read-key.ts';
 import { NO_SINKS, type Recorder, type Sinks } from './recorder.ts';
@@ -56,7 +56,7 @@ export class EntryChanges {
   readonly #store: CellStore;
   readonly #names: NameTable;
   readonly #contentTypes: NameTable;
-  readonly #lives: MapLives;
+  readonly #lives: PagedVersions;
   readonly #traits: MapTraits;
   readonly #tombstones: Tombstones;
   readonly #cleaner: Cleaner;
@@ -186,7 +186,7 @@ export class EntryChanges {
     if (isRecorded) nameValue(words, pool.bytes(address), at, draft.value);
     if (old === 0) {
       partition.insert(key.hash(id), address);
-      if (isNewMap) this.#lives.set(id, this.newLife);
+      if (isNewMap) this.#lives.set(id, this.newLife.low, this.newLife.high);
       this.#names.use(id);
     } else if (old !== address) {
       partition.replace(key.hash(id), old, address);

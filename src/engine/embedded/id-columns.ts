@@ -8,9 +8,11 @@ import { grown } from '../../base/grown.ts';
 import type { ExtentPool } from './extent-pool.ts';
 import {
   PAGE_BITS,
-  type PagedArray,
   type PagedDoubles,
   type PagedIntegers,
+  PagedPairs,
+  PagedVersions,
+  type Pages,
   pagedDoubles,
   pagedIntegers,
 } from './paged-array.ts';
@@ -21,7 +23,7 @@ const NO_PAGE = -1;
 
 export class IdColumns {
   readonly #pool: ExtentPool;
-  readonly #columns: Pick<PagedArray, 'dropPage' | 'bytes'>[] = [];
+  readonly #columns: Pick<Pages, 'dropPage' | 'bytes'>[] = [];
   /** The given numbers, a bit each, and their count in each page. 0 is never given. */
   #given = new Int32Array(WORDS_PER_PAGE);
   #counts = new Int32Array(4);
@@ -39,13 +41,22 @@ export class IdColumns {
 
   /** A column of integers from -2^31 to 2^31-1. A value is not reset when its number is used again. */
   integers(): PagedIntegers {
-    const column = pagedIntegers(this.#pool);
-    this.#columns.push(column);
-    return column;
+    return this.#add(pagedIntegers(this.#pool));
   }
 
   doubles(): PagedDoubles {
-    const column = pagedDoubles(this.#pool);
+    return this.#add(pagedDoubles(this.#pool));
+  }
+
+  pairs(): PagedPairs {
+    return this.#add(new PagedPairs(this.#pool));
+  }
+
+  versions(): PagedVersions {
+    return this.#add(new PagedVersions(this.#pool));
+  }
+
+  #add<Column extends Pages>(column: Column): Column {
     this.#columns.push(column);
     return column;
   }

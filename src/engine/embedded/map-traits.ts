@@ -7,10 +7,10 @@ import { Span } from '../../base/span.ts';
 import { CLEAR, Mutation } from '../mutation.ts';
 import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions, StoredVisitor, TombstoneCursor } from '../stored-engine.ts';
-import { isAfter, type Version } from '../version.ts';
+import type { Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import type { NameTable } from './name-table.ts';
-import type { PagedIntegers } from './paged-array.ts';
+import type { PagedPairs, PagedVersions } from './paged-array.ts';
 import type { Recorder, Sinks } from './recorder.ts';
 
 const NEW = 1;
@@ -33,14 +33,11 @@ export class MapTraits {
   readonly #options: MergeOptions;
   readonly #names: NameTable;
   /** By map: its traits, with the number of the review that they are of; the number of its sinks. */
-  readonly #traits: PagedIntegers;
-  readonly #sinks: PagedIntegers;
+  readonly #traits: PagedPairs;
   /** By map that keeps tombstones: no entry has a later version than this one. */
-  readonly #latestLows: PagedIntegers;
-  readonly #latestHighs: PagedIntegers;
+  readonly #latest: PagedVersions;
   /** By map: merged clears have ended what is not later than this version; 0 for none. */
-  readonly #endedLows: PagedIntegers;
-  readonly #endedHighs: PagedIntegers;
+  readonly #ended: PagedVersions;
   #review = 1;
   /** The sets of sinks that maps have, by number, and the numbers by the set's members. */
   #sets: Sinks[] = [];
@@ -58,12 +55,9 @@ export class MapTraits {
     this.#names = names;
     this.#recorder = recorder;
     this.#options = options;
-    this.#traits = ids.integers();
-    this.#sinks = ids.integers();
-    this.#latestLows = ids.integers();
-    this.#latestHighs = ids.integers();
-    this.#endedLows = ids.integers();
-    this.#endedHighs = ids.integers();
+    this.#traits = ids.pairs();
+    this.#latest = ids.versions();
+    this.#ended = ids.versions();
     this.review();
   }
 
@@ -82,14 +76,13 @@ export class MapTraits {
   /** The id was given to a map that has no entries. */
   opened(map: number): void {
     if (!this.isActive) return;
-    this.#traits.set(map, NEW);
-    if (this.#endedHighs.get(map) !== 0 || this.#endedLows.get(map) !== 0)
-      this.#setEnded(map, 0, 0);
+    this.#traits.set(map, NEW, 0);
+    if (this.#ended.first(map) !== 0 || this.#ended.second(map) !== 0) this.#ended.set(map, 0, 0);
   }
 
   /** KEEPS_TOMBSTONES and KEEPS_STATISTICS of the map. */
   of(map: number): number {
-    const known = this.#traits.get(map);
+    const known = this.#traits.first(map);
     if (known >>> REVIEW_SHIFT === this.#review) return known;
     return this.#ask(map, known);
   }
@@ -102,7 +95,7 @@ export class MapTraits {
   sinksOf(map: number): Sinks {
     if (!this.#recorder.isSelective) return this.#recorder.sinks;
     this.of(map);
-    return this.#sets[this.#sinks.get(map)]!;
+    return this.#sets[this.#traits.second(map)]!;
   }
 
   /** The same for a map that does not exist. */
@@ -111,27 +104,23 @@ export class MapTraits {
   }
 
   /** An entry of the map has been written with that version. */
-  raise(map: number, { low, high }: Version): void {
-    if (!isAfter(low, high, this.#latestLows.get(map), this.#latestHighs.get(map))) return;
-    this.#latestLows.set(map, low);
-    this.#latestHighs.set(map, high);
+  raise(map: number, version: Version): void {
+    if (this.#latest.isBefore(map, version)) this.#latest.set(map, version.low, version.high);
   }
 
   /** Sets `version` to one that no entry of the map is later than; the map keeps tombstones. */
   latest(map: number, version: Version): void {
-    version.set(this.#latestLows.get(map), this.#latestHighs.get(map));
+    this.#latest.get(map, version);
   }
 
   /** A merged clear ends what is not later than the version, but not the life of the map. */
-  end(map: number, { low, high }: Version): void {
-    if (isAfter(low, high, this.#endedLows.get(map), this.#endedHighs.get(map))) {
-      this.#setEnded(map, low, high);
-    }
+  end(map: number, version: Version): void {
+    if (this.#ended.isBefore(map, version)) this.#ended.set(map, version.low, version.high);
   }
 
   /** Whether such a clear ends what has that version. */
-  hasEnded(map: number, { low, high }: Version): boolean {
-    return !isAfter(low, high, this.#endedLows.get(map), this.#endedHighs.get(map));
+  hasEnded(map: number, version: Version): boolean {
+    return !this.#ended.isBefore(map, version);
   }
 
   /** A change is merged into the map: from now on it keeps tombstones. */
@@ -170,11 +159,6 @@ export class MapTraits {
     return end < names.length;
   }
 
-  #setEnded(map: number, low: number, high: number): void {
-    this.#endedLows.set(map, low);
-    this.#endedHighs.set(map, high);
-  }
-
   #ask(map: number, before: number): number {
     const name = this.#name;
     this.#names.name(map, name);
@@ -186,11 +170,9 @@ export class MapTraits {
     if ((before & KEEPS_TOMBSTONES) === 0) {
       const isNew = (before & NEW) !== 0;
       const { versions } = this.#store;
-      this.#latestLows.set(map, isNew ? 0 : versions.low);
-      this.#latestHighs.set(map, isNew ? 0 : versions.high);
+      this.#latest.set(map, isNew ? 0 : versions.low, isNew ? 0 : versions.high);
     }
-    this.#traits.set(map, traits);
-    if (this.#recorder.isSelective) this.#sinks.set(map, this.#setOf(name));
+    this.#traits.set(map, traits, this.#recorder.isSelective ? this.#setOf(name) : 0);
     return traits;
   }
 

@@ -2,6 +2,7 @@
  * Numbers by id in pages of 1,024, outside the heap. It grows a page at a time, without a copy, so ten
  * million queues are added as fast as ten. A number that was never set is 0.
  */
+import { isAfter, type Version } from '../version.ts';
 import type { ExtentPool } from './extent-pool.ts';
 
 export const PAGE_BITS = 10;
@@ -10,46 +11,86 @@ const PAGE_MASK = PAGE_LENGTH - 1;
 
 type Page = Int32Array | Float64Array;
 
-export class PagedArray<Kind extends Page = Page> {
+export class Pages<Kind extends Page = Page> {
+  protected readonly pages: (Kind | undefined)[] = [];
   readonly #pool: ExtentPool;
-  readonly #make: (length: number) => Kind;
-  readonly #pages: (Kind | undefined)[] = [];
+  readonly #make: () => Kind;
 
-  constructor(pool: ExtentPool, make: (length: number) => Kind) {
+  constructor(pool: ExtentPool, make: () => Kind) {
     this.#pool = pool;
     this.#make = make;
   }
 
+  /** Bytes of its pages. */
+  get bytes(): number {
+    return this.pages.reduce((sum, page) => sum + (page?.byteLength ?? 0), 0);
+  }
+
+  /** Frees the page of 1,024 ids, whose numbers are 0 then. */
+  dropPage(number: number): void {
+    const page = this.pages[number];
+    if (page === undefined) return;
+    this.#pool.meter.give(page.byteLength);
+    this.pages[number] = undefined;
+    this.#pool.drop(page.buffer as ArrayBuffer);
+  }
+
+  protected addPage(number: number): Kind {
+    const page = this.#make();
+    this.#pool.meter.charge(page.byteLength);
+    while (this.pages.length <= number) this.pages.push(undefined);
+    this.pages[number] = page;
+    return page;
+  }
+}
+
+/** A number each. */
+class PagedArray<Kind extends Page> extends Pages<Kind> {
   get(id: number): number {
-    const page = this.#pages[id >>> PAGE_BITS];
+    const page = this.pages[id >>> PAGE_BITS];
     return page === undefined ? 0 : page[id & PAGE_MASK]!;
   }
 
   set(id: number, value: number): void {
-    const page = this.#pages[id >>> PAGE_BITS] ?? this.#addPage(id >>> PAGE_BITS);
+    const page = this.pages[id >>> PAGE_BITS] ?? this.addPage(id >>> PAGE_BITS);
     page[id & PAGE_MASK] = value;
   }
+}
 
-  /** Bytes of its pages. */
-  get bytes(): number {
-    return this.#pages.reduce((sum, page) => sum + (page?.byteLength ?? 0), 0);
+/** Two integers from -2^31 to 2^31-1 each, side by side: what is read together is fetched together. */
+export class PagedPairs extends Pages<Int32Array> {
+  constructor(pool: ExtentPool) {
+    super(pool, () => new Int32Array(2 * PAGE_LENGTH));
   }
 
-  /** Frees a page of 1,024 numbers, which are 0 then. */
-  dropPage(number: number): void {
-    const page = this.#pages[number];
-    if (page === undefined) return;
-    this.#pool.meter.give(page.byteLength);
-    this.#pages[number] = undefined;
-    this.#pool.drop(page.buffer as ArrayBuffer);
+  first(id: number): number {
+    const page = this.pages[id >>> PAGE_BITS];
+    return page === undefined ? 0 : page[2 * (id & PAGE_MASK)]!;
   }
 
-  #addPage(number: number): Kind {
-    const page = this.#make(PAGE_LENGTH);
-    this.#pool.meter.charge(page.byteLength);
-    while (this.#pages.length <= number) this.#pages.push(undefined);
-    this.#pages[number] = page;
-    return page;
+  second(id: number): number {
+    const page = this.pages[id >>> PAGE_BITS];
+    return page === undefined ? 0 : page[2 * (id & PAGE_MASK) + 1]!;
+  }
+
+  set(id: number, first: number, second: number): void {
+    const page = this.pages[id >>> PAGE_BITS] ?? this.addPage(id >>> PAGE_BITS);
+    const at = 2 * (id & PAGE_MASK);
+    page[at] = first;
+    page[at + 1] = second;
+  }
+}
+
+/** A version each: its low and high word. */
+export class PagedVersions extends PagedPairs {
+  /** Sets `version` to that of the id. */
+  get(id: number, version: Version): void {
+    version.set(this.first(id), this.second(id));
+  }
+
+  /** Whether the version is later than that of the id. */
+  isBefore(id: number, { low, high }: Version): boolean {
+    return isAfter(low, high, this.first(id), this.second(id));
   }
 }
 
@@ -58,9 +99,9 @@ export type PagedDoubles = PagedArray<Float64Array>;
 
 /** Integers from -2^31 to 2^31-1. */
 export function pagedIntegers(pool: ExtentPool): PagedIntegers {
-  return new PagedArray(pool, (length) => new Int32Array(length));
+  return new PagedArray(pool, () => new Int32Array(PAGE_LENGTH));
 }
 
 export function pagedDoubles(pool: ExtentPool): PagedDoubles {
-  return new PagedArray(pool, (length) => new Float64Array(length));
+  return new PagedArray(pool, () => new Float64Array(PAGE_LENGTH));
 }

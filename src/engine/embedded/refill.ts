@@ -230,7 +230,7 @@ export class Refill implements Replay {
     const id = mapNames.open(name);
     if (id === 0) return 0;
     this.#cut.delete(id);
-    lives.set(id, life);
+    lives.set(id, life.low, life.high);
     store.versions.restore(life);
     mapNames.use(id);
     this.#kept.add(id);

@@ -3,9 +3,9 @@ import type { MutationSink } from '../mutation-sink.ts';
 import type { MergeOptions } from '../stored-engine.ts';
 import { CellStore, type CellStoreOptions } from './cell-store.ts';
 import { MapCuts } from './map-cuts.ts';
-import { MapLives } from './map-lives.ts';
 import { MapTraits } from './map-traits.ts';
 import { CONTENT_TYPES, MAP_NAMES, NameTable, QUEUE_NAMES } from './name-table.ts';
+import type { PagedVersions } from './paged-array.ts';
 import { Recorder } from './recorder.ts';
 import { RingBuffers } from './ring-buffer.ts';
 import { Tombstones } from './tombstones.ts';
@@ -15,7 +15,8 @@ export class SharedComponents {
   readonly mapNames: NameTable;
   readonly queueNames: NameTable;
   readonly contentTypes: NameTable;
-  readonly lives: MapLives;
+  /** The life of each map, by the map's id: the version that it began with (see ../mutation.ts). */
+  readonly lives: PagedVersions;
   readonly rings: RingBuffers;
   readonly recorder: Recorder;
   readonly traits: MapTraits;
@@ -31,7 +32,7 @@ export class SharedComponents {
     });
     this.queueNames = new NameTable(store, QUEUE_NAMES);
     this.contentTypes = new NameTable(store, CONTENT_TYPES);
-    this.lives = new MapLives(this.mapNames.ids);
+    this.lives = this.mapNames.ids.versions();
     this.rings = new RingBuffers(store, this.queueNames.ids);
     this.recorder = new Recorder(sinks);
     this.traits = new MapTraits(store, this.mapNames, this.recorder, options);

@@ -19,10 +19,10 @@ import type {
   TombstoneCursor,
   TombstoneFigures,
 } from '../stored-engine.ts';
-import { isAfter, type Version } from '../version.ts';
+import type { Version } from '../version.ts';
 import type { CellStore } from './cell-store.ts';
 import { IdColumns } from './id-columns.ts';
-import type { PagedDoubles, PagedIntegers } from './paged-array.ts';
+import type { PagedDoubles, PagedIntegers, PagedVersions } from './paged-array.ts';
 import { HASH_BYTES, TombstoneHash } from './tombstone-hash.ts';
 import { TombstoneIndex } from './tombstone-index.ts';
 
@@ -46,8 +46,7 @@ export class Tombstones implements TombstoneFigures {
   readonly #ids: IdColumns;
   readonly #index: TombstoneIndex;
   /** By tombstone: its version, second, partition, and its neighbours by age. */
-  readonly #lows: PagedIntegers;
-  readonly #highs: PagedIntegers;
+  readonly #versions: PagedVersions;
   readonly #seconds: PagedIntegers;
   readonly #partitions: PagedIntegers;
   readonly #olders: PagedIntegers;
@@ -74,8 +73,7 @@ export class Tombstones implements TombstoneFigures {
     const ids = new IdColumns(store.pool);
     this.#ids = ids;
     this.#index = new TombstoneIndex(store, ids);
-    this.#lows = ids.integers();
-    this.#highs = ids.integers();
+    this.#versions = ids.versions();
     this.#seconds = ids.integers();
     this.#partitions = ids.integers();
     this.#olders = ids.integers();
@@ -147,7 +145,7 @@ export class Tombstones implements TombstoneFigures {
     } else this.#load(removal);
     const id = this.#find();
     const { low, high } = removal.tombstone;
-    return id !== 0 && this.#lows.get(id) === low && this.#highs.get(id) === high;
+    return id !== 0 && this.#versions.first(id) === low && this.#versions.second(id) === high;
   }
 
   /** See StoredEngine.visitTombstones. */
@@ -202,14 +200,13 @@ export class Tombstones implements TombstoneFigures {
   }
 
   #read(id: number, version: Version): void {
-    if (id === 0) return;
-    version.set(this.#lows.get(id), this.#highs.get(id));
+    if (id !== 0) this.#versions.get(id, version);
   }
 
-  #put(partition: number, { low, high }: Version, seconds: number): void {
+  #put(partition: number, version: Version, seconds: number): void {
     let id = this.#find();
     if (id !== 0) {
-      if (!isAfter(low, high, this.#lows.get(id), this.#highs.get(id))) return;
+      if (!this.#versions.isBefore(id, version)) return;
       this.#unlist(id);
     } else {
       this.#makeRoom();
@@ -218,8 +215,7 @@ export class Tombstones implements TombstoneFigures {
       this.#partitions.set(id, partition);
       if (partition === EVERY_PARTITION) this.#mapCount++;
     }
-    this.#lows.set(id, low);
-    this.#highs.set(id, high);
+    this.#versions.set(id, version.low, version.high);
     this.#seconds.set(id, seconds);
     this.#list(id);
     if (this.#timer === undefined) this.#arm();
@@ -292,7 +288,7 @@ export class Tombstones implements TombstoneFigures {
     given.key.set(bytes, 0, HASH_BYTES);
     const ms = this.#secondsOf(id) * 1000;
     given.version.set((ms % 2 ** 16) << 16, Math.floor(ms / 2 ** 16));
-    given.tombstone.set(this.#lows.get(id), this.#highs.get(id));
+    this.#versions.get(id, given.tombstone);
     visitor.onStored(given);
   }
 

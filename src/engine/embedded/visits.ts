@@ -26,8 +26,8 @@ import {
 import type { CellStore } from './cell-store.ts';
 import { type Visitor, WALK_END } from './hash-index.ts';
 import type { MapCuts } from './map-cuts.ts';
-import type { MapLives } from './map-lives.ts';
 import type { NameTable } from './name-table.ts';
+import type { PagedVersions } from './paged-array.ts';
 import type { Queues } from './queues.ts';
 import type { SharedComponents } from './shared-components.ts';
 
@@ -36,7 +36,7 @@ export class Visits {
   readonly #maps: NameTable;
   readonly #queueNames: NameTable;
   readonly #contentTypes: NameTable;
-  readonly #lives: MapLives;
+  readonly #lives: PagedVersions;
   readonly #queues: Queues;
   readonly #cuts: MapCuts;
   readonly #walker: Visitor = { visit: (address) => this.#meet(address) };

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Alarm } from '../../src/wan/alarm.ts';
+import { FakeClock } from '../fake-clock.ts';
+
+describe('Alarm', () => {
+  const calls: number[] = [];
+  const clock = new FakeClock();
+  const alarm = new Alarm(clock, () => calls.push(clock.now()));
+
+  it('calls once, at the soonest time that it was set to', () => {
+    const beganMs = clock.now();
+    for (const ms of [500, 100.5, 300, Number.POSITIVE_INFINITY]) alarm.set(beganMs + ms);
+    assert(alarm.isSet);
+    clock.advance(1000);
+    assert.deepEqual(calls.splice(0), [beganMs + 101]);
+    assert(!alarm.isSet);
+  });
+
+  it('can be set again, also by what it calls and to a time that has passed', () => {
+    const again = new Alarm(clock, () => {
+      if (calls.push(clock.now()) < 3) again.set(clock.now() - 5);
+    });
+    const beganMs = clock.now();
+    again.set(beganMs + 10);
+    clock.advance(20);
+    assert.deepEqual(calls.splice(0), [beganMs + 10, beganMs + 10, beganMs + 10]);
+  });
+
+  it('does not call once it is cancelled, and can be set to a later time then', () => {
+    const beganMs = clock.now();
+    alarm.set(beganMs + 10);
+    alarm.cancel();
+    assert(!alarm.isSet);
+    alarm.set(beganMs + 20);
+    clock.advance(15);
+    assert.deepEqual(calls, []);
+    clock.advance(5);
+    assert.deepEqual(calls, [beganMs + 20]);
+  });
+
+  it('is not set to no time', () => {
+    const none = new Alarm(clock, () => assert.fail());
+    none.set(Number.POSITIVE_INFINITY);
+    assert(!none.isSet);
+  });
+});
