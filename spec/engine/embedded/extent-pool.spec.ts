@@ -25,6 +25,20 @@ describe('ExtentPool', () => {
     assert.equal(extents.takeExtent(false), taken[30]);
   });
 
+  it('has its first slab at once where it is given a stock of any size, and else when it needs it', () => {
+    const { pool: extents, meter, clock } = pool();
+    assert.equal(extents.slabCount, 0);
+    assert.equal(extents.takeExtent(false), 1);
+    assert.equal(extents.slabCount, 1);
+    for (const stockBytes of [1, 2 ** 30]) {
+      const ready = new ExtentPool(meter, clock, stockBytes);
+      assert.equal(ready.slabCount, 1);
+      assert.equal(ready.takeExtent(false), 1);
+      assert.equal(ready.slabCount, 1);
+      ready.close();
+    }
+  });
+
   it('extents do not overlap, and an address names its own bytes', () => {
     const { pool: extents } = pool();
     const taken = Array.from({ length: 9 }, () => extents.takeExtent(false));

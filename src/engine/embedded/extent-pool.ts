@@ -66,7 +66,7 @@ export class ExtentPool {
   /** `stockBytes`: bytes asked of the system ahead of their use. */
   constructor(meter: MemoryMeter, clock: Clock, stockBytes = 0) {
     this.meter = meter;
-    this.#slabs = new Slabs(clock, SLABS_MAX, Math.floor(stockBytes / SLAB_BYTES));
+    this.#slabs = new Slabs(clock, SLABS_MAX, stockBytes);
     this.tables = new IndexTables(this.#slabs);
     this.#slabWords = this.#slabs.words;
     this.#slabBytes = this.#slabs.bytes;

@@ -62,16 +62,18 @@ export class Slabs {
   #timer: Timer | undefined;
   readonly #onTimer = () => this.#timerOnDue();
 
-  /** `stockCount`: slabs to be made ahead of their use. */
-  constructor(clock: Clock, countMax: number, stockCount: number) {
+  /** `stockBytes`: bytes of slabs to be made ahead of their use. */
+  constructor(clock: Clock, countMax: number, stockBytes: number) {
+    const stockCount = Math.floor(stockBytes / SLAB_BYTES);
     this.#clock = clock;
     this.#countMax = countMax;
     this.#mayTouch = stockCount >= TOUCHING_COUNT_MIN;
     this.#stock = new SlabStock(clock, SLAB_BYTES, stockCount, (slab) => {
       this.#handback.free([slab]);
     });
-    // So that V8's collection for a first large buffer does not fall in a request.
-    this.#add();
+    // So that V8's collection for a first large buffer does not fall in a request. An engine without a stock,
+    // as one that ends, may need no slab at all.
+    if (stockBytes > 0) this.#add();
   }
 
   /** Whether an engine is being filled. */
