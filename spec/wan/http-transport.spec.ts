@@ -106,6 +106,16 @@ describe('HttpTransport', () => {
     await assert.rejects(transport.send(silent, MESSAGE, LONG_MS), /closed/);
   });
 
+  it('rejects where no connection can be begun', async () => {
+    const connectTls = () => {
+      throw new Error('no certificate');
+    };
+    const transport = transportOf({ connectTls });
+    const endpoint = { host: '127.0.0.1', port: 1, segment: undefined, tls: true };
+    await assert.rejects(transport.send(endpoint, MESSAGE, LONG_MS), /no certificate/);
+    assert.equal(transport.connectionCount, 0);
+  });
+
   it('gives each message of a connection a time of its own', async () => {
     const delays = [0, 600, 0, LONG_MS];
     const { counts, endpoint } = await serve((request, response) => {

@@ -48,16 +48,12 @@ export class HttpTransport implements WanTransport {
   }
 
   send(endpoint: WanEndpoint, message: Uint8Array, timeoutMs: number): Promise<TransportAnswer> {
-    if (this.#isClosed) return Promise.reject(new Error('the publisher is closed'));
-    const { host, port, tls } = endpoint;
-    const address = `${tls} ${host} ${port}`;
-    let connections = this.#connections.get(address);
-    if (connections === undefined) {
-      connections = { idle: [], all: new Set() };
-      this.#connections.set(address, connections);
+    try {
+      const connection = this.#connectionTo(endpoint);
+      return connection.send(this.#head(endpoint, message.length), message, timeoutMs);
+    } catch (error) {
+      return Promise.reject(error);
     }
-    const connection = connections.idle.pop() ?? this.#connect(endpoint, connections);
-    return connection.send(this.#head(endpoint, message.length), message, timeoutMs);
   }
 
   /**
@@ -84,6 +80,19 @@ export class HttpTransport implements WanTransport {
     const closed = new Error('the publisher is closed');
     for (const each of this.#ending) each.destroy(closed);
     for (const { all } of this.#connections.values()) for (const each of all) each.destroy(closed);
+  }
+
+  /** One that has nothing under way. */
+  #connectionTo(endpoint: WanEndpoint): TargetConnection {
+    if (this.#isClosed) throw new Error('the publisher is closed');
+    const { host, port, tls } = endpoint;
+    const address = `${tls} ${host} ${port}`;
+    let connections = this.#connections.get(address);
+    if (connections === undefined) {
+      connections = { idle: [], all: new Set() };
+      this.#connections.set(address, connections);
+    }
+    return connections.idle.pop() ?? this.#connect(endpoint, connections);
   }
 
   #connect(endpoint: WanEndpoint, connections: Connections): TargetConnection {
