@@ -130,7 +130,7 @@ export class WanProcess {
     this.#running = undefined;
     running.child.kill(signal);
     await running.exited;
-    this.lines.push(...running.lines);
+    for (const line of running.lines) this.lines.push(line);
   }
 }
 
