@@ -438,6 +438,27 @@ describe('the endpoints of a publisher', () => {
     );
   });
 
+  it('that are waited for keep no event of the others back', async () => {
+    const network = new Network();
+    const targetEndpoints = [endpoint('b'), endpoint('c')];
+    const discoveryPeriodSeconds = 3600;
+    const a = new Member(network, 'a', [{ ...OPTIONS, targetEndpoints, discoveryPeriodSeconds }]);
+    const b = new Member(network, 'b', []);
+    const c = new Member(network, 'c', []);
+    for (const { engine } of [a, b, c]) engine.durableCount = Number.POSITIVE_INFINITY;
+    network.fate = () => ({ arrivals: [1], answerMs: 3 * OPTIONS.batchMaxDelayMs });
+    for (let count = 0; count < 5; count++) {
+      // The answer comes when the time of the events is over, and only another attempt is due.
+      set(a, OPTIONS.batchSize, 10 * count);
+      await network.pass(1000);
+      assert.equal(a.status.queueSize, 0);
+      set(a, 1, 10 * count + 9);
+      await network.pass(1000);
+      assert.equal(a.status.queueSize, 0);
+    }
+    assert.equal(keysOf(b).length, 5 * (OPTIONS.batchSize + 1));
+  });
+
   it('that change between two data sets get no number for two events', async () => {
     const { network, a, b } = pair();
     const other = new Member(network, 'other', []);

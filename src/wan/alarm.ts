@@ -19,10 +19,11 @@ export class Alarm {
     return this.#timer !== undefined;
   }
 
-  /** The time is one of the clock's `now`; Infinity is none. */
+  /** The time is one of the clock's `now`. Infinity for no time: what was set is cancelled. */
   set(dueMs: number): void {
-    if (dueMs >= this.#dueMs) return;
+    if (dueMs >= this.#dueMs && dueMs !== Number.POSITIVE_INFINITY) return;
     this.cancel();
+    if (dueMs === Number.POSITIVE_INFINITY) return;
     this.#dueMs = dueMs;
     this.#timer = this.#clock.after(Math.max(0, Math.ceil(dueMs - this.#clock.now())), () => {
       this.cancel();
