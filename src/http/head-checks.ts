@@ -10,13 +10,13 @@ import type { SlotHost } from './slot-host.ts';
 /** The most bytes of unwanted content that are read so that the connection can continue. */
 export const DROPPED_BYTES_MAX = 1048576;
 
-/** False: the request has been refused because of its head. `bytesMax` of its content. */
-export function passesHeadChecks(exchange: Exchange, bytesMax: number): boolean {
+/** False: the request has been refused because of its head. */
+export function passesHeadChecks(exchange: Exchange, body: Body): boolean {
   const { request } = exchange;
   if (request.unknownExpectation !== '') {
     exchange.refuse('EXPECTATION_UNKNOWN', { expectation: request.unknownExpectation });
-  } else if (request.contentLength > bytesMax) {
-    refuseLength(exchange, bytesMax);
+  } else if (request.contentLength > 0 && request.contentLength > body.bytesMax) {
+    refuseLength(exchange, body.bytesMax);
   } else if (request.contentEncoding !== '') {
     exchange.refuse('CONTENT_CODED', { coding: request.contentEncoding });
   }

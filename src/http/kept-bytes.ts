@@ -1,32 +1,34 @@
 /**
- * Bytes of a request that outlives its turn: one buffer, which the slot's next such request uses again, as
- * new buffers for each would be half of what a request costs. Longer ones have a buffer for themselves.
+ * Bytes of a request that outlives its turn: a place that the slot's next such request uses again, as new
+ * buffers for each would be half of what a request costs. The places of many slots lie in one buffer, so
+ * that a request under way takes no buffer's objects into the caches. Longer bytes have a buffer for
+ * themselves.
  */
 import { copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
-const FIRST_BYTES = 256;
+const PLACE_BYTES = 256;
+const PLACES = 64;
 /** A longer buffer is not kept for later requests. */
 const REUSED_BYTES_MAX = 2048;
 
 export class KeptBytes {
   #memory = NOTHING;
+  /** The place in the memory, and how far it is used. */
+  #start = 0;
+  #end = 0;
   #used = 0;
 
   /** What was kept before is overwritten from now on. Makes room for `bytes` in all. */
   begin(bytes: number): void {
-    this.#used = 0;
-    if (bytes <= this.#memory.length) return;
-    this.#memory = new ViewedBytes(Math.max(FIRST_BYTES, bytes));
+    if (bytes > this.#end - this.#start) this.#makeRoom(bytes);
+    this.#used = this.#start;
   }
 
   /** Moves the span to a copy of its bytes. */
   keep(span: Span): void {
     const { length } = span;
-    if (length === 0) {
-      span.clear();
-      return;
-    }
+    if (length === 0) return;
     const memory = this.#memory;
     const from = this.#used;
     this.#used = from + length;
@@ -36,8 +38,30 @@ export class KeptBytes {
 
   /** Nothing kept is used any more. */
   end(): void {
-    if (this.#memory.length > REUSED_BYTES_MAX) this.#memory = NOTHING;
+    if (this.#end - this.#start <= REUSED_BYTES_MAX) return;
+    this.#memory = NOTHING;
+    this.#start = this.#end = 0;
+  }
+
+  #makeRoom(bytes: number): void {
+    if (bytes <= PLACE_BYTES) {
+      if (places.next === PLACES) places = new Places();
+      this.#memory = places.memory;
+      this.#start = places.next++ * PLACE_BYTES;
+      this.#end = this.#start + PLACE_BYTES;
+    } else {
+      this.#memory = new ViewedBytes(bytes);
+      this.#start = 0;
+      this.#end = bytes;
+    }
   }
 }
 
+/** The buffer in which places are given out. */
+class Places {
+  readonly memory = new ViewedBytes(PLACES * PLACE_BYTES);
+  next = 0;
+}
+
+let places = new Places();
 const NOTHING = new ViewedBytes(0);

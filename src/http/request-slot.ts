@@ -179,11 +179,10 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   own(): void {
     let shift = 0;
     if (!this.#ownsBytes) {
-      this.body.keep();
+      if (this.request.hasBody) this.body.keep();
       shift = this.request.keepHead();
     }
     this.#ownsBytes = true;
-    this.#isDirty = true;
     if (this.exchange.isAnswered || this.#isHandlerTold) return;
     this.#isHandlerTold = true;
     this.handler.onOwned(shift);
@@ -327,6 +326,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   free(): void {
     if (!this.#isTaken) assert.fail('a slot is freed once');
     if (this.#isDirty) this.#clean();
+    else if (this.#ownsBytes) this.#disown();
     this.#isTaken = false;
     this.#connection = undefined;
     this.#onFree(this);
@@ -335,18 +335,23 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   /** The request is over, and the slot gets the connection's next one. */
   renew(): void {
     if (this.#isDirty) this.#clean();
+    else if (this.#ownsBytes) this.#disown();
+  }
+
+  #disown(): void {
+    this.request.forgetHead();
+    this.#ownsBytes = this.#isHandlerTold = false;
   }
 
   #clean(): void {
     this.#isDirty = false;
     this.body.end();
-    this.request.forgetHead();
+    this.#disown();
     this.isBodyPending = false;
     this.isInviting = false;
     this.awaitsItem = false;
     this.#endsConnection = false;
     this.#isUnreadable = false;
-    this.#ownsBytes = this.#isHandlerTold = false;
     this.#stream = undefined;
     this.exchange.isAnswered = true;
     this.exchange.forgetRefusal();
@@ -354,7 +359,10 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** Without a client: ends the request if it has not begun or is answered, else hurries it. */
   #leave(): void {
-    if (!this.#hasBegun || this.exchange.isAnswered) return this.free();
+    if (!this.#hasBegun || this.exchange.isAnswered) {
+      this.#isDirty = true;
+      return this.free();
+    }
     this.own();
     this.hurry();
   }
@@ -383,14 +391,14 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     const { exchange } = this;
     exchange.isAnswered = false;
     this.#hasBegun = false;
-    this.body.limit();
+    if (this.request.hasBody) this.body.limit();
     try {
       if (!this.handler.admit()) return false;
     } catch (error) {
       this.onFailed(error);
       return false;
     }
-    return passesHeadChecks(exchange, this.body.bytesMax);
+    return passesHeadChecks(exchange, this.body);
   }
 
   #refuseContent(): void {

@@ -43,11 +43,12 @@ export class Request {
   /** Copies the head, so that it outlives the turn; returns how far the target was moved. */
   keepHead(): number {
     const { target, contentType, authorization } = this;
-    const shift = -target.start;
+    const { start } = target;
     this.#kept.begin(target.length + contentType.length + authorization.length);
     this.#kept.keep(target);
     this.#kept.keep(contentType);
     this.#kept.keep(authorization);
+    const shift = target.start - start;
     this.pathEnd += shift;
     return shift;
   }

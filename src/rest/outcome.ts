@@ -20,12 +20,18 @@ import type { ItemHold } from '../http/answer-delay.ts';
 import type { Exchange, Fields } from '../http/exchange.ts';
 import { TEXT_PLAIN } from './text-plain.ts';
 
-/** Answers the request. `item`: the hold of the item found, if any; `name`: of the map or queue. */
+/** What was asked for. */
+interface Subject {
+  /** Of the map or queue. */
+  readonly name: Span;
+}
+
+/** Answers the request. `item`: the hold of the item found, if any. */
 export function respondOutcome(
   exchange: Exchange,
   answer: Answer,
   item: ItemHold | undefined,
-  name: Span,
+  subject: Subject,
 ): void {
   const { partition, sequence } = answer;
   switch (answer.outcome) {
@@ -41,7 +47,7 @@ export function respondOutcome(
     case COUNTED:
       return respondCount(exchange, answer);
     default:
-      return respondFailure(exchange, answer, name);
+      return respondFailure(exchange, answer, subject.name);
   }
 }
 

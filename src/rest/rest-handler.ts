@@ -32,26 +32,36 @@ import type { RestServices } from './services.ts';
 export class RestHandler implements RequestHandler, LoginCall, PathParts {
   readonly exchange: Exchange;
   readonly services: RestServices;
-  readonly name = new Span();
-  readonly key = new Span();
   nameStart = 0;
   nameEnd = 0;
   keyStart = 0;
   keyEnd = 0;
   readonly #router: RouteFinder;
-  readonly #take: ItemTake;
+  /** Made for the slot's first request that takes an item. */
+  #take: ItemTake | undefined;
+  readonly #name = new Span();
+  readonly #key = new Span();
   #endpoint: Endpoint | undefined;
   isAlone = true;
   /** Whether a login is still to be computed. */
   #isLoginOpen = false;
-  /** Whether the name and the key are named in bytes of the request's own. */
+  /** Whether `#name` and `#key` are set. */
   #areNamed = false;
 
   constructor(exchange: Exchange, router: RouteFinder, services: RestServices) {
     this.exchange = exchange;
     this.services = services;
     this.#router = router;
-    this.#take = new ItemTake(this, () => this.#refuseChange('wait for an item'));
+  }
+
+  get name(): Span {
+    if (!this.#areNamed) this.#nameParts(this.services.data.decoder);
+    return this.#name;
+  }
+
+  get key(): Span {
+    if (!this.#areNamed) this.#nameParts(this.services.data.decoder);
+    return this.#key;
   }
 
   admit(): boolean {
@@ -96,7 +106,6 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   work(grants: Grants | undefined): void {
     const endpoint = this.#admitted();
-    if (!this.#areNamed) this.#nameParts(this.services.data.decoder);
     if (grants !== undefined && !this.#isGranted(grants, endpoint)) this.#refuseUser();
     else if (endpoint.changesData && !this.services.cluster.takesWrites) {
       this.#refuseChange(this.describe());
@@ -104,18 +113,18 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   onOwned(shift: number): void {
-    if (this.#areNamed) assert.fail('a request gets bytes of its own once');
-    this.#areNamed = true;
+    this.#areNamed = false;
     this.nameStart += shift;
     this.nameEnd += shift;
     this.keyStart += shift;
     this.keyEnd += shift;
     const { escaped, target } = this.exchange.request;
     // Decoded names are to last as long as the request.
-    this.#nameParts(escaped ? new PercentDecoder(target.length) : this.services.data.decoder);
+    if (escaped) this.#nameParts(new PercentDecoder(target.length));
   }
 
   take(timeoutMs: number): void {
+    this.#take ??= new ItemTake(this, () => this.#refuseChange('wait for an item'));
     this.#take.begin(this.name, timeoutMs);
   }
 
@@ -135,14 +144,14 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   hurry(): void {
-    this.#take.hurry();
+    this.#take?.hurry();
   }
 
   onAnswer(answer: Answer): void {
     const { exchange } = this;
     const { number } = exchange;
     try {
-      respondOutcome(exchange, answer, this.#take.onAnswer(answer), this.name);
+      respondOutcome(exchange, answer, this.#take?.onAnswer(answer), this);
     } catch (error) {
       exchange.fail(error, number);
     }
@@ -162,13 +171,14 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   /** Sets `name` and `key` to their decoded bytes; decoded ones are in the decoder's buffer. */
   #nameParts(decoder: PercentDecoder): void {
     const { target, escaped } = this.exchange.request;
+    this.#areNamed = true;
     if (escaped) {
       decoder.reset();
-      decoder.decode(target.bytes, this.nameStart, this.nameEnd, this.name);
-      decoder.decode(target.bytes, this.keyStart, this.keyEnd, this.key);
+      decoder.decode(target.bytes, this.nameStart, this.nameEnd, this.#name);
+      decoder.decode(target.bytes, this.keyStart, this.keyEnd, this.#key);
     } else {
-      this.name.setViewed(target.bytes, target.view, this.nameStart, this.nameEnd);
-      this.key.setViewed(target.bytes, target.view, this.keyStart, this.keyEnd);
+      this.#name.setViewed(target.bytes, target.view, this.nameStart, this.nameEnd);
+      this.#key.setViewed(target.bytes, target.view, this.keyStart, this.keyEnd);
     }
   }
 

@@ -21,9 +21,6 @@ interface Sender {
 }
 
 export abstract class Operation implements ReplyReceiver, Confirmed {
-  readonly #sender: Sender;
-  /** Goes over the connection of changes, in the order of its partition. */
-  isChange = true;
   /** Changes data: it is written only while this member may do that. */
   changesData = true;
   /** See ChangesUnderWay. */
@@ -36,6 +33,10 @@ export abstract class Operation implements ReplyReceiver, Confirmed {
   /** Replicas without which it is not sent, where it is of no use then although they need not have it. */
   replicasNeeded = 0;
   group: object | undefined;
+  // What every read uses lies together, from here on.
+  /** Goes over the connection of changes, in the order of its partition. */
+  isChange = true;
+  readonly #sender: Sender;
   /** Rises from each operation that is sent to the next. */
   number = 0;
   partition = 0;

@@ -53,6 +53,7 @@ export class RedisMaps {
   readonly #reads: Read[] = [];
   readonly #changes: Change[] = [];
   readonly #field = new Span();
+  readonly #stored = new StoredValue();
 
   constructor(options: RedisMapsOptions) {
     this.#options = options;
@@ -142,6 +143,11 @@ export class RedisMaps {
     dispatcher.end(change);
   }
 
+  /** What the bytes say, until the next call; undefined where they are of another format. */
+  stored(bytes: Span): StoredValue | undefined {
+    return this.#stored.read(bytes) ? this.#stored : undefined;
+  }
+
   recycleRead(read: Read): void {
     this.#reads.push(read);
   }
@@ -171,11 +177,10 @@ const NOBODY: Receiver = { onAnswer() {} };
 
 /** A get. */
 class Read extends Operation {
+  #receiver: Receiver = NOBODY;
   readonly #options: RedisMapsOptions;
   readonly #maps: RedisMaps;
-  readonly #stored = new StoredValue();
   readonly #keep: () => void;
-  #receiver: Receiver = NOBODY;
 
   constructor(options: RedisMapsOptions, maps: RedisMaps) {
     super(options.dispatcher);
@@ -193,9 +198,9 @@ class Read extends Operation {
 
   onResult(reply: Reply): void {
     const { answers, time } = this.#options;
-    const stored = this.#stored;
     if (reply.kind !== BULK) return this.#tell(ABSENT);
-    if (!stored.read(reply.bytes)) return this.onFailed(UNKNOWN);
+    const stored = this.#maps.stored(reply.bytes);
+    if (stored === undefined) return this.onFailed(UNKNOWN);
     if (stored.endMs !== 0 && stored.endMs <= time.wall()) return this.#tell(ABSENT);
     if (stored.maxIdleSeconds !== 0) {
       this.#maps.touch(this.partition, this.connection!.copyCommand(), stored);
