@@ -83,6 +83,7 @@ export class Head {
     request.target.set(this.#input, -1, -1);
     request.contentType.set(this.#input, 0, 0);
     request.authorization.set(this.#input, 0, 0);
+    request.hasFields = true;
     request.contentLength = 0;
     request.expectsContinue = false;
     request.unknownExpectation = '';

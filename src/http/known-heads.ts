@@ -99,6 +99,7 @@ class KnownHead {
   readonly #typeEnd: number;
   readonly #loginStart: number;
   readonly #loginEnd: number;
+  readonly #hasFields: boolean;
 
   constructor(request: Request, memory: Buffer, bytes: number) {
     const { target, contentType, authorization } = request;
@@ -115,6 +116,7 @@ class KnownHead {
     this.#typeEnd = this.#typeStart + contentType.length;
     this.#loginStart = authorization.length === 0 ? 0 : authorization.start - target.end;
     this.#loginEnd = this.#loginStart + authorization.length;
+    this.#hasFields = contentType.length > 0 || authorization.length > 0;
   }
 
   beginsAt(memory: Buffer, start: number): boolean {
@@ -154,6 +156,8 @@ class KnownHead {
     request.target.setViewed(memory, view, targetStart, targetEnd);
     request.pathEnd = targetEnd;
     request.escaped = false;
+    if (!this.#hasFields && !request.hasFields) return;
+    request.hasFields = this.#hasFields;
     request.contentType.set(memory, targetEnd + this.#typeStart, targetEnd + this.#typeEnd);
     request.authorization.set(memory, targetEnd + this.#loginStart, targetEnd + this.#loginEnd);
   }

@@ -24,6 +24,8 @@ export class Request {
   readonly contentType = new Span();
   /** Value of Authorization as sent; empty when there is none. */
   readonly authorization = new Span();
+  /** Whether either of the two may have bytes. */
+  hasFields = false;
   /** Bytes of content announced; 0 for none; UNKNOWN_LENGTH when chunked. */
   contentLength = 0;
   /** Expect: 100-continue in HTTP/1.1. */
@@ -42,12 +44,15 @@ export class Request {
 
   /** Copies the head, so that it outlives the turn; returns how far the target was moved. */
   keepHead(): number {
-    const { target, contentType, authorization } = this;
+    const { target, contentType, authorization, hasFields } = this;
     const { start } = target;
-    this.#kept.begin(target.length + contentType.length + authorization.length);
+    const fieldBytes = hasFields ? contentType.length + authorization.length : 0;
+    this.#kept.begin(target.length + fieldBytes);
     this.#kept.keep(target);
-    this.#kept.keep(contentType);
-    this.#kept.keep(authorization);
+    if (hasFields) {
+      this.#kept.keep(contentType);
+      this.#kept.keep(authorization);
+    }
     const shift = target.start - start;
     this.pathEnd += shift;
     return shift;

@@ -5,7 +5,7 @@
  */
 import { header } from './command-buffer.ts';
 import { LocalQueue, type QueueSettings } from './local-queues.ts';
-import { Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import { type QueueContext, writeHeld, writeMarks } from './queue-context.ts';
 import { HOLD_DIGITS, PUT_OUT } from './queue-scripts.ts';
 import { BULK, type Reply } from './reply.ts';
@@ -77,16 +77,17 @@ function askHolds(
   const { context, incarnation, isOut } = options;
   const { dispatcher, layout } = context;
   const asking = new HoldsAsked(options, onHolds, onError);
-  const commands = dispatcher.begin(asking, partition);
+  const operation = new Operation(dispatcher, asking, undefined);
+  operation.isRepeatable = true;
+  const commands = dispatcher.begin(operation, partition);
   if (commands === undefined) return;
   commands.begin(isOut ? PUT_OUT.header : HKEYS);
   writeHeld(commands, layout, partition, incarnation);
   if (isOut) writeMarks(commands, layout, partition, incarnation);
-  dispatcher.end(asking);
+  dispatcher.end(operation);
 }
 
-class HoldsAsked extends Operation {
-  override readonly isRepeatable = true;
+class HoldsAsked implements Work {
   readonly #options: ReturnedOptions;
   readonly #onHolds: (fields: readonly Buffer[]) => void;
   readonly #onError: (error: Error) => void;
@@ -96,7 +97,6 @@ class HoldsAsked extends Operation {
     onHolds: (fields: readonly Buffer[]) => void,
     onError: (error: Error) => void,
   ) {
-    super(options.context.dispatcher);
     this.#options = options;
     this.#onHolds = onHolds;
     this.#onError = onError;
@@ -110,8 +110,8 @@ class HoldsAsked extends Operation {
     this.#onHolds(fields.filter((field) => !known.has(holdOf(field))));
   }
 
-  onFailed(): void {
-    this.#onError(new Error(`Cannot ask what a member holds in partition ${this.partition}`));
+  onFailed(_: Failure, { partition }: Operation<undefined>): void {
+    this.#onError(new Error(`Cannot ask what a member holds in partition ${partition}`));
   }
 }
 

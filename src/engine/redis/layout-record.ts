@@ -5,7 +5,7 @@
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { Layout } from './layout.ts';
-import { type Failure, Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import { BULK, type Reply } from './reply.ts';
 import { StoreUnusable } from './servers.ts';
 
@@ -29,7 +29,10 @@ export async function keepLayout(
   const { partitionCount } = layout;
   const own = JSON.stringify({ format: FORMAT, partitionCount });
   const told = await new Promise<string | null | Failure>((resolve) => {
-    const step = new LayoutStep(dispatcher, resolve);
+    const step = new Operation(dispatcher, new LayoutStep(resolve), undefined);
+    step.isRepeatable = true;
+    // It comes before the member has a lease.
+    step.changesData = false;
     // All of the cluster's own keys are in the slot of the first partition.
     const commands = dispatcher.begin(step, 0);
     if (commands === undefined) return;
@@ -65,14 +68,10 @@ function parsed(text: string): { readonly format?: unknown; partitionCount?: unk
   }
 }
 
-class LayoutStep extends Operation {
+class LayoutStep implements Work {
   readonly #onEnd: (told: string | null | Failure) => void;
 
-  constructor(dispatcher: Dispatcher, onEnd: (told: string | null | Failure) => void) {
-    super(dispatcher);
-    this.isRepeatable = true;
-    // It comes before the member has a lease.
-    this.changesData = false;
+  constructor(onEnd: (told: string | null | Failure) => void) {
     this.#onEnd = onEnd;
   }
 

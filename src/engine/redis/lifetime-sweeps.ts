@@ -8,7 +8,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { SWEEP } from './map-scripts.ts';
 import { NumberStep } from './number-step.ts';
-import { type Failure, Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import { BULK, type Reply } from './reply.ts';
 
 /** Ended entries that one step removes at most. */
@@ -84,11 +84,11 @@ export function sweep(
     if (left === 0) onDone();
     else sweep(options, partition, map, onDone, onFailed);
   };
-  const step = new NumberStep(dispatcher, true, onSwept, onFailed);
-  step.isRepeatable = true;
+  const { operation } = new NumberStep(dispatcher, true, onSwept, onFailed);
+  operation.isRepeatable = true;
   // The entries have ended without it, for everybody.
-  step.changesData = false;
-  const commands = dispatcher.begin(step, partition);
+  operation.changesData = false;
+  const commands = dispatcher.begin(operation, partition);
   if (commands === undefined) return;
   commands.begin(SWEEP.header);
   commands.bytes(keyOf(layout, MAP, partition, map));
@@ -96,7 +96,7 @@ export function sweep(
   commands.common(layout.prefix(EXPIRING, partition));
   commands.number(SWEPT_MAX);
   commands.bytes(map);
-  dispatcher.end(step);
+  dispatcher.end(operation);
 }
 
 export function keyOf(
@@ -112,8 +112,10 @@ export function keyOf(
 function endedMaps(options: SweepOptions, partition: number): Promise<readonly Buffer[]> {
   const { dispatcher, layout } = options;
   return new Promise((resolve) => {
-    const look = new Look(dispatcher, resolve);
-    const commands = dispatcher.begin(look, partition);
+    const operation = new Operation(dispatcher, new Look(resolve), undefined);
+    operation.isChange = false;
+    operation.isRepeatable = true;
+    const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) return;
     commands.begin(ENDED);
     commands.common(layout.prefix(EXPIRING, partition));
@@ -122,17 +124,14 @@ function endedMaps(options: SweepOptions, partition: number): Promise<readonly B
     commands.bytes(LIMIT);
     commands.number(0);
     commands.number(MAPS_A_LOOK);
-    dispatcher.end(look);
+    dispatcher.end(operation);
   });
 }
 
-class Look extends Operation {
+class Look implements Work {
   readonly #onMaps: (maps: readonly Buffer[]) => void;
 
-  constructor(dispatcher: Dispatcher, onMaps: (maps: readonly Buffer[]) => void) {
-    super(dispatcher);
-    this.isChange = false;
-    this.isRepeatable = true;
+  constructor(onMaps: (maps: readonly Buffer[]) => void) {
     this.#onMaps = onMaps;
   }
 

@@ -1,10 +1,11 @@
 /** A step of an operation on many partitions, whose reply is a number. */
 import { UNKNOWN } from '../engine.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { type Failure, Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import { INTEGER, type Reply } from './reply.ts';
 
-export class NumberStep extends Operation {
+export class NumberStep implements Work {
+  readonly operation: Operation<undefined>;
   readonly #onNumber: (value: number) => void;
   readonly #onFailed: (failure: Failure) => void;
   #value = 0;
@@ -15,23 +16,23 @@ export class NumberStep extends Operation {
     onNumber: (value: number) => void,
     onFailed: (failure: Failure) => void,
   ) {
-    super(dispatcher);
-    this.isChange = isChange;
-    this.isRepeatable = !isChange;
+    this.operation = new Operation(dispatcher, this, undefined);
+    this.operation.isChange = isChange;
+    this.operation.isRepeatable = !isChange;
     this.#onNumber = onNumber;
     this.#onFailed = onFailed;
   }
 
   onResult(reply: Reply): void {
     this.#value = reply.kind === INTEGER ? reply.integer : 0;
-    if (this.group === undefined) this.onConfirmed();
+    if (this.operation.group === undefined) this.onConfirmed();
   }
 
-  override onConfirmed(): void {
+  onConfirmed(): void {
     this.#onNumber(this.#value);
   }
 
-  override onUnconfirmed(): void {
+  onUnconfirmed(): void {
     this.#onFailed(UNKNOWN);
   }
 

@@ -1,6 +1,7 @@
 /**
- * An operation on the store: one command, whose reply comes once, or an outcome in its place. Operations
- * are reused, so that none is made for a request.
+ * An operation on the store: one command, whose reply comes once, or an outcome in its place. What that means
+ * is known to its work. So all operations are of one shape, which those who send them need not find out
+ * each time. They are reused, so that none is made for a request.
  */
 import type { MEMORY_FULL, UNKNOWN, UNREACHABLE } from '../engine.ts';
 import type { Confirmed } from './confirmations.ts';
@@ -20,7 +21,19 @@ interface Sender {
   onLost(operation: Operation, wasWritten: boolean): void;
 }
 
-export abstract class Operation implements ReplyReceiver, Confirmed {
+/** What one operation, or many, are made for. */
+export interface Work<Subject = undefined> {
+  /** The reply, which is no error. */
+  onResult(reply: Reply, operation: Operation<Subject>): void;
+  /** There is no result. UNREACHABLE and MEMORY_FULL: the operation was surely not done. */
+  onFailed(failure: Failure, operation: Operation<Subject>): void;
+  /** The replicas have what was done. */
+  onConfirmed?(operation: Operation<Subject>): void;
+  /** It is not known whether the replicas have what was done. */
+  onUnconfirmed?(operation: Operation<Subject>): void;
+}
+
+export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   /** Changes data: it is written only while this member may do that. */
   changesData = true;
   /** See ChangesUnderWay. */
@@ -36,7 +49,6 @@ export abstract class Operation implements ReplyReceiver, Confirmed {
   // What every read uses lies together, from here on.
   /** Goes over the connection of changes, in the order of its partition. */
   isChange = true;
-  readonly #sender: Sender;
   /** Rises from each operation that is sent to the next. */
   number = 0;
   partition = 0;
@@ -47,34 +59,39 @@ export abstract class Operation implements ReplyReceiver, Confirmed {
   length = 0;
   /** Not sent again after this time, on the clock's `now`; 0 for one that was sent once. */
   until = 0;
+  readonly #sender: Sender;
+  readonly #work: Work<Subject>;
+  /** What the work does with this operation. */
+  subject: Subject;
 
-  constructor(sender: Sender) {
+  constructor(sender: Sender, work: Work<Subject>, subject: Subject) {
     this.#sender = sender;
+    this.#work = work;
+    this.subject = subject;
   }
 
   /** This operation goes on with the change that the other has begun. */
-  follow(former: Operation): this {
+  follow(former: Operation): void {
     this.era = former.era;
     this.isSequel = true;
-    return this;
   }
 
-  /** The reply, which is no error. */
-  abstract onResult(reply: Reply): void;
+  onFailed(failure: Failure): void {
+    this.#work.onFailed(failure, this);
+  }
 
-  /** There is no result. UNREACHABLE and MEMORY_FULL: the operation was surely not done. */
-  abstract onFailed(failure: Failure): void;
+  onConfirmed(): void {
+    this.#work.onConfirmed?.(this);
+  }
 
-  /** The replicas have what was done. */
-  onConfirmed(): void {}
-
-  /** It is not known whether the replicas have what was done. */
-  onUnconfirmed(): void {}
+  onUnconfirmed(): void {
+    this.#work.onUnconfirmed?.(this);
+  }
 
   onReply(reply: Reply): void {
     if (reply.kind === ERROR) return this.#sender.onError(this, reply.text);
     this.#sender.leave(this);
-    this.onResult(reply);
+    this.#work.onResult(reply, this);
   }
 
   onLost(wasWritten: boolean): void {

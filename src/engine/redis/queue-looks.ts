@@ -6,7 +6,7 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { header } from './command-buffer.ts';
 import type { LocalQueue, LocalQueues } from './local-queues.ts';
-import { Operation } from './operation.ts';
+import { Operation, type Work } from './operation.ts';
 import { type QueueContext, writeItems, writeMarks } from './queue-context.ts';
 import type { QueueTakes } from './queue-takes.ts';
 import type { Reply } from './reply.ts';
@@ -78,7 +78,9 @@ export class QueueLooks {
 
   #lookAt(queues: readonly LocalQueue[]): void {
     const { dispatcher, layout } = this.#context;
-    const look = new Look(this.#context, queues, this.#takes);
+    const look = new Operation(dispatcher, new Look(queues, this.#takes), undefined);
+    look.isChange = false;
+    look.isRepeatable = true;
     const commands = dispatcher.begin(look, queues[0]!.partition);
     if (commands === undefined) return;
     for (const queue of queues) queue.isLookedAt = true;
@@ -91,7 +93,8 @@ export class QueueLooks {
   #drop(queue: LocalQueue): void {
     const { dispatcher, layout } = this.#context;
     while (queue.drops.length > 0) {
-      const drop = new Drop(dispatcher);
+      const drop = new Operation(dispatcher, DROPPING, undefined);
+      drop.isRepeatable = true;
       const commands = dispatcher.begin(drop, queue.partition);
       if (commands === undefined) return;
       const holds = queue.drops.splice(0, DROPS_MAX);
@@ -104,16 +107,13 @@ export class QueueLooks {
 }
 
 /** Whether any of some queues has items. */
-class Look extends Operation {
+class Look implements Work {
   readonly #queues: readonly LocalQueue[];
   readonly #takes: QueueTakes;
 
-  constructor(context: QueueContext, queues: readonly LocalQueue[], takes: QueueTakes) {
-    super(context.dispatcher);
+  constructor(queues: readonly LocalQueue[], takes: QueueTakes) {
     this.#queues = queues;
     this.#takes = takes;
-    this.isChange = false;
-    this.isRepeatable = true;
   }
 
   onResult(reply: Reply): void {
@@ -131,10 +131,4 @@ class Look extends Operation {
 }
 
 /** Drops marks. One that stays does no harm until its member is out. */
-class Drop extends Operation {
-  override readonly isRepeatable = true;
-
-  onResult(): void {}
-
-  onFailed(): void {}
-}
+const DROPPING: Work = { onResult() {}, onFailed() {} };

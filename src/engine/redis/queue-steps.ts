@@ -19,7 +19,7 @@ import {
 import { Version } from '../version.ts';
 import { CommandBuffer } from './command-buffer.ts';
 import type { GatheredOffers, LocalQueue, LocalQueues } from './local-queues.ts';
-import { type Failure, Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import {
   channelsOf,
   type QueueContext,
@@ -54,7 +54,8 @@ export class QueueSteps {
   readonly #header = new HeaderWriter();
   readonly #offers: Offers[] = [];
   readonly #spares: CommandBuffer[] = [];
-  readonly #looks: Look[] = [];
+  readonly #looks: Operation<Receiver>[] = [];
+  readonly #looking: Work<Receiver>;
 
   constructor(
     context: QueueContext,
@@ -68,6 +69,7 @@ export class QueueSteps {
     this.#queues = queues;
     this.#turn = turn;
     this.#takes = takes;
+    this.#looking = new Looking(context, (look) => this.#looks.push(look));
   }
 
   offer(name: Span, value: Span, contentType: Span, receiver: Receiver): void {
@@ -117,17 +119,22 @@ export class QueueSteps {
     this.#offers.push(offers);
   }
 
-  recycleLook(look: Look): void {
-    this.#looks.push(look);
-  }
-
   #begin(queue: LocalQueue): Offers {
     return (this.#offers.pop() ?? new Offers(this.#context, this.#clock, this)).begin(queue);
   }
 
+  /** Peeks and counts are reads, but stay in the order of the changes. */
+  #newLook(): Operation<Receiver> {
+    const look = new Operation(this.#context.dispatcher, this.#looking, NOBODY);
+    look.isRepeatable = true;
+    look.changesData = false;
+    return look;
+  }
+
   #look(queue: LocalQueue, isPeek: boolean, receiver: Receiver): void {
     const { dispatcher, layout } = this.#context;
-    const look = (this.#looks.pop() ?? new Look(this.#context, this)).begin(receiver);
+    const look = this.#looks.pop() ?? this.#newLook();
+    look.subject = receiver;
     const commands = dispatcher.begin(look, queue.partition);
     if (commands === undefined) return;
     commands.begin(isPeek ? PEEK.header : COUNT.header);
@@ -137,7 +144,8 @@ export class QueueSteps {
 }
 
 /** Offers of a queue, in one step: the first ones are made, as many as there is room for. */
-class Offers extends Operation implements GatheredOffers {
+class Offers implements Work, GatheredOffers {
+  readonly #operation: Operation<undefined>;
   readonly #context: QueueContext;
   readonly #clock: Clock;
   readonly #steps: QueueSteps;
@@ -149,7 +157,7 @@ class Offers extends Operation implements GatheredOffers {
   #addedCount = 0;
 
   constructor(context: QueueContext, clock: Clock, steps: QueueSteps) {
-    super(context.dispatcher);
+    this.#operation = new Operation(context.dispatcher, this, undefined);
     this.#context = context;
     this.#clock = clock;
     this.#steps = steps;
@@ -157,7 +165,7 @@ class Offers extends Operation implements GatheredOffers {
 
   begin(queue: LocalQueue): this {
     this.#queue = queue;
-    this.replicaCount = queue.replicaCount;
+    this.#operation.replicaCount = queue.replicaCount;
     return this;
   }
 
@@ -179,7 +187,7 @@ class Offers extends Operation implements GatheredOffers {
     this.#isBeingSent = false;
     if (commands !== undefined) {
       commands.copyOf(items);
-      this.#context.dispatcher.end(this);
+      this.#context.dispatcher.end(this.#operation);
     }
     this.#steps.giveBuffer(items);
   }
@@ -190,22 +198,22 @@ class Offers extends Operation implements GatheredOffers {
     const commands = this.#beginCommand();
     if (commands === undefined) return;
     writeItem(commands, head, value);
-    this.#context.dispatcher.end(this);
+    this.#context.dispatcher.end(this.#operation);
   }
 
   onResult(reply: Reply): void {
     if (reply.kind !== INTEGER) {
-      this.group = undefined;
+      this.#operation.group = undefined;
       return this.onFailed(UNKNOWN);
     }
     this.#addedCount = reply.integer;
-    if (this.#addedCount === 0) this.group = undefined;
-    if (this.group === undefined) return this.onConfirmed();
+    if (this.#addedCount === 0) this.#operation.group = undefined;
+    if (this.#operation.group === undefined) return this.onConfirmed();
     const full = this.#receivers.splice(this.#addedCount);
     for (const receiver of full) this.#tell(receiver, QUEUE_FULL);
   }
 
-  override onConfirmed(): void {
+  onConfirmed(): void {
     const receivers = this.#end();
     const addedCount = this.#addedCount;
     for (const [index, receiver] of receivers.entries()) {
@@ -213,7 +221,7 @@ class Offers extends Operation implements GatheredOffers {
     }
   }
 
-  override onUnconfirmed(): void {
+  onUnconfirmed(): void {
     this.onFailed(UNKNOWN);
   }
 
@@ -226,7 +234,7 @@ class Offers extends Operation implements GatheredOffers {
     const { dispatcher, layout } = this.#context;
     const queue = this.#queue;
     const { partition } = queue;
-    const commands = dispatcher.begin(this, partition);
+    const commands = dispatcher.begin(this.#operation, partition);
     if (commands === undefined) return undefined;
     commands.begin(OFFER.headerWith(ITEM_ARGUMENTS * this.count));
     writeItems(commands, layout, queue);
@@ -262,46 +270,35 @@ function writeItem(commands: CommandBuffer, head: HeaderWriter, value: Span): vo
   commands.close();
 }
 
-/** A peek, or a count of the items. Both are reads, but stay in the order of the changes. */
-class Look extends Operation {
+/** Peeks, and counts of the items. */
+class Looking implements Work<Receiver> {
   readonly #context: QueueContext;
-  readonly #steps: QueueSteps;
+  readonly #recycle: (look: Operation<Receiver>) => void;
   readonly #stored = new StoredValue();
-  readonly #keep: () => void;
-  #receiver: Receiver = NOBODY;
 
-  constructor(context: QueueContext, steps: QueueSteps) {
-    super(context.dispatcher);
+  constructor(context: QueueContext, recycle: (look: Operation<Receiver>) => void) {
     this.#context = context;
-    this.#steps = steps;
-    this.isRepeatable = true;
-    this.changesData = false;
-    this.#keep = () => this.connection?.keepBytes();
+    this.#recycle = recycle;
   }
 
-  begin(receiver: Receiver): this {
-    this.#receiver = receiver;
-    return this;
-  }
-
-  onResult(reply: Reply): void {
+  onResult(reply: Reply, look: Operation<Receiver>): void {
     const { answers } = this.#context;
-    const answer = answers.begin(ABSENT, this.#keep);
+    const answer = answers.begin(ABSENT, look.connection);
     if (reply.kind === INTEGER) {
       answer.outcome = COUNTED;
       answer.count = reply.integer;
     } else if (reply.kind === BULK) {
-      if (!this.#stored.read(reply.bytes)) return this.onFailed(UNKNOWN);
+      if (!this.#stored.read(reply.bytes)) return this.onFailed(UNKNOWN, look);
       answer.outcome = FOUND;
       answer.value.copyFrom(this.#stored.value);
       answer.contentType.copyFrom(this.#stored.contentType);
     }
-    answers.tell(this.#receiver, answer);
-    this.#steps.recycleLook(this);
+    answers.tell(look.subject, answer);
+    this.#recycle(look);
   }
 
-  onFailed(failure: Failure): void {
-    this.#steps.recycleLook(this);
-    this.#context.fail(this.#receiver, failure);
+  onFailed(failure: Failure, look: Operation<Receiver>): void {
+    this.#recycle(look);
+    this.#context.fail(look.subject, failure);
   }
 }

@@ -247,7 +247,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
     const { clock } = this.#options;
     if (clock.now() > removal.end) return this.#returnAll(removal, UNKNOWN);
     const again = new Removal(this.#context, this, removal.queue, left, removal.end, true);
-    again.follow(removal).send();
+    again.follow(removal.operation).send();
   }
 
   onBack(giveBack: GiveBack, isBack: boolean): void {
@@ -298,7 +298,8 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   #remove(asking: Asking, takes: readonly QueueTake[]): void {
     const { clock, deadlineMs } = this.#options;
     const end = clock.now() + deadlineMs * ASKED_AGAIN_WITHIN;
-    new Removal(this.#context, this, asking.queue, takes, end, false).follow(asking).send();
+    const removal = new Removal(this.#context, this, asking.queue, takes, end, false);
+    removal.follow(asking.operation).send();
   }
 
   #found(take: QueueTake): void {

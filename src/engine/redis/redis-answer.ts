@@ -12,6 +12,12 @@ import {
 } from '../engine.ts';
 import { Version } from '../version.ts';
 
+/** Where the bytes of a value come from. */
+interface Source {
+  /** They are not used for others. */
+  keepBytes(): void;
+}
+
 class RedisAnswer implements Answer {
   outcome: Outcome = APPLIED;
   readonly partition = NO_PARTITION;
@@ -23,10 +29,9 @@ class RedisAnswer implements Answer {
   readonly version = new Version();
   readonly veto = 0;
   reason: Unreachability | 0 = 0;
-  /** Keeps the bytes of `value` from being used again. */
-  #keep: () => void = NOTHING_TO_DO;
+  #source: Source | undefined;
 
-  begin(outcome: Outcome, keep: () => void = NOTHING_TO_DO): this {
+  begin(outcome: Outcome, source: Source | undefined): this {
     this.outcome = outcome;
     this.value.clear();
     this.contentType.clear();
@@ -34,13 +39,13 @@ class RedisAnswer implements Answer {
     this.hold = NO_HOLD;
     this.version.clear();
     this.reason = 0;
-    this.#keep = keep;
+    this.#source = source;
     return this;
   }
 
   /** The bytes have a buffer of their own, which the collector frees. */
   pin(): Pin {
-    this.#keep();
+    this.#source?.keepBytes();
     return PINNED;
   }
 }
@@ -52,13 +57,13 @@ export class Answers {
   readonly #answers: RedisAnswer[] = [];
   #depth = 0;
 
-  /** An answer for `tell`, of that outcome alone so far. */
-  begin(outcome: Outcome, keep?: () => void): RedisAnswer {
+  /** An answer for `tell`, of that outcome alone so far; of the reply of that source, if any. */
+  begin(outcome: Outcome, source?: Source): RedisAnswer {
     const answer = this.#answers[this.#depth];
-    if (answer !== undefined) return answer.begin(outcome, keep);
+    if (answer !== undefined) return answer.begin(outcome, source);
     const deeper = new RedisAnswer();
     this.#answers.push(deeper);
-    return deeper.begin(outcome, keep);
+    return deeper.begin(outcome, source);
   }
 
   tell(receiver: Receiver, answer: RedisAnswer): void {

@@ -19,7 +19,7 @@ import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
-import { type Failure, Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import type { Answers } from './redis-answer.ts';
 import { BULK, INTEGER, type Reply } from './reply.ts';
 import type { ServerTime } from './server-time.ts';
@@ -50,19 +50,20 @@ export class RedisMaps {
   readonly #options: RedisMapsOptions;
   readonly #header = new HeaderWriter();
   readonly #version = new Version();
-  readonly #reads: Read[] = [];
-  readonly #changes: Change[] = [];
   readonly #field = new Span();
-  readonly #stored = new StoredValue();
+  readonly #reading: Reading;
+  readonly #changing: Changing;
 
   constructor(options: RedisMapsOptions) {
     this.#options = options;
+    this.#reading = new Reading(options, this);
+    this.#changing = new Changing(options);
   }
 
   get(map: Span, key: Span, receiver: Receiver): void {
     const { dispatcher, layout } = this.#options;
     const partition = layout.partitionOf(key);
-    const read = (this.#reads.pop() ?? new Read(this.#options, this)).begin(receiver);
+    const read = this.#reading.begin(receiver);
     const commands = dispatcher.begin(read, partition);
     if (commands === undefined) return;
     commands.begin(HGET);
@@ -85,10 +86,11 @@ export class RedisMaps {
     const change = this.#change(map, receiver);
     const commands = dispatcher.begin(change, partition);
     if (commands === undefined) return;
+    const { version } = change.subject;
     versions.tick();
-    change.version.set(versions.low, versions.high);
+    version.set(versions.low, versions.high);
     const life = this.#lifeOf(lifetime);
-    const head = this.#header.write(change.version, life, contentType);
+    const head = this.#header.write(version, life, contentType);
     const hasEnd = life.endMs !== 0;
     commands.begin(condition !== undefined ? SET_IF.header : hasEnd ? SET_WITH_END.header : HSET);
     commands.pair(layout.prefix(MAP, partition), map);
@@ -143,22 +145,8 @@ export class RedisMaps {
     dispatcher.end(change);
   }
 
-  /** What the bytes say, until the next call; undefined where they are of another format. */
-  stored(bytes: Span): StoredValue | undefined {
-    return this.#stored.read(bytes) ? this.#stored : undefined;
-  }
-
-  recycleRead(read: Read): void {
-    this.#reads.push(read);
-  }
-
-  recycleChange(change: Change): void {
-    this.#changes.push(change);
-  }
-
-  #change(map: Span, receiver: Receiver): Change {
-    const change = this.#changes.pop() ?? new Change(this.#options, this);
-    return change.begin(receiver, this.#options.replicaCount(map));
+  #change(map: Span, receiver: Receiver): Operation<Change> {
+    return this.#changing.begin(receiver, this.#options.replicaCount(map));
   }
 
   #lifeOf({ timeToLiveMs, maxIdleSeconds }: Lifetime): Life {
@@ -175,107 +163,120 @@ export class RedisMaps {
 const FOR_EVER: Life = { endMs: 0, maxIdleSeconds: 0, lastMs: 0 };
 const NOBODY: Receiver = { onAnswer() {} };
 
-/** A get. */
-class Read extends Operation {
-  #receiver: Receiver = NOBODY;
+/** Gets. */
+class Reading implements Work<Receiver> {
   readonly #options: RedisMapsOptions;
   readonly #maps: RedisMaps;
-  readonly #keep: () => void;
+  readonly #reads: Operation<Receiver>[] = [];
+  readonly #stored = new StoredValue();
 
   constructor(options: RedisMapsOptions, maps: RedisMaps) {
-    super(options.dispatcher);
     this.#options = options;
     this.#maps = maps;
-    this.isChange = false;
-    this.isRepeatable = true;
-    this.#keep = () => this.connection?.keepBytes();
   }
 
-  begin(receiver: Receiver): this {
-    this.#receiver = receiver;
-    return this;
+  begin(receiver: Receiver): Operation<Receiver> {
+    const read = this.#reads.pop() ?? this.#new();
+    read.subject = receiver;
+    return read;
   }
 
-  onResult(reply: Reply): void {
+  onResult(reply: Reply, read: Operation<Receiver>): void {
     const { answers, time } = this.#options;
-    if (reply.kind !== BULK) return this.#tell(ABSENT);
-    const stored = this.#maps.stored(reply.bytes);
-    if (stored === undefined) return this.onFailed(UNKNOWN);
-    if (stored.endMs !== 0 && stored.endMs <= time.wall()) return this.#tell(ABSENT);
-    if (stored.maxIdleSeconds !== 0) {
-      this.#maps.touch(this.partition, this.connection!.copyCommand(), stored);
-    }
-    const answer = answers.begin(FOUND, this.#keep);
+    const stored = this.#stored;
+    if (reply.kind !== BULK) return this.#tellAbsent(read);
+    if (!stored.read(reply.bytes)) return this.onFailed(UNKNOWN, read);
+    if (stored.endMs !== 0 && stored.endMs <= time.wall()) return this.#tellAbsent(read);
+    const connection = read.connection!;
+    if (stored.maxIdleSeconds !== 0)
+      this.#maps.touch(read.partition, connection.copyCommand(), stored);
+    const answer = answers.begin(FOUND, connection);
     answer.value.copyFrom(stored.value);
     answer.contentType.copyFrom(stored.contentType);
     answer.version.set(stored.versionLow, stored.versionHigh);
-    answers.tell(this.#receiver, answer);
-    this.#maps.recycleRead(this);
+    this.#reads.push(read);
+    answers.tell(read.subject, answer);
   }
 
-  onFailed(failure: Failure): void {
-    this.#maps.recycleRead(this);
-    this.#options.fail(this.#receiver, failure);
+  onFailed(failure: Failure, read: Operation<Receiver>): void {
+    this.#reads.push(read);
+    this.#options.fail(read.subject, failure);
   }
 
-  #tell(outcome: typeof ABSENT): void {
+  #new(): Operation<Receiver> {
+    const read = new Operation(this.#options.dispatcher, this, NOBODY);
+    read.isChange = false;
+    read.isRepeatable = true;
+    return read;
+  }
+
+  #tellAbsent(read: Operation<Receiver>): void {
     const { answers } = this.#options;
-    this.#maps.recycleRead(this);
-    answers.tell(this.#receiver, answers.begin(outcome));
+    this.#reads.push(read);
+    answers.tell(read.subject, answers.begin(ABSENT));
   }
 }
 
-/** A set, a delete or a touch. */
-class Change extends Operation {
-  readonly version = new Version();
+/** What a change is of its own. */
+interface Change {
+  readonly version: Version;
+  receiver: Receiver;
+}
+
+/** Sets, deletes and touches. */
+class Changing implements Work<Change> {
   readonly #options: RedisMapsOptions;
-  readonly #maps: RedisMaps;
-  #receiver: Receiver = NOBODY;
+  readonly #changes: Operation<Change>[] = [];
 
-  constructor(options: RedisMapsOptions, maps: RedisMaps) {
-    super(options.dispatcher);
+  constructor(options: RedisMapsOptions) {
     this.#options = options;
-    this.#maps = maps;
   }
 
-  begin(receiver: Receiver, replicaCount: number): this {
-    this.#receiver = receiver;
-    this.replicaCount = replicaCount;
-    this.version.clear();
-    return this;
+  begin(receiver: Receiver, replicaCount: number): Operation<Change> {
+    const change = this.#changes.pop() ?? this.#new();
+    change.replicaCount = replicaCount;
+    change.subject.receiver = receiver;
+    change.subject.version.clear();
+    return change;
   }
 
-  onResult(reply: Reply): void {
+  onResult(reply: Reply, change: Operation<Change>): void {
     if (reply.kind === INTEGER) {
-      if (this.group === undefined) this.onConfirmed();
+      if (change.group === undefined) this.onConfirmed(change);
       return;
     }
-    this.group = undefined;
+    change.group = undefined;
     const { answers } = this.#options;
     const answer = answers.begin(CONDITION_FAILED);
     const { bytes, start } = reply.bytes;
     if (reply.bytes.length > 0) {
       answer.version.set(bytes.readInt32BE(start + 4), bytes.readInt32BE(start));
     }
-    this.#maps.recycleChange(this);
-    answers.tell(this.#receiver, answer);
+    this.#changes.push(change);
+    answers.tell(change.subject.receiver, answer);
   }
 
-  override onConfirmed(): void {
+  onConfirmed(change: Operation<Change>): void {
     const { answers } = this.#options;
+    const { receiver, version } = change.subject;
     const answer = answers.begin(APPLIED);
-    answer.version.copyFrom(this.version);
-    this.#maps.recycleChange(this);
-    answers.tell(this.#receiver, answer);
+    answer.version.copyFrom(version);
+    this.#changes.push(change);
+    answers.tell(receiver, answer);
   }
 
-  override onUnconfirmed(): void {
-    this.onFailed(UNKNOWN);
+  onUnconfirmed(change: Operation<Change>): void {
+    this.onFailed(UNKNOWN, change);
   }
 
-  onFailed(failure: Failure): void {
-    this.#maps.recycleChange(this);
-    this.#options.fail(this.#receiver, failure);
+  onFailed(failure: Failure, change: Operation<Change>): void {
+    this.#changes.push(change);
+    this.#options.fail(change.subject.receiver, failure);
+  }
+
+  #new(): Operation<Change> {
+    const subject = { version: new Version(), receiver: NOBODY };
+    return new Operation(this.#options.dispatcher, this, subject);
   }
 }
 

@@ -23,7 +23,7 @@ import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
 import { BEAT, CHANGE, JOIN, LEAVE, OUT, STOP_ALL, VIEW } from './member-scripts.ts';
-import { type Failure, Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import { NIL, type Reply } from './reply.ts';
 import type { Script } from './scripts.ts';
 import { WakeUps, type WakeUpsOptions } from './wake-ups.ts';
@@ -187,18 +187,18 @@ export class RedisMemberStore implements MemberStore {
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { dispatcher } = this.#options;
-      const step = new Step(dispatcher, read, resolve, reject);
-      step.replicaCount = this.#options.replicaCount();
-      const commands = dispatcher.begin(step, PARTITION);
+      const { operation } = new Step(dispatcher, read, resolve, reject);
+      operation.replicaCount = this.#options.replicaCount();
+      const commands = dispatcher.begin(operation, PARTITION);
       if (commands === undefined) return;
       write(commands);
-      dispatcher.end(step);
+      dispatcher.end(operation);
     });
   }
 }
 
-class Step<Answer> extends Operation {
-  override readonly changesData = false;
+class Step<Answer> implements Work {
+  readonly operation: Operation<undefined>;
   readonly #read: (reply: Reply) => Answer;
   readonly #resolve: (answer: Answer) => void;
   readonly #reject: (error: Error) => void;
@@ -210,7 +210,8 @@ class Step<Answer> extends Operation {
     resolve: (answer: Answer) => void,
     reject: (error: Error) => void,
   ) {
-    super(dispatcher);
+    this.operation = new Operation(dispatcher, this, undefined);
+    this.operation.changesData = false;
     this.#read = read;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -218,14 +219,14 @@ class Step<Answer> extends Operation {
 
   onResult(reply: Reply): void {
     this.#answer = this.#read(reply);
-    if (this.group === undefined) this.onConfirmed();
+    if (this.operation.group === undefined) this.onConfirmed();
   }
 
-  override onConfirmed(): void {
+  onConfirmed(): void {
     this.#resolve(this.#answer as Answer);
   }
 
-  override onUnconfirmed(): void {
+  onUnconfirmed(): void {
     this.#reject(new OutcomeUnknown(new Error('too few replicas have confirmed the step')));
   }
 

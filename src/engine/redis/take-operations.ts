@@ -5,7 +5,7 @@
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
 import type { LocalQueue, QueueTake } from './local-queues.ts';
-import { type Failure, Operation } from './operation.ts';
+import { type Failure, Operation, type Work } from './operation.ts';
 import {
   channelsOf,
   type QueueContext,
@@ -41,7 +41,8 @@ export interface ReturnObserver {
 }
 
 /** Holds items for takes, and tells whether the member waits at the queue. */
-export class Asking extends Operation {
+export class Asking implements Work {
+  readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly takes: readonly QueueTake[];
   /** Whether its takes wait. */
@@ -59,16 +60,16 @@ export class Asking extends Operation {
     takes: readonly QueueTake[],
     isWaiting: boolean,
   ) {
-    super(context.dispatcher);
+    this.operation = new Operation(context.dispatcher, this, undefined);
     this.#context = context;
     this.#observer = observer;
     this.queue = queue;
     this.#incarnation = incarnation;
     this.takes = takes;
     this.isWaiting = isWaiting;
-    this.isRepeatable = true;
+    this.operation.isRepeatable = true;
     // What is held could not be removed.
-    this.replicasNeeded = queue.replicaCount;
+    this.operation.replicasNeeded = queue.replicaCount;
   }
 
   /** False where it has failed at once; the observer is not told. */
@@ -76,7 +77,7 @@ export class Asking extends Operation {
     const { dispatcher, layout, listener } = this.#context;
     const { queue, takes } = this;
     const { partition } = queue;
-    const commands = dispatcher.begin(this, partition);
+    const commands = dispatcher.begin(this.operation, partition);
     if (commands === undefined) return false;
     const hasMore = this.isWaiting && takes.at(-1)?.next !== undefined;
     this.#isBegun = true;
@@ -91,7 +92,7 @@ export class Asking extends Operation {
     commands.bytes(this.isWaiting ? listener : NO);
     commands.bytes(hasMore ? YES : NO);
     commands.common(channelsOf(layout, partition));
-    dispatcher.end(this);
+    dispatcher.end(this.operation);
     return true;
   }
 
@@ -106,12 +107,13 @@ export class Asking extends Operation {
   }
 
   onFailed(failure: Failure): void {
-    if (this.#isBegun) this.#observer.onNotAsked(this, failure, wasSentAgain(this));
+    if (this.#isBegun) this.#observer.onNotAsked(this, failure, wasSentAgain(this.operation));
   }
 }
 
 /** Removes the items held for takes of a queue. */
-export class Removal extends Operation {
+export class Removal implements Work {
+  readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly takes: readonly QueueTake[];
   /** Not asked for again after this time, on the clock's `now`. */
@@ -130,22 +132,28 @@ export class Removal extends Operation {
     end: number,
     isAgain: boolean,
   ) {
-    super(context.dispatcher);
+    this.operation = new Operation(context.dispatcher, this, undefined);
     this.#context = context;
     this.#observer = observer;
     this.queue = queue;
     this.takes = takes;
     this.end = end;
     this.#isAgain = isAgain;
-    this.isRepeatable = true;
-    this.replicaCount = queue.replicaCount;
+    this.operation.isRepeatable = true;
+    this.operation.replicaCount = queue.replicaCount;
+  }
+
+  /** It goes on with the change that the other has begun. */
+  follow(former: Operation<undefined>): this {
+    this.operation.follow(former);
+    return this;
   }
 
   /** Where it fails at once, the observer is told during the call. */
   send(): void {
     const { dispatcher, layout } = this.#context;
     const { queue, takes } = this;
-    const commands = dispatcher.begin(this, queue.partition);
+    const commands = dispatcher.begin(this.operation, queue.partition);
     if (commands === undefined) return;
     commands.begin(REMOVE.header);
     writeItems(commands, layout, queue);
@@ -154,7 +162,7 @@ export class Removal extends Operation {
     commands.bytes(queue.name);
     writeTexts(commands, takes);
     commands.text(queue.takeDrops(TAKES_MAX));
-    dispatcher.end(this);
+    dispatcher.end(this.operation);
   }
 
   /** Whether the item of the take was removed for it; false where it was not there any more. */
@@ -164,19 +172,19 @@ export class Removal extends Operation {
 
   /** Whether items may be removed where it has failed. */
   get mayBeRemoved(): boolean {
-    return this.#isAgain || wasSentAgain(this);
+    return this.#isAgain || wasSentAgain(this.operation);
   }
 
   onResult(reply: Reply): void {
     this.#removed = reply.kind === BULK ? reply.text : '';
-    if (this.group === undefined) this.onConfirmed();
+    if (this.operation.group === undefined) this.onConfirmed();
   }
 
-  override onConfirmed(): void {
+  onConfirmed(): void {
     this.#observer.onRemoved(this);
   }
 
-  override onUnconfirmed(): void {
+  onUnconfirmed(): void {
     this.#observer.onUnconfirmed(this);
   }
 
@@ -186,7 +194,8 @@ export class Removal extends Operation {
 }
 
 /** Puts an item back that is held, or was removed. */
-export class GiveBack extends Operation {
+export class GiveBack implements Work {
+  readonly operation: Operation<undefined>;
   readonly queue: LocalQueue;
   readonly hold: string;
   /** Undefined where its removal was not asked for. */
@@ -207,7 +216,7 @@ export class GiveBack extends Operation {
     item: Buffer | undefined,
     receiver: Receiver | undefined,
   ) {
-    super(context.dispatcher);
+    this.operation = new Operation(context.dispatcher, this, undefined);
     this.#context = context;
     this.#observer = observer;
     this.queue = queue;
@@ -215,8 +224,8 @@ export class GiveBack extends Operation {
     this.item = item;
     this.receiver = receiver;
     this.#incarnation = incarnation;
-    this.isRepeatable = true;
-    this.replicaCount = queue.replicaCount;
+    this.operation.isRepeatable = true;
+    this.operation.replicaCount = queue.replicaCount;
   }
 
   /** Where it fails at once, the observer is told during the call. */
@@ -224,7 +233,7 @@ export class GiveBack extends Operation {
     const { dispatcher, layout } = this.#context;
     const { queue } = this;
     const { partition } = queue;
-    const commands = dispatcher.begin(this, partition);
+    const commands = dispatcher.begin(this.operation, partition);
     if (commands === undefined) return;
     commands.begin(GIVE_BACK.header);
     writeReturned(commands, layout, queue);
@@ -236,20 +245,20 @@ export class GiveBack extends Operation {
     commands.bytes(this.item ?? NO);
     commands.common(channelsOf(layout, partition));
     commands.bytes(queue.first === undefined ? NO : YES);
-    dispatcher.end(this);
+    dispatcher.end(this.operation);
   }
 
   onResult(reply: Reply): void {
     // Asked again, it is told of nothing where it was done before.
-    this.#isBack = reply.integer === 1 || wasSentAgain(this);
-    if (this.group === undefined) this.onConfirmed();
+    this.#isBack = reply.integer === 1 || wasSentAgain(this.operation);
+    if (this.operation.group === undefined) this.onConfirmed();
   }
 
-  override onConfirmed(): void {
+  onConfirmed(): void {
     this.#observer.onBack(this, this.#isBack);
   }
 
-  override onUnconfirmed(): void {
+  onUnconfirmed(): void {
     this.#observer.onNotBack(this);
   }
 
@@ -266,6 +275,6 @@ function writeTexts(commands: CommandBuffer, takes: readonly QueueTake[]): void 
 }
 
 /** Whether it may have been sent before, in vain or not. */
-function wasSentAgain({ until }: Operation): boolean {
+function wasSentAgain({ until }: Operation<undefined>): boolean {
   return until !== 0;
 }

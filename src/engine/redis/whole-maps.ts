@@ -29,15 +29,15 @@ export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver)
     answers.tell(receiver, answer);
   });
   const count = (partition: number): void => {
-    const length = new NumberStep(dispatcher, false, total.add, total.fail);
-    const commands = dispatcher.begin(length, partition);
+    const { operation } = new NumberStep(dispatcher, false, total.add, total.fail);
+    const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) return;
     commands.begin(HLEN);
     commands.bytes(keyOf(layout, MAP, partition, name));
-    dispatcher.end(length);
+    dispatcher.end(operation);
   };
   for (let partition = 0; partition < layout.partitionCount; partition++) {
-    const ended = new NumberStep(
+    const { operation } = new NumberStep(
       dispatcher,
       false,
       (found) =>
@@ -46,13 +46,13 @@ export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver)
           : count(partition),
       total.fail,
     );
-    const commands = dispatcher.begin(ended, partition);
+    const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) continue;
     commands.begin(ZCOUNT);
     commands.bytes(keyOf(layout, EXPIRIES, partition, name));
     commands.bytes(FROM_FIRST);
     commands.number(Math.floor(options.now()));
-    dispatcher.end(ended);
+    dispatcher.end(operation);
   }
 }
 
@@ -66,15 +66,15 @@ export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver):
   });
   const replicaCount = options.replicaCount(map);
   for (let partition = 0; partition < layout.partitionCount; partition++) {
-    const step = new NumberStep(dispatcher, true, total.add, total.fail);
-    step.replicaCount = replicaCount;
+    const { operation } = new NumberStep(dispatcher, true, total.add, total.fail);
+    operation.replicaCount = replicaCount;
     // Removing what is removed already changes nothing, but a set that came between would be lost.
-    const commands = dispatcher.begin(step, partition);
+    const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) continue;
     commands.begin(UNLINK);
     commands.bytes(keyOf(layout, MAP, partition, name));
     commands.bytes(keyOf(layout, EXPIRIES, partition, name));
-    dispatcher.end(step);
+    dispatcher.end(operation);
   }
 }
 
