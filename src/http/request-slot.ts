@@ -151,7 +151,6 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   onHead(hasRest: boolean): void {
     this.isBodyPending = true;
     this.#isDirty = true;
-    this.isInviting = false;
     this.#isInvited = false;
     if (!this.#admit()) return;
     this.isInviting = this.request.expectsContinue && !hasRest;
@@ -215,7 +214,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     if (!body.isUnderWay) body.stay(nowMs, this);
     else body.note(nowMs);
     if (!exchange.isAnswered) {
-      if (body.isDropped) this.#refuseContent();
+      if (body.isDropped) refuseContent(exchange, body, this.#host);
       else this.invite();
     }
     return exchange.isAnswered && body.announced > DROPPED_BYTES_MAX;
@@ -325,8 +324,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   /** The request is over: the slot is free for another one. */
   free(): void {
     if (!this.#isTaken) assert.fail('a slot is freed once');
-    if (this.#isDirty) this.#clean();
-    else if (this.#ownsBytes) this.#disown();
+    this.renew();
     this.#isTaken = false;
     this.#connection = undefined;
     this.#onFree(this);
@@ -359,10 +357,8 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** Without a client: ends the request if it has not begun or is answered, else hurries it. */
   #leave(): void {
-    if (!this.#hasBegun || this.exchange.isAnswered) {
-      this.#isDirty = true;
-      return this.free();
-    }
+    this.#isDirty = true;
+    if (!this.#hasBegun || this.exchange.isAnswered) return this.free();
     this.own();
     this.hurry();
   }
@@ -382,7 +378,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     body.complete();
     if (this.exchange.isAnswered) return false;
     if (!body.isDropped) return true;
-    this.#refuseContent();
+    refuseContent(this.exchange, body, this.#host);
     return false;
   }
 
@@ -399,9 +395,5 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
       return false;
     }
     return passesHeadChecks(exchange, this.body);
-  }
-
-  #refuseContent(): void {
-    refuseContent(this.exchange, this.body, this.#host);
   }
 }
