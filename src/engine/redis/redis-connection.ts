@@ -236,7 +236,7 @@ export class RedisConnection {
     if (receiver === undefined) return this.#end(new Error('a reply without a command'));
     receiver.onReply(reply);
     if (this.confirmations.isDue && !this.#isFlushDue && !this.#isEnded) this.#beginTurn();
-    const [batch] = this.#batches;
+    const batch = this.#batches[0];
     if (batch !== undefined && this.#pending.head >= batch.end) this.#drop(batch);
   }
 
