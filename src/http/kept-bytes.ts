@@ -8,7 +8,7 @@ import { copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
 const PLACE_BYTES = 256;
-const PLACES = 64;
+const BUFFER_BYTES = 64 * PLACE_BYTES;
 /** A longer buffer is not kept for later requests. */
 const REUSED_BYTES_MAX = 2048;
 
@@ -45,9 +45,8 @@ export class KeptBytes {
 
   #makeRoom(bytes: number): void {
     if (bytes <= PLACE_BYTES) {
-      if (places.next === PLACES) places = new Places();
-      this.#memory = places.memory;
-      this.#start = places.next++ * PLACE_BYTES;
+      this.#start = PLACES.take();
+      this.#memory = PLACES.memory;
       this.#end = this.#start + PLACE_BYTES;
     } else {
       this.#memory = new ViewedBytes(bytes);
@@ -57,11 +56,23 @@ export class KeptBytes {
   }
 }
 
-/** The buffer in which places are given out. */
+/** Gives out places. A buffer is the collector's when all slots with places in it are. */
 class Places {
-  readonly memory = new ViewedBytes(PLACES * PLACE_BYTES);
-  next = 0;
+  /** The buffer of the place taken last. */
+  memory = new ViewedBytes(BUFFER_BYTES);
+  #used = 0;
+
+  /** Where the place begins. */
+  take(): number {
+    if (this.#used === BUFFER_BYTES) {
+      this.memory = new ViewedBytes(BUFFER_BYTES);
+      this.#used = 0;
+    }
+    const start = this.#used;
+    this.#used += PLACE_BYTES;
+    return start;
+  }
 }
 
-let places = new Places();
+const PLACES = new Places();
 const NOTHING = new ViewedBytes(0);
