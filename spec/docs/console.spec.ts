@@ -4,6 +4,7 @@
  * page has several members, what it reads may take time to arrive: reads are repeated. Blocks that need
  * a shell or other programs are run by spec/peers/docs-console.peers.ts.
  */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,7 @@ import { assignmentsOf, SETTING_FLAGS } from '../../src/config/flags.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { freePort } from '../integration/wan-members.ts';
+import { freePort } from '../free-port.ts';
 import {
   assertPrinted,
   mayRepeat,

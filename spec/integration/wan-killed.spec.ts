@@ -1,12 +1,14 @@
 /** Sources with persistence, as processes that are killed: what waits in their queues is sent afterwards. */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { serve } from './member-process.ts';
-import { freePort, sendingTo, soon } from './wan-members.ts';
+import { sendingTo, soon } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-killed-'));
 after(() => rmSync(FOLDER, { recursive: true }));

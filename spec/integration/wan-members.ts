@@ -1,13 +1,13 @@
 /** Members in this process, each of a cluster of its own, that replicate to one another. */
+
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as passed } from 'node:timers/promises';
 import { type ConfigRequest, loadConfig } from '../../src/config/load.ts';
 import { type Member, startMember } from '../../src/member.ts';
 import type { Audit } from '../../src/telemetry/audit.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import type { PublisherStatus } from '../../src/wan/wan-service.ts';
+import { freePort } from '../free-port.ts';
 import { RawClient, type ReceivedResponse } from './client.ts';
 import type { Line } from './member-on.ts';
 import { TEST_MEMORY } from './member-process.ts';
@@ -23,16 +23,6 @@ export interface WanMemberParts {
   readonly host?: string;
   readonly dataDirectory?: string;
   readonly compatibility?: 'hazelcast';
-}
-
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** A configuration whose map `m` goes to the members at these ports, by publishers `p0`, `p1`, … */

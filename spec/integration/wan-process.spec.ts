@@ -1,12 +1,14 @@
 /** Members as processes that replicate, and are told to stop. */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { freePort } from '../free-port.ts';
 import { RawClient } from './client.ts';
 import { serve } from './member-process.ts';
-import { freePort, sendingTo, soon } from './wan-members.ts';
+import { sendingTo, soon } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-process-'));
 after(() => rmSync(FOLDER, { recursive: true }));

@@ -1,4 +1,5 @@
 /** Synchronisations and checks between members over real sockets, and by the client's commands. */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,17 +9,10 @@ import { after, afterEach, describe, it } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
 import { runCli } from '../../src/cli/main.ts';
 import type { TaskStatus } from '../../src/wan/wan-service.ts';
+import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from './client.ts';
 import { serve } from './member-process.ts';
-import {
-  freePort,
-  sendingTo,
-  soon,
-  started,
-  stopAll,
-  stopped,
-  type WanMember,
-} from './wan-members.ts';
+import { sendingTo, soon, started, stopAll, stopped, type WanMember } from './wan-members.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'wan-sync-'));
 after(() => rmSync(FOLDER, { recursive: true }));

@@ -1,4 +1,5 @@
 /** WAN replication between members over real sockets. */
+
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,10 +7,10 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { after, afterEach, describe, it } from 'node:test';
 import { runCli } from '../../src/cli/main.ts';
+import { freePort } from '../free-port.ts';
 import { tlsFile } from '../tls/identity.ts';
 import { requestBytes } from './client.ts';
 import {
-  freePort,
   sendingTo,
   soon,
   started,

@@ -2,12 +2,14 @@
  * A server for the engine on Redis or Valkey, on a free port of this machine, without anything stored:
  * `redis-server`, or the program that ENGINE_SERVER names.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../free-port.ts';
 
 const PROGRAM = process.env.ENGINE_SERVER ?? 'redis-server';
 const PACKAGE = PROGRAM === 'redis-server' ? 'redis-server' : 'valkey-server';
@@ -47,17 +49,6 @@ export class EngineServer {
     await ended;
     rmSync(this.#folder, { recursive: true, force: true });
   }
-}
-
-/** A port on which no process listens now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 async function listening(port: number): Promise<void> {

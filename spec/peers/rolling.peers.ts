@@ -3,15 +3,17 @@
  * fails. haproxy asks each member's `health/ready`, and the shutdown delay gives it the time for that.
  * nginx has no such checks, and uses the other member where a connection is refused.
  */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
+import { freePort } from '../free-port.ts';
 import { RestartedMember, sending } from '../integration/rolling.ts';
 
 const STOPS = Number(process.env.SOAK_STOPS ?? 2);
@@ -119,15 +121,6 @@ function requireProgram(program: string): void {
   } catch {
     assert.fail(`there is no ${program}: apt-get install ${program}`);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function serving(port: number): Promise<void> {

@@ -3,15 +3,16 @@
  * replica each, and a primary with a replica that Sentinels watch. The program is `redis-server`, or the
  * one that ENGINE_SERVER names.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
 import { ControlConnection, type ReplyValue } from '../../src/engine/redis/control-connection.ts';
+import { freePort, isFree } from '../free-port.ts';
 import { done } from './tools.ts';
 
 const PROGRAM = process.env.ENGINE_SERVER ?? 'redis-server';
@@ -236,16 +237,8 @@ async function endAll(servers: readonly GroupServer[], folder: string): Promise<
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    if ((await isFree(port)) && (await isFree(port + BUS))) ports.add(port);
+    const port = await freePort();
+    if (await isFree(port + BUS)) ports.add(port);
   }
   return [...ports];
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
 }

@@ -1,4 +1,5 @@
 /** A server over TLS that asks for a certificate and a password: a member on it, and what it refuses. */
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -9,9 +10,10 @@ import type { SettingKey } from '../../src/config/settings.ts';
 import { StoreServers } from '../../src/engine/redis/store-servers.ts';
 import { startMember } from '../../src/member.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { freePort } from '../free-port.ts';
 import { RawClient } from '../integration/client.ts';
 import { tlsFile } from '../tls/identity.ts';
-import { EngineServer, freePort } from './engine-server.ts';
+import { EngineServer } from './engine-server.ts';
 import { storeEngine } from './store-engines.ts';
 
 const PASSWORD = 'pa55word';

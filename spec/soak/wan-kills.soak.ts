@@ -4,6 +4,7 @@
  * member all that it has answered is there; now and then, and at the end, both have the same, also of what
  * was never answered. SOAK_SEED repeats the choices of a run, SOAK_VICTIMS says which are killed.
  */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../bench/harness.ts';
-import { freePort } from '../integration/wan-members.ts';
+import { freePort } from '../free-port.ts';
 import { contentsOf, MapLoad, sameContents } from './wan/map-load.ts';
 import { endAll, replicating, WanProcess } from './wan/wan-process.ts';
 

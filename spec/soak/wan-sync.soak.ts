@@ -3,6 +3,7 @@
  * memory of both sides, and what they have in the end. Then 100 entries are made different, and what differs
  * is found by a check, and sent alone. Then the same with a small map beside them.
  */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,9 +11,10 @@ import { join } from 'node:path';
 import { after, it } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
 import type { PublisherStatus, TaskStatus } from '../../src/wan/wan-service.ts';
+import { freePort } from '../free-port.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
 import { serve } from '../integration/member-process.ts';
-import { freePort, sendingTo } from '../integration/wan-members.ts';
+import { sendingTo } from '../integration/wan-members.ts';
 
 const ENTRIES = Number(process.env.SOAK_ENTRIES ?? 1_000_000);
 const DIFFERENT = 100;

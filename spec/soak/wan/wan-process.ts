@@ -1,13 +1,14 @@
 /** A member that replicates, as a process of its own that is killed and started again on its port. */
+
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuUsOf, residentMibOf } from '../../../bench/load/process-figures.ts';
 import type { PublisherStatus } from '../../../src/wan/wan-service.ts';
+import { freePort } from '../../free-port.ts';
 import { RawClient } from '../../integration/client.ts';
 import { type LogLine, serve } from '../../integration/member-process.ts';
-import { freePort } from '../../integration/wan-members.ts';
 
 const MEMORY = '1g';
 const GROUPS = ['DATA', 'WAN', 'CLUSTER_READ'];

@@ -1,0 +1,22 @@
+/** Ports for servers that listen later. */
+import { createServer } from 'node:net';
+
+/** Below the ports that systems give to outgoing connections, which may take one before its server does. */
+const FIRST_PORT = 10_000;
+const PORTS = 20_000;
+
+/** A port on which no process listens now. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    if (await isFree(port)) return port;
+  }
+}
+
+export function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
