@@ -32,7 +32,7 @@ import {
   UNREACHABLE,
   type Unreachability,
 } from '../../src/engine/engine.ts';
-import { murmurHash3, PARTITION_SEED } from '../../src/engine/hash.ts';
+import { partitionOf } from '../../src/engine/hash.ts';
 import { KeyWords } from '../../src/engine/key-words.ts';
 import { Version } from '../../src/engine/version.ts';
 import { LateAnswer } from './late-answer.ts';
@@ -335,8 +335,7 @@ export class LateEngine implements Engine {
   #laneOf(key: Span): Lane {
     if (this.isOrdered) return this.#lanes.lane(0);
     const { words, length } = KEY.load(key);
-    const hash = murmurHash3(words, 0, length, PARTITION_SEED);
-    return this.#lanes.lane(hash % this.#options.partitionCount);
+    return this.#lanes.lane(partitionOf(words, 0, length, this.#options.partitionCount));
   }
 }
 

@@ -10,7 +10,7 @@
  */
 
 /** Seed of the hash that spreads keys over partitions. Fixed for ever. */
-export const PARTITION_SEED = 0x01000193;
+const PARTITION_SEED = 0x01000193;
 
 /** MurmurHash3 x86_32 of `length` bytes from words[at]; unsigned. */
 export function murmurHash3(words: Int32Array, at: number, length: number, seed: number): number {
@@ -26,6 +26,12 @@ export function murmurHash3(words: Int32Array, at: number, length: number, seed:
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+/** The partition of a key or queue, of `count` partitions, from 0; the bytes as for the hash. */
+export function partitionOf(words: Int32Array, at: number, length: number, count: number): number {
+  // Of a count of 32 bits, too, the remainder is one of integers, which is a fifth of one of doubles.
+  return murmurHash3(words, at, length, PARTITION_SEED) % (count >>> 0);
 }
 
 function scramble(word: number): number {

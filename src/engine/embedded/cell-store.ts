@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import { halfSipHash13, murmurHash3, PARTITION_SEED } from '../hash.ts';
+import { halfSipHash13, partitionOf } from '../hash.ts';
 import { HybridClock } from '../hybrid-clock.ts';
 import type { KeyWords } from '../key-words.ts';
 import type { Version } from '../version.ts';
@@ -74,13 +74,12 @@ export class CellStore {
 
   /** The number of the partition of a key, or of a queue's name. */
   partitionOf(key: KeyWords): number {
-    return murmurHash3(key.words, 0, key.length, PARTITION_SEED) % this.partitionCount;
+    return partitionOf(key.words, 0, key.length, this.partitionCount);
   }
 
   /** The same, for the key of the cell at words[at]. */
   partitionOfKeyAt(words: Int32Array, at: number): number {
-    const hash = murmurHash3(words, keyAt(words, at), keyLengthAt(words, at), PARTITION_SEED);
-    return hash % this.partitionCount;
+    return partitionOf(words, keyAt(words, at), keyLengthAt(words, at), this.partitionCount);
   }
 
   /** Undefined until its first write. */

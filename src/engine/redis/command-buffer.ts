@@ -33,9 +33,9 @@ export class CommandBuffer {
     this.#copy(header.bytes, header.view, 0, header.length);
   }
 
-  span({ bytes, view, start, end }: Span): void {
-    this.#beginBulk(end - start);
-    this.#copy(bytes, view, start, end);
+  span(span: Span): void {
+    this.#beginBulk(span.length);
+    this.#copySpan(span);
     this.#endLine();
   }
 
@@ -57,18 +57,11 @@ export class CommandBuffer {
     this.text(String(value));
   }
 
-  /** What `prefix` of the layout gives, whole. */
-  common({ bytes, view }: ViewedBytes): void {
-    this.#beginBulk(bytes.length);
-    this.#copy(bytes, view, 0, bytes.length);
-    this.#endLine();
-  }
-
   /** Two strings as one argument. */
-  pair(first: ViewedBytes, { bytes, view, start, end }: Span): void {
-    this.#beginBulk(first.length + end - start);
-    this.#copy(first.bytes, first.view, 0, first.length);
-    this.#copy(bytes, view, start, end);
+  pair(first: Span, second: Span): void {
+    this.#beginBulk(first.length + second.length);
+    this.#copySpan(first);
+    this.#copySpan(second);
     this.#endLine();
   }
 
@@ -124,16 +117,17 @@ export class CommandBuffer {
   }
 
   #digits(value: number): void {
-    const bytes = this.#bytes;
-    if (value < 10) {
-      bytes[this.#length++] = 0x30 + value;
-      return;
-    }
-    let end = this.#length;
-    for (let rest = value; rest > 0; rest = Math.trunc(rest / 10)) end++;
+    let end = this.#length + 1;
+    for (let limit = 10; value >= limit; limit *= 10) end++;
     this.#length = end;
-    for (let rest = value; rest > 0; rest = Math.trunc(rest / 10))
-      bytes[--end] = 0x30 + (rest % 10);
+    const bytes = this.#bytes;
+    for (let rest = value, at = end - 1; ; at--) {
+      // A division of integers: a length has 32 bits.
+      const tens = (rest / 10) | 0;
+      bytes[at] = 0x30 + rest - 10 * tens;
+      if (tens === 0) return;
+      rest = tens;
+    }
   }
 
   #endLine(): void {
@@ -141,6 +135,10 @@ export class CommandBuffer {
     this.#bytes[at] = 0x0d;
     this.#bytes[at + 1] = 0x0a;
     this.#length = at + 2;
+  }
+
+  #copySpan({ bytes, view, start, end }: Span): void {
+    this.#copy(bytes, view, start, end);
   }
 
   #copy(bytes: Buffer, view: DataView | undefined, start: number, end: number): void {

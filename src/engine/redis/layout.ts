@@ -7,8 +7,8 @@
  *     {TAG}LENGTH:CLUSTER/KIND:NAME
  */
 import { ViewedBytes } from '../../base/short-copies.ts';
-import type { Span } from '../../base/span.ts';
-import { murmurHash3, PARTITION_SEED } from '../hash.ts';
+import { Span } from '../../base/span.ts';
+import { partitionOf } from '../hash.ts';
 import { KeyWords } from '../key-words.ts';
 
 /** Slots of Redis Cluster. */
@@ -44,22 +44,21 @@ export class Layout {
   readonly #tags: readonly string[];
   readonly #slots: readonly number[];
   readonly #owner: string;
-  /** By kind, then partition. */
-  readonly #prefixes: (ViewedBytes | undefined)[];
+  /** By kind, then partition; those of a kind lie in one memory. */
+  readonly #prefixes: Span[][] = [];
   readonly #key = new KeyWords();
 
   constructor(clusterName: string, partitionCount: number) {
     this.partitionCount = partitionCount;
     this.#tags = tagsOf(partitionCount);
     this.#slots = this.#tags.map((tag) => slotOfTag(tag));
-    this.#prefixes = new Array(LETTERS.length * partitionCount).fill(undefined);
     this.#owner = `${Buffer.byteLength(clusterName)}:${clusterName}/`;
   }
 
   /** The partition of a key of a map, or of a queue by its name. */
   partitionOf(name: Span): number {
     const { words, length } = this.#key.load(name);
-    return murmurHash3(words, 0, length, PARTITION_SEED) % this.partitionCount;
+    return partitionOf(words, 0, length, this.partitionCount);
   }
 
   /** The slot of everything in the partition. */
@@ -68,19 +67,30 @@ export class Layout {
   }
 
   /** What stands before the name in the partition's keys of that kind. */
-  prefix(kind: KeyKind, partition: number): ViewedBytes {
-    const place = kind * this.partitionCount + partition;
-    const known = this.#prefixes[place];
-    if (known !== undefined) return known;
-    const text = `{${this.#tags[partition]}}${this.#owner}${LETTERS[kind]}:`;
-    const prefix = ViewedBytes.copyOf(Buffer.from(text));
-    this.#prefixes[place] = prefix;
-    return prefix;
+  prefix(kind: KeyKind, partition: number): Span {
+    this.#prefixes[kind] ??= this.#prefixesOf(kind);
+    return this.#prefixes[kind][partition]!;
+  }
+
+  /** The partition's key of that kind and name. */
+  key(kind: KeyKind, partition: number, name: Buffer): Buffer {
+    return Buffer.concat([this.prefix(kind, partition).toBuffer(), name]);
   }
 
   /** The key of the cluster's own value of that name; all of them share a slot. */
   clusterKey(name: string): Buffer {
     return Buffer.from(`{${this.#tags[0]}}${this.#owner}c:${name}`);
+  }
+
+  #prefixesOf(kind: KeyKind): Span[] {
+    const texts = this.#tags.map((tag) => `{${tag}}${this.#owner}${LETTERS[kind]}:`);
+    const { bytes, view } = ViewedBytes.copyOf(Buffer.from(texts.join('')));
+    let end = 0;
+    return texts.map((text) => {
+      const start = end;
+      end += Buffer.byteLength(text);
+      return new Span().setViewed(bytes, view, start, end);
+    });
   }
 }
 

@@ -91,21 +91,12 @@ export function sweep(
   const commands = dispatcher.begin(operation, partition);
   if (commands === undefined) return;
   commands.begin(SWEEP.header);
-  commands.bytes(keyOf(layout, MAP, partition, map));
-  commands.bytes(keyOf(layout, EXPIRIES, partition, map));
-  commands.common(layout.prefix(EXPIRING, partition));
+  commands.bytes(layout.key(MAP, partition, map));
+  commands.bytes(layout.key(EXPIRIES, partition, map));
+  commands.span(layout.prefix(EXPIRING, partition));
   commands.number(SWEPT_MAX);
   commands.bytes(map);
   dispatcher.end(operation);
-}
-
-export function keyOf(
-  layout: Layout,
-  kind: typeof MAP | typeof EXPIRIES,
-  partition: number,
-  name: Buffer,
-): Buffer {
-  return Buffer.concat([layout.prefix(kind, partition).bytes, name]);
 }
 
 /** The maps of the partition that may have ended entries; none where that cannot be told now. */
@@ -118,7 +109,7 @@ function endedMaps(options: SweepOptions, partition: number): Promise<readonly B
     const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) return;
     commands.begin(ENDED);
-    commands.common(layout.prefix(EXPIRING, partition));
+    commands.span(layout.prefix(EXPIRING, partition));
     commands.bytes(FROM_FIRST);
     commands.number(Math.floor(options.now()));
     commands.bytes(LIMIT);

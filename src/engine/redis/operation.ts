@@ -46,19 +46,20 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   /** Replicas without which it is not sent, where it is of no use then although they need not have it. */
   replicasNeeded = 0;
   group: object | undefined;
-  // What every read uses lies together, from here on.
-  /** Goes over the connection of changes, in the order of its partition. */
-  isChange = true;
   /** Rises from each operation that is sent to the next. */
   number = 0;
   partition = 0;
-  /** The connection that it was written to; undefined while it waits for one. */
-  connection: RedisConnection | undefined;
-  /** Where its command stands among those of the turn, and how long it is. */
+  /** Where its command stands among those of the turn. */
   start = 0;
-  length = 0;
   /** Not sent again after this time, on the clock's `now`; 0 for one that was sent once. */
   until = 0;
+  // What every reply uses lies together, from here on.
+  /** How long its command is. */
+  length = 0;
+  /** The connection that it was written to; undefined while it waits for one. */
+  connection: RedisConnection | undefined;
+  /** Goes over the connection of changes, in the order of its partition. */
+  isChange = true;
   readonly #sender: Sender;
   readonly #work: Work<Subject>;
   /** What the work does with this operation. */

@@ -1,5 +1,5 @@
 /** What the operations on queues share, and how they write the keys and words of their scripts. */
-import type { ViewedBytes } from '../../base/short-copies.ts';
+import type { Span } from '../../base/span.ts';
 import type { Receiver } from '../engine.ts';
 import type { CommandBuffer } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -66,13 +66,13 @@ export function writeMarks(
 }
 
 /** What stands before the listener in the channels of the partition. */
-export function channelsOf(layout: Layout, partition: number): ViewedBytes {
+export function channelsOf(layout: Layout, partition: number): Span {
   return layout.prefix(WAKE_UPS, partition);
 }
 
-function writeBoth(commands: CommandBuffer, first: ViewedBytes, second: Buffer): void {
+function writeBoth(commands: CommandBuffer, first: Span, second: Buffer): void {
   commands.open(first.length + second.length);
-  commands.part(first.bytes, 0, first.length, first.view);
+  commands.part(first.bytes, first.start, first.end, first.view);
   commands.part(second, 0, second.length);
   commands.close();
 }

@@ -241,7 +241,7 @@ class Offers implements Work, GatheredOffers {
     writeNumbers(commands, layout, queue);
     writeWaiting(commands, layout, queue);
     commands.number(queue.capacity);
-    commands.common(channelsOf(layout, partition));
+    commands.span(channelsOf(layout, partition));
     commands.bytes(queue.name);
     commands.bytes(queue.first === undefined ? NO : YES);
     return commands;

@@ -96,7 +96,7 @@ export class RedisMaps {
     commands.pair(layout.prefix(MAP, partition), map);
     const isScript = condition !== undefined || hasEnd;
     if (isScript) commands.pair(layout.prefix(EXPIRIES, partition), map);
-    if (isScript) commands.common(layout.prefix(EXPIRING, partition));
+    if (isScript) commands.span(layout.prefix(EXPIRING, partition));
     commands.span(key);
     commands.open(head.length + value.length);
     commands.part(head.bytes, 0, head.length);

@@ -75,7 +75,7 @@ export class RedisMemberStore implements MemberStore {
     this.#gone = layout.clusterKey('gone');
     const others = ['record', 'members', 'left'].map((name) => layout.clusterKey(name));
     this.#keys = [...others, this.#gone];
-    this.#channel = Buffer.concat([layout.prefix(WAKE_UPS, PARTITION).bytes, LISTENER]);
+    this.#channel = layout.key(WAKE_UPS, PARTITION, LISTENER);
     this.#hints = new WakeUps({
       ...{ clock, layout, servers, connection, listener: LISTENER },
       onWakeUp: () => this.#hint(),

@@ -91,7 +91,7 @@ export class Asking implements Work {
     commands.text(queue.takeDrops(TAKES_MAX));
     commands.bytes(this.isWaiting ? listener : NO);
     commands.bytes(hasMore ? YES : NO);
-    commands.common(channelsOf(layout, partition));
+    commands.span(channelsOf(layout, partition));
     dispatcher.end(this.operation);
     return true;
   }
@@ -243,7 +243,7 @@ export class GiveBack implements Work {
     commands.bytes(queue.name);
     commands.text(this.hold);
     commands.bytes(this.item ?? NO);
-    commands.common(channelsOf(layout, partition));
+    commands.span(channelsOf(layout, partition));
     commands.bytes(queue.first === undefined ? NO : YES);
     dispatcher.end(this.operation);
   }

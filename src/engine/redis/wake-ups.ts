@@ -150,7 +150,7 @@ class Subscriber {
     if (partition === undefined || this.#isAsking || this.#link.connection === undefined) return;
     this.#due.shift();
     const { layout, listener } = this.#options;
-    const channel = Buffer.concat([layout.prefix(WAKE_UPS, partition).bytes, listener]);
+    const channel = layout.key(WAKE_UPS, partition, listener);
     this.#byChannel.set(channel.toString('latin1'), partition);
     this.#send(SSUBSCRIBE, channel, (reply) => this.#onAsked(partition, reply));
   }

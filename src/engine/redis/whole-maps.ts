@@ -3,7 +3,7 @@ import type { Span } from '../../base/span.ts';
 import { APPLIED, COUNTED, type Receiver, UNKNOWN, UNREACHABLE } from '../engine.ts';
 import { header } from './command-buffer.ts';
 import { EXPIRIES, MAP } from './layout.ts';
-import { FROM_FIRST, keyOf, type SweepOptions, sweep } from './lifetime-sweeps.ts';
+import { FROM_FIRST, type SweepOptions, sweep } from './lifetime-sweeps.ts';
 import { NumberStep } from './number-step.ts';
 import type { Failure } from './operation.ts';
 import type { Answers } from './redis-answer.ts';
@@ -33,7 +33,7 @@ export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver)
     const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) return;
     commands.begin(HLEN);
-    commands.bytes(keyOf(layout, MAP, partition, name));
+    commands.bytes(layout.key(MAP, partition, name));
     dispatcher.end(operation);
   };
   for (let partition = 0; partition < layout.partitionCount; partition++) {
@@ -49,7 +49,7 @@ export function sizeOf(options: WholeMapsOptions, map: Span, receiver: Receiver)
     const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) continue;
     commands.begin(ZCOUNT);
-    commands.bytes(keyOf(layout, EXPIRIES, partition, name));
+    commands.bytes(layout.key(EXPIRIES, partition, name));
     commands.bytes(FROM_FIRST);
     commands.number(Math.floor(options.now()));
     dispatcher.end(operation);
@@ -72,8 +72,8 @@ export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver):
     const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) continue;
     commands.begin(UNLINK);
-    commands.bytes(keyOf(layout, MAP, partition, name));
-    commands.bytes(keyOf(layout, EXPIRIES, partition, name));
+    commands.bytes(layout.key(MAP, partition, name));
+    commands.bytes(layout.key(EXPIRIES, partition, name));
     dispatcher.end(operation);
   }
 }
