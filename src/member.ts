@@ -24,7 +24,7 @@ import { MemberWan, type WanParts } from './member-wan.ts';
 import type { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
 import type { MapLifetimes } from './rest/map-lifetimes.ts';
-import { PercentDecoder } from './rest/percent.ts';
+import { PathPart } from './rest/percent.ts';
 import { RestApplication } from './rest/rest-application.ts';
 import { Router } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
@@ -134,7 +134,7 @@ async function serve(
     (identity) => server.renewTls(identity),
     async () => (await wan?.readTlsAgain()) ?? (() => {}),
   );
-  const decoder = new PercentDecoder(config.targetBytesMax);
+  const [name, key] = [new PathPart(config.targetBytesMax), new PathPart(config.targetBytesMax)];
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const segment = config.pathSegment ?? dialect.pathSegment;
   const addToConfig = (text: string) => reloader.addWan(text, extend);
@@ -142,7 +142,7 @@ async function serve(
   const wan = makeWan(parts, store, { segment, takesWrites, addToConfig });
   const services: RestServices = {
     dialect,
-    data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, decoder },
+    data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, name, key },
     access: {
       ...{ groups, login: security.access, memberLogin: security.memberAccess },
       credentials: security.credentials,

@@ -140,7 +140,6 @@ class RecordingServer implements Application {
         if (run !== undefined) run.body = exchange.request.body.toBuffer().toString('latin1');
         handler.run();
       },
-      onOwned: (shift) => handler.onOwned(shift),
       hurry: () => handler.hurry(),
     };
   }

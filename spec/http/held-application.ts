@@ -74,8 +74,6 @@ class HeldHandler implements RequestHandler {
     else this.#application.underWay.set(name, this);
   }
 
-  onOwned(): void {}
-
   hurry(): void {
     for (const stream of this.#application.streams.splice(0)) {
       if (!stream.takesContent) stream.end();

@@ -21,7 +21,7 @@ import type { TlsIdentity } from '../../src/http/tls.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
-import { PercentDecoder } from '../../src/rest/percent.ts';
+import { PathPart } from '../../src/rest/percent.ts';
 import { RestApplication } from '../../src/rest/rest-application.ts';
 import { type RouteFinder, Router } from '../../src/rest/router.ts';
 import { statusesOf } from '../../src/rest/routes.ts';
@@ -147,7 +147,8 @@ export function createTestServer(
     data: {
       engine: served,
       isShared: false,
-      decoder: new PercentDecoder(DEFAULT_LIMITS.targetBytesMax),
+      name: new PathPart(DEFAULT_LIMITS.targetBytesMax),
+      key: new PathPart(DEFAULT_LIMITS.targetBytesMax),
       waiting,
       lifetimes: new MapLifetimes(new Map([['two-seconds', 2]]), new Map([['two-idle', 2]])),
       ...services,

@@ -6,13 +6,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Span } from '../../src/base/span.ts';
 import { ENDPOINT_GROUP_NAMES } from '../../src/config/endpoint-group.ts';
 import { DISK_FAILED } from '../../src/engine/mutation-sink.ts';
 import { INPUT_BYTES_MAX, llhttp } from '../../src/http/llhttp.ts';
-import type { Request } from '../../src/http/request.ts';
+import { Request } from '../../src/http/request.ts';
 import type { Match } from '../../src/rest/match.ts';
-import { PercentDecoder } from '../../src/rest/percent.ts';
+import { PathPart } from '../../src/rest/percent.ts';
 import type { Action, Route } from '../../src/rest/route.ts';
 import { type PathParts, type RouteFinder, Router } from '../../src/rest/router.ts';
 import { SURFACES } from '../../src/rest/surface.ts';
@@ -27,20 +26,32 @@ const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const { routes } = SURFACES.none;
 
+/** The parts of paths that requests share. */
+interface Parts {
+  readonly name: PathPart;
+  readonly key: PathPart;
+}
+
+function newParts(): Parts {
+  return { name: new PathPart(32_768), key: new PathPart(32_768) };
+}
+
 /** Overwrites the buffers that requests share. */
-function overwrite(decoder: PercentDecoder): void {
+function overwrite({ name, key }: Parts): void {
   llhttp().load(undefined, HASHES, 0, HASHES.length);
-  decoder.reset();
-  decoder.decode(HASHES, 0, 32_768, new Span());
+  const request = new Request();
+  request.target.set(HASHES, 0, HASHES.length);
+  request.escaped = true;
+  for (const part of [name, key]) part.read(request, 0, 32_768);
 }
 
 /** Lets every action begin in a later turn, once the buffers that requests share are overwritten. */
 class LateRouter implements RouteFinder {
   readonly #router = new Router('grid', SURFACES.none);
-  readonly #decoder: PercentDecoder;
+  readonly #parts: Parts;
 
-  constructor(decoder: PercentDecoder) {
-    this.#decoder = decoder;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
   match(request: Request, parts: PathParts): Match | undefined {
@@ -53,9 +64,9 @@ class LateRouter implements RouteFinder {
   #late(action: Action): Action {
     return (call) => {
       const goOn = (): void => {
-        overwrite(this.#decoder);
+        overwrite(this.#parts);
         action(call);
-        overwrite(this.#decoder);
+        overwrite(this.#parts);
       };
       call.await(Promise.resolve(), goOn);
     };
@@ -67,9 +78,9 @@ interface Subject extends TestServer {
 }
 
 function subject(isLate: boolean): Subject {
-  const decoder = new PercentDecoder(32_768);
-  const parts = isLate ? { router: new LateRouter(decoder) } : {};
-  const server = createTestServer({ bodyBytesMax: 100_000 }, { ...parts, services: { decoder } });
+  const parts = newParts();
+  const late = isLate ? { router: new LateRouter(parts) } : {};
+  const server = createTestServer({ bodyBytesMax: 100_000 }, { ...late, services: parts });
   server.groups.set(true, new Map(ENDPOINT_GROUP_NAMES.map((group) => [group, true])));
   const observed: string[] = [];
   server.server.observe = (status, request) => {
@@ -185,12 +196,12 @@ describe('A poll that waits', () => {
   }
 
   it('behind a login, with escapes in its name, is answered from its own queue', async () => {
-    const decoder = new PercentDecoder(32_768);
-    const server = createTestServer({}, { router: new LateRouter(decoder), services: { decoder } });
+    const parts = newParts();
+    const server = createTestServer({}, { router: new LateRouter(parts), services: parts });
     const { socket, responses, another, clock } = client(server);
     socket.receive(poll('%71ueue') + LIVE);
     for (let turn = 0; turn < 5; turn++) await nextTurn();
-    overwrite(decoder);
+    overwrite(parts);
     another().socket.receive(
       'POST /grid/rest/queues/queue HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nitem',
     );

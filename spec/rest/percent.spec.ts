@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Span } from '../../src/base/span.ts';
+import { Request } from '../../src/http/request.ts';
 import {
   decodeFormValue,
   decodeLongFormValue,
   hasOnlyWholeEscapes,
-  PercentDecoder,
+  PathPart,
 } from '../../src/rest/percent.ts';
 
 function isWhole(text: string): boolean {
@@ -24,29 +24,40 @@ describe('hasOnlyWholeEscapes', () => {
   });
 });
 
-describe('PercentDecoder', () => {
-  it('gives back every byte of any encoded name, several in one buffer', () => {
+describe('PathPart', () => {
+  /** The parts of a path, which begins somewhere in the bytes, joined by slashes. */
+  function partsOf(path: string): Buffer[] {
+    const request = new Request();
+    request.target.set(Buffer.from(`GET ${path}`, 'latin1'), 4, 4 + path.length);
+    request.escaped = path.includes('%');
+    const part = new PathPart(1000);
+    let start = 0;
+    return path.split('/').map((text) => {
+      const end = start + text.length;
+      const read = part.read(request, start, end).toBuffer();
+      start = end + 1;
+      return read;
+    });
+  }
+
+  it('gives back every byte of any encoded name', () => {
     fc.assert(
-      fc.property(fc.array(fc.uint8Array({ minLength: 1 }), { maxLength: 4 }), (names) => {
-        const decoder = new PercentDecoder(1000);
-        const spans = names.map((name) => {
-          const encoded = Buffer.from([...name].map(encode).join(''), 'latin1');
-          const span = new Span();
-          decoder.decode(encoded, 0, encoded.length, span);
-          return span;
-        });
-        for (const [index, span] of spans.entries()) {
-          assert.deepEqual([...span.toBuffer()], [...(names[index] ?? [])]);
-        }
+      fc.property(fc.array(fc.uint8Array({ minLength: 1 }), { minLength: 1 }), (names) => {
+        const path = names.map((name) => [...name].map(encode).join('')).join('/');
+        assert.deepEqual(
+          partsOf(path).map((part) => [...part]),
+          names.map((name) => [...name]),
+        );
       }),
     );
   });
 
   it('leaves a plus alone and decodes once', () => {
-    const decoder = new PercentDecoder(100);
-    const span = new Span();
-    decoder.decode(Buffer.from('a+%2541'), 0, 7, span);
-    assert.equal(span.toBuffer().toString(), 'a+%41');
+    assert.deepEqual(partsOf('a+%2541/b').map(String), ['a+%41', 'b']);
+  });
+
+  it('is what was sent where no part has an escape', () => {
+    assert.deepEqual(partsOf('a+b/c').map(String), ['a+b', 'c']);
   });
 });
 

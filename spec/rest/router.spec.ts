@@ -16,7 +16,7 @@ function route(target: string, segment = 'grid') {
   assert(resolveTarget(request) === 0, `${target} is a target`);
   const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
   const match = new Router(segment, SURFACES.none).match(request, parts);
-  const text = (start: number, end: number): string => bytes.toString('latin1', start, end);
+  const text = (start: number, end: number): string => bytes.toString('latin1', 4 + start, 4 + end);
   return {
     match,
     name: text(parts.nameStart, parts.nameEnd),

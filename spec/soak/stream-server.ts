@@ -47,8 +47,6 @@ class StreamingHandler implements RequestHandler {
     this.#goOn();
   }
 
-  onOwned(): void {}
-
   hurry(): void {
     this.#stream?.end();
   }

@@ -25,11 +25,6 @@ export interface RequestHandler {
   /** The request is complete; its answer may come later. */
   run(): void;
   /**
-   * The request has bytes of its own from now on: it runs, or is answered, in a later turn. Its target
-   * lies `shift` bytes further on; the handler sets its spans anew.
-   */
-  onOwned(shift: number): void;
-  /**
    * Called while an answer is owed: the client has gone, or has sent its last. A request that waits for
    * a condition is answered now.
    */

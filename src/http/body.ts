@@ -7,9 +7,10 @@
  * not, as it may still have come whole with its head. Content that did not is under way: where the
  * budget is used up it may be ended to make room for others.
  */
+import type { ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import type { BudgetUser, InFlightBudget } from './in-flight.ts';
-import { KeptBytes } from './kept-bytes.ts';
+import { type BytesKeeper, endKept, NO_PLACE, type Places } from './kept-bytes.ts';
 import { RecentBytes } from './recent-bytes.ts';
 import { UNKNOWN_LENGTH } from './request.ts';
 
@@ -24,7 +25,7 @@ export interface BodyOwner {
   onCrowdedOut(): void;
 }
 
-export class Body implements BudgetUser {
+export class Body implements BudgetUser, BytesKeeper {
   readonly #usualBytesMax: number;
   /** Most bytes of the content; longer content is not kept. Not known before the request is admitted. */
   bytesMax = Number.MAX_SAFE_INTEGER;
@@ -33,7 +34,8 @@ export class Body implements BudgetUser {
   readonly #span: Span;
   readonly #budget: InFlightBudget;
   #buffer: Buffer | undefined;
-  readonly #kept = new KeptBytes();
+  place = NO_PLACE;
+  longBytes: ViewedBytes | undefined;
   #length = 0;
   /** Bytes taken out of the budget. */
   #budgetBytes = 0;
@@ -144,11 +146,11 @@ export class Body implements BudgetUser {
   }
 
   /** The request outlives its turn: content that came whole with its head is copied. */
-  keep(): void {
+  keep(places: Places): void {
     const span = this.#span;
     if (this.#buffer !== undefined || span.length === 0) return;
-    this.#kept.begin(span.length);
-    this.#kept.keep(span);
+    places.begin(this, span.length);
+    places.keep(span);
   }
 
   /** Frees the bytes received; further ones are dropped. */
@@ -160,7 +162,7 @@ export class Body implements BudgetUser {
   /** The request is over: frees its content. */
   end(): void {
     this.#releaseBuffer();
-    this.#kept.end();
+    endKept(this);
     this.#span.clear();
     if (this.#budgetBytes > 0) {
       this.#budget.give(this.#budgetBytes);
@@ -168,6 +170,11 @@ export class Body implements BudgetUser {
     }
     this.#budgetBytes = 0;
     if (this.#owner !== undefined) this.complete();
+  }
+
+  /** Its slot is not used any more. */
+  release(places: Places): void {
+    places.release(this);
   }
 
   /** A buffer with room for the bytes received; undefined where the budget has none. */

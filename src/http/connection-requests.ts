@@ -7,7 +7,8 @@
 import assert from 'node:assert';
 import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
 import type { RequestParser } from './parser.ts';
-import type { RequestSlot, SlotConnection } from './request-slot.ts';
+import type { RequestSlot } from './request-slot.ts';
+import type { SlotConnection } from './slot-connection.ts';
 import type { SlotPool } from './slot-pool.ts';
 import { SlotRing } from './slot-ring.ts';
 import type { Verdict } from './verdicts.ts';
@@ -88,7 +89,7 @@ export class ConnectionRequests {
   /** The present request is refused while it is read; it is the last one. */
   refuse(verdict: Verdict, parser: RequestParser): void {
     const { current } = this;
-    current?.refuse(verdict, parser.refusal !== 0, () => parser.errorReason);
+    current?.refuseBytes(verdict, parser.refusal !== 0, () => parser.errorReason);
     if (current?.isKept) this.#onRun(current);
   }
 
@@ -183,7 +184,7 @@ export class ConnectionRequests {
   /** The request has run, or was refused. If it was answered, the next one is read into its slot. */
   #onRun(slot: RequestSlot): void {
     if (slot !== this.current) return;
-    if (slot.exchange.isAnswered && !slot.isKept) slot.renew();
+    if (slot.isAnswered && !slot.isKept) slot.renew();
     else this.#stay(slot);
   }
 

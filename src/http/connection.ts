@@ -19,9 +19,10 @@ import type { Timed } from './deadlines.ts';
 import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
 import { Input } from './input.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, type RequestParser } from './parser.ts';
-import type { RequestSlot, SlotConnection } from './request-slot.ts';
+import type { RequestSlot } from './request-slot.ts';
 import { ResponseQueue } from './response-queue.ts';
 import { Session } from './session.ts';
+import type { SlotConnection } from './slot-connection.ts';
 import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
 import { CONTENT_CROWDED_OUT, INPUT_CUT_OFF, type Verdict } from './verdicts.ts';
@@ -250,7 +251,7 @@ export class Connection implements SlotConnection, Timed, Scheduled {
       return isClear ? time.REQUEST : time.NOTHING;
     }
     if (!current.isBodyPending) return time.HEAD;
-    if (isClear) current.isInviting = false;
+    if (isClear) current.uninvite();
     return current.isInviting ? time.NOTHING : time.CONTENT;
   }
 

@@ -15,9 +15,9 @@ import {
 import { Span } from '../base/span.ts';
 import { INDEPENDENT, type ItemHold, type Pinned } from './answer-delay.ts';
 import type { OutputArena } from './arena.ts';
-import type { Body } from './body.ts';
+import type { InFlightBudget } from './in-flight.ts';
 import { HEAD } from './methods.ts';
-import type { Request } from './request.ts';
+import { Request } from './request.ts';
 import {
   HEAD_BYTES_MAX,
   writeEmpty,
@@ -28,29 +28,6 @@ import {
 import type { ResponseQueue } from './response-queue.ts';
 import { ResponseStream, type StreamOwner } from './response-stream.ts';
 import type { Session } from './session.ts';
-
-/** The parts of its slot that an exchange uses. */
-export interface ExchangeOwner extends StreamOwner {
-  readonly body: Pick<Body, 'permit'>;
-  /** Whether the client has gone: answers are dropped. */
-  readonly isAbandoned: boolean;
-  /** Whether an answer may wait for a condition: false at the end of input and while draining. */
-  readonly mayWait: boolean;
-  /** The responses for the response; undefined while it has to be kept. */
-  readonly responses: ResponseQueue | undefined;
-  /** The budget for bytes in flight is used up: one that has moved least of late is ended. */
-  relieve(): void;
-  /** Whether the response that is about to be written is the connection's last. */
-  readonly isLast: boolean;
-  /** The request waits for an item. */
-  onItemAwaited(): void;
-  /** The response has been written. */
-  onAnswered(status: number, isLast: boolean): void;
-  /** The response is made before its place has come, or for a client that has gone. */
-  keep(response: KeptResponse): void;
-  /** The handler has failed; `isPresent`: at the present request. */
-  onFailed(error: unknown, isPresent: boolean): void;
-}
 
 /** A response that waits for its place. Exactly one of its methods is called, once. */
 export interface KeptResponse {
@@ -63,60 +40,45 @@ export interface KeptResponse {
 /** Header fields by name. */
 export type Fields = Readonly<Record<string, string>>;
 
-export class Exchange {
-  readonly request: Request;
+export abstract class Exchange implements StreamOwner {
   /** The client of the request. */
   session!: Session;
-  /** Number of the request among those of the slot. */
-  number = 0;
-  /** Whether the request has been answered. */
-  isAnswered = true;
   /** The code of a refusal, for logs; set before the answer, and empty otherwise. */
   code: RefusalCode | ErrorCode | '' = '';
   /** Its text. */
   reason = '';
-  readonly #owner: ExchangeOwner;
+  // What every answer uses lies together, from here on.
+  readonly request = new Request();
   readonly #arena: OutputArena;
+  /** Whether the request has been answered. */
+  isAnswered = true;
+  /** Number of the request among those of the slot. */
+  number = 0;
 
-  constructor(request: Request, arena: OutputArena, owner: ExchangeOwner) {
-    this.request = request;
+  constructor(arena: OutputArena) {
     this.#arena = arena;
-    this.#owner = owner;
   }
 
   /** Whether an answer may wait for a condition: false at the end of input and while draining. */
-  get mayWait(): boolean {
-    return this.#owner.mayWait;
-  }
+  abstract get mayWait(): boolean;
 
   /** Whether the client has gone: the answer is dropped. */
-  get isAbandoned(): boolean {
-    return this.#owner.isAbandoned;
-  }
+  abstract get isAbandoned(): boolean;
 
   /** The budget for bytes in flight where it is used up, so that no long answer is to be made; or 0. */
-  get usedUpBytes(): number {
-    const { inFlight } = this.#owner;
-    if (!inFlight.isFull) return 0;
-    this.#owner.relieve();
-    return inFlight.bytesMax;
-  }
+  abstract get usedUpBytes(): number;
 
   /**
    * While the request is admitted: its content may have so many bytes more than body-bytes-max, and where
    * no other content is under way it comes though in-flight-bytes-max is used up.
    */
-  permitContent(furtherBytes: number): void {
-    this.#owner.body.permit(furtherBytes);
-  }
+  abstract permitContent(furtherBytes: number): void;
 
   /**
    * The request waits for an item, for as long as its client does: its content is freed, and the client
    * is watched.
    */
-  awaitItem(): void {
-    this.#owner.onItemAwaited();
-  }
+  abstract awaitItem(): void;
 
   /**
    * An answer without content. `partition` and `sequence`, here and below: the mutation that must be
@@ -125,7 +87,7 @@ export class Exchange {
   respondEmpty(status: number, partition: number, sequence: number): void {
     const responses = this.#begin();
     if (responses === undefined) return this.#keepEmpty(status, partition, sequence);
-    const { isLast } = this.#owner;
+    const { isLast } = this;
     responses.begin(HEAD_BYTES_MAX, partition, sequence);
     writeEmpty(this.#arena, this.request, status, isLast);
     responses.end();
@@ -148,7 +110,7 @@ export class Exchange {
       return this.#keepBytes(contentType, body, partition, sequence, hold);
     }
     const { length } = body;
-    const { isLast } = this.#owner;
+    const { isLast } = this;
     responses.begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence, hold);
     writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
     if (this.request.method !== HEAD) this.#arena.writeSpan(body);
@@ -169,7 +131,7 @@ export class Exchange {
     if (responses === undefined) {
       return this.#keepPinned(contentType, body, pinned, partition, sequence, hold);
     }
-    const { isLast } = this.#owner;
+    const { isLast } = this;
     responses.begin(HEAD_BYTES_MAX + contentType.length, partition, sequence, hold);
     writeHeadOfContent(this.#arena, this.request, contentType, body.length, isLast);
     responses.end();
@@ -185,7 +147,7 @@ export class Exchange {
     if (responses === undefined) {
       return this.#keep(bytes.length, () => this.respond(status, contentType, bytes, fields));
     }
-    const { isLast } = this.#owner;
+    const { isLast } = this;
     const lines = fieldLines(fields);
     responses.begin(
       HEAD_BYTES_MAX + contentType.length + lines.length + bytes.length,
@@ -246,7 +208,7 @@ export class Exchange {
     const responses = this.#begin();
     const { request } = this;
     const isChunked = request.version === 11;
-    const isLast = !isChunked || this.#owner.isLast;
+    const isLast = !isChunked || this.isLast;
     if (responses !== undefined) {
       const lines = fieldLines(fields);
       responses.begin(HEAD_BYTES_MAX + contentType.length + lines.length, INDEPENDENT, 0);
@@ -254,33 +216,50 @@ export class Exchange {
       responses.end(false);
     } else assert(this.isAbandoned, 'a stream begins when all before it is answered');
     const isSilent = request.method === HEAD || responses === undefined;
-    const stream = new ResponseStream(this.#owner, this.#arena, isChunked, isSilent, onRoom, () => {
+    const stream = new ResponseStream(this, this.#arena, isChunked, isSilent, onRoom, () => {
       this.#answered(status, isLast);
     });
-    this.#owner.onStream(stream);
+    this.onStream(stream);
     return stream;
   }
 
   /** The request of that number has failed by a fault of the member: 500, unless it has been answered. */
   fail(error: unknown, number: number): void {
-    this.#owner.onFailed(error, number === this.number);
+    this.onFailed(error, number === this.number);
   }
 
   /** The interim answer to `Expect: 100-continue`. */
-  invite(responses: ResponseQueue): void {
+  protected sendContinue(responses: ResponseQueue): void {
     responses.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
     this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
     responses.end(false);
   }
 
+  // The parts of the slot.
+
+  /** The responses for the response; undefined while it has to be kept. */
+  abstract get responses(): ResponseQueue | undefined;
+  /** Whether the response that is about to be written is the connection's last. */
+  protected abstract get isLast(): boolean;
+  /** The response has been written. */
+  protected abstract onAnswered(status: number, isLast: boolean): void;
+  /** The response is made before its place has come, or for a client that has gone. */
+  protected abstract keep(response: KeptResponse): void;
+  /** The handler has failed; `isPresent`: at the present request. */
+  protected abstract onFailed(error: unknown, isPresent: boolean): void;
+  abstract readonly inFlight: InFlightBudget;
+  abstract onStream(stream: ResponseStream): void;
+  abstract onStreamed(): void;
+  abstract onCut(): void;
+
   #begin(): ResponseQueue | undefined {
     if (this.isAnswered) assert.fail('one answer a request');
-    return this.#owner.responses;
+    return this.responses;
   }
 
   #answered(status: number, isLast: boolean): void {
     this.isAnswered = true;
-    this.#owner.onAnswered(status, isLast);
+    this.onAnswered(status, isLast);
   }
 
   #keepEmpty(status: number, partition: number, sequence: number): void {
@@ -294,7 +273,7 @@ export class Exchange {
     sequence: number,
     hold: ItemHold | undefined,
   ): void {
-    if (this.#owner.isAbandoned) return this.#keep(0, DROPPED, undefined, hold);
+    if (this.isAbandoned) return this.#keep(0, DROPPED, undefined, hold);
     const type = copied(contentType);
     const bytes = copied(body);
     this.#keep(
@@ -329,7 +308,7 @@ export class Exchange {
 
   #keep(bytes: number, send: () => void, pinned?: Pinned, hold?: ItemHold): void {
     this.isAnswered = true;
-    this.#owner.keep({
+    this.keep({
       bytes,
       send: () => {
         this.isAnswered = false;

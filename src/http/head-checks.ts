@@ -13,6 +13,7 @@ export const DROPPED_BYTES_MAX = 1048576;
 /** False: the request has been refused because of its head. */
 export function passesHeadChecks(exchange: Exchange, body: Body): boolean {
   const { request } = exchange;
+  if (!request.hasFields && !request.hasBody) return true;
   if (request.unknownExpectation !== '') {
     exchange.refuse('EXPECTATION_UNKNOWN', { expectation: request.unknownExpectation });
   } else if (request.contentLength > 0 && request.contentLength > body.bytesMax) {

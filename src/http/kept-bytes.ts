@@ -1,28 +1,60 @@
 /**
- * Bytes of a request that outlives its turn: a place that the slot's next such request uses again, as new
- * buffers for each would be half of what a request costs. The places of many slots lie in one buffer, so
- * that a request under way takes no buffer's objects into the caches. Longer bytes have a buffer for
- * themselves.
+ * Bytes of requests that outlive their turn. Each slot has a place for its own, in a buffer of many places,
+ * so that a request under way takes no buffer's objects into the caches; it stays the slot's. More bytes
+ * than that have a buffer for themselves, beside the place.
  */
 import { copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
-const PLACE_BYTES = 256;
-const BUFFER_BYTES = 64 * PLACE_BYTES;
+/** An odd number of cache lines: at an even one, places would lie in a part of the caches only. */
+const PLACE_BYTES = 192;
+/** A buffer has so many places: a power of two. */
+const BUFFER_BITS = 6;
+const PLACE_MASK = (1 << BUFFER_BITS) - 1;
 /** A longer buffer is not kept for later requests. */
 const REUSED_BYTES_MAX = 2048;
+export const NO_PLACE = -1;
 
-export class KeptBytes {
-  #memory = NOTHING;
-  /** The place in the memory, and how far it is used. */
-  #start = 0;
-  #end = 0;
+/** Keeps bytes of one request at a time. */
+export interface BytesKeeper {
+  /** The number of its place; NO_PLACE before it keeps any, and while there is none left. */
+  place: number;
+  /** The buffer for more bytes. */
+  longBytes: ViewedBytes | undefined;
+}
+
+/** The places of a server's slots. Their buffers are kept. */
+export class Places {
+  readonly #countMax: number;
+  readonly #buffers: ViewedBytes[] = [];
+  readonly #free: number[] = [];
+  /** Places that have been taken at least once. */
+  #count = 0;
+  /** Where the next bytes are copied to. */
+  #memory: ViewedBytes = NOTHING;
   #used = 0;
 
-  /** What was kept before is overwritten from now on. Makes room for `bytes` in all. */
-  begin(bytes: number): void {
-    if (bytes > this.#end - this.#start) this.#makeRoom(bytes);
-    this.#used = this.#start;
+  /** `countMax`: so many places at most. */
+  constructor(countMax: number) {
+    this.#countMax = countMax;
+  }
+
+  /** Bytes of all buffers. */
+  get bytes(): number {
+    return (this.#buffers.length * PLACE_BYTES) << BUFFER_BITS;
+  }
+
+  /**
+   * What is kept from now on is the keeper's, `bytes` in all; what that kept before is overwritten. True:
+   * `endKept` is to be called afterwards.
+   */
+  begin(keeper: BytesKeeper, bytes: number): boolean {
+    if (keeper.place === NO_PLACE) keeper.place = this.#take();
+    const { place } = keeper;
+    if (bytes > PLACE_BYTES || place === NO_PLACE) return this.#beginLong(keeper, bytes);
+    this.#memory = this.#buffers[place >> BUFFER_BITS]!;
+    this.#used = (place & PLACE_MASK) * PLACE_BYTES;
+    return false;
   }
 
   /** Moves the span to a copy of its bytes. */
@@ -36,43 +68,35 @@ export class KeptBytes {
     span.setViewed(memory.bytes, memory.view, from, this.#used);
   }
 
-  /** Nothing kept is used any more. */
-  end(): void {
-    if (this.#end - this.#start <= REUSED_BYTES_MAX) return;
-    this.#memory = NOTHING;
-    this.#start = this.#end = 0;
+  /** The keeper is not used any more. */
+  release(keeper: BytesKeeper): void {
+    if (keeper.place !== NO_PLACE) this.#free.push(keeper.place);
+    keeper.place = NO_PLACE;
+    keeper.longBytes = undefined;
   }
 
-  #makeRoom(bytes: number): void {
-    if (bytes <= PLACE_BYTES) {
-      this.#start = PLACES.take();
-      this.#memory = PLACES.memory;
-      this.#end = this.#start + PLACE_BYTES;
-    } else {
-      this.#memory = new ViewedBytes(bytes);
-      this.#start = 0;
-      this.#end = bytes;
-    }
+  #beginLong(keeper: BytesKeeper, bytes: number): boolean {
+    if (keeper.longBytes === undefined || keeper.longBytes.length < bytes)
+      keeper.longBytes = new ViewedBytes(Math.max(bytes, PLACE_BYTES));
+    this.#memory = keeper.longBytes;
+    this.#used = 0;
+    return this.#memory.length > REUSED_BYTES_MAX;
   }
-}
 
-/** Gives out places. A buffer is the collector's when all slots with places in it are. */
-class Places {
-  /** The buffer of the place taken last. */
-  memory = new ViewedBytes(BUFFER_BYTES);
-  #used = 0;
-
-  /** Where the place begins. */
-  take(): number {
-    if (this.#used === BUFFER_BYTES) {
-      this.memory = new ViewedBytes(BUFFER_BYTES);
-      this.#used = 0;
-    }
-    const start = this.#used;
-    this.#used += PLACE_BYTES;
-    return start;
+  #take(): number {
+    const place = this.#free.pop();
+    if (place !== undefined) return place;
+    if (this.#count === this.#countMax) return NO_PLACE;
+    if (this.#count >> BUFFER_BITS === this.#buffers.length)
+      this.#buffers.push(new ViewedBytes(PLACE_BYTES << BUFFER_BITS));
+    return this.#count++;
   }
 }
 
-const PLACES = new Places();
+/** Nothing that the keeper has kept is used any more. */
+export function endKept(keeper: BytesKeeper): void {
+  const { longBytes } = keeper;
+  if (longBytes !== undefined && longBytes.length > REUSED_BYTES_MAX) keeper.longBytes = undefined;
+}
+
 const NOTHING = new ViewedBytes(0);

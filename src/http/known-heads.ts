@@ -150,14 +150,14 @@ class KnownHead {
     request.version = 11;
     request.keepAlive = true;
     request.contentLength = this.contentLength;
-    request.expectsContinue = false;
-    request.unknownExpectation = '';
-    request.contentEncoding = '';
     request.target.setViewed(memory, view, targetStart, targetEnd);
     request.pathEnd = targetEnd;
     request.escaped = false;
     if (!this.#hasFields && !request.hasFields) return;
     request.hasFields = this.#hasFields;
+    request.expectsContinue = false;
+    request.unknownExpectation = '';
+    request.contentEncoding = '';
     request.contentType.set(memory, targetEnd + this.#typeStart, targetEnd + this.#typeEnd);
     request.authorization.set(memory, targetEnd + this.#loginStart, targetEnd + this.#loginEnd);
   }

@@ -11,10 +11,11 @@
  */
 import assert from 'node:assert';
 import { REFUSALS } from '../base/refusals.ts';
+import type { ViewedBytes } from '../base/short-copies.ts';
 import { INDEPENDENT } from './answer-delay.ts';
 import type { RequestHandler } from './application.ts';
 import { Body, type BodyOwner } from './body.ts';
-import { Exchange, type ExchangeOwner, type KeptResponse } from './exchange.ts';
+import { Exchange, type KeptResponse } from './exchange.ts';
 import {
   DROPPED_BYTES_MAX,
   endsInsteadOfDropping,
@@ -22,83 +23,61 @@ import {
   refuseContent,
 } from './head-checks.ts';
 import type { InFlightBudget } from './in-flight.ts';
+import { type BytesKeeper, endKept, NO_PLACE, type Places } from './kept-bytes.ts';
 import { CONNECT } from './methods.ts';
-import { Request } from './request.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { ResponseStream } from './response-stream.ts';
-import type { Session } from './session.ts';
+import type { SlotConnection } from './slot-connection.ts';
 import type { SlotHost } from './slot-host.ts';
+import * as state from './slot-state.ts';
 import * as verdicts from './verdicts.ts';
 
-/** The parts of its connection that a slot uses. */
-export interface SlotConnection {
-  readonly session: Session;
-  readonly mayWait: boolean;
-  /** The responses for the response; undefined while others before it are owed. */
-  responsesFor(slot: RequestSlot): ResponseQueue | undefined;
-  /** Whether bytes have come that have not been read. */
-  readonly hasUnread: boolean;
-  /** Whether no request behind it has been read, also in part. */
-  isNewest(slot: RequestSlot): boolean;
-  onItemAwaited(): void;
-  /** The response has been written; `isLast`: the connection ends after it. */
-  onAnswered(slot: RequestSlot, isLast: boolean): void;
-  /** The response waits for its place in the slot. */
-  onKept(slot: RequestSlot): void;
-  /** The content under way has to make room for others. */
-  onCrowdedOut(): void;
-  onStreamed(): void;
-  destroy(): void;
-}
-
-export class RequestSlot implements ExchangeOwner, BodyOwner {
-  readonly request = new Request();
-  readonly body: Body;
-  readonly exchange: Exchange;
-  readonly handler: RequestHandler;
-  readonly #host: SlotHost;
-  readonly #onFree: (slot: RequestSlot) => void;
+export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   /** The connection of the request; undefined while it is free, and once the client has gone. */
   #connection: SlotConnection | undefined;
-  /** Whether it has a request, answered or not. */
-  #isTaken = false;
-  /** Whether it has content that has not come whole. */
-  isBodyPending = false;
-  /** Whether `100 Continue` is on its way. */
-  isInviting = false;
-  #isInvited = false;
-  /** Whether it waits for an item: its client is watched. */
-  awaitsItem = false;
-  /** Whether its response ends the connection in any case. */
-  #endsConnection = false;
-  /** Whether the bytes are not a request, or not the whole head of one. */
-  #isUnreadable = false;
-  #hasBegun = false;
-  #isRunning = false;
-  #ownsBytes = false;
-  /** Whether the handler was notified of that. */
-  #isHandlerTold = false;
-  /** Whether it differs from an unused slot in fields that a new request does not set. */
-  #isDirty = false;
+  #state = 0;
+  readonly #host: SlotHost;
+  readonly #onFree: (slot: RequestSlot) => void;
   #kept: KeptResponse | undefined;
   #stream: ResponseStream | undefined;
+  readonly handler: RequestHandler;
+  readonly body: Body;
+  readonly #places: Places;
+  place = NO_PLACE;
+  longBytes: ViewedBytes | undefined;
 
   /** `onFree` is called when its request is over. */
-  constructor(host: SlotHost, onFree: (slot: RequestSlot) => void) {
+  constructor(host: SlotHost, places: Places, onFree: (slot: RequestSlot) => void) {
+    super(host.arena);
     this.#host = host;
+    this.#places = places;
     this.#onFree = onFree;
     this.body = new Body(this.request.body, host.limits.bodyBytesMax, host.inFlight);
-    this.exchange = new Exchange(this.request, host.arena, this);
-    this.handler = host.application.open(this.exchange);
+    this.handler = host.application.open(this);
   }
 
   /** A request of the connection begins. */
   begin(connection: SlotConnection): void {
-    if (this.#isTaken) assert.fail('a slot has one request');
-    this.#isTaken = true;
+    if (this.#state !== 0) assert.fail('a slot has one request');
+    this.#state = state.TAKEN;
     this.#connection = connection;
-    this.exchange.session = connection.session;
-    this.exchange.number++;
+    this.session = connection.session;
+    this.number++;
+  }
+
+  /** Whether it has content that has not come whole. */
+  get isBodyPending(): boolean {
+    return this.#is(state.BODY_PENDING);
+  }
+
+  /** Whether `100 Continue` is on its way. */
+  get isInviting(): boolean {
+    return this.#is(state.INVITING);
+  }
+
+  /** Whether it waits for an item: its client is watched. */
+  get awaitsItem(): boolean {
+    return this.#is(state.AWAITS_ITEM);
   }
 
   get isAbandoned(): boolean {
@@ -113,8 +92,15 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     return this.#host.inFlight;
   }
 
-  relieve(): void {
-    this.#host.inFlight.relieve(this.#host.nowMs);
+  get usedUpBytes(): number {
+    const { inFlight, nowMs } = this.#host;
+    if (!inFlight.isFull) return 0;
+    inFlight.relieve(nowMs);
+    return inFlight.bytesMax;
+  }
+
+  permitContent(furtherBytes: number): void {
+    this.body.permit(furtherBytes);
   }
 
   get responses(): ResponseQueue | undefined {
@@ -124,7 +110,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   /** Whether nothing behind it is to be read. */
   get isFinal(): boolean {
     const { request } = this;
-    return !request.keepAlive || request.method === CONNECT || this.#endsConnection;
+    return !request.keepAlive || request.method === CONNECT || this.#is(state.ENDS_CONNECTION);
   }
 
   get isLast(): boolean {
@@ -149,11 +135,9 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** Content is announced: it is asked for, or the request is refused and the content dropped. */
   onHead(hasRest: boolean): void {
-    this.isBodyPending = true;
-    this.#isDirty = true;
-    this.#isInvited = false;
+    this.#state |= state.BODY_PENDING | state.DIRTY;
     if (!this.#admit()) return;
-    this.isInviting = this.request.expectsContinue && !hasRest;
+    if (this.request.expectsContinue && !hasRest) this.#state |= state.INVITING;
   }
 
   /** It is complete. Returns whether to run it; otherwise it has been refused. */
@@ -162,71 +146,72 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   }
 
   run(): void {
-    if (this.#hasBegun || !this.#isTaken) assert.fail('a request runs once');
-    this.#hasBegun = true;
-    this.#isRunning = true;
+    if ((this.#state & (state.BEGUN | state.TAKEN)) !== state.TAKEN)
+      assert.fail('a request runs once');
+    this.#state |= state.BEGUN | state.RUNNING;
     try {
       this.handler.run();
     } catch (error) {
       this.onFailed(error);
     }
-    this.#isRunning = false;
+    this.#state &= ~state.RUNNING;
     if (this.#connection === undefined) this.#leave();
   }
 
   /** It outlives its turn: it has bytes of its own from now on. */
   own(): void {
-    let shift = 0;
-    if (!this.#ownsBytes) {
-      if (this.request.hasBody) this.body.keep();
-      shift = this.request.keepHead();
-    }
-    this.#ownsBytes = true;
-    if (this.exchange.isAnswered || this.#isHandlerTold) return;
-    this.#isHandlerTold = true;
-    this.handler.onOwned(shift);
+    if (this.#is(state.OWNS_BYTES)) return;
+    const { request } = this;
+    if (request.hasBody) this.body.keep(this.#places);
+    this.#state |= state.OWNS_BYTES;
+    if (this.#places.begin(this, request.headBytes)) this.#state |= state.DIRTY;
+    request.keepHead(this.#places);
   }
 
   /**
    * Its bytes are refused, or not waited for: it is answered, unless it has been, and the connection
    * ends. `parserReason`: the parser's reason.
    */
-  refuse(verdict: verdicts.Verdict, isParsed: boolean, parserReason: () => string): void {
+  refuseBytes(verdict: verdicts.Verdict, isParsed: boolean, parserReason: () => string): void {
     const code = verdicts.codeOf(verdict);
-    const { exchange } = this;
-    this.#endsConnection = true;
-    this.#isDirty = true;
-    if (code === undefined || (this.isBodyPending && exchange.isAnswered)) return;
-    this.#isUnreadable = !this.isBodyPending || isParsed;
-    exchange.isAnswered = false;
+    this.#state |= state.ENDS_CONNECTION | state.DIRTY;
+    if (code === undefined || (this.isBodyPending && this.isAnswered)) return;
+    if (!this.isBodyPending || isParsed) this.#state |= state.UNREADABLE;
+    else this.#state &= ~state.UNREADABLE;
+    this.isAnswered = false;
     const { observe, limits } = this.#host;
     if (observe !== undefined) {
       const isParsers = verdict === verdicts.NOT_A_REQUEST;
-      exchange.note(code, isParsers ? parserReason() : verdicts.reasonOf(verdict, limits));
+      this.note(code, isParsers ? parserReason() : verdicts.reasonOf(verdict, limits));
     }
-    exchange.respondEmpty(REFUSALS[code].status, INDEPENDENT, 0);
+    this.respondEmpty(REFUSALS[code].status, INDEPENDENT, 0);
   }
 
   /** Content is being sent: refused where it is too much. True: too much that is unwanted. */
   checkBody(): boolean {
-    const { body, exchange } = this;
+    const { body } = this;
     const { nowMs } = this.#host;
     if (!body.isUnderWay) body.stay(nowMs, this);
     else body.note(nowMs);
-    if (!exchange.isAnswered) {
-      if (body.isDropped) refuseContent(exchange, body, this.#host);
+    if (!this.isAnswered) {
+      if (body.isDropped) refuseContent(this, body, this.#host);
       else this.invite();
     }
-    return exchange.isAnswered && body.announced > DROPPED_BYTES_MAX;
+    return this.isAnswered && body.announced > DROPPED_BYTES_MAX;
   }
 
   /** Asks for the content, once, where the client waits for that and its turn has come. */
   invite(): void {
-    if (!this.isInviting || this.#isInvited || this.exchange.isAnswered) return;
+    if (!this.isInviting || this.#is(state.INVITED) || this.isAnswered) return;
     const { responses } = this;
     if (!this.body.isUnderWay || responses === undefined) return;
-    this.#isInvited = true;
-    this.exchange.invite(responses);
+    this.#state |= state.INVITED;
+    this.sendContinue(responses);
+  }
+
+  /** The client is to send the content, whether it was invited or not. */
+  uninvite(): void {
+    this.#state &= ~state.INVITING;
   }
 
   /** The client has gone: the answer is dropped. */
@@ -234,7 +219,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
     this.#connection = undefined;
     this.#stream?.drop();
     this.#takeKept()?.drop();
-    if (!this.#isRunning) this.#leave();
+    if (!this.#is(state.RUNNING)) this.#leave();
   }
 
   /** Its turn to be answered has come while it is read: the answers it owes its client are written. */
@@ -263,35 +248,35 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
    */
   onFailed(error: unknown, isPresent = true): void {
     this.#host.onFailure(error);
-    if (!isPresent || this.exchange.isAnswered) return;
-    this.#endsConnection = !this.#hasBegun || this.#isRunning;
-    this.#isDirty = true;
-    this.exchange.refuse('FAILED', {});
+    if (!isPresent || this.isAnswered) return;
+    this.#state |= state.DIRTY;
+    if ((this.#state & (state.BEGUN | state.RUNNING)) !== state.BEGUN)
+      this.#state |= state.ENDS_CONNECTION;
+    this.refuse('FAILED', {});
   }
 
-  onItemAwaited(): void {
-    this.awaitsItem = true;
-    this.#isDirty = true;
+  awaitItem(): void {
+    this.#state |= state.AWAITS_ITEM | state.DIRTY;
     this.body.end();
     this.#connection?.onItemAwaited();
   }
 
   onAnswered(status: number, isLast: boolean): void {
     const { body, request } = this;
-    const observed = this.#isUnreadable ? undefined : request;
-    this.#host.observe?.(status, observed, this.exchange);
-    if (status >= 400) this.exchange.forgetRefusal();
+    const observed = this.#is(state.UNREADABLE) ? undefined : request;
+    this.#host.observe?.(status, observed, this);
+    if (status >= 400) this.forgetRefusal();
     if (this.isBodyPending) body.drop();
     else if (request.hasBody) body.end();
     if (this.#connection !== undefined) this.#connection.onAnswered(this, isLast);
-    else if (!this.#isRunning) this.free();
+    else if (!this.#is(state.RUNNING)) this.free();
   }
 
   keep(response: KeptResponse): void {
     if (this.#connection === undefined) {
       response.drop();
-      this.#isDirty = true;
-      if (!this.#isRunning) this.free();
+      this.#state |= state.DIRTY;
+      if (!this.#is(state.RUNNING)) this.free();
       return;
     }
     this.#kept = response;
@@ -305,7 +290,7 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   onStream(stream: ResponseStream): void {
     this.#stream = stream;
-    this.#isDirty = true;
+    this.#state |= state.DIRTY;
   }
 
   onStreamed(): void {
@@ -323,42 +308,37 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
 
   /** The request is over: the slot is free for another one. */
   free(): void {
-    if (!this.#isTaken) assert.fail('a slot is freed once');
+    if (!this.#is(state.TAKEN)) assert.fail('a slot is freed once');
     this.renew();
-    this.#isTaken = false;
+    this.#state = 0;
     this.#connection = undefined;
     this.#onFree(this);
   }
 
   /** The request is over, and the slot gets the connection's next one. */
   renew(): void {
-    if (this.#isDirty) this.#clean();
-    else if (this.#ownsBytes) this.#disown();
+    if (this.#is(state.DIRTY)) this.#clean();
+    this.#state = state.TAKEN;
   }
 
-  #disown(): void {
-    this.request.forgetHead();
-    this.#ownsBytes = this.#isHandlerTold = false;
+  /** The slot is not used any more. */
+  release(): void {
+    this.#places.release(this);
+    this.body.release(this.#places);
   }
 
   #clean(): void {
-    this.#isDirty = false;
     this.body.end();
-    this.#disown();
-    this.isBodyPending = false;
-    this.isInviting = false;
-    this.awaitsItem = false;
-    this.#endsConnection = false;
-    this.#isUnreadable = false;
+    endKept(this);
     this.#stream = undefined;
-    this.exchange.isAnswered = true;
-    this.exchange.forgetRefusal();
+    this.isAnswered = true;
+    this.forgetRefusal();
   }
 
   /** Without a client: ends the request if it has not begun or is answered, else hurries it. */
   #leave(): void {
-    this.#isDirty = true;
-    if (!this.#hasBegun || this.exchange.isAnswered) return this.free();
+    this.#state |= state.DIRTY;
+    if (!this.#is(state.BEGUN) || this.isAnswered) return this.free();
     this.own();
     this.hurry();
   }
@@ -374,19 +354,17 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
   /** Its content has come. Returns whether to run it with that; otherwise it has been answered. */
   #takeContent(): boolean {
     const { body } = this;
-    this.isBodyPending = false;
+    this.#state &= ~state.BODY_PENDING;
     body.complete();
-    if (this.exchange.isAnswered) return false;
+    if (this.isAnswered) return false;
     if (!body.isDropped) return true;
-    refuseContent(this.exchange, body, this.#host);
+    refuseContent(this, body, this.#host);
     return false;
   }
 
   /** Returns whether to run it; otherwise it has been answered. */
   #admit(): boolean {
-    const { exchange } = this;
-    exchange.isAnswered = false;
-    this.#hasBegun = false;
+    this.isAnswered = false;
     if (this.request.hasBody) this.body.limit();
     try {
       if (!this.handler.admit()) return false;
@@ -394,6 +372,10 @@ export class RequestSlot implements ExchangeOwner, BodyOwner {
       this.onFailed(error);
       return false;
     }
-    return passesHeadChecks(exchange, this.body);
+    return passesHeadChecks(this, this.body);
+  }
+
+  #is(bit: number): boolean {
+    return (this.#state & bit) !== 0;
   }
 }

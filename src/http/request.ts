@@ -5,15 +5,20 @@
  * bytes of its own.
  */
 import { Span } from '../base/span.ts';
-import { KeptBytes } from './kept-bytes.ts';
+import type { Places } from './kept-bytes.ts';
 
 export class Request {
+  // What every request uses lies together, from here on.
   /** One of the method numbers. */
   method = 0;
   /** 10 or 11. */
   version = 0;
   /** Whether the connection may continue after this request (RFC 9112 section 9.3). */
   keepAlive = false;
+  /** Bytes of content announced; 0 for none; UNKNOWN_LENGTH when chunked. */
+  contentLength = 0;
+  /** Whether it may have one of the fields that are named below. */
+  hasFields = false;
   /** Path and query, beginning with a slash, or the asterisk; raw bytes, escapes as sent. */
   readonly target = new Span();
   /** Offset in target's bytes of the first `?`, or target's end. */
@@ -24,43 +29,35 @@ export class Request {
   readonly contentType = new Span();
   /** Value of Authorization as sent; empty when there is none. */
   readonly authorization = new Span();
-  /** Whether either of the two may have bytes. */
-  hasFields = false;
-  /** Bytes of content announced; 0 for none; UNKNOWN_LENGTH when chunked. */
-  contentLength = 0;
   /** Expect: 100-continue in HTTP/1.1. */
   expectsContinue = false;
-  /** The content; complete when the handler runs. */
-  readonly body = new Span();
   /** An expectation other than 100-continue, or ''. */
   unknownExpectation = '';
   /** The Content-Encoding sent, or ''. */
   contentEncoding = '';
-  readonly #kept = new KeptBytes();
+  /** The content; complete when the handler runs. */
+  readonly body = new Span();
 
   get hasBody(): boolean {
     return this.contentLength !== 0;
   }
 
-  /** Copies the head, so that it outlives the turn; returns how far the target was moved. */
-  keepHead(): number {
-    const { target, contentType, authorization, hasFields } = this;
-    const { start } = target;
-    const fieldBytes = hasFields ? contentType.length + authorization.length : 0;
-    this.#kept.begin(target.length + fieldBytes);
-    this.#kept.keep(target);
-    if (hasFields) {
-      this.#kept.keep(contentType);
-      this.#kept.keep(authorization);
-    }
-    const shift = target.start - start;
-    this.pathEnd += shift;
-    return shift;
+  /** Bytes that `keepHead` copies. */
+  get headBytes(): number {
+    const { length } = this.target;
+    return this.hasFields ? length + this.contentType.length + this.authorization.length : length;
   }
 
-  /** The request is over: what was copied of it is not used any more. */
-  forgetHead(): void {
-    this.#kept.end();
+  /** Moves the head to a copy, so that it outlives the turn. */
+  keepHead(places: Places): void {
+    const { target } = this;
+    const { start } = target;
+    places.keep(target);
+    if (this.hasFields) {
+      places.keep(this.contentType);
+      places.keep(this.authorization);
+    }
+    this.pathEnd += target.start - start;
   }
 }
 

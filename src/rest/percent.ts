@@ -1,11 +1,12 @@
 /**
  * Percent-encoding of path parts (RFC 3986 section 2.1): bytes to bytes, UTF-8 not required, `+` is a
- * plus. Parts of one request are decoded into one buffer, which the next request reuses. Also the
- * encoding of form values, each of which has a buffer of its own.
+ * plus. Parts are decoded into a buffer that the next request reuses. Also the encoding of form values,
+ * each of which has a buffer of its own.
  */
 import assert from 'node:assert';
 import { Slices } from '../base/slices.ts';
-import type { Span } from '../base/span.ts';
+import { Span } from '../base/span.ts';
+import type { Request } from '../http/request.ts';
 
 /** Whether each `%` from `start` to `end` has two hexadecimal digits after it. */
 export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): boolean {
@@ -17,38 +18,43 @@ export function hasOnlyWholeEscapes(bytes: Buffer, start: number, end: number): 
   return true;
 }
 
-export class PercentDecoder {
-  readonly #buffer: Buffer;
-  #used = 0;
+/** One of the parts that requests choose in their paths, of the request that has asked last. */
+export class PathPart {
+  readonly #span = new Span();
+  readonly #decoded: Buffer;
 
   /** `bytesMax`: the longest target. */
   constructor(bytesMax: number) {
-    this.#buffer = Buffer.allocUnsafeSlow(bytesMax);
+    this.#decoded = Buffer.allocUnsafeSlow(bytesMax);
   }
 
-  /** Frees the buffer for the next request: what was decoded before is overwritten. */
-  reset(): void {
-    this.#used = 0;
+  /**
+   * The part, decoded: bytes `start` to `end` of the target, whose escapes must be whole. Valid until the
+   * next part is read.
+   */
+  read({ target, escaped }: Request, start: number, end: number): Span {
+    const { bytes } = target;
+    const from = target.start + start;
+    const to = target.start + end;
+    if (!escaped) return this.#span.setViewed(bytes, target.view, from, to);
+    if (end - start > this.#decoded.length) assert.fail('a part no longer than the longest target');
+    return this.#span.set(this.#decoded, 0, decode(bytes, from, to, this.#decoded));
   }
+}
 
-  /** Sets `decoded` to the decoded bytes of the part, whose escapes must be whole. */
-  decode(bytes: Buffer, start: number, end: number, decoded: Span): void {
-    const buffer = this.#buffer;
-    const from = this.#used;
-    let used = from;
-    for (let at = start; at < end; at++) {
-      const byte = bytes[at] as number;
-      if (byte === 0x25) {
-        const value = hexadecimal(bytes, at + 1);
-        if (value < 0) assert.fail('an escape that is whole');
-        buffer[used++] = value;
-        at += 2;
-      } else buffer[used++] = byte;
-    }
-    if (used > buffer.length) assert.fail('parts no longer than the longest target');
-    this.#used = used;
-    decoded.set(buffer, from, used);
+/** Returns the number of bytes that it writes into `decoded`. */
+function decode(bytes: Buffer, start: number, end: number, decoded: Buffer): number {
+  let used = 0;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at] as number;
+    if (byte === 0x25) {
+      const value = hexadecimal(bytes, at + 1);
+      if (value < 0) assert.fail('an escape that is whole');
+      decoded[used++] = value;
+      at += 2;
+    } else decoded[used++] = byte;
   }
+  return used;
 }
 
 /** The bytes of a form value, in which `+` is a space; undefined for a bad escape. */

@@ -4,7 +4,7 @@
  * response. The handler is reused for each request of the slot, so that a request allocates nothing.
  */
 import assert from 'node:assert';
-import { Span } from '../base/span.ts';
+import type { Span } from '../base/span.ts';
 import type { EndpointGroup } from '../config/endpoint-group.ts';
 import { pathOf } from '../config/settings.ts';
 import type { Answer } from '../engine/engine.ts';
@@ -25,28 +25,24 @@ import { ItemTake } from './item-take.ts';
 import { Login, type LoginCall } from './login.ts';
 import type { Endpoint, Match } from './match.ts';
 import { NOT_APPLIED, RETRY_LATER, respondOutcome } from './outcome.ts';
-import { hasOnlyWholeEscapes, PercentDecoder } from './percent.ts';
+import { hasOnlyWholeEscapes } from './percent.ts';
 import type { PathParts, RouteFinder } from './router.ts';
 import type { RestServices } from './services.ts';
 
 export class RestHandler implements RequestHandler, LoginCall, PathParts {
   readonly exchange: Exchange;
+  /** Made for the slot's first request that takes an item. */
+  #take: ItemTake | undefined;
+  isAlone = true;
+  /** Whether a login is still to be computed. */
+  #isLoginOpen = false;
+  #endpoint: Endpoint | undefined;
   readonly services: RestServices;
+  readonly #router: RouteFinder;
   nameStart = 0;
   nameEnd = 0;
   keyStart = 0;
   keyEnd = 0;
-  readonly #router: RouteFinder;
-  /** Made for the slot's first request that takes an item. */
-  #take: ItemTake | undefined;
-  readonly #name = new Span();
-  readonly #key = new Span();
-  #endpoint: Endpoint | undefined;
-  isAlone = true;
-  /** Whether a login is still to be computed. */
-  #isLoginOpen = false;
-  /** Whether `#name` and `#key` are set. */
-  #areNamed = false;
 
   constructor(exchange: Exchange, router: RouteFinder, services: RestServices) {
     this.exchange = exchange;
@@ -55,13 +51,11 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   get name(): Span {
-    if (!this.#areNamed) this.#nameParts(this.services.data.decoder);
-    return this.#name;
+    return this.services.data.name.read(this.exchange.request, this.nameStart, this.nameEnd);
   }
 
   get key(): Span {
-    if (!this.#areNamed) this.#nameParts(this.services.data.decoder);
-    return this.#key;
+    return this.services.data.key.read(this.exchange.request, this.keyStart, this.keyEnd);
   }
 
   admit(): boolean {
@@ -77,7 +71,6 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
       return false;
     }
     this.nameStart = this.nameEnd = this.keyStart = this.keyEnd = 0;
-    this.#areNamed = false;
     this.#endpoint = undefined;
     this.isAlone = true;
     const match = this.#router.match(request, this);
@@ -112,17 +105,6 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     } else if (!this.#isCrowdedOut(endpoint)) endpoint.run(this);
   }
 
-  onOwned(shift: number): void {
-    this.#areNamed = false;
-    this.nameStart += shift;
-    this.nameEnd += shift;
-    this.keyStart += shift;
-    this.keyEnd += shift;
-    const { escaped, target } = this.exchange.request;
-    // Decoded names are to last as long as the request.
-    if (escaped) this.#nameParts(new PercentDecoder(target.length));
-  }
-
   take(timeoutMs: number): void {
     this.#take ??= new ItemTake(this, () => this.#refuseChange('wait for an item'));
     this.#take.begin(this.name, timeoutMs);
@@ -135,12 +117,13 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   }
 
   describe(): string {
-    return this.#describe(this.exchange.request.pathEnd);
+    const { pathEnd, target } = this.exchange.request;
+    return this.#describe(pathEnd - target.start);
   }
 
   describeAction(): string {
     const hidesItem = this.#endpoint?.operation.audited === 'name';
-    return this.#describe(hidesItem ? this.nameEnd : this.exchange.request.pathEnd);
+    return hidesItem ? this.#describe(this.nameEnd) : this.describe();
   }
 
   hurry(): void {
@@ -163,23 +146,11 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     return this.#endpoint;
   }
 
-  #describe(end: number): string {
+  /** The method, and so many bytes of the target. */
+  #describe(length: number): string {
     const { method, target } = this.exchange.request;
-    return `${methodName(method)} ${target.bytes.toString('latin1', target.start, end)}`;
-  }
-
-  /** Sets `name` and `key` to their decoded bytes; decoded ones are in the decoder's buffer. */
-  #nameParts(decoder: PercentDecoder): void {
-    const { target, escaped } = this.exchange.request;
-    this.#areNamed = true;
-    if (escaped) {
-      decoder.reset();
-      decoder.decode(target.bytes, this.nameStart, this.nameEnd, this.#name);
-      decoder.decode(target.bytes, this.keyStart, this.keyEnd, this.#key);
-    } else {
-      this.#name.setViewed(target.bytes, target.view, this.nameStart, this.nameEnd);
-      this.#key.setViewed(target.bytes, target.view, this.keyStart, this.keyEnd);
-    }
+    const { bytes, start } = target;
+    return `${methodName(method)} ${bytes.toString('latin1', start, start + length)}`;
   }
 
   /**
@@ -207,8 +178,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   /** Whether the last part of the path is `0`: a poll that doesn't wait. */
   #isKeyZero(): boolean {
-    const { bytes } = this.exchange.request.target;
-    return this.keyEnd === this.keyStart + 1 && bytes[this.keyStart] === DIGIT_0;
+    const { bytes, start } = this.exchange.request.target;
+    return this.keyEnd === this.keyStart + 1 && bytes[start + this.keyStart] === DIGIT_0;
   }
 
   #loginFor({ needsMember }: Endpoint): AccessControl | undefined {

@@ -80,9 +80,9 @@ export type Action = (call: Call) => void;
 export interface Call extends Receiver {
   readonly exchange: Exchange;
   readonly services: RestServices;
-  /** The map, the queue, or the first chosen part of another path; decoded. */
+  /** The map, the queue, or the first chosen part of another path; decoded. Of the call that asked last. */
   readonly name: Span;
-  /** The key, the last part of a queue's path, or the last chosen part of another path; decoded. */
+  /** The key, the last part of a queue's path, or the last chosen part of another path; likewise. */
   readonly key: Span;
   /** Takes an item of the queue `name`, and waits for one up to `timeoutMs`. */
   take(timeoutMs: number): void;

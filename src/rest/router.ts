@@ -18,7 +18,7 @@ interface Template {
   readonly resource: Resource;
 }
 
-/** Offsets of the parts that a request chose. */
+/** Offsets of the parts that a request chose, from the beginning of its target. */
 export interface PathParts {
   /** The map, the queue, or the first chosen part of another path. */
   nameStart: number;
@@ -90,39 +90,45 @@ export class Router implements RouteFinder {
     const { bytes, start } = request.target;
     const end = request.pathEnd;
     if (startsWith(bytes, start, end, this.#mapsPrefix)) {
-      return this.#matchMap(bytes, start + this.#mapsPrefix.length, end, parts);
+      return this.#matchMap(request, this.#mapsPrefix.length, parts);
     }
     if (startsWith(bytes, start, end, this.#queuesPrefix)) {
-      return this.#matchQueue(bytes, start + this.#queuesPrefix.length, end, parts);
+      return this.#matchQueue(request, this.#queuesPrefix.length, parts);
     }
     return this.#matchOther(request, parts);
   }
 
-  #matchMap(bytes: Buffer, start: number, end: number, parts: PathParts): Match {
-    let nameEnd = start;
-    while (nameEnd < end && bytes[nameEnd] !== SLASH) nameEnd++;
-    parts.nameStart = start;
+  /** `from`, here and below: where the data route's own parts begin in the target. */
+  #matchMap({ target, pathEnd }: Request, from: number, parts: PathParts): Match {
+    const { bytes, start } = target;
+    const end = pathEnd - start;
+    let nameEnd = from;
+    while (nameEnd < end && bytes[start + nameEnd] !== SLASH) nameEnd++;
+    parts.nameStart = from;
     parts.nameEnd = nameEnd;
-    if (nameEnd === end) return start === end ? this.#noMap : this.#map;
+    if (nameEnd === end) return from === end ? this.#noMap : this.#map;
     parts.keyStart = nameEnd + 1;
-    parts.keyEnd = bytes[end - 1] === SLASH ? end - 1 : end;
-    return nameEnd === start || parts.keyEnd <= parts.keyStart ? this.#noEntry : this.#entry;
+    parts.keyEnd = bytes[pathEnd - 1] === SLASH ? end - 1 : end;
+    return nameEnd === from || parts.keyEnd <= parts.keyStart ? this.#noEntry : this.#entry;
   }
 
-  #matchQueue(bytes: Buffer, start: number, pathEnd: number, parts: PathParts): Match {
-    const end = pathEnd > start && bytes[pathEnd - 1] === SLASH ? pathEnd - 1 : pathEnd;
-    let nameEnd = start;
-    while (nameEnd < end && bytes[nameEnd] !== SLASH) nameEnd++;
-    parts.nameStart = start;
+  #matchQueue({ target, pathEnd }: Request, from: number, parts: PathParts): Match {
+    const { bytes, start } = target;
+    const rest = pathEnd - start;
+    const end = rest > from && bytes[pathEnd - 1] === SLASH ? rest - 1 : rest;
+    let nameEnd = from;
+    while (nameEnd < end && bytes[start + nameEnd] !== SLASH) nameEnd++;
+    parts.nameStart = from;
     parts.nameEnd = nameEnd;
-    if (nameEnd === start) return this.#noQueue;
+    if (nameEnd === from) return this.#noQueue;
     if (nameEnd === end) return this.#queue;
     parts.keyStart = nameEnd + 1;
     parts.keyEnd = end;
     for (let at = parts.keyStart; at < end; at++) {
-      if (bytes[at] === SLASH) return this.#unknownOfQueue;
+      if (bytes[start + at] === SLASH) return this.#unknownOfQueue;
     }
-    return this.#isSize(bytes, parts.keyStart, end) ? this.#queueSize : this.#queuePoll;
+    const isSize = this.#isSize(bytes, start + parts.keyStart, start + end);
+    return isSize ? this.#queueSize : this.#queuePoll;
   }
 
   #isSize(bytes: Buffer, start: number, end: number): boolean {
@@ -139,34 +145,29 @@ export class Router implements RouteFinder {
     const raw = bytes.toString('latin1', start, request.pathEnd);
     const path = request.escaped ? decodedPath(raw) : raw;
     if (path !== raw) {
-      const partsStart = start + offsetBehindSlashes(raw, DATA_PREFIX_SLASHES);
+      const from = offsetBehindSlashes(raw, DATA_PREFIX_SLASHES);
       if (path.startsWith(this.#mapsPrefix.toString('latin1'))) {
-        return this.#matchMap(bytes, partsStart, request.pathEnd, parts);
+        return this.#matchMap(request, from, parts);
       }
       if (path.startsWith(this.#queuesPrefix.toString('latin1'))) {
-        return this.#matchQueue(bytes, partsStart, request.pathEnd, parts);
+        return this.#matchQueue(request, from, parts);
       }
     }
     const hasSlash = path.startsWith(this.#restPrefix) && path.endsWith('/');
     const found =
       this.#others.get(hasSlash ? path.slice(0, -1) : path) ??
-      this.#matchTemplate(raw, hasSlash, start, parts) ??
+      this.#matchTemplate(raw, hasSlash, parts) ??
       this.#prefixes.find(([prefix]) => path.startsWith(prefix))?.[1];
     if (found === undefined) return undefined;
     if (request.method === OPTIONS) return found.options;
     return request.method === GET || request.method === HEAD ? found.reading : found.writing;
   }
 
-  #matchTemplate(
-    raw: string,
-    hasSlash: boolean,
-    start: number,
-    parts: PathParts,
-  ): Resource | undefined {
+  #matchTemplate(raw: string, hasSlash: boolean, parts: PathParts): Resource | undefined {
     const seen = (hasSlash ? raw.slice(0, -1) : raw).split('/');
     const template = this.#templates.find((each) => fits(each, seen));
     if (template === undefined) return undefined;
-    let at = start;
+    let at = 0;
     let isFirst = true;
     for (const [index, part] of seen.entries()) {
       if (template.parts[index] === undefined) {

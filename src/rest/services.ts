@@ -15,7 +15,7 @@ import type { WanService } from '../wan/wan-service.ts';
 import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { MapLifetimes } from './map-lifetimes.ts';
-import type { PercentDecoder } from './percent.ts';
+import type { PathPart } from './percent.ts';
 
 export interface RestServices {
   readonly dialect: Dialect;
@@ -37,8 +37,9 @@ export interface DataServices {
   readonly lifetimes: MapLifetimes;
   /** Takes that are not answered. */
   readonly waiting: Set<Waiter>;
-  /** Decodes the names and keys of requests that are answered in their turn. */
-  readonly decoder: PercentDecoder;
+  /** The name and the key of the request that is being done. */
+  readonly name: PathPart;
+  readonly key: PathPart;
 }
 
 /** Groups, users, permissions and credentials. */

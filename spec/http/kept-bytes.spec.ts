@@ -1,0 +1,108 @@
+/** Bytes of requests that outlive their turn: what is kept stays, and the places are as many as slots. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ViewedBytes } from '../../src/base/short-copies.ts';
+import { Span } from '../../src/base/span.ts';
+import { type BytesKeeper, endKept, NO_PLACE, Places } from '../../src/http/kept-bytes.ts';
+
+/** Longer than a place, and longer than what is kept for later requests. */
+const LONG = 300;
+const VERY_LONG = 3000;
+/** Bytes of a buffer of places. */
+const BUFFER_BYTES = 12_288;
+
+function keeper(): BytesKeeper {
+  return { place: NO_PLACE, longBytes: undefined };
+}
+
+/** A request of that many bytes: keeps them in two spans, and ends them. */
+function keep(places: Places, owner: BytesKeeper, length: number, fill = 1): Buffer {
+  const input = ViewedBytes.copyOf(Buffer.alloc(length, fill));
+  const middle = length >> 1;
+  const spans = [
+    new Span().setViewed(input.bytes, input.view, 0, middle),
+    new Span().setViewed(input.bytes, input.view, middle, length),
+  ];
+  const isToEnd = places.begin(owner, length);
+  for (const span of spans) places.keep(span);
+  input.bytes.fill(0);
+  const kept = Buffer.concat(spans.map((span) => span.toBuffer()));
+  if (isToEnd) endKept(owner);
+  return kept;
+}
+
+describe('bytes that are kept', () => {
+  it('are those that were, of any length, whatever others keep meanwhile', () => {
+    const lengths = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 2, maxLength: 200 });
+    fc.assert(
+      fc.property(lengths, fc.integer({ min: 0, max: 100 }), (each, countMax) => {
+        const places = new Places(countMax);
+        const kept = each.map((length, fill) => {
+          const input = ViewedBytes.copyOf(Buffer.alloc(length, fill));
+          const span = new Span().setViewed(input.bytes, input.view, 0, length);
+          places.begin(keeper(), length);
+          places.keep(span);
+          input.bytes.fill(255);
+          return span;
+        });
+        for (const [fill, span] of kept.entries()) {
+          assert.deepEqual(span.toBuffer(), Buffer.alloc(each[fill]!, fill));
+        }
+      }),
+    );
+  });
+
+  it('have one place a keeper, also where long and short ones take turns', () => {
+    const places = new Places(1000);
+    const owners = Array.from({ length: 64 }, keeper);
+    for (let round = 0; round < 20; round++) {
+      for (const owner of owners) {
+        for (const length of [10, VERY_LONG, 20, LONG, 30]) {
+          assert.equal(keep(places, owner, length, round).length, length);
+        }
+      }
+    }
+    assert.equal(places.bytes, BUFFER_BYTES);
+    keep(places, keeper(), 10);
+    assert.equal(places.bytes, 2 * BUFFER_BYTES);
+  });
+
+  it('leave their place to others when the keeper is not used any more', () => {
+    const places = new Places(1000);
+    for (let round = 0; round < 1000; round++) {
+      const owner = keeper();
+      keep(places, owner, 10);
+      places.release(owner);
+      assert.equal(owner.place, NO_PLACE);
+    }
+    assert.equal(places.bytes, BUFFER_BYTES);
+  });
+
+  it('have a buffer of their own where no place is left', () => {
+    const places = new Places(64);
+    const owners = Array.from({ length: 70 }, keeper);
+    for (const [fill, owner] of owners.entries()) {
+      assert.deepEqual(keep(places, owner, 100, fill), Buffer.alloc(100, fill));
+    }
+    assert.equal(places.bytes, BUFFER_BYTES);
+    const without = owners.filter(({ place }) => place === NO_PLACE);
+    assert.equal(without.length, 6);
+    for (const { longBytes } of without) assert(longBytes !== undefined);
+    places.release(owners[0]!);
+    keep(places, without[0]!, 100);
+    assert.equal(without[0]?.place, 0, 'it gets one later');
+  });
+
+  it('keep a long buffer for later, but no very long one', () => {
+    const places = new Places(10);
+    const owner = keeper();
+    keep(places, owner, LONG);
+    const { longBytes } = owner;
+    keep(places, owner, 10);
+    keep(places, owner, LONG - 1);
+    assert.equal(owner.longBytes, longBytes);
+    keep(places, owner, VERY_LONG);
+    assert.equal(owner.longBytes, undefined);
+  });
+});
