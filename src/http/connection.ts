@@ -178,10 +178,11 @@ export class Connection implements SlotConnection, Timed, Scheduled {
     this.#host.onConnectionClosed(this);
   }
 
-  /** A request has been answered: all that waited for that continues. */
+  /** A request has been answered: all that waited for that continues, now or at the end of the turn. */
   #goOn(): void {
     if (this.#isRunning || this.#state === CLOSED) return;
     this.#requests.sendKept();
+    if (this.isWoken && !this.#requests.isIdle) return;
     this.#mayRead();
     if (this.#requests.isIdle) this.#proceed();
     else this.#host.wake(this);

@@ -38,6 +38,9 @@ export class Router implements RouteFinder {
   readonly #restPrefix: string;
   readonly #mapsPrefix: Buffer;
   readonly #queuesPrefix: Buffer;
+  /** How long they are. */
+  readonly #mapsFrom: number;
+  readonly #queuesFrom: number;
   readonly #entry: Match;
   readonly #map: Match;
   /** `maps/` with nothing after it. */
@@ -70,6 +73,8 @@ export class Router implements RouteFinder {
     this.#restPrefix = `/${segment}/rest/`;
     this.#mapsPrefix = Buffer.from(`/${segment}/rest/maps/`);
     this.#queuesPrefix = Buffer.from(`/${segment}/rest/queues/`);
+    this.#mapsFrom = this.#mapsPrefix.length;
+    this.#queuesFrom = this.#queuesPrefix.length;
     const others = routes.filter(({ path }) => !/^rest\/(maps|queues)\//.test(path));
     for (const route of others) {
       if (!route.path.includes('{'))
@@ -90,10 +95,10 @@ export class Router implements RouteFinder {
     const { bytes, start } = request.target;
     const end = request.pathEnd;
     if (startsWith(bytes, start, end, this.#mapsPrefix)) {
-      return this.#matchMap(request, this.#mapsPrefix.length, parts);
+      return this.#matchMap(request, this.#mapsFrom, parts);
     }
     if (startsWith(bytes, start, end, this.#queuesPrefix)) {
-      return this.#matchQueue(request, this.#queuesPrefix.length, parts);
+      return this.#matchQueue(request, this.#queuesFrom, parts);
     }
     return this.#matchOther(request, parts);
   }

@@ -69,6 +69,8 @@ export class Dispatcher {
   readonly #writtenTo: (RedisConnection | undefined)[];
   /** Where an operation that has to wait writes its command. */
   readonly #aside = new CommandBuffer();
+  /** Where the command of the operation that has begun stands among those of the turn. */
+  #start = 0;
   #operationCount = 0;
   #commandBytes = 0;
   #lastNumber = 0;
@@ -109,7 +111,7 @@ export class Dispatcher {
       return this.#beginAside(operation, primary);
     }
     operation.connection = connection;
-    operation.start = connection.commands.length;
+    this.#start = connection.commands.length;
     return connection.commands;
   }
 
@@ -127,9 +129,9 @@ export class Dispatcher {
     this.#operationCount++;
     if (operation.isChange) this.#options.underWay.enter(operation);
     if (connection === undefined) return this.#endAside(operation);
-    operation.length = connection.commands.length - operation.start;
+    operation.length = connection.commands.length - this.#start;
     this.#commandBytes += operation.length;
-    connection.expect(operation.start, operation);
+    connection.expect(this.#start, operation);
     if (operation.isChange) this.#count(operation, connection);
   }
 
@@ -237,7 +239,7 @@ export class Dispatcher {
         !this.#isElsewhere(partition, connection));
     if (connection !== undefined && isFree) {
       operation.connection = connection;
-      operation.start = connection.commands.length;
+      this.#start = connection.commands.length;
       return connection.commands;
     }
     operation.connection = undefined;
@@ -348,14 +350,14 @@ export class Dispatcher {
     }
     const { commands } = connection;
     if (asked !== undefined) {
-      const start = commands.length;
+      const askingStart = commands.length;
       commands.begin(ASKING);
-      connection.expect(start, IGNORED);
+      connection.expect(askingStart, IGNORED);
     }
     operation.connection = connection;
-    operation.start = commands.length;
+    const start = commands.length;
     commands.whole(command);
-    connection.expect(operation.start, operation);
+    connection.expect(start, operation);
     if (operation.isChange) this.#count(operation, connection);
     return true;
   }

@@ -42,7 +42,7 @@ type KeyKind = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 export class Layout {
   readonly partitionCount: number;
   readonly #tags: readonly string[];
-  readonly #slots: readonly number[];
+  readonly #slots: Uint16Array;
   readonly #owner: string;
   /** By kind, then partition; those of a kind lie in one memory. */
   readonly #prefixes: Span[][] = [];
@@ -51,7 +51,7 @@ export class Layout {
   constructor(clusterName: string, partitionCount: number) {
     this.partitionCount = partitionCount;
     this.#tags = tagsOf(partitionCount);
-    this.#slots = this.#tags.map((tag) => slotOfTag(tag));
+    this.#slots = Uint16Array.from(this.#tags, (tag) => slotOfTag(tag));
     this.#owner = `${Buffer.byteLength(clusterName)}:${clusterName}/`;
   }
 

@@ -49,8 +49,6 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   /** Rises from each operation that is sent to the next. */
   number = 0;
   partition = 0;
-  /** Where its command stands among those of the turn. */
-  start = 0;
   /** Not sent again after this time, on the clock's `now`; 0 for one that was sent once. */
   until = 0;
   // What every reply uses lies together, from here on.

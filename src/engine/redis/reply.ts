@@ -23,6 +23,8 @@ const NODES_MAX = 4_194_304;
 /** A buffer beyond this is not kept for later replies. */
 const KEPT_BYTES_MAX = 1024 * 1024;
 const FIRST_KEPT_BYTES = 65536;
+/** Digits of a number that fits in 32 bits, whatever they are. */
+const DIGITS_OF_INTEGERS = 9;
 const CR = 0x0d;
 const LF = 0x0a;
 
@@ -207,9 +209,10 @@ export class ReplyReader {
       } else if (kind === BULK) {
         if (integer < -1 || integer > BULK_BYTES_MAX)
           throw new ReplyFault(`a string of ${integer} bytes`);
-        nodes.add(integer < 0 ? NIL : BULK, 0, at, Math.max(0, integer));
-        if (integer < 0) continue;
-        at += integer + 2;
+        const size = integer | 0;
+        nodes.add(size < 0 ? NIL : BULK, 0, at, Math.max(0, size));
+        if (size < 0) continue;
+        at += size + 2;
         if (at > length) return -at;
         if (bytes[at - 2] !== CR || bytes[at - 1] !== LF)
           throw new ReplyFault('a string without an end');
@@ -252,15 +255,21 @@ function endOfLine(bytes: Buffer, from: number, length: number): number {
 
 function integerOf(bytes: Buffer, start: number, end: number): number {
   const isNegative = bytes[start] === 0x2d;
-  let at = isNegative ? start + 1 : start;
-  if (at === end || end - at > 19) throw badNumber(bytes, start, end);
-  let integer = 0;
-  for (; at < end; at++) {
-    const digit = bytes[at]! - 0x30;
-    if (digit < 0 || digit > 9) throw badNumber(bytes, start, end);
-    integer = integer * 10 + digit;
-  }
+  const first = isNegative ? start + 1 : start;
+  const behind = Math.min(end, first + DIGITS_OF_INTEGERS);
+  if (first === end || end - first > 19) throw badNumber(bytes, start, end);
+  let high = 0;
+  for (let at = first; at < behind; at++) high = (high * 10 + digitAt(bytes, at, start, end)) | 0;
+  let integer = high;
+  for (let at = behind; at < end; at++) integer = integer * 10 + digitAt(bytes, at, start, end);
   return isNegative ? -integer : integer;
+}
+
+/** `start`, `end`: the number of the digit. */
+function digitAt(bytes: Buffer, at: number, start: number, end: number): number {
+  const digit = bytes[at]! - 0x30;
+  if (digit < 0 || digit > 9) throw badNumber(bytes, start, end);
+  return digit;
 }
 
 function badNumber(bytes: Buffer, start: number, end: number): ReplyFault {
