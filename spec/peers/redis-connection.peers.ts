@@ -25,6 +25,7 @@ let own: ControlConnection;
 let other: Client;
 
 before(async () => {
+  const folder = toolFolder('ioredis');
   server = await EngineServer.start();
   own = new ControlConnection(
     { host: '127.0.0.1', port: server.port },
@@ -37,7 +38,6 @@ before(async () => {
       counter: { count: 0 },
     },
   );
-  const folder = toolFolder('ioredis');
   const Redis = createRequire(join(folder, 'package.json'))(folder) as ClientClass;
   other = new Redis({ port: server.port, host: '127.0.0.1', db: 1, protocol: 2 });
 });

@@ -1,8 +1,9 @@
 /**
- * A connection to a server of Redis or Valkey. The commands of a turn leave in one write; their replies
- * come in the same order. A server that owes a reply for longer than the deadline is given up, as a
- * stopped one keeps its socket open. A connection that has ended is not used again, and nothing is sent
- * twice: each receiver is told whether its command may have reached the server.
+ * A connection to a server of Redis or Valkey. The commands of a turn leave in one write, or those of two
+ * turns where they are few and the server owes replies; the replies come in the same order. A server that
+ * owes a reply for longer than the deadline is given up, as a stopped one keeps its socket open. A
+ * connection that has ended is not used again, and nothing is sent twice: each receiver is told whether
+ * its command may have reached the server.
  */
 import assert from 'node:assert/strict';
 import { connect as connectPlain, type Socket } from 'node:net';
@@ -68,6 +69,8 @@ const READ_BUFFER_BYTES = 65536;
 const CONNECT_MS_MAX = 2000;
 /** Turns whose commands are under way at a time, as a rule. */
 const SPARES_MAX = 4;
+/** Fewer commands wait a turn for others, where the server is at work: a write costs as much as ten. */
+const WRITTEN_MIN = 32;
 /** How often the deadline is looked at within its time. */
 const LOOKS = 8;
 /** The part of the deadline that a WAIT may take. */
@@ -95,6 +98,8 @@ export class RedisConnection {
   /** The commands of a turn that are not written, while their receivers are told. */
   #dropped: ViewedBytes | undefined;
   #isFlushDue = false;
+  /** Whether the commands have waited a turn. */
+  #isPutOff = false;
   /** Called before the commands of the turn are written. */
   #last: (() => void)[] = [];
   /** The time of the turn in which commands gather, on the clock's `now`. */
@@ -247,6 +252,12 @@ export class RedisConnection {
   }
 
   #write(): void {
+    if (!this.#isPutOff && this.#mayGather()) {
+      this.#isPutOff = true;
+      this.#options.clock.endOfTurn(this.#flush);
+      return;
+    }
+    this.#isPutOff = false;
     const last = this.#last;
     if (last.length > 0) this.#last = [];
     for (const run of last) run();
@@ -260,6 +271,13 @@ export class RedisConnection {
     const memory = this.commands.take(this.#spares.pop());
     this.#batches.push({ memory, length, end: this.#pending.tail });
     this.#socket.write(memory.bytes.subarray(0, length));
+  }
+
+  /** Whether the commands are to wait for those of the next turn. */
+  #mayGather(): boolean {
+    const written = this.#batches.at(-1)?.end;
+    if (written === undefined || this.#isEnded) return false;
+    return this.#pending.tail - written < WRITTEN_MIN;
   }
 
   /** No command of the turn is written. Those that change nothing come again. */
