@@ -25,6 +25,11 @@ export class SlotPool {
     this.#host = host;
   }
 
+  /** Bytes of memory for what requests under way keep, without long ones. */
+  get placeBytes(): number {
+    return this.#places.bytes;
+  }
+
   take(): RequestSlot {
     this.usedCount++;
     if (this.#spareCount === 0) return new RequestSlot(this.#host, this.#places, this.#onFree);
