@@ -60,7 +60,7 @@ export class ConnectionRequests {
   }
 
   /** The request that the parser's input continues or begins. */
-  read(connection: SlotConnection, parser: RequestParser): RequestSlot {
+  read(connection: SlotConnection<RequestSlot>, parser: RequestParser): RequestSlot {
     const slot = this.#slots.take();
     slot.begin(connection);
     parser.use(slot.request, slot.body);

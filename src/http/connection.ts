@@ -39,7 +39,7 @@ const ENDING = 4;
 const LINGERING = 5;
 const CLOSED = 6;
 
-export class Connection implements SlotConnection, Timed, Scheduled {
+export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled {
   readonly session: Session;
   readonly #host: ConnectionHost;
   readonly #socket: Socket;

@@ -34,7 +34,7 @@ import * as verdicts from './verdicts.ts';
 
 export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   /** The connection of the request; undefined while it is free, and once the client has gone. */
-  #connection: SlotConnection | undefined;
+  #connection: SlotConnection<RequestSlot> | undefined;
   #state = 0;
   readonly #host: SlotHost;
   readonly #onFree: (slot: RequestSlot) => void;
@@ -57,7 +57,7 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   }
 
   /** A request of the connection begins. */
-  begin(connection: SlotConnection): void {
+  begin(connection: SlotConnection<RequestSlot>): void {
     if (this.#state !== 0) assert.fail('a slot has one request');
     this.#state = state.TAKEN;
     this.#connection = connection;

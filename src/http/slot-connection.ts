@@ -1,22 +1,21 @@
 /** The parts of its connection that a slot uses. */
-import type { RequestSlot } from './request-slot.ts';
 import type { ResponseQueue } from './response-queue.ts';
 import type { Session } from './session.ts';
 
-export interface SlotConnection {
+export interface SlotConnection<Slot> {
   readonly session: Session;
   readonly mayWait: boolean;
   /** The responses for the response; undefined while others before it are owed. */
-  responsesFor(slot: RequestSlot): ResponseQueue | undefined;
+  responsesFor(slot: Slot): ResponseQueue | undefined;
   /** Whether bytes have come that have not been read. */
   readonly hasUnread: boolean;
   /** Whether no request behind it has been read, also in part. */
-  isNewest(slot: RequestSlot): boolean;
+  isNewest(slot: Slot): boolean;
   onItemAwaited(): void;
   /** The response has been written; `isLast`: the connection ends after it. */
-  onAnswered(slot: RequestSlot, isLast: boolean): void;
+  onAnswered(slot: Slot, isLast: boolean): void;
   /** The response waits for its place in the slot. */
-  onKept(slot: RequestSlot): void;
+  onKept(slot: Slot): void;
   /** The content under way has to make room for others. */
   onCrowdedOut(): void;
   onStreamed(): void;

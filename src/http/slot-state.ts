@@ -16,8 +16,7 @@ export const UNREADABLE = 1 << 6;
 /** It has begun to run. */
 export const BEGUN = 1 << 7;
 export const RUNNING = 1 << 8;
-/** It has bytes of its own, and its handler was notified of that. */
+/** It has bytes of its own. */
 export const OWNS_BYTES = 1 << 9;
-export const HANDLER_TOLD = 1 << 10;
 /** Something else than this number differs from an unused slot, and a new request does not set it. */
-export const DIRTY = 1 << 11;
+export const DIRTY = 1 << 10;
