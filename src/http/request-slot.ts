@@ -43,14 +43,22 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   readonly handler: RequestHandler;
   readonly body: Body;
   readonly #places: Places;
+  /** Its number in the pool. */
+  readonly poolNumber: number;
   place = NO_PLACE;
   longBytes: ViewedBytes | undefined;
 
   /** `onFree` is called when its request is over. */
-  constructor(host: SlotHost, places: Places, onFree: (slot: RequestSlot) => void) {
+  constructor(
+    host: SlotHost,
+    places: Places,
+    poolNumber: number,
+    onFree: (slot: RequestSlot) => void,
+  ) {
     super(host.arena);
     this.#host = host;
     this.#places = places;
+    this.poolNumber = poolNumber;
     this.#onFree = onFree;
     this.body = new Body(this.request.body, host.limits.bodyBytesMax, host.inFlight);
     this.handler = host.application.open(this);

@@ -48,6 +48,8 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   group: object | undefined;
   /** Rises from each operation that is sent to the next. */
   number = 0;
+  /** Its number in the pool that it comes from, if any. */
+  poolNumber = 0;
   partition = 0;
   /** Not sent again after this time, on the clock's `now`; 0 for one that was sent once. */
   until = 0;

@@ -20,6 +20,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
 import { DELETE_IF, SET_IF, SET_WITH_END, TOUCH } from './map-scripts.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
+import { OperationPool } from './operation-pool.ts';
 import type { Answers } from './redis-answer.ts';
 import { BULK, INTEGER, type Reply } from './reply.ts';
 import type { ServerTime } from './server-time.ts';
@@ -167,7 +168,7 @@ const NOBODY: Receiver = { onAnswer() {} };
 class Reading implements Work<Receiver> {
   readonly #options: RedisMapsOptions;
   readonly #maps: RedisMaps;
-  readonly #reads: Operation<Receiver>[] = [];
+  readonly #reads = new OperationPool<Receiver>(() => this.#new());
   readonly #stored = new StoredValue();
 
   constructor(options: RedisMapsOptions, maps: RedisMaps) {
@@ -176,7 +177,7 @@ class Reading implements Work<Receiver> {
   }
 
   begin(receiver: Receiver): Operation<Receiver> {
-    const read = this.#reads.pop() ?? this.#new();
+    const read = this.#reads.take();
     read.subject = receiver;
     return read;
   }
@@ -194,12 +195,12 @@ class Reading implements Work<Receiver> {
     answer.value.copyFrom(stored.value);
     answer.contentType.copyFrom(stored.contentType);
     answer.version.set(stored.versionLow, stored.versionHigh);
-    this.#reads.push(read);
+    this.#reads.give(read);
     answers.tell(read.subject, answer);
   }
 
   onFailed(failure: Failure, read: Operation<Receiver>): void {
-    this.#reads.push(read);
+    this.#reads.give(read);
     this.#options.fail(read.subject, failure);
   }
 
@@ -212,7 +213,7 @@ class Reading implements Work<Receiver> {
 
   #tellAbsent(read: Operation<Receiver>): void {
     const { answers } = this.#options;
-    this.#reads.push(read);
+    this.#reads.give(read);
     answers.tell(read.subject, answers.begin(ABSENT));
   }
 }
@@ -226,14 +227,14 @@ interface Change {
 /** Sets, deletes and touches. */
 class Changing implements Work<Change> {
   readonly #options: RedisMapsOptions;
-  readonly #changes: Operation<Change>[] = [];
+  readonly #changes = new OperationPool<Change>(() => this.#new());
 
   constructor(options: RedisMapsOptions) {
     this.#options = options;
   }
 
   begin(receiver: Receiver, replicaCount: number): Operation<Change> {
-    const change = this.#changes.pop() ?? this.#new();
+    const change = this.#changes.take();
     change.replicaCount = replicaCount;
     change.subject.receiver = receiver;
     change.subject.version.clear();
@@ -252,7 +253,7 @@ class Changing implements Work<Change> {
     if (reply.bytes.length > 0) {
       answer.version.set(bytes.readInt32BE(start + 4), bytes.readInt32BE(start));
     }
-    this.#changes.push(change);
+    this.#changes.give(change);
     answers.tell(change.subject.receiver, answer);
   }
 
@@ -261,7 +262,7 @@ class Changing implements Work<Change> {
     const { receiver, version } = change.subject;
     const answer = answers.begin(APPLIED);
     answer.version.copyFrom(version);
-    this.#changes.push(change);
+    this.#changes.give(change);
     answers.tell(receiver, answer);
   }
 
@@ -270,7 +271,7 @@ class Changing implements Work<Change> {
   }
 
   onFailed(failure: Failure, change: Operation<Change>): void {
-    this.#changes.push(change);
+    this.#changes.give(change);
     this.#options.fail(change.subject.receiver, failure);
   }
 

@@ -1,0 +1,83 @@
+/**
+ * Objects that are used again, as many at a time as requests are under way to a server: the lowest number
+ * taken first (free-numbers.ts), and the object that was given last. 64 clients take some each, in
+ * turns; the first taken are given first. Each object is met when it is taken and when it is given.
+ */
+import { FreeNumbers } from '../src/base/free-numbers.ts';
+import type { Bench } from './harness.ts';
+
+const UNDER_WAY_MAX = 2048;
+const TAKEN_AT_A_TIME = 32;
+/** Words of an object: with its header, as large as a request and what belongs to it. */
+const OBJECT_WORDS = 256;
+
+interface Pool {
+  take(): Int32Array;
+  give(object: Int32Array): void;
+}
+
+/** Word 0 of an object is its number. */
+class LowestFirst implements Pool {
+  readonly #objects: Int32Array[] = [];
+  readonly #free = new FreeNumbers();
+
+  take(): Int32Array {
+    const number = this.#free.take();
+    if (number >= 0) return this.#objects[number]!;
+    const object = new Int32Array(OBJECT_WORDS);
+    object[0] = this.#objects.length;
+    this.#objects.push(object);
+    return object;
+  }
+
+  give(object: Int32Array): void {
+    this.#free.give(object[0]!);
+  }
+}
+
+class LastGivenFirst implements Pool {
+  readonly #spare: Int32Array[] = [];
+
+  take(): Int32Array {
+    return this.#spare.pop() ?? new Int32Array(OBJECT_WORDS);
+  }
+
+  give(object: Int32Array): void {
+    this.#spare.push(object);
+  }
+}
+
+export const bench: Bench = {
+  name: 'free-numbers',
+  about: 'many objects in use at a time: taken in the order made, and the last given first',
+  run(harness) {
+    const pools = { 'lowest first': new LowestFirst(), 'last given first': new LastGivenFirst() };
+    for (const [name, pool] of Object.entries(pools)) {
+      const underWay: Int32Array[] = [];
+      harness.measure({
+        name,
+        operations: harness.pick(1000, 2_000_000),
+        batch: TAKEN_AT_A_TIME,
+        run(first, count) {
+          for (let done = 0; done < count; done++) {
+            const object = pool.take();
+            meet(object);
+            underWay.push(object);
+          }
+          // Replies come in pieces of any length.
+          const left = (first * 7919) % UNDER_WAY_MAX;
+          if (underWay.length <= UNDER_WAY_MAX) return;
+          for (const object of underWay.splice(0, underWay.length - left)) {
+            meet(object);
+            pool.give(object);
+          }
+        },
+      });
+    }
+  },
+};
+
+/** Uses a word of each cache line. */
+function meet(object: Int32Array): void {
+  for (let word = 1; word < OBJECT_WORDS; word += 16) object[word]!++;
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { FreeNumbers } from '../../src/base/free-numbers.ts';
+
+describe('FreeNumbers', () => {
+  it('has none at first', () => {
+    assert.equal(new FreeNumbers().take(), -1);
+  });
+
+  for (const top of [1, 31, 32, 33, 1023, 1024, 1025, 100_000]) {
+    it(`gives the lowest of ${top} numbers first, in whatever order they came`, () => {
+      const numbers = new FreeNumbers();
+      const random = new Random(top);
+      const free = new Set<number>();
+      for (let count = 0; count < Math.min(top, 2000); count++) free.add(random.below(top));
+      for (const number of free) numbers.give(number);
+      for (const number of [...free].sort((a, b) => a - b)) assert.equal(numbers.take(), number);
+      assert.equal(numbers.take(), -1);
+    });
+  }
+
+  it('takes no number twice, whatever is taken and given', () => {
+    const random = new Random(5);
+    const numbers = new FreeNumbers();
+    const free = new Set<number>();
+    for (let step = 0; step < 20_000; step++) {
+      const number = random.below(3000);
+      if (random.below(2) === 0 && !free.has(number)) {
+        numbers.give(number);
+        free.add(number);
+      } else {
+        const lowest = free.size === 0 ? -1 : Math.min(...free);
+        assert.equal(numbers.take(), lowest);
+        free.delete(lowest);
+      }
+    }
+  });
+});

@@ -1,0 +1,30 @@
+/** Operations of one kind that are used again, in the order in which they were made. */
+import { FreeNumbers } from '../../base/free-numbers.ts';
+import type { Operation } from './operation.ts';
+
+export class OperationPool<Subject> {
+  readonly #make: () => Operation<Subject>;
+  readonly #operations: Operation<Subject>[] = [];
+  readonly #free = new FreeNumbers();
+
+  constructor(make: () => Operation<Subject>) {
+    this.#make = make;
+  }
+
+  take(): Operation<Subject> {
+    const number = this.#free.take();
+    return number < 0 ? this.#new() : this.#operations[number]!;
+  }
+
+  /** The operation is over. */
+  give(operation: Operation<Subject>): void {
+    this.#free.give(operation.poolNumber);
+  }
+
+  #new(): Operation<Subject> {
+    const operation = this.#make();
+    operation.poolNumber = this.#operations.length;
+    this.#operations.push(operation);
+    return operation;
+  }
+}
