@@ -106,8 +106,9 @@ bundle = $(bin)/esbuild --bundle --platform=node --target=node20.20 --log-level=
 older = --define:import.meta.url=__filename --define:import.meta.dirname=__dirname \
   --define:import.meta.resolve=undefined --supported:dynamic-import=false
 apart = yaml saxes pino-pretty
-# The log's writer in a thread of its own is not used, and would be loaded at each start; the formatter of
-# lines has writers of its own, a seventh of its bytes and more.
+# The log's writer in a thread of its own is not used, nor does the log hide values; both would be loaded
+# at each start. The formatter of lines has writers of its own, a seventh of its bytes and more.
+unused-by-log = thread-stream on-exit-leak-free @pinojs/redact
 unused = $(foreach name,$(1),--alias:$(name)=./bin/no-package.ts)
 # The executable is for a shell, too, as only Node's command line takes this flag: V8 has one thread beside
 # the program's. With its four, on two processors, collections and compilation took turns with the
@@ -120,7 +121,7 @@ dist/.built: node_modules/.installed $(sources)
 	rm -rf dist
 	$(bin)/tsc -p tsconfig.json --outDir dist/types
 	$(bundle) $(older) --outfile=dist/bin/program.js --metafile=dist/program.meta.json \
-	  $(foreach name,$(apart),--alias:$(name)=./$(name).js --external:./$(name).js) $(call unused,thread-stream) bin/program.ts
+	  $(foreach name,$(apart),--alias:$(name)=./$(name).js --external:./$(name).js) $(call unused,$(unused-by-log)) bin/program.ts
 	$(bundle) --outdir=dist/bin --metafile=dist/apart.meta.json \
 	  $(call unused,pino-abstract-transport pump sonic-boom) $(foreach name,$(apart),$(name)=$(name))
 	$(bundle) $(older) $(oldest) --banner:js='$(shell)' --outfile=dist/bin/gridnode.js bin/launch.ts
