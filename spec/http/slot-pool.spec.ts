@@ -51,4 +51,20 @@ describe('the slots of a server', () => {
     assert.equal(held.server.slots.placeBytes, placeBytes);
     assert.deepEqual(held.failures, []);
   });
+
+  it('are used again, however many requests wait meanwhile', (t) => {
+    const { application, client } = heldServer();
+    const opened = t.mock.method(application, 'open').mock;
+    for (let first = 0; first < 6400; first += UNDER_WAY_MAX) {
+      const names = Array.from({ length: UNDER_WAY_MAX }, (_, index) => `${first + index}`);
+      client().socket.receive(names.map((name) => request(`/late/${name}`)).join(''));
+    }
+    const { socket } = client();
+    const before = opened.callCount();
+    for (let round = 0; round < 100; round++) {
+      socket.receive(request('/late/more'));
+      application.answer('more');
+    }
+    assert.ok(opened.callCount() <= before + 1, `${opened.callCount() - before} slots`);
+  });
 });

@@ -5,21 +5,22 @@ import { RequestSlot } from './request-slot.ts';
 import type { SlotHost } from './slot-host.ts';
 
 /**
- * More than these are left to the collector: the slots of a flood are not kept. So many are under way where
- * 64 clients have as many reads each.
+ * More without a request are left to the collector: the slots of a flood are not kept. So many are under
+ * way where 64 clients have as many reads each.
  */
-const KEPT_MAX = 4096;
+const SPARE_MAX = 4096;
 /** A request with content has two places. */
-const PLACES_MAX = 2 * KEPT_MAX;
-
-/** The number of a slot that is left to the collector after its request. */
-const NOT_KEPT = -1;
+const PLACES_MAX = 2 * SPARE_MAX;
 
 export class SlotPool {
   readonly #host: SlotHost;
-  /** Those that are kept, by their number. */
-  readonly #slots: RequestSlot[] = [];
-  readonly #free = new FreeNumbers();
+  /** By their numbers; undefined where one is vacant. */
+  readonly #slots: (RequestSlot | undefined)[] = [];
+  /** The numbers of the slots without a request, and how many. */
+  readonly #spare = new FreeNumbers();
+  #spareCount = 0;
+  /** Numbers without a slot. */
+  readonly #vacant = new FreeNumbers();
   readonly #places = new Places(PLACES_MAX);
   readonly #onFree = (slot: RequestSlot): void => this.#give(slot);
   /** Slots that have a request. */
@@ -36,26 +37,30 @@ export class SlotPool {
 
   take(): RequestSlot {
     this.usedCount++;
-    const number = this.#free.take();
-    return number < 0 ? this.#new() : (this.#slots[number] as RequestSlot);
+    const number = this.#spare.take();
+    if (number < 0) return this.#new();
+    this.#spareCount--;
+    return this.#slots[number] as RequestSlot;
   }
 
   #new(): RequestSlot {
-    const number = this.#slots.length;
-    const isKept = number < KEPT_MAX;
-    const slot = new RequestSlot(
-      this.#host,
-      this.#places,
-      isKept ? number : NOT_KEPT,
-      this.#onFree,
-    );
-    if (isKept) this.#slots.push(slot);
+    const vacant = this.#vacant.take();
+    const number = vacant < 0 ? this.#slots.length : vacant;
+    const slot = new RequestSlot(this.#host, this.#places, number, this.#onFree);
+    this.#slots[number] = slot;
     return slot;
   }
 
   #give(slot: RequestSlot): void {
     this.usedCount--;
-    if (slot.poolNumber === NOT_KEPT) slot.release();
-    else this.#free.give(slot.poolNumber);
+    const { poolNumber } = slot;
+    if (this.#spareCount < SPARE_MAX) {
+      this.#spareCount++;
+      this.#spare.give(poolNumber);
+      return;
+    }
+    slot.release();
+    this.#slots[poolNumber] = undefined;
+    this.#vacant.give(poolNumber);
   }
 }
