@@ -16,7 +16,7 @@ import { SHOWN_PROGRAMS } from '../docs/shown-programs.ts';
 import { type Registry, registryOf } from './own-registry.ts';
 import { done, ended, NODES, ROOT, toolFolder } from './tools.ts';
 
-const TARBALL_BYTES_MAX = 800_000;
+const TARBALL_BYTES_MAX = 1_100_000;
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 const folder = mkdtempSync(join(tmpdir(), 'gridnode-package-'));
