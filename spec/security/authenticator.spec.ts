@@ -129,9 +129,112 @@ test('Authenticator computes no more than 1,024 at once for all clients', async 
 test('Authenticator keeps a bounded number of failed attempts', () => {
   const { check, authenticator } = realm();
   for (let index = 0; index < 30_000; index++) {
-    check('wrong', { byUser: true, user: `user${index}` });
+    const address = `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`;
+    check('wrong', { byUser: true, user: `user${index}`, address });
   }
-  assert.ok(authenticator.size <= 20_000, `${authenticator.size}`);
+  assert.ok(authenticator.size <= 30_000, `${authenticator.size}`);
+});
+
+for (const byUser of [false, true]) {
+  test(`Authenticator counts ${byUser ? 'names' : 'administration'} by the /64 of an address`, async () => {
+    const { check } = realm();
+    const counts = new Map<string, number>();
+    for (let index = 0; index < 2000; index++) {
+      const address = `2001:db8:1:2::${(index % 400).toString(16)}`;
+      const verdict = await told(check(`w${index}`, { address, byUser }));
+      counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+    }
+    assert.deepEqual(
+      [...counts],
+      [
+        ['wrong', 5],
+        ['wait 10000', 1995],
+      ],
+    );
+    assert.equal(await told(check('right', { address: '2001:db8:1:3::1', byUser })), 'right');
+    assert.equal(await told(check('right', { address: '2001:db8:1:2:8::', byUser })), 'wait 10000');
+  });
+}
+
+test('Authenticator lets computations wait by the /64 of an address', () => {
+  const { check } = realm(hash);
+  const verdicts = Array.from({ length: 200 }, (_, index) =>
+    check('wrong', { address: `2001:db8::${index}`, user: `user${index}`, byUser: true }),
+  );
+  assert.equal(verdicts.filter((verdict) => verdict instanceof Promise).length, 64 + 2);
+});
+
+test('Authenticator refuses new names of an address with 200 failures, not those that have logged in', async () => {
+  const { check, clock, authenticator } = realm();
+  authenticator.replaceUsers([
+    { name: 'ann', password: 'right' },
+    { name: 'bob', password: 'right' },
+  ]);
+  assert.equal(await told(check('right', { byUser: true })), 'right');
+  clock.advance(1000);
+  const counts = new Map<string, number>();
+  for (let index = 0; index < 12_000; index++) {
+    const verdict = await told(check('wrong', { byUser: true, user: `user${index}` }));
+    counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  }
+  assert.deepEqual(
+    [...counts],
+    [
+      ['wrong', 200],
+      ['wait 10000', 11_800],
+    ],
+  );
+  assert.equal(await told(check('right', { byUser: true })), 'right');
+  assert.equal(await told(check('right', { byUser: true, user: 'bob' })), 'wait 10000');
+  assert.equal(await told(check('right', { byUser: true, user: 'bob', address: 'b' })), 'right');
+  for (let count = 0; count < 5; count++) {
+    assert.equal(await told(check('wrong', { byUser: true })), 'wrong');
+  }
+  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
+  clock.advance(10_000);
+  assert.equal(await told(check('right', { byUser: true, user: 'bob' })), 'right');
+});
+
+test('Authenticator counts failures before a login and after it together', async () => {
+  const { check } = realm();
+  for (const password of ['w', 'w', 'right', 'w', 'w', 'w']) check(password, { byUser: true });
+  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
+});
+
+test('Authenticator counts a name that has logged in apart from others, also in a full table', async () => {
+  const { check } = realm();
+  await told(check('right', { byUser: true }));
+  for (let index = 0; index < 10_000; index++) {
+    const address = `10.1.${index >> 8}.${index & 255}`;
+    check('wrong', { byUser: true, user: `user${index}`, address });
+  }
+  for (let index = 0; index < 5; index++) check('wrong', { byUser: true, user: `more${index}` });
+  assert.equal(await told(check('wrong', { byUser: true, user: 'bob' })), 'wait 10000');
+  assert.equal(await told(check('right', { byUser: true })), 'right');
+  for (let count = 0; count < 5; count++) check('wrong', { byUser: true });
+  assert.equal(await told(check('right', { byUser: true })), 'wait 10000');
+});
+
+test('Authenticator keeps the names that have logged in when the users change', async () => {
+  const { check, authenticator } = realm();
+  await told(check('right', { byUser: true }));
+  authenticator.replaceUsers([{ name: 'ann', password: 'other' }]);
+  for (let index = 0; index < 300; index++) check('wrong', { byUser: true, user: `user${index}` });
+  assert.equal(await told(check('other', { byUser: true })), 'right');
+});
+
+test('Authenticator reports the key that has to wait', async () => {
+  const { check } = realm(hash);
+  const keyOf = async (user: string) => {
+    const { throttledKey = '' } = await check('wrong again', { byUser: true, user });
+    return throttledKey;
+  };
+  for (let count = 0; count < 5; count++) await check(`w${count}`, { byUser: true });
+  assert.match(await keyOf('ann'), /^10\.0\.0\.1 [\w+/]{43}=$/);
+  for (let index = 0; index < 195; index++) {
+    await check('wrong', { byUser: true, user: `user${index}` });
+  }
+  assert.equal(await keyOf('bob'), '10.0.0.1');
 });
 
 test('Authenticator refuses an invalid password hash', () => {

@@ -73,3 +73,15 @@ test('FailureThrottle counts as many failures as it names', () => {
   }
   assert.equal(throttle.waitMs('a', 0), WINDOW_MS);
 });
+
+test('FailureThrottle with another limit waits for the oldest of the last that many', () => {
+  const throttle = new FailureThrottle(undefined, 200);
+  for (let count = 0; count < 199; count++) throttle.begin('a', 0);
+  assert.equal(throttle.waitMs('a', 0), 0);
+  throttle.begin('a', 0);
+  assert.equal(throttle.waitMs('a', 0), WINDOW_MS);
+  for (let count = 0; count < 200; count++) throttle.begin('a', 1000);
+  assert.equal(throttle.waitMs('a', WINDOW_MS), 1000);
+  throttle.withdraw('a', 1000);
+  assert.equal(throttle.waitMs('a', WINDOW_MS), 0);
+});

@@ -2,13 +2,13 @@
  * Checks users and passwords of one realm. Hashes are computed on other threads (computations.ts).
  * Attempts with equal credentials at the same time share one computation and count as one. Credentials
  * that proved right are remembered under a keyed hash until the users change. A client with too many
- * failures has to wait (failure-throttle.ts): its attempts, even with the right password, are refused
+ * failures has to wait (failed-logins.ts): its attempts, even with the right password, are refused
  * before anything is computed.
  *
  * An unknown user takes as much time as a known one. Each known password has a decoy that is as
  * expensive to compare with and that no password matches. An unknown name always gets the same decoy.
  */
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { Slices } from '../base/slices.ts';
 import {
@@ -19,7 +19,7 @@ import {
 } from '../base/stored-password.ts';
 import { Computations } from './computations.ts';
 import { type Attempt, type Credentials, RIGHT, type Verdict, WRONG } from './credentials.ts';
-import { FailureThrottle } from './failure-throttle.ts';
+import { type CountedBy, FailedLogins } from './failed-logins.ts';
 import { isSameHashed, isSamePlain, unmatchedHash, unmatchedPlain } from './password.ts';
 
 /** Time after which an attempt may be repeated that was refused because too many computations wait. */
@@ -33,8 +33,7 @@ interface UserAccount {
 
 export class Authenticator implements Credentials {
   readonly #clock: Clock;
-  readonly #byAddress = new FailureThrottle();
-  readonly #byUser = new FailureThrottle();
+  readonly #failures = new FailedLogins();
   readonly #key = randomBytes(32);
   #passwords: ReadonlyMap<string, StoredPassword> = new Map();
   /**
@@ -75,44 +74,48 @@ export class Authenticator implements Credentials {
 
   check(attempt: Attempt): Verdict | Promise<Verdict> {
     const nowMs = this.#clock.now();
-    const throttle = this.#throttleOf(attempt, nowMs);
-    const key = throttle === this.#byUser ? userKey(attempt) : attempt.address;
+    const counted = this.#failures.countedBy(attempt, nowMs);
     const digest = this.#digest(attempt);
-    const shared = this.#attempts.get(`${digest} ${key}`);
+    const id = `${digest} ${counted.key}`;
+    const shared = this.#attempts.get(id);
     if (shared !== undefined) return shared;
-    const waitMs = throttle.waitMs(key, nowMs);
-    if (waitMs > 0) return { isRight: false, retryAfterMs: waitMs };
-    if (this.#remembered.has(digest)) return RIGHT;
+    const wait = this.#failures.wait(counted, nowMs);
+    if (wait !== undefined) return throttled(wait.key, wait.waitMs);
+    if (this.#remembered.has(digest)) return this.#proveRight(counted);
     const decoy = this.#decoyFor(attempt.user);
     const stored = this.#passwords.get(exactly(attempt.user)) ?? decoy;
     if (!isHashed(stored)) {
-      if (isSamePlain(stored, attempt.password)) return this.#remember(digest);
-      throttle.begin(key, nowMs);
+      if (isSamePlain(stored, attempt.password)) {
+        this.#remembered.add(digest);
+        return this.#proveRight(counted);
+      }
+      this.#failures.begin(counted, nowMs);
       return WRONG;
     }
-    if (!this.#comparisons.has(digest) && !this.#computations.hasRoom(attempt.address)) {
-      return { isRight: false, retryAfterMs: RETRY_MS };
+    const { network } = counted;
+    if (!this.#comparisons.has(digest) && !this.#computations.hasRoom(network)) {
+      return throttled(network, RETRY_MS);
     }
-    throttle.begin(key, nowMs);
-    const verdict = this.#compare(digest, stored, attempt).then(
+    this.#failures.begin(counted, nowMs);
+    const verdict = this.#compare(digest, stored, network, attempt.password).then(
       (isRight) => {
-        this.#attempts.delete(`${digest} ${key}`);
-        if (isRight) throttle.withdraw(key, nowMs);
-        return isRight ? RIGHT : WRONG;
+        this.#attempts.delete(id);
+        if (!isRight) return WRONG;
+        this.#failures.withdraw(counted, nowMs);
+        return this.#proveRight(counted);
       },
       (error: unknown) => {
-        this.#attempts.delete(`${digest} ${key}`);
+        this.#attempts.delete(id);
         throw error;
       },
     );
-    this.#attempts.set(`${digest} ${key}`, verdict);
+    this.#attempts.set(id, verdict);
     return verdict;
   }
 
-  /** Number of throttle keys and of credentials that are remembered or under way. */
+  /** Number of keys of failed logins, and of credentials that are remembered or under way. */
   get size(): number {
-    const counted = this.#byAddress.size + this.#byUser.size;
-    return counted + this.#remembered.size + this.#attempts.size;
+    return this.#failures.size + this.#remembered.size + this.#attempts.size;
   }
 
   /** Depends on the name alone, so that repeated attempts reveal nothing more. */
@@ -125,24 +128,24 @@ export class Authenticator implements Credentials {
     return decoy;
   }
 
-  #throttleOf(attempt: Attempt, nowMs: number): FailureThrottle {
-    const hasRoom = attempt.isCountedByUser && this.#byUser.hasRoom(userKey(attempt), nowMs);
-    return hasRoom ? this.#byUser : this.#byAddress;
-  }
-
   /** Runs one computation for equal credentials, however many attempts have them. */
-  #compare(digest: string, stored: HashedPassword, attempt: Attempt): Promise<boolean> {
+  #compare(
+    digest: string,
+    stored: HashedPassword,
+    network: string,
+    password: Buffer,
+  ): Promise<boolean> {
     const comparisons = this.#comparisons;
     const underWay = comparisons.get(digest);
     if (underWay !== undefined) return underWay;
-    const given = Buffer.from(attempt.password);
+    const given = Buffer.from(password);
     const compute = () => isSameHashed(stored, given);
-    const comparison = this.#computations.run(attempt.address, compute).then(
+    const comparison = this.#computations.run(network, compute).then(
       (isSame) => {
         comparisons.delete(digest);
         // If the users have changed meanwhile, the tables are new ones: the credentials may no longer
         // be right.
-        if (isSame && comparisons === this.#comparisons) this.#remember(digest);
+        if (isSame && comparisons === this.#comparisons) this.#remembered.add(digest);
         return isSame;
       },
       (error: unknown) => {
@@ -154,8 +157,8 @@ export class Authenticator implements Credentials {
     return comparison;
   }
 
-  #remember(digest: string): Verdict {
-    this.#remembered.add(digest);
+  #proveRight(counted: CountedBy): Verdict {
+    this.#failures.proveRight(counted);
     return RIGHT;
   }
 
@@ -194,9 +197,8 @@ function decoyOf(password: StoredPassword): StoredPassword {
   return isHashed(password) ? unmatchedHash(password) : unmatchedPlain();
 }
 
-/** The key has a bounded length, whatever the length of the name. */
-function userKey({ address, user }: Attempt): string {
-  return `${address} ${createHash('sha256').update(user).digest('base64')}`;
+function throttled(throttledKey: string, retryAfterMs: number): Verdict {
+  return { isRight: false, retryAfterMs, throttledKey };
 }
 
 /** Bytes as text, one character a byte: names are equal when their bytes are. */

@@ -14,10 +14,14 @@ export interface Attempt {
   readonly isCountedByUser: boolean;
 }
 
-/** `retryAfterMs` above 0: the attempt was not examined and may be repeated after that time. */
+/**
+ * `retryAfterMs` above 0: the attempt was not examined and may be repeated after that time; it is
+ * `throttledKey` that has to wait.
+ */
 export interface Verdict {
   readonly isRight: boolean;
   readonly retryAfterMs: number;
+  readonly throttledKey?: string;
 }
 
 export const RIGHT: Verdict = { isRight: true, retryAfterMs: 0 };

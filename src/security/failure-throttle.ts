@@ -1,7 +1,7 @@
 /**
- * Counts failed logins by key (an address, or an address and a user's name). After five within ten
- * seconds the key has to wait until the oldest of them is ten seconds old. An attempt counts as failed
- * from its start until it proves right.
+ * Counts failed logins by key (failed-logins.ts). After five within ten seconds, or as many as the
+ * constructor is given, the key has to wait until the oldest of the last five is ten seconds old. An
+ * attempt counts as failed from its start until it proves right.
  *
  * The table is bounded. A key is dropped once its last failure is ten seconds old. A full table first
  * looks for such keys; if it finds none, it reports that it has no room.
@@ -13,14 +13,16 @@ const KEYS_MAX = 10_000;
 
 export class FailureThrottle {
   readonly #keysMax: number;
+  readonly #failuresMax: number;
   /**
-   * Start times of the counted attempts, by key, the oldest first. The least recently used keys come
-   * first.
+   * Start times of the last attempts that count, by key, the oldest first. The least recently used keys
+   * come first.
    */
   readonly #attempts = new Map<string, number[]>();
 
-  constructor(keysMax: number = KEYS_MAX) {
+  constructor(keysMax: number = KEYS_MAX, failuresMax: number = FAILURES_MAX) {
     this.#keysMax = keysMax;
+    this.#failuresMax = failuresMax;
   }
 
   /** Milliseconds that the key has to wait before its next attempt; 0 for none. */
@@ -30,7 +32,9 @@ export class FailureThrottle {
     dropOld(starts, nowMs);
     const oldest = starts[0];
     if (oldest === undefined) this.#attempts.delete(key);
-    return oldest === undefined || starts.length < FAILURES_MAX ? 0 : oldest + WINDOW_MS - nowMs;
+    return oldest === undefined || starts.length < this.#failuresMax
+      ? 0
+      : oldest + WINDOW_MS - nowMs;
   }
 
   /** Whether an attempt of the key can be counted. */
@@ -49,6 +53,7 @@ export class FailureThrottle {
     const starts = this.#attempts.get(key) ?? [];
     if (!this.hasRoom(key, nowMs)) this.#attempts.delete(this.#attempts.keys().next().value ?? '');
     starts.push(nowMs);
+    if (starts.length > this.#failuresMax) starts.shift();
     this.#attempts.delete(key);
     this.#attempts.set(key, starts);
   }

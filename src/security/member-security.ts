@@ -10,6 +10,7 @@ import type { SecurityConfig, UserConfig } from '../config/security.ts';
 import type { Authentication } from '../config/settings.ts';
 import { AccessControl, type AccessRules } from './access-control.ts';
 import { Authenticator, readPasswords } from './authenticator.ts';
+import { withoutMapping } from './client-network.ts';
 import { ClusterNameCredentials, type Credentials } from './credentials.ts';
 import type { Permission, Principal } from './permissions.ts';
 
@@ -124,9 +125,4 @@ function clientUsersOf(security: SecurityConfig): readonly UserConfig[] {
 
 function principalOf({ name, roles }: UserConfig): Principal {
   return { name, roles };
-}
-
-/** Removes the prefix of an IPv4 address that a socket for both families reports. */
-function withoutMapping(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

@@ -1,0 +1,92 @@
+/**
+ * What a login attempt counts for, and whether it has to wait: five failures of one key within ten
+ * seconds (failure-throttle.ts). The key of an attempt to administer is its network (client-network.ts).
+ * On the data paths it is the network with the user's name, so that one client behind a load balancer
+ * does not shut out the others. There a client that tries many names would have five attempts with each,
+ * and would fill the table. So a network with 200 failures waits with every name, except for those that
+ * have logged in from it. These also have a key in a full table, where other names count for their network.
+ */
+import { createHash } from 'node:crypto';
+import { networkOf } from './client-network.ts';
+import type { Attempt } from './credentials.ts';
+import { FailureThrottle } from './failure-throttle.ts';
+
+/** Failures after which a network has to wait with names that have not logged in from it. */
+const NETWORK_FAILURES_MAX = 200;
+/** Limit of the names that are known to have logged in, each with its network. */
+const KNOWN_MAX = 10_000;
+
+/** What an attempt counts for. */
+export interface CountedBy {
+  readonly throttle: FailureThrottle;
+  readonly key: string;
+  readonly network: string;
+  /** The network's name, with the user's, where its failures of all names count; else undefined. */
+  readonly name: string | undefined;
+  /** Whether the name has logged in from the network. */
+  readonly isKnown: boolean;
+}
+
+/** A key that has to wait, and for how long. */
+interface Wait {
+  readonly key: string;
+  readonly waitMs: number;
+}
+
+export class FailedLogins {
+  readonly #byNetwork = new FailureThrottle();
+  readonly #byName = new FailureThrottle();
+  readonly #ofAllNames = new FailureThrottle(undefined, NETWORK_FAILURES_MAX);
+  /** Names that have logged in, with their networks; the least recent one first. */
+  readonly #known = new Set<string>();
+
+  countedBy({ address, user, isCountedByUser }: Attempt, nowMs: number): CountedBy {
+    const network = networkOf(address);
+    const byNetwork = { throttle: this.#byNetwork, key: network, network };
+    if (!isCountedByUser) return { ...byNetwork, name: undefined, isKnown: false };
+    const name = nameKey(network, user);
+    const isKnown = this.#known.has(name);
+    return isKnown || this.#byName.hasRoom(name, nowMs)
+      ? { throttle: this.#byName, key: name, network, name, isKnown }
+      : { ...byNetwork, name, isKnown };
+  }
+
+  /** Undefined if the attempt may be made now. */
+  wait({ throttle, key, network, name, isKnown }: CountedBy, nowMs: number): Wait | undefined {
+    const waitMs = throttle.waitMs(key, nowMs);
+    if (waitMs > 0) return { key, waitMs };
+    const ofAllMs = name === undefined || isKnown ? 0 : this.#ofAllNames.waitMs(network, nowMs);
+    return ofAllMs > 0 ? { key: network, waitMs: ofAllMs } : undefined;
+  }
+
+  /** Counts an attempt as failed. */
+  begin({ throttle, key, network, name }: CountedBy, nowMs: number): void {
+    throttle.begin(key, nowMs);
+    if (name !== undefined) this.#ofAllNames.begin(network, nowMs);
+  }
+
+  /** Called when the attempt that was counted then has proved right. */
+  withdraw({ throttle, key, network, name }: CountedBy, startMs: number): void {
+    throttle.withdraw(key, startMs);
+    if (name !== undefined) this.#ofAllNames.withdraw(network, startMs);
+  }
+
+  /** Called when the credentials of an attempt are right. */
+  proveRight({ name }: CountedBy): void {
+    if (name === undefined) return;
+    this.#known.delete(name);
+    this.#known.add(name);
+    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.keys().next().value ?? '');
+  }
+
+  /** Number of keys in the tables. */
+  get size(): number {
+    const counted = this.#byNetwork.size + this.#byName.size;
+    return counted + this.#ofAllNames.size + this.#known.size;
+  }
+}
+
+/** The key has a bounded length, whatever the length of the name. */
+function nameKey(network: string, user: Buffer): string {
+  return `${network} ${createHash('sha256').update(user).digest('base64')}`;
+}
