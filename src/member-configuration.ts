@@ -9,7 +9,7 @@ import type { ReloadableConfig } from './reloader.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { MapLifetimes } from './rest/map-lifetimes.ts';
 import { MemberSecurity } from './security/member-security.ts';
-import type { Audit } from './telemetry/audit.ts';
+import { type Audit, CountingAudit } from './telemetry/audit.ts';
 import type { Log } from './telemetry/log.ts';
 import { LogLevelControl } from './telemetry/log-level-control.ts';
 
@@ -17,7 +17,7 @@ import { LogLevelControl } from './telemetry/log-level-control.ts';
 export interface ConfiguredParts {
   readonly config: Config;
   readonly log: Log;
-  readonly audit: Audit;
+  readonly audit: CountingAudit;
   readonly clock: Clock;
   readonly tlsFiles: TlsFiles | undefined;
   readonly tls: TlsIdentity | undefined;
@@ -44,7 +44,8 @@ export async function configure(config: Config, log: Log, audit: Audit): Promise
     requestStop = resolve;
   });
   return {
-    ...{ config, log, audit, clock, tlsFiles, tls, stopRequested, requestStop },
+    ...{ config, log, clock, tlsFiles, tls, stopRequested, requestStop },
+    audit: new CountingAudit(audit, clock),
     groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
     security: new MemberSecurity({ ...config, clock, matchesAddress }),
     logLevel: new LogLevelControl(log, config.logLevel),

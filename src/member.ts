@@ -81,7 +81,7 @@ export async function startMember(
   log: Log,
   load: () => Promise<LoadedConfig> = readNothing,
   stopped?: Promise<unknown>,
-  audit: Audit = openAudit(),
+  audit: Audit = openAudit(process.stdout),
 ): Promise<Member> {
   const parts = await configure(config, log, audit);
   const store = await makeEngine(config, parts.clock, log);
@@ -283,7 +283,7 @@ function endServers(...servers: readonly (HttpServer | undefined)[]): void {
 }
 
 function memberOf(
-  { config, clock, lifetimes, stopRequested }: ConfiguredParts,
+  { config, audit, clock, lifetimes, stopRequested }: ConfiguredParts,
   { engine, persistence }: MemberEngine,
   { cluster, waiting }: ClusterParts,
   { server, health, bound, healthBound, reloader, wan }: ServedParts,
@@ -309,12 +309,14 @@ function memberOf(
       await persistence?.close();
       await cluster.leave();
       await engine.close();
+      audit.end();
       if (health === undefined) return;
       const end = clock.after(HEALTH_DRAIN_MS, () => health.abort());
       await health.drain();
       end.cancel();
     },
     abort() {
+      audit.end();
       health?.abort();
       const count = server.abort();
       return count === 0 ? undefined : `${count} connections`;

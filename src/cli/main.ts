@@ -3,6 +3,7 @@
  * and a wrong configuration end with exit code 2 before anything is started.
  */
 import { Argument, Command, CommanderError, Option } from 'commander';
+import { SystemClock } from '../base/clock.ts';
 import { VERSION } from '../base/program-version.ts';
 import type { Assignment } from '../config/config.ts';
 import { ConfigFault } from '../config/config-fault.ts';
@@ -13,7 +14,10 @@ import { type ConfigRequest, loadConfig, refusedFault } from '../config/load.ts'
 import { sectionOf } from '../config/section.ts';
 import { rowOf } from '../config/settings.ts';
 import { startMember } from '../member.ts';
-import { openLog } from '../telemetry/log.ts';
+import { openAudit } from '../telemetry/audit.ts';
+import { LineWriter } from '../telemetry/line-writer.ts';
+import { createLog, forPeople } from '../telemetry/log.ts';
+import { openStandardOutput } from '../telemetry/standard-output.ts';
 import { addClientCommands, type Work } from './client-commands.ts';
 import { hasColours } from './colours.ts';
 import type { Shell } from './completion.ts';
@@ -28,7 +32,7 @@ import {
   type ExitCode,
 } from './exit-code.ts';
 import { OutputError, print, type Streams } from './output.ts';
-import { serve } from './serve.ts';
+import { type StartMember, serve } from './serve.ts';
 import { serviceManager } from './service-manager.ts';
 import { StopEvents } from './stop-events.ts';
 import { areSameTerminal } from './terminals.ts';
@@ -190,17 +194,28 @@ async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<Ex
   const fault = refusedFault(findings);
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);
-  const log = await openLog(config.logLevel, hasColours(process.env), (error) => {
+  const isLogForPeople = process.stdout.isTTY === true;
+  const lines = new LineWriter(openStandardOutput(), new SystemClock(), (error) => {
     stderr.write(`Cannot write the log to standard output: ${error.message}\n`);
   });
+  const log = createLog(
+    config.logLevel,
+    isLogForPeople ? await forPeople(lines, hasColours(process.env)) : lines,
+  );
   for (const note of linesOf(findings, 'note')) log.info(note);
   for (const warning of linesOf(findings, 'warning')) log.warn(warning);
   const tellFatal = (message: string) => {
     if (!areSameTerminal()) stderr.write(`${message}\n`);
   };
-  const screen = { isLogForPeople: process.stdout.isTTY === true, tellFatal };
+  const screen = { isLogForPeople, tellFatal };
   const again = piped === undefined ? request : { ...request, file: piped };
   const load = async () => (await import('../config/reading-thread.ts')).loadInThread(again);
   const tellManager = serviceManager(process.env, (error) => log.warn(error.message));
-  return await serve(config, log, startMember, events, load, screen, tellManager);
+  const audit = openAudit(lines);
+  const start: StartMember = (...parts) => startMember(...parts, audit);
+  try {
+    return await serve(config, log, start, events, load, screen, tellManager);
+  } finally {
+    lines.end();
+  }
 }

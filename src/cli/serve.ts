@@ -29,7 +29,7 @@ const END_TIMEOUT_MS = 1000;
 /** A member in a process of its own has no caller in that process. */
 type ServedMember = Omit<Member, 'inProcess'>;
 
-type StartMember = (
+export type StartMember = (
   config: Config,
   log: Log,
   load: () => Promise<LoadedConfig>,

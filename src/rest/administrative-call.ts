@@ -1,8 +1,8 @@
 /**
  * An administrative request. Its body has the parameters as `p1&p2&…`, each written as a form value;
  * the first two are the credentials. Their count is checked first, then the credentials, then the work
- * is done. Until then only the credentials are decoded. Each request has a line in the audit log,
- * written when it is answered, also where the client has gone by then.
+ * is done. Until then only the credentials are decoded. Each request is in the audit log when it is
+ * answered, also where the client has gone by then; throttled ones share lines.
  */
 import assert from 'node:assert';
 import { GridError } from '../base/errors.ts';
@@ -65,8 +65,7 @@ function decide(call: AdministrativeCall, verdict: Verdict, work: Work, bytesMax
   }
   if (verdict.retryAfterMs === 0) return call.refuse('CREDENTIALS_WRONG', {});
   const seconds = Math.ceil(verdict.retryAfterMs / 1000);
-  const fields = { 'Retry-After': String(seconds) };
-  call.refuse('CREDENTIALS_THROTTLED', { seconds }, undefined, fields);
+  call.refuseThrottled(verdict.throttledKey, seconds);
 }
 
 export class AdministrativeCall {
@@ -181,10 +180,16 @@ export class AdministrativeCall {
     code: Code,
     values: RefusalValues<Code>,
     status: number = REFUSALS[code].status,
-    fields?: Fields,
   ): void {
     this.#audit(status);
-    this.#call.exchange.refuse(code, values, fields, status);
+    this.#call.exchange.refuse(code, values, undefined, status);
+  }
+
+  /** Refuses a login that has to wait; see Verdict. */
+  refuseThrottled(throttledKey: string | undefined, seconds: number): void {
+    this.#audit(REFUSALS.CREDENTIALS_THROTTLED.status, throttledKey);
+    const fields = { 'Retry-After': String(seconds) };
+    this.#call.exchange.refuse('CREDENTIALS_THROTTLED', { seconds }, fields);
   }
 
   /** Answers with the reason why the work was not done, or may not have been done. */
@@ -214,11 +219,11 @@ export class AdministrativeCall {
     respondJson(this.#call, told, status, fields);
   }
 
-  #audit(status: number): void {
+  #audit(status: number, throttledKey?: string): void {
     if (this.#isAudited) assert.fail('a request has one line in the audit log');
     this.#isAudited = true;
-    const [user, address] = [this.#user, this.#address];
-    this.services.telemetry.audit.write({ user, address, action: this.action, status });
+    const entry = { user: this.#user, address: this.#address, action: this.action, status };
+    this.services.telemetry.audit.write(entry, throttledKey);
   }
 }
 

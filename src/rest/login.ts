@@ -130,7 +130,11 @@ export class Login {
 
 function auditVerdict(call: LoginCall, verdict: Verdict, user: Buffer): void {
   if (verdict.isRight) writeAudit(call, auditedUser(user), 200, 'log in');
-  else writeAudit(call, auditedUser(user), verdict.retryAfterMs === 0 ? 401 : 429);
+  else {
+    const { throttledKey } = verdict;
+    const status = throttledKey === undefined ? 401 : 429;
+    writeAudit(call, auditedUser(user), status, undefined, throttledKey);
+  }
 }
 
 function writeAudit(
@@ -138,9 +142,11 @@ function writeAudit(
   user: string | undefined,
   status: number,
   action = call.describeAction(),
+  throttledKey?: string,
 ): void {
   const { exchange, services } = call;
-  services.telemetry.audit.write({ user, address: exchange.session.peerAddress, action, status });
+  const address = exchange.session.peerAddress;
+  services.telemetry.audit.write({ user, address, action, status }, throttledKey);
 }
 
 const CHALLENGE: Fields = { 'WWW-Authenticate': 'Basic realm="gridnode", charset="UTF-8"' };

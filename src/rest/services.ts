@@ -9,7 +9,7 @@ import type { Session } from '../http/session.ts';
 import type { Upkeep } from '../persistence/upkeep.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Credentials } from '../security/credentials.ts';
-import type { Audit } from '../telemetry/audit.ts';
+import type { CountingAudit } from '../telemetry/audit.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
 import type { WanService } from '../wan/wan-service.ts';
 import type { Dialect } from './dialect.ts';
@@ -91,7 +91,7 @@ export interface WanCalls
 }
 
 interface TelemetryServices {
-  readonly audit: Audit;
+  readonly audit: Pick<CountingAudit, 'write'>;
   /** Open client connections. */
   connectionCount(): number;
   /** The same, with those to servers that keep the data. */

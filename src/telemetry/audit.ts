@@ -3,9 +3,15 @@
  * that the user may not do: the user, the address, the action and the result, never a password or a
  * value. It is a stream of its own beside the log, and log levels do not affect it.
  */
-import { type DestinationStream, destination, pino, stdTimeFunctions } from 'pino';
+import { pino, stdTimeFunctions } from 'pino';
+import type { Clock } from '../base/clock.ts';
+import { RepeatedEvents } from '../base/repeated-events.ts';
+import { type LineStream, lineOptions } from './line-stream.ts';
 
-const STANDARD_OUTPUT = 1;
+/** Time in which the throttled logins of a key share a line, in ms. */
+const THROTTLED_MS = 10_000;
+/** Limit of the keys whose throttled logins are counted. */
+const THROTTLED_KEYS_MAX = 10_000;
 
 interface AuditEntry {
   /** The name as given, right or wrong; undefined where none was given. */
@@ -16,28 +22,57 @@ interface AuditEntry {
   readonly action: string;
   /** HTTP status of the answer. */
   readonly status: number;
+  /** Of throttled logins: how many the line stands for; the other fields are those of the latest. */
+  readonly count?: number;
 }
 
 export interface Audit {
   write(entry: AuditEntry): void;
 }
 
-/** Writes each entry as a line of JSON before the call returns. */
-export function openAudit(
-  stream: DestinationStream = destination({ fd: STANDARD_OUTPUT, sync: true }),
-): Audit {
+/** Writes each entry as a line of JSON. */
+export function openAudit(stream: LineStream): Audit {
   const options = {
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: () => ({ level: 'audit' }) },
+    ...lineOptions(stream),
   };
   const log = pino(options, stream);
   return {
-    write({ user, address, action, status }) {
+    write({ user, address, action, status, count }) {
       const result = status < 400 ? 'done' : (RESULTS.get(status) ?? 'failed');
-      log.info({ result, user, address, action, status });
+      log.info({ result, user, address, action, status, ...(count && { count }) });
     },
   };
+}
+
+/**
+ * An audit log in which throttled logins have one line for each key every ten seconds, with their count:
+ * a client that continues to guess does not fill the log.
+ */
+export class CountingAudit implements Audit {
+  readonly #audit: Audit;
+  readonly #throttled: RepeatedEvents<AuditEntry>;
+
+  constructor(audit: Audit, clock: Clock) {
+    this.#audit = audit;
+    this.#throttled = new RepeatedEvents({
+      ...{ clock, intervalMs: THROTTLED_MS, keysMax: THROTTLED_KEYS_MAX },
+      report: (entry, count) => audit.write({ ...entry, count }),
+    });
+  }
+
+  /** `throttledKey`: the key that has to wait (failure-throttle.ts); undefined if the status is not 429. */
+  write(entry: AuditEntry, throttledKey?: string): void {
+    if (throttledKey === undefined) this.#audit.write(entry);
+    else this.#throttled.add(throttledKey, entry);
+  }
+
+  /** Writes the lines of the throttled logins that have none yet. */
+  end(): void {
+    this.#throttled.end();
+  }
 }
 
 /** A user's name for the log; only the beginning of a name that may have megabytes. */

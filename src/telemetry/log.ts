@@ -1,14 +1,10 @@
 /**
  * The member's log: one JSON object a line on standard output, or coloured lines for people where that
- * is a terminal. Every line is written before the call returns, so that no line is lost at exit. No
- * line for a request has a level above FINE, so logging costs nothing under load.
+ * is a terminal. No line for a request has a level above FINE, so logging costs nothing under load.
  */
-import { destination, pino, stdTimeFunctions } from 'pino';
+import { pino, stdTimeFunctions } from 'pino';
 import { LOG_LEVELS, type LogLevel } from '../base/log-level.ts';
-
-const STANDARD_OUTPUT = 1;
-/** Limit of the bytes that are kept until they can be written; lines beyond it are lost. */
-const UNWRITTEN_BYTES_MAX = 65_536;
+import { keepEscapes, type LineStream, lineOptions } from './line-stream.ts';
 
 /** Writes a line: a text alone, or fields and a text. */
 type WriteLine = (textOrFields: string | object, text?: string) => void;
@@ -26,39 +22,28 @@ export interface Log {
   readonly fatal: WriteLine;
 }
 
-/** The stream of a log's lines, each with its line end. */
-interface LogStream {
-  write(line: string): unknown;
-}
-
-/**
- * Opens the log to standard output. The package that formats lines for people is loaded only for a
- * terminal. Where lines cannot be written, `onError` is called once and the member continues.
- */
-export async function openLog(
-  level: LogLevel,
-  hasColours = true,
-  onError: (error: Error) => void = () => {},
-): Promise<Log> {
-  const stream = destination({ fd: STANDARD_OUTPUT, sync: true, maxLength: UNWRITTEN_BYTES_MAX });
-  let isTold = false;
-  stream.on('error', (error: Error) => {
-    if (!isTold) onError(error);
-    isTold = true;
-  });
-  if (!process.stdout.isTTY) return createLog(level, stream);
-  const { prettyFactory } = await import('pino-pretty');
-  const format = prettyFactory({ colorize: hasColours });
-  return createLog(level, { write: (line) => stream.write(format(line)) });
-}
-
 /** Makes a log that writes to any stream. */
-export function createLog(level: LogLevel, stream: LogStream): Log {
+export function createLog(level: LogLevel, stream: LineStream): Log {
   const options = {
     level: LOG_LEVELS[level],
     base: { pid: process.pid },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    ...lineOptions(stream),
   };
   return pino(options, stream);
+}
+
+/**
+ * A stream of lines for people, written to that of `lines`. The package that formats them is loaded only
+ * here.
+ */
+export async function forPeople(lines: LineStream, hasColours: boolean): Promise<LineStream> {
+  const { prettyFactory } = await import('pino-pretty');
+  const format = prettyFactory({ colorize: hasColours });
+  return {
+    write: (line) => lines.write(format(keepEscapes(line))),
+    flushSync: () => lines.flushSync?.(),
+    nextFields: () => lines.nextFields?.() ?? {},
+  };
 }

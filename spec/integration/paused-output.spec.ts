@@ -1,0 +1,177 @@
+/** A member whose standard output is not read serves and stops: the log waits, then loses lines. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { programWords } from '../../bench/load/program.ts';
+import { freePort } from '../free-port.ts';
+import { RawClient, requestBytes } from './client.ts';
+import { TEST_MEMORY } from './member-process.ts';
+
+/** Of each kind: their lines have more than twice as many bytes as may wait. */
+const REQUESTS = 4000;
+const AT_ONCE = 500;
+
+interface Line {
+  readonly level: string;
+  readonly msg?: string;
+  readonly status?: number;
+  readonly linesLost?: number;
+}
+
+const READERS = {
+  /** A pipe, which the member opens once more. */
+  pipe(context: TestContext) {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'pipe');
+    execFileSync('mkfifo', [path]);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    context.after(() => closeSync(reader));
+    const writer = openSync(path, 'w');
+    const bytes = Buffer.alloc(65_536);
+    return {
+      stdout: writer,
+      begun: () => closeSync(writer),
+      /** What the pipe has now; undefined at its end. */
+      read(): string | undefined {
+        try {
+          const count = readSync(reader, bytes);
+          return count === 0 ? undefined : bytes.toString('latin1', 0, count);
+        } catch {
+          return '';
+        }
+      },
+    };
+  },
+  /** A socket, which cannot be opened. */
+  socket() {
+    return { stdout: 'pipe' as const, begun() {}, read: undefined };
+  },
+} as const;
+
+for (const kind of ['pipe', 'socket'] as const) {
+  test(`a member whose standard output is a ${kind} with a paused reader serves and stops`, async (context) => {
+    const reader = READERS[kind](context);
+    const [port, healthPort] = [await freePort(), await freePort()];
+    const words = [
+      ...['serve', '--port', String(port), '--health-port', String(healthPort)],
+      ...['--max-memory', TEST_MEMORY, '--log-level', 'FINE', '--enable-group', 'DATA'],
+    ];
+    const child = spawn(process.execPath, [...programWords('bin/gridnode'), ...words], {
+      stdio: ['ignore', reader.stdout, 'inherit'],
+    });
+    context.after(() => child.kill('SIGKILL'));
+    reader.begun();
+    // With a listener, Node leaves what is not read when the process ends.
+    child.stdout?.on('readable', () => {});
+    let text = '';
+    const read = async (): Promise<boolean> => {
+      if (child.stdout === null) {
+        const more = reader.read?.();
+        text += more ?? '';
+        if (more === '') await setTimeout(5);
+        return more !== undefined;
+      }
+      const more = child.stdout.read() as Buffer | null;
+      text += more ?? '';
+      if (more === null) await setTimeout(5);
+      return !child.stdout.readableEnded;
+    };
+    while (!text.includes('"listening"')) await read();
+    const client = new RawClient(port);
+    const wrong = requestBytes('POST', 'management/cluster/state', Buffer.from('wrong&'));
+    for (const [request, status] of [
+      [wrong, 403],
+      [requestBytes('GET', 'maps/m/k'), 204],
+    ] as const) {
+      for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
+        client.send(Buffer.concat(Array(AT_ONCE).fill(request)));
+        for (let index = 0; index < AT_ONCE; index++) {
+          assert.equal((await client.response())?.status, status);
+        }
+      }
+    }
+    const health = new RawClient(healthPort);
+    health.send('GET /grid/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+    assert.equal((await health.response())?.status, 200);
+    health.destroy();
+    client.destroy();
+    child.kill('SIGTERM');
+    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    // The last line may be cut off: the process has waited a second for its reader.
+    while (await read());
+    const lines = text.split('\n').slice(0, -1);
+    for (const line of lines) assert.ok(['info', 'audit', 'debug'].includes(levelOf(line)), line);
+    assert.ok(lines.length > 100 && lines.length < 2 * REQUESTS, `${lines.length}`);
+  });
+}
+
+test('a reader that continues gets the lines that waited, in order, and the number of those lost', async (context) => {
+  const reader = READERS.pipe(context);
+  const port = await freePort();
+  const words = ['serve', '--port', String(port), '--max-memory', TEST_MEMORY];
+  const child = spawn(process.execPath, [...programWords('bin/gridnode'), ...words], {
+    stdio: ['ignore', reader.stdout, 'inherit'],
+  });
+  context.after(() => child.kill('SIGKILL'));
+  reader.begun();
+  let text = '';
+  const read = async (until: string): Promise<void> => {
+    while (!text.includes(until)) {
+      const more = reader.read();
+      if (more === '') await setTimeout(5);
+      text += more ?? assert.fail('the log has ended');
+    }
+  };
+  await read('"listening"');
+  const client = new RawClient(port);
+  let attempts = 0;
+  const attempt = async (): Promise<void> => {
+    const name = Buffer.from(`${attempts++}&`);
+    const response = await client.request('POST', 'management/cluster/state', name);
+    assert.equal(response.status, 403);
+  };
+  while (attempts < 2 * REQUESTS) {
+    const from = attempts;
+    const requests = Array.from({ length: AT_ONCE }, (_, index) =>
+      requestBytes('POST', 'management/cluster/state', Buffer.from(`${from + index}&`)),
+    );
+    client.send(Buffer.concat(requests));
+    for (const _ of requests) assert.equal((await client.response())?.status, 403);
+    attempts += requests.length;
+  }
+  await read(`"user":"${5000}"`);
+  while (reader.read() !== '') await setTimeout(5);
+  await attempt();
+  await read('linesLost');
+  await attempt();
+  client.destroy();
+  child.kill('SIGTERM');
+  await read('"stopped"');
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line & { user?: string });
+  const audited = lines.filter(({ level }) => level === 'audit');
+  const lost = audited.map(({ linesLost = 0 }) => linesLost);
+  assert.equal(lost.filter((count) => count > 0).length, 1);
+  let expected = 0;
+  for (const [index, { user }] of audited.entries()) {
+    expected += lost[index] ?? 0;
+    assert.equal(user, String(expected++));
+  }
+  assert.equal(expected, attempts);
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'info').map(({ msg }) => msg),
+    ['listening', 'draining', 'stopped'],
+  );
+});
+
+function levelOf(line: string): string {
+  return (JSON.parse(line) as Line).level;
+}

@@ -1,0 +1,85 @@
+/**
+ * A member on a terminal that takes nothing: as after Ctrl-S, or where the window's program hangs. The
+ * terminal is one of `script`, whose own output is a pipe that nobody reads.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { freePort } from '../free-port.ts';
+import { RawClient, requestBytes } from '../integration/client.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../dist/bin/gridnode.js');
+const REQUESTS = 2000;
+/** Without /proc, or after `su`, the terminal cannot be opened again. */
+const CANNOT_OPEN = `
+  const fs = require('node:fs');
+  const { openSync } = fs;
+  fs.openSync = (path, ...rest) => {
+    if (path === '/proc/self/fd/1') throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    return openSync(path, ...rest);
+  };
+`;
+
+for (const [kind, preload] of [
+  ['that takes nothing', ''],
+  ['that takes nothing and cannot be opened', CANNOT_OPEN],
+] as const) {
+  test(`a member on a terminal ${kind} serves and stops`, async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'preload.cjs');
+    writeFileSync(file, preload);
+    const [port, healthPort] = [await freePort(), await freePort()];
+    const flags = `--port ${port} --health-port ${healthPort} --max-memory 64m --log-level FINE`;
+    const command = `exec ${PROGRAM} serve ${flags}`;
+    const terminal = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, SHELL: '/bin/sh', NODE_OPTIONS: `--require ${file}` },
+    });
+    context.after(() => terminal.kill('SIGKILL'));
+    terminal.stdout.setEncoding('utf8');
+    let text = '';
+    terminal.stdout.on('readable', () => {});
+    while (!text.includes('http://')) {
+      text += terminal.stdout.read() ?? '';
+      await setTimeout(5);
+    }
+    const [pid = 0] = readFileSync(`/proc/${terminal.pid}/task/${terminal.pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .map(Number);
+    const client = new RawClient(port);
+    const wrong = requestBytes('POST', 'management/cluster/state', Buffer.from('wrong&'));
+    for (let count = 0; count < REQUESTS; count++) {
+      client.send(wrong);
+      assert.equal((await client.response())?.status, 403);
+    }
+    const health = new RawClient(healthPort);
+    health.send('GET /grid/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+    assert.equal((await health.response())?.status, 200);
+    health.destroy();
+    client.destroy();
+    process.kill(pid, 'SIGTERM');
+    while (isAlive(pid)) await setTimeout(10);
+    terminal.stdout.removeAllListeners('readable').on('data', (more: string) => {
+      text += more;
+    });
+    await once(terminal, 'close');
+    // Lines for people begin with the time.
+    assert.match(text, /^.*\[\d\d:\d\d:\d\d\.\d{3}\] .*answered/m);
+  });
+}
+
+/** Whether the process has not ended: one that has may still be a zombie. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * Writes lines to a descriptor whose writes do not block (standard-output.ts). A log and an audit log
+ * that share one writer keep the order of their lines.
+ *
+ * The first line of a turn is written before the call returns, so that it survives a crash right after
+ * it; the other lines of the turn are written together at its end. While the descriptor takes nothing,
+ * because its reader pauses or the disk is full, lines wait, and writing is tried at lines that are
+ * written later, and by a timer. At most WAITING_BYTES_MAX wait. Lines beyond that are lost and counted; the
+ * next line that is accepted has their number.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+
+/** Limit of the bytes that wait. */
+const WAITING_BYTES_MAX = 1_048_576;
+/** Delays of tries by the timer, in ms: the first one, and the longest; each is twice the one before. */
+const RETRY_MS = 10;
+const RETRY_MS_MAX = 1000;
+/** Least time between two tries at lines, in ms: Node takes some 50 µs to make the error of each. */
+const TRY_MS = 2;
+/** Limit of the time that the end of the process waits for lines, in ms, and the delay of its tries. */
+const END_MS = 1000;
+const END_RETRY_MS = 10;
+
+/**
+ * Writes the bytes from `start` on and returns how many were written. Throws the system's error: EAGAIN
+ * if none can be written now.
+ */
+export type WriteBytes = (bytes: Buffer, start: number) => number;
+
+export class LineWriter {
+  readonly #send: WriteBytes;
+  readonly #clock: Clock;
+  readonly #onError: (error: Error) => void;
+  /** Bytes being written, from `#at` on; then `#lines` are next. */
+  #bytes: Buffer = Buffer.alloc(0);
+  #at = 0;
+  #lines: string[] = [];
+  /** Bytes that wait, those of `#lines` included. */
+  #waitingBytes = 0;
+  #lostCount = 0;
+  /** The part of `#lostCount` that the line being made reports. */
+  #reportedCount = 0;
+  /** Whether a line of this turn has been written, or tried. */
+  #isTurnUsed = false;
+  /** Code of the error that has kept the last try from writing everything; undefined if none has. */
+  #obstacle: string | undefined;
+  /** With an obstacle: when a line may cause the next try. */
+  #notBeforeMs = 0;
+  #hasReported = false;
+  #retryMs = RETRY_MS;
+  #retry: Timer | undefined;
+
+  /** `onError` is called with the first error of a write that is not EAGAIN. */
+  constructor(send: WriteBytes, clock: Clock, onError: (error: Error) => void) {
+    this.#send = send;
+    this.#clock = clock;
+    this.#onError = onError;
+  }
+
+  /** Takes a line with its line end. */
+  write(line: string): void {
+    const length = Buffer.byteLength(line);
+    if (this.#waitingBytes + length > WAITING_BYTES_MAX) {
+      this.#lostCount++;
+      this.#reportedCount = 0;
+      return;
+    }
+    this.#lostCount -= this.#reportedCount;
+    this.#reportedCount = 0;
+    this.#lines.push(line);
+    this.#waitingBytes += length;
+    if (this.#isTurnUsed) return;
+    this.#isTurnUsed = true;
+    this.#clock.endOfTurn(this.#onTurnEnd);
+    if (this.#obstacle === undefined || this.#clock.now() >= this.#notBeforeMs) this.flushSync();
+  }
+
+  /** Fields for the next line: the number of lines lost before it. */
+  nextFields(): { linesLost?: number } {
+    this.#reportedCount = this.#lostCount;
+    return this.#lostCount === 0 ? {} : { linesLost: this.#lostCount };
+  }
+
+  /** Writes what the descriptor takes now; pino calls it after each line of level fatal. */
+  flushSync(): void {
+    while (this.#waitingBytes > 0) {
+      if (this.#at === this.#bytes.length) this.#beginLines();
+      try {
+        const count = this.#send(this.#bytes, this.#at);
+        this.#at += count;
+        this.#waitingBytes -= count;
+        this.#endRetries();
+      } catch (error) {
+        return this.#onFault(error as NodeJS.ErrnoException);
+      }
+      if (this.#at < this.#bytes.length) return this.#tryLater(FULL);
+    }
+    this.#bytes = NO_BYTES;
+    this.#at = 0;
+    this.#obstacle = undefined;
+  }
+
+  /**
+   * Writes what waits, before the process ends. Blocks the thread while the reader takes nothing, for
+   * END_MS at most; not after an error, such as that of a reader that has ended.
+   */
+  end(sleep: (ms: number) => void = sleepNow): void {
+    const endMs = this.#clock.now() + END_MS;
+    this.flushSync();
+    while (this.#obstacle === FULL && this.#clock.now() < endMs) {
+      sleep(END_RETRY_MS);
+      this.flushSync();
+    }
+  }
+
+  #beginLines(): void {
+    this.#bytes = Buffer.from(this.#lines.join(''));
+    this.#at = 0;
+    this.#lines = [];
+  }
+
+  readonly #onTurnEnd = (): void => {
+    this.#isTurnUsed = false;
+    if (this.#obstacle === undefined) this.flushSync();
+  };
+
+  #endRetries(): void {
+    this.#retryMs = RETRY_MS;
+    this.#retry?.cancel();
+    this.#retry = undefined;
+  }
+
+  #onFault(error: NodeJS.ErrnoException): void {
+    if (error.code !== FULL && !this.#hasReported) {
+      this.#hasReported = true;
+      this.#onError(error);
+    }
+    this.#tryLater(error.code ?? '');
+  }
+
+  #tryLater(obstacle: string): void {
+    this.#obstacle = obstacle;
+    this.#notBeforeMs = this.#clock.now() + TRY_MS;
+    if (this.#retry !== undefined) return;
+    this.#retry = this.#clock.after(this.#retryMs, () => {
+      this.#retry = undefined;
+      this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS_MAX);
+      this.flushSync();
+    });
+  }
+}
+
+function sleepNow(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+const NO_BYTES = Buffer.alloc(0);
+/** Code of the error of a descriptor that takes nothing for now. */
+const FULL = 'EAGAIN';
