@@ -57,14 +57,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['types of wan', 'types of engine', 'types of telemetry', 'config', 'base'],
   ],
   'member-cluster': ['types of member-engine', 'cluster', 'types of telemetry', 'base'],
+  'member-descriptors': ['src/wan/batch-limits.ts', 'config', 'base'],
   'member-configuration': [
-    ...['types of reloader', 'http', 'rest', 'security', 'telemetry', 'config', 'base'],
+    ...['member-descriptors', 'member-servers', 'types of reloader'],
+    ...['http', 'rest', 'security', 'telemetry', 'config', 'base'],
   ],
   'member-reloads': [
     ...['member-configuration', 'reloader', 'types of cluster', 'types of rest', 'types of http'],
     ...['security', 'types of telemetry', 'types of config'],
   ],
-  'member-servers': ['rest', 'http', 'config', 'telemetry'],
+  'member-servers': ['rest', 'http', 'config', 'telemetry', 'base'],
   member: [
     ...[
       'listening',

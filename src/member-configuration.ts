@@ -1,10 +1,13 @@
 /** The phase of a member's start that makes what the configuration alone decides. */
 import { type Clock, SystemClock } from './base/clock.ts';
+import type { RepeatedEvents } from './base/repeated-events.ts';
 import type { Config } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 import { memoryWarning } from './config/memory-defaults.ts';
 import type { TlsIdentity } from './http/tls.ts';
 import type { TlsFiles } from './http/tls-files.ts';
+import { type DescriptorShares, descriptorShares } from './member-descriptors.ts';
+import { refusedConnections } from './member-servers.ts';
 import type { ReloadableConfig } from './reloader.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { MapLifetimes } from './rest/map-lifetimes.ts';
@@ -19,6 +22,9 @@ export interface ConfiguredParts {
   readonly log: Log;
   readonly audit: CountingAudit;
   readonly clock: Clock;
+  readonly descriptors: DescriptorShares;
+  /** Counts connections beyond `connections-max`. */
+  readonly refused: RepeatedEvents<undefined>;
   readonly tlsFiles: TlsFiles | undefined;
   readonly tls: TlsIdentity | undefined;
   readonly groups: EndpointGroups;
@@ -32,8 +38,10 @@ export interface ConfiguredParts {
 
 /** Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function configure(config: Config, log: Log, audit: Audit): Promise<ConfiguredParts> {
-  const warning = memoryWarning(config);
-  if (warning !== undefined) log.warn(warning);
+  const descriptors = descriptorShares(config);
+  for (const warning of [memoryWarning(config), descriptors.warning]) {
+    if (warning !== undefined) log.warn(warning);
+  }
   const tlsFiles = tlsFilesOf(config);
   const tls = tlsFiles && (await readTls(tlsFiles));
   const clock = new SystemClock();
@@ -44,8 +52,9 @@ export async function configure(config: Config, log: Log, audit: Audit): Promise
     requestStop = resolve;
   });
   return {
-    ...{ config, log, clock, tlsFiles, tls, stopRequested, requestStop },
+    ...{ config, log, clock, descriptors, tlsFiles, tls, stopRequested, requestStop },
     audit: new CountingAudit(audit, clock),
+    refused: refusedConnections(clock, log, descriptors.connectionsMax),
     groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
     security: new MemberSecurity({ ...config, clock, matchesAddress }),
     logLevel: new LogLevelControl(log, config.logLevel),

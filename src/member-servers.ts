@@ -1,4 +1,6 @@
 /** The HTTP servers of a member: the one that all is served by, and one for probes alone. */
+import type { Clock } from './base/clock.ts';
+import { RepeatedEvents } from './base/repeated-events.ts';
 import type { Config } from './config/config.ts';
 import { methodName } from './http/methods.ts';
 import type { Request } from './http/request.ts';
@@ -9,8 +11,8 @@ import type { RouteFinder } from './rest/router.ts';
 import type { RestServices } from './rest/services.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** Most connections of the health listener: probes are few, so more are a fault. */
-const HEALTH_CONNECTIONS_MAX = 128;
+/** Time in which refused connections share a line of the log, in ms. */
+const REFUSED_MS = 60_000;
 /** Probes send no content. */
 const HEALTH_BODY_BYTES_MAX = 1024;
 /** Contents and answers under way of each of its connections, in bytes. */
@@ -21,17 +23,32 @@ export function healthServer(
   config: Config,
   router: RouteFinder,
   services: RestServices,
-  common: Pick<HttpServerOptions, 'clock' | 'onFailure'>,
+  common: Pick<HttpServerOptions, 'clock' | 'onFailure' | 'refusedConnectionsMax'>,
+  connectionsMax: number,
 ): HttpServer | undefined {
   if (config.healthPort === undefined) return undefined;
   const application = new RestApplication(new HealthRouter(router), services);
   const limits = {
     ...config,
-    connectionsMax: HEALTH_CONNECTIONS_MAX,
+    connectionsMax,
     bodyBytesMax: HEALTH_BODY_BYTES_MAX,
-    inFlightBytesMax: HEALTH_CONNECTIONS_MAX * HEALTH_IN_FLIGHT_BYTES,
+    inFlightBytesMax: connectionsMax * HEALTH_IN_FLIGHT_BYTES,
   };
   return new HttpServer({ ...common, application, limits });
+}
+
+/**
+ * Logs connections beyond `connections-max`: the first one at once, then those of each minute together.
+ */
+export function refusedConnections(
+  clock: Clock,
+  log: Log,
+  connectionsMax: number,
+): RepeatedEvents<undefined> {
+  return new RepeatedEvents({
+    ...{ clock, intervalMs: REFUSED_MS, keysMax: 1 },
+    report: (_, count) => log.warn({ count, connectionsMax }, 'connections refused'),
+  });
 }
 
 /** Logs a line for each request, where the log's level asks for that. */

@@ -172,19 +172,21 @@ async function serve(
     wan,
   };
   const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
-  const common = { clock, onFailure };
+  const { connectionsMax, healthConnectionsMax, refusedConnectionsMax } = parts.descriptors;
+  const common = { clock, onFailure, refusedConnectionsMax };
   const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
   const server = new HttpServer({
     ...common,
     application,
-    limits: config,
+    limits: { ...config, connectionsMax },
     tls,
+    onRefused: () => parts.refused.add('', undefined),
     delay: persistence,
   });
   persistence?.addSender(server);
   if (wan !== undefined) persistence?.addSender(wan);
-  const health = healthServer(config, router, services, common);
+  const health = healthServer(config, router, services, common, healthConnectionsMax);
   logLevel.listen(() => observe(server, log));
   const bound = await listenAsConfigured(server, config);
   const healthBound = await health?.listen(bound.address, config.healthPort ?? 0).catch((error) => {
@@ -283,7 +285,7 @@ function endServers(...servers: readonly (HttpServer | undefined)[]): void {
 }
 
 function memberOf(
-  { config, audit, clock, lifetimes, stopRequested }: ConfiguredParts,
+  { config, audit, refused, clock, lifetimes, stopRequested }: ConfiguredParts,
   { engine, persistence }: MemberEngine,
   { cluster, waiting }: ClusterParts,
   { server, health, bound, healthBound, reloader, wan }: ServedParts,
@@ -310,6 +312,7 @@ function memberOf(
       await cluster.leave();
       await engine.close();
       audit.end();
+      refused.end();
       if (health === undefined) return;
       const end = clock.after(HEALTH_DRAIN_MS, () => health.abort());
       await health.drain();
@@ -317,6 +320,7 @@ function memberOf(
     },
     abort() {
       audit.end();
+      refused.end();
       health?.abort();
       const count = server.abort();
       return count === 0 ? undefined : `${count} connections`;

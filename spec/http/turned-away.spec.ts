@@ -14,9 +14,13 @@ class Accepted extends EventEmitter {
     this.isRead = true;
   }
 
-  end(text: string, callback?: () => void): void {
+  write(text: string): void {
+    assert(!this.isDestroyed);
     this.text = text;
-    callback?.();
+  }
+
+  end(text: string): void {
+    this.text = text;
   }
 
   destroy(): void {

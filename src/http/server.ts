@@ -29,6 +29,10 @@ export interface HttpServerOptions {
   readonly tls?: TlsIdentity | undefined;
   /** Called with an error that a handler threw; its request was answered with 500. */
   readonly onFailure: (error: unknown) => void;
+  /** Called for each connection beyond `connectionsMax`. */
+  readonly onRefused?: (() => void) | undefined;
+  /** Refused connections that are read at a time; see TurnedAway. */
+  readonly refusedConnectionsMax?: number | undefined;
   /** Decides when answers may leave; without it, all may leave at once. */
   readonly delay?: AnswerDelay | undefined;
 }
@@ -38,6 +42,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
+  readonly #onRefused: (() => void) | undefined;
   readonly arena = new OutputArena();
   readonly inFlight: InFlightBudget;
   /** Time limits of connections and of TLS handshakes. */
@@ -80,11 +85,12 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.limits = options.limits;
     this.clock = options.clock;
     this.onFailure = options.onFailure;
+    this.#onRefused = options.onRefused;
     this.delay = options.delay;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.slots = new SlotPool(this);
-    this.#turnedAway = new TurnedAway(this.clock);
+    this.#turnedAway = new TurnedAway(this.clock, options.refusedConnectionsMax);
     this.deadlines = new Deadlines(this.clock);
     if (options.tls !== undefined) {
       this.#handshakes = new Handshakes(
@@ -265,6 +271,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     const { connectionsMax, headerTimeoutSeconds } = this.limits;
     const handshakes = this.#handshakes;
     const hasRoom = this.connectionCount < connectionsMax;
+    if (!hasRoom) this.#onRefused?.();
     if (handshakes === undefined) {
       if (hasRoom) return this.#open(socket);
       this.tick();

@@ -9,15 +9,17 @@ import { statusLine } from './status.ts';
 
 /** How long such a connection is read, in milliseconds. */
 const READ_MS = 2000;
-/** How many such connections are read at a time. */
+/** How many such connections are read at a time by default. */
 const READ_COUNT_MAX = 128;
 
 export class TurnedAway {
   readonly #clock: Clock;
+  readonly #readCountMax: number;
   readonly #sockets = new Set<Socket>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, readCountMax: number = READ_COUNT_MAX) {
     this.#clock = clock;
+    this.#readCountMax = readCountMax;
   }
 
   /** Answers that so many are open and ends the connection. `dateLine`: the Date field. */
@@ -29,8 +31,11 @@ export class TurnedAway {
       `${statusLine(status)}${dateLine}Content-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
     socket.on('error', () => socket.destroy());
-    if (this.#sockets.size >= READ_COUNT_MAX) {
-      socket.end(answer, () => socket.destroy());
+    if (this.#sockets.size >= this.#readCountMax) {
+      // Both are done before the calls return, so that none of many such connections has a descriptor
+      // when the next one is accepted.
+      socket.write(answer);
+      socket.destroy();
       return;
     }
     this.#sockets.add(socket);

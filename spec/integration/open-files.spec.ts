@@ -1,0 +1,94 @@
+/** Members whose process may have few files open. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { programWords } from '../../bench/load/program.ts';
+import { RawClient } from './client.ts';
+import { TEST_MEMORY } from './member-process.ts';
+
+interface Line {
+  readonly msg: string;
+  readonly port?: number;
+  readonly healthPort?: number;
+  readonly count?: number;
+}
+
+/** Starts a member under a limit of open files; resolves once it serves. */
+async function serveWith(context: TestContext, limit: number, ...flags: string[]) {
+  const words = [process.execPath, ...programWords('bin/gridnode'), 'serve', '--port', '0'];
+  const child = spawn('sh', ['-c', `ulimit -n ${limit}; exec "$@"`, 'sh', ...words, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  context.after(() => child.kill('SIGKILL'));
+  const lines: Line[] = [];
+  await new Promise<void>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = JSON.parse(text) as Line;
+      lines.push(line);
+      if (line.msg === 'listening') resolve();
+    });
+    child.on('exit', (code) => reject(new Error(`ended with ${code}`)));
+  });
+  const { port = 0, healthPort = 0 } = lines.find(({ msg }) => msg === 'listening') ?? {};
+  const lowered = lines.find(({ msg }) => msg.includes('connections-max is'))?.msg ?? '';
+  const [, connectionsMax] = /connections-max is (\d+) instead of 10000/.exec(lowered) ?? [];
+  return { child, lines, port, healthPort, connectionsMax: Number(connectionsMax) };
+}
+
+test('every connection gets a response where few files may be open, and the log counts them', async (context) => {
+  const flags = ['--health-port', '0', '--max-memory', TEST_MEMORY];
+  const { child, lines, port, healthPort, connectionsMax } = await serveWith(context, 64, ...flags);
+  assert.ok(connectionsMax > 0 && connectionsMax < 40, JSON.stringify(lines));
+  const open = async (): Promise<[RawClient, number | undefined]> => {
+    const client = new RawClient(port);
+    client.send('GET /grid/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+    return [client, (await client.response())?.status];
+  };
+  const clients: RawClient[] = [];
+  for (let index = 0; index < connectionsMax; index++) {
+    const [client, status] = await open();
+    assert.equal(status, 200, `${index}`);
+    clients.push(client);
+  }
+  const refused = await Promise.all(Array.from({ length: 100 }, open));
+  assert.deepEqual(
+    refused.map(([, status]) => status),
+    Array(refused.length).fill(503),
+  );
+  const health = new RawClient(healthPort);
+  health.send('GET /grid/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  assert.equal((await health.response())?.status, 200);
+  for (const client of [health, ...clients, ...refused.map(([client]) => client)]) client.destroy();
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'close'), [0, null]);
+  const counts = lines.filter(({ msg }) => msg === 'connections refused').map(({ count }) => count);
+  assert.equal(counts[0], 1);
+  assert.equal(
+    counts.reduce((sum = 0, count = 0) => sum + count, 0),
+    refused.length,
+  );
+});
+
+test('idle connections do not take the files of the log', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const flags = ['--data-dir', folder, '--enable-group', 'DATA', '--max-memory', '128m'];
+  const { child, port } = await serveWith(context, 90, ...flags);
+  const client = new RawClient(port);
+  const value = Buffer.alloc(1_000_000, 'v');
+  assert.equal((await client.request('POST', 'maps/m/k', value)).status, 200);
+  const idle = Array.from({ length: 65 }, () => new RawClient(port));
+  await Promise.all(idle.map(({ socket }) => once(socket, 'connect')));
+  // A segment of the log has 32 MiB at most.
+  for (let count = 0; count < 80; count++) {
+    assert.equal((await client.request('POST', 'maps/m/k', value)).status, 200, `${count}`);
+  }
+  for (const each of [client, ...idle]) each.destroy();
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'close'), [0, null]);
+});

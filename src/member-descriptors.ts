@@ -1,0 +1,74 @@
+/**
+ * Divides the files that the process may have open among connections and everything else. If a
+ * connection could take the last descriptor, files of the write-ahead log could not be opened and writes
+ * would be refused; and libuv closes a connection that it cannot accept without any event, so its client
+ * would get no response. So `connections-max` is lowered until the rest has room.
+ */
+import { type OpenFiles, openFiles } from './base/open-files.ts';
+import type { Config } from './config/config.ts';
+import { pathOf } from './config/settings.ts';
+import { batchesPerEndpoint } from './wan/batch-limits.ts';
+
+/** Listeners, the thread of a reload with its files, the program that notifies the service manager. */
+const OTHER_COUNT = 16;
+/** Segments of the log, those made ahead, the ends of files, snapshots, recovery, backups. */
+const PERSISTENCE_COUNT = 16;
+/** Connections to the servers that keep the data. */
+const ENGINE_COUNT = 64;
+/** Refused connections that are read at a time, and connections of the health listener: most, least. */
+const REFUSED_MAX = 128;
+const REFUSED_MIN = 1;
+const HEALTH_MAX = 128;
+const HEALTH_MIN = 4;
+/** The share of each of these, where there are fewer descriptors than all need. */
+const SHARE = 1 / 8;
+
+export interface DescriptorShares {
+  readonly connectionsMax: number;
+  readonly healthConnectionsMax: number;
+  /** Refused connections that are read at a time, of each listener. */
+  readonly refusedConnectionsMax: number;
+  /** Undefined if `connections-max` is as configured. */
+  readonly warning: string | undefined;
+}
+
+export function descriptorShares(
+  config: Config,
+  { limit, count }: OpenFiles = openFiles(),
+): DescriptorShares {
+  const own = count + OTHER_COUNT + filesOf(config) + wanConnections(config);
+  const rest = limit - own;
+  const share = Math.floor(rest * SHARE);
+  const hasHealth = config.healthPort !== undefined;
+  const refusedConnectionsMax = between(REFUSED_MIN, share, REFUSED_MAX);
+  const healthConnectionsMax = hasHealth ? between(HEALTH_MIN, share, HEALTH_MAX) : 0;
+  const taken = healthConnectionsMax + refusedConnectionsMax * (hasHealth ? 2 : 1);
+  const connectionsMax = Math.max(1, Math.min(config.connectionsMax, rest - taken));
+  const warning =
+    connectionsMax === config.connectionsMax
+      ? undefined
+      : `${pathOf('connectionsMax')} is ${connectionsMax} instead of ${config.connectionsMax}: ` +
+        `the process may have ${limit} files open (ulimit -n, LimitNOFILE), ` +
+        `and ${own + taken} are for everything else`;
+  return { connectionsMax, healthConnectionsMax, refusedConnectionsMax, warning };
+}
+
+function filesOf({ persistenceEnabled, engineUrl }: Config): number {
+  if (engineUrl !== undefined) return ENGINE_COUNT;
+  return persistenceEnabled ? PERSISTENCE_COUNT : 0;
+}
+
+/** Of each publisher: a connection for each batch in progress. */
+function wanConnections({ wanReplications }: Config): number {
+  let count = 0;
+  for (const { publishers } of wanReplications.values()) {
+    for (const { targetEndpoints, maxConcurrentInvocations } of publishers) {
+      count += targetEndpoints.length * batchesPerEndpoint(maxConcurrentInvocations);
+    }
+  }
+  return count;
+}
+
+function between(least: number, value: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
+}
