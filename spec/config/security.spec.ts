@@ -141,6 +141,77 @@ test('security without a realm to log in with is refused', async () => {
   assert.match(refused.map(lineOf).join(), /security\.enabled: no user could log in/);
 });
 
+/** As the original's documentation protects a cluster: one identity for all members, and no users. */
+const IDENTITY_YAML = `
+hazelcast:
+  security:
+    enabled: true
+    realms:
+      - name: passwordRealm
+        identity:
+          username-password:
+            username: members-username
+            password: members-password
+    member-authentication:
+      realm: passwordRealm
+`;
+const IDENTITY_XML = `
+<hazelcast>
+  <security enabled="true">
+    <realms>
+      <realm name="passwordRealm">
+        <identity><username-password username="members-username" password="members-password"/></identity>
+      </realm>
+    </realms>
+    <member-authentication realm="passwordRealm"/>
+  </security>
+</hazelcast>
+`;
+
+for (const [name, text] of [
+  ['identity.yaml', IDENTITY_YAML],
+  ['identity.xml', IDENTITY_XML],
+] as const) {
+  test(`${name}: the identity of a realm without users is its user`, async () => {
+    const { config, refused } = await load(name, text);
+    assert.deepEqual(config.security.realms.get('passwordRealm'), [
+      { name: 'members-username', password: 'members-password', roles: [] },
+    ]);
+    assert.deepEqual(refused, []);
+  });
+}
+
+test('a realm without users whose identity has no password is refused', async () => {
+  const text = IDENTITY_YAML.replace(/^ +password: .*\n/m, '');
+  await assert.rejects(
+    load('identity.yaml', text),
+    /user "members-username" of realm "passwordRealm": no password/,
+  );
+});
+
+test('security with which nobody can log in is refused, and the reason names the realm', async () => {
+  const users = `${USERS}[{username: u, password: p}]}}\n`;
+  const client = (realm: string) => `    client-authentication: {realm: ${realm}}\n`;
+  for (const [text, expected] of [
+    [REALM, ['security.member-authentication.realm: no user could log in: realm "r" has no users']],
+    [`${USERS}[]}}\n`, ['realm "r" has no users']],
+    [`${REALM}        identity: {token: {value: x}}\n`, ['realm "r" has no users']],
+    [users, []],
+    [users + client('r'), []],
+    [
+      `${users}      - name: s\n${client('s')}`,
+      ['realm "s" has no users; write authentication.simp'],
+    ],
+    [REALM.replace('true', 'false'), []],
+  ] as const) {
+    const { refused } = await load('realm.yaml', text);
+    const lines = refused.map(lineOf);
+    assert.equal(lines.length, expected.length, `${text}${lines.join()}`);
+    for (const [index, part] of expected.entries())
+      assert.ok(lines[index]?.includes(part), lines[index]);
+  }
+});
+
 test('gridnode config shows realms and permissions, without passwords, and reads them back', async () => {
   const shown = explainAsYaml(await load('shown.yaml', YAML));
   assert.doesNotMatch(shown, /secret|p&w/);

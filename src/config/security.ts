@@ -1,7 +1,8 @@
 /**
  * Reads the security settings: whether security is on, the users of the realms that are named for
  * administration and for clients, and the permissions of clients. Realms of other kinds than simple
- * users are refused elsewhere.
+ * users are refused elsewhere. A realm without users has its identity as a user: members of the original
+ * with such a realm accept one another by it.
  */
 import { parsePassword } from '../base/stored-password.ts';
 import { FindingList, quoted } from './finding-list.ts';
@@ -79,10 +80,13 @@ interface UserDraft {
 interface RealmDraft {
   name: string;
   readonly users: Map<string, UserDraft>;
+  identity?: UserDraft;
 }
 
 const CLIENT_AUTHENTICATION = 'security.client-authentication';
 const USER = 'security.realms.[].authentication.simple.users.[].';
+const IDENTITY = 'security.realms.[].identity.username-password.';
+
 class SecurityReader {
   readonly #used = new Set<Statement>();
   readonly #problems = new FindingList();
@@ -91,8 +95,8 @@ class SecurityReader {
   readonly #permissions: PermissionReader;
   #enabled: Statement | undefined;
   #priorityGrant: Statement | undefined;
-  #memberRealm: string | undefined;
-  #clientRealm: string | undefined;
+  #memberRealm: Statement | undefined;
+  #clientRealm: Statement | undefined;
 
   constructor(written: readonly WrittenSection[]) {
     this.#written = written;
@@ -112,19 +116,19 @@ class SecurityReader {
       security: {
         isEnabled,
         realms,
-        memberRealm: this.#memberRealm,
-        clientRealm: this.#clientRealm,
+        memberRealm: this.#memberRealm?.text,
+        clientRealm: this.#clientRealm?.text,
         permissions: this.#permissions.end(),
         prefersGrant: isOn(this.#priorityGrant),
       },
       used: this.#used,
       problems: this.#problems,
-      refused: isEnabled ? this.#refused() : [],
+      refused: isEnabled ? this.#refused(realms) : [],
     };
   }
 
-  /** Security that no user could pass, or whose realm of clients is missing. */
-  #refused(): RefusedSetting[] {
+  /** Security that no user could pass. */
+  #refused(realms: SecurityConfig['realms']): RefusedSetting[] {
     const statement = this.#enabled;
     if (statement === undefined) return [];
     const refused: RefusedSetting[] = [];
@@ -137,6 +141,13 @@ class SecurityReader {
       const reason = `${CLIENT_AUTHENTICATION} names no realm; name one, or remove it`;
       refused.push(refusedAt(statement, reason));
     }
+    for (const named of [this.#memberRealm, this.#clientRealm]) {
+      if (named === undefined || (realms.get(named.text)?.length ?? 0) > 0) continue;
+      const reason =
+        `no user could log in: realm ${quoted(named.text)} has no users; ` +
+        'write authentication.simple.users in it';
+      refused.push(refusedAt(named, reason));
+    }
     return refused;
   }
 
@@ -145,8 +156,8 @@ class SecurityReader {
     if (pattern === SECURITY_PATHS.isEnabled) this.#enabled = statement;
     // The audit log is always on.
     else if (pattern === 'auditlog.enabled') return true;
-    else if (pattern === SECURITY_PATHS.memberRealm) this.#memberRealm = text;
-    else if (pattern === SECURITY_PATHS.clientRealm) this.#clientRealm = text;
+    else if (pattern === SECURITY_PATHS.memberRealm) this.#memberRealm = statement;
+    else if (pattern === SECURITY_PATHS.clientRealm) this.#clientRealm = statement;
     else if (pattern === SECURITY_PATHS.prefersGrant) {
       this.#priorityGrant = statement;
       this.#permissions.note();
@@ -154,7 +165,7 @@ class SecurityReader {
     else if (pattern.startsWith(USER)) return this.#readUser(statement);
     else if (pattern.startsWith(`${SECURITY_PATHS.permissions}.`)) {
       return this.#permissions.read(statement);
-    } else return pattern.startsWith('security.realms.[].identity.username-password.');
+    } else return pattern.startsWith(IDENTITY) && this.#readIdentity(statement);
     return true;
   }
 
@@ -170,20 +181,25 @@ class SecurityReader {
     const index = path[6] ?? '';
     const user = users.get(index) ?? { at, roles: [] };
     users.set(index, user);
-    switch (pattern.slice(USER.length)) {
-      case 'username':
-        user.name = text;
-        return true;
-      case 'password':
-        user.password = text;
-        this.#checkPassword(text, at);
-        return true;
-      case 'roles.[]':
-        user.roles.push(text);
-        return true;
-      default:
-        return false;
-    }
+    if (pattern !== `${USER}roles.[]`)
+      return this.#readLogin(user, pattern.slice(USER.length), text, at);
+    user.roles.push(text);
+    return true;
+  }
+
+  #readIdentity({ pattern, path, text, at }: Statement): boolean {
+    const realm = this.#realm(path);
+    realm.identity ??= { at, roles: [] };
+    return this.#readLogin(realm.identity, pattern.slice(IDENTITY.length), text, at);
+  }
+
+  #readLogin(user: UserDraft, name: string, text: string, at: Place): boolean {
+    if (name === 'username') user.name = text;
+    else if (name === 'password') {
+      user.password = text;
+      this.#checkPassword(text, at);
+    } else return false;
+    return true;
   }
 
   #checkPassword(text: string, at: Place): void {
@@ -195,10 +211,14 @@ class SecurityReader {
     }
   }
 
-  /** The users of the realm; a user without a name or password is a problem. */
+  /**
+   * The users of the realm, or without any its identity; a user without a name or password is a problem.
+   */
   #usersOf(realm: RealmDraft): UserConfig[] {
     const users: UserConfig[] = [];
-    for (const { at, name, password, roles } of realm.users.values()) {
+    const { identity } = realm;
+    const drafts = realm.users.size > 0 || !identity ? realm.users.values() : [identity];
+    for (const { at, name, password, roles } of drafts) {
       if (name !== undefined && password !== undefined) users.push({ name, password, roles });
       else {
         const missing = name === undefined ? 'username' : 'password';
