@@ -167,33 +167,34 @@ test("Reloader stays with its clients' expectations where a text has the origina
   const { it, taken } = reloader(() => assert.fail());
   const outcome = await it.add(TEXT.replace('grid:', 'hazelcast:'), () => {});
   assert.ok('added' in outcome, JSON.stringify(outcome));
-  assert.deepEqual([outcome.added.length, outcome.ignored.length], [4, 1]);
+  assert.deepEqual([outcome.added.length, outcome.ignored.length], [3, 2]);
   assert.equal(outcome.config.compatibility, 'none');
   assert.equal(taken[0]?.compatibility, 'none');
 });
 
-test('Reloader adds maps, queues, groups and users, and ignores existing ones', async () => {
+test('Reloader adds maps, queues and users, and ignores existing ones and endpoint groups', async () => {
   const { it, taken } = reloader(() => assert.fail());
   const extended: Config[] = [];
   const added = [
     { sectionName: 'map', configName: 'new-map' },
     { sectionName: 'queue', configName: 'new-queue' },
-    { sectionName: 'endpoint-groups', configName: 'DATA' },
     { sectionName: 'security.realms.r', configName: 'ann' },
   ];
-  const ignored = [{ sectionName: 'license-key' }];
+  const groups = { sectionName: 'endpoint-groups', configName: 'DATA' };
+  const license = { sectionName: 'license-key' };
   const first = await it.add(TEXT, (config) => extended.push(config));
   assert.ok('added' in first, JSON.stringify(first));
-  assert.deepEqual([first.added, first.ignored], [added, ignored]);
+  assert.deepEqual([first.added, first.ignored], [added, [groups, license]]);
   const [config] = extended;
   assert.equal(config?.mapTimeToLiveSeconds.get('new-map'), 5);
   assert.equal(config?.queueMaxSizes.get('new-queue'), 3);
-  assert.equal(config?.endpointGroups.get('DATA'), true);
+  assert.equal(config?.endpointGroups.get('DATA'), false);
   assert.deepEqual(config?.security.realms.get('r'), [{ name: 'ann', password: 'x', roles: [] }]);
   const again = TEXT.replace('5', '6').replace('max-size: 3', 'max-size: 4').replace(': x', ': y');
   const second = await it.add(again, (config) => extended.push(config));
   assert.ok('added' in second);
-  assert.deepEqual([second.added, second.ignored], [[], [...added, ...ignored]]);
+  const [map, queue, user] = added;
+  assert.deepEqual([second.added, second.ignored], [[], [map, queue, groups, user, license]]);
   assert.deepEqual(taken.at(-1)?.queueMaxSizes, config?.queueMaxSizes);
 });
 
@@ -201,7 +202,7 @@ test('Reloader adds to the configuration that a reload has taken over', async ()
   const users = (names: readonly string[]) =>
     names.map((name) => ({ name, password: 'x', roles: [] }));
   const config = resolveConfig([
-    { key: 'endpointGroups', name: 'DATA', text: 'false', source: FILE },
+    { key: 'endpointGroups', name: 'DATA', text: 'true', source: FILE },
   ]);
   const security = { ...config.security, realms: new Map([['r', users(['bob'])]]) };
   const { it, taken } = reloader(async () => loaded({ config: { ...config, security } }));
@@ -210,9 +211,9 @@ test('Reloader adds to the configuration that a reload has taken over', async ()
     'network.rest-api.endpoint-groups.{name}.enabled',
     'security.realms',
   ]);
-  await it.add(TEXT.replace('ann', 'eve'), () => {});
+  await it.add(TEXT.replace('ann', 'eve').replace('true', 'false'), () => {});
   assert.deepEqual(taken.at(-1)?.security.realms.get('r'), users(['bob', 'eve']));
-  assert.equal(taken.at(-1)?.endpointGroups.get('DATA'), false);
+  assert.equal(taken.at(-1)?.endpointGroups.get('DATA'), true);
 });
 
 test('Reloader turns security neither on nor off, and says so', async () => {
@@ -377,6 +378,7 @@ test('a shared record has what a text added, and no password but as a hash', asy
   )) as ConfigUpdate;
   assert.deepEqual(ignored, [
     { sectionName: 'queue', configName: 'old' },
+    { sectionName: 'endpoint-groups', configName: 'DATA' },
     { sectionName: 'license-key' },
   ]);
   const [, kept] = record.ofMember().values.addedConfigs;
@@ -384,7 +386,6 @@ test('a shared record has what a text added, and no password but as a hash', asy
     grid: {
       map: { 'new-map': { 'time-to-live-seconds': 5, 'max-idle-seconds': 0 } },
       queue: { 'new-queue': { 'max-size': 3 } },
-      network: { 'rest-api': { 'endpoint-groups': { DATA: { enabled: true } } } },
       security: {
         realms: [
           {

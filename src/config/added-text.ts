@@ -25,7 +25,7 @@ export async function addedText(update: ConfigUpdate, hash: HashPassword): Promi
     added.flatMap(({ sectionName, configName }) =>
       sectionName === section && configName !== undefined ? [configName] : [],
     );
-  const { mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes, endpointGroups } = config;
+  const { mapTimeToLiveSeconds, mapMaxIdleSeconds, queueMaxSizes } = config;
   const { mapBackupCounts, queueBackupCounts, mapWan } = config;
   const map = section(names('map'), (name) => ({
     ...stated('time-to-live-seconds', mapTimeToLiveSeconds.get(name)),
@@ -37,8 +37,6 @@ export async function addedText(update: ConfigUpdate, hash: HashPassword): Promi
     ...stated('max-size', queueMaxSizes.get(name)),
     ...stated('backup-count', queueBackupCounts.get(name)),
   }));
-  const enabled = new Map<string, boolean>(endpointGroups);
-  const groups = section(names('endpoint-groups'), (name) => stated('enabled', enabled.get(name)));
   const sections = new Set(added.map(({ sectionName }) => sectionName));
   const users = [...sections]
     .filter((name) => name.startsWith(REALM_SECTION))
@@ -48,9 +46,8 @@ export async function addedText(update: ConfigUpdate, hash: HashPassword): Promi
       const all = config.security.realms.get(realm) ?? [];
       return { realm, users: all.filter((user) => isAdded.has(user.name)) };
     });
-  const network = groups && { 'rest-api': { 'endpoint-groups': groups } };
   const security = users.length === 0 ? undefined : { realms: await hashed(users, hash) };
-  return JSON.stringify({ grid: { map, queue, network, security } });
+  return JSON.stringify({ grid: { map, queue, security } });
 }
 
 interface RealmUsers {

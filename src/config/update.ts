@@ -1,7 +1,7 @@
 /**
- * Adds a configuration text to the configuration in force: new maps, queues, users and endpoint groups.
- * Things that exist already stay as they are, and so do all other settings that the text has. A text
- * may name many things, so all work is done in slices.
+ * Adds a configuration text to the configuration in force: new maps, queues and users. Things that exist
+ * already stay as they are, and so do all other settings that the text has. Endpoint groups stay, too:
+ * no call decides what is served. A text may name many things, so all work is done in slices.
  */
 import { Slices } from '../base/slices.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
@@ -12,7 +12,6 @@ import { type ConfigRequest, type LoadedConfig, refusedFault, tooManyPatterns } 
 import type { UserConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
 import { pathOf } from './settings.ts';
-import type { Source } from './source.ts';
 
 /** A thing that the text names. */
 export interface NamedConfig {
@@ -57,7 +56,10 @@ export async function addConfigText(
   await update.each(said.queueMaxSizes.keys(), (name) => {
     update.note(isNewQueue(name), 'queue', name);
   });
-  const groups = addedGroups(config, said, update);
+  for (const group of said.endpointGroups.keys()) {
+    const isStated = said.sources.get(pathOf('endpointGroups', group))?.kind === 'file';
+    if (isStated) update.note(false, 'endpoint-groups', group);
+  }
   const realms = await addedRealms(config, said, update);
   if (said.security.permissions !== undefined) {
     update.ignored.push({ sectionName: SECURITY_PATHS.permissions });
@@ -80,7 +82,6 @@ export async function addConfigText(
       mapWan: await extended(config.mapWan, said.mapWan, isNewMap),
       queueMaxSizes: await extended(config.queueMaxSizes, said.queueMaxSizes, isNewQueue),
       queueBackupCounts: await extended(queueBackupCounts, said.queueBackupCounts, isNewQueue),
-      ...groups,
       security: realms === undefined ? config.security : { ...config.security, realms },
     },
     added: update.added,
@@ -118,24 +119,6 @@ export function shownNames(name: string, things: readonly NamedConfig[]): object
   const more = things.length - FINDINGS_MAX;
   if (more <= 0) return { [name]: things };
   return { [name]: things.slice(0, FINDINGS_MAX), [`${name}More`]: more };
-}
-
-const ADDED: Source = { kind: 'file', name: 'an added configuration' };
-
-type Groups = Pick<Config, 'endpointGroups' | 'sources'>;
-
-function addedGroups(config: Config, said: Config, update: Update): Groups {
-  const endpointGroups = new Map(config.endpointGroups);
-  const sources = new Map(config.sources);
-  for (const [group, isEnabled] of said.endpointGroups) {
-    const path = pathOf('endpointGroups', group);
-    if (said.sources.get(path)?.kind !== 'file') continue;
-    const isNew = config.sources.get(path)?.kind === 'default';
-    if (!update.note(isNew, 'endpoint-groups', group)) continue;
-    endpointGroups.set(group, isEnabled);
-    sources.set(path, ADDED);
-  }
-  return { endpointGroups, sources };
 }
 
 /** Undefined where the text has no new realm and no new user. */
