@@ -241,13 +241,24 @@ grid:
     assert.ok(!enabledGroups(both).includes('DATA'));
   });
 
-  it('warns of groups that can be reached from outside without credentials', async () => {
+  it('warns of groups that others can use without credentials, from outside or on this machine', async () => {
     const data = 'endpoint-groups: {DATA: {enabled: true}}';
     const text = (more: string) => `grid: {network: {rest-api: {enabled: true, ${data}}${more}}}`;
     const outside = await load('outside.yaml', text(''));
     assert.match(outside.warnings.join('\n'), /from outside without credentials: DATA;/);
     const local = text(', interfaces: {enabled: true, interfaces: [127.0.0.*]}');
-    assert.deepEqual((await load('inside.yaml', local)).warnings, []);
+    const inside = await load('inside.yaml', local);
+    assert.match(
+      inside.warnings.join('\n'),
+      /^Can be used by any program of .* credentials: DATA;/,
+    );
+    const secured = 'grid: {security: {enabled: true}, ';
+    const login = local
+      .replace('enabled', 'authentication: basic, enabled')
+      .replace('grid: {', secured);
+    assert.deepEqual((await load('login.yaml', login)).warnings, []);
+    const read = local.replace(data, 'endpoint-groups: {}');
+    assert.deepEqual((await load('read.yaml', read)).warnings, []);
   });
 
   it('takes names that every JavaScript object has like other names', async () => {

@@ -9,6 +9,9 @@ import { programWords } from '../../bench/load/program.ts';
 /** Little memory: to ask for it ahead takes time, and tests need little. */
 export const TEST_MEMORY = '64m';
 
+/** A member on loopback whose groups need no credentials warns so; up to the groups. */
+export const OPEN_TO_PROGRAMS = 'Can be used by any program of this machine without credentials';
+
 export interface LogLine {
   readonly level: string;
   readonly msg: string;

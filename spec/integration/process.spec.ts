@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RawClient, requestBytes } from './client.ts';
-import { refusal, serve } from './member-process.ts';
+import { OPEN_TO_PROGRAMS, refusal, serve } from './member-process.ts';
 
 describe('gridnode serve', () => {
   it('cuts no response off when it is told to stop under load, and ends with 0', async () => {
@@ -34,8 +34,8 @@ describe('gridnode serve', () => {
     const [code] = await exited;
     assert.equal(code, 0);
     assert.deepEqual(
-      lines.map(({ msg }) => msg),
-      ['listening', 'draining', 'stopped'],
+      lines.map(({ msg }) => msg.split(':')[0]),
+      [OPEN_TO_PROGRAMS, 'listening', 'draining', 'stopped'],
     );
   });
 
@@ -77,7 +77,7 @@ describe('gridnode serve', () => {
     for (const client of silent) client.send(request.subarray(0, 50_000));
     await watcher.request('GET', 'instance');
     child.kill('SIGTERM');
-    assert.equal((await line(1)).msg, 'draining');
+    assert.equal((await line(2)).msg, 'draining');
     // A response that leaves while the last connections are accepted need not be a connection's last.
     await refusal(port);
     for (const client of sending) client.send(request.subarray(60_000));

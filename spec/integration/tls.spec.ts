@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { tlsClient, tlsFile } from '../tls/identity.ts';
 import { RawClient, requestBytes } from './client.ts';
-import { serve, start } from './member-process.ts';
+import { OPEN_TO_PROGRAMS, serve, start } from './member-process.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'gridnode-'));
 after(() => rmSync(FOLDER, { recursive: true }));
@@ -24,7 +24,7 @@ function install(name: 'server' | 'server-2'): void {
 
 async function statusOf(port: number, path: string): Promise<number | undefined> {
   const client = new RawClient(port);
-  client.send(`GET /grid/${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  client.send(`GET /grid/${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   const response = await client.response();
   client.destroy();
   return response?.status;
@@ -40,7 +40,7 @@ describe('gridnode serve over TLS', () => {
 
     install('server-2');
     child.kill('SIGHUP');
-    assert.equal((await line(1)).msg, 'reloaded');
+    assert.equal((await line(3)).msg, 'reloaded');
     const second = tlsClient(port);
     const renewed = new RawClient(second);
     assert.equal((await renewed.request('GET', 'maps/m/k')).status, 200);
@@ -50,7 +50,7 @@ describe('gridnode serve over TLS', () => {
 
     writeFileSync(KEY, 'no key');
     child.kill('SIGHUP');
-    const failed = await line(2);
+    const failed = await line(4);
     assert.deepEqual([failed.level, failed.code], ['error', 'TLS_FILE_UNUSABLE']);
     assert.equal(
       failed.msg,
@@ -64,7 +64,10 @@ describe('gridnode serve over TLS', () => {
     assert.deepEqual(await exited, [0, null]);
     assert.deepEqual(
       lines.map(({ msg }) => msg.split(':')[0]),
-      ['listening', 'reloaded', 'not reloaded', 'draining', 'stopped'],
+      [
+        ...[OPEN_TO_PROGRAMS, 'listening', OPEN_TO_PROGRAMS, 'reloaded', 'not reloaded'],
+        ...['draining', 'stopped'],
+      ],
     );
   });
 
@@ -149,7 +152,7 @@ describe('the health listener', () => {
     await idle.request('GET', 'instance');
     child.kill('SIGTERM');
     while ((await idle.response()) !== undefined);
-    probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+    probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
     assert.equal((await probe.response())?.status, 503);
     assert.equal(await statusOf(healthPort, 'health/live'), 200);
     busy.send(request.subarray(request.length - 1));

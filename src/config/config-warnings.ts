@@ -1,6 +1,6 @@
 /**
  * Warnings of settings that are valid and probably not as meant: groups that change data or state and
- * can be reached from outside without credentials, permissions that are never checked, and `join.tcp-ip`,
+ * require no credentials, permissions that are never checked, and `join.tcp-ip`,
  * a list of members that requests read and change and by which no member finds another.
  */
 import { parseEngineUrl } from '../base/engine-url.ts';
@@ -31,11 +31,12 @@ function exposureWarnings(config: Config): Finding[] {
   const groups = [...config.endpointGroups]
     .filter(([group, isEnabled]) => isEnabled && !HARMLESS.has(group) && !isCovered(group))
     .map(([group]) => group);
-  if (isInside || !config.restEnabled || groups.length === 0) return [];
+  if (!config.restEnabled || groups.length === 0) return [];
+  const who = isInside ? 'used by any program of this machine' : 'reached from outside';
+  const narrower = isInside ? '' : `network.interfaces or ${pathOf('host')} narrows the address; `;
   const message =
-    `Can be reached from outside without credentials: ${groups.join(', ')}; ` +
-    `network.interfaces or ${pathOf('host')} narrows the address; ${SECURITY_PATHS.isEnabled} and ` +
-    `${pathOf('authentication')} require a login`;
+    `Can be ${who} without credentials: ${groups.join(', ')}; ${narrower}` +
+    `${SECURITY_PATHS.isEnabled} and ${pathOf('authentication')} require a login`;
   return [finding('warning', message)];
 }
 
