@@ -15,7 +15,7 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   const member = storedMember(memory, [{ key: 'persistenceSync', text: mode }], disk);
   await member.serve();
   const health = (part: string): Promise<number> =>
-    member.status(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    member.status(`GET /grid/health/${part} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   /** Makes the disk's next call fail, after `passed` further ones. */
   const fail = (code: string, isLasting: boolean, passed = 0): void => {
     disk.failure = { at: disk.callCount + 1 + passed, code, isLasting };

@@ -16,6 +16,7 @@ const ROOT = join(import.meta.dirname, '..');
 const TABLE = [
   ...['src/config/settings.ts', 'src/config/limit-settings.ts', 'src/config/tls-settings.ts'],
   ...['src/config/persistence-settings.ts', 'src/config/security-paths.ts'],
+  'src/config/browser-settings.ts',
   ...['src/config/engine-settings.ts', 'src/config/wan-settings.ts'],
   ...['src/config/wan-publisher-settings.ts', 'src/config/wan-map-settings.ts'],
   'src/base/named-settings.ts',

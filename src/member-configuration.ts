@@ -4,11 +4,13 @@ import type { RepeatedEvents } from './base/repeated-events.ts';
 import type { Config } from './config/config.ts';
 import { matchingAddress } from './config/interface-pattern.ts';
 import { memoryWarning } from './config/memory-defaults.ts';
+import { ServedHosts } from './http/served-hosts.ts';
 import type { TlsIdentity } from './http/tls.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { type DescriptorShares, descriptorShares } from './member-descriptors.ts';
 import { refusedConnections } from './member-servers.ts';
 import type { ReloadableConfig } from './reloader.ts';
+import { CrossOriginPolicy } from './rest/cross-origin-policy.ts';
 import { EndpointGroups } from './rest/endpoint-groups.ts';
 import { MapLifetimes } from './rest/map-lifetimes.ts';
 import { MemberSecurity } from './security/member-security.ts';
@@ -28,6 +30,9 @@ export interface ConfiguredParts {
   readonly tlsFiles: TlsFiles | undefined;
   readonly tls: TlsIdentity | undefined;
   readonly groups: EndpointGroups;
+  /** The hosts that the data port serves, and the pages that may use the member. */
+  readonly servedHosts: ServedHosts;
+  readonly crossOrigin: CrossOriginPolicy;
   readonly security: MemberSecurity;
   readonly logLevel: LogLevelControl;
   readonly lifetimes: MapLifetimes;
@@ -56,10 +61,17 @@ export async function configure(config: Config, log: Log, audit: Audit): Promise
     audit: new CountingAudit(audit, clock),
     refused: refusedConnections(clock, log, descriptors.connectionsMax),
     groups: new EndpointGroups(config.restEnabled, config.endpointGroups),
+    servedHosts: new ServedHosts(ownNames(config), config.allowedHosts),
+    crossOrigin: new CrossOriginPolicy(config.corsAllowedOrigins, config.corsMaxAgeSeconds),
     security: new MemberSecurity({ ...config, clock, matchesAddress }),
     logLevel: new LogLevelControl(log, config.logLevel),
     lifetimes: new MapLifetimes(config.mapTimeToLiveSeconds, config.mapMaxIdleSeconds),
   };
+}
+
+/** The names by which the configuration calls this machine. */
+function ownNames({ host, publicAddress }: Config): string[] {
+  return publicAddress === undefined ? [host] : [host, publicAddress.replace(/:\d+$/, '')];
 }
 
 export function tlsFilesOf(config: ReloadableConfig): TlsFiles | undefined {

@@ -23,7 +23,7 @@ export function healthServer(
   config: Config,
   router: RouteFinder,
   services: RestServices,
-  common: Pick<HttpServerOptions, 'clock' | 'onFailure' | 'refusedConnectionsMax'>,
+  common: Pick<HttpServerOptions, 'clock' | 'onFailure' | 'fieldLines' | 'refusedConnectionsMax'>,
   connectionsMax: number,
 ): HttpServer | undefined {
   if (config.healthPort === undefined) return undefined;

@@ -122,6 +122,7 @@ async function serve(
   load: () => Promise<LoadedConfig>,
 ): Promise<ServedParts> {
   const { config, log, audit, clock, tls, groups, security, logLevel, lifetimes } = parts;
+  const { crossOrigin, servedHosts } = parts;
   const { engine, persistence } = store;
   const dialect = DIALECTS[config.compatibility];
   const extend = (extended: Config): void => {
@@ -144,7 +145,7 @@ async function serve(
     dialect,
     data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, name, key },
     access: {
-      ...{ groups, login: security.access, memberLogin: security.memberAccess },
+      ...{ groups, crossOrigin, login: security.access, memberLogin: security.memberAccess },
       credentials: security.credentials,
     },
     cluster,
@@ -173,7 +174,7 @@ async function serve(
   };
   const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
   const { connectionsMax, healthConnectionsMax, refusedConnectionsMax } = parts.descriptors;
-  const common = { clock, onFailure, refusedConnectionsMax };
+  const common = { clock, onFailure, refusedConnectionsMax, fieldLines: crossOrigin.commonLines };
   const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
   const server = new HttpServer({
@@ -183,12 +184,14 @@ async function serve(
     tls,
     onRefused: () => parts.refused.add('', undefined),
     delay: persistence,
+    servedHosts,
   });
   persistence?.addSender(server);
   if (wan !== undefined) persistence?.addSender(wan);
   const health = healthServer(config, router, services, common, healthConnectionsMax);
   logLevel.listen(() => observe(server, log));
   const bound = await listenAsConfigured(server, config);
+  servedHosts.bind(bound.address);
   const healthBound = await health?.listen(bound.address, config.healthPort ?? 0).catch((error) => {
     void server.drain();
     throw error;

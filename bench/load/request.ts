@@ -33,5 +33,8 @@ export function exchangeOf(request: Request, answer = 'HTTP/1.1 200 '): Exchange
   const body = 'x'.repeat(bodyBytes ?? 0);
   const fields =
     bodyBytes === undefined ? '' : `Content-Type: text/plain\r\nContent-Length: ${bodyBytes}\r\n`;
-  return { request: `${method} ${target} HTTP/1.1\r\nHost: x\r\n${fields}\r\n${body}`, answer };
+  return {
+    request: `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n${body}`,
+    answer,
+  };
 }

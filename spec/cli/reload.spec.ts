@@ -125,7 +125,9 @@ grid:
       const open = new RawClient(port);
       const login = `Authorization: Basic ${Buffer.from('ann:two').toString('base64')}`;
       const read = async () => {
-        open.send(Buffer.from(`GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: h\r\n${login}\r\n\r\n`));
+        open.send(
+          Buffer.from(`GET /grid/rest/maps/m/k HTTP/1.1\r\nHost: localhost\r\n${login}\r\n\r\n`),
+        );
         return (await open.response())?.status;
       };
       assert.equal(await read(), 200);

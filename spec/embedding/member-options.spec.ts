@@ -23,6 +23,7 @@ const ALL: Required<Omit<MemberOptions, 'config' | 'environment' | 'log'>> = {
   instanceName: 'i',
   logLevel: 'FINE',
   pathSegment: 's',
+  allowedHosts: ['a.example', '*.b.example'],
   compatibility: 'hazelcast',
   engine: 'redis://h:1',
   dataDir: '/d',
@@ -63,6 +64,7 @@ test('each flag has an option with the same meaning', async () => {
       ['a=b', 3],
     ],
   );
+  assert.deepEqual(config.allowedHosts, ['a.example', '*.b.example']);
   const { host, maxMemory, targetBytesMax, persistenceEnabled, tlsEnabled } = config;
   assert.deepEqual(
     { host, maxMemory, targetBytesMax, persistenceEnabled, tlsEnabled },

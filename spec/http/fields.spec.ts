@@ -19,7 +19,24 @@ describe('fieldOf', () => {
     assert.equal(over('Content-Length', fields.fieldOf), fields.CONTENT_LENGTH);
     assert.equal(over('Content-Encoding', fields.fieldOf), fields.CONTENT_ENCODING);
     assert.equal(over('Transfer-Encoding', fields.fieldOf), fields.TRANSFER_ENCODING);
-    for (const other of ['', 'hos', 'hosts', 'h0st', 'content_type', 'content-lengtH1']) {
+    assert.equal(over('ORIGIN', fields.fieldOf), fields.ORIGIN);
+    assert.equal(over('Sec-Fetch-Site', fields.fieldOf), fields.SEC_FETCH_SITE);
+    assert.equal(over('sec-fetch-mode', fields.fieldOf), fields.SEC_FETCH_MODE);
+    const opened = over('Upgrade-Insecure-Requests', fields.fieldOf);
+    assert.equal(opened, fields.UPGRADE_INSECURE_REQUESTS);
+    const requested = over('Access-Control-Request-Headers', fields.fieldOf);
+    assert.equal(requested, fields.ACCESS_CONTROL_REQUEST_HEADERS);
+    for (const other of [
+      '',
+      'origim',
+      'sec-fetch-dest',
+      'sec-fetch-user',
+      'hos',
+      'hosts',
+      'h0st',
+      'content_type',
+      'content-lengtH1',
+    ]) {
       assert.equal(over(other, fields.fieldOf), fields.OTHER_FIELD, other);
     }
   });

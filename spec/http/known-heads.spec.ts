@@ -7,6 +7,7 @@ import type { HttpLimits } from '../../src/http/limits.ts';
 import { llhttp } from '../../src/http/llhttp.ts';
 import { AT_REFUSAL, AT_REQUEST, NEEDS_MORE, RequestParser } from '../../src/http/parser.ts';
 import { Request } from '../../src/http/request.ts';
+import { ServedHosts } from '../../src/http/served-hosts.ts';
 import { TARGET_TOO_LONG } from '../../src/http/verdicts.ts';
 import { DEFAULT_LIMITS } from './default-limits.ts';
 
@@ -16,8 +17,12 @@ const POST =
 const POLL = 'DELETE /grid/rest/queues/q/1 HTTP/1.1\r\nHost: x\r\n\r\n';
 
 /** The result of the last of several requests, each in a chunk of its own. */
-function lastOf(texts: readonly string[], limits: HttpLimits = DEFAULT_LIMITS) {
-  const parser = new RequestParser(limits);
+function lastOf(
+  texts: readonly string[],
+  limits: HttpLimits = DEFAULT_LIMITS,
+  servedHosts?: ServedHosts,
+) {
+  const parser = new RequestParser(limits, servedHosts);
   const request = new Request();
   parser.use(request, new Body(request.body, limits.bodyBytesMax, new InFlightBudget(1e9)));
   let reached = NEEDS_MORE as number;
@@ -39,6 +44,7 @@ function lastOf(texts: readonly string[], limits: HttpLimits = DEFAULT_LIMITS) {
       ...{ method, version, keepAlive, contentLength, escaped, path: pathEnd - target.start },
       ...{ coding: request.contentEncoding, expects: request.expectsContinue },
       expectation: request.unknownExpectation,
+      ...{ browser: request.browser, unservedHost: request.unservedHost },
       texts: [target, contentType, authorization, body].map((span) => span.toBuffer().toString()),
     }),
   };
@@ -112,6 +118,10 @@ describe('known heads', () => {
     'content in chunks': `${POST.replace('Content-Length: 3', 'Transfer-Encoding: chunked').slice(0, -3)}0\r\n\r\n`,
     'an expectation': POST.replace('Host', 'Expect: 100-continue\r\nHost'),
     'a coding of the content': POST.replace('Host', 'Content-Encoding: gzip\r\nHost'),
+    'an origin': POST.replace('Host', 'Origin: http://x\r\nHost'),
+    'a mark of another site': GET.replace('Host', 'Sec-Fetch-Site: cross-site\r\nHost'),
+    'a navigation': GET.replace('Host', 'Sec-Fetch-Mode: navigate\r\nHost'),
+    'a document to open': GET.replace('Host', 'Upgrade-Insecure-Requests: 1\r\nHost'),
     'a head that is too long': GET.replace('Host', `X: ${'x'.repeat(1100)}\r\nHost`),
   };
   for (const [title, request] of Object.entries(unusual)) {
@@ -119,6 +129,29 @@ describe('known heads', () => {
       const { seen, isRecognised } = lastOf([request, request, request]);
       assert(!isRecognised);
       assert.deepEqual(seen, lastOf([request]).seen);
+    });
+  }
+
+  it('include the mode that programs send, too', () => {
+    const request = GET.replace('Host', 'Sec-Fetch-Mode: cors\r\nHost');
+    assert(lastOf([request, request, request]).isRecognised);
+  });
+
+  it('do not include a host that is not served', () => {
+    const [local, evil] = [GET.replace('x:1', 'localhost'), GET.replace('x:1', 'evil')];
+    const hosts = new ServedHosts([], []);
+    const { seen, isRecognised } = lastOf([evil, evil, evil], DEFAULT_LIMITS, hosts);
+    assert(!isRecognised);
+    assert.equal(seen.unservedHost, 'evil');
+    assert(lastOf([local, local, local], DEFAULT_LIMITS, hosts).isRecognised);
+  });
+
+  for (const field of ['Origin: http://evil', 'Upgrade-Insecure-Requests: 1']) {
+    it(`forget the field "${field}" of the request before`, () => {
+      const other = GET.replace('Host', `${field}\r\nHost`);
+      const { seen, isRecognised } = lastOf([GET, GET, other, GET]);
+      assert(isRecognised);
+      assert.deepEqual(seen, lastOf([GET]).seen);
     });
   }
 

@@ -3,14 +3,14 @@ import { FakeSocket } from './fake-socket.ts';
 import { type ReadResponse, readResponses } from './response-reader.ts';
 import { createTestServer } from './test-server.ts';
 
-export const LIVE = 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+export const LIVE = 'GET /grid/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 export function poll(queue: string, seconds = 30): string {
-  return `DELETE /grid/rest/queues/${queue}/${seconds} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  return `DELETE /grid/rest/queues/${queue}/${seconds} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 }
 
 export function get(path: string): string {
-  return `GET /grid/rest/${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  return `GET /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 }
 
 export function post(path: string, body: string): string {
@@ -20,7 +20,7 @@ export function post(path: string, body: string): string {
 /** A POST up to its content. */
 export function postHead(path: string, length: number, fieldLines = ''): string {
   const fields = `${fieldLines}Content-Length: ${length}\r\n`;
-  return `POST /grid/rest/${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`;
+  return `POST /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`;
 }
 
 export function client(server = createTestServer()) {

@@ -15,9 +15,11 @@ import type { Application } from '../../src/http/application.ts';
 import { Connection } from '../../src/http/connection.ts';
 import type { HttpLimits } from '../../src/http/limits.ts';
 import type { Request } from '../../src/http/request.ts';
+import type { ServedHosts } from '../../src/http/served-hosts.ts';
 import { HttpServer } from '../../src/http/server.ts';
 import type { Observer } from '../../src/http/slot-host.ts';
 import type { TlsIdentity } from '../../src/http/tls.ts';
+import { CrossOriginPolicy } from '../../src/rest/cross-origin-policy.ts';
 import { DIALECTS } from '../../src/rest/dialect.ts';
 import { EndpointGroups } from '../../src/rest/endpoint-groups.ts';
 import { MapLifetimes } from '../../src/rest/map-lifetimes.ts';
@@ -76,6 +78,8 @@ export interface TestServerParts {
   readonly services?: ServiceParts;
   readonly tls?: TlsIdentity;
   readonly delay?: AnswerDelay;
+  /** The hosts that are served; all unless given. */
+  readonly servedHosts?: ServedHosts;
   readonly compatibility?: Compatibility;
   /** Puts an engine between the requests and the embedded one, which then has every take acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
@@ -111,6 +115,7 @@ export function createTestServer(
     engineOn,
     compatibility,
     router,
+    servedHosts,
   }: TestServerParts = {},
 ): TestServer {
   const dialect =
@@ -141,6 +146,7 @@ export function createTestServer(
   });
   const served = engineOn?.(engine, clock) ?? engine;
   const groups = new EndpointGroups(true, new Map(SERVED_GROUPS.map((group) => [group, true])));
+  const crossOrigin = services.crossOrigin ?? new CrossOriginPolicy([], 600);
   const ownRouter = new Router(dialect.pathSegment, SURFACES[compatibility ?? 'none']);
   const application = new RestApplication(router ?? ownRouter, {
     dialect,
@@ -155,6 +161,7 @@ export function createTestServer(
     },
     access: {
       groups,
+      crossOrigin,
       login: undefined,
       memberLogin: undefined,
       credentials: new ClusterNameCredentials('dev'),
@@ -186,7 +193,7 @@ export function createTestServer(
     application: wrap(application),
     tls,
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
-    ...{ clock, onFailure, delay },
+    ...{ clock, onFailure, delay, servedHosts, fieldLines: crossOrigin.commonLines },
   });
   server.observe = statusCheck(router ?? ownRouter);
   cluster.start('127.0.0.1:5701');

@@ -60,7 +60,7 @@ function mapCases(): void {
     const client = new RawClient(member.port);
     const value = randomBytes(MEBIBYTE);
     client.send(
-      'POST /grid/rest/maps/m/chunked HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
+      'POST /grid/rest/maps/m/chunked HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
     for (let at = 0; at < value.length; at += 10_000) {
       const chunk = value.subarray(at, at + 10_000);

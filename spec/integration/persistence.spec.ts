@@ -129,13 +129,13 @@ describe('a member with damaged data', () => {
     assert.equal(offset, 32);
     const { port = 0 } = await line((each) => each.port !== undefined);
     const client = new RawClient(port);
-    client.send('GET /grid/health/node-state HTTP/1.1\r\nHost: x\r\n\r\n');
+    client.send('GET /grid/health/node-state HTTP/1.1\r\nHost: localhost\r\n\r\n');
     assert.equal((await client.response())?.body.toString(), '"STARTING"');
     for (const [part, status] of [
       ['ready', 503],
       ['live', 200],
     ] as const) {
-      client.send(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      client.send(`GET /grid/health/${part} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       assert.equal((await client.response())?.status, status);
     }
     for (const [method, path] of [

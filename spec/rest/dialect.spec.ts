@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import { Span } from '../../src/base/span.ts';
 import { LocalRecord } from '../../src/cluster/shared-record.ts';
 import { StandaloneCluster } from '../../src/cluster/standalone.ts';
 import { TcpIpMembers } from '../../src/cluster/tcp-ip-members.ts';
@@ -430,7 +431,7 @@ test('a GET that polls takes the permission to remove, one that reads that to re
     const request = new Request();
     request.method = method;
     request.target.set(Buffer.from(path), 0, path.length);
-    assert(resolveTarget(request) === 0);
+    assert(resolveTarget(request, new Span()) === 0);
     const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
     return router.match(request, parts)?.endpoints[method]?.need;
   };

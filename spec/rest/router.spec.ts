@@ -1,6 +1,7 @@
 /** The route of a target, and the parts of it that are name and key. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Span } from '../../src/base/span.ts';
 import { GET } from '../../src/http/methods.ts';
 import { Request } from '../../src/http/request.ts';
 import { resolveTarget } from '../../src/http/target.ts';
@@ -13,7 +14,7 @@ function route(target: string, segment = 'grid') {
   request.method = GET;
   const bytes = Buffer.from(`GET ${target} HTTP/1.1`, 'latin1');
   request.target.set(bytes, 4, 4 + Buffer.byteLength(target, 'latin1'));
-  assert(resolveTarget(request) === 0, `${target} is a target`);
+  assert(resolveTarget(request, new Span()) === 0, `${target} is a target`);
   const parts = { nameStart: 0, nameEnd: 0, keyStart: 0, keyEnd: 0 };
   const match = new Router(segment, SURFACES.none).match(request, parts);
   const text = (start: number, end: number): string => bytes.toString('latin1', 4 + start, 4 + end);

@@ -78,7 +78,7 @@ test(`${SIZE} connections where no more may be, and one more`, async () => {
   assert.equal((await late.response())?.status, 503);
   assert.equal(await late.response(), undefined, 'closed');
   const probe = new RawClient(healthPort);
-  probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: x\r\n\r\n');
+  probe.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
   assert.equal((await probe.response())?.status, 200);
   await areServed();
   for (const client of [...clients, late, probe]) client.destroy();

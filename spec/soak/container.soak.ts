@@ -78,7 +78,7 @@ class Work {
       const socket = connect(this.#port, '127.0.0.1');
       socket.on('error', () => {});
       socket.write(
-        `POST /grid/rest/${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`,
+        `POST /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${UPLOAD_BYTES}\r\n\r\n`,
       );
       const sent = (index + count) % 3 === 0 ? UPLOAD_BYTES / 2 : UPLOAD_BYTES;
       const answered = Promise.race([once(socket, 'data'), once(socket, 'close')]).catch(() => {});
@@ -141,7 +141,7 @@ class Work {
       const socket = connect(this.#port, '127.0.0.1');
       socket.on('error', () => {}).pause();
       for (let index = 0; index < UPLOADERS; index++) {
-        socket.write(`GET /grid/rest/maps/uploads/${index} HTTP/1.1\r\nHost: h\r\n\r\n`);
+        socket.write(`GET /grid/rest/maps/uploads/${index} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       }
       await sleep(500 + this.#random.below(2000));
       socket.destroy();

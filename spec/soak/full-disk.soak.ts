@@ -123,7 +123,7 @@ class Truth {
 
 async function health(port: number, part: string): Promise<number> {
   const client = new RawClient(port);
-  client.send(`GET /grid/health/${part} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  client.send(`GET /grid/health/${part} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   const response = await client.response();
   client.destroy();
   return response?.status ?? 0;

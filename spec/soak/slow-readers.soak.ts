@@ -33,7 +33,7 @@ class SlowReader {
       this.#socket.once('close', () => resolve());
     });
     this.#socket.write(
-      'GET /grid/rest/maps/m/long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      'GET /grid/rest/maps/m/long HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
     );
   }
 

@@ -117,7 +117,7 @@ async function ask(port: number, path: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   socket.on('error', () => {});
   await once(socket, 'connect');
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   return socket;
 }
 
@@ -135,7 +135,7 @@ class Pings {
     await once(socket, 'data');
     while (!(await isOver(this.#times.length))) {
       const beginMs = performance.now();
-      socket.write('GET /ping HTTP/1.1\r\nHost: x\r\n\r\n');
+      socket.write('GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n');
       await once(socket, 'data');
       this.#times.push(performance.now() - beginMs);
       await sleep(PING_PAUSE_MS);

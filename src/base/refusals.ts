@@ -98,6 +98,23 @@ const UNROUTED = {
   NOT_IMPLEMENTED: told(501, 'Cannot do this: not implemented by this member'),
 } as const;
 
+/** By the name in the URL of the client, and by the page that a browser sends the request for. */
+const OF_OTHER_SITES = {
+  HOST_NOT_ALLOWED: told(
+    403,
+    'Cannot serve Host "{host}": not a name of this machine; where a proxy passes on the name that its ' +
+      'clients use, list it in {setting} or --allowed-hosts',
+  ),
+  ORIGIN_NOT_ALLOWED: told(
+    403,
+    'Cannot serve a page of origin "{origin}": neither the Host of the request nor listed in {setting}',
+  ),
+  SITE_NOT_ALLOWED: told(
+    403,
+    'Cannot serve a page of another site: {setting} lists origins that may, in a request with Origin',
+  ),
+} as const;
+
 /** By the user, or by the credentials in the content of an administrative request. */
 const UNTRUSTED = {
   LOGIN_MISSING: told(401, 'Cannot {action}: a user and a password are required'),
@@ -141,6 +158,7 @@ export const REFUSALS = {
   ...UNREADABLE,
   ...UNTAKEN,
   ...UNROUTED,
+  ...OF_OTHER_SITES,
   ...UNTRUSTED,
   ...UNFIT,
   ...UNDONE,

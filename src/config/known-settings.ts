@@ -223,8 +223,8 @@ function emptyContent(): KnownContent {
 }
 
 /**
- * Adds one of our settings by its path; in XML as an element and as an attribute. In XML, lists are the
- * original's alone, below a name only the last step may be ours, and a setting named like the element
+ * Adds one of our settings by its path; in XML as an element and as an attribute. In XML, lists of items
+ * are the original's alone, below a name only the last step may be ours, and a setting named like the element
  * around it is that element's text.
  */
 function addOwn(root: KnownContent, path: string, form: Form): void {
@@ -249,7 +249,8 @@ function addOwn(root: KnownContent, path: string, form: Form): void {
       content: emptyContent(),
       steps: [step],
     };
-    content.children.set(step, node);
+    if (step === '[]') content.item = node;
+    else content.children.set(step, node);
     if (isLast && form === 'xml') content.children.set(`@${step}`, node);
     content = node.content;
   }

@@ -169,10 +169,11 @@ const meanings = whenNeeded(() => import('./sections-with-meaning.ts'));
 const environmentReader = whenNeeded(() => import('./environment.ts'));
 
 /** The paths of the tables of settings, in the form of known-settings.ts. */
-const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList }) =>
+const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList, isOwnList }) => {
   // Properties may have any name.
-  path === undefined || path.includes('.properties.') ? [] : [isList ? `${path}.[]` : path],
-);
+  if (path === undefined || path.includes('.properties.')) return [];
+  return [...(isOwnList || !isList ? [path] : []), ...(isList ? [`${path}.[]`] : [])];
+});
 
 async function readFile(
   file: ConfigRequest['file'],

@@ -35,6 +35,8 @@ export interface Setting<Value> {
   readonly aliases?: readonly string[];
   /** Whether the value is a list, whose items are separated by commas in a text. */
   readonly isList?: true;
+  /** Whether it is a list that only this member has: a file may also have it as one text. */
+  readonly isOwnList?: true;
   /** Whether the value must not be shown. */
   readonly isSecret?: true;
   /** Whether a text that is wrong must not be shown, as it may have a secret in it. */

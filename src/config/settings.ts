@@ -4,6 +4,7 @@
  */
 import { LOG_LEVELS, type LogLevel, parseLogLevel } from '../base/log-level.ts';
 import { NAMED_SETTINGS } from '../base/named-settings.ts';
+import { BROWSER_SETTINGS } from './browser-settings.ts';
 import { COMPATIBILITIES, type Compatibility, parseCompatibility } from './compatibility.ts';
 import {
   ENDPOINT_GROUP_NAMES,
@@ -189,6 +190,7 @@ export const SETTINGS = {
     expects: 'one of none, basic, basic-all',
     read: (text) => AUTHENTICATIONS.find((word) => word === text.toLowerCase()),
   }),
+  ...BROWSER_SETTINGS,
   compatibility: wordSetting<Compatibility>({
     path: 'compatibility',
     flag: { name: '--compatibility', argument: 'NAME' },

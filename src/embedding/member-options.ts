@@ -45,6 +45,8 @@ export interface MemberOptions {
   readonly instanceName?: string;
   /** The lowest level that is logged; INFO unless given. */
   readonly logLevel?: LogLevel;
+  /** Names that Host may have besides those of the machine; `*.example.org` and `*` stand for many. */
+  readonly allowedHosts?: readonly string[];
   /** The first part of every path; `grid` unless given. */
   readonly pathSegment?: string;
   /** System whose clients get the answers that they expect; `none` unless given. */
@@ -161,6 +163,9 @@ function fileOf(config: string | object | undefined): ConfigRequest['file'] {
 function textsOf(name: string, value: unknown): readonly string[] {
   if (name === 'queues' && isPlainObject(value)) {
     return Object.entries(value).map(([queue, most]) => `${queue}=${textOf(name, most)}`);
+  }
+  if (name === 'allowedHosts' && Array.isArray(value)) {
+    return [value.map((host) => textOf(name, host)).join(',')];
   }
   if (name === 'groups' || name === 'disabledGroups') {
     if (Array.isArray(value)) return value.map((group) => textOf(name, group));

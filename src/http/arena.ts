@@ -42,19 +42,25 @@ export class OutputArena {
   #runs = 0;
   /** Second of wall time in the Date field. */
   #second = -1;
-  /** The Date field with its line end (RFC 9110 section 6.6.1). */
+  /** The fields of every response, each with its line end: Date (RFC 9110 section 6.6.1) and others. */
   dateLine = '';
+  readonly #otherLines: string;
   /** The content type in TYPED_200. */
   #type: Buffer = NOTHING;
   /** Lengths of the prepared texts, by place. */
   readonly #lengths = new Int32Array(PREPARED_COUNT);
+
+  /** `otherLines`: fields of every response besides Date, each with its line end. */
+  constructor(otherLines = '') {
+    this.#otherLines = otherLines;
+  }
 
   /** Sets the time, once a turn: milliseconds since 1970 UTC. */
   tick(wallMs: number): void {
     const second = Math.floor(wallMs / 1000);
     if (second === this.#second) return;
     this.#second = second;
-    this.dateLine = `Date: ${new Date(second * 1000).toUTCString()}\r\n`;
+    this.dateLine = `Date: ${new Date(second * 1000).toUTCString()}\r\n${this.#otherLines}`;
     if (this.buffer !== NOTHING) this.#prepare();
   }
 

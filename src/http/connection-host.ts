@@ -1,6 +1,7 @@
 /** The parts of the server that connections see. */
 import type { Clock } from '../base/clock.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
+import type { ServedHosts } from './served-hosts.ts';
 import type { SlotHost } from './slot-host.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { TimeSource } from './time-limits.ts';
@@ -15,6 +16,8 @@ interface HostedConnection {
 export interface ConnectionHost extends SlotHost, TimeSource {
   readonly clock: Clock;
   readonly slots: SlotPool;
+  /** The hosts that are served; undefined for all. */
+  readonly servedHosts: ServedHosts | undefined;
   /** Connections that let others run first. */
   readonly scheduler: FairScheduler;
   /** The buffer that all connections read into. */

@@ -67,7 +67,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     });
     this.#socket = socket;
     this.session = new Session(socket.remoteAddress ?? '');
-    this.#input = new Input(socket, host.limits);
+    this.#input = new Input(socket, host.limits, host.servedHosts);
     this.#parser = this.#input.parser;
     this.#responses = new ResponseQueue(socket, host, this);
     this.#requests = new ConnectionRequests(host.slots);

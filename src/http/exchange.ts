@@ -19,7 +19,7 @@ import type { InFlightBudget } from './in-flight.ts';
 import { HEAD } from './methods.ts';
 import { Request } from './request.ts';
 import {
-  HEAD_BYTES_MAX,
+  headBytesMax,
   writeEmpty,
   writeHeadOfContent,
   writeHeadOfStream,
@@ -88,7 +88,7 @@ export abstract class Exchange implements StreamOwner {
     const responses = this.#begin();
     if (responses === undefined) return this.#keepEmpty(status, partition, sequence);
     const { isLast } = this;
-    responses.begin(HEAD_BYTES_MAX, partition, sequence);
+    responses.begin(headBytesMax(this.request), partition, sequence);
     writeEmpty(this.#arena, this.request, status, isLast);
     responses.end();
     this.#answered(status, isLast);
@@ -111,7 +111,12 @@ export abstract class Exchange implements StreamOwner {
     }
     const { length } = body;
     const { isLast } = this;
-    responses.begin(HEAD_BYTES_MAX + contentType.length + length, partition, sequence, hold);
+    responses.begin(
+      headBytesMax(this.request) + contentType.length + length,
+      partition,
+      sequence,
+      hold,
+    );
     writeHeadOfContent(this.#arena, this.request, contentType, length, isLast);
     if (this.request.method !== HEAD) this.#arena.writeSpan(body);
     responses.end();
@@ -132,7 +137,7 @@ export abstract class Exchange implements StreamOwner {
       return this.#keepPinned(contentType, body, pinned, partition, sequence, hold);
     }
     const { isLast } = this;
-    responses.begin(HEAD_BYTES_MAX + contentType.length, partition, sequence, hold);
+    responses.begin(headBytesMax(this.request) + contentType.length, partition, sequence, hold);
     writeHeadOfContent(this.#arena, this.request, contentType, body.length, isLast);
     responses.end();
     if (this.request.method === HEAD) pinned.release();
@@ -150,7 +155,7 @@ export abstract class Exchange implements StreamOwner {
     const { isLast } = this;
     const lines = fieldLines(fields);
     responses.begin(
-      HEAD_BYTES_MAX + contentType.length + lines.length + bytes.length,
+      headBytesMax(this.request) + contentType.length + lines.length + bytes.length,
       INDEPENDENT,
       0,
     );
@@ -211,7 +216,7 @@ export abstract class Exchange implements StreamOwner {
     const isLast = !isChunked || this.isLast;
     if (responses !== undefined) {
       const lines = fieldLines(fields);
-      responses.begin(HEAD_BYTES_MAX + contentType.length + lines.length, INDEPENDENT, 0);
+      responses.begin(headBytesMax(request) + contentType.length + lines.length, INDEPENDENT, 0);
       writeHeadOfStream(this.#arena, request, status, contentType, lines, isLast);
       responses.end(false);
     } else assert(this.isAbandoned, 'a stream begins when all before it is answered');
@@ -230,7 +235,7 @@ export abstract class Exchange implements StreamOwner {
 
   /** The interim answer to `Expect: 100-continue`. */
   protected sendContinue(responses: ResponseQueue): void {
-    responses.begin(HEAD_BYTES_MAX, INDEPENDENT, 0);
+    responses.begin(headBytesMax(this.request), INDEPENDENT, 0);
     this.#arena.writeText('HTTP/1.1 100 Continue\r\n\r\n');
     responses.end(false);
   }

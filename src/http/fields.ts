@@ -13,6 +13,12 @@ export const EXPECT = 6;
 export const AUTHORIZATION = 7;
 /** It has no meaning, but the parser takes it for Connection. */
 export const PROXY_CONNECTION = 8;
+// Fields that browsers send (browser-fields.ts).
+export const ORIGIN = 9;
+export const SEC_FETCH_SITE = 10;
+export const SEC_FETCH_MODE = 11;
+export const UPGRADE_INSECURE_REQUESTS = 12;
+export const ACCESS_CONTROL_REQUEST_HEADERS = 13;
 
 /** The number of the field with that name; names are compared without regard to case. */
 export function fieldOf(bytes: Buffer, start: number, end: number): number {
@@ -20,18 +26,29 @@ export function fieldOf(bytes: Buffer, start: number, end: number): number {
     case 4:
       return equalsIgnoringCase(bytes, start, end, NAME_HOST) ? HOST : OTHER_FIELD;
     case 6:
-      return equalsIgnoringCase(bytes, start, end, NAME_EXPECT) ? EXPECT : OTHER_FIELD;
+      if (equalsIgnoringCase(bytes, start, end, NAME_EXPECT)) return EXPECT;
+      return equalsIgnoringCase(bytes, start, end, NAME_ORIGIN) ? ORIGIN : OTHER_FIELD;
     case 12:
       return equalsIgnoringCase(bytes, start, end, NAME_TYPE) ? CONTENT_TYPE : OTHER_FIELD;
     case 13:
       return equalsIgnoringCase(bytes, start, end, NAME_LOGIN) ? AUTHORIZATION : OTHER_FIELD;
     case 14:
-      return equalsIgnoringCase(bytes, start, end, NAME_LENGTH) ? CONTENT_LENGTH : OTHER_FIELD;
+      if (equalsIgnoringCase(bytes, start, end, NAME_LENGTH)) return CONTENT_LENGTH;
+      if (equalsIgnoringCase(bytes, start, end, NAME_SITE)) return SEC_FETCH_SITE;
+      return equalsIgnoringCase(bytes, start, end, NAME_MODE) ? SEC_FETCH_MODE : OTHER_FIELD;
     case 16:
       if (equalsIgnoringCase(bytes, start, end, NAME_ENCODING)) return CONTENT_ENCODING;
       return equalsIgnoringCase(bytes, start, end, NAME_PROXY) ? PROXY_CONNECTION : OTHER_FIELD;
     case 17:
       return equalsIgnoringCase(bytes, start, end, NAME_TRANSFER) ? TRANSFER_ENCODING : OTHER_FIELD;
+    case 25:
+      return equalsIgnoringCase(bytes, start, end, NAME_UPGRADE)
+        ? UPGRADE_INSECURE_REQUESTS
+        : OTHER_FIELD;
+    case 30:
+      return equalsIgnoringCase(bytes, start, end, NAME_REQUESTED)
+        ? ACCESS_CONTROL_REQUEST_HEADERS
+        : OTHER_FIELD;
     default:
       return OTHER_FIELD;
   }
@@ -118,6 +135,11 @@ const NAME_LENGTH = Buffer.from('content-length');
 const NAME_ENCODING = Buffer.from('content-encoding');
 const NAME_PROXY = Buffer.from('proxy-connection');
 const NAME_TRANSFER = Buffer.from('transfer-encoding');
+const NAME_ORIGIN = Buffer.from('origin');
+const NAME_SITE = Buffer.from('sec-fetch-site');
+const NAME_MODE = Buffer.from('sec-fetch-mode');
+const NAME_UPGRADE = Buffer.from('upgrade-insecure-requests');
+const NAME_REQUESTED = Buffer.from('access-control-request-headers');
 
 /** Whether the percent sign there is followed by two hexadecimal digits. */
 function isEscape(bytes: Buffer, at: number, end: number): boolean {

@@ -6,11 +6,13 @@
  * move to a buffer of its own (the carry), and the following ones are appended there. Positions count
  * the bytes of the connection from its beginning, so lengths are exact across inputs.
  */
-import type { Span } from '../base/span.ts';
+import { Span } from '../base/span.ts';
+import { BrowserFields } from './browser-fields.ts';
 import * as fields from './fields.ts';
 import type { HttpLimits } from './limits.ts';
 import { SOURCE } from './methods.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
+import type { ServedHosts } from './served-hosts.ts';
 import { resolveTarget } from './target.ts';
 import * as verdicts from './verdicts.ts';
 
@@ -27,6 +29,8 @@ export class Head {
   /** The request that is filled in; set between requests. */
   request!: Request;
   readonly #limits: HttpLimits;
+  /** The hosts that are served; undefined for all. */
+  readonly #servedHosts: ServedHosts | undefined;
   #state = IN_TARGET;
   /** The input, its beginning, and the difference between a position and an offset in it. */
   #input: Buffer = NOTHING;
@@ -44,6 +48,8 @@ export class Head {
   #valueStart = 0;
   #valueEnd = 0;
   #hosts = 0;
+  /** The value of Host, or the authority of the target; while it begins at -1 there is none. */
+  readonly #host = new Span();
   #codings = 0;
   #contentTypes = 0;
   #authorizations = 0;
@@ -54,8 +60,9 @@ export class Head {
   #fieldsPosition = -1;
   #valueEndPosition = 0;
 
-  constructor(limits: HttpLimits) {
+  constructor(limits: HttpLimits, servedHosts?: ServedHosts) {
     this.#limits = limits;
+    this.#servedHosts = servedHosts;
   }
 
   /** The following pieces lie in `input`, from `start` on. */
@@ -83,11 +90,14 @@ export class Head {
     request.target.set(this.#input, -1, -1);
     request.contentType.set(this.#input, 0, 0);
     request.authorization.set(this.#input, 0, 0);
+    this.#host.start = -1;
     request.hasFields = true;
     request.contentLength = 0;
     request.expectsContinue = false;
     request.unknownExpectation = '';
     request.contentEncoding = '';
+    request.browser = undefined;
+    request.unservedHost = undefined;
   }
 
   onTarget(start: number, length: number): verdicts.Verdict {
@@ -154,7 +164,9 @@ export class Head {
     }
     if (this.fieldBytes > this.#limits.headerBytesMax) return verdicts.FIELDS_TOO_LONG;
     if (request.hasBody && this.#carried < 0 && !this.#isBodyBefore(end)) this.#moveToCarry();
-    return resolveTarget(request);
+    const unresolved = resolveTarget(request, this.#host);
+    if (unresolved === 0) this.#checkHost();
+    return unresolved;
   }
 
   /** Whether the last field read is one that the parser takes for Connection. */
@@ -190,6 +202,9 @@ export class Head {
     switch (this.#field) {
       case fields.HOST:
         if (++this.#hosts > 1) return verdicts.HOST_REPEATED;
+        this.#host.bytes = bytes;
+        this.#host.start = start;
+        this.#host.end = end;
         return fields.isHost(bytes, start, end) ? 0 : verdicts.HOST_INVALID;
       case fields.CONTENT_TYPE:
         request.contentType.start = start;
@@ -211,10 +226,36 @@ export class Head {
         return 0;
       case fields.PROXY_CONNECTION:
         return 0;
+      case fields.ORIGIN:
+      case fields.SEC_FETCH_SITE:
+      case fields.SEC_FETCH_MODE:
+      case fields.UPGRADE_INSECURE_REQUESTS:
+      case fields.ACCESS_CONTROL_REQUEST_HEADERS:
+        this.#endBrowserField(bytes, start, end);
+        return 0;
       default:
         if (fields.isListOf(bytes, start, end, CONTINUE)) request.expectsContinue = true;
         else if (start < end) request.unknownExpectation = bytes.toString('latin1', start, end);
         return 0;
+    }
+  }
+
+  /** Other programs send Sec-Fetch-Mode, too (Node's fetch does), but only browsers navigate. */
+  #endBrowserField(bytes: Buffer, start: number, end: number): void {
+    const isMode = this.#field === fields.SEC_FETCH_MODE;
+    if (isMode && !fields.equalsIgnoringCase(bytes, start, end, NAVIGATE)) return;
+    this.request.browser ??= new BrowserFields();
+    this.request.browser.add(this.#field, bytes.toString('latin1', start, end));
+  }
+
+  /** An HTTP/1.0 request may have no host, and is served. */
+  #checkHost(): void {
+    const { bytes, start, end } = this.#host;
+    if (start < 0) return;
+    const { browser } = this.request;
+    if (browser !== undefined) browser.host = bytes.toString('latin1', start, end);
+    if (this.#servedHosts?.serves(bytes, start, end) === false) {
+      this.request.unservedHost = bytes.toString('latin1', start, end);
     }
   }
 
@@ -239,6 +280,7 @@ export class Head {
     target.bytes = carry;
     contentType.bytes = carry;
     authorization.bytes = carry;
+    this.#host.bytes = carry;
     return at;
   }
 
@@ -249,6 +291,7 @@ export class Head {
     if (target.start >= 0) this.#moveSpan(target, input);
     this.#moveSpan(contentType, input);
     this.#moveSpan(authorization, input);
+    if (this.#host.start >= 0) this.#moveSpan(this.#host, input);
     if (this.#state === IN_NAME) {
       this.#nameStart = this.#append(input, this.#nameStart, this.#nameEnd);
       this.#nameEnd = this.#carried;
@@ -273,6 +316,7 @@ export class Head {
 const NOTHING = Buffer.alloc(0);
 const CHUNKED = Buffer.from('chunked');
 const CONTINUE = Buffer.from('100-continue');
+const NAVIGATE = Buffer.from('navigate');
 const LINE_END_BYTES = 2;
 const EMPTY_LINE_BYTES = 2;
 /** A position before all others, so that no chunk has the bytes after it. */

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';
 import type { HttpLimits } from './limits.ts';
 import { RequestParser } from './parser.ts';
+import type { ServedHosts } from './served-hosts.ts';
 
 export class Input {
   readonly parser: RequestParser;
@@ -15,10 +16,10 @@ export class Input {
   /** Whether the socket is paused. */
   isPaused = false;
 
-  constructor(socket: Socket, limits: HttpLimits) {
+  constructor(socket: Socket, limits: HttpLimits, servedHosts: ServedHosts | undefined) {
     this.#socket = socket;
     this.#pipelineMax = limits.pipelineMax;
-    this.parser = new RequestParser(limits);
+    this.parser = new RequestParser(limits, servedHosts);
   }
 
   /** Whether bytes have come that have not been read. */

@@ -81,7 +81,9 @@ function isUsual(request: Request, memory: Buffer): boolean {
     contentLength !== UNKNOWN_LENGTH &&
     !request.expectsContinue &&
     request.unknownExpectation === '' &&
-    request.contentEncoding === ''
+    request.contentEncoding === '' &&
+    request.browser === undefined &&
+    request.unservedHost === undefined
   );
 }
 
@@ -158,6 +160,8 @@ class KnownHead {
     request.expectsContinue = false;
     request.unknownExpectation = '';
     request.contentEncoding = '';
+    request.browser = undefined;
+    request.unservedHost = undefined;
     request.contentType.set(memory, targetEnd + this.#typeStart, targetEnd + this.#typeEnd);
     request.authorization.set(memory, targetEnd + this.#loginStart, targetEnd + this.#loginEnd);
   }

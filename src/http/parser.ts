@@ -24,6 +24,7 @@ import {
   REFUSED,
 } from './parser-listener.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
+import type { ServedHosts } from './served-hosts.ts';
 import * as verdicts from './verdicts.ts';
 
 /** The chunk is used up; the next one continues where it ended. */
@@ -75,9 +76,10 @@ export class RequestParser implements ParserListener {
   /** llhttp's flags when the present field began. */
   #flags = 0;
 
-  constructor(limits: HttpLimits) {
+  /** `servedHosts`: the hosts that are served; undefined for all. */
+  constructor(limits: HttpLimits, servedHosts?: ServedHosts) {
     this.#headerBytesMax = limits.headerBytesMax;
-    this.#head = new Head(limits);
+    this.#head = new Head(limits, servedHosts);
     this.#knownHeads = new KnownHeads(this.#llhttp, limits.targetBytesMax);
     this.#pointer = this.#llhttp.allocate();
   }

@@ -5,6 +5,7 @@
  * bytes of its own.
  */
 import { Span } from '../base/span.ts';
+import type { BrowserFields } from './browser-fields.ts';
 import type { Places } from './kept-bytes.ts';
 
 export class Request {
@@ -35,6 +36,10 @@ export class Request {
   unknownExpectation = '';
   /** The Content-Encoding sent, or ''. */
   contentEncoding = '';
+  /** The fields that only browsers send; undefined where there are none. */
+  browser: BrowserFields | undefined;
+  /** The value of Host, or the authority of the target, where the listener does not serve it. */
+  unservedHost: string | undefined;
   /** The content; complete when the handler runs. */
   readonly body = new Span();
 

@@ -9,7 +9,12 @@ import type { Request } from './request.ts';
 import { isBodiless, statusLine } from './status.ts';
 
 /** Room for a head but for its content type and further fields, in bytes. */
-export const HEAD_BYTES_MAX = 320;
+const HEAD_BYTES_MAX = 320;
+
+/** Room for the head of a response to the request but for its content type and further fields, in bytes. */
+export function headBytesMax({ browser }: Request): number {
+  return browser === undefined ? HEAD_BYTES_MAX : HEAD_BYTES_MAX + browser.responseLines.length;
+}
 
 /** Writes a response without content. `isLast`: the connection ends after it. */
 export function writeEmpty(
@@ -18,7 +23,7 @@ export function writeEmpty(
   status: number,
   isLast: boolean,
 ): void {
-  if (isLast || request.version === 10 || (status !== 200 && status !== 204)) {
+  if (!isPlain(request, isLast) || (status !== 200 && status !== 204)) {
     const framing = isBodiless(status) ? '' : 'Content-Length: 0\r\n';
     arena.writeText(headText(arena, request, status, framing, isLast));
   } else arena.writePrepared(status === 200 ? EMPTY_200 : EMPTY_204);
@@ -33,7 +38,7 @@ export function writeHeadOfContent(
   isLast: boolean,
 ): void {
   const { bytes, start, end } = contentType;
-  if (isLast || request.version === 10) {
+  if (!isPlain(request, isLast)) {
     const type = start < end ? `Content-Type: ${bytes.toString('latin1', start, end)}\r\n` : '';
     const framing = `${type}Content-Length: ${length}\r\n`;
     arena.writeText(headText(arena, request, 200, framing, isLast));
@@ -75,6 +80,11 @@ export function writeHeadOfStream(
   arena.writeText(headText(arena, request, status, type + coding + fieldLines, isLast));
 }
 
+/** Whether the head has no fields that depend on the request or its connection. */
+function isPlain({ version, browser }: Request, isLast: boolean): boolean {
+  return !isLast && version !== 10 && browser === undefined;
+}
+
 /** A head, with the Connection field where it is needed: at the end, or to keep HTTP/1.0 open. */
 function headText(
   arena: OutputArena,
@@ -85,5 +95,6 @@ function headText(
 ): string {
   const stays = request.version === 10 ? 'Connection: keep-alive\r\n' : '';
   const connection = isLast ? 'Connection: close\r\n' : stays;
-  return `${statusLine(status)}${arena.dateLine}${fieldLines}${connection}\r\n`;
+  const lines = fieldLines + (request.browser?.responseLines ?? '');
+  return `${statusLine(status)}${arena.dateLine}${lines}${connection}\r\n`;
 }

@@ -14,6 +14,7 @@ import { FairScheduler } from './fair-scheduler.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
 import { llhttp } from './llhttp.ts';
+import type { ServedHosts } from './served-hosts.ts';
 import type { Observer } from './slot-host.ts';
 import { SlotPool } from './slot-pool.ts';
 import { statusLine } from './status.ts';
@@ -35,6 +36,10 @@ export interface HttpServerOptions {
   readonly refusedConnectionsMax?: number | undefined;
   /** Decides when answers may leave; without it, all may leave at once. */
   readonly delay?: AnswerDelay | undefined;
+  /** The hosts that are served; without it, all are. */
+  readonly servedHosts?: ServedHosts | undefined;
+  /** Header fields of every response, each ended by CR LF. */
+  readonly fieldLines?: string;
 }
 
 export class HttpServer implements ConnectionHost, AnswerSender {
@@ -43,7 +48,8 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
   readonly #onRefused: (() => void) | undefined;
-  readonly arena = new OutputArena();
+  readonly servedHosts: ServedHosts | undefined;
+  readonly arena: OutputArena;
   readonly inFlight: InFlightBudget;
   /** Time limits of connections and of TLS handshakes. */
   readonly deadlines: Deadlines;
@@ -87,6 +93,8 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.onFailure = options.onFailure;
     this.#onRefused = options.onRefused;
     this.delay = options.delay;
+    this.servedHosts = options.servedHosts;
+    this.arena = new OutputArena(options.fieldLines);
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.slots = new SlotPool(this);

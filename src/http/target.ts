@@ -3,13 +3,14 @@
  * authority, which replaces Host; asterisk-form for OPTIONS. Any other form, and a fragment, is
  * refused.
  */
+import type { Span } from '../base/span.ts';
 import { equalsIgnoringCase, isAuthority } from './fields.ts';
 import { CONNECT, OPTIONS } from './methods.ts';
 import type { Request } from './request.ts';
 import * as verdicts from './verdicts.ts';
 
-/** Narrows target to path and query and finds the path's end. */
-export function resolveTarget(request: Request): verdicts.Verdict {
+/** Narrows target to path and query and finds the path's end. An authority replaces `host`. */
+export function resolveTarget(request: Request, host: Span): verdicts.Verdict {
   const { target } = request;
   const bytes = target.bytes;
   const first = bytes[target.start];
@@ -20,7 +21,7 @@ export function resolveTarget(request: Request): verdicts.Verdict {
     if (first === 0x2a && target.length === 1) {
       return request.method === OPTIONS ? 0 : verdicts.TARGET_INVALID;
     }
-    const verdict = skipAuthority(request);
+    const verdict = skipAuthority(request, host);
     if (verdict !== 0) return verdict;
   }
   let pathEnd = target.end;
@@ -39,7 +40,7 @@ export function resolveTarget(request: Request): verdicts.Verdict {
 }
 
 /** Removes the scheme and authority of an absolute-form target; one without a path means `/`. */
-function skipAuthority(request: Request): verdicts.Verdict {
+function skipAuthority(request: Request, host: Span): verdicts.Verdict {
   const { target } = request;
   const { bytes, start, end } = target;
   let at = start;
@@ -51,6 +52,7 @@ function skipAuthority(request: Request): verdicts.Verdict {
   while (at < end && bytes[at] !== 0x2f && bytes[at] !== 0x3f && bytes[at] !== 0x23) at++;
   if (authorityStart === start) return verdicts.TARGET_INVALID;
   if (!isAuthority(bytes, authorityStart, at)) return verdicts.AUTHORITY_INVALID;
+  host.set(bytes, authorityStart, at);
   if (at === end) target.set(ROOT, 0, ROOT.length);
   else target.start = at;
   return 0;

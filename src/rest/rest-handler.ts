@@ -12,6 +12,7 @@ import type { RequestHandler } from '../http/application.ts';
 import type { Exchange } from '../http/exchange.ts';
 import {
   allowedMethods,
+  GET,
   isServedMethod,
   methodBit,
   methodName,
@@ -21,6 +22,7 @@ import {
 } from '../http/methods.ts';
 import type { AccessControl } from '../security/access-control.ts';
 import type { Grants } from '../security/permissions.ts';
+import { OPENED_VALUE } from './cross-origin-policy.ts';
 import { ItemTake } from './item-take.ts';
 import { Login, type LoginCall } from './login.ts';
 import type { Endpoint, Match } from './match.ts';
@@ -61,7 +63,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
   admit(): boolean {
     const { exchange, services } = this;
     const { request } = exchange;
-    const { target, method } = request;
+    const { target, method, browser } = request;
+    if (browser !== undefined) services.access.crossOrigin.begin(browser);
     if (request.escaped && !hasOnlyWholeEscapes(target.bytes, target.start, request.pathEnd)) {
       return this.#refuse('ESCAPE_INVALID');
     }
@@ -87,7 +90,9 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     this.#isLoginOpen = login !== undefined && this.#mustLogIn(login, endpoint);
     this.isAlone = this.#mustBeAlone(endpoint);
     const isStarting = services.cluster.nodeState === 'STARTING';
-    return !isStarting || match.isServedWhileStarting || this.#refuseWhileStarting();
+    if (isStarting && !match.isServedWhileStarting) return this.#refuseWhileStarting();
+    if (browser === undefined && request.unservedHost === undefined) return true;
+    return this.#admitPage(match, endpoint);
   }
 
   run(): void {
@@ -138,6 +143,30 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     } catch (error) {
       exchange.fail(error, number);
     }
+  }
+
+  /** Returns whether Host and the page that a browser sends the request for are allowed; else refuses. */
+  #admitPage(match: Match, { kind, changesData }: Endpoint): boolean {
+    const { exchange } = this;
+    const { browser, method, unservedHost } = exchange.request;
+    if (unservedHost !== undefined && match.group !== 'HEALTH_CHECK') {
+      const setting = pathOf('allowedHosts');
+      exchange.refuse('HOST_NOT_ALLOWED', { host: unservedHost, setting });
+      return false;
+    }
+    if (browser === undefined) return true;
+    if (this.services.access.crossOrigin.refuses(browser, method === GET && !changesData)) {
+      this.#refusePage(browser.origin);
+      return false;
+    }
+    if (browser.opensDocument && kind !== undefined) browser.responseLines += OPENED_VALUE;
+    return true;
+  }
+
+  #refusePage(origin: string | undefined): void {
+    const setting = pathOf('corsAllowedOrigins');
+    if (origin === undefined) this.exchange.refuse('SITE_NOT_ALLOWED', { setting });
+    else this.exchange.refuse('ORIGIN_NOT_ALLOWED', { origin, setting });
   }
 
   /** The endpoint of the request, which `admit` has found. */
@@ -247,7 +276,10 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
     if (match.unknown === 400) return this.#refuse('PATH_WITHOUT_NAME');
     if (match.unknown === 404) return this.#refuse('PATH_UNKNOWN');
     if (method === OPTIONS) {
-      this.exchange.respond(204, '', '', { Allow: match.allow });
+      const { browser } = this.exchange.request;
+      const { crossOrigin } = this.services.access;
+      const preflight = browser && crossOrigin.preflightFields(browser, match.allow);
+      this.exchange.respond(204, '', '', { Allow: match.allow, ...preflight });
       return false;
     }
     if ((match.incomplete & methodBit(method)) !== 0) {

@@ -12,6 +12,7 @@ import type { Credentials } from '../security/credentials.ts';
 import type { CountingAudit } from '../telemetry/audit.ts';
 import type { LogLevelControl } from '../telemetry/log-level-control.ts';
 import type { WanService } from '../wan/wan-service.ts';
+import type { CrossOriginPolicy } from './cross-origin-policy.ts';
 import type { Dialect } from './dialect.ts';
 import type { EndpointGroups } from './endpoint-groups.ts';
 import type { MapLifetimes } from './map-lifetimes.ts';
@@ -45,6 +46,7 @@ export interface DataServices {
 /** Groups, users, permissions and credentials. */
 interface AccessServices {
   readonly groups: EndpointGroups;
+  readonly crossOrigin: CrossOriginPolicy;
   /** HTTP Basic; undefined where no login is required. */
   readonly login: AccessControl | undefined;
   /** HTTP Basic of other members, by the users that may administer; undefined where security is off. */

@@ -1,0 +1,93 @@
+/**
+ * Pages of other sites: which requests of browsers are refused, and the header fields by which a browser
+ * gives a page what it asked for (Fetch Standard, CORS protocol). A request of the member's own pages
+ * has an Origin that is Host. Pages of the listed origins may read and change what any client may.
+ */
+import type { BrowserFields } from '../http/browser-fields.ts';
+import type { Fields } from '../http/exchange.ts';
+
+export class CrossOriginPolicy {
+  readonly #origins: ReadonlySet<string>;
+  readonly #listsAll: boolean;
+  readonly #maxAge: string;
+
+  /** `allowed`: origins; `*` for each, also for `null`. `maxAgeSeconds`: how long a preflight is valid. */
+  constructor(allowed: readonly string[], maxAgeSeconds: number) {
+    this.#origins = new Set(allowed.map(normalised));
+    this.#listsAll = allowed.includes('*');
+    this.#maxAge = String(maxAgeSeconds);
+  }
+
+  /** Header fields of every response: caches must not give a page the response to another one. */
+  get commonLines(): string {
+    return this.#origins.size > 0 ? VARY : '';
+  }
+
+  /** Sets the header fields of the response to a browser's request. */
+  begin(browser: BrowserFields): void {
+    const { origin } = browser;
+    if (origin === undefined) return;
+    const allowed = this.#listsAll ? '*' : origin;
+    browser.responseLines =
+      (this.commonLines === '' ? VARY : '') +
+      (this.#lists(origin) ? `Access-Control-Allow-Origin: ${allowed}\r\n${EXPOSED}` : '');
+  }
+
+  /** Further fields of the response to a preflight; `methods` as in Allow. */
+  preflightFields({ origin, requestedFields }: BrowserFields, methods: string): Fields {
+    if (origin === undefined || !this.#lists(origin)) return {};
+    return {
+      'Access-Control-Allow-Methods': methods,
+      ...(requestedFields === '' ? {} : { 'Access-Control-Allow-Headers': requestedFields }),
+      'Access-Control-Max-Age': this.#maxAge,
+    };
+  }
+
+  /**
+   * Whether the request is refused because of the page that it is from. `readsOnly`: whether it changes
+   * nothing. Such a request may come from a link: the browser shows the response, and the page with the
+   * link cannot read it.
+   */
+  refuses({ origin, host, isOtherSite, isNavigation }: BrowserFields, readsOnly: boolean): boolean {
+    if (origin !== undefined && this.#lists(origin)) return false;
+    if (origin !== undefined && !isOriginOf(origin, host)) return true;
+    return isOtherSite && !(isNavigation && readsOnly);
+  }
+
+  #lists(origin: string): boolean {
+    return this.#listsAll || this.#origins.has(origin.toLowerCase());
+  }
+}
+
+/** Header fields of a stored value that a browser opens: it runs no script, and is what its type says. */
+export const OPENED_VALUE =
+  'Content-Security-Policy: sandbox\r\nX-Content-Type-Options: nosniff\r\n';
+
+const VARY = 'Vary: Origin\r\n';
+const EXPOSED = 'Access-Control-Expose-Headers: *\r\n';
+const DEFAULT_PORTS = new Map([
+  ['http', '80'],
+  ['https', '443'],
+]);
+
+/** The origin as browsers send it: in lower case, without the default port of the scheme. */
+function normalised(text: string): string {
+  const lower = text.toLowerCase();
+  const [, scheme = '', authority = ''] = ORIGIN.exec(lower) ?? [];
+  const port = `:${DEFAULT_PORTS.get(scheme)}`;
+  return authority.endsWith(port) ? lower.slice(0, -port.length) : lower;
+}
+
+/** Whether the origin has that host and port. A proxy may end TLS, so any scheme of HTTP will do. */
+function isOriginOf(origin: string, host: string): boolean {
+  const [, scheme = '', authority = ''] = ORIGIN.exec(origin.toLowerCase()) ?? [];
+  const port = DEFAULT_PORTS.get(scheme);
+  if (port === undefined) return false;
+  return withPort(authority, port) === withPort(host.toLowerCase(), port);
+}
+
+function withPort(authority: string, port: string): string {
+  return /:\d+$/.test(authority) ? authority : `${authority.replace(/:$/, '')}:${port}`;
+}
+
+const ORIGIN = /^([a-z][a-z0-9+.-]*):\/\/([^/?#@]+)$/;
