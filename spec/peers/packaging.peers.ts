@@ -7,12 +7,14 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
-import { start } from '../integration/member-process.ts';
+import { serve, start } from '../integration/member-process.ts';
 import { done, ROOT, toolFolder } from './tools.ts';
 
 /** The most seconds that a member takes to end after its shutdown delay: src/cli/serve.ts. */
@@ -77,18 +79,66 @@ test('a member tells systemd that it serves, and that it ends', { timeout: 60_00
 
 test('haproxy and nginx accept their examples', () => {
   judged('haproxy', 'haproxy', ['-c', '-f', join(ROOT, 'packaging/haproxy.cfg')]);
+  judged('nginx', 'nginx', ['-t', ...nginxWords()]);
+});
+
+/** nginx with the shipped file, which `changed` adapts to this machine, and without what needs rights. */
+function nginxWords(changed: (text: string) => string = (text) => text): string[] {
   const site = join(folder, 'site.conf');
-  writeFileSync(site, read('nginx.conf'));
+  writeFileSync(site, changed(read('nginx.conf')));
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)
     .join(' ');
   const main = join(folder, 'nginx.conf');
-  writeFileSync(
-    main,
-    `pid ${folder}/pid; events {} http { access_log off; ${paths} include ${site}; }`,
-  );
-  judged('nginx', 'nginx', ['-t', '-e', join(folder, 'error.log'), '-c', main]);
-});
+  const inner = `access_log off; ${paths} include ${site};`;
+  const written = `daemon off; master_process off; pid ${folder}/pid; events {} http { ${inner} }`;
+  writeFileSync(main, written);
+  return ['-e', join(folder, 'error.log'), '-c', main];
+}
+
+/** The status and content of a request to the port, with that Host. */
+async function asked(port: number, host: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  const fields = `Host: ${host}\r\nConnection: close`;
+  socket.write(`GET /grid/rest/maps/m/a%2Fb HTTP/1.1\r\n${fields}\r\n\r\n`);
+  const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
+  return `${head.split(' ')[1]} ${body}`;
+}
+
+const PROXIES = {
+  haproxy: (changed: (text: string) => string) => {
+    const file = join(folder, 'haproxy.cfg');
+    writeFileSync(file, changed(read('haproxy.cfg')));
+    return ['-db', '-f', file];
+  },
+  nginx: nginxWords,
+};
+
+for (const [proxy, wordsOf] of Object.entries(PROXIES)) {
+  test(`${proxy} with its example serves a member on the same machine`, async (t) => {
+    const name = 'grid.example.org';
+    const given = await serve('--enable-group', 'DATA', '--allowed-hosts', name);
+    const other = await serve('--enable-group', 'DATA');
+    for (const { child } of [given, other]) t.after(() => ending(child));
+    for (const [{ port }, isAllowed] of [[given, true] as const, [other, false] as const]) {
+      const own = await freePort();
+      const changed = (text: string): string =>
+        text.replaceAll(':8080', `:${own}`).replaceAll(':5701', `:${port}`);
+      const running = spawn(proxy, wordsOf(changed), { stdio: 'ignore' });
+      t.after(() => ending(running));
+      while (!/^204 /.test(await asked(own, `127.0.0.1:${own}`).catch(() => ''))) {
+        assert.equal(running.exitCode, null);
+        await passed(20);
+      }
+      assert.equal(await asked(own, `localhost:${own}`), '204 ');
+      const named = await asked(own, name);
+      if (isAllowed) assert.equal(named, '204 ');
+      else assert.match(named, /^403 .*Cannot serve Host ..grid\.example\.org.*--allowed-hosts/);
+      assert.match(await asked(own, 'evil.example'), /^403 .*Cannot serve Host/);
+      await ending(running);
+    }
+  });
+}
 
 interface Manifest {
   readonly kind: string;
@@ -225,7 +275,7 @@ test('the image’s words start a member and find it healthy, without a shell', 
 });
 
 async function ending(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
   await once(child, 'exit');
 }

@@ -16,7 +16,7 @@ import { startCluster } from './server-group.ts';
 
 const REQUESTS = 4000;
 const SEED = Number(process.env.REST_SEED ?? Date.now() % 1_000_000_000);
-const LAST = 'GET /grid/health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+const LAST = 'GET /grid/health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 
 /** The member, and what it stands on: `end` ends both. */
 interface Stand {

@@ -1,0 +1,253 @@
+/**
+ * A member on loopback beside Chromium, in both dialects: what pages of other sites can do to it. Nothing
+ * is changed and nothing is read; a link works, and so do pages of listed origins.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { serve } from '../integration/member-process.ts';
+import { Chromium } from './chromium.ts';
+
+/** A site of somebody else, a name that leads to the member itself, and the site that is listed. */
+const [EVIL, REBOUND, LISTED] = ['evil.example', 'rebound.example', 'app.example'];
+const SECRET = 'a value that no page may read';
+const folder = mkdtempSync(join(tmpdir(), 'gridnode-browsers-'));
+
+let chromium: Chromium;
+let pages: Server;
+let pagesPort = 0;
+
+before(async () => {
+  pages = createServer(({ url }, response) => {
+    response.setHeader('Content-Type', 'text/html');
+    const sandbox = 'sandbox allow-scripts allow-forms';
+    if (url === '/sandboxed') response.setHeader('Content-Security-Policy', sandbox);
+    response.end('<!doctype html><title>page</title><body></body>');
+  });
+  pages.listen(0, '127.0.0.1');
+  await once(pages, 'listening');
+  pagesPort = (pages.address() as AddressInfo).port;
+  chromium = await Chromium.start([EVIL, REBOUND, LISTED]);
+});
+
+after(async () => {
+  await chromium.stop();
+  pages.closeAllConnections();
+  pages.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A member of all groups with data, and a client of it that is no browser. */
+async function member(segment: string, ...flags: readonly string[]) {
+  const compatibility = segment === 'hazelcast' ? 'hazelcast' : 'none';
+  const words = ['--enable-group', 'all', '--compatibility', compatibility, ...flags];
+  const started = await serve(...words);
+  const url = `http://127.0.0.1:${started.port}/${segment}`;
+  const ask = async (method: string, path: string, body?: string, type?: string) => {
+    const headers = type === undefined ? {} : { 'Content-Type': type };
+    const init = body === undefined ? { method, headers } : { method, headers, body };
+    const response = await fetch(`${url}/${path}`, init);
+    return `${response.status} ${await response.text()}`;
+  };
+  const put = async (key: string, value: string, type: string) =>
+    assert.equal(await ask('POST', `rest/maps/m/${key}`, value, type), '200 ');
+  await put('secret', SECRET, 'text/plain');
+  await put('script', 'globalThis.hasRun = true', 'text/javascript');
+  await put('page', stored(`/${segment}`), 'text/html');
+  assert.equal(await ask('POST', 'rest/queues/q', 'item', 'text/plain'), '200 ');
+  return {
+    ...{ url, ask, port: started.port },
+    /** All is as it was. */
+    async assertUntouched(what: string) {
+      assert.equal(await ask('GET', 'rest/maps/m/secret'), `200 ${SECRET}`, what);
+      assert.equal(await ask('GET', 'rest/queues/q/size'), '200 1', what);
+      assert.equal(await ask('GET', 'rest/maps/m/planted'), '204 ', what);
+      assert.match(await ask('GET', 'health/node-state'), /200 "ACTIVE"/, what);
+      assert.match(await ask('GET', 'rest/log-level'), /null|"logLevel":""/, what);
+    },
+    async stop() {
+      started.child.kill('SIGTERM');
+      assert.deepEqual(await started.exited, [0, null]);
+    },
+  };
+}
+
+/** An HTML value whose script takes all that it can. */
+function stored(segment: string): string {
+  return `<!doctype html><body><script>
+    document.title = 'has run';
+    fetch('${segment}/rest/maps/m/secret', { method: 'DELETE' });
+    fetch('${segment}/rest/queues/q/0', { method: 'DELETE' });
+  </script></body>`;
+}
+
+/**
+ * Runs in a page: tries everything that a page can do to the member at `url`. Returns what it could read;
+ * where a page is not told the status, `opaque`.
+ */
+const ATTACKS = `async (url) => {
+  const seen = {};
+  const tell = (response) =>
+    response.type === 'opaque' ? 'opaque' : response.text().then((text) => 'read ' + text);
+  const ask = async (name, path, init = {}) => {
+    seen[name] = await fetch(url + '/' + path, init).then(tell, () => 'refused');
+  };
+  const post = (name, path, body) => ask(name, path, { method: 'POST', mode: 'no-cors', body });
+  const loaded = (element) =>
+    new Promise((resolve) => {
+      element.onload = () => resolve('loaded');
+      element.onerror = () => resolve('failed');
+      document.body.append(element);
+    });
+  const element = (tag, path) =>
+    loaded(Object.assign(document.createElement(tag), { src: url + '/' + path }));
+  await post('blob', 'rest/maps/m/planted', new Blob(['<script>1</script>']));
+  await post('text', 'rest/maps/m/secret', 'overwritten');
+  const map = '{m: {wan-replication-ref: {w: {}}}}';
+  await post('update', 'rest/config/update', 'dev&&grid: {map: ' + map + '}');
+  const publisher = '{"clusterName":"c","targetEndpoints":"127.0.0.1:1"}';
+  const replication = '{"name":"w","batchPublishers":[' + publisher + ']}';
+  await post('wan', 'rest/wan/addWanConfig', 'dev&&' + replication);
+  await post('sync', 'rest/wan/sync/allmaps', 'dev&&w&');
+  await post('level', 'rest/log-level', 'dev&&OFF');
+  await post('shutdown', 'rest/management/cluster/clusterShutdown', 'dev&a=b');
+  await ask('read', 'rest/maps/m/secret');
+  await ask('opaque read', 'rest/maps/m/secret', { mode: 'no-cors' });
+  await ask('health', 'health');
+  await ask('delete', 'rest/maps/m/secret', { method: 'DELETE' });
+  await ask('clear', 'rest/maps/m', { method: 'DELETE' });
+  await ask('poll', 'rest/queues/q/0', { method: 'DELETE' });
+  await ask('opaque poll', 'rest/queues/q/0', { mode: 'no-cors' });
+  navigator.sendBeacon(url + '/rest/maps/m/planted', new Blob(['x']));
+  seen.image = await element('img', 'rest/queues/q/0');
+  seen.script = await element('script', 'rest/maps/m/script');
+  seen.hasRun = String('hasRun' in globalThis);
+  await element('iframe', 'rest/queues/q/0');
+  await element('iframe', 'rest/maps/m/page');
+  await element('iframe', 'rest/maps/m/secret');
+  seen.frames = [...document.querySelectorAll('iframe')]
+    .map((frame) => frame.contentDocument?.body.textContent ?? 'hidden')
+    .join();
+  const frame = Object.assign(document.createElement('iframe'), { name: 'answer' });
+  await loaded(frame);
+  const submitted = new Promise((resolve) => {
+    frame.onload = resolve;
+  });
+  const form = document.createElement('form');
+  const action = url + '/rest/management/cluster/clusterShutdown';
+  Object.assign(form, { method: 'post', enctype: 'text/plain', target: 'answer', action });
+  form.innerHTML = '<input name="dev&amp;a" value="b">';
+  document.body.append(form);
+  form.submit();
+  await submitted;
+  return seen;
+}`;
+
+/** What a page of another origin gets of that. */
+const REFUSED = {
+  ...{ blob: 'opaque', text: 'opaque', update: 'opaque', wan: 'opaque', sync: 'opaque' },
+  ...{ level: 'opaque', shutdown: 'opaque', read: 'refused', 'opaque read': 'opaque' },
+  ...{ health: 'refused', delete: 'refused', clear: 'refused', poll: 'refused' },
+  ...{ 'opaque poll': 'opaque', image: 'failed', script: 'failed' },
+  ...{ hasRun: 'false', frames: 'hidden,hidden,hidden' },
+};
+
+function attacksOn(url: string): string {
+  return `(${ATTACKS})(${JSON.stringify(url)})`;
+}
+
+for (const segment of ['grid', 'hazelcast']) {
+  describe(`a member below /${segment}`, () => {
+    let served: Awaited<ReturnType<typeof member>>;
+    before(async () => {
+      served = await member(segment);
+    });
+    after(() => served.stop());
+
+    const origins: Readonly<Record<string, () => string>> = {
+      'another site': () => `http://${EVIL}:${pagesPort}/`,
+      'the same host on another port': () => `http://127.0.0.1:${pagesPort}/`,
+      'the same machine by another name': () => `http://localhost:${pagesPort}/`,
+      'the origin null': () => `http://${EVIL}:${pagesPort}/sandboxed`,
+    };
+    for (const [name, url] of Object.entries(origins)) {
+      it(`gives a page of ${name} nothing`, async () => {
+        const tab = await chromium.tab();
+        await tab.open(url());
+        assert.deepEqual(await tab.evaluate(attacksOn(served.url)), REFUSED);
+        await served.assertUntouched(name);
+      });
+
+      it(`serves a link of a page of ${name}, but none that polls`, async () => {
+        const tab = await chromium.tab();
+        const click = (path: string) =>
+          `document.body.innerHTML = '<a href="${served.url}/${path}">link</a>';
+           document.querySelector('a').click()`;
+        await tab.open(url());
+        await tab.follow(click('health'));
+        assert.match(String(await tab.evaluate('document.body.innerText')), /"nodeState":"ACTIVE"/);
+        await tab.open(url());
+        await tab.follow(click('rest/queues/q/0'));
+        assert.match(String(await tab.evaluate('document.body.innerText')), /"status":"fail"/);
+        await served.assertUntouched(name);
+      });
+    }
+
+    it('gives a name that was bound to this machine later nothing', async () => {
+      const tab = await chromium.tab();
+      const url = `http://${REBOUND}:${served.port}/${segment}`;
+      await tab.open(`${url}/health`);
+      const seen = await tab.evaluate(attacksOn(url));
+      for (const [name, text] of Object.entries(seen as Record<string, string>)) {
+        if (name === 'health') assert.match(text, /^read \{"nodeState"/);
+        else assert.ok(!text.includes(SECRET) && !text.includes('item'), `${name}: ${text}`);
+      }
+      await served.assertUntouched('rebound');
+    });
+
+    it('runs no script of a stored value that is opened', async () => {
+      const tab = await chromium.tab();
+      await served.ask('POST', 'rest/maps/m/untyped', stored(`/${segment}`));
+      for (const key of ['page', 'untyped']) {
+        await tab.open(`${served.url}/rest/maps/m/${key}`);
+        assert.notEqual(await tab.evaluate('document.title'), 'has run');
+        assert.equal(await tab.evaluate('fetch("/").then(() => 1, () => 0)'), 0);
+        await served.assertUntouched(key);
+      }
+    });
+  });
+}
+
+it('a page of a listed origin reads, writes and removes', async (t) => {
+  const origin = `http://${LISTED}:${pagesPort}`;
+  const file = join(folder, 'member.yaml');
+  const text = `grid: {network: {rest-api: {cors: {allowed-origins: ['${origin}']}}}}`;
+  writeFileSync(file, text);
+  const served = await member('grid', '--config', file, '--host', '127.0.0.1');
+  t.after(() => served.stop());
+  const tab = await chromium.tab();
+  const calls = `(async (url) => {
+    const seen = [];
+    const ask = async (method, path, body) => {
+      const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
+      const response = await fetch(url + path, { method, headers, body });
+      seen.push(response.status + ' ' + (await response.text()));
+    };
+    await ask('GET', '/rest/maps/m/secret');
+    await ask('PUT', '/rest/maps/m/k', '{}');
+    await ask('GET', '/rest/maps/m/k');
+    await ask('DELETE', '/rest/maps/m/k');
+    await ask('DELETE', '/rest/queues/q/0');
+    return seen;
+  })(${JSON.stringify(served.url)})`;
+  await tab.open(`${origin}/`);
+  const seen = [`200 ${SECRET}`, '200 ', '200 {}', '200 ', '200 item'];
+  assert.deepEqual(await tab.evaluate(calls), seen);
+  await tab.open(`http://${EVIL}:${pagesPort}/`);
+  assert.deepEqual(await tab.evaluate(attacksOn(served.url)), REFUSED);
+});
