@@ -13,7 +13,7 @@ import { configFault } from './config/config-fault.ts';
 import type { LoadedConfig } from './config/load.ts';
 import type { Engine } from './engine/engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
-import { HttpServer } from './http/server.ts';
+import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { listenAsConfigured } from './listening.ts';
 import { type ClusterParts, makeCluster } from './member-cluster.ts';
 import { type ConfiguredParts, configure } from './member-configuration.ts';
@@ -121,7 +121,7 @@ async function serve(
   { cluster, record, license, waiting }: ClusterParts,
   load: () => Promise<LoadedConfig>,
 ): Promise<ServedParts> {
-  const { config, log, audit, clock, tls, groups, security, logLevel, lifetimes } = parts;
+  const { config, log, audit, clock, groups, security, logLevel, lifetimes } = parts;
   const { crossOrigin, servedHosts } = parts;
   const { engine, persistence } = store;
   const dialect = DIALECTS[config.compatibility];
@@ -173,19 +173,11 @@ async function serve(
     wan,
   };
   const onFailure = (error: unknown) => log.error({ err: error }, 'a request failed');
-  const { connectionsMax, healthConnectionsMax, refusedConnectionsMax } = parts.descriptors;
+  const { healthConnectionsMax, refusedConnectionsMax } = parts.descriptors;
   const common = { clock, onFailure, refusedConnectionsMax, fieldLines: crossOrigin.commonLines };
   const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
-  const server = new HttpServer({
-    ...common,
-    application,
-    limits: { ...config, connectionsMax },
-    tls,
-    onRefused: () => parts.refused.add('', undefined),
-    delay: persistence,
-    servedHosts,
-  });
+  const server = dataServer(parts, { ...common, application, delay: persistence });
   persistence?.addSender(server);
   if (wan !== undefined) persistence?.addSender(wan);
   const health = healthServer(config, router, services, common, healthConnectionsMax);
@@ -197,6 +189,20 @@ async function serve(
     throw error;
   });
   return { server, health, bound, healthBound, reloader, wan, extend };
+}
+
+/** The server of the data port. */
+function dataServer(
+  { config, descriptors, refused, tls, servedHosts }: ConfiguredParts,
+  options: Omit<HttpServerOptions, 'limits' | 'tls' | 'onRefused' | 'servedHosts'>,
+): HttpServer {
+  return new HttpServer({
+    ...options,
+    limits: { ...config, connectionsMax: descriptors.connectionsMax },
+    tls,
+    onRefused: () => refused.add('', undefined),
+    servedHosts,
+  });
 }
 
 function makeWan(
