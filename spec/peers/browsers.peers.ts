@@ -36,9 +36,9 @@ before(async () => {
 });
 
 after(async () => {
+  pages.close();
   await chromium.stop();
   pages.closeAllConnections();
-  pages.close();
   rmSync(folder, { recursive: true });
 });
 

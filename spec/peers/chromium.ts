@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -97,9 +98,11 @@ export class Chromium {
 
   async stop(): Promise<void> {
     const exited = once(this.#child, 'exit');
-    this.#child.kill('SIGKILL');
+    // It may end before it answers.
+    await Promise.race([this.call('Browser.close', {}).catch(() => {}), exited]);
     await exited;
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 10 });
+    // Its other processes may still write.
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 20 });
   }
 
   #receive(message: Message): void {
