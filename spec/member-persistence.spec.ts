@@ -22,7 +22,7 @@ async function open(mode: SyncMode, bytesMax = 8_000_000) {
   };
   /** The same, for calls that make a file. */
   const failToCreate = (code: string, isLasting: boolean): void => {
-    disk.failure = { at: disk.callCount + 1, code, isLasting, isOfCreate: true };
+    disk.failure = { at: disk.callCount + 1, code, isLasting, of: ['create'] };
   };
   return { ...member, health, fail, failToCreate };
 }

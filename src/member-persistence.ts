@@ -42,6 +42,10 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   readonly #events: PersistenceEvents;
   /** Undefined until the recovery. */
   #engine: StoredEngine | undefined;
+  /** Values of this member to be stored once the data is recovered. */
+  #unsaved: MemberValues | undefined;
+  /** Whether a time limit is exceeded: the disk may hang. */
+  #isLate = false;
 
   /** Throws GridError DATA_DIRECTORY_UNUSABLE. */
   constructor(
@@ -118,6 +122,7 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
       engine.reset();
       return this.#persistence.open(engine, queues);
     }, 'dataLoadTimeoutSeconds');
+    if (this.#unsaved !== undefined) await this.#saveOwn(this.#unsaved);
     this.#events.onRecovered(recovered);
     this.#start.end();
   }
@@ -185,6 +190,7 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     const late = new Promise<never>((_, reject) => {
       timer = this.#clock.after(seconds * 1000, () => {
         const directory = this.#persistence.storage.place;
+        this.#isLate = true;
         reject(new GridError('DATA_TIMEOUT', { directory, seconds, setting: pathOf(key) }));
       });
     });
@@ -203,7 +209,7 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     return new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason }, { cause: error });
   }
 
-  async #restored({ uuid: ownUuid, values: own }: KeptValues): Promise<KeptValues> {
+  #restored({ uuid: ownUuid, values: own }: KeptValues): KeptValues {
     const { values: stored } = this.#persistence.member;
     const { uuid = ownUuid, clusterVersion = own.version } = stored;
     if (clusterVersion !== own.version) {
@@ -211,7 +217,7 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
       this.#log.info(change, 'the cluster has the version of this member now');
     }
     if (stored.uuid !== uuid || stored.clusterVersion !== own.version) {
-      await this.#saveOwn({ uuid, clusterVersion: own.version });
+      this.#unsaved = { uuid, clusterVersion: own.version };
     }
     const values = {
       state: (stored.clusterState as SettledState | undefined) ?? own.state,
@@ -229,11 +235,15 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
     });
   }
 
-  /** Releases the directory after a failed recovery: another member may have it. */
+  /**
+   * Releases the directory of a start that has failed: another member may have it. Where the disk may hang,
+   * it is released once the disk has answered, which is not awaited.
+   */
   async abandon(): Promise<void> {
-    await this.#persistence.close().catch((error: unknown) => {
+    const closing = this.#persistence.close().catch((error: unknown) => {
       this.#log.warn({ err: error }, 'cannot release the data directory');
     });
+    if (!this.#isLate) await closing;
   }
 
   /** Makes everything durable. */

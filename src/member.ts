@@ -253,6 +253,8 @@ async function recover(
     stopped === undefined ? recovering : Promise.race([recovering, stopping(stopped)]);
   await recovered.catch((error: unknown) => {
     endServers(server, health);
+    // A recovery that was stopped ends at its next slice.
+    void persistence?.abandon();
     throw error;
   });
 }

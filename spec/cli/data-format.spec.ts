@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { runCli } from '../../src/cli/main.ts';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
+import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
 import { type Files, wholeDirectory } from '../persistence/damaged-directory.ts';
 import { fileInFormat, inFormat } from '../persistence/other-format.ts';
 import { run as runProcess } from './gridnode-process.ts';
@@ -15,9 +16,9 @@ import { run as runProcess } from './gridnode-process.ts';
 const { files } = await wholeDirectory();
 
 const OLDER =
-  /^Cannot read "[^"]+": it has format 1, this version reads format 2 alone and converts none; start the version that wrote it and copy the data over HTTP to a member of this version, or begin with an empty data directory$/m;
+  /^Cannot read "[^"]+": it has format [12], this version reads format 3 alone and converts none; start the version that wrote it and copy the data over HTTP to a member of this version, or begin with an empty data directory$/m;
 const NEWER =
-  /^Cannot read "[^"]+": it has format 3, this version reads format 2 alone; use the version that wrote it, or a backup of format 2$/m;
+  /^Cannot read "[^"]+": it has format 4, this version reads format 3 alone; use the version that wrote it, or a backup of format 3$/m;
 
 let folder = '';
 
@@ -57,7 +58,8 @@ async function run(...words: string[]) {
 describe('a data directory of another format', () => {
   for (const [format, told] of [
     [1, OLDER],
-    [3, NEWER],
+    [2, OLDER],
+    [4, NEWER],
   ] as const) {
     it(`is refused by serve with exit code 3 and what to do: format ${format}`, async () => {
       const content = new Map([...inFormat(files, format)].sort());
@@ -92,7 +94,8 @@ describe('a data directory of another format', () => {
 describe('a backup of another format', () => {
   for (const [format, told] of [
     [1, OLDER],
-    [3, NEWER],
+    [2, OLDER],
+    [4, NEWER],
   ] as const) {
     it(`is refused by restore with exit code 3, and nothing is restored: format ${format}`, async () => {
       const backup = written('backup-1', backupOf(inFormat(files, format), format));
@@ -105,7 +108,7 @@ describe('a backup of another format', () => {
 
     it(`is told apart from a damaged one by verify: format ${format}`, async () => {
       written('backup-1', backupOf(inFormat(files, format), format));
-      written('backup-2', backupOf(files, 2));
+      written('backup-2', backupOf(files, DATA_FORMAT));
       const { code, output } = await run('backup', 'verify', '--backup-dir', folder);
       assert.equal(code, 1);
       const [whole, other = ''] = output.split('\n');

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { Random } from '../../bench/harness.ts';
 import { APPLIED, FOUND, REFUSED } from '../../src/engine/engine.ts';
 import { DISK_ERROR, DISK_FAILED, DISK_FULL } from '../../src/engine/mutation-sink.ts';
-import { FailingStorage } from './failing-storage.ts';
+import { FailingStorage, pumped } from './failing-storage.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { contentOf } from './stored-model.ts';
 import { openPersistent, until } from './subject.ts';
@@ -204,10 +204,3 @@ describe('each call to the storage', () => {
     return { memory, answered, calls: storage.callCount - before };
   }
 });
-
-/** The failing storage, in the form that openPersistent takes. */
-function pumped(storage: FailingStorage, memory: MemoryStorage) {
-  Object.defineProperty(storage, 'openNames', { get: () => memory.openNames });
-  Object.defineProperty(storage, 'hasEnded', { get: () => memory.hasEnded });
-  return Object.assign(storage, { pump: () => memory.pump() });
-}

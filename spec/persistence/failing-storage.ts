@@ -1,19 +1,23 @@
 /** A storage whose n-th call fails, once or from then on, with a system error. */
 import type { Storage, StoredFile } from '../../src/persistence/storage.ts';
-import { systemError } from './memory-storage.ts';
+import { type MemoryStorage, systemError } from './memory-storage.ts';
 
 export interface Failure {
   readonly at: number;
   readonly code: string;
   readonly isLasting: boolean;
-  /** Whether only calls that make a file fail. */
-  readonly isOfCreate?: boolean;
+  /** The kinds of calls that fail; all unless given. */
+  readonly of?: readonly Call[];
 }
+
+/** A kind of calls. */
+export type Call = 'create' | 'write' | 'sync' | 'rename' | 'truncate' | 'other';
 
 export class FailingStorage implements Storage {
   readonly place: string;
   readonly bootId: string | undefined;
-  callCount = 0;
+  /** The kinds of all calls, in order. */
+  readonly calls: Call[] = [];
   /** The calls that fail; none unless set. */
   failure: Failure | undefined;
   readonly #storage: Storage;
@@ -26,16 +30,27 @@ export class FailingStorage implements Storage {
 
   lock = (): Promise<void> => this.#storage.lock();
   close = (): Promise<void> => this.#storage.close();
+  existsNow = (name: string): boolean => this.#storage.existsNow(name);
   list = () => this.#later(() => this.#storage.list());
-  rename = (from: string, to: string) => this.#later(() => this.#storage.rename(from, to));
+  rename = (from: string, to: string) =>
+    this.#later(() => this.#storage.rename(from, to), 'rename');
   remove = (name: string) => this.#later(() => this.#storage.remove(name));
   makeDirectory = (name: string) => this.#later(() => this.#storage.makeDirectory(name));
-  syncDirectory = (name?: string) => this.#later(() => this.#storage.syncDirectory(name));
+  syncDirectory = (name?: string) => this.#later(() => this.#storage.syncDirectory(name), 'sync');
   space = () => this.#later(() => this.#storage.space());
 
+  get callCount(): number {
+    return this.calls.length;
+  }
+
   syncDirectoryNow(): void {
-    this.check();
+    this.check('sync');
     this.#storage.syncDirectoryNow();
+  }
+
+  renameNow(from: string, to: string): void {
+    this.check('rename');
+    this.#storage.renameNow(from, to);
   }
 
   async open(name: string): Promise<StoredFile> {
@@ -44,28 +59,36 @@ export class FailingStorage implements Storage {
   }
 
   async create(name: string): Promise<StoredFile> {
-    this.check(true);
+    this.check('create');
     return new FailingFile(await this.#storage.create(name), this);
   }
 
   createNow(name: string): StoredFile {
-    this.check(true);
+    this.check('create');
     return new FailingFile(this.#storage.createNow(name), this);
   }
 
   /** Counts a call; throws where it must fail. */
-  check(isCreate = false): void {
+  check(call: Call = 'other'): void {
     const { failure } = this;
-    this.callCount++;
-    if (failure?.isOfCreate && !isCreate) return;
+    this.calls.push(call);
+    if (failure?.of?.includes(call) === false) return;
     if (failure === undefined || this.callCount < failure.at) return;
     if (this.callCount === failure.at || failure.isLasting) throw systemError(failure.code);
   }
 
-  async #later<Value>(call: () => Promise<Value>): Promise<Value> {
-    this.check();
-    return await call();
+  async #later<Value>(run: () => Promise<Value>, call?: Call): Promise<Value> {
+    this.check(call);
+    return await run();
   }
+}
+
+/** The failing storage, in the form that openPersistent takes. */
+export function pumped(storage: FailingStorage, memory: MemoryStorage) {
+  Object.defineProperty(storage, 'openNames', { get: () => memory.openNames });
+  Object.defineProperty(storage, 'closedTwice', { get: () => memory.closedTwice });
+  Object.defineProperty(storage, 'hasEnded', { get: () => memory.hasEnded });
+  return Object.assign(storage, { pump: () => memory.pump() });
 }
 
 class FailingFile implements StoredFile {
@@ -84,13 +107,15 @@ class FailingFile implements StoredFile {
   }
 
   writeNow(bytes: Buffer, start: number, end: number, position: number): void {
-    this.#storage.check();
-    this.#file.writeNow(bytes, start, end, position);
+    const written = this.#checkWrite(start, end);
+    this.#file.writeNow(bytes, start, written, position);
+    if (written < end) throw systemError('ENOSPC');
   }
 
   async write(bytes: Buffer, start: number, end: number, position: number): Promise<void> {
-    this.#storage.check();
-    await this.#file.write(bytes, start, end, position);
+    const written = this.#checkWrite(start, end);
+    await this.#file.write(bytes, start, written, position);
+    if (written < end) throw systemError('ENOSPC');
   }
 
   async read(into: Buffer, position: number): Promise<number> {
@@ -99,13 +124,29 @@ class FailingFile implements StoredFile {
   }
 
   async truncate(length: number): Promise<void> {
-    this.#storage.check();
+    this.#storage.check('truncate');
     await this.#file.truncate(length);
   }
 
   async sync(): Promise<void> {
-    this.#storage.check();
+    this.#storage.check('sync');
     await this.#file.sync();
+  }
+
+  syncNow(): void {
+    this.#storage.check('sync');
+    this.#file.syncNow();
+  }
+
+  /** The end of the bytes that are written: on a full disk, a part of them. */
+  #checkWrite(start: number, end: number): number {
+    try {
+      this.#storage.check('write');
+      return end;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      return start + ((end - start) >> 1);
+    }
   }
 
   async close(): Promise<void> {

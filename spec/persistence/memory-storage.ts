@@ -48,6 +48,8 @@ export class MemoryStorage implements Storage {
   hasCrashed = false;
   /** Whether the process has ended, and another one has the files. */
   hasEnded = false;
+  /** Names of the files that were closed more than once. */
+  readonly closedTwice: string[] = [];
   /** Open handles, by file. */
   readonly #handles = new Map<Inode, number>();
 
@@ -128,6 +130,10 @@ export class MemoryStorage implements Storage {
     this.#isLocked = true;
   }
 
+  existsNow(name: string): boolean {
+    return this.#entries.has(name);
+  }
+
   list(): Promise<readonly string[]> {
     return this.#later(() => [...this.#entries.keys()].filter((name) => !name.includes('/')));
   }
@@ -149,11 +155,11 @@ export class MemoryStorage implements Storage {
   }
 
   rename(from: string, to: string): Promise<void> {
-    return this.#later(() => {
-      const inode = this.#entries.get(from);
-      if (inode === undefined) throw missing(from);
-      this.#change({ from, to, inode });
-    });
+    return this.#later(() => this.#rename(from, to));
+  }
+
+  renameNow(from: string, to: string): void {
+    this.#now(() => this.#rename(from, to));
   }
 
   remove(name: string): Promise<void> {
@@ -238,6 +244,12 @@ export class MemoryStorage implements Storage {
     return this.#handle(name, inode);
   }
 
+  #rename(from: string, to: string): void {
+    const inode = this.#entries.get(from);
+    if (inode === undefined) throw missing(from);
+    this.#change({ from, to, inode });
+  }
+
   #handle(name: string, inode: Inode): StoredFile {
     this.#handles.set(inode, (this.#handles.get(inode) ?? 0) + 1);
     return new MemoryFile(name, inode, this);
@@ -296,6 +308,7 @@ class MemoryFile implements StoredFile {
   readonly #inode: Inode;
   readonly #storage: MemoryStorage;
   #isOpen = true;
+  #isClosing = false;
 
   constructor(name: string, inode: Inode, storage: MemoryStorage) {
     this.name = name;
@@ -325,21 +338,30 @@ class MemoryFile implements StoredFile {
 
   sync(): Promise<void> {
     const covered = new Set(this.#inode.pending);
-    return this.#storage.later(() => {
-      const { pending } = this.#inode;
-      for (const change of pending) {
-        if (covered.has(change)) this.#inode.durable = applied(this.#inode.durable, change);
-      }
-      this.#inode.pending = pending.filter((change) => !covered.has(change));
-    });
+    return this.#storage.later(() => this.#sync(covered));
+  }
+
+  syncNow(): void {
+    this.#storage.now(() => this.#sync(new Set(this.#inode.pending)));
   }
 
   close(): Promise<void> {
+    // Callers ignore errors of closing, so the specs look at this.
+    if (this.#isClosing) this.#storage.closedTwice.push(this.name);
+    this.#isClosing = true;
     return this.#storage.later(() => {
       if (!this.#isOpen) throw systemError('EBADF');
       this.#isOpen = false;
       this.#storage.closed(this.#inode);
     });
+  }
+
+  #sync(covered: ReadonlySet<FileChange>): void {
+    const { pending } = this.#inode;
+    for (const change of pending) {
+      if (covered.has(change)) this.#inode.durable = applied(this.#inode.durable, change);
+    }
+    this.#inode.pending = pending.filter((change) => !covered.has(change));
   }
 
   #write(bytes: Buffer, start: number, end: number, position: number): void {

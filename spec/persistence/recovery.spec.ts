@@ -255,7 +255,8 @@ describe('a data directory', () => {
 
   for (const [format, code] of [
     [1, 'DATA_FORMAT_OLDER'],
-    [3, 'DATA_FORMAT_NEWER'],
+    [2, 'DATA_FORMAT_OLDER'],
+    [4, 'DATA_FORMAT_NEWER'],
   ] as const) {
     it(`is refused where its manifest has format ${format}`, async () => {
       const { files } = await written(true);

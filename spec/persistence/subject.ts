@@ -37,10 +37,24 @@ export interface PersistentOptions extends Partial<ConstructorParameters<typeof 
 interface Pumped {
   pump(): boolean;
   readonly openNames: readonly string[];
+  readonly closedTwice: readonly string[];
   readonly hasEnded: boolean;
 }
 
+/** The handles are checked after the test, too. */
 export async function openPersistent(
+  storage: Storage & Partial<Pumped>,
+  options: PersistentOptions = {},
+): Promise<PersistentSubject> {
+  const subject = await openOnce(storage, options);
+  const { persistence, quiet } = subject;
+  latest.set(storage, persistence);
+  after(() => checkHandles(storage, persistence, quiet));
+  return subject;
+}
+
+/** Opens one of very many: nothing refers to it afterwards. */
+export async function openOnce(
   storage: Storage & Partial<Pumped>,
   {
     clock = new FakeClock(),
@@ -99,8 +113,6 @@ export async function openPersistent(
   const quiet = async (): Promise<void> => {
     while (await go());
   };
-  latest.set(storage, persistence);
-  after(() => checkHandles(storage, persistence, quiet));
   await quiet();
   const ask = new AtOnce(engine);
   return { engine, ask, clock, persistence, recovered, told, progress, quiet };
@@ -121,8 +133,10 @@ async function checkHandles(
   checkNoneOpen(storage);
 }
 
-function checkNoneOpen({ openNames = [] }: Partial<Pumped>): void {
+/** Checks that no handle is left open, and none was closed twice. */
+export function checkNoneOpen({ openNames = [], closedTwice = [] }: Partial<Pumped>): void {
   assert.deepEqual(openNames, [], 'a handle is open');
+  assert.deepEqual(closedTwice, [], 'a handle was closed twice');
 }
 
 /** Runs until the promise is settled. */

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
 import type { Storage } from './storage.ts';
 
-export const DATA_FORMAT = 2;
+export const DATA_FORMAT = 3;
 
 /** Throws GridError DATA_FORMAT_OLDER or DATA_FORMAT_NEWER where the file is not of this format. */
 export function checkFormat({ place }: Pick<Storage, 'place'>, name: string, format: number): void {

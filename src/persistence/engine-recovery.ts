@@ -18,12 +18,19 @@ interface EngineRecoveryOptions {
   readonly readBytesMax?: number;
 }
 
+interface RecoveryObserver {
+  /** Called before each turn that the event loop gets. What it throws ends recovery. */
+  onSlice(): void;
+  /** Called every second. */
+  onProgress(progress: RecoveryProgress): void;
+}
+
 /** Fills the queues, too, where there are any. Rejects as Recovery.run does. */
 export async function recoverEngine(
   { storage, clock, partitionCount, readBytesMax }: EngineRecoveryOptions,
   engine: StoredEngine,
   queues: KeptQueues | undefined,
-  onProgress: (progress: RecoveryProgress) => void,
+  { onSlice, onProgress }: RecoveryObserver,
 ): Promise<Recovered> {
   let toldMs = clock.now();
   const hasQueues = queues !== undefined && queues.queues().length > 0;
@@ -34,7 +41,10 @@ export async function recoverEngine(
     ...(readBytesMax === undefined ? {} : { aheadBytesMax: readBytesMax }),
     ...(hasQueues ? { queues: new QueueRestore(storage, partitionCount, queues) } : {}),
     now: () => clock.now(),
-    breathe: () => new Promise((resolve) => clock.endOfTurn(resolve)),
+    breathe: async () => {
+      onSlice();
+      await new Promise<void>((resolve) => clock.endOfTurn(resolve));
+    },
     onProgress: (progress) => {
       if (clock.now() - toldMs < PROGRESS_MS) return;
       toldMs = clock.now();

@@ -2,6 +2,7 @@
  * A storage in a directory on the disk (storage.ts). The directory is made if it is missing. Node's threads
  * do the work of all methods but those that end in `Now`, so that the event loop continues meanwhile.
  */
+import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -47,6 +48,10 @@ export class FileStorage implements Storage {
     return this.#lock.take();
   }
 
+  existsNow(name: string): boolean {
+    return fs.lstatSync(this.#path(name), { throwIfNoEntry: false }) !== undefined;
+  }
+
   async list(): Promise<readonly string[]> {
     const entries = await readdir(this.place, { withFileTypes: true });
     return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
@@ -73,6 +78,10 @@ export class FileStorage implements Storage {
 
   async rename(from: string, to: string): Promise<void> {
     await rename(this.#path(from), this.#path(to));
+  }
+
+  renameNow(from: string, to: string): void {
+    fs.renameSync(this.#path(from), this.#path(to));
   }
 
   async remove(name: string): Promise<void> {
@@ -111,10 +120,21 @@ export class FileStorage implements Storage {
   }
 }
 
+/** The descriptor of a file that is closed. */
+const CLOSED = -1;
+
+/**
+ * The descriptor is used by this file only, and never after it is closed: the system gives its number to the
+ * next file or socket. The file is closed once its last call has ended.
+ */
 class DiskFile implements StoredFile {
   readonly name: string;
-  readonly #descriptor: number;
+  #descriptor: number;
   #length: number;
+  /** Calls under way on other threads. */
+  #callCount = 0;
+  /** Called when the last of them ends. */
+  #onIdle: (() => void) | undefined;
 
   constructor(name: string, descriptor: number, length: number) {
     this.name = name;
@@ -127,43 +147,78 @@ class DiskFile implements StoredFile {
   }
 
   writeNow(bytes: Buffer, start: number, end: number, position: number): void {
+    const descriptor = this.#opened();
     for (let from = start; from < end; ) {
       const at = position + from - start;
-      from += fs.writeSync(this.#descriptor, bytes, from, end - from, at);
-    }
-    this.#length = Math.max(this.#length, position + end - start);
-  }
-
-  async write(bytes: Buffer, start: number, end: number, position: number): Promise<void> {
-    for (let from = start; from < end; ) {
-      const at = position + from - start;
-      from += (await write(this.#descriptor, bytes, from, end - from, at)).bytesWritten;
+      from += fs.writeSync(descriptor, bytes, from, end - from, at);
       this.#length = Math.max(this.#length, position + from - start);
     }
   }
 
-  async read(into: Buffer, position: number): Promise<number> {
-    let count = 0;
-    while (count < into.length) {
-      const at = position + count;
-      const { bytesRead } = await read(this.#descriptor, into, count, into.length - count, at);
-      if (bytesRead === 0) break;
-      count += bytesRead;
-    }
-    return count;
+  write(bytes: Buffer, start: number, end: number, position: number): Promise<void> {
+    return this.#call(async (descriptor) => {
+      for (let from = start; from < end; ) {
+        const at = position + from - start;
+        from += (await write(descriptor, bytes, from, end - from, at)).bytesWritten;
+        this.#length = Math.max(this.#length, position + from - start);
+      }
+    });
   }
 
-  async truncate(length: number): Promise<void> {
-    await ftruncate(this.#descriptor, length);
-    this.#length = length;
+  read(into: Buffer, position: number): Promise<number> {
+    return this.#call(async (descriptor) => {
+      let count = 0;
+      while (count < into.length) {
+        const at = position + count;
+        const { bytesRead } = await read(descriptor, into, count, into.length - count, at);
+        if (bytesRead === 0) break;
+        count += bytesRead;
+      }
+      return count;
+    });
   }
 
-  async sync(): Promise<void> {
-    await fdatasync(this.#descriptor);
+  truncate(length: number): Promise<void> {
+    return this.#call(async (descriptor) => {
+      await ftruncate(descriptor, length);
+      this.#length = length;
+    });
+  }
+
+  sync(): Promise<void> {
+    return this.#call((descriptor) => fdatasync(descriptor));
+  }
+
+  syncNow(): void {
+    fs.fdatasyncSync(this.#opened());
   }
 
   async close(): Promise<void> {
-    await close(this.#descriptor);
+    const descriptor = this.#opened();
+    this.#descriptor = CLOSED;
+    if (this.#callCount > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await close(descriptor);
+  }
+
+  /** Runs a call on the descriptor, which stays open until the call has ended. */
+  async #call<Result>(run: (descriptor: number) => Promise<Result>): Promise<Result> {
+    const descriptor = this.#opened();
+    this.#callCount++;
+    try {
+      return await run(descriptor);
+    } finally {
+      this.#callCount--;
+      if (this.#callCount === 0) this.#onIdle?.();
+    }
+  }
+
+  #opened(): number {
+    if (this.#descriptor === CLOSED) assert.fail(`"${this.name}" is closed`);
+    return this.#descriptor;
   }
 }
 

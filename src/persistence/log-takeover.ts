@@ -1,11 +1,18 @@
-/** Takes over the log of an earlier process: makes it durable, cuts its tail, leads on to a new segment. */
+/**
+ * Takes over the log of an earlier process: makes it durable, cuts its tail, leads on to a new segment.
+ *
+ * A start may fail or be killed between any two of these steps, and the next one leads on to another segment:
+ * it overwrites the SEAL. So the bytes behind the SEAL are cut off only once the manifest has reached the new
+ * segment. Until then a SEAL that a power loss has torn is the torn end of a log that is as long as it was
+ * made.
+ */
 
 import type { LogPlace } from './log-place.ts';
 import { Page } from './page.ts';
 import { NOTE_BYTES, SEAL } from './record-codec.ts';
 import type { Recovered } from './recovery.ts';
 import { LOG, parseSegmentName, segmentName, segmentSeed } from './segment.ts';
-import { SURE, writeNote } from './segment-notes.ts';
+import { START, SURE, writeNote } from './segment-notes.ts';
 import type { Storage } from './storage.ts';
 
 /** Bytes of a segment that are kept behind the end of the log, for two SEALs. */
@@ -63,15 +70,23 @@ export async function cutTail(
   }
 }
 
-/** Names the durable segment `next` in a SEAL at the end of the log, and cuts off the bytes behind that. */
+/** Names the durable segment `next` in a SEAL at the end of the log, durably. */
 export async function leadOn(storage: Storage, end: LogPlace, next: number): Promise<void> {
   const page = new Page(NOTE_BYTES);
-  writeNote(page, 0, SEAL, 0, next, SURE, seedOf(end));
+  writeNote(page, 0, SEAL, 0, next, START, seedOf(end));
   const file = await storage.open(logName(end));
   try {
     await file.write(page.bytes, 0, NOTE_BYTES, end.offset);
-    // First the SEAL: a segment that is shorter than it was made, and not sealed, is damaged.
     await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Cuts off the bytes behind the SEAL of `leadOn`, once that counts. Rejects with the system's error. */
+export async function cutBehindSeal(storage: Storage, end: LogPlace): Promise<void> {
+  const file = await storage.open(logName(end));
+  try {
     const sealed = end.offset + NOTE_BYTES;
     if (file.length > sealed) await file.truncate(sealed);
   } finally {

@@ -20,7 +20,7 @@ export interface Manifest {
   readonly memoryBytesMax?: number;
   /** When the last member stopped, in ms since 1970; counts with `isStopped`. */
   readonly stoppedMs?: number;
-  /** The run of the machine in which this was written, where that is known. */
+  /** The run of the machine in which `synced` was written, where that is known. */
   readonly bootId?: string;
   /** Whether the log ends exactly at `synced`: its process has stopped, and none has begun since. */
   readonly isStopped?: boolean;
@@ -87,7 +87,8 @@ export class ManifestFile {
   change(change: Partial<Manifest>): Promise<void> {
     return this.#changes.run(async () => {
       const { bootId } = this.#storage;
-      const run = bootId === undefined ? {} : { bootId };
+      // A log that no start of this run has continued may end in writes that were lost with another run.
+      const run = bootId === undefined || change.synced === undefined ? {} : { bootId };
       const content = { ...(this.#content as Manifest), ...change, ...run };
       await writeManifest(this.#storage, content);
       this.#content = content;

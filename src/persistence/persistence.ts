@@ -5,9 +5,11 @@
  *     lock → recovery → the recovered files are synced → files that do not count are removed → the reserve of
  *     compaction → a new segment → the SEAL of the log's last segment names it → manifest → the log continues
  *
- * Each step is durable before the next, so that a crash between any two leaves a directory that recovers to
- * the same data. Where the disk is too full for a new segment, the engine serves reads and refuses mutations
- * until there is one.
+ * Recovery only reads: a start that refuses the data has changed nothing. Each later step is durable before
+ * the next, so that a crash between any two leaves a directory that recovers to the same data. The new
+ * segment counts from the manifest on: where an earlier step fails, it can be removed again
+ * (segment-notes.ts). Where the disk is too full for a step, the engine serves reads and refuses mutations
+ * until there is room.
  *
  * The next snapshot is written when the log has grown by as much as the last snapshot, and by a minimum. Then
  * the log is synced, the manifest names both, and older files are removed.
@@ -17,7 +19,7 @@
  * end.
  */
 import type { Clock, Timer } from '../base/clock.ts';
-import { GridError } from '../base/errors.ts';
+import { GridError, OutcomeUnknown } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
 import type { KeptQueues } from '../engine/kept-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
@@ -29,7 +31,7 @@ import { foreignFiles } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { LogEndFile } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
-import { cutTail, leadOn, syncRecovered } from './log-takeover.ts';
+import { cutBehindSeal, cutTail, leadOn, syncRecovered } from './log-takeover.ts';
 import { ManifestFile } from './manifest.ts';
 import { MarksKeeper } from './marks-keeper.ts';
 import { MemberFile } from './member-file.ts';
@@ -37,7 +39,7 @@ import { isStaleOfQueues } from './queue-restore.ts';
 import type { Recovered, RecoveryProgress } from './recovery.ts';
 import { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
-import { type LogSegment, UNNAMED } from './segment-maker.ts';
+import type { LogSegment } from './segment-maker.ts';
 import { SegmentSupply, segmentBytesFor } from './segment-supply.ts';
 import { setStaleAside } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
@@ -102,11 +104,15 @@ export class Persistence {
   #marks: MarksKeeper | undefined;
   /** Where the log of the previous process ends. */
   #end: LogPlace | undefined;
+  /** Whether the bytes behind that place are cut off. */
+  #isTailCut = false;
   /** The attempt under way to begin the log. */
   #beginning: Promise<void> | undefined;
   #again: Timer | undefined;
   #isLocked = false;
   #isOpen = false;
+  /** The call of `begin` or `open` under way. */
+  #opening: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
   constructor(options: PersistenceOptions, observer: PersistenceObserver) {
@@ -155,22 +161,36 @@ export class Persistence {
    * Locks the directory and reads the file `member`. Called before `open`. Rejects as readCheckedFile does,
    * or with GridError DATA_DIRECTORY_LOCKED or DATA_NOT_WHOLE; then it can be called again.
    */
-  async begin(): Promise<void> {
-    const { storage } = this.#options;
-    if (!this.#isLocked) await storage.lock();
-    this.#isLocked = true;
-    await checkFilled(storage);
-    const manifest = await finishForcedStart(storage);
-    await this.member.load(manifest?.hasMember);
+  begin(): Promise<void> {
+    return this.#whileOpening(async () => {
+      const { storage } = this.#options;
+      if (!this.#isLocked) await storage.lock();
+      this.#isLocked = true;
+      await checkFilled(storage);
+      const manifest = await finishForcedStart(storage);
+      await this.member.load(manifest?.hasMember);
+    });
   }
 
   /**
    * Fills the engine, which must be empty, and the queues, and begins to log. Queues that come later are
    * kept, too. Rejects as Recovery.run does.
    */
-  async open(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
+  open(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
+    return this.#whileOpening(() => this.#openWith(engine, queues));
+  }
+
+  /** Runs work of a start: `close` waits for its end. */
+  async #whileOpening<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = work();
+    this.#opening = result.then(ignored, ignored);
+    return await result;
+  }
+
+  async #openWith(engine: StoredEngine, queues?: KeptQueues): Promise<Opened> {
     const { storage, clock, keepsStaleData, readBytesMax } = this.#options;
     this.#engine = engine;
+    const recovered = await this.#recover(queues);
     const { totalBytes } = await storage.space();
     const { segmentBytes = segmentBytesFor(totalBytes, readBytesMax) } = this.#options;
     const space = this.#space;
@@ -179,15 +199,8 @@ export class Persistence {
       this.#housekeeping?.onSupply();
     };
     const reserve = new Reserve(storage, segmentBytes);
-    // The reserve gets what is free before the supply does: a kill may have left a full disk without it. An
-    // error shows again when the reserve is filled below.
-    space.run(() => reserve.fill()).catch(() => {});
     const supply = new SegmentSupply({ storage, clock, segmentBytes, space, reserve, onFault });
     this.#supply = supply;
-    const recovered = await this.#recover(queues).catch(async (error) => {
-      await supply.close();
-      throw error;
-    });
     await syncRecovered(storage, recovered);
     // Before any file is made, as removal makes room on a full disk.
     const { leftOver } = recovered;
@@ -197,7 +210,9 @@ export class Persistence {
     const isOld = (name: string) => isTemporary(name) || isStaleOfQueues(name, manifest);
     await this.#removeFiles([...stale, ...names.filter(isOld)]);
     await storage.syncDirectory();
+    // The reserve gets what is free before the log does: a kill may have left a full disk without it.
     await space.run(() => reserve.fill());
+    this.#checkNotClosing();
     this.#manifest.hasRead(recovered.manifest);
     this.#end = recovered.end;
     if (queues !== undefined) this.#marks = this.#keeperOf(queues);
@@ -235,19 +250,20 @@ export class Persistence {
   /** Continues the log in a new segment. False where there is no space for that. */
   async #goOn(recovered: Recovered, supply: SegmentSupply): Promise<boolean> {
     try {
-      let segment = await this.#makeFirst(recovered, supply);
-      this.#firstSegment = segment;
-      while (!(await this.#namesFirst(segment, recovered))) {
+      this.#firstSegment ??= await this.#makeFirst(recovered, supply);
+      while (!(await this.#isNamed(this.#firstSegment))) {
+        if (await this.#cutTail(recovered)) continue;
+        const tooLong: LogSegment = this.#firstSegment;
         this.#firstSegment = undefined;
-        const shorter = await supply.shorter(segment);
-        if (shorter === undefined) return false;
-        segment = shorter;
-        this.#firstSegment = segment;
+        this.#firstSegment = await supply.shorter(tooLong);
+        if (this.#firstSegment === undefined) return false;
       }
     } catch (error) {
       if (!isFullDisk(error)) throw error;
       return false;
     }
+    // A file that keeps its length does no harm.
+    if (this.#end !== undefined) await cutBehindSeal(this.storage, this.#end).catch(ignored);
     supply.begin();
     this.log.start(supply, this.#firstSegment, this.#endFile);
     this.#firstSegment = undefined;
@@ -256,18 +272,30 @@ export class Persistence {
   }
 
   /** On a full disk, cuts off the bytes behind the log's end and accepts a shorter segment. */
-  async #makeFirst(
-    { isSealed, nextNumber: number }: Recovered,
-    supply: SegmentSupply,
-  ): Promise<LogSegment> {
+  async #makeFirst(recovered: Recovered, supply: SegmentSupply): Promise<LogSegment> {
     try {
-      return await supply.first(number);
+      return await supply.first(recovered.nextNumber);
     } catch (error) {
       if (!isFullDisk(error)) throw error;
-      const end = this.#end;
-      if (end !== undefined) this.#end = await cutTail(this.storage, { end, isSealed });
-      return await supply.first(number, true);
+      await this.#cutTail(recovered);
+      return await supply.first(recovered.nextNumber, true);
     }
+  }
+
+  /**
+   * Cuts off the bytes behind the log's end, once. False where that has been done, or has no space itself.
+   */
+  async #cutTail({ isSealed }: Recovered): Promise<boolean> {
+    const end = this.#end;
+    if (end === undefined || this.#isTailCut) return false;
+    try {
+      this.#end = await cutTail(this.storage, { end, isSealed });
+    } catch (error) {
+      if (!isFullDisk(error)) throw error;
+      return false;
+    }
+    this.#isTailCut = true;
+    return true;
   }
 
   /** Tries again until there is space. Another fault of the disk ends the attempts. */
@@ -290,41 +318,51 @@ export class Persistence {
       .catch((error: unknown) => this.#observer.onFailed(error as Error));
   }
 
-  /** False where there is no space for the files that name the segment. */
-  async #namesFirst(segment: LogSegment, recovered: Recovered): Promise<boolean> {
+  /**
+   * False where there is no space for the files that name the segment: they do not name it. Rejects also
+   * where they may name it: then it is kept, and tried again.
+   */
+  async #isNamed(segment: LogSegment): Promise<boolean> {
     try {
-      await this.#goOnIn(segment, recovered);
+      await this.#name(segment);
       return true;
     } catch (error) {
-      if (isFullDisk(error)) return false;
+      if (isFullDisk(error) && !(error instanceof OutcomeUnknown)) return false;
       throw error;
     }
   }
 
-  async #goOnIn(segment: LogSegment, recovered: Recovered): Promise<void> {
-    const { manifest, misnamed } = recovered;
+  /** The manifest comes last: the segment counts from then on. */
+  async #name({ number }: LogSegment): Promise<void> {
     const { storage, clock, partitionCount } = this.#options;
-    const begin = { segment: segment.number, offset: HEADER_BYTES };
-    if (this.#end !== undefined) await leadOn(storage, this.#end, segment.number);
-    this.#endFile ??= await LogEndFile.open(storage, clock, begin);
+    const begin = { segment: number, offset: HEADER_BYTES };
+    if (this.#end !== undefined) await leadOn(storage, this.#end, number);
+    this.#endFile ??= await LogEndFile.open(storage, clock, this.#end ?? begin);
     await this.#marks?.write();
-    await this.#manifest.change({
+    const manifest = this.#manifest;
+    await manifest.change({
       partitionCount,
       memoryBytesMax: Math.min(this.#engine.memoryBytesMax, Number.MAX_SAFE_INTEGER),
-      firstSegment: manifest?.firstSegment ?? segment.number,
+      firstSegment: manifest.isThere ? manifest.content.firstSegment : number,
       synced: begin,
       isStopped: false,
       hasEndRecord: this.#endFile !== undefined,
       hasMember: this.member.isThere,
       hasMarks: this.#marks?.hasQueues ?? false,
     });
-    if (misnamed !== undefined) await storage.remove(misnamed);
   }
 
-  /** Makes everything durable and releases the directory. Rejects where that fails. */
+  /**
+   * Makes everything durable and releases the directory. A start under way ends first: it rejects with
+   * GridError STOPPED_RECOVERING where it can. Rejects where making durable fails.
+   */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#opening.then(() => this.#close());
     return this.#closing;
+  }
+
+  #checkNotClosing(): void {
+    if (this.#closing !== undefined) throw new GridError('STOPPED_RECOVERING', {});
   }
 
   async #close(): Promise<void> {
@@ -372,10 +410,11 @@ export class Persistence {
   }
 
   async #recover(queues: KeptQueues | undefined): Promise<Recovered> {
-    const recovered = await recoverEngine(this.#options, this.#engine, queues, (progress) =>
-      this.#observer.onProgress(progress),
-    );
-    if (this.#closing !== undefined) throw new GridError('STOPPED_RECOVERING', {});
+    const recovered = await recoverEngine(this.#options, this.#engine, queues, {
+      onSlice: () => this.#checkNotClosing(),
+      onProgress: (progress) => this.#observer.onProgress(progress),
+    });
+    this.#checkNotClosing();
     return recovered;
   }
 
@@ -385,10 +424,10 @@ export class Persistence {
 }
 
 function isTemporary(name: string): boolean {
-  return name !== UNNAMED && (name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX));
+  return name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX);
 }
 
-/** The observer of the marks has been told. */
+/** The failure has been reported, or does no harm. */
 function ignored(): void {}
 
 /** Rethrows all errors but that of a full disk. */

@@ -23,10 +23,10 @@
  *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
  *
  * MARK: everything before the place at `version` (low: offset, high: segment) was synced when this was
- * written. SEAL: the segment's last record; the sequence is the number of the next segment; the low word
- * is 1 where that segment was durable before. A SEAL with the sequence 0 is the end of a log: to continue
- * the log, a SEAL with a number is written right behind it. PARTITION, in snapshots: the visit of that
- * partition began at that sequence.
+ * written. SEAL: the segment's last record; the sequence is the number of the next segment; the low word is 1
+ * where that segment was durable before, 2 where a start has named it, too (segment-notes.ts). A SEAL with
+ * the sequence 0 is the end of a log: to continue the log, a SEAL with a number is written right behind it.
+ * PARTITION, in snapshots: the visit of that partition began at that sequence.
  *
  * A DELETE or CLEAR with the sequence 0, in snapshots, is a tombstone, which removes nothing: the key is the
  * hash of 16 bytes by which it is found, and the version has its time. Without a key it says that changes of

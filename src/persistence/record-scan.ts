@@ -48,6 +48,8 @@ export interface Scanned {
   readonly gaps: readonly Gap[];
   /** The number that its SEAL names; undefined without a SEAL. */
   readonly next: number | undefined;
+  /** Whether a start has named it: then it may be missing. */
+  readonly isOfStart: boolean;
   /** Offset behind the last record. */
   readonly end: number;
 }
@@ -80,7 +82,7 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
       gapEnd = 0;
       if (typeAt(page, at) === SEAL) {
         const sealed = sealAt(page, at, length, seed);
-        return { records, gaps, next: sealed.next, end: sealed.end };
+        return { records, gaps, next: sealed.next, isOfStart: sealed.isOfStart, end: sealed.end };
       }
       records.push(at);
       at += taken;
@@ -91,7 +93,7 @@ export async function scanRecords(segment: ReadSegment, pace: Pace): Promise<Sca
     sliceEndMs = pace.now() + SLICE_MS;
   }
   if (gapFrom >= 0 && end > gapFrom) gaps.push({ offset: gapFrom, bytes: end - gapFrom });
-  return { records, gaps, next: undefined, end: endOfRecords };
+  return { records, gaps, next: undefined, isOfStart: false, end: endOfRecords };
 }
 
 /** The content that a damaged record seems to have had; undefined where that cannot be told. */

@@ -30,7 +30,6 @@ import {
 import {
   HEADER_BYTES,
   LOG,
-  OTHER_HEADER,
   parseSegmentName,
   type SegmentId,
   SNAPSHOT,
@@ -81,8 +80,6 @@ export interface Recovered {
   readonly bytes: number;
   /** Segments that do not count and that no SEAL and no manifest names. */
   readonly leftOver: readonly string[];
-  /** A segment that does not count, but that the log's last SEAL names: it is removed after that SEAL. */
-  readonly misnamed: string | undefined;
   /** No segment has this number, or a greater one. */
   readonly nextNumber: number;
 }
@@ -128,7 +125,7 @@ export class Recovery {
       await this.#checkNew(found);
       await this.#options.queues?.begin(undefined);
       const leftOver = found.map(segmentName);
-      const none = { manifest: undefined, end: undefined, isSealed: false, misnamed: undefined };
+      const none = { manifest: undefined, end: undefined, isSealed: false };
       return { ...none, tornBytes: 0, records: 0, bytes: 0, leftOver, nextNumber };
     }
     const manifest = await readManifest(this.#storage);
@@ -142,12 +139,10 @@ export class Recovery {
     await this.#readSnapshot(manifest, used);
     await this.#options.queues?.begin(manifest);
     this.#replay.beginLog();
-    const { end, isSealed, tornBytes, misnamed } = await this.#readLog(manifest, found, used);
+    const log = await this.#readLog(manifest, found, used);
     if (!this.#replay.end()) throw await this.#needsMemory();
-    const isLeftOver = (name: string): boolean => !used.has(name) && name !== misnamed;
-    const leftOver = found.map(segmentName).filter(isLeftOver);
+    const leftOver = found.map(segmentName).filter((name) => !used.has(name));
     const [records, bytes] = [this.#records, this.#bytes];
-    const log = { end, isSealed, tornBytes, misnamed };
     return { manifest, ...log, records, bytes, leftOver, nextNumber };
   }
 
@@ -195,31 +190,27 @@ export class Recovery {
     manifest: Manifest,
     found: readonly SegmentId[],
     used: Set<string>,
-  ): Promise<Pick<Recovered, 'end' | 'isSealed' | 'tornBytes' | 'misnamed'>> {
+  ): Promise<Pick<Recovered, 'end' | 'isSealed' | 'tornBytes'>> {
     const logs = found.filter(({ kind }) => kind === LOG).sort((a, b) => a.number - b.number);
-    let end: LogPlace | undefined;
     let isSure = true;
     for (let number = manifest.firstSegment; ; ) {
       const later = logs.filter((each) => each.number > number);
       const id = { kind: LOG, number, part: 0 } as const;
       const segment = await this.#read(id, later[0]);
-      if (segment.fault !== undefined) {
-        // It was named before it was durable, and is lost with its records: the log ends before it.
-        const isLost = end !== undefined && !isSure && segment.fault !== OTHER_HEADER;
-        if (!isLost) throw damageIn(this.#storage, segment, 0, segment.fault);
-        const tornBytes = await tornBytesAt(this.#storage, segment, 0, manifest, later);
-        return { end, isSealed: false, tornBytes, misnamed: segmentName(id) };
-      }
+      if (segment.fault !== undefined) throw damageIn(this.#storage, segment, 0, segment.fault);
       used.add(segmentName(id));
       this.#segmentsLeft = later.length;
       const at = await this.#apply(segment);
-      end = { segment: number, offset: at };
       const sealed = sealAt(segment.page, at, segment.length, segment.seed);
-      if (sealed.next === undefined) {
-        end = { segment: number, offset: sealed.end };
-        if (sealed.end === at) checkLength(this.#storage, segment, at, manifest, isSure);
-        const tornBytes = await tornBytesAt(this.#storage, segment, sealed.end, manifest, later);
-        return { end, isSealed: sealed.end > at, tornBytes, misnamed: undefined };
+      const hasBegun = (next: number) =>
+        manifest.synced.segment >= next || later.some((each) => each.number === next);
+      if (sealed.next === undefined || (sealed.isOfStart && !hasBegun(sealed.next))) {
+        // The SEAL of a start that has failed does not count: it is no record behind the end.
+        segment.page.bytes.fill(0, sealed.from, sealed.end);
+        const end = { segment: number, offset: sealed.from };
+        if (sealed.from === at) checkLength(this.#storage, segment, at, manifest, isSure);
+        const tornBytes = await tornBytesAt(this.#storage, segment, sealed.from, manifest, later);
+        return { end, isSealed: sealed.from > at, tornBytes };
       }
       number = sealed.next;
       isSure = sealed.isSure;

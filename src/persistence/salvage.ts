@@ -197,8 +197,9 @@ export class Salvage {
       const before = this.#records;
       const scanned = await this.#salvageSegment(candidate, (page, end) => saved.add(page, end));
       if (this.#records > before) lastWithRecords = number;
-      const next = scanned.find((each) => each.next !== undefined)?.next;
-      if (next !== undefined && next !== 0) reached.add(next);
+      const { next, isOfStart } = scanned.find((each) => each.next !== undefined) ?? {};
+      const hasBegun = isOfStart !== true || (manifest?.synced.segment ?? 0) >= (next ?? 0);
+      if (next !== undefined && next !== 0 && hasBegun) reached.add(next);
       const isOfLog = reached.has(number) || this.#records > before;
       const hasGapBehind = scanned.some(({ gaps, end }) =>
         gaps.some(({ offset }) => offset >= end),

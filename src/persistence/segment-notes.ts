@@ -13,9 +13,14 @@ import {
   writeFixed,
 } from './record-codec.ts';
 
-/** The place in a SEAL: whether the next segment was durable before. */
-export const SURE = { low: 1, high: 0 };
+/**
+ * The place in a SEAL: whether the next segment was durable before. With START it was, and a start of a
+ * member names it, which may fail: such a SEAL counts where the manifest has reached that segment, or the
+ * segment is there. A start that fails before its manifest is written may remove the segment.
+ */
 export const UNSURE = { low: 0, high: 0 };
+export const SURE = { low: 1, high: 0 };
+export const START = { low: 2, high: 0 };
 
 /** Writes a MARK, SEAL or PARTITION. */
 export function writeNote(
@@ -37,6 +42,10 @@ interface SealedEnd {
   readonly next: number | undefined;
   /** Whether that segment was durable before. */
   readonly isSure: boolean;
+  /** Whether a start has named it: then it may be missing. */
+  readonly isOfStart: boolean;
+  /** Offset of the SEAL that names a segment; of none, the same as `end`. */
+  readonly from: number;
   /** Offset behind the last SEAL; `at` where there is none. */
   readonly end: number;
 }
@@ -48,9 +57,11 @@ export function sealAt(page: Page, at: number, length: number, seed: number): Se
     const taken = checkRecord(page, end, length, seed);
     if (taken === 0 || typeAt(page, end) !== SEAL) break;
     const next = sequenceAt(page, end);
-    const isSure = lowAt(page, end) === SURE.low;
+    const low = lowAt(page, end);
+    const from = end;
     end += taken;
-    if (next !== 0) return { next, isSure, end };
+    if (next === 0) continue;
+    return { next, isSure: low !== UNSURE.low, isOfStart: low === START.low, from, end };
   }
-  return { next: undefined, isSure: true, end };
+  return { next: undefined, isSure: true, isOfStart: false, from: end, end };
 }

@@ -14,12 +14,17 @@ import type { Clock, Timer } from '../base/clock.ts';
 import type { InTurn } from '../base/in-turn.ts';
 import type { Reserve } from './reserve.ts';
 import { HEADER_BYTES } from './segment.ts';
-import { type LogSegment, SegmentMaker, UNNAMED } from './segment-maker.ts';
-import { isFullDisk, type Storage, type StoredFile } from './storage.ts';
+import { type LogSegment, SegmentMaker } from './segment-maker.ts';
+import { isFullDisk, type Storage } from './storage.ts';
 
 /** Length of a segment on a large disk, where the memory suffices. */
 export const SEGMENT_BYTES = 33_554_432;
 const SEGMENT_BYTES_MIN = 1_048_576;
+/**
+ * Length of the first segment of a start, if others are longer, in bytes. It is made when recovery has ended,
+ * and requests wait for it.
+ */
+const FIRST_BYTES = 4_194_304;
 /** A small disk has room for this many segments at least. */
 const SEGMENTS_MIN = 32;
 const READY_COUNT = 2;
@@ -29,7 +34,6 @@ const SHORT_BYTES = 65_536;
 const SHORT_SHARE = 1 / 8;
 /** Delay before a short segment is tried again, in ms. */
 const SHORT_RETRY_MS = 100;
-const NONE = Promise.resolve(undefined);
 
 interface SupplyOptions {
   readonly storage: Storage;
@@ -52,8 +56,6 @@ export class SegmentSupply {
   readonly #space: InTurn;
   readonly #reserve: Reserve;
   readonly #ready: LogSegment[] = [];
-  /** The file of the first segment; undefined once it is used, or where it could not be filled. */
-  #first: Promise<StoredFile | undefined>;
   /** Number of the last segment that is or was ready. */
   #lastNumber = 0;
   #making: Promise<void> | undefined;
@@ -70,7 +72,6 @@ export class SegmentSupply {
     this.#space = space;
     this.#reserve = reserve;
     this.#onFault = onFault;
-    this.#first = space.run(() => this.#maker.fill(segmentBytes)).catch(() => undefined);
   }
 
   /**
@@ -79,9 +80,7 @@ export class SegmentSupply {
    */
   async first(number: number, isShort = false): Promise<LogSegment> {
     this.#maker.nextNumber = Math.max(this.#maker.nextNumber, number);
-    const filled = await this.#first;
-    this.#first = NONE;
-    const segment = await this.#space.run(() => this.#makeFirst(filled, isShort));
+    const segment = await this.#space.run(() => this.#makeFirst(isShort));
     this.#lastNumber = segment.number;
     return segment;
   }
@@ -98,10 +97,10 @@ export class SegmentSupply {
     return await this.#space.run(() => this.#maker.make(bytes));
   }
 
-  async #makeFirst(filled: StoredFile | undefined, isShort: boolean): Promise<LogSegment> {
-    for (let bytes = this.segmentBytes; ; bytes = filled64(bytes / 2)) {
+  async #makeFirst(isShort: boolean): Promise<LogSegment> {
+    for (let bytes = Math.min(FIRST_BYTES, this.segmentBytes); ; bytes = filled64(bytes / 2)) {
       try {
-        return await this.#maker.make(bytes, filled);
+        return await this.#maker.make(bytes);
       } catch (error) {
         this.#setFault(error as Error);
         if (!isShort || !isFullDisk(error) || bytes / 2 < this.#shortBytes()) throw error;
@@ -181,9 +180,7 @@ export class SegmentSupply {
     this.#isClosed = true;
     this.#retry?.cancel();
     await this.#making;
-    const first = await this.#first;
-    if (first !== undefined) await this.#maker.drop(first, UNNAMED);
-    for (const { file } of this.#ready) await file.close();
+    for (const { file } of this.#ready.splice(0)) await file.close();
   }
 
   /** Asserts that the ready segments are in the order of their numbers. */

@@ -26,9 +26,12 @@ import { Page } from './page.ts';
 export const LOG = 1;
 export const SNAPSHOT = 2;
 export const HEADER_BYTES = 32;
+/** The greatest number that a header has. */
+export const NUMBER_MAX = 2 ** 31 - 1;
+
 const MAGIC = 'gridseg\n';
 /** The fault of a whole header of another segment, which no crash can have left there. */
-export const OTHER_HEADER = 'has the header of another segment';
+const OTHER_HEADER = 'has the header of another segment';
 
 type SegmentKind = typeof LOG | typeof SNAPSHOT;
 
@@ -43,12 +46,13 @@ export function segmentName({ kind, number, part }: SegmentId): string {
   return kind === LOG ? `log-${digits}` : `snapshot-${digits}-${String(part).padStart(6, '0')}`;
 }
 
-/** The segment that has this file name; undefined for another name. */
+/** The segment that has this file name; undefined for another name, or a number that no header has. */
 export function parseSegmentName(name: string): SegmentId | undefined {
   const [, log, snapshot, part] = /^(?:log-(\d{10})|snapshot-(\d{10})-(\d{6}))$/.exec(name) ?? [];
-  if (log !== undefined) return { kind: LOG, number: Number(log), part: 0 };
-  if (snapshot === undefined) return undefined;
-  return { kind: SNAPSHOT, number: Number(snapshot), part: Number(part) };
+  const number = Number(log ?? snapshot);
+  if (!(number >= 1 && number <= NUMBER_MAX)) return undefined;
+  if (log !== undefined) return { kind: LOG, number, part: 0 };
+  return { kind: SNAPSHOT, number, part: Number(part) };
 }
 
 /** The value from which checksums of the segment's records begin. */

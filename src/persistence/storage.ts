@@ -17,6 +17,8 @@ export interface Storage {
   readonly bootId: string | undefined;
   /** Keeps other processes out until close, or rejects with GridError DATA_DIRECTORY_LOCKED. */
   lock(): Promise<void>;
+  /** Whether there is anything of that name, file or not. */
+  existsNow(name: string): boolean;
   /** Names of all files, in no order. */
   list(): Promise<readonly string[]>;
   /** Opens an existing file. */
@@ -26,6 +28,7 @@ export interface Storage {
   createNow(name: string): StoredFile;
   /** Replaces a file that has the new name. */
   rename(from: string, to: string): Promise<void>;
+  renameNow(from: string, to: string): void;
   /** Resolves also when there is no such file. */
   remove(name: string): Promise<void>;
   /**
@@ -59,5 +62,7 @@ export interface StoredFile {
   read(into: Buffer, position: number): Promise<number>;
   truncate(length: number): Promise<void>;
   sync(): Promise<void>;
+  syncNow(): void;
+  /** Called once; no method is called afterwards. Frees the handle also where it rejects. */
   close(): Promise<void>;
 }

@@ -1,0 +1,149 @@
+/**
+ * One seeded data directory, of a member that has stopped or was killed, and starts on it in which one write,
+ * sync, rename or truncation fails: each of them once with ENOSPC, once with EIO, and with all later ones on
+ * a disk that stays full for a while. The member works, as far as it does, and is stopped or killed. A start
+ * with room then has all that was answered, and refuses nothing.
+ */
+import assert from 'node:assert/strict';
+import { Random } from '../../bench/harness.ts';
+import { APPLIED } from '../../src/engine/engine.ts';
+import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
+import { type Files, filesOf } from './damaged-directory.ts';
+import { type Call, FailingStorage, type Failure, pumped } from './failing-storage.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { changeAtRandom } from './random-changes.ts';
+import { contentOf } from './stored-model.ts';
+import { checkNoneOpen, openOnce, type PersistentSubject, until } from './subject.ts';
+
+const FAILING: readonly Call[] = ['write', 'sync', 'rename', 'truncate'];
+const FAULTS = [
+  { code: 'ENOSPC', isLasting: false },
+  { code: 'EIO', isLasting: false },
+  { code: 'ENOSPC', isLasting: true },
+] as const;
+const CHANGES_MAX = 60;
+const KEYS = 4;
+/** A start that waits for room tries again within this time, in ms. */
+const RETRY_MS = 1000;
+
+/** Counts of starts, which show whether the rounds reach the cases that they are for. */
+export interface FaultReport {
+  /** Starts in which a call failed. */
+  faults: number;
+  /** Those that served nevertheless, and those that took writes. */
+  served: number;
+  written: number;
+}
+
+interface Directory {
+  readonly files: Files;
+  readonly content: readonly string[];
+}
+
+/** With `step`, only each n-th call fails. */
+export async function faultRound(seed: number, mode: SyncMode, step = 1): Promise<FaultReport> {
+  const report: FaultReport = { faults: 0, served: 0, written: 0 };
+  const directory = await directoryOf(new Random(seed * 2654435761), mode);
+  const { calls } = await start(directory, mode, seed, undefined);
+  const places = calls.flatMap((call, at) => (FAILING.includes(call) ? [at + 1] : []));
+  for (const fault of FAULTS) {
+    for (let index = seed % step; index < places.length; index += step) {
+      const at = places[index] as number;
+      const name = `${mode}, seed ${seed}, call ${at} with ${fault.code}`;
+      try {
+        await faultyLife(directory, mode, seed, { at, of: FAILING, ...fault }, report);
+      } catch (error) {
+        throw new Error(`${name}${fault.isLasting ? ' from then on' : ''}`, { cause: error });
+      }
+    }
+  }
+  return report;
+}
+
+async function directoryOf(random: Random, mode: SyncMode): Promise<Directory> {
+  const storage = new MemoryStorage(random, 'boot');
+  const snapshotBytesMin = random.below(2) === 0 ? 4096 : Number.POSITIVE_INFINITY;
+  const options = { segmentBytes: 1024, snapshotBytesMin, sync: mode };
+  const { ask, engine, persistence, clock, quiet } = await openOnce(storage, options);
+  for (let count = random.below(CHANGES_MAX); count > 0; count--) {
+    changeAtRandom(ask, random);
+    await quiet();
+  }
+  if (random.below(2) === 0) clock.advance(1000);
+  await quiet();
+  if (random.below(3) === 0) await until(persistence.close(), quiet);
+  return { files: await filesOf(storage), content: contentOf(engine) };
+}
+
+/** A start on the files, in which calls may fail. */
+async function start(
+  { files }: Directory,
+  mode: SyncMode,
+  seed: number,
+  failure: Failure | undefined,
+) {
+  const memory = new MemoryStorage(new Random(seed), seed % 2 === 0 ? 'boot' : 'next');
+  for (const [name, bytes] of files) memory.put(name, bytes);
+  const disk = pumped(new FailingStorage(memory), memory);
+  disk.failure = failure;
+  const opened = await openOnce(disk, { segmentBytes: 1024, sync: mode }).catch(
+    (error: NodeJS.ErrnoException) => {
+      assert.ok(failure !== undefined && error.code === failure.code, error);
+      return undefined;
+    },
+  );
+  return { memory, disk, opened, calls: [...disk.calls] };
+}
+
+async function faultyLife(
+  directory: Directory,
+  mode: SyncMode,
+  seed: number,
+  failure: Failure,
+  report: FaultReport,
+): Promise<void> {
+  report.faults++;
+  const { memory, disk, opened } = await start(directory, mode, seed, failure);
+  const answered: string[] = [];
+  const isStopped = failure.at % 2 === 0;
+  if (opened !== undefined) {
+    report.served++;
+    assert.deepEqual(contentOf(opened.engine), directory.content, 'a start that serves has all');
+    await write(opened, answered, 'early');
+    if (failure.at % 3 > 0) {
+      disk.failure = undefined;
+      opened.clock.advance(RETRY_MS);
+      await opened.quiet();
+      await write(opened, answered, 'late');
+    }
+    if (isStopped) await until(opened.persistence.close(), opened.quiet).catch(() => {});
+    await opened.quiet();
+    if (isStopped) checkNoneOpen(memory);
+  }
+  if (answered.length > 0) report.written++;
+  const after = memory.afterKill();
+  const { engine, persistence, quiet } = await openOnce(after, { segmentBytes: 1024, sync: mode });
+  const found = contentOf(engine);
+  const isNew = (line: string): boolean => line.startsWith('m new/');
+  assert.deepEqual(
+    found.filter((line) => !isNew(line)),
+    directory.content,
+  );
+  const there = new Set(found.filter(isNew).map((line) => line.split(' ', 2)[1]));
+  for (const key of answered) assert.ok(there.has(`new/${key}`), `${key} is lost`);
+  await until(persistence.close(), quiet);
+}
+
+/** Sets keys; adds those that are answered. */
+async function write(
+  { ask, engine, quiet }: PersistentSubject,
+  answered: string[],
+  name: string,
+): Promise<void> {
+  for (let count = 0; count < KEYS; count++) {
+    const key = `${name}-${count}`;
+    const { outcome, partition, sequence } = ask.set('new', key, Buffer.alloc(100));
+    await quiet();
+    if (outcome === APPLIED && !engine.delays(partition, sequence)) answered.push(key);
+  }
+}
