@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { makeDirectories } from '../../src/persistence/file-storage.ts';
+import { FileStorage, makeDirectories } from '../../src/persistence/file-storage.ts';
 
 function codeOf(run: () => void): string | undefined {
   try {
@@ -46,5 +46,27 @@ describe('makeDirectories', () => {
         path,
       );
     }
+  });
+});
+
+describe('a file of a FileStorage', () => {
+  it('is closed once, when its calls have ended, and is not used afterwards', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gridnode-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const storage = new FileStorage(folder);
+    const file = await storage.create('file');
+    const bytes = Buffer.alloc(100_000, 'x');
+    const writing = Promise.all([file.write(bytes, 0, 100_000, 0), file.sync()]);
+    const closing = file.close();
+    await assert.rejects(file.close(), { message: '"file" is closed' });
+    await assert.rejects(file.sync(), { message: '"file" is closed' });
+    assert.throws(() => file.writeNow(bytes, 0, 1, 0), { message: '"file" is closed' });
+    await Promise.all([writing, closing]);
+    // The system gives the number of the descriptor to the next file, which is not closed.
+    const next = await storage.create('next');
+    await assert.rejects(file.close(), { message: '"file" is closed' });
+    await next.write(bytes, 0, 1, 0);
+    await next.close();
+    assert.deepEqual([statSync(join(folder, 'file')).size, file.length], [100_000, 100_000]);
   });
 });

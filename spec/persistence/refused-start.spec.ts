@@ -1,0 +1,135 @@
+/** Starts that are refused: each handle is closed once, and no file has changed. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { checkedBytes } from '../../src/persistence/checked-file.ts';
+import { post } from '../http/test-client.ts';
+import { storedMember } from '../stored-member.ts';
+import {
+  changed,
+  type Files,
+  filesOf,
+  flipped,
+  recordsOf,
+  wholeDirectory,
+} from './damaged-directory.ts';
+import { FailingStorage, pumped } from './failing-storage.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { checkNoneOpen, openPersistent, type PersistentOptions, until } from './subject.ts';
+
+const { files } = await wholeDirectory(true);
+const logs = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort();
+const [first = '', last = ''] = [logs[0], logs.filter((name) => name.startsWith('log-')).at(-1)];
+
+/** A bit of the middle record of the file is wrong, or of its middle where it has no records. */
+function damaged(name: string): Files {
+  const bytes = files.get(name) ?? Buffer.alloc(0);
+  const records = recordsOf(files, name);
+  const at = records[records.length >> 1]?.at ?? bytes.length >> 1;
+  return changed(files, name, flipped(bytes, at * 8 + 100));
+}
+
+function diskOf(content: Files, bootId = 'boot'): MemoryStorage {
+  const memory = new MemoryStorage(new Random(1), bootId);
+  for (const [name, bytes] of content) memory.put(name, bytes);
+  return memory;
+}
+
+async function assertUnchanged(memory: MemoryStorage, content: Files): Promise<void> {
+  assert.deepEqual(new Map([...(await filesOf(memory))].sort()), new Map([...content].sort()));
+}
+
+const REFUSED: readonly (readonly [string, Files, PersistentOptions, string])[] = [
+  ['a damaged manifest', damaged('manifest'), {}, 'DATA_DAMAGED'],
+  ['a damaged file of the member', damaged('member'), {}, 'DATA_DAMAGED'],
+  ['a damaged record of where the log ends', damaged('log-end'), {}, 'DATA_DAMAGED'],
+  ['a damaged first segment', damaged(first), {}, 'DATA_DAMAGED'],
+  ['a damaged last segment', damaged(last), {}, 'DATA_DAMAGED'],
+  ['a missing segment', changed(files, last, undefined), {}, 'DATA_DAMAGED'],
+  ['no reserve', changed(damaged(last), 'reserve', undefined), {}, 'DATA_DAMAGED'],
+  ['another partition count', files, { partitionCount: 7 }, 'PARTITION_COUNT_CHANGED'],
+];
+
+describe('a start that is refused has changed no file and closed each handle once', () => {
+  for (const [name, content, options, code] of REFUSED) {
+    it(`with ${name}`, async () => {
+      const memory = diskOf(content);
+      await assert.rejects(openPersistent(memory, { segmentBytes: 1024, ...options }), { code });
+      await assertUnchanged(memory, content);
+    });
+  }
+
+  it('with too little memory', async () => {
+    const writer = new MemoryStorage(new Random(1), 'boot');
+    const before = await openPersistent(writer, { memoryBytesMax: 8_000_000 });
+    for (let key = 0; key < 1000; key++) before.ask.set('m', `${key}`, Buffer.alloc(2000));
+    await until(before.persistence.close(), before.quiet);
+    const content = await filesOf(writer);
+    const memory = diskOf(content);
+    const opening = openPersistent(memory, { memoryBytesMax: 2_000_000 });
+    await assert.rejects(opening, { code: 'DATA_NEEDS_MEMORY' });
+    await assertUnchanged(memory, content);
+  });
+
+  it('with a disk that cannot be read, whichever call fails', async () => {
+    const readCount = await until(readCalls(), async () => {});
+    for (let at = 1; at <= readCount; at++) {
+      const memory = diskOf(files);
+      const disk = pumped(new FailingStorage(memory), memory);
+      disk.failure = { at, code: 'EIO', isLasting: true };
+      await assert.rejects(openPersistent(disk, { segmentBytes: 1024 }), { code: 'EIO' });
+      await assertUnchanged(memory, files);
+    }
+  });
+
+  /** Number of calls of a start before the first that changes a file. */
+  async function readCalls(): Promise<number> {
+    const memory = diskOf(files);
+    const disk = pumped(new FailingStorage(memory), memory);
+    await openPersistent(disk, { segmentBytes: 1024 });
+    return disk.calls.findIndex((call) => call !== 'other');
+  }
+
+  it('and is stopped while it recovers, after any number of calls', async () => {
+    for (let calls = 0; calls < 40; calls++) {
+      const memory = diskOf(files);
+      const { persistence, start, go } = storedMember(memory, [
+        { key: 'partitionCount', text: '5' },
+      ]);
+      const starting = start().then(
+        () => 'served',
+        (error: { readonly code?: string }) => error.code,
+      );
+      for (let call = 0; call < calls; call++) await go();
+      await until(persistence.abandon(), go);
+      assert.equal(await until(starting, go), 'STOPPED_RECOVERING');
+      checkNoneOpen(memory);
+      await assertUnchanged(memory, files);
+    }
+  });
+});
+
+describe('the values of a member', () => {
+  it('are not stored by a start that is refused', async () => {
+    const memory = diskOf(new Map());
+    const { serve, status, persistence, go } = storedMember(memory);
+    await serve();
+    assert.equal(await status(post('maps/m/k', 'v')), 200);
+    await until(persistence.close(), go);
+    const whole = await filesOf(memory);
+    const log = recordsOf(whole, 'log-0000000001');
+    const bytes = flipped(
+      whole.get('log-0000000001') ?? Buffer.alloc(0),
+      (log[0]?.at ?? 0) * 8 + 99,
+    );
+    const member = checkedBytes({ file: 'member', uuid: 'its own', clusterVersion: '1.1' });
+    const content = changed(changed(whole, 'member', member), 'log-0000000001', bytes);
+    const refused = diskOf(content);
+    const next = storedMember(refused, [
+      { key: 'endpointGroups', name: 'PERSISTENCE', text: 'false' },
+    ]);
+    await assert.rejects(until(next.start(), next.go), { code: 'DATA_DAMAGED' });
+    await until(next.persistence.abandon(), next.go);
+    await assertUnchanged(refused, content);
+  });
+});
