@@ -2,11 +2,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Random } from '../../bench/harness.ts';
+import { APPLIED } from '../../src/engine/engine.ts';
+import type { Finding } from '../../src/persistence/findings.ts';
+import { startPartial } from '../../src/persistence/forced-start.ts';
 import { foreignFiles } from '../../src/persistence/foreign-files.ts';
+import { repair } from '../../src/persistence/repair.ts';
 import { post } from '../http/test-client.ts';
 import { storedMember } from '../stored-member.ts';
+import { changed, flipped, recordsOf, storageOf, wholeDirectory } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
-import { until } from './subject.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, PARTITION_COUNT, until } from './subject.ts';
 
 test('foreignFiles knows the files of a member by their names', () => {
   const own = [
@@ -40,4 +46,61 @@ test('a member reports files in its data directory that are not of a member, and
   await until(second.persistence.close(), second.go);
   const names = await until(memory.list(), second.go);
   assert.equal(names.filter((name) => name.startsWith('note-')).length, 12);
+});
+
+test('files with names of segments, and without their headers, are reported and stay', async () => {
+  const notes = Buffer.from('the notes of a user, who names them by the hour of the day');
+  const foreign = [
+    ...['log-0000000000', 'log-2147483648', 'log-2026112618', 'log-9999999999'],
+    ...['snapshot-2026112618-000000', 'wan-2026112618', 'wan-2147483648', 'notes.tmp', 'a.new'],
+  ];
+  // Each is the next number of a segment or a snapshot, or of an earlier one.
+  const inTheWay = ['log-0000000002', 'log-0000000005', 'snapshot-0000000006-000000'];
+  const all = [...foreign, ...inTheWay].sort();
+  let storage = new MemoryStorage(new Random(1), 'boot');
+  const options = { segmentBytes: 1024, snapshotBytesMin: 8192 };
+  let wanted: string[] = [];
+  for (let start = 0; start < 4; start++) {
+    if (start === 1) for (const name of all) storage.put(name, notes);
+    const subject = await openPersistent(storage, options);
+    assert.deepEqual(contentOf(subject.engine), wanted);
+    assert.deepEqual(subject.recovered.foreign, start === 0 ? [] : all);
+    for (let count = 0; count < 80; count++) {
+      const { outcome } = subject.ask.set('m', `${count % 30}`, Buffer.alloc(200 + start));
+      assert.equal(outcome, APPLIED);
+      await subject.quiet();
+    }
+    if (start > 0) assert.ok(subject.told.includes('snapshot'), 'older segments were removed');
+    for (const name of start > 0 ? all : []) assert.deepEqual(storage.bytes(name), notes, name);
+    assert.ok(subject.persistence.log.segment < 1000);
+    wanted = contentOf(subject.engine);
+    if (start % 2 === 0) storage = storage.afterKill();
+    else await until(subject.persistence.close(), subject.quiet);
+  }
+});
+
+test('a forced start leaves files that are no segments, and repair reports them', async () => {
+  const { files } = await wholeDirectory();
+  const [log = ''] = [...files.keys()].filter((name) => recordsOf(files, name).length > 0).sort();
+  const damaged = changed(files, log, flipped(files.get(log) ?? Buffer.alloc(0), 4000));
+  const storage = storageOf(damaged);
+  for (const name of ['log-2026112618', 'log-2147483647']) storage.put(name, Buffer.from('note'));
+  const findings: string[] = [];
+  const options = {
+    ...{ partitionCount: PARTITION_COUNT, now: () => 0, breathe: () => Promise.resolve() },
+    onFinding: ({ file, what }: Finding) => findings.push(`${file} ${what}`),
+  };
+  const go = async (): Promise<void> => {
+    storage.pump();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await until(repair({ ...options, source: storage }), go);
+  const told = 'has neither the header of a segment nor a record';
+  assert.ok(findings.includes(`log-2026112618 ${told}`), findings.join('\n'));
+  await until(startPartial({ ...options, storage }), go);
+  const { engine, persistence } = await openPersistent(storage);
+  assert.ok(contentOf(engine).length > 0);
+  assert.ok(persistence.log.segment < 1000);
+  for (const name of ['log-2026112618', 'log-2147483647'])
+    assert.deepEqual(storage.bytes(name), Buffer.from('note'));
 });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { EmbeddedEngine } from '../../src/engine/embedded/embedded-engine.ts';
 import type { MutationSink } from '../../src/engine/mutation-sink.ts';
-import { Persistence } from '../../src/persistence/persistence.ts';
-import type { Recovered, RecoveryProgress } from '../../src/persistence/recovery.ts';
+import { type Opened, Persistence } from '../../src/persistence/persistence.ts';
+import type { RecoveryProgress } from '../../src/persistence/recovery.ts';
 import type { Storage } from '../../src/persistence/storage.ts';
 import { AtOnce } from '../engine/embedded/at-once.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -16,7 +16,7 @@ export interface PersistentSubject {
   readonly ask: AtOnce;
   readonly clock: FakeClock;
   readonly persistence: Persistence;
-  readonly recovered: Recovered;
+  readonly recovered: Opened;
   /** The events that it reported, in order. */
   readonly told: string[];
   /** The progress that it reported while recovering. */

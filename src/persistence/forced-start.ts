@@ -19,7 +19,7 @@ import type { Pace } from './record-scan.ts';
 import { RESERVE } from './reserve.ts';
 import { Salvage } from './salvage.ts';
 import { SalvagedLog, type SalvageTarget } from './salvaged-segments.ts';
-import { parseSegmentName, type SegmentId } from './segment.ts';
+import { parseSegmentName, type SegmentId, segmentIn } from './segment.ts';
 import { makeNumberedDirectory } from './stale-data.ts';
 import type { Storage } from './storage.ts';
 import { parseWaitingName } from './waiting-file.ts';
@@ -28,6 +28,8 @@ import { writeWhole } from './whole-file.ts';
 /** Ends the names of segments that do not count yet. */
 export const NEW_SUFFIX = '.new';
 const PIECE_BYTES = 1_048_576;
+/** Segments that a start makes at most: as many numbers are free. */
+const NEW_SEGMENTS_MAX = 2 ** 20;
 
 interface ForcedStartOptions extends Pace {
   readonly storage: Storage;
@@ -84,8 +86,7 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
   await storage.remove(RESERVE);
   await removeNew(storage);
   const names = await storage.list();
-  const numbers = names.map((name) => parseSegmentName(name)?.number ?? 0);
-  const before = Math.max(0, ...numbers) + 1;
+  const before = await firstOfFreeNumbers(storage, names);
   const directory = await makeNumberedDirectory(storage, 'damaged');
   const small = [MANIFEST, MEMBER, LOG_END, MARKS].filter((name) => names.includes(name));
   try {
@@ -105,6 +106,21 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
     }
     throw error;
   }
+}
+
+/**
+ * The first of many numbers that no file has, behind those of all segments. A segment with a damaged header has
+ * a number that is near them; a file that is no segment may have any.
+ */
+async function firstOfFreeNumbers(storage: Storage, names: readonly string[]): Promise<number> {
+  let first = 1;
+  for (const name of names)
+    first = Math.max(first, ((await segmentIn(storage, name))?.number ?? 0) + 1);
+  const named = names.map((name) => parseSegmentName(name)?.number ?? parseWaitingName(name) ?? 0);
+  for (const number of named.sort((a, b) => a - b)) {
+    if (number >= first && number < first + NEW_SEGMENTS_MAX) first = number + 1;
+  }
+  return first;
 }
 
 async function putInPlace(storage: Storage, aside: Aside): Promise<void> {

@@ -14,11 +14,11 @@ import type { Cut } from './backup.ts';
 import { Compaction } from './compaction.ts';
 import type { ManifestFile } from './manifest.ts';
 import type { Reserve } from './reserve.ts';
-import { LOG, parseSegmentName, type SegmentId, SNAPSHOT } from './segment.ts';
+import { LOG, parseSegmentName, type SegmentId, SNAPSHOT, segmentIn } from './segment.ts';
 import type { SegmentSupply } from './segment-supply.ts';
 import { Snapshot } from './snapshot.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName } from './waiting-file.ts';
+import { parseWaitingName, waitingIn } from './waiting-file.ts';
 import type { WriteAheadLog } from './write-ahead-log.ts';
 
 /** Delay before failed work is tried again, in ms. */
@@ -293,7 +293,7 @@ export class Housekeeping {
     if (!(await hasRoom(this.#snapshotNeedsBytes)) || this.#isFull()) return;
     const { writtenBytes } = log;
     const firstSegment = log.segment;
-    const number = this.#nextNumber++;
+    const number = await this.#freeNumber();
     const hasRoomFor = async (bytes: number): Promise<boolean> => {
       this.#snapshotNeedsBytes = bytes + segmentBytes;
       return await hasRoom(segmentBytes);
@@ -322,6 +322,17 @@ export class Housekeeping {
     observer.onSnapshot(files.bytes);
   }
 
+  /** The next number of a snapshot; no file has a name with it. */
+  async #freeNumber(): Promise<number> {
+    const taken = new Set<number | undefined>();
+    for (const name of await this.#options.storage.list()) {
+      const id = parseSegmentName(name);
+      taken.add(id?.kind === SNAPSHOT ? id.number : parseWaitingName(name));
+    }
+    while (taken.has(this.#nextNumber)) this.#nextNumber++;
+    return this.#nextNumber++;
+  }
+
   /** Removes the segments that the manifest no longer names, unless a backup may copy them. */
   async #removeOlder(): Promise<void> {
     this.#owesRemoval = this.#cut !== undefined;
@@ -329,8 +340,8 @@ export class Housekeeping {
     const { storage, manifest } = this.#options;
     const { firstSegment, snapshot } = manifest.content;
     for (const name of await storage.list()) {
-      const id = parseSegmentName(name);
-      const number = id?.number ?? parseWaitingName(name);
+      const id = await segmentIn(storage, name);
+      const number = id?.number ?? (await waitingIn(storage, name));
       if (number === undefined) continue;
       const first = id?.kind === LOG ? firstSegment : (snapshot?.number ?? 0);
       if (number < first) await storage.remove(name);

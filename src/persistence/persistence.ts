@@ -26,8 +26,8 @@ import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';
 import { checkFilled } from './fill-directory.ts';
-import { finishForcedStart, NEW_SUFFIX } from './forced-start.ts';
-import { foreignFiles } from './foreign-files.ts';
+import { finishForcedStart } from './forced-start.ts';
+import { foreignFiles, isUnfinished } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { LogEndFile } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
@@ -43,7 +43,7 @@ import type { LogSegment } from './segment-maker.ts';
 import { SegmentSupply, segmentBytesFor } from './segment-supply.ts';
 import { setStaleAside } from './stale-data.ts';
 import { isFullDisk, type Storage } from './storage.ts';
-import { TEMPORARY_SUFFIX } from './whole-file.ts';
+import { parseWaitingName, waitingIn } from './waiting-file.ts';
 import { type SyncMode, WriteAheadLog } from './write-ahead-log.ts';
 
 /** A shorter log is quicker to replay than to replace, in bytes. */
@@ -207,8 +207,14 @@ export class Persistence {
     const stale = keepsStaleData ? await setStaleAside(storage, leftOver) : leftOver;
     const names = await storage.list();
     const { manifest } = recovered;
-    const isOld = (name: string) => isTemporary(name) || isStaleOfQueues(name, manifest);
-    await this.#removeFiles([...stale, ...names.filter(isOld)]);
+    const foreign = [...foreignFiles(names), ...recovered.misnamed];
+    const old: string[] = [];
+    for (const name of names) {
+      const waiting = await waitingIn(storage, name);
+      if (isUnfinished(name) || isStaleOfQueues(name, waiting, manifest)) old.push(name);
+      else if (waiting === undefined && parseWaitingName(name) !== undefined) foreign.push(name);
+    }
+    await this.#removeFiles([...stale, ...old]);
     await storage.syncDirectory();
     // The reserve gets what is free before the log does: a kill may have left a full disk without it.
     await space.run(() => reserve.fill());
@@ -224,7 +230,7 @@ export class Persistence {
     }
     this.#marks?.begin();
     this.#housekeeping.work();
-    return { ...recovered, foreign: foreignFiles(names) };
+    return { ...recovered, foreign: foreign.sort() };
   }
 
   #makeHousekeeping(
@@ -421,10 +427,6 @@ export class Persistence {
   async #removeFiles(names: readonly string[]): Promise<void> {
     for (const name of names) await this.#options.storage.remove(name);
   }
-}
-
-function isTemporary(name: string): boolean {
-  return name.endsWith(TEMPORARY_SUFFIX) || name.endsWith(NEW_SUFFIX);
 }
 
 /** The failure has been reported, or does no harm. */

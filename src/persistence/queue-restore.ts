@@ -8,7 +8,7 @@ import { DamagedData } from './damage.ts';
 import type { Manifest } from './manifest.ts';
 import { MARKS, type Marks, readMarks } from './marks-file.ts';
 import type { Storage } from './storage.ts';
-import { parseWaitingName, readWaiting } from './waiting-file.ts';
+import { readWaiting } from './waiting-file.ts';
 
 const NONE: Marks = new Map();
 
@@ -68,10 +68,13 @@ export class QueueRestore {
   }
 }
 
-/** Whether the file is of queues, and does not count. */
-export function isStaleOfQueues(name: string, manifest: Manifest | undefined): boolean {
+/** Whether the file is of queues, and does not count. `waiting`: the snapshot of which it has what waited. */
+export function isStaleOfQueues(
+  name: string,
+  waiting: number | undefined,
+  manifest: Manifest | undefined,
+): boolean {
   if (name === MARKS) return manifest?.hasMarks !== true;
-  const snapshot = parseWaitingName(name);
-  if (snapshot === undefined) return false;
-  return manifest?.snapshot?.hasWaiting !== true || manifest.snapshot.number !== snapshot;
+  if (waiting === undefined) return false;
+  return manifest?.snapshot?.hasWaiting !== true || manifest.snapshot.number !== waiting;
 }

@@ -33,6 +33,7 @@ import {
   parseSegmentName,
   type SegmentId,
   SNAPSHOT,
+  segmentIn,
   segmentName,
 } from './segment.ts';
 import { sealAt } from './segment-notes.ts';
@@ -80,6 +81,8 @@ export interface Recovered {
   readonly bytes: number;
   /** Segments that do not count and that no SEAL and no manifest names. */
   readonly leftOver: readonly string[];
+  /** Files that have the name of a segment, and are none. */
+  readonly misnamed: readonly string[];
   /** No segment has this number, or a greater one. */
   readonly nextNumber: number;
 }
@@ -119,14 +122,20 @@ export class Recovery {
 
   async #run(): Promise<Recovered> {
     const names = await this.#storage.list();
-    const found = names.map(parseSegmentName).filter((id) => id !== undefined);
+    const found: SegmentId[] = [];
+    const misnamed: string[] = [];
+    for (const name of names.filter((each) => parseSegmentName(each) !== undefined)) {
+      const id = await segmentIn(this.#storage, name);
+      if (id === undefined) misnamed.push(name);
+      else found.push(id);
+    }
     const nextNumber = found.reduce((next, { number }) => Math.max(next, number + 1), 1);
     if (!names.includes(MANIFEST)) {
       await this.#checkNew(found);
       await this.#options.queues?.begin(undefined);
       const leftOver = found.map(segmentName);
       const none = { manifest: undefined, end: undefined, isSealed: false };
-      return { ...none, tornBytes: 0, records: 0, bytes: 0, leftOver, nextNumber };
+      return { ...none, tornBytes: 0, records: 0, bytes: 0, leftOver, misnamed, nextNumber };
     }
     const manifest = await readManifest(this.#storage);
     this.#checkPartitionCount(manifest.partitionCount);
@@ -143,7 +152,7 @@ export class Recovery {
     if (!this.#replay.end()) throw await this.#needsMemory();
     const leftOver = found.map(segmentName).filter((name) => !used.has(name));
     const [records, bytes] = [this.#records, this.#bytes];
-    return { manifest, ...log, records, bytes, leftOver, nextNumber };
+    return { manifest, ...log, records, bytes, leftOver, misnamed, nextNumber };
   }
 
   /** A directory whose first start failed has blank segments at most. */

@@ -258,6 +258,8 @@ export class Salvage {
       const isBlank = scanned.records.length === 0 && scanned.gaps.length === 0;
       if (segment.fault !== undefined && !isBlank) {
         this.#findings.tell({ file: name, offset: 0, what: segment.fault, isDamage: true });
+      } else if (segment.fault !== undefined) {
+        this.#findings.tell({ file: name, what: NO_SEGMENT, isDamage: false });
       }
       if (scanned.records.length > 0) this.#findings.flushTail();
       for (const at of scanned.records) {
@@ -313,6 +315,8 @@ export class Salvage {
 }
 
 const WAITING_LOST = 'is damaged or missing: it has what waits for WAN publishers';
+
+const NO_SEGMENT = 'has neither the header of a segment nor a record';
 
 function logName(number: number): string {
   return segmentName({ kind: LOG, number, part: 0 });

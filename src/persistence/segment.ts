@@ -22,6 +22,7 @@
 import { checksum } from './checksum.ts';
 import { DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
+import type { Storage } from './storage.ts';
 
 export const LOG = 1;
 export const SNAPSHOT = 2;
@@ -53,6 +54,36 @@ export function parseSegmentName(name: string): SegmentId | undefined {
   if (!(number >= 1 && number <= NUMBER_MAX)) return undefined;
   if (log !== undefined) return { kind: LOG, number, part: 0 };
   return { kind: SNAPSHOT, number, part: Number(part) };
+}
+
+/**
+ * The segment that the file is. Undefined for a file that has not the name and the header of one: as a name
+ * becomes durable after the header (segment-maker.ts), it was never a segment, or it is damaged.
+ */
+export async function segmentIn(storage: Storage, name: string): Promise<SegmentId | undefined> {
+  const id = parseSegmentName(name);
+  if (id === undefined) return undefined;
+  const page = new Page(HEADER_BYTES);
+  const length = await readBeginning(storage, name, page);
+  return headerFault(id, page, length) === undefined ? id : undefined;
+}
+
+/** Reads the beginning of a file. Resolves with its bytes: 0 where this user may not read the file. */
+export async function readBeginning(
+  storage: Storage,
+  name: string,
+  { bytes }: Page,
+): Promise<number> {
+  bytes.fill(0);
+  const file = await storage.open(name).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EACCES') throw error;
+    return undefined;
+  });
+  try {
+    return (await file?.read(bytes, 0)) ?? 0;
+  } finally {
+    await file?.close();
+  }
 }
 
 /** The value from which checksums of the segment's records begin. */

@@ -25,6 +25,7 @@ import { checksum, SummedMemory } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
+import { NUMBER_MAX, readBeginning } from './segment.ts';
 import type { Storage, StoredFile } from './storage.ts';
 import { WholeFile } from './whole-file.ts';
 
@@ -44,10 +45,20 @@ export function waitingName(snapshot: number): string {
   return `wan-${String(snapshot).padStart(10, '0')}`;
 }
 
-/** The snapshot whose file has this name; undefined for another name. */
+/** The snapshot whose file has this name; undefined for another name, or a number that no header has. */
 export function parseWaitingName(name: string): number | undefined {
-  const [, digits] = /^wan-(\d{10})$/.exec(name) ?? [];
-  return digits === undefined ? undefined : Number(digits);
+  const number = Number(/^wan-(\d{10})$/.exec(name)?.[1]);
+  return number >= 1 && number <= NUMBER_MAX ? number : undefined;
+}
+
+/** The same of a file that also has the header of that number. */
+export async function waitingIn(storage: Storage, name: string): Promise<number | undefined> {
+  const number = parseWaitingName(name);
+  if (number === undefined) return undefined;
+  const page = new Page(HEADER_BYTES);
+  await readBeginning(storage, name, page);
+  const isOurs = page.bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
+  return isOurs && page.words[4] === number ? number : undefined;
 }
 
 interface WriterParts {
