@@ -53,6 +53,11 @@ export class FailingStorage implements Storage {
     this.#storage.renameNow(from, to);
   }
 
+  removeNow(name: string): void {
+    this.check();
+    this.#storage.removeNow(name);
+  }
+
   async open(name: string): Promise<StoredFile> {
     this.check();
     return new FailingFile(await this.#storage.open(name), this);
@@ -147,6 +152,10 @@ class FailingFile implements StoredFile {
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
       return start + ((end - start) >> 1);
     }
+  }
+
+  closeNow(): void {
+    this.#file.closeNow();
   }
 
   async close(): Promise<void> {

@@ -43,6 +43,10 @@ export class MemoryStorage implements Storage {
   #pendingEntries: EntryChange[] = [];
   #waiting: (() => void)[] = [];
   #isLocked = false;
+  /** Whether a write within a file finds no space, too. */
+  isFullForWrites = false;
+  /** Called when a file is removed by a call that blocks. */
+  onRemoved: () => void = () => {};
   callCount = 0;
   crashAt = Number.POSITIVE_INFINITY;
   hasCrashed = false;
@@ -165,6 +169,13 @@ export class MemoryStorage implements Storage {
   remove(name: string): Promise<void> {
     return this.#later(() => {
       if (this.#entries.has(name)) this.#change({ removed: name });
+    });
+  }
+
+  removeNow(name: string): void {
+    this.#now(() => {
+      if (this.#entries.has(name)) this.#change({ removed: name });
+      this.onRemoved();
     });
   }
 
@@ -356,6 +367,13 @@ class MemoryFile implements StoredFile {
     });
   }
 
+  closeNow(): void {
+    if (this.#isClosing) this.#storage.closedTwice.push(this.name);
+    this.#isClosing = true;
+    this.#isOpen = false;
+    this.#storage.closed(this.#inode);
+  }
+
   #sync(covered: ReadonlySet<FileChange>): void {
     const { pending } = this.#inode;
     for (const change of pending) {
@@ -368,6 +386,7 @@ class MemoryFile implements StoredFile {
     if (!this.#isOpen) throw systemError('EBADF');
     const grown = position + end - start - this.length;
     if (grown > 0 && !this.#storage.hasRoom(grown)) throw systemError('ENOSPC');
+    if (this.#storage.isFullForWrites) throw systemError('ENOSPC');
     this.#change({ position, bytes: Buffer.from(bytes.subarray(start, end)) });
   }
 

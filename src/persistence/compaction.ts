@@ -47,6 +47,7 @@ import {
 import { SURE, sealAt, writeNote } from './segment-notes.ts';
 import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import { isFullDisk, type Storage } from './storage.ts';
+import type { WholeFile } from './whole-file.ts';
 
 /** A group with a smaller share of dead bytes is not rewritten. */
 const DEAD_SHARE_MIN = 0.1;
@@ -274,19 +275,30 @@ export class Compaction {
     // The records that ended the dropped ones must be durable before those are lost.
     await syncLog();
     try {
-      const whole = await reserve.spend(segmentName(id));
-      try {
-        await whole.file.write(this.#page.bytes, 0, length, 0);
-        await whole.file.truncate(length);
-      } catch (error) {
-        await whole.drop();
-        throw error;
-      }
+      const whole = await this.#write(segmentName(id), length);
       await whole.keep();
       for (const other of others) await storage.remove(segmentName(other));
       await storage.syncDirectory();
     } finally {
       await reserve.fill();
+    }
+  }
+
+  /**
+   * Writes the page, on the blocks of the reserve. Where the file system writes to other blocks than those,
+   * and has none, the reserve is removed by then, and a new file may have them.
+   */
+  async #write(name: string, length: number): Promise<WholeFile> {
+    for (let isAgain = false; ; isAgain = true) {
+      const whole = await this.#options.reserve.spend(name);
+      try {
+        await whole.file.write(this.#page.bytes, 0, length, 0);
+        await whole.file.truncate(length);
+        return whole;
+      } catch (error) {
+        await whole.drop();
+        if (isAgain || !isFullDisk(error)) throw error;
+      }
     }
   }
 

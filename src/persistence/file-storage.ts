@@ -88,6 +88,10 @@ export class FileStorage implements Storage {
     await rm(this.#path(name), { force: true });
   }
 
+  removeNow(name: string): void {
+    fs.rmSync(this.#path(name), { force: true });
+  }
+
   async makeDirectory(name: string): Promise<boolean> {
     makeDirectories(this.#path(name));
     return (await readdir(this.#path(name))).length === 0;
@@ -202,6 +206,13 @@ class DiskFile implements StoredFile {
       });
     }
     await close(descriptor);
+  }
+
+  closeNow(): void {
+    const descriptor = this.#opened();
+    if (this.#callCount > 0) assert.fail(`"${this.name}" is in use`);
+    this.#descriptor = CLOSED;
+    fs.closeSync(descriptor);
   }
 
   /** Runs a call on the descriptor, which stays open until the call has ended. */

@@ -63,6 +63,14 @@ export class Reserve {
     }
   }
 
+  /** Gives its space up, in a call that blocks. False where it has none. Throws the system's error. */
+  removeNow(): boolean {
+    if (this.#filledBytes === 0) return false;
+    this.#filledBytes = 0;
+    this.#storage.removeNow(RESERVE);
+    return true;
+  }
+
   /** Begins a file of that name, on the reserve's blocks if there are any. Ends with `fill`. */
   async spend(name: string): Promise<WholeFile> {
     this.#filledBytes = 0;

@@ -99,6 +99,12 @@ export class SegmentMaker {
     await this.#drop(file, segmentName({ kind: LOG, number, part: 0 }));
   }
 
+  /** Removes the segment in a call that blocks. Throws the system's error. */
+  discardNow({ file, number }: LogSegment): void {
+    file.closeNow();
+    this.#storage.removeNow(segmentName({ kind: LOG, number, part: 0 }));
+  }
+
   /** The next number that no file has. Throws where there is none. */
   #nextId(): SegmentId {
     for (; this.nextNumber <= NUMBER_MAX; this.nextNumber++) {

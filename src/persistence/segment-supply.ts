@@ -8,6 +8,9 @@
  * the supply tries again every second; until then removals get short segments, as long as there is room for
  * those. The space that compaction has freed goes to its reserve first: until that is whole, only the first
  * segment and short ones are made.
+ *
+ * Some file systems write each block to a new place, and have none for a record in a segment that is written
+ * out, or less by another user's quota. Then the ready segments give their space up, and the reserve last.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -151,6 +154,24 @@ export class SegmentSupply {
 
   #shortBytes(): number {
     return filled64(Math.min(SHORT_BYTES, this.segmentBytes * SHORT_SHARE));
+  }
+
+  /**
+   * Gives up a ready segment or the reserve, in a call that blocks, as a write has found no space. False
+   * where there is nothing to give up now.
+   */
+  giveUpNow(fault: Error): boolean {
+    this.#setFault(fault);
+    this.#retryLater();
+    const segment = this.#ready.pop();
+    try {
+      if (segment === undefined) return !this.#space.isBusy && this.#reserve.removeNow();
+      this.#maker.discardNow(segment);
+      return true;
+    } catch (error) {
+      this.#setFault(error as Error);
+      return false;
+    }
   }
 
   /** Called when the log begins. A segment made ready before would have a lower number than the first. */

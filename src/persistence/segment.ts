@@ -68,7 +68,9 @@ export async function segmentIn(storage: Storage, name: string): Promise<Segment
   return headerFault(id, page, length) === undefined ? id : undefined;
 }
 
-/** Reads the beginning of a file. Resolves with its bytes: 0 where this user may not read the file. */
+/**
+ * Reads the beginning of a file. Resolves with its bytes: 0 where it is gone, or is not this user's to read.
+ */
 export async function readBeginning(
   storage: Storage,
   name: string,
@@ -76,7 +78,7 @@ export async function readBeginning(
 ): Promise<number> {
   bytes.fill(0);
   const file = await storage.open(name).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EACCES') throw error;
+    if (error.code !== 'EACCES' && error.code !== 'ENOENT') throw error;
     return undefined;
   });
   try {

@@ -31,6 +31,7 @@ export interface Storage {
   renameNow(from: string, to: string): void;
   /** Resolves also when there is no such file. */
   remove(name: string): Promise<void>;
+  removeNow(name: string): void;
   /**
    * Makes a directory. Its files are named `directory/file`, and `list` leaves them out. False where
    * there is such a directory with files in it.
@@ -65,4 +66,6 @@ export interface StoredFile {
   syncNow(): void;
   /** Called once; no method is called afterwards. Frees the handle also where it rejects. */
   close(): Promise<void>;
+  /** The same, while no other call is under way. */
+  closeNow(): void;
 }

@@ -12,6 +12,11 @@
  * torn end of the log, for which nothing was promised. After a failed write or sync the state of the disk is
  * unknown: nothing is written or synced again, `durable` stays where it was for the partitions concerned, and
  * mutations are refused.
+ *
+ * A write may find no space, although the segment is written out: some file systems write to new blocks
+ * (segment-supply.ts). The supply gives space up for it then, and the write is repeated. Where that does not
+ * suffice, the records are kept in memory and written once there is space. Until then no answer is sent, and
+ * nothing is admitted or synced.
  */
 import assert from 'node:assert/strict';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -39,8 +44,17 @@ import { isFullDisk, type StoredFile } from './storage.ts';
 
 /** Records are gathered up to this many bytes; a longer one is written on its own. */
 const PAGE_BYTES = 262_144;
+/** Delay before a write that has found no space is repeated, in ms. */
+const WRITE_RETRY_MS = 100;
 /** Bytes kept free at the end of a segment, for a MARK and two SEALs: one of a stop, one that leads on. */
 const END_BYTES = 3 * NOTE_BYTES;
+
+/** Bytes that have found no space. */
+interface Unwritten {
+  readonly segment: LogSegment;
+  readonly bytes: Buffer;
+  readonly position: number;
+}
 
 export type SyncMode = 'always' | 'interval' | 'never';
 
@@ -74,6 +88,9 @@ export class WriteAheadLog implements MutationSink {
   #position = 0;
   /** Bytes of the page that are still to be written, right before `#position`. */
   #pending = 0;
+  /** Bytes that are to be written first, in order: those of a turn at most. */
+  #unwritten: Unwritten[] = [];
+  #writeRetry: Timer | undefined;
   /** Length of the record that has been admitted, until it is recorded or abandoned; 0 for none. */
   #admittedBytes = 0;
   /** Whether the present segment is the one kept for removals. */
@@ -131,6 +148,8 @@ export class WriteAheadLog implements MutationSink {
   }
 
   get writtenEnd(): LogPlace {
+    const [first] = this.#unwritten;
+    if (first !== undefined) return { segment: first.segment.number, offset: first.position };
     return { segment: this.#segment.number, offset: this.#position - this.#pending };
   }
 
@@ -143,6 +162,7 @@ export class WriteAheadLog implements MutationSink {
     if (mutation.origin === FROM_REPLAY) return ADMITTED;
     if (this.failure !== undefined || this.#isClosed) return DISK_FAILED;
     if (!this.#isStarted) return this.#veto();
+    if (this.#unwritten.length > 0) return DISK_FULL;
     const bytes = recordBytes(mutation);
     const isRemoval = mutation.operation !== SET && mutation.operation !== OFFER;
     if (this.#isForRemovals) this.#isForRemovals = this.#supply?.fault !== undefined;
@@ -207,13 +227,14 @@ export class WriteAheadLog implements MutationSink {
   cut(): LogPlace | undefined {
     if (!this.#isStarted || this.#isClosed) return undefined;
     this.#write();
-    if (this.failure !== undefined) return undefined;
+    if (this.failure !== undefined || this.#unwritten.length > 0) return undefined;
     return { segment: this.#segment.number, offset: this.#position };
   }
 
   /** Continues in another segment. False when there is none. */
   beginSegment(): boolean {
-    return this.failure === undefined && this.#goOn(0, false);
+    const isWriting = this.failure === undefined && this.#unwritten.length === 0;
+    return isWriting && this.#goOn(0, false);
   }
 
   /** Resolves when everything recorded so far is durable; rejects when that fails. */
@@ -222,6 +243,7 @@ export class WriteAheadLog implements MutationSink {
     if (this.#syncing === undefined && this.#isDirty) this.#beginSync();
     await this.#syncing;
     if (this.failure !== undefined) throw this.failure;
+    if (this.#unwritten.length > 0) throw this.#supply?.fault ?? new Error('the disk is full');
   }
 
   /**
@@ -231,6 +253,7 @@ export class WriteAheadLog implements MutationSink {
   async close(): Promise<LogPlace | undefined> {
     this.#isClosed = true;
     this.#timer?.cancel();
+    this.#writeRetry?.cancel();
     if (!this.#isStarted) return undefined;
     const { file } = this.#segment;
     try {
@@ -238,6 +261,7 @@ export class WriteAheadLog implements MutationSink {
       this.#note(SEAL, 0, SURE);
       this.#write();
       if (this.failure !== undefined) throw this.failure;
+      if (this.#unwritten.length > 0) throw this.#supply?.fault ?? new Error('the disk is full');
       await file.sync();
       this.synced = this.writtenEnd;
       await this.#endFile?.stop(this);
@@ -298,7 +322,7 @@ export class WriteAheadLog implements MutationSink {
     if (this.failure !== undefined) this.#tellFailure();
     else if (this.#isDirty) this.#planSync();
     this.#endFile?.plan(this);
-    this.delaysAll = false;
+    this.delaysAll = this.#unwritten.length > 0;
     if (this.#hasNewSegment) {
       this.#hasNewSegment = false;
       this.#observer.onSegment();
@@ -311,12 +335,46 @@ export class WriteAheadLog implements MutationSink {
     const bytes = this.#pending;
     this.#pending = 0;
     if (bytes === 0 || this.failure !== undefined) return;
-    try {
-      this.#segment.file.writeNow(page.bytes, 0, bytes, this.#position - bytes);
-      this.writtenBytes += bytes;
-    } catch (error) {
-      this.failure = error as Error;
+    const position = this.#position - bytes;
+    if (this.#unwritten.length === 0 && this.#isWritten(this.#segment, page.bytes, bytes, position))
+      return;
+    if (this.failure !== undefined) return;
+    const copy = Buffer.from(page.bytes.subarray(0, bytes));
+    this.#unwritten.push({ segment: this.#segment, bytes: copy, position });
+    this.#setRefusing(true);
+    this.delaysAll = true;
+    this.#writeRetry ??= this.#clock.after(WRITE_RETRY_MS, () => this.#writeAgain());
+  }
+
+  /** False where there is no space, or the disk has failed. Nothing or a part is written then. */
+  #isWritten({ file }: LogSegment, bytes: Buffer, end: number, position: number): boolean {
+    for (;;) {
+      try {
+        file.writeNow(bytes, 0, end, position);
+        this.writtenBytes += end;
+        return true;
+      } catch (error) {
+        if (!isFullDisk(error)) this.failure = error as Error;
+        else {
+          this.#isForRemovals = true;
+          if (this.#supply?.giveUpNow(error as Error)) continue;
+        }
+        return false;
+      }
     }
+  }
+
+  /** Writes the bytes that have found no space, in order, as far as there is some now. */
+  #writeAgain(): void {
+    this.#writeRetry = undefined;
+    for (let [next] = this.#unwritten; next !== undefined; [next] = this.#unwritten) {
+      const { segment, bytes, position } = next;
+      if (!this.#isWritten(segment, bytes, bytes.length, position)) break;
+      this.#unwritten.shift();
+    }
+    if (this.failure === undefined && this.#unwritten.length > 0) {
+      this.#writeRetry = this.#clock.after(WRITE_RETRY_MS, () => this.#writeAgain());
+    } else this.#openTurn();
   }
 
   #planSync(): void {
@@ -336,6 +394,7 @@ export class WriteAheadLog implements MutationSink {
   #beginSync(): void {
     this.#write();
     if (this.failure !== undefined) return this.#tellFailure();
+    if (this.#unwritten.length > 0) return;
     this.#isDirty = false;
     this.#sequences.begin();
     this.#syncing = this.#sync().finally(() => {

@@ -1,0 +1,99 @@
+/**
+ * A disk that writes each block to a new place, as btrfs does: a write to a segment that is written out may
+ * find no space. That is a full disk, and not a failed one.
+ */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Random } from '../../bench/harness.ts';
+import { APPLIED, FOUND } from '../../src/engine/engine.ts';
+import { DISK_FULL } from '../../src/engine/mutation-sink.ts';
+import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { contentOf } from './stored-model.ts';
+import { openPersistent, until } from './subject.ts';
+
+const VALUE = Buffer.alloc(100, 'v');
+
+/** A member on such a disk, with a few entries. */
+async function subject(sync: SyncMode) {
+  const storage = new MemoryStorage(new Random(1), 'boot');
+  const options = { sync, snapshotBytesMin: Number.POSITIVE_INFINITY };
+  const opened = await openPersistent(storage, options);
+  for (let key = 0; key < 3; key++) opened.ask.set('m', `${key}`, VALUE);
+  await opened.quiet();
+  return { storage, ...opened };
+}
+
+for (const sync of ['always', 'interval', 'never'] as const) {
+  describe(`a write that finds no space, with sync ${sync}`, () => {
+    it('has that of a ready segment or the reserve, and further writes are refused', async () => {
+      const { storage, ask, engine, persistence, clock, told, quiet } = await subject(sync);
+      storage.isFullForWrites = true;
+      const { outcome, partition, sequence } = ask.set('m', 'k', VALUE);
+      assert.equal(outcome, APPLIED);
+      // The disk has room for one write as soon as a file is removed.
+      storage.onRemoved = () => {
+        storage.isFullForWrites = false;
+      };
+      await quiet();
+      assert.equal(persistence.log.failure, undefined);
+      assert.equal(engine.delays(partition, sequence), false);
+      assert.equal(persistence.log.delaysAll, false);
+      assert.ok(told.length === 0 || told[0] === 'refusing', told.join());
+      for (let second = 0; second < 5; second++) {
+        clock.advance(1000);
+        await quiet();
+      }
+      assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
+      await quiet();
+      const wanted = contentOf(engine);
+      assert.deepEqual(contentOf((await openPersistent(storage.afterKill())).engine), wanted);
+    });
+
+    it('is answered once there is space, where nothing is left to give up', async () => {
+      const { storage, ask, engine, persistence, clock, told, quiet } = await subject(sync);
+      const synced = persistence.log.writtenEnd;
+      storage.isFullForWrites = true;
+      ask.set('m', 'k', VALUE);
+      await quiet();
+      assert.equal(persistence.log.failure, undefined);
+      assert.ok(persistence.log.delaysAll, 'no answer leaves');
+      assert.equal(ask.set('m', 'more', VALUE).veto, DISK_FULL);
+      assert.equal(ask.delete('m', '0').veto, DISK_FULL);
+      assert.equal(ask.get('m', '0').outcome, FOUND);
+      assert.equal(persistence.log.cut(), undefined);
+      assert.deepEqual(persistence.log.writtenEnd, synced);
+      await assert.rejects(until(persistence.log.sync(), quiet), { code: 'ENOSPC' });
+      clock.advance(3000);
+      await quiet();
+      assert.ok(persistence.log.delaysAll && told.includes('refusing'));
+      storage.isFullForWrites = false;
+      for (let second = 0; second < 5; second++) {
+        clock.advance(1000);
+        await quiet();
+      }
+      assert.equal(persistence.log.delaysAll, false);
+      assert.equal(told.at(-1), 'taking');
+      assert.equal(ask.set('m', 'more', VALUE).outcome, APPLIED);
+      await until(persistence.log.sync(), quiet);
+      const wanted = contentOf(engine);
+      assert.deepEqual(
+        contentOf((await openPersistent(storage.afterCrash('next'))).engine),
+        wanted,
+      );
+    });
+
+    it('loses only itself at a kill, and at a stop, which fails', async () => {
+      for (const isStopped of [false, true]) {
+        const { storage, ask, engine, persistence, quiet } = await subject(sync);
+        const wanted = contentOf(engine);
+        storage.isFullForWrites = true;
+        ask.set('m', 'k', VALUE);
+        await quiet();
+        if (isStopped) await assert.rejects(until(persistence.close(), quiet), { code: 'ENOSPC' });
+        storage.isFullForWrites = false;
+        assert.deepEqual(contentOf((await openPersistent(storage.afterKill())).engine), wanted);
+      }
+    });
+  });
+}
