@@ -1,5 +1,5 @@
 /** A storage whose n-th call fails, once or from then on, with a system error. */
-import type { Storage, StoredFile } from '../../src/persistence/storage.ts';
+import type { FileIdentity, Storage, StoredFile } from '../../src/persistence/storage.ts';
 import { type MemoryStorage, systemError } from './memory-storage.ts';
 
 export interface Failure {
@@ -109,6 +109,10 @@ class FailingFile implements StoredFile {
 
   get length(): number {
     return this.#file.length;
+  }
+
+  identityNow(): FileIdentity {
+    return this.#file.identityNow();
   }
 
   writeNow(bytes: Buffer, start: number, end: number, position: number): void {

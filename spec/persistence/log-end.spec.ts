@@ -5,6 +5,7 @@ import { Random } from '../../bench/harness.ts';
 import type { Finding } from '../../src/persistence/findings.ts';
 import { startEmpty, startPartial } from '../../src/persistence/forced-start.ts';
 import { repair } from '../../src/persistence/repair.ts';
+import type { SyncMode } from '../../src/persistence/write-ahead-log.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { changed, type Files, filesOf, recordsOf } from './damaged-directory.ts';
 import { MemoryStorage } from './memory-storage.ts';
@@ -116,10 +117,65 @@ describe('the log of a member that was killed', () => {
   it('is damaged where this run of the machine has a record of its end that cannot be read', async () => {
     const { files } = await written(100);
     await assert.rejects(start(changed(files, 'log-end', undefined)), { code: 'DATA_DAMAGED' });
-    await assert.rejects(start(changed(files, 'log-end', Buffer.alloc(72))), {
+    await assert.rejects(start(changed(files, 'log-end', Buffer.alloc(96))), {
       code: 'DATA_DAMAGED',
     });
     await start(changed(files, 'log-end', undefined), 'other');
+  });
+});
+
+describe('a copy of the directory of a member that goes on writing', () => {
+  /** Copies, made as the member writes: the log first, then where it ends. */
+  async function copies(sync: SyncMode) {
+    const storage = new MemoryStorage(new Random(1), 'boot');
+    const { ask, clock, engine, quiet } = await openPersistent(storage, { sync });
+    const contents: (readonly string[])[] = [];
+    const copied: Files[] = [];
+    for (let key = 0; key < 12; key++) {
+      const log = Buffer.from(storage.bytes(LOG));
+      contents.push(contentOf(engine));
+      for (let more = 0; more < 3; more++) {
+        ask.set('m', `key ${key} ${more}`, Buffer.from('a value'));
+        await quiet();
+        clock.advance(700);
+        await quiet();
+      }
+      const files = [...(await filesOf(storage))];
+      const now = new Map(files.map(([name, bytes]) => [name, Buffer.from(bytes)]));
+      copied.push(changed(now, LOG, log));
+    }
+    return { copied, contents };
+  }
+
+  for (const sync of ['always', 'interval', 'never'] as const) {
+    it(`with sync ${sync} starts with what was written before, in any run`, async () => {
+      const { copied, contents } = await copies(sync);
+      for (const [index, files] of copied.entries()) {
+        for (const bootId of ['boot', 'other']) {
+          const storage = new MemoryStorage(new Random(1), bootId);
+          storage.device = 2n;
+          for (const [name, bytes] of files) storage.put(name, bytes);
+          const { engine } = await openPersistent(storage);
+          assert.deepEqual(contentOf(engine), contents[index]);
+        }
+      }
+    });
+  }
+
+  it('is damaged where it lacks what was durable two minutes before', async () => {
+    const storage = new MemoryStorage(new Random(1), 'boot');
+    const { ask, clock, quiet } = await openPersistent(storage, { sync: 'always' });
+    const log = Buffer.from(storage.bytes(LOG));
+    for (let minute = 0; minute < 5; minute++) {
+      ask.set('m', `${minute}`, Buffer.from('a value'));
+      await quiet();
+      clock.advance(60_000);
+      await quiet();
+    }
+    const copy = new MemoryStorage(new Random(1), 'boot');
+    copy.device = 2n;
+    for (const [name, bytes] of changed(await filesOf(storage), LOG, log)) copy.put(name, bytes);
+    await assert.rejects(openPersistent(copy), { code: 'DATA_DAMAGED' });
   });
 });
 

@@ -10,7 +10,7 @@
  * number `crashAt` is the last that has an effect.
  */
 import type { Random } from '../../bench/harness.ts';
-import type { Storage, StoredFile } from '../../src/persistence/storage.ts';
+import type { FileIdentity, Storage, StoredFile } from '../../src/persistence/storage.ts';
 
 const SECTOR_BYTES = 512;
 
@@ -36,6 +36,8 @@ export class MemoryStorage implements Storage {
   readonly place = '/memory';
   readonly bootId: string | undefined;
   readonly #random: Random;
+  /** The device of its files. A storage with the files of another one has these very files. */
+  device = 1n;
   /** Size of the disk. */
   bytesMax: number;
   #entries = new Map<string, Inode>();
@@ -329,6 +331,10 @@ class MemoryFile implements StoredFile {
 
   get length(): number {
     return this.#inode.content.length;
+  }
+
+  identityNow(): FileIdentity {
+    return { device: this.#storage.device, inode: 1n };
   }
 
   writeNow(bytes: Buffer, start: number, end: number, position: number): void {

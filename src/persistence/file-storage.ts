@@ -8,7 +8,7 @@ import { readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
-import type { Storage, StoredFile } from './storage.ts';
+import type { FileIdentity, Storage, StoredFile } from './storage.ts';
 
 /** The files contain all of the data: only the member's own user may read them. */
 const FILE_MODE = 0o600;
@@ -148,6 +148,11 @@ class DiskFile implements StoredFile {
 
   get length(): number {
     return this.#length;
+  }
+
+  identityNow(): FileIdentity {
+    const { dev: device, ino: inode } = fs.fstatSync(this.#opened(), { bigint: true });
+    return { device, inode };
   }
 
   writeNow(bytes: Buffer, start: number, end: number, position: number): void {

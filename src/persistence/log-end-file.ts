@@ -3,6 +3,11 @@
  * that ended there. It is overwritten within 50 ms of a change of the log, without a sync. Written
  * bytes outlive the process, so in the same run of the machine a log that ends before the place named there
  * is damaged. In another run only the synced place counts. A file that is not whole is ignored.
+ *
+ * Both count for the very file of the segment that is named, by its device and inode. A directory that was
+ * copied while a member wrote to it has another one, and its files are of different moments: only the settled
+ * place counts, which was durable SETTLED_MS before.
+ *
  * Numbers are little-endian.
  *
  *     0  "gridend\n"
@@ -10,7 +15,9 @@
  *    12  CRC-32C of all that follows
  *    16  place in which the log ended: number of the segment, at 20 the offset
  *    24  place up to which the log was durable: number of the segment, at 28 the offset
- *    32  the run of the machine (storage.ts), filled up with zeros to 40 bytes
+ *    32  settled place: number of the segment, at 36 the offset
+ *    40  file of the segment at 16: device, eight bytes, at 48 the inode
+ *    56  the run of the machine (storage.ts), filled up with zeros to 40 bytes
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { checksum } from './checksum.ts';
@@ -19,22 +26,28 @@ import { DATA_FORMAT } from './data-format.ts';
 import type { LogPlace } from './log-place.ts';
 import type { Manifest } from './manifest.ts';
 import { Page } from './page.ts';
-import type { Storage, StoredFile } from './storage.ts';
+import { LOG, segmentName } from './segment.ts';
+import type { FileIdentity, Storage, StoredFile } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
 
 export const LOG_END = 'log-end';
 
 const MAGIC = 'gridend\n';
 const BOOT_ID_BYTES_MAX = 40;
-const FILE_BYTES = 32 + BOOT_ID_BYTES_MAX;
+const BOOT_ID_AT = 56;
+const FILE_BYTES = BOOT_ID_AT + BOOT_ID_BYTES_MAX;
 
 /** Delay from a change of the log to its place in the file, in ms. */
 const DELAY_MS = 50;
+/** Time for which a settled place has been durable, in ms: a copy of the directory takes less. */
+const SETTLED_MS = 60_000;
 
 /** The log, as far as it has come. */
 interface LogProgress {
   /** Everything before this place is written. */
   readonly writtenEnd: LogPlace;
+  /** The file of its segment. */
+  readonly writtenFile: StoredFile;
   /** Everything before this place is durable. */
   readonly synced: LogPlace;
   /** The error since which nothing is written. */
@@ -45,6 +58,8 @@ interface LogProgress {
 interface LogEnd {
   readonly end: LogPlace;
   readonly synced: LogPlace;
+  readonly settled: LogPlace;
+  readonly identity: FileIdentity;
   readonly bootId: string;
 }
 
@@ -55,14 +70,24 @@ export class LogEndFile {
   readonly #page = new Page(FILE_BYTES);
   #timer: Timer | undefined;
   #isClosed = false;
+  #settled: LogPlace;
+  /** The next settled place, and since when it has been durable. */
+  #nextSettled: LogPlace;
+  #nextSinceMs: number;
+  /** The segment's file that was identified last. */
+  #identified: StoredFile | undefined;
+  #identity: FileIdentity = { device: 0n, inode: 0n };
 
-  private constructor(file: StoredFile, clock: Clock, bootId: string) {
+  private constructor(file: StoredFile, clock: Clock, bootId: string, place: LogPlace) {
     this.#file = file;
     this.#clock = clock;
     this.#bootId = bootId;
+    this.#settled = place;
+    this.#nextSettled = place;
+    this.#nextSinceMs = clock.now();
   }
 
-  /** Says from now on that the log ends at `place`. Undefined where the run of the machine is not known. */
+  /** Says from now on that the log ends at `place`, and is durable. Undefined where the run of the machine is not known. */
   static async open(
     storage: Storage,
     clock: Clock,
@@ -72,8 +97,9 @@ export class LogEndFile {
     if (bootId === undefined || Buffer.byteLength(bootId) > BOOT_ID_BYTES_MAX) return undefined;
     const isThere = (await storage.list()).includes(LOG_END);
     if (!isThere) await writeWhole(storage, LOG_END, fillBlank);
-    const opened = new LogEndFile(await storage.open(LOG_END), clock, bootId);
+    const opened = new LogEndFile(await storage.open(LOG_END), clock, bootId, place);
     try {
+      opened.#identity = await identityOf(storage, place);
       opened.#write(place, place);
       return opened;
     } catch (error) {
@@ -109,9 +135,17 @@ export class LogEndFile {
     await this.#file.close();
   }
 
-  #update({ writtenEnd, synced, failure }: LogProgress): void {
+  #update({ writtenEnd, writtenFile, synced, failure }: LogProgress): void {
     if (failure !== undefined) return;
+    const now = this.#clock.now();
+    if (now - this.#nextSinceMs >= SETTLED_MS) {
+      this.#settled = this.#nextSettled;
+      this.#nextSettled = synced;
+      this.#nextSinceMs = now;
+    }
     try {
+      if (writtenFile !== this.#identified) this.#identity = writtenFile.identityNow();
+      this.#identified = writtenFile;
       this.#write(writtenEnd, synced);
     } catch {
       // What the file says stays true, and the next change writes it again.
@@ -123,7 +157,10 @@ export class LogEndFile {
     bytes.fill(0);
     bytes.write(MAGIC, 'latin1');
     words.set([DATA_FORMAT, 0, end.segment, end.offset, synced.segment, synced.offset], 2);
-    bytes.write(this.#bootId, 32, 'latin1');
+    words.set([this.#settled.segment, this.#settled.offset], 8);
+    bytes.writeBigUInt64LE(this.#identity.device, 40);
+    bytes.writeBigUInt64LE(this.#identity.inode, 48);
+    bytes.write(this.#bootId, BOOT_ID_AT, 'latin1');
     words[3] = checksum(this.#page, 4, FILE_BYTES >> 2, 0);
     this.#file.writeNow(bytes, 0, FILE_BYTES, 0);
   }
@@ -144,28 +181,75 @@ async function readLogEnd(storage: Storage): Promise<LogEnd | undefined> {
   const isOurs = bytes.toString('latin1', 0, MAGIC.length) === MAGIC;
   if (!isOurs || words[2] !== DATA_FORMAT) return undefined;
   if (words[3] !== checksum(page, 4, FILE_BYTES >> 2, 0)) return undefined;
-  const [segment, offset, syncedSegment, syncedOffset] = words.subarray(4, 8) as unknown as Place;
   return {
-    end: { segment, offset },
-    synced: { segment: syncedSegment, offset: syncedOffset },
-    bootId: bytes.toString('latin1', 32).replace(/\0+$/, ''),
+    end: placeAt(page, 4),
+    synced: placeAt(page, 6),
+    settled: placeAt(page, 8),
+    identity: { device: bytes.readBigUInt64LE(40), inode: bytes.readBigUInt64LE(48) },
+    bootId: bytes.toString('latin1', BOOT_ID_AT).replace(/\0+$/, ''),
   };
 }
 
+function placeAt({ words }: Page, word: number): LogPlace {
+  return { segment: words[word]!, offset: words[word + 1]! };
+}
+
+/** The file of the place's segment. Rejects with the system's error. */
+async function identityOf(storage: Storage, { segment }: LogPlace): Promise<FileIdentity> {
+  const file = await storage.open(segmentName({ kind: LOG, number: segment, part: 0 }));
+  try {
+    return file.identityNow();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Whether the segment in which the log ended is a copy. One that is missing is none: it is damage. */
+async function isCopy(storage: Storage, { end, identity }: LogEnd): Promise<boolean> {
+  try {
+    const { device, inode } = await identityOf(storage, end);
+    return device !== identity.device || inode !== identity.inode;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return false;
+  }
+}
+
+/** What is known of the end of a log. */
+interface ProvenEnd {
+  /** The log has certainly reached this place. */
+  readonly place: LogPlace;
+  /** The same place, as far as it was synced. */
+  readonly synced: LogPlace;
+  /** Whether all bytes that were written are there: they are of this run of the machine, and no copy. */
+  readonly hasAllWritten: boolean;
+}
+
 /**
- * The place that the log has certainly reached. Rejects with DamagedData where the manifest promises a
+ * How far the log has certainly come. Rejects with DamagedData where the manifest promises a
  * file of this run of the machine, and none can be read.
  */
-export async function provenEnd(storage: Storage, manifest: Manifest): Promise<LogPlace> {
-  const { synced, bootId, hasEndRecord } = manifest;
+export async function provenEnd(storage: Storage, manifest: Manifest): Promise<ProvenEnd> {
+  const { synced: place, bootId, hasEndRecord } = manifest;
+  const isSameRun = bootId !== undefined && bootId === storage.bootId;
   const written = await readLogEnd(storage);
   const isOfThisRun = written !== undefined && written.bootId === storage.bootId;
-  if (hasEndRecord && bootId === storage.bootId && !isOfThisRun) {
+  if (hasEndRecord && isSameRun && !isOfThisRun) {
     throw new DamagedData(storage, LOG_END, 0, 'is damaged or missing');
   }
-  if (written === undefined) return synced;
-  const known = isOfThisRun ? written.end : written.synced;
-  return isBefore(synced, known) ? known : synced;
+  if (written === undefined) return { place, synced: place, hasAllWritten: isSameRun };
+  const isOther = await isCopy(storage, written);
+  const synced = later(place, isOther ? written.settled : written.synced);
+  const isOfFile = isOfThisRun && !isOther;
+  return {
+    place: isOfFile ? later(synced, written.end) : synced,
+    synced,
+    hasAllWritten: isSameRun && !isOther,
+  };
+}
+
+function later(place: LogPlace, other: LogPlace): LogPlace {
+  return isBefore(place, other) ? other : place;
 }
 
 export function isBefore(place: LogPlace, other: LogPlace): boolean {
@@ -176,5 +260,3 @@ export function isBefore(place: LogPlace, other: LogPlace): boolean {
 async function fillBlank(file: StoredFile): Promise<void> {
   await file.write(Buffer.alloc(FILE_BYTES), 0, FILE_BYTES, 0);
 }
-
-type Place = [number, number, number, number];

@@ -217,7 +217,7 @@ export class Recovery {
         // The SEAL of a start that has failed does not count: it is no record behind the end.
         segment.page.bytes.fill(0, sealed.from, sealed.end);
         const end = { segment: number, offset: sealed.from };
-        if (sealed.from === at) checkLength(this.#storage, segment, at, manifest, isSure);
+        if (sealed.from === at) await checkLength(this.#storage, segment, at, manifest, isSure);
         const tornBytes = await tornBytesAt(this.#storage, segment, sealed.from, manifest, later);
         return { end, isSealed: sealed.from > at, tornBytes };
       }

@@ -229,7 +229,7 @@ export class Salvage {
   /** The place that the log has certainly reached: anything missing before it is damage. */
   async #provenEnd(manifest: Manifest | undefined): Promise<LogPlace> {
     if (manifest === undefined) return { segment: 0, offset: 0 };
-    return await provenEnd(this.#source, manifest).catch((error: unknown) => {
+    const proven = await provenEnd(this.#source, manifest).catch((error: unknown) => {
       if (!(error instanceof DamagedData)) throw error;
       this.#findings.tell({
         file: LOG_END,
@@ -237,8 +237,9 @@ export class Salvage {
         what: 'is damaged or missing',
         isDamage: true,
       });
-      return manifest.synced;
+      return undefined;
     });
+    return proven?.place ?? manifest.synced;
   }
 
   /** Gives the whole records of the candidate's files to `save`, and reports the rest. */

@@ -52,10 +52,17 @@ export function isFullDisk(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
+/** Identifies a file for as long as it exists: its copy, and a file that replaces it, are others. */
+export interface FileIdentity {
+  readonly device: bigint;
+  readonly inode: bigint;
+}
+
 export interface StoredFile {
   readonly name: string;
   /** Offset behind the last byte. */
   readonly length: number;
+  identityNow(): FileIdentity;
   /** Writes the bytes from `start` to `end` at `position`, all of them. */
   writeNow(bytes: Buffer, start: number, end: number, position: number): void;
   write(bytes: Buffer, start: number, end: number, position: number): Promise<void>;

@@ -5,8 +5,8 @@
  *   shorter than it was made: damage.
  * - Only zeros follow, and no later segment has a record: the end of the log.
  * - A later MARK, or the manifest, says that this place had been durable: damage.
- * - Any later record follows, and the machine has run on since the log was written: damage, as then all
- *   written bytes are there, in order, except for the end of the last write.
+ * - Any later record follows, and the machine has run on since the log was written, into these very files:
+ *   damage, as then all written bytes are there, in order, except for the end of the last write.
  * - Otherwise: the torn end of the log, which was never synced. It is cut off.
  */
 import { DamagedData } from './damage.ts';
@@ -19,15 +19,15 @@ import { type ReadSegment, SegmentReader } from './segment-reader.ts';
 import type { Storage } from './storage.ts';
 
 /** A segment that is not sealed is as long as it was made, unless its length was never durable. */
-export function checkLength(
+export async function checkLength(
   storage: Storage,
   segment: ReadSegment,
   at: number,
   manifest: Manifest,
   isSure: boolean,
-): void {
-  const isKept = isSure || isSameRun(storage, manifest);
-  if (segment.length >= segment.madeBytes || !isKept) return;
+): Promise<void> {
+  if (segment.length >= segment.madeBytes) return;
+  if (!isSure && !(await provenEnd(storage, manifest)).hasAllWritten) return;
   throw damageIn(storage, segment, Math.min(at, segment.length), 'is cut off');
 }
 
@@ -43,12 +43,13 @@ export async function tornBytesAt(
   later: readonly SegmentId[],
 ): Promise<number> {
   const place = { segment: segment.id.number, offset: at };
-  const known = await provenEnd(storage, manifest);
-  if (isBefore(place, known)) throw damageIn(storage, segment, at);
+  const { place: known, synced, hasAllWritten } = await provenEnd(storage, manifest);
+  if (isBefore(place, synced)) throw damageIn(storage, segment, at);
+  if (isBefore(place, known)) throw damageIn(storage, segment, at, UNSYNCED_LOST);
   // An interrupted start may have led on to a segment to which nothing was written.
   const isAsStopped = at === HEADER_BYTES || !isBefore(known, place);
   if (manifest.isStopped && !isAsStopped) throw damageIn(storage, segment, at);
-  const proves = isSameRun(storage, manifest) ? undefined : place;
+  const proves = hasAllWritten ? undefined : place;
   if (hasRecord(segment, at, true, proves)) throw damageIn(storage, segment, at);
   let torn = lastByte(segment, at) - at;
   // This segment's page must stay: another reader reads the later ones.
@@ -68,10 +69,6 @@ export function damageIn(
   what = 'is damaged',
 ): DamagedData {
   return new DamagedData(storage, segmentName(id), at, what);
-}
-
-function isSameRun(storage: Storage, { bootId }: Manifest): boolean {
-  return bootId !== undefined && bootId === storage.bootId;
 }
 
 /**
@@ -110,3 +107,7 @@ function lastByte({ page, length }: Pick<ReadSegment, 'page' | 'length'>, at: nu
 }
 
 const BLANK = Buffer.alloc(65536);
+/** The machine has not restarted, but its disk may have been away. */
+const UNSYNCED_LOST =
+  'ends before bytes that were written and not synced (was its disk detached by force? ' +
+  'docs/durability.md has what to do),';

@@ -153,6 +153,11 @@ export class WriteAheadLog implements MutationSink {
     return { segment: this.#segment.number, offset: this.#position - this.#pending };
   }
 
+  /** The file of that place. */
+  get writtenFile(): StoredFile {
+    return (this.#unwritten[0]?.segment ?? this.#segment).file;
+  }
+
   /** The number of the segment that is written to. */
   get segment(): number {
     return this.#segment.number;
