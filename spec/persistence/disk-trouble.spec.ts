@@ -195,9 +195,13 @@ describe('each call to the storage', () => {
       await quiet();
       if (outcome !== APPLIED) {
         assert.ok(veto === DISK_FULL || veto === DISK_FAILED || veto === DISK_ERROR);
-      } else if (!engine.delays(partition, sequence)) answered.push(key);
-      else
-        assert.ok(persistence.log.failure !== undefined, 'delayed only where the disk has failed');
+      } else if (!engine.delays(partition, sequence) && !persistence.log.delaysAll) {
+        answered.push(key);
+      } else {
+        const { failure, delaysAll } = persistence.log;
+        assert.ok(failure !== undefined || delaysAll, 'delayed only by a failed or a full disk');
+        assert.ok(failure !== undefined || code === 'ENOSPC', 'only a full disk is waited for');
+      }
     }
     await until(persistence.close(), quiet).catch(() => {});
     await quiet();

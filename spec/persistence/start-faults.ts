@@ -136,7 +136,7 @@ async function faultyLife(
 
 /** Sets keys; adds those that are answered. */
 async function write(
-  { ask, engine, quiet }: PersistentSubject,
+  { ask, engine, persistence, quiet }: PersistentSubject,
   answered: string[],
   name: string,
 ): Promise<void> {
@@ -144,6 +144,7 @@ async function write(
     const key = `${name}-${count}`;
     const { outcome, partition, sequence } = ask.set('new', key, Buffer.alloc(100));
     await quiet();
-    if (outcome === APPLIED && !engine.delays(partition, sequence)) answered.push(key);
+    const isDelayed = engine.delays(partition, sequence) || persistence.log.delaysAll;
+    if (outcome === APPLIED && !isDelayed) answered.push(key);
   }
 }

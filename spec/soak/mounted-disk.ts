@@ -1,10 +1,10 @@
-/** A small file system of its own for a test: ext4 on a loop device, or tmpfs. Needs root. */
+/** A small file system of its own for a test: ext4, xfs or btrfs on a loop device, or tmpfs. Needs root. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export type FileSystem = 'ext4' | 'tmpfs';
+export type FileSystem = 'ext4' | 'xfs' | 'btrfs' | 'tmpfs';
 
 export class MountedDisk {
   readonly folder = mkdtempSync(join(tmpdir(), 'gridnode-disk-'));
@@ -19,7 +19,7 @@ export class MountedDisk {
     try {
       if (system === 'tmpfs') {
         execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', this.path]);
-      } else this.#mountExt4(megabytes);
+      } else this.#mountLoop(system, megabytes);
     } catch (error) {
       rmSync(this.folder, { recursive: true, force: true });
       throw error;
@@ -61,10 +61,10 @@ export class MountedDisk {
     return (blocks - bfree) * bsize;
   }
 
-  #mountExt4(megabytes: number): void {
+  #mountLoop(system: Exclude<FileSystem, 'tmpfs'>, megabytes: number): void {
     const image = join(this.folder, 'image');
     execFileSync('truncate', ['-s', `${megabytes}M`, image]);
-    execFileSync('mkfs.ext4', ['-q', '-F', image]);
+    execFileSync(`mkfs.${system}`, ['-q', system === 'ext4' ? '-F' : '-f', image]);
     execFileSync('mount', ['-o', 'loop', image, this.path], { stdio: 'pipe' });
   }
 }

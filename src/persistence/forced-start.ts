@@ -109,8 +109,8 @@ async function start(storage: Storage, make: Maker): Promise<ForcedStart> {
 }
 
 /**
- * The first of many numbers that no file has, behind those of all segments. A segment with a damaged header has
- * a number that is near them; a file that is no segment may have any.
+ * The first of many numbers that no file has, behind those of all segments. A segment with a damaged header
+ * has a number that is near them; a file that is no segment may have any.
  */
 async function firstOfFreeNumbers(storage: Storage, names: readonly string[]): Promise<number> {
   let first = 1;

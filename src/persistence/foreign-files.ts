@@ -1,6 +1,7 @@
 /**
- * Files in a data directory that no member has written. They are reported and left alone. A file with the name
- * of a segment, or of what waits for WAN publishers, is one of them unless it has the header of that name.
+ * Files in a data directory that no member has written. They are reported and left alone. A file with the
+ * name of a segment, or of what waits for WAN publishers, is one of them unless it has the header of that
+ * name.
  */
 import { BACKUP } from './backup.ts';
 import { isOfLock } from './directory-lock.ts';

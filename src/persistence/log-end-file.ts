@@ -87,7 +87,10 @@ export class LogEndFile {
     this.#nextSinceMs = clock.now();
   }
 
-  /** Says from now on that the log ends at `place`, and is durable. Undefined where the run of the machine is not known. */
+  /**
+   * Says from now on that the log ends at `place`, and is durable. Undefined where the run of the machine is
+   * not known.
+   */
   static async open(
     storage: Storage,
     clock: Clock,
