@@ -24,11 +24,11 @@ const MODES = ['always', 'interval', 'never'] as const;
 const MEGABYTES = 400;
 const PATIENCE_MS = 10_000;
 const CLIENTS = 4;
-const KEYS = 200;
-const VALUE_BYTES = 3000;
+const KEYS = 40;
+const VALUE_BYTES = 100_000;
 /** Refusals that show that the disk is full, and the time within which they come, in ms. */
-const REFUSALS = 100;
-const FULL_MS_MAX = 60_000;
+const REFUSALS = 20;
+const FULL_MS_MAX = 120_000;
 
 class Round {
   readonly #disk: MountedDisk;
