@@ -258,10 +258,10 @@ export class WriteAheadLog implements MutationSink {
   async close(): Promise<LogPlace | undefined> {
     this.#isClosed = true;
     this.#timer?.cancel();
-    this.#writeRetry?.cancel();
     if (!this.#isStarted) return undefined;
     const { file } = this.#segment;
     try {
+      if (this.#unwritten.length > 0) this.#writeAgain();
       await this.sync();
       this.#note(SEAL, 0, SURE);
       this.#write();
@@ -272,6 +272,7 @@ export class WriteAheadLog implements MutationSink {
       await this.#endFile?.stop(this);
       return this.synced;
     } finally {
+      this.#writeRetry?.cancel();
       for (const each of this.#sealed.splice(0)) await each.file.close().catch(ignored);
       await this.#segment.file.close().catch(ignored);
       await this.#endFile?.close().catch(ignored);
@@ -371,6 +372,7 @@ export class WriteAheadLog implements MutationSink {
 
   /** Writes the bytes that have found no space, in order, as far as there is some now. */
   #writeAgain(): void {
+    this.#writeRetry?.cancel();
     this.#writeRetry = undefined;
     for (let [next] = this.#unwritten; next !== undefined; [next] = this.#unwritten) {
       const { segment, bytes, position } = next;
