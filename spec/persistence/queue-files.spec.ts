@@ -24,7 +24,7 @@ function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): 
   const fails = () => assert.fail('nobody asks for it');
   return {
     ...{ name, laneCount: lanes.length, marks: fails, mayWait: fails, beginRestore: fails },
-    ...{ restore: fails, isRestored: fails, replay: fails },
+    ...{ restore: fails, isRestored: fails, replay: fails, hasExactMarks: true },
     bytes: lanes.flat().join('').length,
     cut: (lane) => {
       const left = [...(lanes[lane] as readonly string[])];

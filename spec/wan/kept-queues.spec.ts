@@ -13,6 +13,7 @@ import { KeptSource, PARTITION_COUNT } from './kept-source.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
 
 const MARKS = 'wan-marks';
+const UNSYNCED_MARKS = 'wan-marks-unsynced';
 const VALUE = Buffer.alloc(100);
 
 type Options = Partial<WanPublisherOptions> & {
@@ -113,14 +114,80 @@ describe('a publisher of a source with persistence', () => {
     const first = await pair.start();
     pair.target.isDown = false;
     set(first, 'a', 'b');
-    await pair.pass(300);
-    assert.equal(first.status.queueSize, 0);
+    for (let ms = 0; first.status.queueSize > 0; ms++) {
+      assert.ok(ms < 300);
+      await pair.pass(1, 1);
+    }
     const early = await pair.restart(first, { initialPublisherState: 'PAUSED' });
     assert.equal(early.status.queueSize, 2);
     assert.deepEqual(await pair.sent(early), places('a', 'b'));
     const late = await pair.restart(early);
     assert.equal(late.status.queueSize, 0);
   });
+
+  it('is marked as empty within 50 ms, so that a kill repeats nothing, without a sync', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    pair.target.isDown = false;
+    const { storage } = pair;
+    const writes: string[] = [];
+    const rename = storage.rename.bind(storage);
+    storage.rename = (from, to) => {
+      if (to.startsWith(MARKS)) writes.push(to);
+      return rename(from, to);
+    };
+    for (const key of ['a', 'b', 'c']) {
+      set(first, key);
+      for (let ms = 0; first.status.queueSize > 0; ms++) {
+        assert.ok(ms < 300);
+        await pair.pass(1, 1);
+      }
+      await pair.pass(55, 1);
+      assert.equal(writes.at(-1), UNSYNCED_MARKS);
+    }
+    assert.ok(writes.length <= 7, writes.join());
+    const again = await pair.restart(first, { initialPublisherState: 'PAUSED' });
+    assert.equal(again.status.queueSize, 0);
+    assert.equal(pair.storage.has(UNSYNCED_MARKS), false);
+  });
+
+  it('is not marked without a sync where a later change has replaced one that is marked', async () => {
+    const pair = new Pair();
+    const first = await pair.start({ snapshotEnabled: true });
+    set(first, 'a', 'b', 'a');
+    await pair.pass(300, 1);
+    assert.equal(pair.storage.has(UNSYNCED_MARKS), false);
+    pair.target.isDown = false;
+    await pair.pass(5000);
+    assert.equal(first.status.queueSize, 0);
+    assert.equal(pair.storage.has(UNSYNCED_MARKS), true);
+  });
+
+  for (const damage of ['empty', 'cut', 'flipped'] as const) {
+    it(`counts the synced marks where the unsynced file is ${damage}`, async () => {
+      const pair = new Pair();
+      const first = await pair.start();
+      pair.target.isDown = false;
+      set(first, 'a');
+      await pair.pass(3000);
+      set(first, 'b');
+      await pair.pass(200);
+      assert.equal(first.status.queueSize, 0);
+      const file = await pair.until(pair.storage.open(UNSYNCED_MARKS));
+      const bytes = Buffer.alloc(file.length);
+      await pair.until(file.read(bytes, 0));
+      if (damage === 'flipped') bytes[30]! ^= 1;
+      await pair.until(file.truncate(damage === 'empty' ? 0 : bytes.length - 8));
+      if (damage === 'flipped') await pair.until(file.write(bytes, 0, bytes.length, 0));
+      await pair.until(file.close());
+      const again = await pair.restart(first, { initialPublisherState: 'PAUSED' });
+      assert.equal(again.status.queueSize, 1);
+      assert.deepEqual(
+        again.log.lines.filter((line) => line === 'marks lost'),
+        [],
+      );
+    });
+  }
 
   it('begins empty where it is new, and is kept from then on', async () => {
     const pair = new Pair();
@@ -171,7 +238,8 @@ describe('a publisher of a source with persistence', () => {
     const first = await pair.start(options);
     for (let index = 0; index < 80; index++) {
       new AtOnce(first.engine).set('map', `key${index}`, long);
-      await pair.pass(10);
+      // Before marks are written, which count what was dropped.
+      if (index % 2 === 0) await pair.pass(1, 1);
     }
     const again = await pair.restart(first, options);
     const { queueSize, eventsDropped, queueBytes } = again.status;

@@ -26,6 +26,11 @@ export interface KeptQueue {
   readonly name: string;
   /** Bytes of what waits. */
   readonly bytes: number;
+  /**
+   * Whether its marks count what has left the queue, and nothing that a later change has replaced in it. Then
+   * a change up to its mark is at its destination, also where a power loss takes the later one.
+   */
+  readonly hasExactMarks: boolean;
   /** What waits lies in that many lanes, each in its order. */
   readonly laneCount: number;
 

@@ -8,14 +8,22 @@ import { isOfLock } from './directory-lock.ts';
 import { NEW_SUFFIX } from './forced-start.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST } from './manifest.ts';
-import { MARKS } from './marks-file.ts';
+import { MARKS, UNSYNCED_MARKS } from './marks-file.ts';
 import { MEMBER } from './member-file.ts';
 import { RESERVE } from './reserve.ts';
 import { parseSegmentName } from './segment.ts';
 import { parseWaitingName } from './waiting-file.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
-const NAMES: ReadonlySet<string> = new Set([MANIFEST, MEMBER, LOG_END, MARKS, RESERVE, BACKUP]);
+const NAMES: ReadonlySet<string> = new Set([
+  MANIFEST,
+  MEMBER,
+  LOG_END,
+  MARKS,
+  UNSYNCED_MARKS,
+  RESERVE,
+  BACKUP,
+]);
 /** Names that only unfinished files have, without the suffix. */
 const UNFINISHED: ReadonlySet<string> = new Set(['log', 'log-now', 'restoring']);
 const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];

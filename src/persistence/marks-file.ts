@@ -1,6 +1,9 @@
 /**
  * The file `wan-marks` has the marks of all kept queues (../engine/kept-queues.ts). It is written as a whole,
- * and counts where the manifest says so. Numbers are little-endian.
+ * and counts where the manifest says so. The file `wan-marks-unsynced` has the same form. It is written more
+ * often, and not synced, so that the end of the process loses nothing of it: where it is whole its marks
+ * count, too, and of two marks of a queue the higher one. It is of one process: a start removes it before the
+ * log goes on, as a power loss may have taken sequences that it has. Numbers are little-endian.
  *
  *     0  "gridmark"
  *     8  CRC-32C of all that follows
@@ -14,9 +17,10 @@ import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
 import type { Storage } from './storage.ts';
-import { writeWhole } from './whole-file.ts';
+import { writeUnsynced, writeWhole } from './whole-file.ts';
 
 export const MARKS = 'wan-marks';
+export const UNSYNCED_MARKS = 'wan-marks-unsynced';
 
 const MAGIC = 'gridmark';
 const HEADER_BYTES = 24;
@@ -35,9 +39,37 @@ export async function writeMarks(
   await writeWhole(storage, MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
 }
 
+/** Writes the unsynced file. Rejects with the system's error. */
+export async function writeUnsyncedMarks(
+  storage: Storage,
+  partitionCount: number,
+  marks: Marks,
+): Promise<void> {
+  const { bytes } = pageOf(partitionCount, marks);
+  await writeUnsynced(storage, UNSYNCED_MARKS, (file) => file.write(bytes, 0, bytes.length, 0));
+}
+
+/**
+ * The marks of the unsynced file; none where there is no such file, or a power loss has damaged it. Rejects as
+ * checkFormat throws, or with the system's error.
+ */
+export async function readUnsyncedMarks(storage: Storage, partitionCount: number): Promise<Marks> {
+  try {
+    return await readMarks(storage, partitionCount, UNSYNCED_MARKS);
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    if (isMissing || error instanceof DamagedData) return new Map();
+    throw error;
+  }
+}
+
 /** Rejects with DamagedData, as checkFormat throws, or with the system's error. */
-export async function readMarks(storage: Storage, partitionCount: number): Promise<Marks> {
-  const file = await storage.open(MARKS);
+export async function readMarks(
+  storage: Storage,
+  partitionCount: number,
+  name = MARKS,
+): Promise<Marks> {
+  const file = await storage.open(name);
   const { length } = file;
   const page = new Page(Math.max(HEADER_BYTES, filled(length)));
   page.bytes.fill(0);
@@ -48,13 +80,13 @@ export async function readMarks(storage: Storage, partitionCount: number): Promi
   }
   const { bytes, words } = page;
   const isOurs = length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
-  if (!isOurs) throw new DamagedData(storage, MARKS, 0, 'has no valid header');
+  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
   // Every length is a multiple of 8, so what follows the last one is not summed, and wrong.
   const isWhole = length % 8 === 0 && words[2] === checksum(page, 3, length >> 2, 0);
-  if (!isWhole) throw new DamagedData(storage, MARKS, 8, 'has a wrong checksum');
-  checkFormat(storage, MARKS, words[3]!);
+  if (!isWhole) throw new DamagedData(storage, name, 8, 'has a wrong checksum');
+  checkFormat(storage, name, words[3]!);
   const marks = marksIn(page, length, partitionCount);
-  if (marks === undefined) throw new DamagedData(storage, MARKS, 16, 'has wrong fields');
+  if (marks === undefined) throw new DamagedData(storage, name, 16, 'has wrong fields');
   return marks;
 }
 

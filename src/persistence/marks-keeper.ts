@@ -1,16 +1,18 @@
 /**
  * Keeps the marks of queues on the disk (../engine/kept-queues.ts): writes them at most once a second while
- * they change, and whenever they are asked for. The log is durable as far as they tell before they are: a
+ * they change, and whenever they are asked for. Between these, so that the end of the process loses little of
+ * them, they are written at most every 50 ms to a file that is not synced. The log is durable as far as they tell before they are: a
  * change that a later one of its key has replaced in a queue counts as passed, and the later one may not be
- * lost then. Where writing fails the older marks count, which are lower, and it is tried again.
+ * lost then. Such marks are not written without a sync. Where writing fails the older marks count, which are lower, and it is tried again.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { InTurn } from '../base/in-turn.ts';
 import type { KeptQueues } from '../engine/kept-queues.ts';
-import { writeMarks } from './marks-file.ts';
+import { writeMarks, writeUnsyncedMarks } from './marks-file.ts';
 import type { Storage } from './storage.ts';
 
 const PERIOD_MS = 1000;
+const UNSYNCED_PERIOD_MS = 50;
 
 interface MarksKeeperParts {
   readonly storage: Storage;
@@ -20,6 +22,8 @@ interface MarksKeeperParts {
   sequences(): Float64Array;
   /** Makes the log durable, where its mode promises that. */
   syncLog(): Promise<void>;
+  /** Whether the manifest has it that there are marks. */
+  isNoted(): boolean;
   /** Notes in the manifest that there are marks, where that is not noted. */
   note(): Promise<void>;
 }
@@ -27,7 +31,9 @@ interface MarksKeeperParts {
 export class MarksKeeper {
   readonly #parts: MarksKeeperParts;
   readonly #writes = new InTurn();
+  readonly #unsyncedWrites = new InTurn();
   #timer: Timer | undefined;
+  #unsyncedTimer: Timer | undefined;
   #hasFailed = false;
   #isOpen = false;
 
@@ -78,17 +84,40 @@ export class MarksKeeper {
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#timer?.cancel();
+    this.#unsyncedTimer?.cancel();
+    await this.#unsyncedWrites.run(async () => {});
     await this.#writes.run(async () => {});
   }
 
   #plan(): void {
-    if (this.#timer !== undefined || !this.#isOpen) return;
-    this.#timer = this.#parts.clock.after(PERIOD_MS, () => {
+    if (!this.#isOpen) return;
+    this.#planUnsynced();
+    this.#timer ??= this.#parts.clock.after(PERIOD_MS, () => {
       this.#timer = undefined;
       this.keep().catch(told);
     });
+  }
+
+  #planUnsynced(): void {
+    this.#unsyncedTimer ??= this.#parts.clock.after(UNSYNCED_PERIOD_MS, () => {
+      this.#unsyncedTimer = undefined;
+      if (this.#unsyncedWrites.isBusy) return this.#planUnsynced();
+      this.#unsyncedWrites.run(() => this.#writeUnsynced()).catch(isWrittenLater);
+    });
+  }
+
+  async #writeUnsynced(): Promise<void> {
+    const { storage, queues, sequences, isNoted } = this.#parts;
+    const exact = queues.queues().filter(({ hasExactMarks }) => hasExactMarks);
+    if (exact.length === 0 || !isNoted()) return;
+    const now = sequences();
+    const marks = new Map(exact.map((queue) => [queue.name, queue.marks(now)]));
+    await writeUnsyncedMarks(storage, now.length, marks);
   }
 }
 
 /** The log has the failure, and the marks are written again. */
 function told(): void {}
+
+/** Older marks count until they are written again. */
+function isWrittenLater(): void {}

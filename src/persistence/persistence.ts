@@ -33,6 +33,7 @@ import { LogEndFile } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
 import { cutBehindSeal, cutTail, leadOn, syncRecovered } from './log-takeover.ts';
 import { ManifestFile } from './manifest.ts';
+import { UNSYNCED_MARKS } from './marks-file.ts';
 import { MarksKeeper } from './marks-keeper.ts';
 import { MemberFile } from './member-file.ts';
 import { isStaleOfQueues } from './queue-restore.ts';
@@ -345,6 +346,8 @@ export class Persistence {
     if (this.#end !== undefined) await leadOn(storage, this.#end, number);
     this.#endFile ??= await LogEndFile.open(storage, clock, this.#end ?? begin);
     await this.#marks?.write();
+    // The manifest's sync of the directory makes that last, before any sequence is given.
+    await storage.remove(UNSYNCED_MARKS);
     const manifest = this.#manifest;
     await manifest.change({
       partitionCount,
@@ -407,6 +410,7 @@ export class Persistence {
       syncLog: async () => {
         if (sync !== 'never' && this.log.isWriting) await this.log.sync();
       },
+      isNoted: () => this.#manifest.isThere && this.#manifest.content.hasMarks === true,
       note: async () => {
         const manifest = this.#manifest;
         if (!manifest.isThere || manifest.content.hasMarks === true) return;

@@ -6,7 +6,7 @@ import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
 import type { Mutation } from '../engine/mutation.ts';
 import { DamagedData } from './damage.ts';
 import type { Manifest } from './manifest.ts';
-import { MARKS, type Marks, readMarks } from './marks-file.ts';
+import { MARKS, type Marks, readMarks, readUnsyncedMarks, UNSYNCED_MARKS } from './marks-file.ts';
 import type { Storage } from './storage.ts';
 import { readWaiting } from './waiting-file.ts';
 
@@ -57,7 +57,8 @@ export class QueueRestore {
   /** Undefined where the marks are lost. */
   async #readMarks(): Promise<Marks | undefined> {
     try {
-      return await readMarks(this.#storage, this.#partitionCount);
+      const marks = await readMarks(this.#storage, this.#partitionCount);
+      return higher(marks, await readUnsyncedMarks(this.#storage, this.#partitionCount));
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
       const lost = isMissing ? new DamagedData(this.#storage, MARKS, 0, 'is missing') : error;
@@ -68,13 +69,27 @@ export class QueueRestore {
   }
 }
 
+/** Of each queue of `marks` the higher mark of each partition. */
+function higher(marks: Marks, others: Marks): Marks {
+  const found = new Map(marks);
+  for (const [name, own] of marks) {
+    const other = others.get(name);
+    if (other === undefined) continue;
+    found.set(
+      name,
+      own.map((mark, partition) => Math.max(mark, other[partition]!)),
+    );
+  }
+  return found;
+}
+
 /** Whether the file is of queues, and does not count. `waiting`: the snapshot of which it has what waited. */
 export function isStaleOfQueues(
   name: string,
   waiting: number | undefined,
   manifest: Manifest | undefined,
 ): boolean {
-  if (name === MARKS) return manifest?.hasMarks !== true;
+  if (name === MARKS || name === UNSYNCED_MARKS) return manifest?.hasMarks !== true;
   if (waiting === undefined) return false;
   return manifest?.snapshot?.hasWaiting !== true || manifest.snapshot.number !== waiting;
 }

@@ -28,6 +28,25 @@ export async function writeWhole(
   await whole.keep();
 }
 
+/**
+ * The same without a sync: the end of the process leaves the old file or the new one, the end of the machine
+ * may leave a part.
+ */
+export async function writeUnsynced(
+  storage: Storage,
+  name: string,
+  fill: (file: StoredFile) => Promise<void>,
+): Promise<void> {
+  const whole = await WholeFile.begin(storage, name);
+  try {
+    await fill(whole.file);
+  } catch (error) {
+    await whole.drop();
+    throw error;
+  }
+  await whole.name();
+}
+
 /** A file that is written piece by piece; ends with `keep` or `drop`. */
 export class WholeFile {
   readonly file: StoredFile;
@@ -55,18 +74,28 @@ export class WholeFile {
     const storage = this.#storage;
     try {
       await this.file.sync();
-      this.#isOpen = false;
-      await this.file.close();
-      await storage.rename(this.file.name, this.#name);
     } catch (error) {
       await this.drop();
       throw error;
     }
+    await this.name();
     const directory = this.#name.lastIndexOf('/');
     try {
       await storage.syncDirectory(directory < 0 ? undefined : this.#name.slice(0, directory));
     } catch (cause) {
       throw new OutcomeUnknown(cause as Error);
+    }
+  }
+
+  /** Gives the written file its name. */
+  async name(): Promise<void> {
+    try {
+      this.#isOpen = false;
+      await this.file.close();
+      await this.#storage.rename(this.file.name, this.#name);
+    } catch (error) {
+      await this.drop();
+      throw error;
     }
   }
 

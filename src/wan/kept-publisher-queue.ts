@@ -50,6 +50,10 @@ export class KeptPublisherQueue {
     return this.#queue.bytes;
   }
 
+  get hasExactMarks(): boolean {
+    return this.#queue.bytes === 0 || !this.#queue.isLatestOnly;
+  }
+
   get laneCount(): number {
     return this.#queue.lanes.length;
   }

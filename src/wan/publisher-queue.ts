@@ -29,6 +29,8 @@ interface QueueLimits {
 
 export class PublisherQueue {
   readonly lanes: readonly Lane[];
+  /** Whether only the latest event of a key waits. */
+  readonly isLatestOnly: boolean;
   /** Which changes wait. */
   readonly sequences: WaitingSequences;
   /** Chunks for the records of this publisher, and for its batches. */
@@ -37,7 +39,6 @@ export class PublisherQueue {
   readonly #totals: QueueTotals = { events: 0, bytes: 0 };
   /** By lane, where only the latest event of a key waits; in a recovery the latest set. */
   #keys: readonly WaitingKeys[] | undefined;
-  readonly #isLatestOnly: boolean;
   /** The same, made for `skip`, where every event waits. */
   readonly #skippedKeys = new Map<number, WaitingKeys>();
 
@@ -51,7 +52,7 @@ export class PublisherQueue {
       (_, number) => new Lane(number, this.#totals, this.pool, sequences),
     );
     this.#limits = limits;
-    this.#isLatestOnly = isLatestOnly;
+    this.isLatestOnly = isLatestOnly;
     this.#keys = isLatestOnly ? this.lanes.map((lane) => new WaitingKeys(lane)) : undefined;
   }
 
@@ -67,7 +68,7 @@ export class PublisherQueue {
   }
 
   endRestore(): void {
-    if (!this.#isLatestOnly) this.#keys = undefined;
+    if (!this.isLatestOnly) this.#keys = undefined;
   }
 
   /** Events that are not acknowledged. */
@@ -112,7 +113,7 @@ export class PublisherQueue {
     }
     const number = change.partition % this.lanes.length;
     const lane = this.lanes[number]!;
-    const keys = this.#isLatestOnly || change.operation === SET ? this.#keys?.[number] : undefined;
+    const keys = this.isLatestOnly || change.operation === SET ? this.#keys?.[number] : undefined;
     const replaced = keys === undefined ? -1 : keys.find(change.name, change.key);
     // What is known comes again, and may be older than what waits.
     if (replaced >= 0 && keys?.version.isAfter(change.version)) return;
