@@ -23,6 +23,7 @@ import {
   FROM_REPLAY,
   FROM_SOURCE,
   Mutation,
+  makerOf,
   type Operation,
   SET,
 } from '../../src/engine/mutation.ts';
@@ -59,6 +60,7 @@ function changeOf(operation: Operation, version: Version, value = ''): Mutation 
   change.value.copyFrom(span(value));
   change.version.copyFrom(version);
   change.path.set(PATH, 0, PATH.length);
+  change.maker = makerOf(PATH, 0);
   return change;
 }
 
@@ -155,6 +157,90 @@ export function mergeSuite(name: string, open: OpenStoredSubject): void {
           if (late === 1) outcomes.push((await merge(engine, same, policy)).outcome);
           for (const outcome of outcomes) assert.equal(outcome, OUTDATED);
           assert.equal(engine.tombstones.count, late);
+          await compareReplay(engine, sink, open);
+          await engine.close();
+        }
+      });
+    }
+
+    for (const [title, policy] of POLICIES) {
+      it(`under ${title}, a change that is not later than a tombstone changes nothing`, async () => {
+        for (const removal of [DELETE, CLEAR] as const) {
+          const { engine, asker, sink } = await opened();
+          const { version } = await asker.set('other', 'k', 'v');
+          const at = (by: number) => moved(version, by * 2 ** 16);
+          const put = changeOf(SET, at(5), 'here');
+          assert.equal((await merge(engine, changeOf(removal, at(4)), policy)).outcome, APPLIED);
+          assert.equal((await merge(engine, put, policy)).outcome, APPLIED);
+          for (const [operation, by, outcome] of [
+            [SET, 3, OUTDATED],
+            [DELETE, 3, OUTDATED],
+            [CLEAR, 3, removal === CLEAR ? OUTDATED : APPLIED],
+            [removal, 4, KNOWN],
+            [SET, 4, OUTDATED],
+          ] as const) {
+            const change = changeOf(operation, at(by), operation === SET ? 'old' : '');
+            assert.equal((await merge(engine, change, policy)).outcome, outcome);
+            assert.equal((await asker.get('m', 'k')).value, 'here');
+          }
+          assert.equal((await merge(engine, changeOf(DELETE, at(6)), policy)).outcome, APPLIED);
+          assert.equal((await asker.get('m', 'k')).value, '');
+          await compareReplay(engine, sink, open);
+          await engine.close();
+        }
+      });
+
+      it(`under ${title}, an older change of the entry's maker changes nothing`, async () => {
+        const { engine, asker, sink } = await opened();
+        const { version } = await asker.set('other', 'k', 'v');
+        const put = changeOf(SET, moved(version, 5), 'here');
+        assert.equal((await merge(engine, put, policy)).outcome, APPLIED);
+        for (const operation of [SET, DELETE] as const) {
+          const older = changeOf(operation, moved(version, 4), operation === SET ? 'old' : '');
+          assert.equal((await merge(engine, older, policy)).outcome, OUTDATED);
+          assert.equal((await asker.get('m', 'k')).value, 'here');
+        }
+        assert.equal(sink.records.at(-1)?.maker, put.maker);
+        // A client's entry is of another maker.
+        const mine = await asker.set('m', 'k', 'mine');
+        const other = changeOf(SET, moved(mine.version, -1), 'sent');
+        const isTaken = policy !== PUT_IF_ABSENT && policy !== LATEST_UPDATE;
+        const outcome = isTaken ? APPLIED : OUTDATED;
+        assert.equal((await merge(engine, other, policy)).outcome, outcome);
+        if (isTaken) {
+          assert.equal(sink.records.at(-1)?.maker, 0);
+          assert.ok(sink.records.at(-1)?.version.is(moved(mine.version, 1)));
+        }
+        await compareReplay(engine, sink, open);
+        await engine.close();
+      });
+
+      it(`under ${title}, a sync restores what was removed before it began`, async () => {
+        for (const operation of [DELETE, CLEAR] as const) {
+          const { engine, asker, sink } = await opened();
+          const { version } = await asker.set('m', 'k', 'v');
+          const entry = changeOf(SET, version, 'v');
+          await merge(engine, changeOf(SET, moved(version, -9), 'v'), policy);
+          if (operation === DELETE) await asker.delete('m', 'k');
+          else await asker.clear('m');
+          const began = new Version();
+          engine.now(began);
+          const restored = async (syncBegan?: Version) => {
+            const keeper = new Keeper();
+            engine.merge(entry, policy, keeper, syncBegan);
+            return (await keeper.answered).outcome;
+          };
+          assert.equal(await restored(), OUTDATED);
+          assert.equal(await restored(moved(began, -1)), OUTDATED);
+          const isRestored = policy !== LATEST_UPDATE;
+          assert.equal(await restored(began), isRestored ? APPLIED : OUTDATED);
+          assert.equal((await asker.get('m', 'k')).value, isRestored ? 'v' : '');
+          // It is later than the removal, and not later than what the source does next.
+          if (isRestored) assert.ok(sink.records.at(-1)?.version.is(moved(began, 1)));
+          const next = changeOf(DELETE, moved(began, 1));
+          assert.equal((await merge(engine, next, policy)).outcome, APPLIED);
+          assert.equal(await restored(began), OUTDATED);
+          assert.equal((await asker.get('m', 'k')).value, '');
           await compareReplay(engine, sink, open);
           await engine.close();
         }

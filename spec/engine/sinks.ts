@@ -20,6 +20,7 @@ export function copyOf(mutation: Mutation): Mutation {
   copy.version.copyFrom(mutation.version);
   copy.replaced.copyFrom(mutation.replaced);
   copy.life.copyFrom(mutation.life);
+  copy.maker = mutation.maker;
   copy.item = mutation.item;
   copy.expiryMs = mutation.expiryMs;
   copy.maxIdleSeconds = mutation.maxIdleSeconds;

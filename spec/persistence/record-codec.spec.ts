@@ -38,6 +38,7 @@ function randomMutation(random: Random): Mutation {
   if (mutation.operation === OFFER) mutation.item = random.next() * 1000;
   else mutation.life.set(random.next(), random.next());
   if (random.below(3) === 0) mutation.expiryMs = 1e12 + random.next();
+  if (random.below(3) === 0) mutation.maker = random.next() | 0;
   if (random.below(3) === 0) mutation.maxIdleSeconds = random.below(1000);
   if (random.below(3) === 0) {
     setRandom(mutation.path, random, 16 * (1 + random.below(16)), random.below(2) === 0);
@@ -190,9 +191,9 @@ test('a record of an unknown type, or a mutation with unknown flags, is told', (
   }
   for (const type of [SET, DELETE, REMOVE]) {
     page.bytes[8] = type;
-    for (const flags of [8, 9, 12, 15, 128, 255]) {
+    for (const flags of [16, 17, 24, 31, 128, 255]) {
       page.bytes[9] = flags;
-      assert.equal(unknownIn(page, 0), `flags ${flags & ~7}`);
+      assert.equal(unknownIn(page, 0), `flags ${flags & ~15}`);
       assert.equal(isMutation(page, 0), false);
     }
   }

@@ -166,9 +166,9 @@ describe('a record of a type that is not known', () => {
 describe('a change with a flag that is not known', () => {
   it('is refused, with the flag', async () => {
     for (const name of [log, part]) {
-      for (const flags of [8, 129]) {
+      for (const flags of [16, 129]) {
         const given = withRecords(name, SET, FLAGS, flags);
-        const message = new RegExp(` has flags ${flags & ~7}, which this version does not know`);
+        const message = new RegExp(` has flags ${flags & ~15}, which this version does not know`);
         const refused = { code: 'DATA_RECORD_NEWER', message };
         await assert.rejects(recovered(given), refused);
         await assert.rejects(repaired(given), refused);

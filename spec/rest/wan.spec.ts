@@ -349,7 +349,7 @@ for (const name of ['none', 'hazelcast'] as const) {
       assert.deepEqual(auditLines(), ['undefined 200', 'undefined 200']);
       const errors: GridError[] = [
         new GridError('WAN_MESSAGE_INVALID', { reason: 'the checksum is wrong' }),
-        new GridError('WAN_OTHER_CLUSTER', { expected: 'a', clusterName: 'dev' }),
+        new GridError('WAN_OTHER_CLUSTER', { expected: 'a' }),
         new GridError('WAN_OLDER_EPOCH', {}),
         new GridError('WAN_MESSAGE_TOO_LONG', { bytes: 3, bytesMax: 2 }),
         new GridError('MEMORY_FULL', { name: '"m"' }),

@@ -17,7 +17,7 @@ import { WanReceiver } from '../../src/wan/wan-receiver.ts';
 import type { TransportAnswer } from '../../src/wan/wan-transport.ts';
 import { contentOf, visited } from '../engine/stored-engine.case.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { KeptLog } from './members.ts';
+import { KeptLog, REQUEST_LIMITS } from './members.ts';
 import { spanOf } from './model-engine.ts';
 import { generator } from './simulation.ts';
 
@@ -65,6 +65,7 @@ export class ComparedSide {
       clock: this.clock,
       log: new KeptLog(),
       payloadBytesMax: 2 ** 24,
+      requestLimits: REQUEST_LIMITS,
       onKnown: () => {},
       treeOf: () => this.tree,
     });

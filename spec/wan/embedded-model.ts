@@ -66,8 +66,8 @@ export class EmbeddedModel implements SimulatedEngine {
   /** The engine does so by itself. */
   expire(): void {}
 
-  merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void {
-    this.#engine.merge(change, policy, receiver);
+  merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void {
+    this.#engine.merge(change, policy, receiver, syncBegan);
   }
 
   delays(partition: number, sequence: number): boolean {

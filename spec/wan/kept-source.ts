@@ -14,7 +14,7 @@ import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { WanReplications } from '../../src/wan/wan-replications.ts';
 import { copyOf } from '../engine/sinks.ts';
 import type { MemoryStorage } from '../persistence/memory-storage.ts';
-import { KeptLog, type Network } from './members.ts';
+import { KeptLog, type Network, REQUEST_LIMITS } from './members.ts';
 
 export const PARTITION_COUNT = 5;
 
@@ -84,6 +84,7 @@ export class KeptSource {
       takesWrites: () => true,
       delaysAll: () => this.persistence.log.delaysAll,
       payloadBytesMax: 2 ** 24,
+      requestLimits: REQUEST_LIMITS,
       transportOf: () => ({
         send: async (...message) => {
           if (this.hasEnded) return await new Promise(() => {});

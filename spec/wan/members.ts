@@ -33,6 +33,14 @@ export const OPTIONS: WanPublisherOptions = {
   compression: 'none',
 };
 
+/** The defaults of a member. */
+export const REQUEST_LIMITS = {
+  segment: 'grid',
+  headerBytesMax: 32_768,
+  targetBytesMax: 32_768,
+  bodyBytesMax: 16_777_216,
+};
+
 export function endpoint(host: string): WanEndpoint {
   return { host, port: 5701, segment: undefined, tls: false };
 }
@@ -263,6 +271,7 @@ export class Member<Made extends SimulatedEngine = ModelEngine> {
       clock: this.#clock,
       log: this.log,
       payloadBytesMax: 2 ** 24,
+      requestLimits: REQUEST_LIMITS,
       transportOf: () => this.network.transportOf(this),
       treeOf: () => ({ isOn: true, depth: 10 }),
       refsTo: () => (map) =>

@@ -12,7 +12,7 @@ import { Member, Network } from './members.ts';
 import { spanOf } from './model-engine.ts';
 import { generator } from './simulation.ts';
 
-const SENDER = Buffer.alloc(16, 's');
+export const SENDER = Buffer.alloc(16, 's');
 export const WALL_MS = 1_700_000_000_000;
 
 export function changeOf(operation: Operation, key: string, value: string): Mutation {

@@ -526,7 +526,7 @@ describe('the endpoints of a publisher', () => {
     await network.pass(500);
     assert.match(
       a.status.lastError ?? '',
-      /403, .* is for cluster "other", and this is cluster "dev"/,
+      /403, .* is for cluster "other", and this member's cluster has another name/,
     );
   });
 

@@ -132,7 +132,7 @@ export const REQUEST_ERRORS = {
   WAN_OTHER_CLUSTER: {
     status: 403,
     message:
-      'Cannot take the WAN message: it is for cluster "{expected}", and this is cluster "{clusterName}"',
+      'Cannot take the WAN message: it is for cluster "{expected}", and this member\'s cluster has another name',
   },
   WAN_TREES_BUSY: {
     status: 503,

@@ -128,6 +128,7 @@ function taskOf({ result }: ClusterAnswer): TaskStatus {
 function lineOf(status: TaskStatus): string {
   const { stage, progress: percent, wanReplicationName, wanPublisherId, message } = status;
   const { checkedPartitions, differentPartitions, checkedLeaves, differentLeaves } = status;
+  const notTaken = status.entriesNotTaken ?? 0;
   const isCompared = checkedPartitions !== undefined && checkedPartitions >= 0;
   return [
     `${stage} ${percent} %`,
@@ -139,6 +140,7 @@ function lineOf(status: TaskStatus): string {
           `${status.entriesToSync} entries to sync`,
         ]
       : []),
+    ...(notTaken > 0 ? [`${notTaken} entries not taken`] : []),
     ...(message === undefined ? [] : [message]),
   ].join('  ');
 }

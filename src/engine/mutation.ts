@@ -68,6 +68,11 @@ export class Mutation {
   readonly life = new Version();
   /** The ids of its path, one behind the other; empty where it names none. */
   readonly path = new Span();
+  /**
+   * SET, DELETE: the maker, which is the data set that gave the version, by the first four bytes of its id
+   * (makerOf); 0 for this one.
+   */
+  maker = 0;
   /** OFFER, REMOVE, RETURN: the item's sequence in its queue. */
   item = 0;
   /** SET: when the entry's time to live ends, in ms since 1970; 0 for never. */
@@ -91,6 +96,11 @@ export class Mutation {
     this.lastAccessSeconds = isSet ? high >>> 0 : 0;
     this.tombstone.set(isSet ? 0 : low, isSet ? 0 : high);
   }
+}
+
+/** The maker that a data set is, by the id at `at`. */
+export function makerOf(bytes: Buffer, at: number): number {
+  return bytes.readInt32LE(at);
 }
 
 /**

@@ -141,19 +141,26 @@ export interface StoredEngine extends Engine {
   /**
    * Merges a change that was made in another data set: a SET, DELETE or CLEAR with its `origin` (FROM_SOURCE
    * or more), `name`, `key`, `value`, `contentType`, `version`, `expiryMs`, `maxIdleSeconds`, `hits`,
-   * `lastAccessSeconds` and `path` (the data set it was made in and those it came by, the sender's last; not
-   * this one's). The engine sets the other fields. The version clock goes on from the change's version.
+   * `lastAccessSeconds`, `path` (the data set it was made in and those it came by, the sender's last; not
+   * this one's) and `maker`. The engine sets the other fields. The version clock goes on from the change's
+   * version.
    *
-   * A SET wins where there is no entry, or where the policy says so, but never where it is not later than a
-   * tombstone of its key or its map. A DELETE wins where it is not earlier than the entry, under PASS_THROUGH
-   * always; where there is no entry, it leaves its tombstone. A CLEAR ends everything in the map that is not
-   * later than it, at once or in steps.
+   * A SET or DELETE that is not later than a tombstone of its key or its map changes nothing, under every
+   * policy. Neither does one that is earlier than the entry and of the same maker: by another way, or again,
+   * the entry's past has come. Otherwise a SET wins where there is no entry, or where the policy says so; a
+   * DELETE where it is not earlier than the entry, under PASS_THROUGH always; where there is no entry, it
+   * leaves its tombstone. A CLEAR ends everything in the map that is not later than it, at once or in steps.
+   *
+   * `syncBegan`: the SET is of a synchronisation that began at that version. Then a tombstone or an entry from
+   * before that does not stop it by the two rules above, except a tombstone under LATEST_UPDATE.
    *
    * A change that wins is a mutation, with its origin and path. It keeps its version, unless a replay would
-   * not choose it: then it gets this data set's next one. APPLIED; KNOWN; OUTDATED; MEMORY_FULL; REFUSED; or
-   * UNREACHABLE. The answer's `version` is the entry's after an APPLIED or KNOWN set.
+   * not choose it, or a tombstone is later: then this data set gives it the version right after that of the
+   * entry or tombstone, and is its maker. It is not the next version, as what the sender has changed since is
+   * later than all that it had seen. APPLIED; KNOWN; OUTDATED; MEMORY_FULL; REFUSED; or UNREACHABLE. The
+   * answer's `version` is the entry's after an APPLIED or KNOWN set.
    */
-  merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void;
+  merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void;
 
   /** From now on each version that this engine gives is later than that. */
   observe(version: Version): void;

@@ -28,6 +28,11 @@ export class Version {
     return this.set(this.low - 1, this.low === 0 ? this.high - 1 : this.high);
   }
 
+  /** Sets it to the version right after it. */
+  stepForward(): this {
+    return this.set(this.low + 1, this.low === -1 ? this.high + 1 : this.high);
+  }
+
   get isNone(): boolean {
     return this.low === 0 && this.high === 0;
   }

@@ -5,8 +5,8 @@
  *     0  CRC-32C of all that follows, filling included, seeded by the segment (segment.ts)
  *     4  length in bytes, without the filling
  *     8  type, one byte: an Operation (../engine/mutation.ts), or one of those below
- *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path, 4 has two further words; of others
- *     zero
+ *     9  flags, one byte: of a mutation 1 has a lifetime, 2 has a path, 4 has two further words, 8 has a
+ *     maker; of others zero
  *    10  partition, two bytes; 65535 is every partition
  *    12  sequence: lower 32 bits, at 16 the upper ones
  *    20  version: low word, at 24 high word
@@ -18,6 +18,8 @@
  *    48  with a lifetime only: expiry in ms since 1970, a double; at 56 max idle in s; at 60 zero
  *        with two further words only: of a SET how often the entry has been read and the last read, seconds
  *        since 1970; of a DELETE, EXPIRE or CLEAR the version of its tombstone, low and high word
+ *        with a maker only, of a SET or DELETE: the first four bytes of the id of the data set that gave the
+ *        version, which is another one
  *        with a path only: the number of its data sets, 1 to 16, four bytes; then their ids, 16 bytes each:
  *        of the data set in which the change was made, then of those by which it came
  *        then name, key, content type, each filled up to a multiple of 4 with zeros; then the value
@@ -74,11 +76,13 @@ export const RECORD_BYTES_MIN = NOTE_BYTES - 4;
 const MUTATION_BYTES = 48;
 const LIFETIME_BYTES = 16;
 const WORDS_BYTES = 8;
+const MAKER_BYTES = 4;
 const PATH_COUNT_BYTES = 4;
 const HAS_LIFETIME = 1;
 const HAS_PATH = 2;
 const HAS_WORDS = 4;
-const KNOWN_FLAGS = HAS_LIFETIME | HAS_PATH | HAS_WORDS;
+const HAS_MAKER = 8;
+const KNOWN_FLAGS = HAS_LIFETIME | HAS_PATH | HAS_WORDS | HAS_MAKER;
 const EVERY = 0xffff;
 /** A value's length has 30 bits, and the rest of a record fits beside it. */
 const RECORD_BYTES_MAX = 2 ** 31 - 8;
@@ -87,6 +91,7 @@ export function recordBytes(mutation: Mutation): number {
   const { name, key, contentType, value, path } = mutation;
   let fixed = MUTATION_BYTES + (hasLifetime(mutation) ? LIFETIME_BYTES : 0);
   if (hasWords(mutation)) fixed += WORDS_BYTES;
+  if (mutation.maker !== 0) fixed += MAKER_BYTES;
   if (path.length > 0) fixed += pathBytes(path);
   const named = wholeWords(name.length) + wholeWords(key.length) + wholeWords(contentType.length);
   return filled(fixed + named + value.length);
@@ -121,6 +126,11 @@ export function writeMutation(page: Page, at: number, mutation: Mutation, seed: 
     words[end >> 2] = isSet ? mutation.hits : mutation.tombstone.low;
     words[(end >> 2) + 1] = isSet ? mutation.lastAccessSeconds : mutation.tombstone.high;
     end += WORDS_BYTES;
+  }
+  if (mutation.maker !== 0) {
+    bytes[at + 9]! |= HAS_MAKER;
+    words[end >> 2] = mutation.maker;
+    end += MAKER_BYTES;
   }
   if (path.length > 0) {
     bytes[at + 9]! |= HAS_PATH;
@@ -208,6 +218,7 @@ export function isMutation(page: Page, at: number): boolean {
   if (flags > HAS_LIFETIME) {
     if ((flags & ~KNOWN_FLAGS) !== 0) return false;
     if ((flags & HAS_WORDS) !== 0) end += WORDS_BYTES;
+    if ((flags & HAS_MAKER) !== 0) end += MAKER_BYTES;
     if ((flags & HAS_PATH) !== 0) {
       const count = words[(at + end) >> 2]!;
       if (!(count >= 1 && count <= PATH_LENGTH_MAX)) return false;
@@ -247,6 +258,8 @@ export function readMutation(page: Page, at: number, mutation: Mutation): void {
   const field = start >> 2;
   mutation.setWords(isLonger ? words[field]! : 0, isLonger ? words[field + 1]! : 0);
   if (isLonger) start += WORDS_BYTES;
+  mutation.maker = (flags & HAS_MAKER) === 0 ? 0 : words[start >> 2]!;
+  if ((flags & HAS_MAKER) !== 0) start += MAKER_BYTES;
   if ((flags & HAS_PATH) !== 0) {
     const length = words[start >> 2]! * DATA_SET_ID_BYTES;
     start = setSpan(mutation.path, page, start + PATH_COUNT_BYTES, length);

@@ -19,6 +19,8 @@ export interface Dialect {
   readonly passiveStatus: 500 | 503;
   /** Whether the answer of a successful backup has its path, its bytes and the seconds it took. */
   readonly tellsBackups: boolean;
+  /** Whether the progress of a synchronisation has the number of entries that were not taken. */
+  readonly tellsNotTaken: boolean;
   /** Status of a request that the cluster refuses. */
   statusOf(refusal: GridError): number;
   /** Formats a member's address; `address` as in MemberInfo. */
@@ -38,6 +40,7 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     badValueStatus: 400,
     passiveStatus: 503,
     tellsBackups: true,
+    tellsNotTaken: true,
     statusOf: ({ status }) => status,
     tellAddress: (address) => address,
   },
@@ -47,6 +50,7 @@ export const DIALECTS: Readonly<Record<Compatibility, Dialect>> = {
     badValueStatus: 500,
     passiveStatus: 500,
     tellsBackups: false,
+    tellsNotTaken: false,
     statusOf: ({ code }) => (TOLD_WITH_200.has(code) ? 200 : 500),
     tellAddress: (address) => address.replace(/^([^[\]]+):(\d+)$/, '[$1]:$2'),
   },

@@ -48,7 +48,11 @@ export function progress(call: Call): void {
   const { wan, dialect } = services;
   const uuid = call.name.toBuffer().toString();
   const status = wan?.progressOf(uuid);
-  if (status !== undefined) return respondJson(call, { status: 'success', result: status });
+  if (status !== undefined) {
+    const { entriesNotTaken, ...original } = status;
+    const result = dialect.tellsNotTaken ? status : original;
+    return respondJson(call, { status: 'success', result });
+  }
   const refusal =
     wan === undefined
       ? elsewhere(call.describe())

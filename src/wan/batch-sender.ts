@@ -26,7 +26,7 @@ import {
 } from './batch.ts';
 import { BATCH_BYTES_MAX, batchesPerEndpoint } from './batch-limits.ts';
 import type { BatchRoom, Lane } from './lane.ts';
-import { sealDeflated, sealPlain } from './message-format.ts';
+import { LANES_MAX, sealDeflated, sealPlain } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
 import { PublisherTarget } from './publisher-target.ts';
@@ -72,6 +72,9 @@ export class BatchSender {
   #onNewDataSet: (() => void) | undefined;
   sentCount = 0;
   rejectedCount = 0;
+  /** By lane, what the target has counted in this epoch as not taken and as rejected. */
+  readonly #notTaken = new Float64Array(LANES_MAX);
+  readonly #rejected = new Float64Array(LANES_MAX);
   #isSending = false;
   #isDraining = false;
   #isClosed = false;
@@ -96,7 +99,10 @@ export class BatchSender {
       texts: this.#texts,
       onMet: () => this.#schedule(),
       onNewDataSet: () => this.#dropNumbers(),
-      onForgotten: () => queue.onForgotten(),
+      onForgotten: () => {
+        this.#forgetCounts();
+        queue.onForgotten();
+      },
     });
     this.#batchSize = batchSize;
     this.#slots = batchesPerEndpoint(maxConcurrentInvocations);
@@ -175,7 +181,13 @@ export class BatchSender {
     return this.#sync.hasEntries || this.#parts.queue.bytes > 0;
   }
 
+  #forgetCounts(): void {
+    this.#notTaken.fill(0);
+    this.#rejected.fill(0);
+  }
+
   #dropNumbers(): void {
+    this.#forgetCounts();
     for (const lane of this.#parts.queue.lanes) lane.renumber();
     this.#sync.clear();
     this.#onNewDataSet?.();
@@ -334,7 +346,9 @@ export class BatchSender {
   async #send(endpoint: TargetEndpoint, batch: UnsealedBatch): Promise<void> {
     const { sections } = batch;
     const { options, sender } = this.#parts;
-    const isOnReceipt = options.acknowledgeType === 'ACK_ON_RECEIPT';
+    // Of entries of a synchronisation the answer says how many were not taken.
+    const isOfSync = sections.some(({ lane }) => this.#isOfSync(lane));
+    const isOnReceipt = options.acknowledgeType === 'ACK_ON_RECEIPT' && !isOfSync;
     // Until an answer has said more.
     for (const { lane } of sections) lane.isUrgent = true;
     try {
@@ -367,15 +381,20 @@ export class BatchSender {
     if (!this.target.accepts(endpoint, answer)) return;
     for (const [index, { lane, generation, count }] of sections.entries()) {
       if (lane.generation !== generation) continue;
-      const done = answer.done[index]!;
+      const { done, notTaken, rejected } = answer.sections[index]!;
+      const rejectedNow = countedNow(this.#rejected, lane.number, rejected);
+      this.rejectedCount += rejectedNow;
+      this.target.onRejected(endpoint, rejectedNow);
       if (done > 0) this.#sync.onAcknowledged();
+      const notTakenNow = countedNow(this.#notTaken, lane.number, notTaken);
       if (this.#isOfSync(lane)) {
+        this.#sync.onNotTaken(notTakenNow);
         this.#sync.skipOlder(lane, done);
         lane.remove(done);
         this.#sync.onRemoved(lane);
         continue;
       }
-      this.sentCount += lane.remove(done);
+      this.sentCount += Math.max(0, lane.remove(done) - rejectedNow);
       lane.isUrgent = done < count;
     }
     if (answer.reason === 0) this.target.succeed(endpoint);
@@ -395,4 +414,11 @@ export class BatchSender {
     if (this.#isOfSync(lane)) this.#sync.onRemoved(lane);
     this.target.skip(endpoint, eventBytes);
   }
+}
+
+/** How many were counted in the lane since the last answer, by the count of the target so far. */
+function countedNow(counts: Float64Array, lane: number, count: number): number {
+  const before = counts[lane]!;
+  counts[lane] = count;
+  return count < before ? count : count - before;
 }

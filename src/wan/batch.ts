@@ -86,6 +86,7 @@ export function unsealedBatch(
   writer.count(sender.epoch).put(target).put(texts.bytes).short(sections.length);
   for (const [index, { lane, count }] of sections.entries()) {
     writer.short(lane.number).short(0).word(count).word(lengths[index]!).count(lane.firstNumber);
+    writer.version(lane.syncBegan);
     writer.at = lane.copyTo(bytes, writer.at, count);
   }
   return { sections, eventBytes, memory, bytes };
@@ -112,8 +113,16 @@ export async function readHandshakeAnswer(
 interface BatchAnswer extends OpenedMessage {
   /** 0, or why not all events were applied (message-format.ts). */
   readonly reason: number;
-  /** By section: how many records need not be sent again. */
-  readonly done: readonly number[];
+  /** By section. */
+  readonly sections: readonly SectionAnswer[];
+}
+
+interface SectionAnswer {
+  /** How many records need not be sent again. */
+  readonly done: number;
+  /** Of the lane in this epoch: entries of synchronisations that were not taken, and events rejected. */
+  readonly notTaken: number;
+  readonly rejected: number;
 }
 
 /** Rejects with GridError WAN_MESSAGE_INVALID. */
@@ -125,8 +134,12 @@ export async function readBatchAnswer(
   const { opened, reader } = await readAnswer(body, message, BATCH_ANSWER);
   const reason = reader.short() & 0xff;
   if (reader.short() !== sections.length) throw malformed('it has another number of sections');
-  const done = sections.map(({ count }) => Math.min(count, reader.word()));
-  return { ...opened, reason, done };
+  const answers = sections.map(({ count }) => ({
+    done: Math.min(count, reader.word()),
+    notTaken: reader.count(0),
+    rejected: reader.count(0),
+  }));
+  return { ...opened, reason, sections: answers };
 }
 
 /** Opens the answer to a message. Rejects with GridError WAN_MESSAGE_INVALID. */

@@ -3,7 +3,8 @@
  *
  *     0  operation, one byte: SET, DELETE or CLEAR (../engine/mutation.ts)
  *     1  merge policy that the target applies, one byte: 0 to 5 (../engine/merge-policy.ts)
- *     2  fields that follow, one byte: 1 expiry, 2 max idle, 4 statistics; of a SET alone
+ *     2  fields that follow, one byte: 1 expiry, 2 max idle, 4 statistics, all of a SET only; 8 maker, of a
+ *        SET or DELETE
  *     3  data sets of the path, one byte: 0 to 15
  *     4  length of the map's name in bytes, 1 or more, at 8 of the key, at 12 of the content type,
  *        at 16 of the value; a DELETE has no content type and no value, a CLEAR no key either
@@ -11,6 +12,8 @@
  *    28  with an expiry only: its time in ms since 1970, a double, more than 0
  *        with a max idle only: its seconds, four bytes, 1 to 2^31-1
  *        with statistics only: reads of the entry, four bytes, and the last one, in s since 1970, four bytes
+ *        with a maker: the first four bytes of the id of the data set that gave the version; without, the
+ *        sender gave it
  *        then the path: 16 bytes for each data set, that in which the change was made and those by which
  *        it came, without the sender
  *        then name, key, content type, value
@@ -30,7 +33,8 @@ const FIXED_BYTES = 28;
 const HAS_EXPIRY = 1;
 const HAS_MAX_IDLE = 2;
 const HAS_STATISTICS = 4;
-const KNOWN_FIELDS = HAS_EXPIRY | HAS_MAX_IDLE | HAS_STATISTICS;
+const HAS_MAKER = 8;
+const KNOWN_FIELDS = HAS_EXPIRY | HAS_MAX_IDLE | HAS_STATISTICS | HAS_MAKER;
 const POLICY_MAX = 5;
 /** The sender is one more. */
 const SENT_PATH_LENGTH_MAX = PATH_LENGTH_MAX - 1;
@@ -44,8 +48,8 @@ const COUNT_MAX = 2 ** 32 - 1;
 export function eventBytes(change: Mutation): number {
   const { name, key, contentType, value, path } = change;
   const named = name.length + key.length + path.length;
-  if (change.operation !== SET) return FIXED_BYTES + named;
-  let fixed = FIXED_BYTES;
+  let fixed = change.maker === 0 ? FIXED_BYTES : FIXED_BYTES + 4;
+  if (change.operation !== SET) return fixed + named;
   if (change.expiryMs !== 0) fixed += 8;
   if (change.maxIdleSeconds !== 0) fixed += 4;
   if (hasStatistics(change)) fixed += 8;
@@ -57,7 +61,7 @@ export function writeEvent(to: Viewed, at: number, change: Mutation, policy: num
   const { bytes, view } = to;
   const { operation, name, key, contentType, value, path, version } = change;
   const isSet = operation === SET;
-  const fields = isSet ? fieldsOf(change) : 0;
+  const fields = fieldsOf(change);
   // With a condition among its arguments, a `set` of a view is a call that V8 does not compile in.
   const typeLength = isSet ? contentType.length : 0;
   const valueLength = isSet ? value.length : 0;
@@ -81,8 +85,8 @@ export function writeEvent(to: Viewed, at: number, change: Mutation, policy: num
 }
 
 /**
- * Reads the event at `at` into the change, whose spans point into the bytes; its path lacks the sender.
- * Returns the offset behind it, or -1 for bytes that are no event, or do not end by `end`.
+ * Reads the event at `at` into the change, whose spans point into the bytes; its path lacks the sender, and
+ * `maker` is 0 where that is the sender. Returns the offset behind it, or -1 for bytes that are no event, or do not end by `end`.
  */
 export function readEvent(
   { bytes, view }: Viewed,
@@ -99,7 +103,7 @@ export function readEvent(
   const type = view.getUint32(at + 12, true);
   const value = view.getUint32(at + 16, true);
   if (bytes[at + 1]! > POLICY_MAX || pathLength > SENT_PATH_LENGTH_MAX) return -1;
-  if (operation !== SET && (operation !== DELETE || type + value + fields !== 0)) {
+  if (operation !== SET && (operation !== DELETE || type + value + (fields & ~HAS_MAKER) !== 0)) {
     if (operation !== CLEAR || key + type + value + fields !== 0) return -1;
   }
   if ((fields & ~KNOWN_FIELDS) !== 0) return -1;
@@ -156,15 +160,18 @@ function hasStatistics(change: Mutation): boolean {
 }
 
 function fieldsOf(change: Mutation): number {
+  const maker = change.maker === 0 ? 0 : HAS_MAKER;
+  if (change.operation !== SET) return maker;
   const expiry = change.expiryMs === 0 ? 0 : HAS_EXPIRY;
   const maxIdle = change.maxIdleSeconds === 0 ? 0 : HAS_MAX_IDLE;
-  return expiry | maxIdle | (hasStatistics(change) ? HAS_STATISTICS : 0);
+  return expiry | maxIdle | maker | (hasStatistics(change) ? HAS_STATISTICS : 0);
 }
 
 function fieldBytes(fields: number): number {
   const expiry = (fields & HAS_EXPIRY) === 0 ? 0 : 8;
   const maxIdle = (fields & HAS_MAX_IDLE) === 0 ? 0 : 4;
-  return expiry + maxIdle + ((fields & HAS_STATISTICS) === 0 ? 0 : 8);
+  const statistics = (fields & HAS_STATISTICS) === 0 ? 0 : 8;
+  return expiry + maxIdle + statistics + ((fields & HAS_MAKER) === 0 ? 0 : 4);
 }
 
 /** Returns the offset behind the fields. */
@@ -183,6 +190,10 @@ function writeFields(view: DataView, at: number, fields: number, change: Mutatio
     view.setUint32(next + 4, Math.min(change.lastAccessSeconds, COUNT_MAX), true);
     next += 8;
   }
+  if ((fields & HAS_MAKER) !== 0) {
+    view.setInt32(next, change.maker, true);
+    next += 4;
+  }
   return next;
 }
 
@@ -193,6 +204,7 @@ function readFields(view: DataView, at: number, fields: number, change: Mutation
   change.maxIdleSeconds = 0;
   change.hits = 0;
   change.lastAccessSeconds = 0;
+  change.maker = 0;
   if ((fields & HAS_EXPIRY) !== 0) {
     change.expiryMs = view.getFloat64(next, true);
     if (!(change.expiryMs > 0 && change.expiryMs <= Number.MAX_SAFE_INTEGER)) return false;
@@ -203,9 +215,12 @@ function readFields(view: DataView, at: number, fields: number, change: Mutation
     if (change.maxIdleSeconds === 0 || change.maxIdleSeconds > MAX_IDLE_SECONDS_MAX) return false;
     next += 4;
   }
-  if ((fields & HAS_STATISTICS) === 0) return true;
-  change.hits = view.getUint32(next, true);
-  change.lastAccessSeconds = view.getUint32(next + 4, true);
+  if ((fields & HAS_STATISTICS) !== 0) {
+    change.hits = view.getUint32(next, true);
+    change.lastAccessSeconds = view.getUint32(next + 4, true);
+    next += 8;
+  }
+  if ((fields & HAS_MAKER) !== 0) change.maker = view.getInt32(next, true);
   return true;
 }
 

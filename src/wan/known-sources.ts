@@ -1,6 +1,6 @@
 /**
  * What a member remembers of the data sets that send to it: the latest epoch of each, and by publisher and
- * lane the number of the last event applied. So nothing is applied twice, whatever is sent again or comes
+ * lane the number of the last event applied, and counts. So nothing is applied twice, whatever is sent again or comes
  * late. It lives as long as the process: after a restart merging alone tells what is known. The number of
  * data sets is limited, and so is that of the publishers of one; the one that has been silent longest is
  * forgotten.
@@ -14,6 +14,9 @@ const PUBLISHERS_MAX = 64;
 export class KnownPublisher {
   /** By lane, the number of the last event applied. */
   readonly lastNumbers = new Float64Array(LANES_MAX);
+  /** By lane, entries of synchronisations that were not taken, and events that were rejected. */
+  readonly notTaken = new Float64Array(LANES_MAX);
+  readonly rejected = new Float64Array(LANES_MAX);
   /** By lane, the end of the work under way. */
   readonly work: (Promise<void> | undefined)[] = Array.from({ length: LANES_MAX });
 }
@@ -31,7 +34,11 @@ export class KnownSource {
   /** From now on events have numbers of this epoch, from 1 on. */
   begin(epoch: number): void {
     this.epoch = epoch;
-    for (const { lastNumbers } of this.publishers.values()) lastNumbers.fill(0);
+    for (const { lastNumbers, notTaken, rejected } of this.publishers.values()) {
+      lastNumbers.fill(0);
+      notTaken.fill(0);
+      rejected.fill(0);
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import assert from 'node:assert';
 import type { Viewed } from '../base/short-copies.ts';
 import { EVERY_PARTITION } from '../engine/engine.ts';
 import type { Mutation } from '../engine/mutation.ts';
+import { Version } from '../engine/version.ts';
 import type { ChunkPool } from './chunk-pool.ts';
 import { eventBytes, isOnPath, writeEvent } from './event-codec.ts';
 import type { LaneChunk } from './lane-chunk.ts';
@@ -74,6 +75,8 @@ export class Lane {
   /** Whether a batch with events of the lane is under way; and whether it does not wait for others. */
   isUnderWay = false;
   isUrgent = false;
+  /** The version at which the synchronisation began that the records are of; none for those of a queue. */
+  readonly syncBegan = new Version();
   /** Rises when what a batch under way has taken is dropped. */
   generation = 0;
   /** Position behind the last numbered record. */

@@ -6,6 +6,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Span } from '../base/span.ts';
 import type { Mutation } from '../engine/mutation.ts';
+import type { Version } from '../engine/version.ts';
 import type { WanPublisher } from './publisher.ts';
 import type { SyncReading } from './sync-lanes.ts';
 import type { Differences } from './tree-comparison.ts';
@@ -20,6 +21,10 @@ interface SyncParts {
   readonly differences: ReadonlyMap<string, Differences>;
   /** The data set of the target, which must stay. */
   readonly dataSet: Uint8Array | undefined;
+  /** The version at which it began. */
+  readonly began: Version;
+  /** So many entries were not taken. */
+  readonly onNotTaken: (count: number) => void;
   /** Something was acknowledged. */
   readonly onAcknowledged: () => void;
   /** So many partitions are done. */
@@ -39,6 +44,10 @@ export class MapSync implements SyncReading {
 
   constructor(parts: SyncParts) {
     this.#parts = parts;
+  }
+
+  get began(): Version {
+    return this.#parts.began;
   }
 
   /** Rejects with an Error that says why it failed. */
@@ -82,6 +91,10 @@ export class MapSync implements SyncReading {
   onAcknowledged(): void {
     this.#parts.onAcknowledged();
     this.onIdle();
+  }
+
+  onNotTaken(count: number): void {
+    this.#parts.onNotTaken(count);
   }
 
   onIdle(): void {

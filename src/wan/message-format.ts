@@ -3,7 +3,7 @@
  * the answer. All numbers are little-endian. A message begins with a head:
  *
  *     0  "GWAN"
- *     4  version of the format, one byte: 1
+ *     4  version of the format, one byte: 2
  *     5  kind, one byte: 1 handshake, 2 batch, 3 answer to a handshake, 4 answer to a batch, 5 request for
  *        hash trees, 6 answer to that (tree-messages.ts has the payloads of both)
  *     6  flags, one byte: 1 the payload is deflated (RFC 1951), 2 the batch is answered on receipt
@@ -39,14 +39,19 @@
  *     0  lane, two bytes: 0 to 31, each once; at 2 zero, two bytes
  *     4  number of events, 1 or more; at 8 their length in bytes
  *    12  number of the first event, a double: 1 or more
- *    20  events (event-codec.ts), with numbers that rise by 1
+ *    20  of entries of a synchronisation the version at which it began: low word, at 24 high word; none for
+ *        events of the queue
+ *    28  events (event-codec.ts), with numbers that rise by 1
  *
  * Of its answer:
  *
  *     0  why not all events were applied, one byte: 0 they were, 1 no memory, 2 disk, 3 the batch is for
  *        another data set than the answer's, 4 the engine is closed, 5 the cluster is PASSIVE; at 1 zero
- *     2  number of sections, two bytes; at 4 for each, four bytes: how many of its events, from the first on,
- *        need not be sent again
+ *     2  number of sections, two bytes; at 4 for each 20 bytes:
+ *
+ *     0  how many of its events, from the first on, need not be sent again
+ *     4  entries of synchronisations that the target did not take, of this lane in this epoch, a double
+ *    12  events that no client could have written and that were skipped, the same
  */
 
 import { promisify } from 'node:util';
@@ -70,10 +75,15 @@ export const HEAD_BYTES = 48;
 /** The partitions of a sender are spread over at most this many lanes. */
 export const LANES_MAX = 32;
 /** Bytes of a section before its events. */
-export const SECTION_BYTES = 20;
+export const SECTION_BYTES = 28;
+/** Bytes of a section in the answer to a batch. */
+export const SECTION_ANSWER_BYTES = 20;
+
+/** Epochs of a millisecond: a member that starts twice in one, as its clock was set back, has two. */
+export const EPOCHS_A_MS = 1000;
 
 const MAGIC = 0x4e41_5747;
-const FORMAT = 1;
+const FORMAT = 2;
 const IS_DEFLATED = 1;
 const IS_ON_RECEIPT = 2;
 const KNOWN_FLAGS = IS_DEFLATED | IS_ON_RECEIPT;
@@ -241,6 +251,10 @@ export class PayloadReader {
     return number;
   }
 
+  version(): Version {
+    return new Version().set(this.word(), this.word());
+  }
+
   bytes(length: number): Buffer {
     const start = this.#pass(length);
     return this.#bytes.subarray(start, start + length);
@@ -289,11 +303,20 @@ export class PayloadWriter {
     return this;
   }
 
+  version({ low, high }: Version): this {
+    return this.word(low >>> 0).word(high >>> 0);
+  }
+
   put(bytes: Uint8Array): this {
     this.bytes.set(bytes, this.at);
     this.at += bytes.length;
     return this;
   }
+}
+
+/** Milliseconds since 1970 of an epoch's beginning. */
+export function epochMs(epoch: number): number {
+  return epoch / EPOCHS_A_MS;
 }
 
 /** A text of a payload, or what stands as one; one that is too long for it is a RangeError. */

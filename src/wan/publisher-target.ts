@@ -7,12 +7,14 @@ import { reasonOf } from '../base/errors.ts';
 import { handshakeMessage, type MessageTexts, readHandshakeAnswer, type Sender } from './batch.ts';
 import { BATCH_BYTES_MAX } from './batch-limits.ts';
 import { AHEAD_MS_MAX, msOf } from './clock-distance.ts';
-import type { OpenedMessage } from './message-format.ts';
+import { epochMs, type OpenedMessage } from './message-format.ts';
 import type { WanPublisherOptions } from './publisher-options.ts';
 import { TargetDataSet } from './target-data-set.ts';
 import { TargetEndpoint } from './target-endpoint.ts';
 import type { WanEngine, WanLog } from './wan-engine.ts';
 import { statusText, type TransportAnswer, type WanTransport } from './wan-transport.ts';
+
+const WARNING_PERIOD_MS = 60_000;
 
 interface TargetParts {
   readonly replication: string;
@@ -49,6 +51,9 @@ export class PublisherTarget {
   readonly #names: object;
   readonly #waiters = new Set<Waiter>();
   #isClosed = false;
+  /** Events rejected since the last line of the log, and when that was. */
+  #rejectedCount = 0;
+  #rejectedMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: TargetParts) {
     const { options, replication, random, sender } = parts;
@@ -159,6 +164,19 @@ export class PublisherTarget {
     this.#parts.log.error({ ...this.#names, bytes: length }, `WAN publisher: ${text}`);
   }
 
+  /** The endpoint has skipped events that no client could have written: one line a minute. */
+  onRejected(endpoint: TargetEndpoint, count: number): void {
+    if (count === 0) return;
+    const { clock, log } = this.#parts;
+    this.#rejectedCount += count;
+    if (clock.now() < this.#rejectedMs + WARNING_PERIOD_MS) return;
+    this.#rejectedMs = clock.now();
+    const fields = { ...this.#names, endpoint: endpoint.text, events: this.#rejectedCount };
+    const text = `${endpoint.text} skipped ${this.#rejectedCount} events that no client could have written`;
+    this.#rejectedCount = 0;
+    log.warn(fields, `WAN publisher: ${text}`);
+  }
+
   close(): void {
     this.#isClosed = true;
     for (const { reject, timer } of this.#waiters) {
@@ -189,6 +207,11 @@ export class PublisherTarget {
   #onGreeted(endpoint: TargetEndpoint, answer: OpenedMessage & { epoch: number }): void {
     const { clock, sender, log } = this.#parts;
     if (!this.accepts(endpoint, answer)) return;
+    const aheadMs = epochMs(answer.epoch) - clock.wall();
+    if (aheadMs > AHEAD_MS_MAX) {
+      const seconds = Math.round(aheadMs / 1000);
+      return this.fail(endpoint, `it knows a start of this data set that is ${seconds} s ahead`);
+    }
     if (answer.epoch > sender.epoch) {
       sender.epoch = answer.epoch + 1;
       const text = 'the target knows a later start of this data set: was the clock set back?';

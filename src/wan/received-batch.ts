@@ -20,6 +20,8 @@ export interface ReceivedSection {
   readonly lane: number;
   readonly firstNumber: number;
   readonly count: number;
+  /** The version at which the synchronisation of the events began; none for those of a queue. */
+  readonly syncBegan: Version;
   /** Offsets of the events in the payload. */
   readonly start: number;
   readonly end: number;
@@ -63,20 +65,21 @@ export function readBatch({ payload }: OpenedMessage): ReceivedBatch {
     const count = reader.word();
     const length = reader.word();
     const firstNumber = reader.count(1);
+    const syncBegan = reader.version();
     if (count === 0 || !Number.isSafeInteger(firstNumber + count)) {
       throw malformed('the numbers of a section');
     }
     const start = reader.at;
     reader.bytes(length);
-    sections.push({ lane, firstNumber, count, start, end: reader.at });
+    sections.push({ lane, firstNumber, count, syncBegan, start, end: reader.at });
   }
   if (!reader.isAtEnd) throw malformed('its payload is too long');
   return { epoch, target, ...names, payload: viewed(payload), sections };
 }
 
 /**
- * Checks every event, in slices. Resolves with the latest version of the events; rejects with GridError
- * WAN_MESSAGE_INVALID.
+ * Checks every event, in slices. Resolves with the latest version of the events and of the beginnings of
+ * synchronisations; rejects with GridError WAN_MESSAGE_INVALID.
  */
 export async function checkEvents(
   { payload, sections }: ReceivedBatch,
@@ -84,7 +87,8 @@ export async function checkEvents(
 ): Promise<Version> {
   const latest = new Version();
   const change = new Mutation();
-  for (const { start, end, count, lane } of sections) {
+  for (const { start, end, count, lane, syncBegan } of sections) {
+    if (syncBegan.isAfter(latest)) latest.copyFrom(syncBegan);
     let at = start;
     for (let index = 0; index < count; index++) {
       at = readEvent(payload, at, end, change);

@@ -12,6 +12,7 @@
  */
 import { Mutation, SET } from '../engine/mutation.ts';
 import { type StoredVisitor, VisitCursor } from '../engine/stored-engine.ts';
+import type { Version } from '../engine/version.ts';
 import { readEvent } from './event-codec.ts';
 import { Lane, type QueueTotals } from './lane.ts';
 import type { PublisherQueue } from './publisher-queue.ts';
@@ -30,12 +31,16 @@ const SECTION_STEPS_MAX = 256;
 
 /** What a synchronisation sends, and what it is told. */
 export interface SyncReading {
+  /** The version at which it began: later than all that the target had then. */
+  readonly began: Version;
   /** The merge policy of the entry's map; -1 where the entry is not sent. */
   policyOf(entry: Mutation): number;
   /** The target has acknowledged the partition's entries. */
   onPartition(): void;
   /** The target has acknowledged something. */
   onAcknowledged(): void;
+  /** So many entries were acknowledged, and not taken. */
+  onNotTaken(count: number): void;
   /** Nothing is under way that the target could acknowledge. */
   onIdle(): void;
 }
@@ -159,6 +164,11 @@ export class SyncLanes implements StoredVisitor {
     this.#reading?.onAcknowledged();
   }
 
+  /** The target has not taken so many entries. */
+  onNotTaken(count: number): void {
+    if (count > 0) this.#reading?.onNotTaken(count);
+  }
+
   /** The lane's first entries were acknowledged, and are about to be removed. */
   skipOlder(lane: Lane, count: number): void {
     const queued = this.#queue.lanes[lane.number]!;
@@ -207,6 +217,8 @@ export class SyncLanes implements StoredVisitor {
 
   #read(lane: Lane, reading: LaneReading): void {
     if (this.#totals.bytes >= SECTIONS_BYTES_MAX) return;
+    // Entries of an earlier synchronisation, which keep its beginning, are gone.
+    if (lane.count === 0) lane.syncBegan.copyFrom(this.#reading!.began);
     while (this.#visitsLeft > 0 && !this.#isFull(lane, reading)) {
       const isMore = this.#step(lane, reading);
       reading.steps++;

@@ -10,7 +10,7 @@ export interface WanEngine {
   readonly partitionCount: number;
   delays(partition: number, sequence: number): boolean;
   /** Answers during the call. */
-  merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void;
+  merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void;
   observe(version: Version): void;
   now(version: Version): void;
   addSink(sink: MutationSink): void;

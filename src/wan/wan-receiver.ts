@@ -2,7 +2,7 @@
  * Takes the messages of other members. A batch is checked whole before anything of it is applied; then its
  * events are merged into the engine, lane by lane, in slices. Batches of one lane of a publisher are applied
  * one after the other, and no event twice (known-sources.ts). An event that came by this data set before is
- * not taken. What is known here goes on to this member's own publishers all the same: a crash between the
+ * not taken, and one that no client could have written is skipped (event-rules.ts). What is known here goes on to this member's own publishers all the same: a crash between the
  * merge and their queues would otherwise lose it for them.
  */
 import type { Clock } from '../base/clock.ts';
@@ -26,16 +26,19 @@ import {
   DATA_SET_ID_BYTES,
   FROM_SOURCE,
   Mutation,
+  makerOf,
   PATH_LENGTH_MAX,
 } from '../engine/mutation.ts';
 import { Version } from '../engine/version.ts';
 import { AHEAD_MS_MAX, AHEAD_WARNED_MS, msOf } from './clock-distance.ts';
 import { hasDataSet, policyAt, readEvent } from './event-codec.ts';
+import { EventRules, type RequestLimits } from './event-rules.ts';
 import { InflatingRoom } from './inflating-room.ts';
 import { type KnownPublisher, type KnownSource, KnownSources } from './known-sources.ts';
 import {
   BATCH,
   BATCH_ANSWER,
+  epochMs,
   HANDSHAKE,
   HANDSHAKE_ANSWER,
   HEAD_BYTES,
@@ -44,6 +47,7 @@ import {
   type OpenedMessage,
   openMessage,
   PayloadWriter,
+  SECTION_ANSWER_BYTES,
   sealPlain,
   TREES_ANSWER,
   TREES_REQUEST,
@@ -64,6 +68,8 @@ import type { ReceiveAnswer } from './wan-service.ts';
 /** Batches that were acknowledged on receipt and are not applied yet, in bytes. */
 const RECEIVED_BYTES_MAX = 67_108_864;
 const WARNING_PERIOD_MS = 60_000;
+/** Characters of a name in the log and in errors. */
+const NAME_LENGTH_TOLD = 200;
 
 const ALL_APPLIED = 0;
 const NO_MEMORY = 1;
@@ -83,6 +89,8 @@ interface ReceiverParts extends TreeParts {
   readonly log: WanLog;
   /** Bytes of a message's payload when it is inflated. */
   readonly payloadBytesMax: number;
+  /** Of clients' requests to this member. */
+  readonly requestLimits: RequestLimits;
   /** A change that was merged was here already; its partition and sequence are those to wait for. */
   readonly onKnown: (change: Mutation) => void;
 }
@@ -96,7 +104,16 @@ export class WanReceiver implements Receiver {
   /** The outcome of the merge under way. */
   #reason = ALL_APPLIED;
   #isKnown = false;
+  #isOutdated = false;
   #receivedBytes = 0;
+  readonly #rules: EventRules;
+  /** This data set as the maker of versions. */
+  readonly #own: number;
+  /** Events rejected since the last line of the log, and when that was. */
+  #rejectedCount = 0;
+  #rejectedMs = Number.NEGATIVE_INFINITY;
+  /** When a message for another cluster was last logged. */
+  #otherClusterMs = Number.NEGATIVE_INFINITY;
   readonly #room = new InflatingRoom();
   /** Of the batches under way. */
   readonly #slices = new SharedSlices();
@@ -105,6 +122,8 @@ export class WanReceiver implements Receiver {
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
     this.#trees = new TreeAnswers(parts);
+    this.#rules = new EventRules(parts.requestLimits);
+    this.#own = makerOf(parts.dataSetId, 0);
   }
 
   /** Whether events that were acknowledged on receipt are not applied yet. */
@@ -145,6 +164,7 @@ export class WanReceiver implements Receiver {
 
   onAnswer({ outcome, partition, sequence }: Answer): void {
     this.#isKnown = outcome === KNOWN;
+    this.#isOutdated = outcome === OUTDATED;
     if (outcome === APPLIED || outcome === OUTDATED) this.#reason = ALL_APPLIED;
     else if (outcome === MEMORY_FULL) this.#reason = NO_MEMORY;
     else if (outcome === REFUSED) this.#reason = NO_DISK;
@@ -157,8 +177,9 @@ export class WanReceiver implements Receiver {
   }
 
   #greet(opened: OpenedMessage): ReceiveAnswer {
-    const { clusterName } = readHandshake(opened);
+    const { clusterName, epoch } = readHandshake(opened);
     this.#checkCluster(clusterName);
+    this.#checkEpoch(epoch);
     this.#parts.engine.observe(opened.clock);
     const bytes = Buffer.alloc(HEAD_BYTES + 8);
     new PayloadWriter(bytes).count(this.#sources.source(opened.dataSet).epoch);
@@ -177,18 +198,22 @@ export class WanReceiver implements Receiver {
     const { engine, dataSetId } = this.#parts;
     const batch = readBatch(opened);
     this.#checkCluster(batch.clusterName);
+    this.#checkEpoch(batch.epoch);
     const latest = await checkEvents(batch, this.#slices);
     this.#checkClock(latest, opened);
     const none = batch.sections.map(() => 0);
-    if (!batch.target.equals(dataSetId)) return this.#report(opened, OTHER_DATA_SET, none, true);
     const source = this.#sources.source(opened.dataSet);
+    const publisher = source.publisher(batch.publisher);
+    if (!batch.target.equals(dataSetId)) {
+      return this.#report(opened, batch, publisher, OTHER_DATA_SET, none, true);
+    }
     this.#enter(source, batch.epoch);
     engine.observe(opened.clock);
-    if (!opened.isOnReceipt) return await this.#apply(opened, batch, source);
+    if (!opened.isOnReceipt) return await this.#apply(opened, batch, source, publisher);
     const { length } = opened.payload;
     const isRoom = this.#receivedBytes === 0 || this.#receivedBytes + length <= RECEIVED_BYTES_MAX;
     this.#receivedBytes += length;
-    const work = this.#apply(opened, batch, source).catch((error: unknown) =>
+    const work = this.#apply(opened, batch, source, publisher).catch((error: unknown) =>
       this.#parts.log.error(
         {},
         `WAN: a batch that was acknowledged on receipt: ${reasonOf(error)}`,
@@ -199,7 +224,7 @@ export class WanReceiver implements Receiver {
     });
     if (!isRoom) await end;
     const all = batch.sections.map(({ count }) => count);
-    return this.#report(opened, ALL_APPLIED, all, true);
+    return this.#report(opened, batch, publisher, ALL_APPLIED, all, true);
   }
 
   /** Throws GridError WAN_OLDER_EPOCH for a sender that has started again since. */
@@ -212,8 +237,8 @@ export class WanReceiver implements Receiver {
     opened: OpenedMessage,
     batch: ReceivedBatch,
     source: KnownSource,
+    publisher: KnownPublisher,
   ): Promise<ReceiveAnswer> {
-    const publisher = source.publisher(batch.publisher);
     const done: number[] = [];
     let reason = ALL_APPLIED;
     for (const section of batch.sections) {
@@ -229,16 +254,16 @@ export class WanReceiver implements Receiver {
     if (reason !== ALL_APPLIED && opened.isOnReceipt) {
       this.#parts.log.error({ reason }, 'WAN: events that were acknowledged on receipt are lost');
     }
-    return this.#report(opened, reason, done, opened.isOnReceipt);
+    return this.#report(opened, batch, publisher, reason, done, opened.isOnReceipt);
   }
 
   async #applyInTurn(
     before: Promise<void> | undefined,
     opened: OpenedMessage,
     { payload, epoch }: ReceivedBatch,
-    { lane, firstNumber, count, start, end }: ReceivedSection,
+    { lane, firstNumber, count, syncBegan, start, end }: ReceivedSection,
     source: KnownSource,
-    { lastNumbers }: KnownPublisher,
+    { lastNumbers, notTaken, rejected }: KnownPublisher,
   ): Promise<{ done: number; reason: number }> {
     if (before !== undefined) await before;
     let at = start;
@@ -255,17 +280,27 @@ export class WanReceiver implements Receiver {
       at = readEvent(payload, at, end, change);
       const number = firstNumber + index;
       if (number <= lastNumbers[lane]!) continue;
-      const reason = this.#merge(change, policy, opened.dataSet);
-      if (reason !== ALL_APPLIED) return { done: index, reason };
+      const fault = this.#rules.faultOf(change);
+      if (fault === undefined) {
+        const reason = this.#merge(change, policy, opened.dataSet, syncBegan);
+        if (reason !== ALL_APPLIED) return { done: index, reason };
+        if (this.#isOutdated && !syncBegan.isNone) notTaken[lane]!++;
+      } else {
+        rejected[lane]!++;
+        this.#onRejected(change, opened.dataSet, fault);
+      }
       lastNumbers[lane] = number;
     }
     return { done: count, reason: ALL_APPLIED };
   }
 
   /** ALL_APPLIED, or why the change was not made. */
-  #merge(change: Mutation, policy: MergePolicy, sender: Buffer): number {
+  #merge(change: Mutation, policy: MergePolicy, sender: Buffer, syncBegan: Version): number {
     const { dataSetId, engine, onKnown } = this.#parts;
     const { path } = change;
+    if (change.maker === 0 && change.operation !== CLEAR) change.maker = makerOf(sender, 0);
+    if (change.maker === this.#own) change.maker = 0;
+    this.#isOutdated = false;
     // Most were made by the sender itself.
     if (path.length === 0) path.set(sender, 0, DATA_SET_ID_BYTES);
     else this.#goOn(path, sender);
@@ -273,7 +308,7 @@ export class WanReceiver implements Receiver {
     change.origin = FROM_SOURCE;
     this.#reason = ENGINE_CLOSED;
     this.#isKnown = false;
-    engine.merge(change, policy, this);
+    engine.merge(change, policy, this, syncBegan);
     if (this.#isKnown) {
       if (change.operation === CLEAR) change.partition = EVERY_PARTITION;
       onKnown(change);
@@ -288,11 +323,37 @@ export class WanReceiver implements Receiver {
     path.set(this.#path, 0, path.length + DATA_SET_ID_BYTES);
   }
 
+  /** An event was skipped. Logs the first one, and then at most one line in WARNING_PERIOD_MS. */
+  #onRejected({ name }: Mutation, sender: Buffer, fault: string): void {
+    const { clock, log } = this.#parts;
+    this.#rejectedCount++;
+    if (clock.now() < this.#rejectedMs + WARNING_PERIOD_MS) return;
+    this.#rejectedMs = clock.now();
+    const map = shortened(name.toBuffer().toString());
+    const fields = { dataSet: sender.toString('hex'), map, events: this.#rejectedCount };
+    const text = `WAN: ${this.#rejectedCount} events were skipped that no client could have written; the last one: ${fault}`;
+    this.#rejectedCount = 0;
+    log.warn(fields, text);
+  }
+
+  /** The error does not reveal this cluster's name, which may be the only credential of other calls. */
   #checkCluster(expected: MessageNames['clusterName']): void {
     const clusterName = this.#parts.clusterName();
-    if (expected !== clusterName) {
-      throw new GridError('WAN_OTHER_CLUSTER', { expected, clusterName });
+    if (expected === clusterName) return;
+    const { clock, log } = this.#parts;
+    const error = new GridError('WAN_OTHER_CLUSTER', { expected: shortened(expected) });
+    if (clock.now() >= this.#otherClusterMs + WARNING_PERIOD_MS) {
+      this.#otherClusterMs = clock.now();
+      log.warn({ expected: shortened(expected), clusterName }, `WAN: ${error.message}`);
     }
+    throw error;
+  }
+
+  /** Epochs are times: an epoch far ahead would lock the sender out, as its next ones are earlier. */
+  #checkEpoch(epoch: number): void {
+    const aheadMs = epochMs(epoch) - this.#parts.clock.wall();
+    if (aheadMs <= AHEAD_MS_MAX) return;
+    throw new GridError('WAN_CLOCK_AHEAD', { seconds: Math.round(aheadMs / 1000) });
   }
 
   #checkClock(version: Version, { dataSet }: OpenedMessage): void {
@@ -310,13 +371,17 @@ export class WanReceiver implements Receiver {
 
   #report(
     opened: OpenedMessage,
+    { sections }: ReceivedBatch,
+    { notTaken, rejected }: KnownPublisher,
     reason: number,
     done: readonly number[],
     isIndependent: boolean,
   ): ReceiveAnswer {
-    const bytes = Buffer.alloc(HEAD_BYTES + 4 + done.length * 4);
-    const writer = new PayloadWriter(bytes).short(reason).short(done.length);
-    for (const count of done) writer.word(count);
+    const bytes = Buffer.alloc(HEAD_BYTES + 4 + sections.length * SECTION_ANSWER_BYTES);
+    const writer = new PayloadWriter(bytes).short(reason).short(sections.length);
+    for (const [index, { lane }] of sections.entries()) {
+      writer.word(done[index]!).count(notTaken[lane]!).count(rejected[lane]!);
+    }
     const partition = isIndependent ? NO_PARTITION : EVERY_PARTITION;
     return this.#answer(opened, BATCH_ANSWER, bytes, partition);
   }
@@ -333,6 +398,10 @@ export class WanReceiver implements Receiver {
     const head = { kind, isOnReceipt: false, clock, dataSet: dataSetId, answered: opened.checksum };
     return { status: 200, body: sealPlain(bytes, head), partition };
   }
+}
+
+function shortened(name: string): string {
+  return name.slice(0, NAME_LENGTH_TOLD);
 }
 
 function ended(): void {}

@@ -5,7 +5,9 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError } from '../base/errors.ts';
 import type { Span } from '../base/span.ts';
+import type { RequestLimits } from './event-rules.ts';
 import type { KeptPublisherQueue } from './kept-publisher-queue.ts';
+import { EPOCHS_A_MS } from './message-format.ts';
 import { WanPublisher } from './publisher.ts';
 import {
   type MapTree,
@@ -28,8 +30,6 @@ import type { WanTransport } from './wan-transport.ts';
 
 /** Between two looks at the queues while they are sent before the end. */
 const DRAIN_STEP_MS = 10;
-/** Epochs of a millisecond: a member that starts twice in one, as its clock was set back, has two. */
-const EPOCHS_A_MS = 1000;
 
 interface WanReplicationsParts {
   readonly engine: WanEngine;
@@ -44,6 +44,8 @@ interface WanReplicationsParts {
   readonly delaysAll: () => boolean;
   /** Of a received batch, inflated. */
   readonly payloadBytesMax: number;
+  /** Of clients' requests to this member. */
+  readonly requestLimits: RequestLimits;
   /** A transport of its own for each publisher, which closes it. */
   readonly transportOf: (options: WanPublisherOptions) => WanTransport;
   /** The references of maps to a replication. */

@@ -85,6 +85,8 @@ export interface TaskStatus extends Partial<ComparisonFigures> {
   readonly wanPublisherId: string;
   /** Milliseconds since 1970. */
   readonly creationTime: number;
+  /** Of a synchronisation: entries that the target did not take, as its policy kept its own. */
+  readonly entriesNotTaken?: number;
   /** Why it is FAILED. */
   readonly message?: string;
 }

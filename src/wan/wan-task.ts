@@ -20,6 +20,8 @@ export class WanTask {
   #doneCount = 0;
   #differences: Differences | undefined;
   #message: string | undefined;
+  /** Entries of a synchronisation that the target did not take. */
+  notTakenCount = 0;
 
   constructor(parts: TaskParts) {
     this.#parts = parts;
@@ -40,7 +42,7 @@ export class WanTask {
       wanReplicationName: replication,
       wanPublisherId: publisherId,
       creationTime: creationMs,
-      ...(this.isCheck ? figuresOf(this.#differences) : {}),
+      ...(this.isCheck ? figuresOf(this.#differences) : { entriesNotTaken: this.notTakenCount }),
       ...(this.#message === undefined ? {} : { message: this.#message }),
     };
   }
@@ -55,6 +57,10 @@ export class WanTask {
     if (this.hasEnded) return;
     this.#stage = 'IN_PROGRESS';
     this.#doneCount = Math.max(this.#doneCount, doneCount);
+  }
+
+  addNotTaken(count: number): void {
+    this.notTakenCount += count;
   }
 
   finish(differences: Differences | undefined): void {

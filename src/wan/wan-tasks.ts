@@ -6,6 +6,7 @@
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';
 import { Span } from '../base/span.ts';
+import { Version } from '../engine/version.ts';
 import type { Sender } from './batch.ts';
 import { MapSync } from './map-sync.ts';
 import type { WanPublisher } from './publisher.ts';
@@ -106,7 +107,7 @@ export class WanTasks {
     const what = `WAN ${task.isCheck ? 'check' : 'sync'} ${task.uuid}`;
     try {
       task.finish(await work());
-      if (!this.#isClosed) log.info(fields, `${what} finished`);
+      if (!this.#isClosed) this.#tellEnd(task, fields, what);
     } catch (error) {
       task.fail(reasonOf(error));
       if (!this.#isClosed) log.warn(fields, `${what} failed: ${reasonOf(error)}`);
@@ -114,17 +115,29 @@ export class WanTasks {
     this.#current = undefined;
   }
 
+  #tellEnd({ notTakenCount }: WanTask, fields: object, what: string): void {
+    const { log } = this.#parts;
+    if (notTakenCount === 0) return log.info(fields, `${what} finished`);
+    const text = `the target did not take ${notTakenCount} entries, as its policy kept its own`;
+    log.warn({ ...fields, entriesNotTaken: notTakenCount }, `${what} finished: ${text}`);
+  }
+
   async #synchronise(
     publisher: WanPublisher,
     map: Buffer | undefined,
     task: WanTask,
   ): Promise<undefined> {
-    const { clock, engine } = this.#parts;
+    const { clock, engine, sender } = this.#parts;
     const { dataSet } = await publisher.meet();
+    // The target's clock has just been observed.
+    const began = new Version();
+    sender.now(began);
     const differences = await this.#differencesOf(publisher, map);
     if (this.#isClosed) throw new Error('the member ends');
     this.#sync = new MapSync({
-      ...{ publisher, clock, map, differences, dataSet, partitionCount: engine.partitionCount },
+      ...{ publisher, clock, map, differences, dataSet, began },
+      partitionCount: engine.partitionCount,
+      onNotTaken: (count) => task.addNotTaken(count),
       onAcknowledged: () => task.begin(),
       onPartitions: (doneCount) => task.advance(doneCount),
     });

@@ -20,6 +20,8 @@ import { AtOnce } from './at-once.ts';
 import { componentsOf, deleteEntry, setEntry } from './components-of.ts';
 
 const VALUE = Buffer.from('v');
+/** Of the changes that are merged. */
+const MAKER = 7;
 
 function opened(options: MergeOptions & { memoryBytesMax?: number }) {
   const clock = new FakeClock();
@@ -45,6 +47,7 @@ function mergeSet(
   change.key.copyFrom(span(key));
   change.value.copyFrom(span('sent'));
   change.version.copyFrom(version);
+  change.maker = MAKER;
   change.hits = hits;
   change.lastAccessSeconds = lastAccessSeconds;
   return merge(engine, change, policy);

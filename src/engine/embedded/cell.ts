@@ -7,8 +7,8 @@
  *     2    owner: the map's id, the queue's id, or of a name the negative number of its table
  *     3    content type's id, 0 for none; of a ring's part its number; of a name its id
  *     4,5  version, low and high word: see hybrid-clock.ts
- *     then optional fields by flag (expiry; max idle and last access; number of reads and the last one), the
- *     key, the value, each from a whole word on; the cell is rounded up to a whole unit of 8 bytes.
+ *     then optional fields by flag (expiry; max idle and last access; number of reads and the last one; the
+ *     maker), the key, the value, each from a whole word on; the cell is rounded up to a whole unit of 8 bytes.
  *
  * The flags say what kind of cell it is and whether it is dead, that is, nothing refers to it and
  * its space can be used again. An item's key is its sequence in the queue. Bytes behind the key's
@@ -37,6 +37,8 @@ const HAS_EXPIRY = 8;
 const HAS_MAX_IDLE = 16;
 /** Then how often it has been read, and the last read, seconds since 1970. */
 export const HAS_STATISTICS = 32;
+/** Then the maker: the entry was merged, and has the version that another data set gave it. */
+export const HAS_MAKER = 64;
 /** The entry may go by itself. */
 export const EXPIRES = HAS_EXPIRY | HAS_MAX_IDLE;
 const FLAGS_SHIFT = 24;
@@ -243,6 +245,18 @@ function statisticsAt(words: Int32Array, at: number): number {
   return at + HEADER_WORDS + expiryWords(flags) + ((flags & HAS_MAX_IDLE) >>> 3);
 }
 
+/** Writes the maker, where the head's flags have it. */
+export function writeMaker(words: Int32Array, at: number, maker: number): void {
+  const flags = flagsAt(words, at);
+  if ((flags & HAS_MAKER) !== 0) words[at + HEADER_WORDS + fieldWords(flags) - 1] = maker;
+}
+
+/** The data set that gave the version; 0 for this one. */
+export function makerAt(words: Int32Array, at: number): number {
+  const flags = flagsAt(words, at);
+  return (flags & HAS_MAKER) === 0 ? 0 : words[at + HEADER_WORDS + fieldWords(flags) - 1]!;
+}
+
 /** The entry has been read. */
 export function touchAt(words: Int32Array, at: number, wallMs: number): void {
   const flags = flagsAt(words, at);
@@ -274,7 +288,8 @@ export function dueMsAt(words: Int32Array, at: number): number {
 
 /** Words of the optional fields. */
 function fieldWords(flags: number): number {
-  return expiryWords(flags) + ((flags & HAS_MAX_IDLE) >>> 3) + ((flags & HAS_STATISTICS) >>> 4);
+  const times = expiryWords(flags) + ((flags & HAS_MAX_IDLE) >>> 3);
+  return times + ((flags & HAS_STATISTICS) >>> 4) + ((flags & HAS_MAKER) >>> 6);
 }
 
 function expiryWords(flags: number): number {

@@ -219,10 +219,10 @@ export class EmbeddedEngine implements StoredEngine {
     } else returns.begin(hold, receiver);
   }
 
-  merge(change: Mutation, policy: MergePolicy, receiver: Receiver): void {
+  merge(change: Mutation, policy: MergePolicy, receiver: Receiver, syncBegan?: Version): void {
     if (this.#refused(receiver)) return;
     const { merges, answers } = this.#components;
-    const outcome = merges.merge(change, policy);
+    const outcome = merges.merge(change, policy, syncBegan);
     const answer = this.#fill(outcome, merges.partition);
     if (outcome === APPLIED || outcome === KNOWN) answer.version.copyFrom(merges.version);
     answers.send(receiver);

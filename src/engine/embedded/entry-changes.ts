@@ -12,6 +12,7 @@ import {
   cellBytes,
   EXPIRES,
   entryFlags,
+  HAS_MAKER,
   HAS_STATISTICS,
   hitsAt,
   KEY_BYTES_MAX,
@@ -22,6 +23,7 @@ import {
   VALUE_BYTES_MAX,
   writeFields,
   writeHead,
+  writeMaker,
   writeStatistics,
   writeValue,
   writeVersion,
@@ -101,6 +103,7 @@ export class EntryChanges {
     const { draft } = this;
     draft.hits = 0;
     draft.lastAccessSeconds = 0;
+    draft.maker = 0;
     if (draft.path.length > 0) draft.path.clear();
     draft.tombstone.clear();
   }
@@ -165,7 +168,8 @@ export class EntryChanges {
       draft.contentType.copyFrom(contentType);
       if (!this.#admits(sinks, id, isNewMap, old, map, key)) return REFUSED;
     }
-    const flags = entryFlags(draft.expiryMs, draft.maxIdleSeconds) | statistics;
+    const optional = statistics | (draft.maker === 0 ? 0 : HAS_MAKER);
+    const flags = entryFlags(draft.expiryMs, draft.maxIdleSeconds) | optional;
     const length = cellBytes(flags, key.words.length, value.length);
     const address = this.#allocate(partition, old, length);
     if (address === 0) {
@@ -182,6 +186,7 @@ export class EntryChanges {
       this.#expiry.add(partition, address);
     }
     if (statistics !== 0) writeStatistics(words, at, draft.hits, draft.lastAccessSeconds);
+    if (draft.maker !== 0) writeMaker(words, at, draft.maker);
     writeValue(words, pool.bytes(address), at, value);
     if (isRecorded) nameValue(words, pool.bytes(address), at, draft.value);
     if (old === 0) {

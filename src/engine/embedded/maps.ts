@@ -42,7 +42,6 @@ export class Maps {
   readonly #unasked = new Version();
   /** A version that is only compared. */
   readonly #seen = new Version();
-  /** A key that is only hashed. */
 
   constructor(shared: SharedComponents, components: MapComponents) {
     this.changes = new EntryChanges(shared, components);
@@ -169,6 +168,7 @@ export class Maps {
     draft.sequence = mutation.sequence;
     draft.version.copyFrom(mutation.version);
     if (mutation.path.length > 0) draft.path.copyFrom(mutation.path);
+    draft.maker = mutation.maker;
     draft.expiryMs = mutation.expiryMs;
     draft.maxIdleSeconds = mutation.maxIdleSeconds;
     draft.hits = mutation.hits;

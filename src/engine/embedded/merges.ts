@@ -1,8 +1,8 @@
 /**
  * Merges changes of other data sets (see StoredEngine.merge). A change that wins keeps its version, so that
  * all data sets come to the same; but a replay of this one's log has to choose it, too. Where that would
- * choose the entry that is here, the change gets this data set's next version. A life of a map that begins
- * with a change begins with such a version as well, as an older life, known in the log, would end it.
+ * choose what is here, this data set gives the change a version. A life of a map that begins with a change
+ * begins with this data set's next version, as an older life, known in the log, would end it.
  */
 import { APPLIED, EVERY_PARTITION, KNOWN, OUTDATED, type Outcome } from '../engine.ts';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../merge-policy.ts';
 import { CLEAR, DELETE, type Mutation, SET } from '../mutation.ts';
 import { Version } from '../version.ts';
-import { expiryMsAt, HITS_MAX, hitsAt, lastAccessSecondsAt } from './cell.ts';
+import { expiryMsAt, HITS_MAX, hitsAt, lastAccessSecondsAt, makerAt } from './cell.ts';
 import type { CellStore } from './cell-store.ts';
 import type { Clears } from './clears.ts';
 import type { EntryChanges } from './entry-changes.ts';
@@ -45,8 +45,11 @@ export class Merges {
   readonly #clears: Clears;
   readonly #known: KnownEntries;
   readonly #stored = new Version();
-  readonly #tombstone = new Version();
-  /** This data set's next version, for a winner or a life. */
+  readonly #ofKey = new Version();
+  readonly #ofMap = new Version();
+  /** The later of the two tombstones; then the latest that a set replaces. */
+  readonly #removed = new Version();
+  /** This data set's next version, for a life. */
   readonly #next = new Version();
 
   constructor(shared: SharedComponents, maps: Maps, expiry: Expiry) {
@@ -62,7 +65,7 @@ export class Merges {
     this.#known = new KnownEntries(shared.store, shared.contentTypes);
   }
 
-  merge(change: Mutation, policy: MergePolicy): Outcome {
+  merge(change: Mutation, policy: MergePolicy, syncBegan: Version = NONE): Outcome {
     this.version.clear();
     this.#store.versions.restore(change.version);
     this.#traits.merge(change.name);
@@ -70,34 +73,50 @@ export class Merges {
     const key = this.#maps.key(change.key);
     this.partition = key.partition;
     const address = this.#maps.findUnread(change.name, key);
+    this.#readTombstones(change);
     return change.operation === SET
-      ? this.#set(change, key, address, policy)
+      ? this.#set(change, key, address, policy, syncBegan)
       : this.#delete(change, key, address, policy);
   }
 
-  #set(change: Mutation, key: ReadKey, address: number, policy: MergePolicy): Outcome {
+  /** Sets the tombstone of the change's key, that of its map, and the later of the two. */
+  #readTombstones({ name, key }: Mutation): void {
+    this.#tombstones.ofKey(name, key, this.#ofKey);
+    this.#tombstones.ofMap(name, this.#ofMap);
+    this.#removed.copyFrom(this.#ofKey.isAfter(this.#ofMap) ? this.#ofKey : this.#ofMap);
+  }
+
+  #set(
+    change: Mutation,
+    key: ReadKey,
+    address: number,
+    policy: MergePolicy,
+    syncBegan: Version,
+  ): Outcome {
     const { name, version } = change;
-    this.#tombstones.ofKey(name, change.key, this.#tombstone);
-    if (!version.isAfter(this.#tombstone)) return OUTDATED;
-    this.#tombstones.ofMap(name, this.#tombstone);
-    if (!version.isAfter(this.#tombstone)) return OUTDATED;
+    const replaced = this.#removed;
+    const isRemoved = !version.isAfter(replaced);
+    if (isRemoved && (policy === LATEST_UPDATE || replaced.isAfter(syncBegan))) return OUTDATED;
     this.#store.readVersion(address, this.#stored);
     const id = this.#names.find(name);
     // The tombstone of a clear may have been forgotten: the clear would end the set all the same.
-    let isLater = id === 0 || !this.#traits.hasEnded(id, version);
+    let isLater = !isRemoved && (id === 0 || !this.#traits.hasEnded(id, version));
     // What a clear has ended counts as gone, also where its step has not come yet.
-    if (address !== 0 && this.#stored.isAfter(this.#tombstone)) {
+    if (address !== 0 && this.#stored.isAfter(this.#ofMap)) {
       const order = this.#known.compare(change, address);
       if (order === 0) {
         this.version.copyFrom(version);
         return KNOWN;
       }
+      const isPast = order < 0 && this.#isOfMaker(change, address);
+      if (isPast && this.#stored.isAfter(syncBegan)) return OUTDATED;
       if (!this.#wins(change, address, policy, order)) return OUTDATED;
       isLater &&= order > 0;
+      if (this.#stored.isAfter(replaced)) replaced.copyFrom(this.#stored);
     }
     this.#tick();
     const draft = this.#begin(change, key);
-    if (!isLater) draft.version.copyFrom(this.#next);
+    if (!isLater) this.#renew(draft, id, replaced);
     draft.expiryMs = change.expiryMs;
     draft.maxIdleSeconds = change.maxIdleSeconds;
     draft.hits = Math.min(change.hits, HITS_MAX);
@@ -109,6 +128,20 @@ export class Merges {
     this.version.copyFrom(draft.version);
     changes.endMade();
     return outcome;
+  }
+
+  /** Whether the entry of that cell has the version that the maker of the change gave it. */
+  #isOfMaker({ maker }: Mutation, address: number): boolean {
+    const { pool } = this.#store;
+    return maker === makerAt(pool.words(address), pool.at(address));
+  }
+
+  /** The draft gets a version of this data set: right after `replaced`, or the next one if a clear ends that. */
+  #renew(draft: Mutation, id: number, replaced: Version): void {
+    draft.maker = 0;
+    draft.version.copyFrom(replaced).stepForward();
+    if (id !== 0 && this.#traits.hasEnded(id, draft.version)) draft.version.copyFrom(this.#next);
+    this.#store.versions.restore(draft.version);
   }
 
   /** Whether the set wins against the entry of that cell; `order`: as compareChanges has them. */
@@ -134,26 +167,17 @@ export class Merges {
 
   #delete(change: Mutation, key: ReadKey, address: number, policy: MergePolicy): Outcome {
     const { name, version } = change;
-    const tombstone = this.#tombstone;
-    this.#tombstones.ofKey(name, change.key, tombstone);
-    if (version.is(tombstone)) return KNOWN;
+    if (version.is(this.#ofKey)) return KNOWN;
+    if (!version.isAfter(this.#removed)) return OUTDATED;
     this.#store.readVersion(address, this.#stored);
     const isEarlier = this.#stored.isAfter(version);
-    if (isEarlier && policy !== PASS_THROUGH) return OUTDATED;
-    if (address === 0) {
-      if (!version.isAfter(tombstone)) return OUTDATED;
-      this.#tombstones.ofMap(name, tombstone);
-      if (!version.isAfter(tombstone)) return OUTDATED;
-    }
+    if (isEarlier && (policy !== PASS_THROUGH || this.#isOfMaker(change, address))) return OUTDATED;
     const changes = this.#changes;
     const draft = this.#begin(change, key);
     draft.expiryMs = 0;
     draft.maxIdleSeconds = 0;
     draft.tombstone.copyFrom(version);
-    if (isEarlier) {
-      this.#tick();
-      draft.version.copyFrom(this.#next);
-    }
+    if (isEarlier) this.#renew(draft, 0, this.#stored);
     const outcome =
       address === 0
         ? changes.removeNothing(this.#names.find(name), name, key)
@@ -164,11 +188,11 @@ export class Merges {
 
   #clear(change: Mutation): Outcome {
     const { name, version } = change;
-    const tombstone = this.#tombstone;
+    const ofMap = this.#ofMap;
     this.partition = EVERY_PARTITION;
-    this.#tombstones.ofMap(name, tombstone);
-    if (version.is(tombstone)) return KNOWN;
-    if (!version.isAfter(tombstone)) return OUTDATED;
+    this.#tombstones.ofMap(name, ofMap);
+    if (version.is(ofMap)) return KNOWN;
+    if (!version.isAfter(ofMap)) return OUTDATED;
     const id = this.#names.find(name);
     const isWhole = id === 0 || this.#endsAll(id, version);
     const outcome = this.#clears.merge(change, id, isWhole);
@@ -197,9 +221,12 @@ export class Merges {
     draft.origin = change.origin;
     draft.version.copyFrom(change.version);
     draft.path.copyFrom(change.path);
+    draft.maker = change.maker;
     return draft;
   }
 }
+
+const NONE = new Version();
 
 /** 0 is no end, which is the latest. */
 function endOf(expiryMs: number): number {

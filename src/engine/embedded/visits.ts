@@ -16,6 +16,7 @@ import {
   keyLengthAt,
   kindAt,
   lastAccessSecondsAt,
+  makerAt,
   maxIdleSecondsAt,
   nameValue,
   ownerAt,
@@ -109,6 +110,7 @@ export class Visits {
     stored.maxIdleSeconds = maxIdleSecondsAt(words, at);
     stored.hits = hitsAt(words, at);
     stored.lastAccessSeconds = lastAccessSecondsAt(words, at);
+    stored.maker = makerAt(words, at);
     this.#give(address);
   }
 
@@ -142,6 +144,7 @@ export class Visits {
     stored.maxIdleSeconds = 0;
     stored.hits = 0;
     stored.lastAccessSeconds = 0;
+    stored.maker = 0;
     this.#give(address);
   }
 

@@ -1,0 +1,214 @@
+/**
+ * Members of chains, rings, stars and meshes, each of which writes keys of its own, under one policy, over a
+ * network that loses, delays, doubles and reorders. Sources and targets are killed and started again: a
+ * source sends everything again, and a target does not know what it has applied. At the end all have the
+ * same, and no reader has ever seen an entry vanish that its writer did not remove.
+ */
+import assert from 'node:assert/strict';
+import { LATEST_UPDATE, type MergePolicy, PUT_IF_ABSENT } from '../../src/engine/merge-policy.ts';
+import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
+import { EmbeddedModel } from './embedded-model.ts';
+import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { generator } from './simulation.ts';
+
+export const SHAPES = ['chain', 'ring', 'star', 'mesh'] as const;
+type Shape = (typeof SHAPES)[number];
+
+const STEPS = 120;
+const KEYS = 5;
+
+/** Whom the member of that number sends to. */
+export function targetsOf(shape: Shape, count: number, number: number): number[] {
+  const others = [...Array(count).keys()].filter((other) => other !== number);
+  if (shape === 'mesh') return others;
+  if (shape === 'star') return number === 0 ? others : [0];
+  if (shape === 'ring') return [(number + 1) % count];
+  return number + 1 < count ? [number + 1] : [];
+}
+
+/** What the only writer of a key has done with it; its operations are counted from 1. */
+interface Story {
+  count: number;
+  lastRemoval: number;
+  isThere: boolean;
+}
+
+export async function simulateOwnKeys(
+  shape: Shape,
+  count: number,
+  policy: MergePolicy,
+  seed: number,
+): Promise<void> {
+  const round = new Round(shape, count, policy, seed);
+  await round.run();
+}
+
+class Round {
+  readonly #told: string;
+  readonly #shape: Shape;
+  readonly #policy: MergePolicy;
+  readonly #network = new Network();
+  readonly #members: readonly Member<EmbeddedModel>[];
+  readonly #below: (count: number) => number;
+  /** By map and key. */
+  readonly #stories = new Map<string, Story>();
+  /** By member, map and key, the last operation that a reader has seen. */
+  readonly #seen = new Map<string, number>();
+  #isCalm = false;
+
+  constructor(shape: Shape, count: number, policy: MergePolicy, seed: number) {
+    this.#told = `${shape} of ${count}, policy ${policy}, seed ${seed}`;
+    this.#shape = shape;
+    this.#policy = policy;
+    const random = generator(seed * 11 + 5);
+    const below = (most: number) => Math.floor(random() * most);
+    this.#below = below;
+    const network = this.#network;
+    network.random = random;
+    network.fate = () => {
+      if (this.#isCalm) return { arrivals: [1], answerMs: 1 };
+      const kind = below(10);
+      const arrivals = kind === 0 ? [] : kind === 1 ? [below(900), below(900)] : [below(150)];
+      return { arrivals, answerMs: below(10) === 0 ? undefined : below(100) };
+    };
+    const options = {
+      ...OPTIONS,
+      batchSize: 1 + below(8),
+      batchMaxDelayMs: 1 + below(50),
+      snapshotEnabled: below(3) === 0,
+    };
+    const areApart = below(2) === 0;
+    this.#members = Array.from({ length: count }, (_, number) => {
+      const publishers = targetsOf(shape, count, number).map((target) => ({
+        ...options,
+        publisherId: `p${target}`,
+        targetEndpoints: [endpoint(`m${target}`)],
+      }));
+      const aheadMs = areApart ? [0, 10_000, -10_000, 500][number]! : 0;
+      const member = new Member(network, `m${number}`, publishers, aheadMs, (clock) => {
+        return new EmbeddedModel(clock);
+      });
+      member.policy = policy;
+      return member;
+    });
+  }
+
+  async run(): Promise<void> {
+    for (let step = 0; step < STEPS; step++) {
+      for (let count = this.#below(4); count > 0; count--) this.#write();
+      this.#sync();
+      const kind = this.#below(15);
+      if (kind === 0) this.#members[this.#below(this.#members.length)]!.restart();
+      for (let count = this.#below(6); count >= 0; count--) {
+        await this.#network.pass(this.#below(30));
+        this.#read();
+      }
+    }
+    this.#isCalm = true;
+    for (let round = 0; round < 400; round++) {
+      await this.#network.pass(50, 10);
+      this.#sync();
+      this.#read();
+      if (round > 60 && this.#members.every(isIdle)) break;
+    }
+    for (const member of this.#members) {
+      assert.ok(isIdle(member), `${this.#told}: the queues of ${member.name} are empty`);
+    }
+    this.#compare();
+    for (const { engine, replications } of this.#members) {
+      await replications.close(0);
+      engine.close();
+    }
+  }
+
+  #write(): void {
+    const number = this.#below(this.#members.length);
+    const { engine } = this.#members[number]!;
+    // Under LatestUpdate also keys that others write, which nobody follows.
+    if (this.#policy === LATEST_UPDATE && this.#below(3) === 0) {
+      const operation = ([SET, SET, SET, DELETE, CLEAR] as const)[this.#below(5)]!;
+      if (this.#shape !== 'chain') {
+        engine.change(operation, 'all', `k${this.#below(KEYS)}`, `by ${number} ${this.#below(9)}`);
+      }
+      return;
+    }
+    const map = `map${number}`;
+    const key = `k${this.#below(KEYS)}`;
+    const kind = this.#below(20);
+    if (kind === 0) {
+      engine.change(CLEAR, map, '');
+      for (let each = 0; each < KEYS; each++) this.#remove(this.#storyOf(`${map}/k${each}`));
+      return;
+    }
+    const story = this.#storyOf(`${map}/${key}`);
+    if (kind < 7) {
+      engine.change(DELETE, map, key);
+      return this.#remove(story);
+    }
+    if (this.#policy === PUT_IF_ABSENT && story.count > 0) return;
+    story.count++;
+    story.isThere = true;
+    engine.change(SET, map, key, String(story.count));
+  }
+
+  #remove(story: Story): void {
+    story.count++;
+    story.lastRemoval = story.count;
+    story.isThere = false;
+  }
+
+  #storyOf(place: string): Story {
+    const known = this.#stories.get(place);
+    const story = known ?? { count: 0, lastRemoval: 0, isThere: false };
+    if (known === undefined) this.#stories.set(place, story);
+    return story;
+  }
+
+  /** Every change is written to the log, so that a kill loses none. */
+  #sync(): void {
+    for (const member of this.#members) member.sync();
+  }
+
+  #read(): void {
+    for (const { name, engine } of this.#members) {
+      const there = valuesOf(engine);
+      for (const [place, { lastRemoval }] of this.#stories) {
+        const value = there.get(place);
+        const seen = this.#seen.get(`${name} ${place}`) ?? 0;
+        if (value === undefined) {
+          const text = `${place} vanished at ${name} after its change ${seen}`;
+          assert.ok(seen === 0 || lastRemoval > seen, `${this.#told}: ${text}`);
+        } else this.#seen.set(`${name} ${place}`, Math.max(seen, Number(value)));
+      }
+    }
+  }
+
+  #compare(): void {
+    for (const [number, { name, engine }] of this.#members.entries()) {
+      const there = valuesOf(engine);
+      for (const [place, { count, isThere }] of this.#stories) {
+        const writer = Number(place.slice('map'.length, place.indexOf('/')));
+        if (this.#shape === 'chain' && writer > number) continue;
+        const text = `${this.#told}: ${place} at ${name}`;
+        assert.equal(there.get(place), isThere ? String(count) : undefined, text);
+      }
+      const shared = (each: EmbeddedModel) =>
+        [...valuesOf(each)].filter(([place]) => place.startsWith('all/'));
+      assert.deepEqual(shared(engine), shared(this.#members[0]!.engine), this.#told);
+    }
+  }
+}
+
+/** The values by map and key. */
+function valuesOf(engine: EmbeddedModel): Map<string, string> {
+  return new Map(
+    engine.contents().map((text) => {
+      const [place = '', rest = ''] = text.split(' = ');
+      return [place, rest.slice(0, rest.indexOf(' at '))];
+    }),
+  );
+}
+
+function isIdle({ replications }: Member<EmbeddedModel>): boolean {
+  return replications.publishers().every(({ queueSize }) => queueSize === 0);
+}

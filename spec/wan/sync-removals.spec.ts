@@ -1,0 +1,211 @@
+/**
+ * Synchronisations after, during and before removals and overwrites at the target, under each policy: a sync
+ * restores what the target's own clients have removed, except under LatestUpdate, and keeps what the policy
+ * keeps; and a removal at the source during a sync is not undone.
+ */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CLEAR, DELETE, SET } from '../../src/engine/mutation.ts';
+import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
+import { EmbeddedModel } from './embedded-model.ts';
+import { endpoint, Member, Network, OPTIONS } from './members.ts';
+
+const POLICIES = [
+  ...['PassThrough', 'PutIfAbsent', 'LatestUpdate'],
+  ...['HigherHits', 'LatestAccess', 'ExpirationTime'],
+];
+const PUT_IF_ABSENT = 1;
+const LATEST_UPDATE = 2;
+const KEYS = 8;
+const keyOf = (index: number): string => `k${index}`;
+
+/** A chain: the source, its target, and that one's target. */
+class Chain {
+  readonly network = new Network();
+  readonly source: Member<EmbeddedModel>;
+  readonly target: Member<EmbeddedModel>;
+  readonly third: Member<EmbeddedModel>;
+
+  constructor(policy: number, options: Partial<WanPublisherOptions> = {}) {
+    this.source = this.#member('source', 'target', policy, options);
+    this.target = this.#member('target', 'third', policy, options);
+    this.third = this.#member('third', undefined, policy, options);
+  }
+
+  #member(
+    name: string,
+    to: string | undefined,
+    policy: number,
+    options: Partial<WanPublisherOptions>,
+  ): Member<EmbeddedModel> {
+    const own = { ...OPTIONS, consistencyCheckStrategy: 'MERKLE_TREES' as const, ...options };
+    const publishers = to === undefined ? [] : [{ ...own, targetEndpoints: [endpoint(to)] }];
+    const member = new Member(
+      this.network,
+      name,
+      publishers,
+      0,
+      (clock) => new EmbeddedModel(clock),
+    );
+    member.policy = policy;
+    return member;
+  }
+
+  async pass(ms = 500): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 20) {
+      for (const member of [this.source, this.target, this.third]) member.sync();
+      await this.network.pass(20, 10);
+    }
+  }
+
+  /** The progress of a task of the source, at its end. */
+  async ended(uuid: string) {
+    for (let round = 0; round < 500; round++) {
+      const status = this.source.replications.progressOf(uuid)!;
+      if (status.stage === 'FINISHED' || status.stage === 'FAILED') return status;
+      await this.pass(20);
+    }
+    return assert.fail('the task ends');
+  }
+
+  async sync() {
+    const uuid = this.source.replications.synchronise('r', 'p', Buffer.from('m'));
+    const status = await this.ended(uuid);
+    assert.equal(status.stage, 'FINISHED', status.message);
+    await this.pass();
+    return status;
+  }
+
+  async check() {
+    return await this.ended(this.source.replications.check('r', 'p', Buffer.from('m')));
+  }
+}
+
+function fill(member: Member<EmbeddedModel>, value: string): void {
+  for (let index = 0; index < KEYS; index++) member.engine.change(SET, 'm', keyOf(index), value);
+}
+
+function count(member: Member<EmbeddedModel>, value?: string): number {
+  const all = member.engine.contents();
+  return value === undefined
+    ? all.length
+    : all.filter((text) => text.includes(` = ${value} at`)).length;
+}
+
+for (const [policy, name] of POLICIES.entries()) {
+  const restores = policy !== LATEST_UPDATE;
+
+  describe(`a sync under ${name}`, () => {
+    for (const removal of ['deletes', 'a clear', 'both', 'expiry'] as const) {
+      for (const isDelta of [false, true]) {
+        const kind = isDelta ? 'delta sync' : 'sync';
+        it(`restores what ${removal} at the target have removed: ${kind}, and a restart`, async () => {
+          const chain = new Chain(policy);
+          const { source, target, third } = chain;
+          fill(source, 'v');
+          await chain.pass();
+          assert.deepEqual([count(target), count(third)], [KEYS, KEYS]);
+          if (isDelta) assert.equal((await chain.check()).entriesToSync, 0);
+          await chain.pass();
+          if (removal !== 'a clear' && removal !== 'expiry') {
+            for (let index = 0; index < KEYS; index++) {
+              target.engine.change(DELETE, 'm', keyOf(index));
+            }
+          }
+          if (removal === 'a clear' || removal === 'both') {
+            target.engine.change(SET, 'm', 'k0', 'q');
+            target.engine.change(CLEAR, 'm', '');
+          }
+          if (removal === 'expiry') {
+            for (let index = 0; index < KEYS; index++) {
+              target.engine.change(SET, 'm', keyOf(index), 'short', 50);
+            }
+          }
+          await chain.pass();
+          assert.equal(count(target), 0);
+          target.restart();
+          await chain.pass();
+          const status = await chain.sync();
+          // An expired entry's tombstone has its version, which is later than the source's.
+          assert.equal(count(target), restores ? KEYS : 0);
+          assert.equal(count(third), restores ? KEYS : 0);
+          assert.equal(status.entriesNotTaken, restores ? 0 : KEYS);
+          const { differentLeaves, entriesToSync } = await chain.check();
+          assert.equal((differentLeaves ?? 0) > 0, !restores);
+          assert.equal((entriesToSync ?? 0) >= KEYS, !restores);
+          // What was restored is changed and deleted as before.
+          source.engine.change(SET, 'm', 'k0', 'again');
+          source.engine.change(DELETE, 'm', 'k1');
+          await chain.pass();
+          const isTaken = policy !== PUT_IF_ABSENT;
+          assert.equal(count(target, 'again'), isTaken ? 1 : 0);
+          assert.equal(count(third, 'again'), isTaken ? 1 : 0);
+          assert.equal(
+            target.engine.contents().some((text) => text.startsWith('m/k1 ')),
+            false,
+          );
+          assert.equal(
+            third.engine.contents().some((text) => text.startsWith('m/k1 ')),
+            false,
+          );
+        });
+      }
+    }
+
+    it('takes what the table of the policies says where the target has written meanwhile', async () => {
+      const chain = new Chain(policy);
+      const { source, target, third } = chain;
+      fill(source, 'v');
+      await chain.pass();
+      fill(target, 'own');
+      await chain.pass();
+      const { entriesNotTaken } = await chain.sync();
+      const isKept = policy === PUT_IF_ABSENT || policy === LATEST_UPDATE;
+      assert.equal(count(target, 'own'), isKept ? KEYS : 0);
+      // Under PutIfAbsent it has its own of before.
+      assert.equal(count(third, 'own'), policy === LATEST_UPDATE ? KEYS : 0);
+      assert.equal(entriesNotTaken, isKept ? KEYS : 0);
+      const lines = source.log.lines.filter((line) =>
+        line.includes(`did not take ${KEYS} entries`),
+      );
+      assert.equal(lines.length, isKept ? 1 : 0);
+      assert.equal((await chain.check()).differentLeaves === 0, !isKept);
+    });
+
+    it('does not undo what the source removes meanwhile, and the target after it began', async () => {
+      for (const operation of [DELETE, CLEAR] as const) {
+        const chain = new Chain(policy, { batchSize: 2 });
+        const { source, target, third } = chain;
+        fill(source, 'v');
+        await chain.pass(2000);
+        target.engine.change(CLEAR, 'm', '');
+        await chain.pass();
+        const uuid = source.replications.synchronise('r', 'p', Buffer.from('m'));
+        for (let index = 0; index < KEYS; index++) {
+          await chain.pass(10);
+          source.engine.change(operation, 'm', operation === CLEAR ? '' : keyOf(index));
+        }
+        assert.equal((await chain.ended(uuid)).stage, 'FINISHED');
+        await chain.pass(2000);
+        assert.deepEqual([count(source), count(target), count(third)], [0, 0, 0]);
+        // The source's removal is later than what an earlier sync has read.
+        source.restart();
+        await chain.pass(2000);
+        assert.deepEqual([count(source), count(target), count(third)], [0, 0, 0]);
+      }
+    });
+  });
+}
+
+describe('a sync whose batches arrive twice', () => {
+  it('counts what was not taken once', async () => {
+    const chain = new Chain(LATEST_UPDATE, { batchSize: 3 });
+    const { source, target } = chain;
+    fill(source, 'v');
+    await chain.pass(2000);
+    fill(target, 'own');
+    chain.network.fate = () => ({ arrivals: [1, 3], answerMs: 20 });
+    assert.equal((await chain.sync()).entriesNotTaken, KEYS);
+    assert.equal((await chain.sync()).entriesNotTaken, KEYS);
+  });
+});
