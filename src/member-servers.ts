@@ -51,6 +51,19 @@ export function refusedConnections(
   });
 }
 
+/** Warns of the first response without the stored content type. */
+export function badTypeWarning(log: Log): () => void {
+  let hasWarned = false;
+  return () => {
+    if (hasWarned) return;
+    hasWarned = true;
+    const text =
+      'values are served without their content types: a stored one has a control character, or is ' +
+      'longer than header-bytes-max; write such entries again';
+    log.warn({}, text);
+  };
+}
+
 /** Logs a line for each request, where the log's level asks for that. */
 export function observe(server: HttpServer, log: Log): void {
   server.observe = log.isLevelEnabled('debug')

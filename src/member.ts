@@ -19,7 +19,7 @@ import { type ClusterParts, makeCluster } from './member-cluster.ts';
 import { type ConfiguredParts, configure } from './member-configuration.ts';
 import { type MemberEngine, makeEngine } from './member-engine.ts';
 import { reloaderOf } from './member-reloads.ts';
-import { healthServer, observe } from './member-servers.ts';
+import { badTypeWarning, healthServer, observe } from './member-servers.ts';
 import { MemberWan, type WanParts } from './member-wan.ts';
 import type { Reloader } from './reloader.ts';
 import { DIALECTS } from './rest/dialect.ts';
@@ -177,7 +177,8 @@ async function serve(
   const common = { clock, onFailure, refusedConnectionsMax, fieldLines: crossOrigin.commonLines };
   const router = new Router(segment, SURFACES[config.compatibility]);
   const application = new RestApplication(router, services);
-  const server = dataServer(parts, { ...common, application, delay: persistence });
+  const onBadType = badTypeWarning(log);
+  const server = dataServer(parts, { ...common, application, onBadType, delay: persistence });
   persistence?.addSender(server);
   if (wan !== undefined) persistence?.addSender(wan);
   const health = healthServer(config, router, services, common, healthConnectionsMax);

@@ -80,6 +80,7 @@ export interface TestServerParts {
   readonly delay?: AnswerDelay;
   /** The hosts that are served; all unless given. */
   readonly servedHosts?: ServedHosts;
+  readonly onBadType?: () => void;
   readonly compatibility?: Compatibility;
   /** Puts an engine between the requests and the embedded one, which then has every take acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
@@ -109,6 +110,7 @@ export function createTestServer(
     wrap = (application) => application,
     tls,
     delay,
+    onBadType,
     services = {},
     clock = new FakeClock(),
     sinks = [],
@@ -193,7 +195,8 @@ export function createTestServer(
     application: wrap(application),
     tls,
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
-    ...{ clock, onFailure, delay, servedHosts, fieldLines: crossOrigin.commonLines },
+    ...{ clock, onFailure, onBadType, delay, servedHosts },
+    fieldLines: crossOrigin.commonLines,
   });
   server.observe = statusCheck(router ?? ownRouter);
   cluster.start('127.0.0.1:5701');

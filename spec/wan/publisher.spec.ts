@@ -5,10 +5,24 @@ import type { Clock } from '../../src/base/clock.ts';
 import { APPLIED, MEMORY_FULL } from '../../src/engine/engine.ts';
 import { PASS_THROUGH } from '../../src/engine/merge-policy.ts';
 import { CLEAR, DELETE, FROM_SOURCE, Mutation, SET } from '../../src/engine/mutation.ts';
-import { BATCH } from '../../src/wan/message-format.ts';
+import { Version } from '../../src/engine/version.ts';
+import { handshakeMessage, MessageTexts, unsealedBatch } from '../../src/wan/batch.ts';
+import { ChunkPool } from '../../src/wan/chunk-pool.ts';
+import { eventBytes } from '../../src/wan/event-codec.ts';
+import { Lane } from '../../src/wan/lane.ts';
+import {
+  BATCH,
+  EPOCHS_A_MS,
+  HANDSHAKE_ANSWER,
+  HEAD_BYTES,
+  PayloadWriter,
+  sealedChecksum,
+  sealPlain,
+} from '../../src/wan/message-format.ts';
 import type { WanPublisherOptions } from '../../src/wan/publisher-options.ts';
 import { EmbeddedModel } from './embedded-model.ts';
 import { endpoint, Member, Network, OPTIONS } from './members.ts';
+import { changeOf } from './messages.ts';
 import { spanOf } from './model-engine.ts';
 
 /** A source `a` that publishes to `b`, both at the network's mercy; everything is durable at once. */
@@ -528,6 +542,63 @@ describe('the endpoints of a publisher', () => {
       a.status.lastError ?? '',
       /403, .* is for cluster "other", and this member's cluster has another name/,
     );
+  });
+
+  it("of another cluster do not learn this one's name, which the log has", async () => {
+    const { network, a, b } = pair({ clusterName: 'other' });
+    set(a, 1);
+    await network.pass(5000);
+    assert.doesNotMatch(a.status.lastError ?? '', /dev/);
+    const lines = b.log.lines.filter((line) => line.includes('is for cluster "other"'));
+    assert.equal(lines.length, 1);
+  });
+
+  it('refuse an epoch more than a day ahead, which would lock its data set out', async () => {
+    const { network, a, b } = pair();
+    const last = Number.MAX_SAFE_INTEGER;
+    const day = 86_400_000;
+    const epochAt = (ms: number) => (network.clock.wall() + ms) * EPOCHS_A_MS;
+    for (const [epoch, status] of [
+      [last, 400],
+      [epochAt(day + 1), 400],
+      [epochAt(day), 200],
+    ] as const) {
+      const sender = { dataSetId: a.dataSetId, epoch, now: () => {} };
+      const texts = new MessageTexts('dev', 'r', 'p');
+      const lane = new Lane(0, { events: 0, bytes: 0 }, new ChunkPool());
+      const change = changeOf(SET, `of ${epoch}`, 'v');
+      lane.append(change, 2, 0, false);
+      const sections = [{ lane, generation: 0, count: 1 }];
+      const length = [eventBytes(change)];
+      const target = b.dataSetId;
+      const { bytes } = unsealedBatch(sender, texts, target, sections, length, new ChunkPool());
+      const head = { isOnReceipt: false, clock: new Version(), dataSet: a.dataSetId, answered: 0 };
+      assert.equal((await b.receive(sealPlain(bytes, { ...head, kind: BATCH }))).status, status);
+      assert.equal((await b.receive(handshakeMessage(sender, texts))).status, status);
+    }
+    // The source goes on behind the epoch that was taken.
+    set(a, 1);
+    await network.pass(5000);
+    assert.equal(a.status.queueSize, 0);
+    assert.ok(keysOf(b).includes('map/key0'), keysOf(b).join());
+  });
+
+  it('that know a start of this data set more than a day ahead are not used', async () => {
+    const { network, a, b } = pair();
+    const ahead = (network.clock.wall() + 90_000_000) * EPOCHS_A_MS;
+    network.answer = (message) => {
+      const bytes = Buffer.alloc(HEAD_BYTES + 8);
+      new PayloadWriter(bytes).count(ahead);
+      const head = { kind: HANDSHAKE_ANSWER, isOnReceipt: false, clock: new Version() } as const;
+      const answered = sealedChecksum(message);
+      return { status: 200, body: sealPlain(bytes, { ...head, dataSet: b.dataSetId, answered }) };
+    };
+    set(a, 1);
+    await network.pass(500);
+    assert.match(a.status.lastError ?? '', /knows a start of this data set that is 90000 s ahead/);
+    network.answer = () => undefined;
+    await network.pass(5000);
+    assert.equal(a.status.queueSize, 0);
   });
 
   it('that know a later start of this data set make it begin a later epoch', async () => {

@@ -8,6 +8,7 @@
  * of the time of copying from another (bench: short-copies).
  */
 import assert from 'node:assert/strict';
+import { isFieldValue } from '../base/field-value.ts';
 import { copyRange, copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 import { statusLine } from './status.ts';
@@ -49,10 +50,21 @@ export class OutputArena {
   #type: Buffer = NOTHING;
   /** Lengths of the prepared texts, by place. */
   readonly #lengths = new Int32Array(PREPARED_COUNT);
+  readonly #typeBytesMax: number;
+  readonly #onBadType: () => void;
 
-  /** `otherLines`: fields of every response besides Date, each with its line end. */
-  constructor(otherLines = '') {
+  /**
+   * `otherLines`: fields of every response besides Date, each with its line end. `onBadType` is called for a
+   * content type left out: over `typeBytesMax` bytes, or no field's value.
+   */
+  constructor(
+    otherLines = '',
+    typeBytesMax = Number.POSITIVE_INFINITY,
+    onBadType: () => void = () => {},
+  ) {
     this.#otherLines = otherLines;
+    this.#typeBytesMax = typeBytesMax;
+    this.#onBadType = onBadType;
   }
 
   /** Sets the time, once a turn: milliseconds since 1970 UTC. */
@@ -110,17 +122,28 @@ export class OutputArena {
     this.used += length;
   }
 
-  /** Writes the head of a 200 with that content type up to the value of Content-Length. */
+  /**
+   * Writes the head of a 200 with that content type up to the value of Content-Length. A type that is no
+   * field's value, which a log or another member's data may have, is left out: it could begin other fields.
+   */
   writeTypedHead(bytes: Buffer, start: number, end: number): void {
     const type = this.#type;
     let same = end - start === type.length;
     for (let at = 0; same && at < type.length; at++) same = bytes[start + at] === type[at];
     if (same) return this.writePrepared(TYPED_200);
+    if (!this.acceptsType(bytes, start, end)) return this.writePrepared(UNTYPED_200);
     const copy = Buffer.from(bytes.subarray(start, end));
     if (copy.length > TYPE_BYTES_MAX) return this.writeText(this.#typedHead(copy));
     this.#type = copy;
     this.#put(TYPED_200, this.#typedHead(copy));
     this.writePrepared(TYPED_200);
+  }
+
+  /** Whether the content type may be written; otherwise that is reported. */
+  acceptsType(bytes: Buffer, start: number, end: number): boolean {
+    if (end - start <= this.#typeBytesMax && isFieldValue(bytes, start, end)) return true;
+    this.#onBadType();
+    return false;
   }
 
   /** Writes the end of a head: the line end of its last field and the empty line. */

@@ -39,7 +39,8 @@ export function writeHeadOfContent(
 ): void {
   const { bytes, start, end } = contentType;
   if (!isPlain(request, isLast)) {
-    const type = start < end ? `Content-Type: ${bytes.toString('latin1', start, end)}\r\n` : '';
+    const hasType = start < end && arena.acceptsType(bytes, start, end);
+    const type = hasType ? `Content-Type: ${bytes.toString('latin1', start, end)}\r\n` : '';
     const framing = `${type}Content-Length: ${length}\r\n`;
     arena.writeText(headText(arena, request, 200, framing, isLast));
     return;

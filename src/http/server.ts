@@ -34,6 +34,8 @@ export interface HttpServerOptions {
   readonly onRefused?: (() => void) | undefined;
   /** Refused connections that are read at a time; see TurnedAway. */
   readonly refusedConnectionsMax?: number | undefined;
+  /** Called with each response that leaves a content type out that is no field's value. */
+  readonly onBadType?: (() => void) | undefined;
   /** Decides when answers may leave; without it, all may leave at once. */
   readonly delay?: AnswerDelay | undefined;
   /** The hosts that are served; without it, all are. */
@@ -94,7 +96,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.#onRefused = options.onRefused;
     this.delay = options.delay;
     this.servedHosts = options.servedHosts;
-    this.arena = new OutputArena(options.fieldLines);
+    this.arena = new OutputArena(options.fieldLines, this.limits.headerBytesMax, options.onBadType);
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.slots = new SlotPool(this);

@@ -1,0 +1,60 @@
+/** Stored content types in responses: one that is no field's value is left out, wherever it came from. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FOREVER } from '../../src/engine/engine.ts';
+import { span } from '../engine/answers.ts';
+import { client, get, poll } from './test-client.ts';
+import { createTestServer } from './test-server.ts';
+
+const SPLIT = 'text/html\r\nSet-Cookie: a=b\r\n\r\n<script>';
+const none = { onAnswer() {} };
+
+/** A server whose engine was given that type, as a log or a program may do. */
+function served(type: string, length = 5) {
+  let warnings = 0;
+  const test = createTestServer({}, { onBadType: () => warnings++ });
+  const value = span('v'.repeat(length));
+  const { engine } = test;
+  engine.set(span('m'), span('k'), value, span(type), FOREVER, undefined, none);
+  engine.offer(span('q'), value, span(type), none);
+  return { ...client(test), warnings: () => warnings };
+}
+
+describe('a stored content type', () => {
+  for (const [name, type] of [
+    ['with line ends', SPLIT],
+    ['with a NUL', 'a\0b'],
+    ['with a control character', 'a\x1bb'],
+    ['that is too long', 't'.repeat(50_000)],
+  ] as const) {
+    for (const version of ['1.1', '1.0']) {
+      it(`${name} is left out of a response of HTTP/${version}`, () => {
+        for (const length of [5, 70_000]) {
+          const { socket, warnings } = served(type, length);
+          const of = (request: string) => request.replace('HTTP/1.1', `HTTP/${version}`);
+          socket.receive(of(get('maps/m/k')));
+          const [head = '', body = ''] = socket.text.split('\r\n\r\n');
+          // A long value is written piece by piece.
+          const isPart = /^v+$/.test(body) && body.length <= length;
+          assert.match(head, /^HTTP\/1\.1 200 OK\r\n/);
+          assert.match(head, new RegExp(`\r\nContent-Length: ${length}`));
+          assert.doesNotMatch(socket.text, /Content-Type|Set-Cookie|script/);
+          assert.ok(isPart && (length > 5 || body.length === length), `${body.length} bytes`);
+          assert.equal(warnings(), 1);
+        }
+      });
+    }
+  }
+
+  it('is left out also of a polled item, and between types that are sent', () => {
+    const { socket, warnings, another, engine } = served(SPLIT);
+    engine.set(span('m'), span('good'), span('v'), span('a/b;\tc="d"'), FOREVER, undefined, none);
+    const third = another();
+    for (const path of ['maps/m/good', 'maps/m/k', 'maps/m/good']) third.socket.receive(get(path));
+    third.socket.receive(poll('q', 1));
+    const types = third.responses().map(({ fields }) => fields.get('content-type'));
+    assert.deepEqual(types, ['a/b;\tc="d"', undefined, 'a/b;\tc="d"', undefined]);
+    assert.equal(warnings(), 2);
+    socket.destroy();
+  });
+});
