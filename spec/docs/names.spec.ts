@@ -21,6 +21,7 @@ const OTHER_FLAGS = new Set(['--v8-pool-size', '--enable-source-maps']);
 /** Words with a dash that are not names of gridnode. */
 const OTHER_WORDS = new Set([
   ...['fast-check', 'fast-xml-parser', 'js-yaml', 'log-end', 'pino-pretty', 'wan-marks'],
+  'wan-marks-unsynced',
   ...['redis-benchmark', 'redis-server'],
   // Of Redis and Valkey.
   ...[
