@@ -1,0 +1,190 @@
+/**
+ * Chains, rings, stars and meshes of three and four members with persistence, each of which writes keys of
+ * its own, under each policy; under LatestUpdate all also write to the same keys. Members are killed (kill -9)
+ * at random moments, SOAK_ROUNDS * 20 times in all (200 by default). At the end all have the same, and no
+ * reader has ever seen an entry vanish that nobody had removed. SOAK_SEED repeats the choices of a run.
+ * Under PutIfAbsent, HigherHits and LatestAccess each key is written once, as readers count there.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../bench/harness.ts';
+import { freePort } from '../free-port.ts';
+import { RawClient } from '../integration/client.ts';
+import { SHAPES, targetsOf } from '../wan/own-keys-simulation.ts';
+import { MapLoad, sameContents } from './wan/map-load.ts';
+import { OwnKeys } from './wan/own-keys.ts';
+import { endAll, WanProcess } from './wan/wan-process.ts';
+
+const ROUNDS = Number(process.env.SOAK_ROUNDS ?? 10);
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const POLICIES = [
+  ...['PassThrough', 'PutIfAbsent', 'LatestUpdate'],
+  ...['HigherHits', 'LatestAccess', 'ExpirationTime'],
+];
+const ONCE = ['PutIfAbsent', 'HigherHits', 'LatestAccess'];
+const EQUAL_MS = 60_000;
+const FOLDER = mkdtempSync(join(tmpdir(), 'wan-shapes-'));
+after(() => rmSync(FOLDER, { recursive: true }));
+
+/** The maps `own-*` and `both-*`, sent to each of these ports by a publisher of its own. */
+function gridOf(ports: readonly number[], policy: string): Record<string, unknown> {
+  if (ports.length === 0) return { map: { 'own-*': STATISTICS } };
+  const publishers = ports.map((port, index) => [
+    `p${index}`,
+    {
+      ...{ 'cluster-name': 'dev', 'target-endpoints': `127.0.0.1:${port}` },
+      ...{ 'queue-capacity': 1_000_000, 'batch-max-delay-millis': 20 },
+      'discovery-period-seconds': 1,
+    },
+  ]);
+  const ref = { w: { 'merge-policy-class-name': policy } };
+  const map = { 'wan-replication-ref': ref, ...STATISTICS };
+  return {
+    'wan-replication': { w: { 'batch-publisher': Object.fromEntries(publishers) } },
+    map: { 'own-*': map, 'both-*': map },
+  };
+}
+
+const STATISTICS = { 'per-entry-stats-enabled': true };
+
+class Group {
+  readonly members: WanProcess[] = [];
+  readonly owns: OwnKeys[] = [];
+  readonly loads: MapLoad[] = [];
+  readonly #working = new Map<number, Promise<unknown>>();
+  readonly #reading: Promise<void>[] = [];
+  #isOver = false;
+  reads = 0;
+  /** The first failure of a reader. */
+  #failure: Error | undefined;
+
+  begin(): void {
+    for (const number of this.members.keys()) this.work(number);
+    for (const number of this.members.keys()) this.#reading.push(this.#read(number));
+  }
+
+  /** Clients write to the member until it is gone. */
+  work(number: number): void {
+    const { port } = this.members[number]!;
+    const isOver = () => this.#isOver;
+    const clients = [this.owns[number]!.write(port, isOver)];
+    if (this.loads.length > 0) clients.push(this.loads[number]!.run(port, isOver));
+    const work = Promise.all(clients);
+    work.catch(() => {});
+    this.#working.set(number, work);
+  }
+
+  async kill(number: number, downMs: number): Promise<void> {
+    const member = this.members[number]!;
+    await member.kill();
+    await this.#working.get(number);
+    await sleep(downMs);
+    await member.start();
+    this.work(number);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all([...this.#working.values(), ...this.#reading]);
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async #read(number: number): Promise<void> {
+    const { port, name } = this.members[number]!;
+    while (!this.#isOver && this.#failure === undefined) {
+      const client = new RawClient(port);
+      try {
+        while (!this.#isOver) {
+          for (const own of this.owns) await own.read(client, name);
+          this.reads++;
+          await sleep(5);
+        }
+      } catch (error) {
+        if (error instanceof assert.AssertionError) this.#failure ??= error;
+      } finally {
+        client.destroy();
+      }
+      await sleep(20);
+    }
+  }
+}
+
+const combinations = SHAPES.flatMap((shape, row) =>
+  [3, 4].flatMap((count) =>
+    (['interval', 'always'] as const).map((sync, column) => {
+      // With other seeds each combination has other policies.
+      const policy = POLICIES[(row * 4 + count + column * 3 + SEED) % POLICIES.length]!;
+      return { shape, count, sync, policy };
+    }),
+  ),
+);
+// PassThrough is in each shape of four.
+const all = [
+  ...combinations,
+  ...SHAPES.map((shape) => ({ shape, count: 4, sync: 'interval' as const, policy: 'PassThrough' })),
+];
+const KILLS = Math.ceil((ROUNDS * 20) / all.length);
+
+for (const { shape, count, sync, policy } of all) {
+  const name = `${shape} of ${count}, ${policy}, sync ${sync}: ${KILLS} kills`;
+  describe(`${name}, seed ${SEED}`, () => {
+    const group = new Group();
+    after(() => endAll(group.members));
+
+    it('ends equal, and no entry vanishes', async (context) => {
+      const folder = mkdtempSync(join(FOLDER, 'group-'));
+      const random = new Random(SEED);
+      const ports: number[] = [];
+      for (let number = 0; number < count; number++) ports.push(await freePort());
+      const isShared = policy === 'LatestUpdate' && shape !== 'chain';
+      for (let number = 0; number < count; number++) {
+        const targets = targetsOf(shape, count, number).map((target) => ports[target]!);
+        const parts = { folder, sync, port: ports[number]!, grid: gridOf(targets, policy) };
+        group.members.push(await WanProcess.started({ ...parts, name: `m${number}` }));
+        const own = new OwnKeys(`own-k${number}`, random, ONCE.includes(policy));
+        group.owns.push(own);
+        const load = { name: `m${number}`, seed: random.next(), clients: 2, depth: 2 };
+        if (isShared) group.loads.push(new MapLoad({ ...load, isShared }));
+      }
+      group.begin();
+      for (let kill = 0; kill < KILLS; kill++) {
+        await sleep(random.below(400));
+        await group.kill(random.below(count), random.below(300));
+      }
+      await sleep(300);
+      await group.end();
+      // What arrives at one member may go on to others.
+      for (let round = 0; round < count; round++) {
+        for (const member of group.members) await member.isEmptied(EQUAL_MS);
+      }
+      await compare(group, shape);
+      const answered = group.owns.reduce((sum, own) => sum + own.answered, 0);
+      context.diagnostic(`${answered} answered, ${group.reads} reads of all keys`);
+    });
+  });
+}
+
+async function compare({ members, owns, loads }: Group, shape: string): Promise<void> {
+  for (const [writer, own] of owns.entries()) {
+    const wanted = await own.all(members[writer]!.port);
+    for (const [number, { port, name }] of members.entries()) {
+      if (shape === 'chain' && number < writer) continue;
+      const found = await own.all(port);
+      const wrong = wanted.flatMap((value, key) =>
+        found[key] === value
+          ? []
+          : [`k${key}: ${value?.slice(0, 20)}, ${found[key]?.slice(0, 20)}`],
+      );
+      assert.deepEqual(wrong.slice(0, 5), [], `${own.map} at ${name}: ${wrong.length} differ`);
+    }
+  }
+  const [first, ...others] = members;
+  for (const load of loads) {
+    for (const { port } of others) await sameContents([first!.port, port], load.maps, loads);
+  }
+}
