@@ -36,7 +36,7 @@ const FIGURES = {
   ...{ differentLeaves: 2, entriesToSync: 3 },
 };
 const TASKS: ReadonlyMap<string, TaskStatus> = new Map([
-  [SYNC_UUID, IN_PROGRESS],
+  [SYNC_UUID, { ...IN_PROGRESS, entriesNotTaken: 4 }],
   [CHECK_UUID, { ...IN_PROGRESS, stage: 'FINISHED', progress: 100, ...FIGURES }],
   [FAILED_UUID, { ...IN_PROGRESS, stage: 'FAILED', message: 'the target is away' }],
 ]);
@@ -245,9 +245,10 @@ for (const name of ['none', 'hazelcast'] as const) {
       const { ask } = member(name, { wan: noted().wan });
       const path = (uuid: string) => `wan/sync/progress/${uuid}`;
       const names = '"wanReplicationName":"w","wanPublisherId":"p","creationTime":1700000000000';
+      const notTaken = name === 'hazelcast' ? '' : ',"entriesNotTaken":4';
       assert.equal(
         await ask('GET', path(SYNC_UUID)),
-        `200 {"status":"success","result":{"stage":"IN_PROGRESS","progress":7,${names}}}`,
+        `200 {"status":"success","result":{"stage":"IN_PROGRESS","progress":7,${names}${notTaken}}}`,
       );
       assert.equal(
         await ask('GET', path(CHECK_UUID)),

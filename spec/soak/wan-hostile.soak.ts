@@ -1,6 +1,7 @@
 /**
  * Hostile messages to a member over HTTP: each byte of a batch flipped or cut, SOAK_CASES / 10 batches that
  * are wrong inside with a right checksum, random bytes, and messages that inflate to much more than they say.
+ * SOAK_CASES * 10 events with hostile content types, keys and names (1,000,000 by default).
  * All but those that are right by chance get 4xx, and the process does not grow.
  */
 import assert from 'node:assert/strict';
@@ -13,11 +14,13 @@ import { Random } from '../../bench/harness.ts';
 import { DELETE, type Mutation, SET } from '../../src/engine/mutation.ts';
 import { BATCH, HEAD_BYTES, sealDeflated, sealPlain } from '../../src/wan/message-format.ts';
 import { RawClient, requestBytes } from '../integration/client.ts';
+import { sendHostileEvents } from '../wan/hostile-events.ts';
 import { batchOf, changeOf, headOf, resealed } from '../wan/messages.ts';
 import { WanProcess } from './wan/wan-process.ts';
 
 const CASES = Number(process.env.SOAK_CASES ?? 100_000) / 10;
 const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+const EVENTS = CASES * 100;
 const CONNECTIONS = 32;
 const BOMBS = 300;
 const BOMB_BYTES = 2 ** 28;
@@ -130,6 +133,11 @@ describe(`a member that gets hostile messages, seed ${SEED}`, () => {
     context.diagnostic(`${told}; ${(member.residentMib - beforeMib).toFixed(0)} MiB more resident`);
     for (const status of counts.keys()) assert.ok([200, 400, 403, 409].includes(status), told);
     assert.ok(member.residentMib - beforeMib < GROWTH_MIB_MAX);
+  });
+
+  it(`skips what no client could have written of ${EVENTS} events`, async (context) => {
+    const rejected = await sendHostileEvents(EVENTS, SEED);
+    context.diagnostic(`${rejected} rejected`);
   });
 
   it('refuses random bytes, and serves on', async () => {

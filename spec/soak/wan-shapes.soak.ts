@@ -1,9 +1,9 @@
 /**
  * Chains, rings, stars and meshes of three and four members with persistence, each of which writes keys of
- * its own, under each policy; under LatestUpdate all also write to the same keys. Members are killed (kill -9)
- * at random moments, SOAK_ROUNDS * 20 times in all (200 by default). At the end all have the same, and no
- * reader has ever seen an entry vanish that nobody had removed. SOAK_SEED repeats the choices of a run.
- * Under PutIfAbsent, HigherHits and LatestAccess each key is written once, as readers count there.
+ * its own, under each policy; under LatestUpdate all also write to the same keys. Members are killed
+ * (kill -9) at random moments, SOAK_ROUNDS * 20 times in all (200 by default). At the end all have the same,
+ * and no reader has ever seen an entry vanish that nobody had removed. SOAK_SEED repeats the choices of a
+ * run. Under PutIfAbsent, HigherHits and LatestAccess each key is written once, as readers count there.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

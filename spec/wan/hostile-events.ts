@@ -27,11 +27,13 @@ const NAMES = ['m', 'map', 'ma p', '\r\n', '\0', 'h\xe9', '%2F', 'a/b', '?#'];
 
 type Below = (count: number) => number;
 
-/** A SET or DELETE; nearly half of them are hostile. */
+/** A SET or DELETE; a third of them are hostile. */
 function randomEvent(below: Below, number: number): Mutation {
   const change = new Mutation();
   change.operation = below(8) === 0 ? DELETE : SET;
-  const kind = below(20);
+  const drawn = below(20);
+  // Long events are few, as they take most of the time.
+  const kind = drawn <= 4 && drawn !== 1 && below(8) > 0 ? 19 : drawn;
   const name = kind === 0 ? 'n'.repeat(LONG[below(2)]!) : NAMES[below(NAMES.length)]!;
   let key = `${number} ${BAD[below(BAD.length)]}${below(3) === 0 ? '%/?'.repeat(below(100)) : ''}`;
   if (kind === 1) key = '';

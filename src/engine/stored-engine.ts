@@ -151,8 +151,8 @@ export interface StoredEngine extends Engine {
    * DELETE where it is not earlier than the entry, under PASS_THROUGH always; where there is no entry, it
    * leaves its tombstone. A CLEAR ends everything in the map that is not later than it, at once or in steps.
    *
-   * `syncBegan`: the SET is of a synchronisation that began at that version. Then a tombstone or an entry from
-   * before that does not stop it by the two rules above, except a tombstone under LATEST_UPDATE.
+   * `syncBegan`: the SET is of a synchronisation that began at that version. Then a tombstone or an entry
+   * from before that does not stop it by the two rules above, except a tombstone under LATEST_UPDATE.
    *
    * A change that wins is a mutation, with its origin and path. It keeps its version, unless a replay would
    * not choose it, or a tombstone is later: then this data set gives it the version right after that of the

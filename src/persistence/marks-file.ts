@@ -50,8 +50,8 @@ export async function writeUnsyncedMarks(
 }
 
 /**
- * The marks of the unsynced file; none where there is no such file, or a power loss has damaged it. Rejects as
- * checkFormat throws, or with the system's error.
+ * The marks of the unsynced file; none where there is no such file, or a power loss has damaged it. Rejects
+ * as checkFormat throws, or with the system's error.
  */
 export async function readUnsyncedMarks(storage: Storage, partitionCount: number): Promise<Marks> {
   try {

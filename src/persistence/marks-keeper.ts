@@ -1,9 +1,10 @@
 /**
  * Keeps the marks of queues on the disk (../engine/kept-queues.ts): writes them at most once a second while
- * they change, and whenever they are asked for. Between these, so that the end of the process loses little of
- * them, they are written at most every 50 ms to a file that is not synced. The log is durable as far as they tell before they are: a
- * change that a later one of its key has replaced in a queue counts as passed, and the later one may not be
- * lost then. Such marks are not written without a sync. Where writing fails the older marks count, which are lower, and it is tried again.
+ * they change, and whenever they are asked for. Between these, so that the end of the process loses little
+ * of them, they are written at most every 50 ms to a file that is not synced. The log is durable as far as
+ * they tell before they are: a change that a later one of its key has replaced in a queue counts as passed,
+ * and the later one may not be lost then. Such marks are not written without a sync. Where writing fails the
+ * older marks count, which are lower, and it is tried again.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { InTurn } from '../base/in-turn.ts';

@@ -86,7 +86,8 @@ export function writeEvent(to: Viewed, at: number, change: Mutation, policy: num
 
 /**
  * Reads the event at `at` into the change, whose spans point into the bytes; its path lacks the sender, and
- * `maker` is 0 where that is the sender. Returns the offset behind it, or -1 for bytes that are no event, or do not end by `end`.
+ * `maker` is 0 where that is the sender. Returns the offset behind it, or -1 for bytes that are no event, or
+ * do not end by `end`.
  */
 export function readEvent(
   { bytes, view }: Viewed,

@@ -1,9 +1,9 @@
 /**
  * What a member remembers of the data sets that send to it: the latest epoch of each, and by publisher and
- * lane the number of the last event applied, and counts. So nothing is applied twice, whatever is sent again or comes
- * late. It lives as long as the process: after a restart merging alone tells what is known. The number of
- * data sets is limited, and so is that of the publishers of one; the one that has been silent longest is
- * forgotten.
+ * lane the number of the last event applied, and counts. So nothing is applied twice, whatever is sent again
+ * or comes late. It lives as long as the process: after a restart merging alone tells what is known. The
+ * number of data sets is limited, and so is that of the publishers of one; the one that has been silent
+ * longest is forgotten.
  */
 import { LANES_MAX } from './message-format.ts';
 

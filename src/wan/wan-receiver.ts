@@ -2,8 +2,9 @@
  * Takes the messages of other members. A batch is checked whole before anything of it is applied; then its
  * events are merged into the engine, lane by lane, in slices. Batches of one lane of a publisher are applied
  * one after the other, and no event twice (known-sources.ts). An event that came by this data set before is
- * not taken, and one that no client could have written is skipped (event-rules.ts). What is known here goes on to this member's own publishers all the same: a crash between the
- * merge and their queues would otherwise lose it for them.
+ * not taken, and one that no client could have written is skipped (event-rules.ts). What is known here goes
+ * on to this member's own publishers all the same: a crash between the merge and their queues would
+ * otherwise lose it for them.
  */
 import type { Clock } from '../base/clock.ts';
 import { GridError, reasonOf } from '../base/errors.ts';

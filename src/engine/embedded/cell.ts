@@ -7,8 +7,9 @@
  *     2    owner: the map's id, the queue's id, or of a name the negative number of its table
  *     3    content type's id, 0 for none; of a ring's part its number; of a name its id
  *     4,5  version, low and high word: see hybrid-clock.ts
- *     then optional fields by flag (expiry; max idle and last access; number of reads and the last one; the
- *     maker), the key, the value, each from a whole word on; the cell is rounded up to a whole unit of 8 bytes.
+ *     then optional fields by flag (expiry; max idle and last access; number of reads and the last one;
+ *     the maker), the key, the value, each from a whole word on; the cell is rounded up to a whole unit of
+ *     8 bytes.
  *
  * The flags say what kind of cell it is and whether it is dead, that is, nothing refers to it and
  * its space can be used again. An item's key is its sequence in the queue. Bytes behind the key's

@@ -136,7 +136,7 @@ export class Merges {
     return maker === makerAt(pool.words(address), pool.at(address));
   }
 
-  /** The draft gets a version of this data set: right after `replaced`, or the next one if a clear ends that. */
+  /** This data set gives the draft the version after `replaced`, or the next one if a clear ends that. */
   #renew(draft: Mutation, id: number, replaced: Version): void {
     draft.maker = 0;
     draft.version.copyFrom(replaced).stepForward();
