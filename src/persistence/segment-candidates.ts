@@ -5,7 +5,7 @@
 import type { Findings } from './findings.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST, type SnapshotFiles } from './manifest.ts';
-import { MARKS } from './marks-file.ts';
+import { MARKS, UNSYNCED_MARKS } from './marks-file.ts';
 import { MEMBER } from './member-file.ts';
 import { Page } from './page.ts';
 import { PARTITION, partitionAt, typeAt } from './record-codec.ts';
@@ -24,7 +24,7 @@ import { parseWaitingName } from './waiting-file.ts';
 
 /** Files that have no records and are not foreign. */
 const OTHERS = new Set([
-  ...[MANIFEST, MEMBER, LOG_END, MARKS],
+  ...[MANIFEST, MEMBER, LOG_END, MARKS, UNSYNCED_MARKS],
   ...['backup', 'lock', 'reserve', 'restoring'],
 ]);
 /** Files that were unfinished when their process ended. */
