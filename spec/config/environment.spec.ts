@@ -1,9 +1,11 @@
 /** The environment: settings, the file's name, and variables that only the original reads. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { Assignment } from '../../src/config/config.ts';
+import { lineOf } from '../../src/config/finding.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { told, writeConfig } from './documents.ts';
+import { load, told, writeConfig } from './documents.ts';
 
 async function loadOf(environment: NodeJS.ProcessEnv, flags: readonly Assignment[] = []) {
   return told(await loadConfig({ file: undefined, environment, flags }));
@@ -17,17 +19,26 @@ const NAMES_FILE = 'GRID_CONFIG or --config names the configuration file';
 
 /** Variables, and the beginning of the only warning; without it no warning is expected. */
 const rows: readonly (readonly [name: string, text: string, warning?: string])[] = [
-  ['HZ_MAP_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
-  ['GRID_MAP_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
-  ['HZ_QUEUE_JOBS_MAXSIZE', '5', 'no setting here: names in queue are free'],
-  ['GRID_QUEUE_JOBS_MAXSIZE', '5', 'no setting here: names in queue are free'],
-  ['HZ_SECURITY_REALMS_0_NAME', 'r', 'no setting here'],
+  ['HZ_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
+  ['GRID_MAP_MY_ORDERS_TIMETOLIVESECONDS', '5', 'no setting here: names in map are free'],
+  ['HZ_QUEUE_MY_JOBS_MAXSIZE', '5', 'no setting here: names in queue are free'],
+  ['HZ_NETWORK_PORT', '8000', 'no setting here'],
+  ['HZ_NETWORK_PORT', 'tcp://10.0.0.1:80'],
+  ['HZ_PORT', 'tcp://10.0.0.1:80'],
+  ['HZ_PORT_5701_TCP_ADDR', '10.0.0.1'],
+  ['GRID_SERVICE_HOST', '10.0.0.1'],
+  ['GRID_NETWORK_PORT', 'tcp://10.0.0.1:80'],
+  ['HZ_CS_AUTH_USER', 'x', 'no setting'],
+  ['HZ_HOST', '0.0.0.0', 'no setting'],
+  ['HZ_NETWORK_INTERFACES_INTERFACES', '10.0.*.*', 'no setting; did you mean "HZ_NETWORK_INTER'],
+  ['HZ_NETWORK_RESTAPI_ENDPOINTGROUPS_DATA', 'true', 'no setting here'],
   ['HZ_NETWORK_PORT_PROT', '1', 'no setting; did you mean "HZ_NETWORK_PORT_PORT"?'],
   ['GRID_CONFG', 'f', 'no setting; did you mean "GRID_CONFIG"?'],
   ['GRID_ADRESS', 'f', 'no setting; did you mean "GRID_ADDRESS"?'],
   ['GRID_SOMETHING', 'x', 'no setting'],
   ['HZ_HOME', '/opt/other'],
-  ['HZ_MAPPING', 'x'],
+  ['HZ_LICENSE_KEY', 'x'],
+  ['HZ_MAPPING', 'x', 'no setting'],
   ['GRID_ADDRESS', 'h:1'],
   ['GRID_USER', 'ann'],
   ['GRID_PASSWORD', 'p'],
@@ -106,5 +117,122 @@ describe('loadConfig of the environment', () => {
     const typed = await loadOf(environment, [flag('compatibility', 'none')]);
     assert.equal(typed.config.compatibility, 'none');
     await assert.rejects(loadOf({ GRID_COMPATIBILITY: 'x' }), /GRID_COMPATIBILITY "x": not one of/);
+  });
+
+  it('takes the cluster name of GRID_CLUSTER_NAME, but not beside GRID_CLUSTERNAME', async () => {
+    const { config } = await loadOf({ GRID_CLUSTER_NAME: 'blue' });
+    assert.equal(config.clusterName, 'blue');
+    await assert.rejects(
+      loadOf({ GRID_CLUSTER_NAME: 'blue', GRID_CLUSTERNAME: 'green' }),
+      /Cannot use GRID_CLUSTER_NAME: GRID_CLUSTERNAME sets the same setting/,
+    );
+  });
+
+  it('reads names without regard to case, "-" and blanks, with "_" or "." between steps', async () => {
+    const names = [
+      'HZ_NETWORK_PORT_PORT',
+      'HZ_network.port.port',
+      'GRID_Network_Port.PORT',
+      'HZ_ NETWORK_PORT_PORT_',
+    ];
+    for (const name of names) assert.equal((await loadOf({ [name]: ' 6001\t' })).config.port, 6001);
+    const groups = [
+      'HZ_NETWORK_RESTAPI_ENDPOINTGROUPS_CLUSTERWRITE_ENABLED',
+      'HZ_NETWORK_RESTAPI_ENDPOINTGROUPS.CLUSTER_WRITE.ENABLED',
+      'HZ_NETWORK_REST-API_ENDPOINT-GROUPS_cluster-write_ENABLED',
+      'GRID_NETWORK_RESTAPI_ENDPOINTGROUPS_CLUSTER_WRITE_ENABLED',
+      'GRID_NETWORK_RESTAPI_ENDPOINTGROUPS_CLUSTERWRITE_ENABLED',
+    ];
+    for (const name of groups) {
+      const { config } = await loadOf({ [name]: 'True' });
+      assert.equal(config.endpointGroups.get('CLUSTER_WRITE'), true, name);
+    }
+  });
+
+  it('takes only true and false for a boolean', async () => {
+    for (const text of ['1', '0', 'yes', 'off', '']) {
+      for (const name of ['HZ_NETWORK_RESTAPI_ENABLED', 'GRID_LITEMEMBER_ENABLED']) {
+        await assert.rejects(
+          loadOf({ [name]: text }),
+          new RegExp(`${name}: .*: not true or false`),
+        );
+      }
+    }
+  });
+
+  it('finds the names of a file: as the original with HZ_, all of them with GRID_', async () => {
+    const names = '"my-orders": {}, My_Jobs: {}, "v1.x": {}, a-b: {}, a_b: {}';
+    const file = writeConfig('names.yaml', `grid: {map: {${names}}}`);
+    const secondsOf = async (variables: NodeJS.ProcessEnv) => {
+      const loaded = await loadConfig({ file, environment: variables, flags: [] });
+      const set = [...loaded.config.mapTimeToLiveSeconds].filter(([, seconds]) => seconds > 0);
+      return [Object.fromEntries(set), told(loaded).warnings] as const;
+    };
+    for (const [variable, name] of [
+      ['GRID_MAP_MYORDERS_TIMETOLIVESECONDS', 'my-orders'],
+      ['GRID_MAP_MY_ORDERS_TIMETOLIVESECONDS', 'my-orders'],
+      ['GRID_MAP_MY_JOBS_TIMETOLIVESECONDS', 'My_Jobs'],
+      ['GRID_MAP_V1.X_TIMETOLIVESECONDS', 'v1.x'],
+      ['GRID_MAP_OTHER_TIMETOLIVESECONDS', 'other'],
+      ['HZ_MAP_MY-ORDERS_TIMETOLIVESECONDS', 'my-orders'],
+      ['HZ_MAP_OTHER_TIMETOLIVESECONDS', 'other'],
+    ] as const) {
+      assert.deepEqual(await secondsOf({ [variable]: '7' }), [{ [name]: 7 }, []], variable);
+    }
+    const [set, warnings] = await secondsOf({ HZ_MAP_MYORDERS_TIMETOLIVESECONDS: '7' });
+    assert.deepEqual(set, { myorders: 7 });
+    assert.match(
+      warnings.join(),
+      /nothing of "my-orders"; GRID_MAP_MYORDERS_TIMETOLIVESECONDS does/,
+    );
+    await assert.rejects(
+      secondsOf({ GRID_MAP_AB_TIMETOLIVESECONDS: '7' }),
+      /GRID_MAP_AB_TIMETOLIVESECONDS: it may be map\.a-b\.time.* and map\.a_b\.time/,
+    );
+  });
+
+  it('replaces a list of the file with GRID_, and adds to it with HZ_', async () => {
+    const join = 'join: {tcp-ip: {enabled: true, member-list: [a, b]}}';
+    const file = writeConfig('list.yaml', `grid: {network: {${join}}}`);
+    const membersOf = async (environment: NodeJS.ProcessEnv) =>
+      (await loadConfig({ file, environment, flags: [] })).config.tcpIpMembers;
+    const name = 'NETWORK_JOIN_TCPIP_MEMBERLIST';
+    assert.deepEqual(await membersOf({ [`GRID_${name}`]: 'c, d' }), ['c', 'd']);
+    assert.deepEqual(await membersOf({ [`GRID_${name}_0`]: 'c', [`GRID_${name}_1`]: 'd' }), [
+      'c',
+      'd',
+    ]);
+    assert.deepEqual(await membersOf({ [`HZ_${name}_0`]: 'c' }), ['a', 'b', 'c']);
+    assert.deepEqual(await membersOf({ HZ_NETWORK_JOIN_TCPIP_INTERFACE: 'c' }), ['a', 'b', 'c']);
+  });
+
+  it('refuses a variable that is not understood and may switch off what is on', async () => {
+    const rest = 'network: {rest-api: {enabled: true, endpoint-groups: {DATA: {enabled: true}}}}';
+    const file = writeConfig('on.yaml', `grid: {${rest}, security: {enabled: true}}`);
+    const refusedBy = async (name: string, text = 'false') => {
+      const environment = { [name]: text };
+      const { refused } = await load('on.yaml', readFileSync(file, 'utf8'), environment);
+      return refused.map(lineOf).filter((line) => line.startsWith(name)).length;
+    };
+    for (const name of [
+      'HZ_NETWORK_REST_API_ENABLED',
+      'HZ_NETWORK_RESTAPI',
+      'HZ_NETWORK_RESTAPI_ENDPOINTGROUPS_DATA',
+      'HZ_NETWORK_RESTAPI_ENDPOINTGROUP_DATA_ENABLED',
+      'HZ_DATA_ENABLED',
+      'GRID_SECURITY',
+      'HZ_SECURITY_ENABLE',
+    ]) {
+      assert.equal(await refusedBy(name), 1, name);
+      assert.equal(await refusedBy(name, 'true'), 0, name);
+    }
+    for (const name of [
+      'HZ_NETWORK_RESTAPI_ENDPOINTGROUPS_WAN',
+      'HZ_SSL_ENABLED',
+      'HZ_CS_AUTH_ENABLED',
+      'HZ_CS_SECURITY',
+    ]) {
+      assert.equal(await refusedBy(name), 0, name);
+    }
   });
 });

@@ -47,7 +47,7 @@ for (const form of ['yaml', 'xml'] as const) {
         const { name, text, line } = misspelt(form, path);
         const { root } = (form === 'yaml' ? parseYaml : parseXml)(text, 'wrong');
         const reader = new StatementReader(sections);
-        if (root !== undefined) reader.read(root.node, known);
+        if (root !== undefined) reader.read(root.node, known, form);
         const { problems, unknown } = reader;
         const [{ place, message } = { place: '', message: '' }] = [
           ...problems.told,

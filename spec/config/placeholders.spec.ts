@@ -1,15 +1,15 @@
 /** The texts that replace placeholders. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { replacePlaceholders } from '../../src/config/placeholders.ts';
+import { missingVariable, replacePlaceholders } from '../../src/config/placeholders.ts';
 
 test('replacePlaceholders takes a variable, its name in upper case, the text given, in this order', () => {
   const environment = { one: '1', ONE: '2', TWO: '3' };
-  const { text, unset } = replacePlaceholders(
+  const replaced = replacePlaceholders(
     '\u0024{one} \u0024{two:x} \u0024{three:x} \u0024{four} \u0024{} $one',
     environment,
   );
-  assert.deepEqual([text, unset], ['1 3 x \u0024{four} \u0024{} $one', ['four']]);
+  assert.deepEqual(replaced, { text: '1 3 x \u0024{four} \u0024{} $one', unset: ['four'] });
 });
 
 test('replacePlaceholders takes no property that every JavaScript object has for a variable', () => {
@@ -19,5 +19,27 @@ test('replacePlaceholders takes no property that every JavaScript object has for
     assert.deepEqual(replacePlaceholders(text, environment), { text, unset: names });
   }
   const environment = { constructor: 'a' } as NodeJS.ProcessEnv;
-  assert.equal(replacePlaceholders('\u0024{constructor}', environment).text, 'a');
+  assert.equal(replacePlaceholders('\u0024{constructor}', environment)?.text, 'a');
+});
+
+test('replacePlaceholders reads dots and dashes of a name as "_", after the names as written', () => {
+  const of = (environment: NodeJS.ProcessEnv) =>
+    replacePlaceholders('\u0024{a.b-c}', environment)?.text;
+  assert.equal(of({ A_B_C: '1' }), '1');
+  assert.equal(of({ A_B_C: '1', 'A.B-C': '2' }), '2');
+  assert.equal(of({ A_B_C: '1', 'A.B-C': '2', 'a.b-c': '3' }), '3');
+  assert.equal(of({ a_b_c: '1' }), '\u0024{a.b-c}');
+});
+
+test('replacePlaceholders ends at the limit of characters', () => {
+  const bomb = '\u0024{BIG}'.repeat(1000);
+  const environment = { BIG: 'x'.repeat(1000) };
+  assert.equal(replacePlaceholders(bomb, environment, 999_999), undefined);
+  assert.equal(replacePlaceholders(bomb, environment, 1_000_000)?.text.length, 1_000_000);
+});
+
+test('missingVariable lists the variables that would have been read', () => {
+  assert.equal(missingVariable('NAME'), 'no environment variable NAME');
+  assert.equal(missingVariable('name'), 'no environment variable name or NAME');
+  assert.equal(missingVariable('a.b'), 'no environment variable a.b, A.B or A_B');
 });

@@ -72,7 +72,8 @@ export async function commandFlags(): Promise<ReadonlyMap<string, ReadonlySet<st
 
 /** Whether a member takes a setting from that variable. */
 export function isVariable(name: string): boolean {
-  return readEnvironment({ [name]: '1' }, OWN_PATHS).warnings.length === 0;
+  const { warnings } = readEnvironment({ [name]: '1' }, OWN_PATHS, { statements: [], blocks: [] });
+  return warnings.length === 0;
 }
 
 function stepsBelow(content: KnownContent, seen: Set<KnownContent>): string[] {

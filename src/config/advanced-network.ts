@@ -19,7 +19,7 @@ const IN_NETWORK: ReadonlyMap<string, readonly string[]> = new Map<string, reado
     (name) => [`${ENDPOINT}.${name}`, ['network', name]] as const,
   ),
   [`${ENDPOINT}.endpoint-groups`, ['network', 'rest-api', 'endpoint-groups']],
-  ...['enabled', 'member', 'members', 'member-list'].map(
+  ...['enabled', 'interface', 'member', 'members', 'member-list'].map(
     (name) => [`join.tcp-ip.${name}`, ['network', 'join', 'tcp-ip', name]] as const,
   ),
 ]);

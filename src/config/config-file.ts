@@ -14,8 +14,10 @@ import { type Form, type KnownContent, knownSettings } from './known-settings.ts
 import { hintOf, nearestNames } from './nearest-name.ts';
 import type { Root } from './original-root.ts';
 import { replacePlaceholders } from './placeholders.ts';
+import { readPlainYaml } from './plain-yaml.ts';
 import {
   type NamedBlock,
+  pathText,
   type Statement,
   StatementReader,
   type WrittenSection,
@@ -26,6 +28,12 @@ const ROOTS = ['grid', 'hazelcast'];
 /** Beginning of the roots of files for the original's clients. */
 const CLIENT_ROOT = 'hazelcast-client';
 const FILES_MAX = 100;
+/** Share of the work that parsing a file takes. */
+const PARSING_PART = 0.6;
+/** Characters of a text that is read before anybody waits for it. */
+const LENGTH_UNNOTICED = 1_048_576;
+/** Characters of all texts whose placeholders are replaced, as many as a file has bytes. */
+const REPLACED_LENGTH_MAX = 16_777_216;
 
 interface UnsetPlaceholder {
   readonly name: string;
@@ -53,6 +61,9 @@ interface FileReading {
   readonly ownPaths: readonly string[];
   /** The sections in which names have a meaning here, by their patterns. */
   readonly sections: ReadonlySet<string>;
+  /** Patterns of the elements of XML that are items of lists. */
+  readonly lists: ReadonlySet<string>;
+  readonly onProgress: (done: string) => void;
 }
 
 /**
@@ -108,7 +119,7 @@ class FileReader {
 
   constructor(reading: FileReading) {
     this.#reading = reading;
-    this.#reader = new StatementReader(reading.sections);
+    this.#reader = new StatementReader(reading.sections, reading.lists);
   }
 
   /** `around`: the files that import this one, the outermost first. */
@@ -127,7 +138,18 @@ class FileReader {
   async readText(file: string, text: FileText, within: readonly files.FilePlace[]): Promise<void> {
     this.#count += 1;
     const { form } = text;
-    const { root, problems } = await parse(text, file);
+    const { onProgress } = this.#reading;
+    const { length } = text.text;
+    const tell = (part: number): void => onProgress(`${file}, ${Math.floor(part * 100)} %`);
+    const parsing = (offset: number): void => tell((offset / length) * PARSING_PART);
+    const { root, problems } = await parse(text, file, parsing);
+    if (length > LENGTH_UNNOTICED) tell(PARSING_PART);
+    const isRoot = root !== undefined && ROOTS.includes(root.name);
+    const other = isRoot ? helmFault(root) : otherFault(text);
+    if (other !== undefined) {
+      this.#problems.add({ file, line: 1, column: 1 }, () => other);
+      return;
+    }
     this.#problems.addAll(problems);
     if (root === undefined || !this.#checkRoot(root, form)) return;
     if (within.length <= 1) this.#root = { name: root.name, at: root.at };
@@ -140,7 +162,7 @@ class FileReader {
       if (entry.node.entries.length > 0 && !this.#check(entry, form)) continue;
       for (const node of importsOf(entry.node)) await this.#import(node, within);
     }
-    this.#reader.read({ ...root.node, entries }, this.#knownOf(form));
+    this.#reader.read({ ...root.node, entries }, this.#knownOf(form), form);
   }
 
   end(): FileContent {
@@ -148,8 +170,19 @@ class FileReader {
     const problems = this.#problems;
     problems.addAll(this.#reader.problems);
     const unset: UnsetPlaceholder[] = [];
+    let room = REPLACED_LENGTH_MAX;
     const statements = this.#reader.statements.map((statement) => {
-      const replaced = replacePlaceholders(statement.text, this.#reading.environment);
+      if (!statement.text.includes('${')) return statement;
+      const replaced = replacePlaceholders(statement.text, this.#reading.environment, room);
+      if (replaced === undefined) {
+        problems.add(statement.at, () => {
+          const where = pathText(statement.path);
+          return `Cannot use ${where}: its variables make more than ${REPLACED_LENGTH_MAX} characters`;
+        });
+        room = 0;
+        return statement;
+      }
+      room -= replaced.text.length;
       for (const name of replaced.unset) unset.push({ name, statement });
       return { ...statement, text: replaced.text };
     });
@@ -159,13 +192,19 @@ class FileReader {
   /** Whether all names in the entry are known ones. */
   #check(entry: DocumentEntry, form: Form): boolean {
     const reader = new StatementReader(this.#reading.sections);
-    reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form));
+    reader.read({ at: entry.at, entries: [entry] }, this.#knownOf(form), form);
     this.#problems.addAll(reader.problems);
     return reader.problems.count === 0;
   }
 
-  #checkRoot({ name, at }: DocumentEntry, form: Form): boolean {
-    if (ROOTS.includes(name)) return true;
+  #checkRoot({ name, at, node }: DocumentEntry, form: Form): boolean {
+    if (ROOTS.includes(name)) {
+      const isValue = node.items !== undefined || (node.text ?? '') !== '';
+      if (!isValue) return true;
+      const seen = node.items === undefined ? quoted(node.text ?? '') : 'a list';
+      this.#problems.add(node.at, () => `Cannot use ${name}: ${seen}, not a section`);
+      return false;
+    }
     this.#problems.add(at, () => {
       const root = `Cannot use root ${quoted(name)}: not ${ROOTS.join(' or ')}`;
       if (name.startsWith(CLIENT_ROOT)) return `${root}; the file is a client's`;
@@ -179,7 +218,8 @@ class FileReader {
     { at, text = '' }: DocumentNode,
     within: readonly files.FilePlace[],
   ): Promise<void> {
-    const { text: resource } = replacePlaceholders(text, this.#reading.environment);
+    const { text: resource = text } =
+      replacePlaceholders(text, this.#reading.environment, REPLACED_LENGTH_MAX) ?? {};
     const refuse = (reason: string): void => {
       this.#problems.add(at, () => `Cannot import ${quoted(resource)}: ${reason}`);
     };
@@ -206,6 +246,29 @@ class FileReader {
   }
 }
 
+const INSIDE = "the member's file is inside";
+
+/** The fault of a text that is a file of another program, with the member's inside. */
+function otherFault({ text }: FileText): string | undefined {
+  const isManifest = /^"?apiVersion"?:/m.test(text) && /^"?kind"?:/m.test(text);
+  if (isManifest) {
+    return `Cannot use a manifest of Kubernetes: ${INSIDE}, below data of a ConfigMap; write it to a file`;
+  }
+  const isHelm = /^hazelcast:/m.test(text) && /^ +(yaml|existingConfigMap):/m.test(text);
+  return isHelm ? HELM_FAULT : undefined;
+}
+
+const HELM_FAULT = `Cannot use values of Helm: ${INSIDE}, below hazelcast.yaml; write it to a file`;
+
+/** The fault of a file of which only the root is that of a member's. */
+function helmFault({ node }: DocumentEntry): string | undefined {
+  const isHelm = node.entries.some(
+    ({ name, node: below }) =>
+      name === 'yaml' && below.entries.some((entry) => ROOTS.includes(entry.name)),
+  );
+  return isHelm ? HELM_FAULT : undefined;
+}
+
 /** The reason why a file cannot be read, in words. Throws any error that is not the system's. */
 export function fileFault(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
@@ -214,10 +277,15 @@ export function fileFault(error: unknown): string {
   return { ENOENT: 'no such file', EACCES: 'not permitted', EISDIR: 'a directory' }[code] ?? code;
 }
 
-async function parse({ form, text }: FileText, file: string): Promise<ParsedDocument> {
-  return form === 'xml'
-    ? (await xmlReader()).parseXml(text, file)
-    : (await yamlReader()).parseYaml(text, file);
+async function parse(
+  { form, text }: FileText,
+  file: string,
+  onProgress: (offset: number) => void,
+): Promise<ParsedDocument> {
+  if (form === 'xml') return (await xmlReader()).parseXml(text, file, onProgress);
+  const root = readPlainYaml(text, file, onProgress);
+  if (root !== undefined) return { root, problems: new FindingList() };
+  return (await yamlReader()).parseYaml(text, file, onProgress);
 }
 
 const xmlReader = whenNeeded(() => import('./xml-document.ts'));

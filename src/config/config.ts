@@ -14,6 +14,7 @@ import { SECURITY_PATHS } from './security-paths.ts';
 import { type AnySetting, isNamed, type NamedSetting, type Setting } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
+import { pathText } from './statements.ts';
 import { NO_WAN, type WanConfig } from './wan-config.ts';
 
 /** The value that a source gives a setting. */
@@ -23,10 +24,12 @@ export interface Assignment {
   readonly name?: string;
   readonly text: string;
   readonly source: Source;
-  /** The path that was set, where the source's name does not show it. */
-  readonly subject?: string;
+  /** Steps of the path that was set, where the source's name does not show it. */
+  readonly path?: readonly string[];
   /** The user's whole text, where `text` is a part of it. */
   readonly seen?: string;
+  /** Whether the items of the list are added to those before. */
+  readonly isAddition?: true;
   /** The texts that the source takes, where these differ from those of the setting. */
   readonly expects?: string;
 }
@@ -68,11 +71,18 @@ interface ValueFault extends Finding {
   readonly isOutOfRange: boolean;
 }
 
+/** A map or queue that a file names: its name, and its settings, which are 0 unless they are assigned. */
+export interface Block {
+  readonly name: string;
+  readonly keys: readonly SettingKey[];
+}
+
 /** The configuration, and every fault of the assignments that it was made of. */
 export function weighConfig(
   assignments: readonly Assignment[],
   security: SecurityConfig = NO_SECURITY,
   memory?: MachineMemory,
+  blocks: readonly Block[] = [],
 ): {
   readonly config: Config;
   /** At most FINDINGS_MAX, the first ones. */
@@ -89,6 +99,9 @@ export function weighConfig(
     const names = isNamed(row) ? row.fallback.keys() : [''];
     for (const name of names) sources.set(pathOf(key, name), DEFAULT);
   }
+  for (const { name, keys } of blocks) {
+    for (const key of keys) (values[key] as Map<string, unknown>).set(name, 0);
+  }
   for (const assignment of assignments) {
     const row = rowOf(assignment.key);
     const name = isNamed(row) ? row.parseName(assignment.name ?? '') : '';
@@ -100,12 +113,16 @@ export function weighConfig(
       const isNoName = name === undefined && isNamed(row);
       const hint = isNoName ? nameHint(assignment, row) : '';
       const message = wrongValue(assignment, row) + hint;
-      const place = assignment.subject === undefined ? '' : assignment.source.name;
+      const place = assignment.path === undefined ? '' : assignment.source.name;
       faults.push({ ...finding('error', message, place), isOutOfRange });
       continue;
     }
     if (isNamed(row)) (values[assignment.key] as Map<string, unknown>).set(name, parsed.value);
-    else values[assignment.key] = parsed.value;
+    else if (assignment.isAddition === undefined) values[assignment.key] = parsed.value;
+    else {
+      const before = values[assignment.key] as readonly unknown[];
+      values[assignment.key] = [...before, ...(parsed.value as readonly unknown[])];
+    }
     sources.set(pathOf(assignment.key, name), assignment.source);
   }
   setMemoryDefaults(values, sources, memory);
@@ -212,7 +229,8 @@ export function optionName(flag: string): string {
   return flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function wrongValue({ source, subject, seen, text, expects }: Assignment, row: AnySetting): string {
+function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnySetting): string {
+  const subject = path && pathText(path);
   const isHidden = row.isSecret === true || row.hides?.(seen ?? text) === true;
   const shown = isHidden ? MASK : quoted(seen ?? text);
   return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}`;

@@ -1,25 +1,55 @@
 /**
- * Settings in the environment. The variable's name is `GRID_`, or `HZ_` as the original has it, then
- * the path in upper case, its steps joined by `_`, without dashes (`GRID_NETWORK_RESTAPI_ENABLED`).
- * Only paths without free names, and the endpoint groups, have a variable. A setting that has only a
- * flag is named like the flag (`GRID_HOST`). Where both prefixes name a setting, `GRID_` outweighs
- * `HZ_`. Variables that only the original reads cause a warning that names what replaces them here.
+ * Settings in the environment. A variable names a setting by its path: `GRID_` or `HZ_`, then the steps
+ * of the path, separated by `_` or `.`. Case does not count, nor does `-` in a step. `HZ_` variables
+ * are those of the original and mean what they mean there: a name of a map is a single step, in lower
+ * case, and an item of a list has its number. `GRID_` variables reach more: names that a file has,
+ * with their `-`, `_` and `.` left out or written as `_`, and whole lists. `GRID_` outweighs `HZ_`.
+ * A name that is not understood is a warning.
  */
-import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
+import type { Config } from './config.ts';
+import { ENDPOINT_GROUP_NAMES, type EndpointGroup } from './endpoint-group.ts';
 import { type Finding, finding } from './finding.ts';
+import { FINDINGS_MAX, FindingList, quoted } from './finding-list.ts';
 import { insteadOfJavaOptions } from './java-options.ts';
 import { type KnownContent, knownSettings } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
-import { SETTING_KEYS, SETTINGS } from './settings.ts';
-import type { Statement } from './statements.ts';
+import { isOn, type RefusedSetting, refusedAt } from './refused-settings.ts';
+import { ALL_ROWS } from './setting-rows.ts';
+import { pathOf, SETTING_KEYS, SETTINGS } from './settings.ts';
+import { EMPTY_NAME, type NamedBlock, pathText, type Statement } from './statements.ts';
+import { BOOLEAN_TEXTS, isBooleanType } from './value-type.ts';
+import { bare, type Target, VariableNames } from './variable-names.ts';
 
 const PREFIXES = ['HZ_', 'GRID_'] as const;
-/**
- * Variables that are not settings: the one that names the file, and those of the command line client.
- */
+type Prefix = (typeof PREFIXES)[number];
+
+/** Variables that set flags under the flags' own names. */
+const FLAG_VARIABLES: ReadonlyMap<string, string> = new Map([
+  ...SETTING_KEYS.flatMap((key) => {
+    const { path, flags } = SETTINGS[key];
+    const [first, ...more] = flags;
+    if (path !== undefined || first === undefined || more.length > 0) return [];
+    return [
+      [`GRID_${first.name.slice(2).replaceAll('-', '_').toUpperCase()}`, first.name] as const,
+    ];
+  }),
+  ['GRID_CLUSTER_NAME', pathOf('clusterName')],
+]);
+/** Paths of settings that are true or false; a variable has no other text for them. */
+const BOOLEANS: ReadonlySet<string> = new Set(
+  ALL_ROWS.filter(({ expects }) => expects === BOOLEAN_TEXTS).flatMap(({ path, aliases = [] }) => [
+    ...(path === undefined ? [] : [path]),
+    ...aliases,
+  ]),
+);
+/** Variables of the command line client, and the one that names the file. */
 const OTHERS: ReadonlySet<string> = new Set([
   'GRID_CONFIG',
   ...['GRID_ADDRESS', 'GRID_USER', 'GRID_PASSWORD', 'GRID_CA', 'GRID_PATH_SEGMENT'],
+]);
+/** Variables that the original does not read as settings either. */
+const NO_SETTINGS: ReadonlySet<string> = new Set([
+  ...['HZ_HOME', 'HZ_LICENSE_KEY', 'HZ_PHONE_HOME_ENABLED', 'HZ_CP_MOUNT'],
 ]);
 
 const NAMES_FILE = 'GRID_CONFIG or --config names the configuration file';
@@ -31,45 +61,204 @@ const OF_ORIGINAL: Readonly<Record<string, (text: string) => readonly string[]>>
   LOGGING_LEVEL: () => ['GRID_LOGLEVEL or --log-level chooses how much is logged'],
 };
 
-interface EnvironmentContent {
+export interface EnvironmentContent {
   readonly statements: readonly Statement[];
+  /** Names of maps and others that the file does not have. */
+  readonly blocks: readonly NamedBlock[];
+  readonly problems: FindingList;
   readonly warnings: readonly Finding[];
+  readonly refused: readonly RefusedSetting[];
+  /** Variables that are not understood and may be meant to switch something off. */
+  readonly unclear: readonly UnclearSwitch[];
 }
 
-type Target = Pick<Statement, 'path' | 'pattern' | 'types'>;
+/** What a file says, where variables depend on it. */
+interface FileNames {
+  readonly statements: readonly Statement[];
+  readonly blocks: readonly NamedBlock[];
+}
 
 export function readEnvironment(
   environment: NodeJS.ProcessEnv,
   ownPaths: readonly string[],
+  file: FileNames,
 ): EnvironmentContent {
-  const statements: Statement[] = [];
-  const warnings = originalWarnings(environment);
-  const warn = (message: string) => warnings.push(finding('warning', message));
-  const names = Object.keys(environment)
-    .filter((name) => /^(GRID|HZ)_/.test(name) && !OTHERS.has(name) && !(name in OF_ORIGINAL))
-    .sort();
-  if (names.length === 0) return { statements, warnings };
-  const known = knownSettings('yaml', ownPaths);
-  const targets = targetsByName(known);
-  for (const prefix of PREFIXES) {
-    for (const name of names.filter((each) => each.startsWith(prefix))) {
-      const bare = name.slice(prefix.length);
-      const target = targets.get(bare);
-      if (target !== undefined) {
-        const at = { file: name, line: 0, column: 0 };
-        statements.push({ ...target, text: environment[name] ?? '', at });
-        continue;
-      }
-      const message = `Environment variable ${name} names no setting`;
-      const nearest = nearestVariables(bare, prefix, targets);
-      const section = sectionOf(bare, known);
-      if (nearest.length > 0) warn(message + hintOf(nearest));
-      else if (section !== undefined) warn(`${message} here${freeNamesHint(section, known)}`);
-      // Other programs also have variables that begin with HZ_.
-      else if (prefix === 'GRID_') warn(message);
+  const reader = new EnvironmentReader(environment, ownPaths, file);
+  for (const prefix of PREFIXES) reader.read(prefix);
+  return reader.end();
+}
+
+class EnvironmentReader {
+  readonly #environment: NodeJS.ProcessEnv;
+  readonly #file: FileNames;
+  readonly #known: KnownContent;
+  readonly #names: VariableNames;
+  readonly #statements: Statement[] = [];
+  readonly #blocks: NamedBlock[] = [];
+  /** The paths of #blocks. */
+  readonly #added = new Set<string>();
+  readonly #problems = new FindingList();
+  readonly #warnings: Finding[] = [];
+  readonly #unclear: UnclearSwitch[] = [];
+
+  constructor(environment: NodeJS.ProcessEnv, ownPaths: readonly string[], file: FileNames) {
+    this.#environment = environment;
+    this.#file = file;
+    this.#known = knownSettings('yaml', ownPaths);
+    this.#names = new VariableNames(this.#known, file.blocks);
+  }
+
+  read(prefix: Prefix): void {
+    const names = Object.keys(this.#environment).filter((name) => name.startsWith(prefix));
+    /** The variable of each setting. */
+    const variables = new Map<string, string>();
+    for (const name of names.sort()) {
+      const text = trimmed(this.#environment[name] ?? '');
+      if (OTHERS.has(name) || NO_SETTINGS.has(name) || name in OF_ORIGINAL) continue;
+      if (isOfKubernetes(name, text)) continue;
+      const target = this.#targetOf(name, prefix);
+      if (target === undefined) this.#noteUnclear(name, text, prefix);
+      else this.#state(name, text, target, variables);
     }
   }
-  return { statements, warnings };
+
+  end(): EnvironmentContent {
+    const refused = unmergedVariables(this.#statements, this.#file.statements);
+    const rest = restWarnings(this.#statements, this.#file.statements);
+    return {
+      ...{ statements: this.#statements, blocks: this.#blocks, problems: this.#problems },
+      ...{ refused, unclear: this.#unclear },
+      warnings: [...originalWarnings(this.#environment), ...this.#warnings, ...rest],
+    };
+  }
+
+  #targetOf(name: string, prefix: Prefix): Target | undefined {
+    const path = FLAG_VARIABLES.get(name);
+    if (path !== undefined) return { path: [path], pattern: path, types: [] };
+    const rest = name.slice(prefix.length);
+    const targets = prefix === 'HZ_' ? this.#names.ofOriginal(rest) : this.#names.own(rest);
+    const [first, second] = targets;
+    if (first !== undefined && second !== undefined) {
+      const places = targets.map(({ path }) => pathText(path)).join(' and ');
+      this.#problems.add(variable(name), () => `Cannot use ${name}: it may be ${places}`);
+    }
+    return first;
+  }
+
+  #state(name: string, text: string, target: Target, variables: Map<string, string>): void {
+    const { path, pattern, types, added, similar } = target;
+    const at = variable(name);
+    const key = path.join('\0');
+    const other = variables.get(key);
+    if (other !== undefined) {
+      this.#problems.add(at, () => `Cannot use ${name}: ${other} sets the same setting`);
+    }
+    variables.set(key, name);
+    if (path.includes('')) this.#problems.add(at, () => EMPTY_NAME);
+    const isBoolean = BOOLEANS.has(pattern) || (types.length > 0 && types.every(isBooleanType));
+    if (isBoolean && !/^(true|false)$/i.test(text)) {
+      this.#problems.add(
+        at,
+        () => `Cannot use ${pathText(path)} ${quoted(text)}: not ${BOOLEAN_TEXTS}`,
+      );
+      return;
+    }
+    this.#statements.push({ path, pattern, text, at, types });
+    for (const each of added ?? []) this.#addBlock({ ...each, at });
+    if (similar === undefined) return;
+    const own = name.replace(/^HZ_/, 'GRID_');
+    this.#warn(
+      () =>
+        `${name} sets ${pathText(path)}, as in the original, and nothing of ${quoted(similar)}; ` +
+        `${own} does`,
+    );
+  }
+
+  #addBlock(block: NamedBlock): void {
+    const place = block.path.join('\0');
+    if (this.#added.has(place)) return;
+    this.#added.add(place);
+    this.#blocks.push(block);
+  }
+
+  #warn(message: () => string): void {
+    if (this.#warnings.length < FINDINGS_MAX) this.#warnings.push(finding('warning', message()));
+  }
+
+  #noteUnclear(name: string, text: string, prefix: Prefix): void {
+    const subject = /^(false|0|no|off)$/i.test(text) ? switchedBy(name) : undefined;
+    if (subject !== undefined) this.#unclear.push({ name, subject });
+    this.#warn(() => {
+      const rest = name.slice(prefix.length);
+      const message = `Environment variable ${name} names no setting`;
+      const nearest = this.#nearest(rest, prefix);
+      if (nearest.length > 0) return message + hintOf(nearest);
+      const section = this.#sectionOf(rest);
+      return section === undefined ? message : `${message} here${this.#freeNamesHint(section)}`;
+    });
+  }
+
+  #nearest(rest: string, prefix: Prefix): readonly string[] {
+    const others = [...OTHERS, ...FLAG_VARIABLES.keys()].filter((name) => name.startsWith(prefix));
+    const fixed = prefix === 'HZ_' ? this.#names.fixedOfOriginal() : this.#names.fixedOwn();
+    const names = [...fixed, ...others.map((name) => name.slice(prefix.length))];
+    return slippedNames(rest, names).map((each) => prefix + each);
+  }
+
+  /** The section, as a file writes it, that the variable's name begins with. */
+  #sectionOf(rest: string): string | undefined {
+    const [first = ''] = rest.split(/[_.]/);
+    return [...this.#known.children.keys()].find((name) => bare(name) === bare(first));
+  }
+
+  /** In a section with free names, a variable's name does not show where such a name ends. */
+  #freeNamesHint(section: string): string {
+    const isFree = this.#known.children.get(section)?.content.named !== undefined;
+    return isFree ? `: names in ${section} are free; write it in a file` : '';
+  }
+}
+
+/** A variable that is not understood, and what it may be meant to switch off. */
+interface UnclearSwitch {
+  readonly name: string;
+  readonly subject: EndpointGroup | 'REST' | 'security' | 'TLS';
+}
+
+/** What a name of a variable seems to be about, by its letters alone. */
+function switchedBy(name: string): UnclearSwitch['subject'] | undefined {
+  const rest = bare(name.replace(/^(GRID|HZ)_/, '')).replace(/^(advanced)?network/, '');
+  const isOfRest = /^(rest|endpoint)/.test(rest);
+  const group = ENDPOINT_GROUP_NAMES.find((each) => {
+    const inName = bare(each);
+    return isOfRest ? rest.includes(inName) : rest === inName || rest === `${inName}enabled`;
+  });
+  if (group !== undefined) return group;
+  if (isOfRest) return 'REST';
+  if (rest.startsWith('security')) return 'security';
+  return /^(ssl|tls)/.test(rest) ? 'TLS' : undefined;
+}
+
+function variable(name: string): Statement['at'] {
+  return { file: name, line: 0, column: 0 };
+}
+
+/** The text without the blanks around it: spaces and control characters, as Java trims. */
+function trimmed(text: string): string {
+  const isBlank = (at: number): boolean => text.charCodeAt(at) <= SPACE;
+  let [from, to] = [0, text.length];
+  while (from < to && isBlank(from)) from += 1;
+  while (to > from && isBlank(to - 1)) to -= 1;
+  return text.slice(from, to);
+}
+
+const SPACE = 0x20;
+
+/** Whether Kubernetes has set the variable, for a service whose name begins like a prefix. */
+function isOfKubernetes(name: string, text: string): boolean {
+  if (/_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?$/.test(name)) return true;
+  const port = /_PORT(_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?$/.exec(name);
+  if (port === null) return false;
+  return port[1] !== undefined || /^(tcp|udp|sctp):\/\//.test(text);
 }
 
 /** An empty variable counts as unset. */
@@ -82,65 +271,86 @@ function originalWarnings(environment: NodeJS.ProcessEnv): Finding[] {
   });
 }
 
-function nearestVariables(
-  bare: string,
-  prefix: string,
-  targets: ReadonlyMap<string, Target>,
-): readonly string[] {
-  const others = [...OTHERS].filter((name) => name.startsWith(prefix));
-  const names = [...targets.keys(), ...others.map((name) => name.slice(prefix.length))];
-  return slippedNames(bare, names).map((each) => prefix + each);
-}
+/**
+ * Sections that the original does not merge with what a file has in them: it drops the rest of the
+ * section, with security and TLS even the switch, or else the variable. Names in a row are of one section.
+ */
+const UNMERGED_SECTIONS: readonly (readonly string[])[] = [
+  ['security'],
+  ['network.ssl'],
+  ['advanced-network.rest-server-socket-endpoint-config.ssl'],
+  ['persistence', 'hot-restart-persistence'],
+  ['wan-replication.{name}'],
+  ['map.{name}.eviction'],
+];
 
-/** The section, as a file writes it, that the variable's name begins with. */
-function sectionOf(bare: string, { children }: KnownContent): string | undefined {
-  return [...children.keys()].find((name) => bare.startsWith(`${inCapitals(name)}_`));
-}
-
-/** In a section with free names, a variable's name does not show where such a name ends. */
-function freeNamesHint(section: string, { children }: KnownContent): string {
-  const isFree = children.get(section)?.content.named !== undefined;
-  return isFree ? `: names in ${section} are free; write it in a file` : '';
-}
-
-function targetsByName(known: KnownContent): ReadonlyMap<string, Target> {
-  const targets = new Map<string, Target>();
-  addTargets(targets, known, []);
-  for (const around of [
-    ['network', 'rest-api'],
-    ['advanced-network', 'rest-server-socket-endpoint-config'],
-  ]) {
-    for (const group of ENDPOINT_GROUP_NAMES) {
-      const path = [...around, 'endpoint-groups', group, 'enabled'];
-      const name = [...around, 'endpoint-groups'].map(inCapitals).join('_');
-      const pattern = [...around, 'endpoint-groups', '{name}', 'enabled'].join('.');
-      targets.set(`${name}_${group}_ENABLED`, { path, pattern, types: [] });
+/** The original's variables that change a section which the file has and it does not merge; refused. */
+function unmergedVariables(
+  statements: readonly Statement[],
+  ofFile: readonly Statement[],
+): RefusedSetting[] {
+  return statements.flatMap((statement) => {
+    const { path, pattern, at } = statement;
+    if (!at.file.startsWith('HZ_')) return [];
+    for (const sections of UNMERGED_SECTIONS) {
+      const section = sections.find((each) => pattern.startsWith(`${each}.`));
+      if (section === undefined || isSwitched(statement, section)) continue;
+      const around = path.slice(0, section.split('.').length);
+      const places = sections.map((each) => (sections.length > 1 ? [each] : around));
+      if (!ofFile.some((each) => places.some((place) => isBelow(each.path, place)))) continue;
+      const own = at.file.replace(/^HZ_/, 'GRID_');
+      const reason =
+        `the original does not merge it with what the file has in ${pathText(around)}; ` +
+        `write it there, or as ${own}`;
+      return [refusedAt(statement, reason)];
     }
-  }
-  for (const key of SETTING_KEYS) {
-    const [first, ...more] = SETTINGS[key].flags;
-    if (SETTINGS[key].path !== undefined || first === undefined || more.length > 0) continue;
-    const path = [first.name];
-    targets.set(inCapitals(first.name), { path, pattern: first.name, types: [] });
-  }
-  return targets;
+    return [];
+  });
 }
 
-function addTargets(targets: Map<string, Target>, known: KnownContent, path: string[]): void {
-  for (const [name, { types, content }] of known.children) {
-    const steps = [...path, name];
-    const all = steps.map(inCapitals).join('_');
-    const item = content.item?.types ?? [];
-    if (types.length > 0 && !targets.has(all)) {
-      targets.set(all, { path: steps, pattern: steps.join('.'), types });
-    } else if (item.length > 0 && content.item?.content.children.size === 0) {
-      const pattern = `${steps.join('.')}.[]`;
-      targets.set(all, { path: [...steps, '[0]'], pattern, types: item });
-    }
-    addTargets(targets, content, steps);
-  }
+/** Whether the statement switches the section as it does in the original; persistence only on. */
+function isSwitched(statement: Statement, section: string): boolean {
+  if (statement.pattern !== `${section}.enabled`) return false;
+  return isOn(statement) || !section.endsWith('persistence');
 }
 
-function inCapitals(step: string): string {
-  return step.replaceAll('-', '').toUpperCase();
+function isBelow(path: readonly string[], around: readonly string[]): boolean {
+  return around.every((step, index) => path[index] === step);
+}
+
+const REST = pathOf('restEnabled').replace(/\.[^.]*$/, '');
+
+/** REST stays on where a file enables it; in the original, a variable of a group turns it off. */
+function restWarnings(
+  statements: readonly Statement[],
+  ofFile: readonly Statement[],
+): readonly Finding[] {
+  const ofRest = statements.filter(
+    ({ pattern, at }) => pattern.startsWith(`${REST}.`) && at.file.startsWith('HZ_'),
+  );
+  const [first] = ofRest;
+  const isSwitched = ofRest.some(({ pattern }) => pattern === pathOf('restEnabled'));
+  const isInFile = ofFile.some(({ pattern }) => pattern === pathOf('restEnabled'));
+  if (first === undefined || isSwitched || !isInFile) return [];
+  const message =
+    'without HZ_NETWORK_RESTAPI_ENABLED the original turns REST off; it stays on here';
+  return [finding('warning', message, first.at.file)];
+}
+
+/** Refuses the variables that may be meant to switch off something that is on. */
+export function refusedSwitches(
+  unclear: readonly UnclearSwitch[],
+  config: Pick<Config, 'restEnabled' | 'endpointGroups' | 'security' | 'tlsEnabled'>,
+): RefusedSetting[] {
+  const { restEnabled, endpointGroups, security, tlsEnabled } = config;
+  const others = { REST: restEnabled, security: security.isEnabled, TLS: tlsEnabled };
+  return unclear.flatMap(({ name, subject }) => {
+    const isSwitchedOn =
+      subject === 'REST' || subject === 'security' || subject === 'TLS'
+        ? others[subject]
+        : restEnabled && endpointGroups.get(subject);
+    if (isSwitchedOn !== true) return [];
+    const reason = `it names no setting, and ${subject} is on`;
+    return [refusedAt({ path: [name], at: variable(name) }, reason)];
+  });
 }

@@ -24,14 +24,14 @@ interface Explained {
 /** `{path: {value, source}}`; a setting that `serve` refuses has `refused` in the place of `value`. */
 export function explainAsJson(loaded: LoadedConfig): string {
   const refused = refusedAmong(loaded.findings);
-  const entries = explained(loaded).map(
-    ({ place, value, source }) =>
-      [place, { value: value ?? null, source: sourceText(source) }] as const,
-  );
-  const lines = refused.map(
-    ({ path, source, reason }) => [path, { source: sourceText(source), refused: reason }] as const,
-  );
-  return `${JSON.stringify(Object.fromEntries([...entries, ...lines]), undefined, 2)}\n`;
+  const entries: Record<string, object> = {};
+  for (const { place, value, source } of explained(loaded)) {
+    entries[place] = { value: value ?? null, source: sourceText(source) };
+  }
+  for (const { path, source, reason } of refused) {
+    entries[path] = { source: sourceText(source), refused: reason };
+  }
+  return `${JSON.stringify(entries, undefined, 2)}\n`;
 }
 
 /** The settings that share the memory: the bytes of each, and their source. */
@@ -45,25 +45,26 @@ export function explainMemory(config: Config): Readonly<Record<MemoryKey, object
 
 /** YAML with the source of each value as a comment. */
 export function explainAsYaml(loaded: LoadedConfig): string {
-  const refused = refusedAmong(loaded.findings);
-  const all = explained(loaded);
-  const flags = all.filter(({ steps }) => steps.length === 0);
+  const lines = refusedAmong(loaded.findings).map((each) => `# refused by serve: ${lineOf(each)}`);
   const root: Branch = new Map();
-  for (const each of all) if (each.steps.length > 0) put(root, each);
-  return [
-    ...refused.map((each) => `# refused by serve: ${lineOf(each)}`),
-    ...flags.map(({ place, value, source }) => `# ${place} ${value}  # ${sourceText(source)}`),
-    'grid:',
-    ...linesOf(root, '  '),
-    '',
-  ].join('\n');
+  for (const each of explained(loaded)) {
+    if (each.steps.length > 0) put(root, each);
+    else lines.push(`# ${each.place} ${each.value}  # ${sourceText(each.source)}`);
+  }
+  lines.push('grid:');
+  addLines(lines, root, '  ');
+  lines.push('');
+  return lines.join('\n');
 }
 
 type Branch = Map<string, Branch | Explained>;
 
 function put(root: Branch, each: Explained): void {
+  const { steps } = each;
+  const last = steps.length - 1;
   let branch = root;
-  for (const step of each.steps.slice(0, -1)) {
+  for (let at = 0; at < last; at++) {
+    const step = steps[at] as string;
     let next = branch.get(step);
     if (!(next instanceof Map)) {
       next = new Map();
@@ -71,50 +72,57 @@ function put(root: Branch, each: Explained): void {
     }
     branch = next;
   }
-  branch.set(each.steps.at(-1) ?? '', each);
+  branch.set(steps[last] ?? '', each);
 }
 
-function linesOf(branch: Branch, indent: string): string[] {
-  return [...branch].flatMap(([name, below]) => {
-    const key = indent + yamlText(name);
-    if (ITEM.test(name)) return itemLines(below, indent);
-    if (below instanceof Map) return [`${key}:`, ...linesOf(below, `${indent}  `)];
-    const source = sourceText(below.source);
-    if (below.value === undefined) return [`${indent}# ${yamlText(name)}:  # ${source}`];
-    return [`${key}: ${yamlText(below.value)}  # ${source}`];
-  });
-}
-
-/** An item of a list: its first line begins with a dash. */
-function itemLines(below: Branch | Explained, indent: string): string[] {
-  if (!(below instanceof Map)) {
-    return [`${indent}- ${yamlText(below.value)}  # ${sourceText(below.source)}`];
+/** Adds the lines of the branch; `indentFirst`: the beginning of the first one. */
+function addLines(lines: string[], branch: Branch, indent: string, indentFirst = indent): void {
+  let begin = indentFirst;
+  for (const [name, below] of branch) {
+    const isItem = ITEM.test(name);
+    if (below instanceof Map) {
+      // The first line of an item begins with a dash.
+      if (isItem) addLines(lines, below, `${indent}  `, `${begin}- `);
+      else {
+        lines.push(`${begin}${yamlText(name)}:`);
+        addLines(lines, below, `${indent}  `);
+      }
+    } else {
+      const source = sourceText(below.source);
+      const key = isItem ? '- ' : `${yamlText(name)}: `;
+      if (below.value === undefined) lines.push(`${begin}# ${key} # ${source}`);
+      else lines.push(`${begin}${key}${yamlText(below.value)}  # ${source}`);
+    }
+    begin = indent;
   }
-  const [first = '', ...rest] = linesOf(below, `${indent}  `);
-  return [`${indent}- ${first.trimStart()}`, ...rest];
 }
 
 const ITEM = /^\[\d+\]$/;
 
-function explained({ config, structured }: LoadedConfig): Explained[] {
-  const rows = SETTING_KEYS.flatMap((key) => {
+function* explained({ config, structured }: LoadedConfig): Generator<Explained> {
+  for (const key of SETTING_KEYS) {
     const row = rowOf(key);
-    if (!isNamed(row)) return [explain(config, key, '', config[key])];
-    return [...(config[key] as ReadonlyMap<string, unknown>)].map(([name, value]) =>
-      explain(config, key, name, value),
-    );
-  });
-  const others = structured.map((each) => ({ place: textOfSteps(each.steps), ...each }));
-  return [...rows, ...others];
+    if (isNamed(row)) {
+      for (const [name, value] of config[key] as ReadonlyMap<string, unknown>) {
+        yield explain(config, key, name, value);
+      }
+    } else yield explain(config, key, '', config[key]);
+  }
+  for (const each of structured) yield { place: textOfSteps(each.steps), ...each };
 }
 
 function explain(config: Config, key: SettingKey, name: string, value: unknown): Explained {
   const row = rowOf(key);
   const place = pathOf(key, name);
-  const steps = (row.path?.split('.') ?? []).map((step) => (step === '{name}' ? name : step));
+  const steps = (STEPS.get(key) ?? []).map((step) => (step === '{name}' ? name : step));
   const shown = row.isSecret === true && value !== undefined ? MASK : value;
   return { place, steps, value: shown, source: config.sources.get(place) ?? DEFAULT };
 }
+
+/** The steps of the path of each setting that has one. */
+const STEPS: ReadonlyMap<SettingKey, readonly string[]> = new Map(
+  SETTING_KEYS.map((key) => [key, rowOf(key).path?.split('.') ?? []]),
+);
 
 /** `flag --port`, `default`, or a default and what it was calculated from. */
 function sourceText({ kind, name, from }: Source): string {

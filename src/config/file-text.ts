@@ -31,6 +31,10 @@ export function fileText(
   }
   const isMarked = startsWith(whole, UTF_8_MARK);
   const bytes = isMarked ? whole.subarray(UTF_8_MARK.length) : whole;
+  if (isMarked && startsWith(bytes, UTF_8_MARK)) {
+    problems.add({ file, line: 1, column: 2 }, () => 'Cannot read text: a second byte order mark');
+    return undefined;
+  }
   const head = bytes.toString('latin1', 0, HEAD_BYTES);
   const form = formOf(file, head);
   const declared = form === 'xml' ? DECLARATION.exec(head) : null;

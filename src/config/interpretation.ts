@@ -15,10 +15,20 @@ import { isOfType, pathText, type Statement, textOfSteps } from './statements.ts
 import { readTls } from './tls-reading.ts';
 import { BOOLEAN_TEXTS, readBoolean } from './value-type.ts';
 
+/** The setting of each pattern; for a list also with `.[]`, the pattern of its items. */
 const KEYS_BY_PATTERN: ReadonlyMap<string, SettingKey> = new Map(
   SETTING_KEYS.flatMap((key) =>
-    [pathOf(key), ...(rowOf(key).aliases ?? [])].map((path) => [path, key] as const),
+    [pathOf(key), ...(rowOf(key).aliases ?? [])].flatMap((path) => [
+      [path, key] as const,
+      [`${path}.[]`, key] as const,
+    ]),
   ),
+);
+/** The step of the free name in the path of each setting that has one, and of the aliases. */
+const NAME_STEPS: ReadonlyMap<string, number> = new Map(
+  [...KEYS_BY_PATTERN.keys()]
+    .map((pattern) => [pattern, pattern.split('.').indexOf('{name}')] as const)
+    .filter(([, step]) => step >= 0),
 );
 
 const DEPRECATED_SWITCHES = ['properties.grid.rest.enabled', 'properties.hazelcast.rest.enabled'];
@@ -41,7 +51,8 @@ export function interpret(
   statements: readonly Statement[],
   used: ReadonlySet<Statement>,
 ): Interpretation {
-  const effective = new Effective(statements);
+  // Of settings with a free name, which may be very many, none is refused or looked up.
+  const effective = new Effective(statements.filter(({ pattern }) => !NAME_STEPS.has(pattern)));
   const assignments = new AssignmentList();
   const deprecated: Assignment[] = [];
   const problems = new FindingList();
@@ -78,7 +89,7 @@ export function interpret(
 
 /** The setting of the table that the statement sets. */
 function keyOf({ path, pattern }: Statement): SettingKey | undefined {
-  const key = KEYS_BY_PATTERN.get(pattern.replace(/\.\[\]$/, ''));
+  const key = KEYS_BY_PATTERN.get(pattern);
   // A path with a free name can be a setting only as a property, by the property's name.
   return key ?? (isProperty(pattern) ? KEYS_BY_PATTERN.get(textOfSteps(path)) : undefined);
 }
@@ -101,7 +112,7 @@ class AssignmentList {
     const assignment = assignmentOf(key, statement);
     // A wrong item is an assignment of its own, so that the message has its place.
     const isItem = row.isList === true && 'value' in row.parse(assignment.text);
-    const list = isItem ? `${key} ${assignment.source.kind}` : '';
+    const list = isItem ? `${key} ${assignment.source.kind} ${assignment.isAddition}` : '';
     const known = this.#lists.get(list);
     if (known !== undefined) known.items.push(assignment.text);
     else {
@@ -120,23 +131,26 @@ class AssignmentList {
 }
 
 function assignmentOf(key: SettingKey, statement: Statement): Assignment {
-  const { path, pattern, text } = statement;
-  const source = sourceAt(statement.at);
-  const nameStep = pattern.split('.').indexOf('{name}');
-  return {
-    key,
-    text,
-    source,
-    ...(isNamed(rowOf(key)) ? { name: path[nameStep] ?? '' } : {}),
-    ...(source.kind === 'file' ? { subject: pathText(path) } : {}),
-  };
+  const { path, text, at } = statement;
+  const source = sourceAt(at);
+  const name = isNamed(rowOf(key)) ? freeName(statement) : undefined;
+  if (source.kind !== 'file') {
+    // In the original, variables add to the lists of a file.
+    const isAddition = rowOf(key).isList === true && at.file.startsWith('HZ_');
+    const all = { key, text, source, ...(name !== undefined && { name }) };
+    return isAddition ? { ...all, isAddition } : all;
+  }
+  return name === undefined ? { key, text, source, path } : { key, name, text, source, path };
+}
+
+function freeName({ path, pattern }: Statement): string {
+  return path[NAME_STEPS.get(pattern) ?? -1] ?? '';
 }
 
 /** Whether the name is allowed; a name that is not allowed is reported elsewhere. */
-function isNameUsable(key: SettingKey, { path, pattern }: Statement): boolean {
+function isNameUsable(key: SettingKey, statement: Statement): boolean {
   const row = rowOf(key);
-  const nameStep = pattern.split('.').indexOf('{name}');
-  return !isNamed(row) || row.parseName(path[nameStep] ?? '') !== undefined;
+  return !isNamed(row) || row.parseName(freeName(statement)) !== undefined;
 }
 
 function checkType(statement: Statement, problems: FindingList): void {

@@ -29,7 +29,7 @@ wan-replication{}:
  custom-publisher{}: class-name=s properties=o
  consumer: class-name=s properties=o persist-wan-replicated-data=b
 network: public-address=s reuse-address=b
- port=i0..65536: port=i0..65536 port-count=i1.. auto-increment=b
+ port=i0..65535: port=i0..65535 port-count=i1.. auto-increment=b
  outbound-ports: []=s {}=s
  join: &join
  member-address-provider: &member-address-provider

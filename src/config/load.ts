@@ -6,18 +6,21 @@
 import { whenNeeded } from '../base/when-needed.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
-import { type Assignment, type Config, MASK, weighConfig } from './config.ts';
+import { type Assignment, type Block, type Config, MASK, weighConfig } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import { configWarnings } from './config-warnings.ts';
 import type { Effective } from './effective.ts';
 import { ENDPOINT_GROUP_NAMES, parseEndpointGroup } from './endpoint-group.ts';
+import type { EnvironmentContent } from './environment.ts';
 import type { PipedFile } from './file-bytes.ts';
 import { type Finding, finding } from './finding.ts';
 import { byPlace, FindingList, quoted, shown } from './finding-list.ts';
 import { interpret, isSecretName, unusedWarnings } from './interpretation.ts';
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { assignmentsOfRoot, notesOfRoot } from './original-root.ts';
+import { formatPlace } from './place.ts';
+import { missingVariable } from './placeholders.ts';
 import { realmProblems } from './realms.ts';
 import {
   isOn,
@@ -44,6 +47,8 @@ export interface ConfigRequest {
   readonly file: string | GivenText | PipedFile | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly flags: readonly Assignment[];
+  /** Called while a file of many lines is read, with how much is done: `conf.yaml, 40 %`. */
+  readonly onProgress?: (done: string) => void;
 }
 
 /** A text in the place of a file. */
@@ -88,14 +93,14 @@ export function refusedFault(findings: readonly Finding[]): ConfigFault | undefi
 export async function loadConfig(request: ConfigRequest, mayBePipe = true): Promise<LoadedConfig> {
   const named = request.file ?? request.environment.GRID_CONFIG;
   const file = await readFile(named, request, mayBePipe);
-  const fromEnvironment = await readVariables(request.environment);
-  const stated = [...(file?.statements ?? []), ...fromEnvironment.statements];
+  const fromEnvironment = await readVariables(request.environment, file);
+  const blocks = [...(file?.blocks ?? []), ...(fromEnvironment?.blocks ?? [])];
+  const stated = [...(file?.statements ?? []), ...(fromEnvironment?.statements ?? [])];
   const { statements, warnings } = translateAdvancedNetwork(stated);
   const secured = readSecurity(statements, file?.written ?? []);
   const all = [...statements, ...emptyBlocks(file)];
   const reading = interpret(all, secured.used);
-  const blocks = file === undefined ? [] : assignmentsOfBlocks(file.blocks);
-  const said = [...blocks, ...reading.deprecated, ...reading.assignments, ...request.flags];
+  const said = [...reading.deprecated, ...reading.assignments, ...request.flags];
   // A text is added to the configuration in force, so its root decides nothing.
   const isText = typeof named === 'object' && 'text' in named;
   const root = isText ? undefined : file?.root;
@@ -110,19 +115,32 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...said,
     ],
     secured.security,
+    undefined,
+    filledBlocks(blocks),
   );
-  const wan = readWan(all, file, weighed, isText ? named.replications : undefined);
+  const wan = readWan(
+    { statements: all, blocks, written: file?.written ?? [] },
+    weighed,
+    isText ? named.replications : undefined,
+  );
   const config = { ...weighed, ...wan.config };
-  const ofFile = [file?.problems, reading.problems, file && nameProblems(file), wan.problems];
+  const ofFile = [
+    fromEnvironment?.problems,
+    file?.problems,
+    reading.problems,
+    nameProblems(blocks),
+    wan.problems,
+  ];
   const ofUsers = [realmProblems(statements), secured.problems];
   const ofUnset = config.failIfValueMissing && file ? unsetProblems(file) : undefined;
-  throwProblems([...ofFile, ...ofUsers, ofUnset, { told: faults, count: faultCount }]);
+  const ofValues = { told: faults, count: faultCount };
+  throwProblems([...ofFile, ...ofUsers, ofUnset, ofValues], file?.unset ?? []);
   return {
     config,
     structured: [...structuredValues(secured), ...wan.values],
     sections: [...new Set((file?.statements ?? []).map(({ path }) => path[0] ?? ''))],
     findings: [
-      ...fromEnvironment.warnings,
+      ...(fromEnvironment?.warnings ?? []),
       ...warnings,
       ...reading.warnings,
       ...unusedWarnings(reading.unused.filter((each) => !wan.used.has(each))),
@@ -135,6 +153,7 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
       ...configWarnings(config),
       ...(root === undefined ? [] : notesOfRoot(root, config)),
       ...secured.refused,
+      ...(await refusedVariables(fromEnvironment, config)),
       ...refusedCertificate(config, reading.effective),
       ...refusedPlaceholders(file, reading.effective),
     ],
@@ -142,12 +161,27 @@ export async function loadConfig(request: ConfigRequest, mayBePipe = true): Prom
   };
 }
 
-/** Throws all problems together, in the order of the file; returns where there are none. */
-function throwProblems(all: readonly (Pick<FindingList, 'told' | 'count'> | undefined)[]): void {
+/**
+ * Throws all problems together, in the order of the file; returns where there are none. `unset`: the
+ * placeholders without a value, which are the cause of problems at their places.
+ */
+function throwProblems(
+  all: readonly (Pick<FindingList, 'told' | 'count'> | undefined)[],
+  unset: FileContent['unset'],
+): void {
   const lists = all.filter((list) => list !== undefined);
-  const told = lists.flatMap((list) => list.told).sort(byPlace);
   const count = lists.reduce((sum, list) => sum + list.count, 0);
-  if (count > 0) throw new ConfigFault(shown({ told, count }, 'problems'));
+  if (count === 0) return;
+  const names = new Map(unset.map(({ name, statement }) => [formatPlace(statement.at), name]));
+  const told = lists
+    .flatMap((list) => list.told)
+    .sort(byPlace)
+    .map((each) => {
+      const name = names.get(each.place);
+      const isSaid = name === undefined || each.message.includes('environment variable');
+      return isSaid ? each : { ...each, message: `${each.message}; ${missingVariable(name)}` };
+    });
+  throw new ConfigFault(shown({ told, count }, 'problems'));
 }
 
 /** TLS that is enabled while no source gives a certificate. */
@@ -177,13 +211,16 @@ const OWN_PATHS: readonly string[] = ALL_ROWS.flatMap(({ path, isList, isOwnList
 
 async function readFile(
   file: ConfigRequest['file'],
-  { file: typed, environment }: ConfigRequest,
+  { file: typed, environment, onProgress = () => {} }: ConfigRequest,
   mayBePipe: boolean,
 ): Promise<FileContent | undefined> {
   if (file === undefined) return undefined;
   const { fileFault, readConfigFile, readConfigText, readPipedFile } = await configFile();
-  const { sectionsWithMeaning } = await meanings();
-  const reading = { environment, ownPaths: OWN_PATHS, sections: sectionsWithMeaning() };
+  const { listPatterns, sectionsWithMeaning } = await meanings();
+  const reading = {
+    ...{ environment, onProgress, ownPaths: OWN_PATHS },
+    ...{ sections: sectionsWithMeaning(), lists: listPatterns() },
+  };
   if (typeof file !== 'string') {
     if ('bytes' in file) return await readPipedFile(file, reading);
     return await readConfigText('configuration', file.text, reading);
@@ -200,11 +237,23 @@ async function readFile(
 /** Variables that this member reads, or that only the original reads. */
 const VARIABLES = /^(GRID|HZ)_|^(HAZELCAST_CONFIG|JAVA_OPTS|LOGGING_LEVEL)$/;
 
-async function readVariables(environment: NodeJS.ProcessEnv) {
-  if (!Object.keys(environment).some((name) => VARIABLES.test(name))) {
-    return { statements: [], warnings: [] };
-  }
-  return (await environmentReader()).readEnvironment(environment, OWN_PATHS);
+/** Undefined where no variable is one of these. */
+async function readVariables(
+  environment: NodeJS.ProcessEnv,
+  { statements = [], blocks = [] }: Partial<FileContent> = {},
+): Promise<EnvironmentContent | undefined> {
+  if (!Object.keys(environment).some((name) => VARIABLES.test(name))) return undefined;
+  const { readEnvironment } = await environmentReader();
+  return readEnvironment(environment, OWN_PATHS, { statements, blocks });
+}
+
+async function refusedVariables(
+  content: EnvironmentContent | undefined,
+  config: Config,
+): Promise<readonly RefusedSetting[]> {
+  if (content === undefined) return [];
+  const { refusedSwitches } = await environmentReader();
+  return [...content.refused, ...refusedSwitches(content.unclear, config)];
 }
 
 /**
@@ -223,15 +272,19 @@ const USED_BLOCKS: ReadonlySet<string> = new Set([
 ]);
 
 /** A map or queue that a file names has 0 for each setting that the file does not set; but sparse ones. */
-function assignmentsOfBlocks(blocks: readonly NamedBlock[]): Assignment[] {
+function filledBlocks(blocks: readonly NamedBlock[]): Block[] {
   const keysByPattern = new Map<string, readonly SettingKey[]>();
-  return blocks.flatMap(({ pattern, name }) => {
+  const filled: Block[] = [];
+  for (const { pattern, name } of blocks) {
+    let keys = keysByPattern.get(pattern);
+    if (keys === undefined) {
+      keys = keysBelow(pattern);
+      keysByPattern.set(pattern, keys);
+    }
     // An empty name is a problem reported elsewhere.
-    if (name === '') return [];
-    const keys = keysByPattern.get(pattern) ?? keysBelow(pattern);
-    keysByPattern.set(pattern, keys);
-    return keys.map((key) => ({ key, name, text: '0', source: DEFAULT }));
-  });
+    if (keys.length > 0 && name !== '') filled.push({ name, keys });
+  }
+  return filled;
 }
 
 function keysBelow(pattern: string): readonly SettingKey[] {
@@ -243,7 +296,7 @@ function keysBelow(pattern: string): readonly SettingKey[] {
 }
 
 /** Empty names, unknown endpoint groups, and too many names with `*`. */
-function nameProblems({ blocks }: FileContent): FindingList {
+function nameProblems(blocks: readonly NamedBlock[]): FindingList {
   const problems = new FindingList();
   const patternCounts = new Map<string, number>();
   for (const { pattern, name, at } of blocks) {
@@ -295,7 +348,7 @@ function unsetProblems({ unset }: FileContent): FindingList {
   for (const { name, statement } of unset) {
     problems.add(
       statement.at,
-      () => `Cannot use ${pathText(statement.path)}: no environment variable ${name}`,
+      () => `Cannot use ${pathText(statement.path)}: ${missingVariable(name)}`,
     );
   }
   return problems;
@@ -308,8 +361,11 @@ function unknownWarnings(file: FileContent | undefined): Finding[] {
 function unsetWarnings(file: FileContent | undefined): Finding[] {
   const unset = new FindingList('warning');
   for (const { name, statement } of file?.unset ?? []) {
-    const stays = () => `"\${${name}}" stays in ${pathText(statement.path)}`;
-    unset.add(statement.at, () => `No environment variable ${name}: ${stays()}`);
+    unset.add(statement.at, () => {
+      const missing = missingVariable(name);
+      const stays = `"\${${name}}" stays in ${pathText(statement.path)}`;
+      return `N${missing.slice(1)}: ${stays}`;
+    });
   }
   return shown(unset, 'placeholders without a variable');
 }
@@ -331,7 +387,7 @@ function refusedPlaceholders(
   for (const { name, statement } of file?.unset ?? []) {
     const { path } = statement;
     if (!isSecretName(path.at(-1)) && !(isSecured && path[0] === 'security')) continue;
-    refused.add(statement, `no environment variable ${quoted(name)}; set it`);
+    refused.add(statement, `${missingVariable(name)}; set it`);
   }
   return refused.end();
 }

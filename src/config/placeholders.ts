@@ -1,7 +1,8 @@
 /**
- * Placeholders in a file's values: `${NAME}` is replaced by the environment variable of exactly that
- * name, or else by that of the name in upper case. `${NAME:text}` is replaced by `text` where neither
- * is set. A placeholder without a value stays as it is.
+ * Placeholders in a file's values: `${NAME}` is replaced by the first environment variable that is set:
+ * that of exactly this name, that of the name in upper case, and that of the latter with `_` for dots and
+ * dashes. `${NAME:text}` is replaced by `text` where none is set. A placeholder without a value stays as
+ * it is.
  */
 
 interface Replaced {
@@ -10,21 +11,47 @@ interface Replaced {
   readonly unset: readonly string[];
 }
 
-export function replacePlaceholders(text: string, environment: NodeJS.ProcessEnv): Replaced {
+/** Undefined where the text would have more than `lengthMax` characters. */
+export function replacePlaceholders(
+  text: string,
+  environment: NodeJS.ProcessEnv,
+  lengthMax = Number.POSITIVE_INFINITY,
+): Replaced | undefined {
   const unset: string[] = [];
-  const replaced = text.replace(
-    /\$\{([^{}:]+)(?::([^{}]*))?\}/g,
-    (whole, name: string, fallback) => {
-      const value =
-        variable(environment, name) ?? variable(environment, name.toUpperCase()) ?? fallback;
-      if (value === undefined) unset.push(name);
-      return value ?? whole;
-    },
-  );
-  return { text: replaced, unset };
+  let replaced = '';
+  let length = 0;
+  let from = 0;
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    const [whole, name = '', fallback] = match;
+    const value = variableValue(environment, name) ?? fallback;
+    if (value === undefined) unset.push(name);
+    const piece = text.slice(from, match.index) + (value ?? whole);
+    from = match.index + whole.length;
+    length += piece.length;
+    if (length > lengthMax) return undefined;
+    replaced += piece;
+  }
+  return { text: replaced + text.slice(from), unset };
+}
+
+const PLACEHOLDER = /\$\{([^{}:]+)(?::([^{}]*))?\}/g;
+
+/** The names of the variables that a placeholder stands for, the one that is tried first first. */
+function variableNames(name: string): readonly string[] {
+  const upper = name.toUpperCase();
+  return [...new Set([name, upper, upper.replace(/[.-]/g, '_')])];
+}
+
+/** The reason why a placeholder has no value: `no environment variable a.b, A.B or A_B`. */
+export function missingVariable(name: string): string {
+  const names = variableNames(name);
+  const last = names.at(-1) ?? '';
+  const others = names.slice(0, -1).join(', ');
+  return `no environment variable ${others === '' ? last : `${others} or ${last}`}`;
 }
 
 /** Inherited properties are not variables. */
-function variable(environment: NodeJS.ProcessEnv, name: string): string | undefined {
-  return Object.hasOwn(environment, name) ? environment[name] : undefined;
+function variableValue(environment: NodeJS.ProcessEnv, name: string): string | undefined {
+  const found = variableNames(name).find((each) => Object.hasOwn(environment, each));
+  return found === undefined ? undefined : environment[found];
 }

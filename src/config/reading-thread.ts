@@ -27,7 +27,7 @@ export async function loadInThread(
   // Starts in the next turn: decoding a long text has taken enough of this one.
   await new Promise(setImmediate);
   const thread = new Worker(isSource ? sourceProgram() : PROGRAM, {
-    workerData: { ...request, environment: { ...request.environment } },
+    workerData: { ...request, onProgress: undefined, environment: { ...request.environment } },
     resourceLimits: { maxOldGenerationSizeMb: memoryMb },
     execArgv: [],
     eval: isSource,

@@ -18,7 +18,10 @@ export interface RefusedSetting extends Finding {
   readonly reason: string;
 }
 
-export function refusedAt({ path, at }: Statement, reason: string): RefusedSetting {
+export function refusedAt(
+  { path, at }: Pick<Statement, 'path' | 'at'>,
+  reason: string,
+): RefusedSetting {
   const name = pathText(path);
   const source = sourceAt(at);
   const told = finding('refused', `Cannot serve with ${name}: ${reason}`, source.name);
@@ -103,10 +106,15 @@ const REPLACERS: ReadonlySet<string> = new Set([
   'config-replacers.replacers.[].class-name',
   'config-replacers.replacer.class-name',
 ]);
+const COMPARATOR = 'queue.{name}.priority-comparator-class-name';
 const REALM_KIND = /^security\.realms\.\[\]\.(authentication)\.([a-zA-Z-]+|\{name\})(\.|$)/;
 
 /** Patterns of the settings that may be refused, besides those of security and certificates. */
-export const REFUSED_PATTERNS: readonly string[] = [...Object.keys(SWITCHES), ...REPLACERS];
+export const REFUSED_PATTERNS: readonly string[] = [
+  ...Object.keys(SWITCHES),
+  ...REPLACERS,
+  COMPARATOR,
+];
 
 export function refuseSettings(effective: Effective, refused: RefusedList): void {
   const isSecurityOn = isOn(effective.get(SECURITY_PATHS.isEnabled));
@@ -130,6 +138,12 @@ export function refuseSettings(effective: Effective, refused: RefusedList): void
     if (isSecurityOn && SKIPPED_IDENTITY.test(pattern) && SKIPS.has(statement.path.at(-1))) {
       const reason = 'name, address and roles of a user always count here; set this to false';
       if (readBoolean(text) !== false) refused.add(statement, reason);
+    }
+    if (pattern === COMPARATOR && text.trim() !== '') {
+      refused.add(
+        statement,
+        'no class can be loaded here that orders items, so polls would return others; remove it',
+      );
     }
     if (REPLACERS.has(pattern) && text !== PROPERTY_REPLACER) {
       refused.add(

@@ -6,6 +6,7 @@
 import { advancedPatterns } from './advanced-network.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
 import { REFUSED_PATTERNS } from './refused-settings.ts';
+import type { AnySetting } from './setting.ts';
 import { ALL_ROWS } from './setting-rows.ts';
 import {
   ENDPOINT_PATTERN,
@@ -18,7 +19,7 @@ import {
 /** The sections by the patterns of their paths, as a statement has them; the root is ''. */
 export function sectionsWithMeaning(): ReadonlySet<string> {
   const patterns = [
-    ...settingPatterns(),
+    ...patternsOf(ALL_ROWS),
     ...REFUSED_PATTERNS,
     ...['import.resource', 'auditlog.enabled'],
     ...OF_WAN,
@@ -32,6 +33,12 @@ export function sectionsWithMeaning(): ReadonlySet<string> {
     }
   }
   return sections;
+}
+
+/** Patterns of the elements of XML each of which is an item of a list, though its path has no number. */
+export function listPatterns(): ReadonlySet<string> {
+  const lists = patternsOf(ALL_ROWS.filter(({ isList }) => isList));
+  return new Set([...lists, ...advancedPatterns(lists), `${REF_PATH}.filters.filter-impl`]);
 }
 
 /** Patterns of WAN replication beside its rows: those of XML, and what is refused. */
@@ -48,8 +55,8 @@ const OF_WAN: readonly string[] = [
   ),
 ];
 
-function settingPatterns(): string[] {
-  return ALL_ROWS.flatMap(({ path, aliases = [] }) => [
+function patternsOf(rows: readonly AnySetting[]): string[] {
+  return rows.flatMap(({ path, aliases = [] }) => [
     ...(path === undefined ? [] : [path]),
     ...aliases,
   ]);

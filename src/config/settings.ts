@@ -125,7 +125,7 @@ export const SETTINGS = {
   }),
   tcpIpMembers: listSetting({
     path: 'network.join.tcp-ip.member-list',
-    aliases: ['network.join.tcp-ip.member', 'network.join.tcp-ip.members'],
+    aliases: ['interface', 'member', 'members'].map((name) => `network.join.tcp-ip.${name}`),
     about: 'Members of that list',
     fallback: [],
     fallbackText: 'none',
@@ -299,7 +299,9 @@ export function rowOf(key: SettingKey): AnySetting {
 /** The path of a setting, with `name` in the place of its free name, or the flag of one without a path. */
 export function pathOf(key: SettingKey, name = '{name}'): string {
   const { path, flags } = rowOf(key);
-  return path?.replace('{name}', () => name) ?? flags[0]?.name ?? key;
+  if (path === undefined) return flags[0]?.name ?? key;
+  const at = path.indexOf('{name}');
+  return at < 0 ? path : path.slice(0, at) + name + path.slice(at + '{name}'.length);
 }
 
 function secondsByMap(name: string, about: string): NamedSetting<string, number> {

@@ -6,7 +6,7 @@
  */
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
-import type { KnownContent, KnownNode } from './known-settings.ts';
+import type { Form, KnownContent, KnownNode } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
@@ -64,16 +64,26 @@ export class StatementReader {
    * items.
    */
   readonly #itemCountsBelow = new WeakMap<readonly string[], Map<string, number>>();
+  /** The patterns one step below each pattern. */
+  readonly #patterns = new Map<string, Map<string, string>>();
   /** The sections in which names have a meaning here, by their patterns. */
   readonly #sections: ReadonlySet<string>;
 
-  constructor(sections: ReadonlySet<string>) {
+  /** The place of each value in the document, by its path; undefined where no value occurs twice. */
+  #places: Map<string, Place> | undefined;
+
+  /** Patterns of the elements of XML that are repeated as they are items of a list. */
+  readonly #lists: ReadonlySet<string>;
+
+  constructor(sections: ReadonlySet<string>, lists: ReadonlySet<string> = new Set()) {
     this.#sections = sections;
+    this.#lists = lists;
   }
 
-  /** Reads the content below the root of a document. */
-  read(root: DocumentNode, known: KnownContent): void {
-    this.#readEntries(root, known, [], []);
+  /** Reads the content below the root of a document; in YAML, names are unique already. */
+  read(root: DocumentNode, known: KnownContent, form: Form): void {
+    this.#places = form === 'xml' ? new Map() : undefined;
+    this.#readEntries(root, known, [], '');
   }
 
   #complain(at: Place, message: () => string): void {
@@ -84,17 +94,33 @@ export class StatementReader {
    * Reports an unknown name: an error in a section with a meaning, else a warning. All names of
    * security have a meaning.
    */
-  #noteUnknown(section: readonly string[], at: Place, told: () => string): void {
+  #noteUnknown(section: string, at: Place, told: () => string): void {
     if (this.#hasMeaning(section)) this.#complain(at, () => `Cannot use ${told()}`);
     else this.unknown.add(at, () => `${NO_MEANING}: ${told()}`);
   }
 
-  #hasMeaning(section: readonly string[]): boolean {
-    return section[0] === 'security' || this.#sections.has(section.join('.'));
+  #hasMeaning(section: string): boolean {
+    return /^security(\.|$)/.test(section) || this.#sections.has(section);
   }
 
-  #readNode(node: DocumentNode, known: KnownNode, path: string[], pattern: string[]): void {
+  /** The pattern with one more step: one text for all equal patterns, of which there are few. */
+  #patternBelow(pattern: string, step: string): string {
+    let below = this.#patterns.get(pattern);
+    if (below === undefined) {
+      below = new Map();
+      this.#patterns.set(pattern, below);
+    }
+    let joined = below.get(step);
+    if (joined === undefined) {
+      joined = pattern === '' ? step : `${pattern}.${step}`;
+      below.set(step, joined);
+    }
+    return joined;
+  }
+
+  #readNode(node: DocumentNode, known: KnownNode, path: string[], pattern: string): void {
     const { content, types } = known;
+    if (hasTextBeside(node)) return this.#complainOfText(node, path);
     if (node.items !== undefined) {
       const { item } = content;
       if (item !== undefined) return this.#readItems(node.items, item, path, pattern);
@@ -131,7 +157,14 @@ export class StatementReader {
     }
   }
 
-  #readEntries(node: DocumentNode, known: KnownContent, path: string[], pattern: string[]): void {
+  #complainOfText({ at, text = '' }: DocumentNode, path: readonly string[]): void {
+    this.#complain(
+      at,
+      () => `Cannot use ${pathText(path)} ${quoted(text)}: a text beside elements`,
+    );
+  }
+
+  #readEntries(node: DocumentNode, known: KnownContent, path: string[], pattern: string): void {
     for (const entry of node.entries) {
       const child = known.children.get(entry.name);
       if (child !== undefined) this.#readChild(entry, child, path, pattern);
@@ -139,9 +172,10 @@ export class StatementReader {
     }
   }
 
-  #readChild(entry: DocumentEntry, child: KnownNode, path: string[], pattern: string[]): void {
+  #readChild(entry: DocumentEntry, child: KnownNode, path: string[], pattern: string): void {
     let { node } = entry;
-    const [steps, patternSteps] = [[...path], [...pattern]];
+    const steps = [...path];
+    let patternSteps = pattern;
     for (const step of child.steps) {
       if (step === '{}') {
         const name = node.entries.find((each) => each.name === '@name');
@@ -155,20 +189,20 @@ export class StatementReader {
         }
         node = { ...node, entries: node.entries.filter((each) => each !== name) };
         if (!this.#checkProperty(pattern, name.node.text, name.at)) return;
-        this.#addName(steps, patternSteps, name.node.text, name.at, node);
-      } else if (step === '[]') this.#addItem(steps, patternSteps, path);
-      else {
-        steps.push(step);
-        patternSteps.push(step);
+        patternSteps = this.#addName(steps, patternSteps, name.node.text, name.at, node);
+      } else {
+        if (step === '[]') this.#addItem(steps, path);
+        else steps.push(step);
+        patternSteps = this.#patternBelow(patternSteps, step);
       }
     }
     if (WRITTEN.has(steps[0])) this.#noteWritten(steps, patternSteps, entry.at, node);
     this.#readNode(node, child, steps, patternSteps);
   }
 
-  #noteWritten(path: string[], pattern: string[], at: Place, node: DocumentNode): void {
+  #noteWritten(path: string[], pattern: string, at: Place, node: DocumentNode): void {
     const isEmpty = node.entries.length === 0 && (node.items ?? []).length === 0 && !node.text;
-    this.written.push({ path, pattern: pattern.join('.'), at, isEmpty });
+    this.written.push({ path, pattern, at, isEmpty });
   }
 
   /** Reports an element without the attribute `name` that it needs. */
@@ -191,7 +225,7 @@ export class StatementReader {
   }
 
   /** Reads an entry whose name is not among the known ones. */
-  #readOther(entry: DocumentEntry, known: KnownContent, path: string[], pattern: string[]): void {
+  #readOther(entry: DocumentEntry, known: KnownContent, path: string[], pattern: string): void {
     const { name, at, node } = entry;
     const isFree = known.named !== undefined || known.isOpen;
     if (!isFree || slippedNames(name, known.children.keys()).length > 0) {
@@ -201,11 +235,11 @@ export class StatementReader {
       if (isWithoutName(entry, known.named)) {
         return this.#complain(at, () => unnamedText(entry, path));
       }
-      const [steps, patternSteps] = [[...path], [...pattern]];
-      this.#addName(steps, patternSteps, name, at, node);
+      const steps = [...path];
+      const patternSteps = this.#addName(steps, pattern, name, at, node);
       this.#readNode(node, known.named, steps, patternSteps);
     } else if (this.#checkProperty(pattern, name, at)) {
-      this.#readOpen(node, [...path, name], [...pattern, '{name}']);
+      this.#readOpen(node, [...path, name], this.#patternBelow(pattern, '{name}'));
     }
   }
 
@@ -213,46 +247,49 @@ export class StatementReader {
     items: readonly DocumentNode[],
     item: KnownNode,
     path: string[],
-    pattern: string[],
+    pattern: string,
   ): void {
     for (const node of items) {
-      const [steps, patternSteps] = [[...path], [...pattern]];
-      this.#addItem(steps, patternSteps, path);
-      this.#readNode(node, item, steps, patternSteps);
+      const steps = [...path];
+      this.#addItem(steps, path);
+      this.#readNode(node, item, steps, this.#patternBelow(pattern, '[]'));
     }
   }
 
   /** Reads everything below a node whose content is not known. */
-  #readOpen(node: DocumentNode, path: string[], pattern: string[]): void {
+  #readOpen(node: DocumentNode, path: string[], pattern: string): void {
+    if (hasTextBeside(node)) return this.#complainOfText(node, path);
     if (node.text !== undefined) this.#state(path, pattern, node.text, node.at, []);
     for (const { name, node: below } of node.entries) {
-      this.#readOpen(below, [...path, name], [...pattern, '{name}']);
+      this.#readOpen(below, [...path, name], this.#patternBelow(pattern, '{name}'));
     }
     for (const [index, below] of (node.items ?? []).entries()) {
-      this.#readOpen(below, [...path, `[${index}]`], [...pattern, '[]']);
+      this.#readOpen(below, [...path, `[${index}]`], this.#patternBelow(pattern, '[]'));
     }
   }
 
   /** Whether the name is not a misspelt one of the properties that have a meaning here. */
-  #checkProperty(pattern: readonly string[], name: string, at: Place): boolean {
-    const names = PROPERTY_NAMES[pattern.join('.')] ?? [];
+  #checkProperty(pattern: string, name: string, at: Place): boolean {
+    const names = PROPERTY_NAMES[pattern] ?? [];
     if (names.includes(name)) return true;
     const nearest = slippedNames(name, names);
     if (nearest.length === 0) return true;
-    const where = textOfSteps(pattern);
+    const where = pattern.replaceAll('.[', '[');
     this.#complain(at, () => `Cannot use ${quoted(name)} in ${where}: unknown${hintOf(nearest)}`);
     return false;
   }
 
-  #addName(path: string[], pattern: string[], name: string, at: Place, node: DocumentNode): void {
+  /** Adds the name to the path, and returns the pattern with it. */
+  #addName(path: string[], pattern: string, name: string, at: Place, node: DocumentNode): string {
     path.push(name);
-    pattern.push('{name}');
+    const named = this.#patternBelow(pattern, '{name}');
     const isEmpty = node.entries.length === 0 && node.items === undefined && !node.text;
-    this.blocks.push({ path: [...path], pattern: pattern.join('.'), name, at, isEmpty });
+    this.blocks.push({ path: [...path], pattern: named, name, at, isEmpty });
+    return named;
   }
 
   /** `around`: the first steps of the path, which lists below it have in common. */
-  #addItem(path: string[], pattern: string[], around: readonly string[]): void {
+  #addItem(path: string[], around: readonly string[]): void {
     let counts = this.#itemCountsBelow.get(around);
     if (counts === undefined) {
       const place = around.join('\0');
@@ -264,17 +301,26 @@ export class StatementReader {
     const index = counts.get(list) ?? 0;
     counts.set(list, index + 1);
     path.push(`[${index}]`);
-    pattern.push('[]');
   }
 
   #state(
     path: string[],
-    pattern: string[],
+    pattern: string,
     text: string,
     at: Place,
     types: readonly ValueType[],
   ): void {
-    this.statements.push({ path, pattern: pattern.join('.'), text, at, types });
+    this.statements.push({ path, pattern, text, at, types });
+    if (this.#places === undefined || this.#lists.has(pattern)) return;
+    const place = path.join('\0');
+    const first = this.#places.get(place);
+    if (first === undefined) this.#places.set(place, at);
+    else if (this.#hasMeaning(pattern.slice(0, Math.max(pattern.lastIndexOf('.'), 0)))) {
+      this.#complain(at, () => {
+        const other = `${first.line}:${first.column}`;
+        return `Cannot use ${pathText(path)}: it occurs twice; the first is at ${other}`;
+      });
+    }
   }
 }
 
@@ -290,7 +336,11 @@ export function textOfSteps(path: readonly string[]): string {
 
 /** The text of a path for a message: only the beginning of long names. */
 export function pathText(path: readonly string[]): string {
-  return textOfSteps(path.map(shortened));
+  let text = '';
+  for (const [index, step] of path.entries()) {
+    text += (index === 0 || step.startsWith('[') ? '' : '.') + shortened(step);
+  }
+  return text;
 }
 
 /** Whether the entry is a setting of the sections that stand here, below no name of one. */
@@ -318,6 +368,11 @@ function isLeaf({ children, named, item }: KnownContent): boolean {
 function expected({ types, content }: KnownNode): string {
   if (types.length > 0) return types.map(({ expects }) => expects).join(' or ');
   return content.item !== undefined ? 'a list' : 'a section';
+}
+
+/** Whether the element has both a text and other elements. */
+function hasTextBeside({ text, entries }: DocumentNode): boolean {
+  return text !== undefined && text !== '' && entries.some(({ name }) => !name.startsWith('@'));
 }
 
 /** Whether the attribute declares a namespace or the schema of XML. */

@@ -3,13 +3,25 @@ import type { DocumentEntry } from './document.ts';
 import { quoted } from './finding-list.ts';
 import type { KnownContent } from './known-settings.ts';
 import { hintOf, nearestNames, slippedNames } from './nearest-name.ts';
+import { pathOf } from './settings.ts';
 
 /** Limit of the known names that a message lists beside the nearest one. */
 const NAMES_LISTED_MAX = 12;
 
+/** Names at the root of the original's 3.x files, with those that replace them. */
+const RENAMED: ReadonlyMap<string, string> = new Map([
+  ['group', pathOf('clusterName')],
+  ['quorum', 'split-brain-protection'],
+  ['semaphore', 'cp-subsystem'],
+]);
+
 /** The message about a name that is not among the known ones; `section`: where it is, with "in" or "at". */
 export function unknownName(name: string, known: KnownContent, section: string): string {
   const names = [...known.children.keys()];
+  const replacement = RENAMED.get(name);
+  if (replacement !== undefined && known.children.has(replacement)) {
+    return `${quoted(name)} ${section}: a name of 3.x files; ${replacement} replaces ${name}`;
+  }
   const isFree = known.named !== undefined || known.isOpen;
   const nearest = isFree ? slippedNames(name, names) : nearestNames(name, names);
   const isLong = names.length > NAMES_LISTED_MAX && nearest.length > 0;

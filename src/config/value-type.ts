@@ -30,6 +30,10 @@ export function readBoolean(text: string): boolean | undefined {
   return /^(false|0)$/i.test(text) ? false : undefined;
 }
 
+export function isBooleanType({ expects }: ValueType): boolean {
+  return expects === BOOLEAN_TEXTS;
+}
+
 function isBoolean(text: string): boolean {
   return readBoolean(text) !== undefined;
 }

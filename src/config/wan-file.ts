@@ -1,9 +1,7 @@
 /** The part of a file that is about WAN replication. */
 import type { Config } from './config.ts';
-import type { FileContent } from './config-file.ts';
-import type { Statement } from './statements.ts';
 import type { WanConfig } from './wan-config.ts';
-import { WanFindings } from './wan-findings.ts';
+import { WanFindings, type WanText } from './wan-findings.ts';
 import { readMapWan } from './wan-map-reading.ts';
 import { ENDPOINT_PATTERN, PUBLISHER_PATH, REF_PATH, REPLICATION_PATTERN } from './wan-paths.ts';
 import { readWanReplications } from './wan-reading.ts';
@@ -22,17 +20,10 @@ interface WanFile
 }
 
 /**
- * `statements`: those of all sources, in the order of rising weight; `config`: all but WAN replication.
- * `replications`: the names that maps may refer to, where these are not the file's own.
+ * `config`: all but WAN replication. `replications`: the names that maps may refer to, where these are
+ * not the text's own.
  */
-export function readWan(
-  statements: readonly Statement[],
-  file: FileContent | undefined,
-  config: Config,
-  replications?: readonly string[],
-): WanFile {
-  const { blocks = [], written = [] } = file ?? {};
-  const text = { statements, blocks, written };
+export function readWan(text: WanText, config: Config, replications?: readonly string[]): WanFile {
   const findings = new WanFindings();
   const own = readWanReplications(text, config, findings);
   const names = new Set(replications ?? own.wanReplications.keys());

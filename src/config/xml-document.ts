@@ -13,8 +13,13 @@ const ENTITY_MAX = 40;
 /** Depth of nested elements. */
 const DEPTH_MAX = 100;
 
-export function parseXml(text: string, file: string): ParsedDocument {
-  const reader = new XmlReader(text, file);
+/** `onProgress` gets the offset that is reached, now and then. */
+export function parseXml(
+  text: string,
+  file: string,
+  onProgress: (offset: number) => void = () => {},
+): ParsedDocument {
+  const reader = new XmlReader(text, file, onProgress);
   return { root: reader.read(), problems: reader.problems };
 }
 
@@ -39,9 +44,13 @@ class XmlReader {
   /** Offset after the part of a tag that was read last. */
   #tagOffset = 0;
 
-  constructor(text: string, file: string) {
+  readonly #onProgress: (offset: number) => void;
+  #elementCount = 0;
+
+  constructor(text: string, file: string, onProgress: (offset: number) => void) {
     this.#text = text;
     this.#file = file;
+    this.#onProgress = onProgress;
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) {
       this.#lineStarts.push(at + 1);
     }
@@ -131,6 +140,8 @@ class XmlReader {
 
   #onTagEnd(): void {
     this.#tagOffset = this.#parser.position;
+    this.#elementCount += 1;
+    if ((this.#elementCount & 0x3fff) === 0) this.#onProgress(this.#tagOffset);
     const element = this.#open.pop();
     if (element === undefined) return;
     this.#closedLast = element;

@@ -1,12 +1,21 @@
 /**
  * Visits the nodes of a YAML document once, in their order, and finds the node that each alias names:
- * the last one before it with that anchor. It also reports names that occur twice in a mapping.
+ * the last one before it with that anchor. It also reports names that occur twice in a mapping, and unknown
+ * tags.
  */
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { quoted } from './finding-list.ts';
 
 /** The node of each alias; an alias that names no anchor before it is missing. */
 export type Targets = ReadonlyMap<Alias, Node>;
+
+/** Tags that do not change a text or collection; any other would make something else of it. */
+const TAGS: ReadonlySet<string> = new Set([
+  '!',
+  ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map(
+    (name) => `tag:yaml.org,2002:${name}`,
+  ),
+]);
 
 /** `complain` gets the offset of a problem in the text. The caller bounds the depth of the document. */
 export function resolveAliases(
@@ -21,6 +30,10 @@ export function resolveAliases(
       const target = anchors.get(node.source);
       if (target !== undefined) targets.set(node, target);
       return;
+    }
+    const { tag } = node as { readonly tag?: string };
+    if (tag !== undefined && !TAGS.has(tag)) {
+      complain(node.range?.[0] ?? 0, () => `Cannot read YAML: unknown tag ${quoted(tag)}`);
     }
     if ('anchor' in node && typeof node.anchor === 'string') anchors.set(node.anchor, node);
     if (isSeq<Node | null>(node)) for (const item of node.items) visit(item);

@@ -28,21 +28,35 @@ const REPEATED_NODES_MAX = 10_000;
 /** Depth of nested collections. */
 const DEPTH_MAX = 100;
 
-export function parseYaml(text: string, file: string): ParsedDocument {
+/** `onProgress` gets the offset that is reached, now and then. */
+export function parseYaml(
+  text: string,
+  file: string,
+  onProgress: (offset: number) => void = () => {},
+): ParsedDocument {
   const lines = new LineCounter();
   const reader = new YamlReader(file, lines);
-  const document = composed(text, lines, reader);
+  const document = composed(text, lines, reader, onProgress);
   const isReadable = document !== undefined && reader.problems.count === 0;
   return { root: isReadable ? reader.readRoot(document) : undefined, problems: reader.problems };
 }
 
 /** The one document of the text; its problems are added to those of the reader. */
-function composed(text: string, lines: LineCounter, reader: YamlReader): YamlDocument | undefined {
+function composed(
+  text: string,
+  lines: LineCounter,
+  reader: YamlReader,
+  onProgress: (offset: number) => void,
+): YamlDocument | undefined {
   const composer = new Composer({ uniqueKeys: false });
   const documents: YamlDocument[] = [];
   let count = 0;
   let second: number | undefined;
-  for (const token of new Parser(lines.addNewLine).parse(text)) {
+  const addNewLine = (offset: number): void => {
+    lines.addNewLine(offset);
+    if ((lines.lineStarts.length & 0x3fff) === 0) onProgress(offset);
+  };
+  for (const token of new Parser(addNewLine).parse(text)) {
     if (token.type === 'document') {
       const deep = tooDeep(token, DEPTH_MAX);
       if (deep !== undefined) {

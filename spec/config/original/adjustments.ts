@@ -17,7 +17,9 @@ type Change = (tree: KnownTree) => KnownTree;
 /** A path of names, `{}` and `[]`, and the change of the setting there. */
 const YAML_CHANGES: readonly (readonly [string, Change])[] = [
   // A port alone may replace the section.
-  ['network.port', alsoOf('i0..65536')],
+  ['network.port', alsoOf('i0..65535')],
+  // The schema has one port more than there are.
+  ['network.port.port', () => leafTree('i0..65535')],
   ['advanced-network.rest-server-socket-endpoint-config.port', alsoOf('i')],
   ...['memcache', 'wan', 'client', 'member'].map(
     (kind) => [`advanced-network.${kind}-server-socket-endpoint-config.port`, alsoOf('i')] as const,

@@ -1,0 +1,212 @@
+/**
+ * Finds the setting that the name of a variable stands for. The name's parts are matched with the steps
+ * of the known settings, without regard to case and to `-`. Free names (of maps, queues, groups) are
+ * matched with those that are known: the endpoint groups, the properties in use, the names in the file.
+ */
+import { ENDPOINT_GROUP_NAMES } from './endpoint-group.ts';
+import type { KnownContent, KnownNode } from './known-settings.ts';
+import { PROPERTY_NAMES } from './property-names.ts';
+import type { NamedBlock, Statement } from './statements.ts';
+
+/** Endpoint groups, with the old name of one. */
+const GROUPS: readonly string[] = [...ENDPOINT_GROUP_NAMES, 'HOT_RESTART'];
+
+/** The setting that a variable names. */
+export interface Target extends Pick<Statement, 'path' | 'pattern' | 'types'> {
+  /** Free names in the path that the file does not have. */
+  readonly added?: readonly Omit<NamedBlock, 'at'>[];
+  /** A name in the file that differs from the one in the path only by case, `-`, `_` and `.`. */
+  readonly similar?: string;
+}
+
+interface Draft {
+  readonly path: readonly string[];
+  readonly pattern: readonly string[];
+  readonly added: readonly Omit<NamedBlock, 'at'>[];
+  readonly similar: string | undefined;
+}
+
+const START: Draft = { path: [], pattern: [], added: [], similar: undefined };
+
+/** A name without what does not count in it. */
+export function bare(name: string): string {
+  return name.replace(/[-_. ]/g, '').toLowerCase();
+}
+
+export class VariableNames {
+  readonly #known: KnownContent;
+  readonly #blocks: readonly NamedBlock[];
+  /** The children of a section by their bare names. */
+  readonly #children = new WeakMap<KnownContent, ReadonlyMap<string, [string, KnownNode]>>();
+  /** The names that the file has in a section, by the section's path and then by their bare names. */
+  readonly #names = new Map<string, ReadonlyMap<string, readonly string[]>>();
+
+  constructor(known: KnownContent, blocks: readonly NamedBlock[]) {
+    this.#known = known;
+    this.#blocks = blocks;
+  }
+
+  /** The setting of an `HZ_` variable, by the rules of the original. */
+  ofOriginal(name: string): readonly Target[] {
+    return this.#targets(name, true);
+  }
+
+  /** The settings that a `GRID_` variable may stand for. */
+  own(name: string): readonly Target[] {
+    return this.#targets(name, false);
+  }
+
+  /** The names of settings without free names in their paths, as `GRID_` variables have them. */
+  fixedOwn(): readonly string[] {
+    return fixedNames(this.#known, false);
+  }
+
+  fixedOfOriginal(): readonly string[] {
+    return fixedNames(this.#known, true);
+  }
+
+  #targets(name: string, isOriginal: boolean): readonly Target[] {
+    const parts = name.replaceAll(' ', '').toLowerCase().split(/[_.]/);
+    while (parts.length > 1 && parts.at(-1) === '') parts.pop();
+    const search = new Search(isOriginal, parts, this);
+    search.below(this.#known, 0, START);
+    return search.found;
+  }
+
+  childOf(content: KnownContent, part: string): [string, KnownNode] | undefined {
+    let children = this.#children.get(content);
+    if (children === undefined) {
+      children = new Map([...content.children].map((child) => [bare(child[0]), child]));
+      this.#children.set(content, children);
+    }
+    return children.get(part.replaceAll('-', ''));
+  }
+
+  /** The names in the file at this place that are the same without `-`, `_`, `.` and case. */
+  namesLike(path: readonly string[], pattern: string, name: string): readonly string[] {
+    const section = path.join('\0');
+    let names = this.#names.get(section);
+    if (names === undefined) {
+      const byName = new Map<string, string[]>();
+      for (const block of this.#blocks) {
+        if (block.pattern !== pattern || !isBelow(block.path, path)) continue;
+        const same = byName.get(bare(block.name));
+        if (same === undefined) byName.set(bare(block.name), [block.name]);
+        else if (!same.includes(block.name)) same.push(block.name);
+      }
+      names = byName;
+      this.#names.set(section, names);
+    }
+    return names.get(bare(name)) ?? [];
+  }
+}
+
+/** The search for the settings that the parts of a name stand for. */
+class Search {
+  readonly found: Target[] = [];
+  readonly #isOriginal: boolean;
+  readonly #parts: readonly string[];
+  readonly #names: VariableNames;
+
+  constructor(isOriginal: boolean, parts: readonly string[], names: VariableNames) {
+    this.#isOriginal = isOriginal;
+    this.#parts = parts;
+    this.#names = names;
+  }
+
+  /** `at`: index of the first part that belongs below the content. */
+  below(content: KnownContent, at: number, draft: Draft): void {
+    const part = this.#parts[at];
+    if (part === undefined) return;
+    const child = this.#names.childOf(content, part);
+    if (child !== undefined) this.#node(child[1], at + 1, stepped(draft, child[0], child[0]));
+    else if (content.named !== undefined) this.#named(content.named, at, draft);
+    else if (content.item !== undefined) {
+      if (/^\d+$/.test(part)) {
+        this.#node(content.item, at + 1, stepped(draft, `[${Number(part)}]`, '[]'));
+      }
+    } else if (content.isOpen) this.#property(at, draft);
+  }
+
+  #node(node: KnownNode, at: number, draft: Draft): void {
+    const { content, types } = node;
+    if (at < this.#parts.length) return this.below(content, at, draft);
+    const { children, named, item } = content;
+    const isLeaf = children.size === 0 && named === undefined && item === undefined;
+    if (types.length > 0 && (isLeaf || !this.#isOriginal)) this.#find(draft, types);
+    else if (!this.#isOriginal && item !== undefined && item.content.children.size === 0) {
+      this.#find(stepped(draft, '[0]', '[]'), item.types);
+    }
+  }
+
+  #named(node: KnownNode, at: number, draft: Draft): void {
+    const section = draft.path.at(-1);
+    if (section === 'endpoint-groups') return this.#group(node, at, draft);
+    const pattern = [...draft.pattern, '{name}'].join('.');
+    const first = this.#parts[at] ?? '';
+    if (this.#isOriginal) {
+      const names = this.#names.namesLike(draft.path, pattern, first);
+      return this.#name(node, at + 1, draft, first, names);
+    }
+    const before = this.found.length;
+    for (let end = at + 1; end <= this.#parts.length; end++) {
+      const name = this.#parts.slice(at, end).join('');
+      for (const known of this.#names.namesLike(draft.path, pattern, name)) {
+        this.#node(node, end, stepped(draft, known, '{name}'));
+      }
+    }
+    if (this.found.length === before) this.#name(node, at + 1, draft, first, []);
+  }
+
+  /** `names`: those of the file that are like it. */
+  #name(node: KnownNode, at: number, draft: Draft, name: string, names: readonly string[]): void {
+    const next = stepped(draft, name, '{name}');
+    if (names.includes(name)) return this.#node(node, at, next);
+    const { path } = next;
+    const block = { path, pattern: next.pattern.join('.'), name, isEmpty: false };
+    this.#node(node, at, { ...next, added: [...draft.added, block], similar: names[0] });
+  }
+
+  /** The names of groups have one part or two. */
+  #group(node: KnownNode, at: number, draft: Draft): void {
+    for (const end of [at + 1, at + 2]) {
+      const name = bare(this.#parts.slice(at, end).join(''));
+      const group = GROUPS.find((each) => bare(each) === name);
+      if (group !== undefined) this.#node(node, end, stepped(draft, group, '{name}'));
+    }
+  }
+
+  /** A property: one that has a meaning here, or else with dots between the parts. */
+  #property(at: number, draft: Draft): void {
+    const rest = this.#parts.slice(at);
+    const names = PROPERTY_NAMES[draft.pattern.join('.')] ?? [];
+    const known = names.find((name) => bare(name) === bare(rest.join('')));
+    this.#find(stepped(draft, known ?? rest.join('.'), '{name}'), []);
+  }
+
+  #find({ path, pattern, added, similar }: Draft, types: Target['types']): void {
+    const target = { path, pattern: pattern.join('.'), types, added };
+    this.found.push(similar === undefined ? target : { ...target, similar });
+  }
+}
+
+function stepped({ path, pattern, ...rest }: Draft, step: string, patternStep: string): Draft {
+  return { ...rest, path: [...path, step], pattern: [...pattern, patternStep] };
+}
+
+function isBelow(path: readonly string[], around: readonly string[]): boolean {
+  return around.every((step, index) => path[index] === step);
+}
+
+/** `isOriginal`: a section has no value of its own, and a list only by its items. */
+function fixedNames(known: KnownContent, isOriginal: boolean, around = ''): string[] {
+  return [...known.children].flatMap(([step, { types, content }]) => {
+    const name = around + step.replaceAll('-', '').toUpperCase();
+    const hasContent = content.children.size > 0 || content.named !== undefined;
+    const isList = content.item !== undefined;
+    const isItself = types.length > 0 && !(isOriginal && (hasContent || isList));
+    const below = fixedNames(content, isOriginal, `${name}_`);
+    if (isOriginal && isList) below.push(`${name}_0`);
+    return isItself || (isList && !isOriginal) ? [name, ...below] : below;
+  });
+}
