@@ -152,7 +152,11 @@ function add(parent: Command, words: string, about: string): Command {
         'Log in as this user; the password is GRID_PASSWORD, or asked for',
       ).env('GRID_USER'),
     )
-    .option('--cluster-name <name>', 'Name that authenticates where security is off', 'dev')
+    .addOption(
+      new Option('--cluster-name <name>', 'Name that authenticates where security is off')
+        .default('dev')
+        .env('GRID_CLUSTER_NAME'),
+    )
     .addOption(new Option('--ca <file>', 'Certificates to trust, PEM').env('GRID_CA'))
     .option('--tls-certificate <file>', 'Certificate of the client, PEM')
     .option('--tls-key <file>', 'Its private key, PEM')

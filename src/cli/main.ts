@@ -10,7 +10,7 @@ import { ConfigFault } from '../config/config-fault.ts';
 import { linesOf } from '../config/finding.ts';
 import { assignmentsOf, SETTING_FLAGS } from '../config/flags.ts';
 import { insteadOfJavaOption } from '../config/java-options.ts';
-import { type ConfigRequest, loadConfig, refusedFault } from '../config/load.ts';
+import { type ConfigRequest, refusedFault } from '../config/load.ts';
 import { sectionOf } from '../config/section.ts';
 import { rowOf } from '../config/settings.ts';
 import { startMember } from '../member.ts';
@@ -32,6 +32,7 @@ import {
   type ExitCode,
 } from './exit-code.ts';
 import { OutputError, print, type Streams } from './output.ts';
+import { loadShown } from './progress.ts';
 import { type StartMember, serve } from './serve.ts';
 import { serviceManager } from './service-manager.ts';
 import { StopEvents } from './stop-events.ts';
@@ -189,8 +190,9 @@ function addFlags(command: Command): () => ConfigRequest {
   };
 }
 
-async function runServe(request: ConfigRequest, { stderr }: Streams): Promise<ExitCode> {
-  const { config, findings, piped } = await loadConfig(request);
+async function runServe(request: ConfigRequest, streams: Streams): Promise<ExitCode> {
+  const { stderr } = streams;
+  const { config, findings, piped } = await loadShown(request, streams);
   const fault = refusedFault(findings);
   if (fault !== undefined) throw fault;
   const events = new StopEvents(process);

@@ -2,10 +2,11 @@
 import { exampleFile } from '../config/describe.ts';
 import { explainAsJson, explainAsYaml } from '../config/explain.ts';
 import { linesOf } from '../config/finding.ts';
-import { type ConfigRequest, loadConfig } from '../config/load.ts';
+import type { ConfigRequest } from '../config/load.ts';
 import { memoryWarning } from '../config/memory-defaults.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { print, type Streams } from './output.ts';
+import { loadShown } from './progress.ts';
 
 interface Printing {
   readonly json?: true;
@@ -25,7 +26,7 @@ export async function printConfig(
     await print(streams, exampleFile());
     return EXIT_CLEAN;
   }
-  const loaded = await loadConfig(request);
+  const loaded = await loadShown(request, streams);
   await print(streams, printing.json ? explainAsJson(loaded) : explainAsYaml(loaded));
   const memory = memoryWarning(loaded.config) ?? [];
   for (const warning of linesOf(loaded.findings, 'warning').concat(memory))

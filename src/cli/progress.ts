@@ -1,4 +1,5 @@
 /** Shows the progress of a command on a terminal, in one line that is overwritten; elsewhere nothing. */
+import { type ConfigRequest, type LoadedConfig, loadConfig } from '../config/load.ts';
 import type { Streams } from './output.ts';
 
 /** Shortest time between two writes. */
@@ -34,5 +35,15 @@ export class Progress {
 
   end(): void {
     if (this.#writtenMs > 0) this.#streams.stderr.write(CLEAR_LINE);
+  }
+}
+
+/** Loads a configuration; shows how much of a large file is read. */
+export async function loadShown(request: ConfigRequest, streams: Streams): Promise<LoadedConfig> {
+  const progress = new Progress(streams, 'Reading configuration');
+  try {
+    return await loadConfig({ ...request, onProgress: (done) => progress.tell(done) });
+  } finally {
+    progress.end();
   }
 }
