@@ -411,3 +411,29 @@ test('a shared record has what a text added, and no password but as a hash', asy
   assert.ok('faults' in outcome);
   assert.match(outcome.faults.join(), /^Cannot add 101 users with passwords in plain text, 100 at/);
 });
+
+test('Reloader names only the settings of maps and queues that have changed', async () => {
+  const texts = [
+    'map: {m: {backup-count: 2}}',
+    'map: {m: {backup-count: 3}, n: {}}, queue: {q: {}}',
+    'map: {m: {backup-count: 3}, n: {max-idle-seconds: 5}}, queue: {q: {max-size: 1}}',
+    'map: {default: {time-to-live-seconds: 9}, m: {backup-count: 3}, n: {max-idle-seconds: 5}}',
+    'map: {default: {time-to-live-seconds: 9}, m: {backup-count: 3}}',
+  ];
+  const { it } = reloader(async () => {
+    const text = `grid: {${texts.shift()}}`;
+    return loadConfig({ file: { text }, environment: {}, flags: [] });
+  });
+  const kept: (readonly string[])[] = [];
+  while (texts.length > 0) {
+    // What is kept stays as at the start, which has no names.
+    kept.push((await it.reload()).kept.filter((path) => /^(map|queue)\./.test(path)));
+  }
+  assert.deepEqual(kept, [
+    ['map.{name}.backup-count'],
+    ['map.{name}.backup-count'],
+    ['queue.{name}.max-size', 'map.{name}.max-idle-seconds', 'map.{name}.backup-count'],
+    ['map.{name}.time-to-live-seconds', 'map.{name}.max-idle-seconds', 'map.{name}.backup-count'],
+    ['map.{name}.time-to-live-seconds', 'map.{name}.backup-count'],
+  ]);
+});

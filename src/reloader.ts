@@ -5,8 +5,10 @@
  */
 import { GridError, reasonOf } from './base/errors.ts';
 import { isSameInSlices } from './base/same-in-slices.ts';
+import { Slices } from './base/slices.ts';
 import { type AddedConfig, changeRecord, type SharedRecord } from './cluster/shared-record.ts';
 import { addedText, type HashPassword } from './config/added-text.ts';
+import { byName, isPattern } from './config/by-name.ts';
 import type { Config } from './config/config.ts';
 import { ConfigFault, configFault } from './config/config-fault.ts';
 import { linesOf } from './config/finding.ts';
@@ -306,7 +308,10 @@ export class Reloader {
   async #report(config: Config, isSecuritySwitched: boolean): Promise<ReloadOutcome> {
     const before = this.#config;
     const { security } = config;
-    const changed = await changedKeys(SETTING_KEYS, before, config);
+    const changed: SettingKey[] = [];
+    for (const key of await changedKeys(SETTING_KEYS, before, config)) {
+      if (!isFilled(key) || (await isChanged(before[key], config[key]))) changed.push(key);
+    }
     const changedParts = await changedKeys(SECURITY_KEYS, before.security, security);
     // TLS cannot be turned on or off; only its files can change.
     const isTaken = (key: SettingKey): boolean =>
@@ -375,6 +380,42 @@ function withText(
 function withoutLast(before: readonly AddedConfig[], text: string): readonly AddedConfig[] {
   const last = before.map((each) => each.text).lastIndexOf(text);
   return before.filter((_, at) => at !== last);
+}
+
+/** Whether a map or queue that a file names has 0 for the setting where the file does not set it. */
+function isFilled(key: SettingKey): key is FilledKey {
+  return FILLED.has(key);
+}
+
+type FilledKey = 'mapTimeToLiveSeconds' | 'mapMaxIdleSeconds' | 'queueMaxSizes';
+const FILLED: ReadonlySet<SettingKey> = new Set<FilledKey>([
+  ...(['mapTimeToLiveSeconds', 'mapMaxIdleSeconds', 'queueMaxSizes'] as const),
+]);
+
+/** Comparisons with patterns after which a setting counts as changed. */
+const PATTERNS_COMPARED_MAX = 1_000_000;
+
+/** Whether the setting of any name has another effect: 0 may also be that of no configuration. */
+async function isChanged(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+): Promise<boolean> {
+  const slices = new Slices();
+  const [ruleBefore, ruleAfter] = [byName(before), byName(after)];
+  const patternCount = [before, after].flatMap((names) =>
+    [...names.keys()].filter(isPattern),
+  ).length;
+  let compared = 0;
+  for (const name of new Set([...before.keys(), ...after.keys()])) {
+    const pause = slices.pause();
+    if (pause !== undefined) await pause;
+    if (before.get(name) === after.get(name)) continue;
+    compared += 1 + patternCount;
+    const bytes = Buffer.from(name);
+    const isSame = (ruleBefore(bytes) ?? 0) === (ruleAfter(bytes) ?? 0);
+    if (!isSame || compared > PATTERNS_COMPARED_MAX) return true;
+  }
+  return false;
 }
 
 async function changedKeys<Key extends string>(
