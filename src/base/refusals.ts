@@ -58,6 +58,10 @@ const UNREADABLE = {
     408,
     'ended to make room for others: in-flight-bytes-max, {inFlightBytesMax} bytes',
   ),
+  NO_ROOM_FOR_HEAD: told(
+    503,
+    'Cannot take a head of this length now: heads and polls that wait may hold half of in-flight-bytes-max, {inFlightBytesMax} bytes',
+  ),
 } as const;
 
 /** By the content that is announced, and by the room for it and for connections. */
@@ -68,6 +72,10 @@ const UNTAKEN = {
   NO_ROOM_FOR_CONTENT: told(
     503,
     'Cannot take the content of a request: all connections together may have {bytesMax} bytes under way',
+  ),
+  NO_ROOM_TO_WAIT: told(
+    503,
+    'Cannot wait for an item with a path of this length now: heads and polls that wait may hold half of in-flight-bytes-max, {bytesMax} bytes',
   ),
   NO_ROOM_FOR_ANSWERS: told(
     503,

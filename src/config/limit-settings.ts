@@ -80,7 +80,9 @@ export const LIMIT_SETTINGS = {
   inFlightBytesMax: bytesSetting({
     path: 'network.http.in-flight-bytes-max',
     flag: { name: '--in-flight-bytes-max', argument: 'BYTES' },
-    about: 'Bodies being received and responses not yet taken, of all connections; beyond it 503',
+    about:
+      'Bodies being received, responses not yet taken, and what connections hold beyond 4 KiB of ' +
+      'headers and waiting polls, of all connections; beyond it 503',
     unit: 'bytes',
     fallback: 268_435_456,
     fallbackText: '268435456, or 1/8 of the memory where that is less; at least body-bytes-max',

@@ -90,7 +90,10 @@ export interface MemberOptions {
   readonly writeProgressTimeoutSeconds?: number;
   /** Time limit without a request. */
   readonly keepAliveTimeoutSeconds?: number;
-  /** Bodies being received and responses not yet taken, of all connections, in bytes. */
+  /**
+   * Bodies being received, responses not yet taken, and what connections hold beyond 4 KiB of headers and
+   * waiting polls, of all connections, in bytes.
+   */
   readonly inFlightBytesMax?: Bytes;
 }
 

@@ -1,8 +1,10 @@
 /**
  * The bytes that a client has sent behind a request that waits. They are kept unread, as nothing of
- * them may take effect yet. Their number is bounded here. Requests in them are counted for the owner,
- * who bounds these, by a parser of its own, once there are enough bytes for too many requests.
+ * them may take effect yet. Their number is bounded here, and they are in one buffer, so that a client
+ * that sends byte by byte takes no more memory. Requests in them are counted for the owner, who bounds
+ * these, by a parser of its own, once there are enough bytes for too many requests.
  */
+import { grownBuffer } from '../base/grown-buffer.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
 
@@ -14,16 +16,22 @@ const REQUEST_BYTES_MIN = 18;
 export class Backlog {
   /** Bytes kept. */
   bytes = 0;
-  #chunks: Buffer[] = [];
+  #buffer: Buffer = NOTHING;
   #counter: RequestCounter | undefined;
+
+  /** Bytes of memory for those kept. */
+  get heldBytes(): number {
+    return this.#buffer.length;
+  }
 
   /** Keeps a copy. False: the bytes would exceed the limit. */
   add(bytes: Buffer, start: number, end: number): boolean {
-    this.bytes += end - start;
+    const used = this.bytes;
+    this.bytes = used + end - start;
     if (this.bytes > BACKLOG_BYTES_MAX) return false;
-    const chunk = Buffer.from(bytes.subarray(start, end));
-    this.#chunks.push(chunk);
-    this.#counter?.read(chunk);
+    this.#buffer = grownBuffer(this.#buffer, used, this.bytes);
+    bytes.copy(this.#buffer, used, start, end);
+    this.#counter?.read(this.#buffer.subarray(used, this.bytes));
     return true;
   }
 
@@ -32,22 +40,21 @@ export class Backlog {
     if (this.bytes < requests * REQUEST_BYTES_MIN) return false;
     if (this.#counter === undefined) {
       this.#counter = new RequestCounter();
-      for (const chunk of this.#chunks) this.#counter.read(chunk);
+      this.#counter.read(this.#buffer.subarray(0, this.bytes));
     }
     return this.#counter.count > requests;
   }
 
-  /** Returns the bytes kept, in one piece. */
+  /** Returns the bytes kept, which are the caller's from then on. */
   take(): Buffer {
-    const [first] = this.#chunks;
-    const bytes = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks);
+    const bytes = this.#buffer.subarray(0, this.bytes);
     this.clear();
     return bytes;
   }
 
   clear(): void {
     this.bytes = 0;
-    this.#chunks = [];
+    this.#buffer = NOTHING;
     this.#counter?.free();
     this.#counter = undefined;
   }
@@ -84,3 +91,5 @@ class RequestCounter extends QuietListener {
     return OK;
   }
 }
+
+const NOTHING = Buffer.alloc(0);

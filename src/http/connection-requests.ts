@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert';
 import { HAS_DEAR_CHECKS } from '../base/dear-checks.ts';
+import { PLACE_BYTES } from './kept-bytes.ts';
 import type { RequestParser } from './parser.ts';
 import type { RequestSlot } from './request-slot.ts';
 import type { SlotConnection } from './slot-connection.ts';
@@ -15,10 +16,14 @@ import type { Verdict } from './verdicts.ts';
 
 /** The most under way of one connection. */
 const REQUESTS_UNDER_WAY_MAX = 64;
+/** Nothing more is read while the long heads of those under way take more memory than this, in bytes. */
+const HEAD_BYTES_UNDER_WAY_MAX = 16_384;
 
 export class ConnectionRequests {
   readonly #slots: SlotPool;
   readonly #underWay = new SlotRing();
+  /** Bytes of memory for the long heads of those under way. */
+  #headBytes = 0;
   /** Count of those that have not been answered. */
   #openCount = 0;
   #isSendingKept = false;
@@ -40,6 +45,13 @@ export class ConnectionRequests {
   /** Whether the last one under way waits for an item. */
   get awaitsItem(): boolean {
     return !this.#isParked && this.#underWay.last?.awaitsItem === true;
+  }
+
+  /** Bytes of memory for the heads of requests that others wait behind. */
+  get heldBytes(): number {
+    if (this.awaitsItem) return this.#underWay.last?.request.headBytes ?? 0;
+    const parkedBytes = this.#isParked ? (this.current?.request.headBytes ?? 0) : 0;
+    return this.#headBytes + parkedBytes;
   }
 
   /** Whether nothing more may be read, or the request read may not begin, until one is answered. */
@@ -89,6 +101,7 @@ export class ConnectionRequests {
   /** The present request is refused while it is read; it is the last one. */
   refuse(verdict: Verdict, parser: RequestParser): void {
     const { current } = this;
+    parser.readMethod();
     current?.refuseBytes(verdict, parser.refusal !== 0, () => parser.errorReason);
     if (current?.isKept) this.#onRun(current);
   }
@@ -99,6 +112,9 @@ export class ConnectionRequests {
     if (this.#underWay.first !== slot) assert.fail('responses are written in order');
     this.#underWay.shift();
     this.#openCount--;
+    // One alone under way may have left a part of its head meanwhile.
+    if (this.#underWay.count === 0) this.#headBytes = 0;
+    else this.#headBytes -= longHeadBytes(slot);
     slot.free();
     return !this.#isSendingKept;
   }
@@ -132,6 +148,9 @@ export class ConnectionRequests {
     const underWay = this.#underWay.list();
     const kept = underWay.filter(({ isKept }) => isKept);
     assert(this.#openCount === underWay.length - kept.length, 'requests not answered');
+    const headBytes = underWay.reduce((sum, slot) => sum + longHeadBytes(slot), 0);
+    const isAlone = this.#underWay.last?.handler.isAlone === true;
+    assert(isAlone || this.#headBytes === headBytes, 'bytes of long heads');
     const bytes = kept.reduce((sum, { keptBytes }) => sum + keptBytes, 0);
     assert(this.keptBytes === bytes, 'bytes of kept responses');
     assert(this.current === undefined || !underWay.includes(this.current), 'one place');
@@ -150,6 +169,7 @@ export class ConnectionRequests {
   /** The client has gone: each request leaves, and its slot is free once the engine has answered. */
   abandon(): void {
     this.#openCount = 0;
+    this.#headBytes = 0;
     this.keptBytes = 0;
     const underWay = this.#underWay.list();
     this.#underWay.clear();
@@ -158,9 +178,13 @@ export class ConnectionRequests {
     this.current = undefined;
   }
 
-  /** No request is being read: the slot that was ready for one is free, unless its request is parked. */
-  leaveCurrent(): void {
+  /**
+   * No request is being read: the slot that was ready for one is free, unless its request is parked.
+   * `hadLongHead`: the last head was in a buffer that is not to stay in memory.
+   */
+  leaveCurrent(hadLongHead: boolean): void {
     if (this.#isParked) return;
+    if (hadLongHead) this.current?.request.forget();
     this.current?.free();
     this.current = undefined;
   }
@@ -169,6 +193,7 @@ export class ConnectionRequests {
     if (this.#isParked) return !this.#mayBegin(this.current as RequestSlot);
     const last = this.#underWay.last as RequestSlot;
     if (this.#underWay.count >= REQUESTS_UNDER_WAY_MAX || last.isFinal) return true;
+    if (this.#headBytes > HEAD_BYTES_UNDER_WAY_MAX) return true;
     return last.handler.isAlone && !last.isKept;
   }
 
@@ -195,5 +220,12 @@ export class ConnectionRequests {
     if (slot.isKept) this.keptBytes += slot.keptBytes;
     else this.#openCount++;
     slot.own();
+    this.#headBytes += longHeadBytes(slot);
   }
+}
+
+/** Bytes of the head where it has a buffer of its own. */
+function longHeadBytes({ request }: RequestSlot): number {
+  const { headBytes } = request;
+  return headBytes > PLACE_BYTES ? headBytes : 0;
 }

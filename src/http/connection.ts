@@ -6,7 +6,8 @@
  * Where the next one may not begin yet the connection is blocked: further bytes are kept, and reading
  * pauses. Behind a request that waits for an item reading continues, so that the client's leaving is
  * seen; too many bytes end the connection. Reading pauses, too, while the client does not take its
- * answers. While the server drains, the last request runs when the socket has been read once more: if
+ * answers. Bytes that stay in memory after a piece of work are a part of the budget for bytes in flight
+ * (held-bytes.ts). While the server drains, the last request runs when the socket has been read once more: if
  * more comes, its answer is not the last. After the last answer the connection is half-closed and
  * further bytes are dropped for a while, so that no reset overtakes the answer. At the end of each
  * piece of work the time limits are set to the awaited part.
@@ -17,6 +18,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionRequests } from './connection-requests.ts';
 import type { Timed } from './deadlines.ts';
 import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
+import { HELD_BYTES_FREE, HeldBytes } from './held-bytes.ts';
 import { Input } from './input.ts';
 import { AT_HEAD, AT_REQUEST, NEEDS_MORE, type RequestParser } from './parser.ts';
 import type { RequestSlot } from './request-slot.ts';
@@ -25,7 +27,7 @@ import { Session } from './session.ts';
 import type { SlotConnection } from './slot-connection.ts';
 import { readInto } from './socket-reader.ts';
 import * as time from './time-limits.ts';
-import { CONTENT_CROWDED_OUT, INPUT_CUT_OFF, type Verdict } from './verdicts.ts';
+import { CONTENT_CROWDED_OUT, INPUT_CUT_OFF, NO_ROOM_FOR_HEAD, type Verdict } from './verdicts.ts';
 
 // States. In READING requests are read and run; in BLOCKED until one under way is answered.
 const READING = 0;
@@ -48,6 +50,8 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   readonly #responses: ResponseQueue;
   readonly #limits: time.TimeLimits;
   readonly #requests: ConnectionRequests;
+  /** Its share of the budget for bytes in flight; made when it has one for the first time. */
+  #held: HeldBytes | undefined;
   /** Whether nothing more is to be read: the connection ends when all is answered. */
   #isInputOver = false;
   #state = READING;
@@ -117,11 +121,16 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     return this.#requests.isNewest(slot, this.#parser.isInRequest || this.#state === LOOKING);
   }
 
-  onItemAwaited(): void {
+  onItemAwaited(slot: RequestSlot): boolean {
+    const { headBytes } = slot.request;
+    if (headBytes > HELD_BYTES_FREE && !this.#holdPoll(headBytes + this.#input.heldBytes))
+      return false;
     // Behind a login as much may have been read as may not be behind a poll.
-    if (this.#isRunning) return;
+    if (this.#isRunning) return true;
     if (this.#hasTooMuchBehind()) this.destroy();
     else this.#pauseOrResume();
+    this.#hold();
+    return true;
   }
 
   onAnswered(slot: RequestSlot, isLast: boolean): void {
@@ -140,6 +149,11 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   onCrowdedOut(): void {
     this.#onLate(CONTENT_CROWDED_OUT);
+  }
+
+  /** The head that is being received has to make room for others; one that is being read has moved. */
+  #onHeadCrowdedOut(): void {
+    if (!this.#isRunning) this.onCrowdedOut();
   }
 
   onDeadline(): void {
@@ -218,6 +232,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (this.#state !== READING || this.#input.isPaused) this.#pauseOrResume();
     this.#tellLimits();
     if (!this.#requests.isIdle) this.#requests.offerRoom();
+    this.#hold();
   }
 
   /** Continues where the requests under way are no longer in the way. */
@@ -269,7 +284,46 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     const isToStay = this.#state === BLOCKED || this.#state === STALLED;
     if (!this.#input.leave(isToStay) || (isToStay && this.#hasTooMuchBehind())) this.destroy();
     const isReading = this.#parser.isInRequest || this.#state === LOOKING;
-    if (!isReading || this.#state >= ENDING) this.#requests.leaveCurrent();
+    if (isReading && this.#state < ENDING) return;
+    this.#requests.leaveCurrent(this.#parser.leaveHead());
+  }
+
+  /** Takes the memory that is held after a piece of work out of the budget, or ends what holds it. */
+  #hold(): void {
+    if (this.#state === CLOSED) return;
+    const isBlocked = this.#state === BLOCKED;
+    const bytes = this.#input.heldBytes + (isBlocked ? this.#requests.heldBytes : 0);
+    if (bytes <= HELD_BYTES_FREE && this.#held?.isFree !== false) return;
+    if (this.#state === READING) this.#holdHead(bytes);
+    else if (!isBlocked || !this.#requests.awaitsItem) this.#holdUnread(bytes);
+    else if (!this.#holdPoll(bytes)) this.destroy();
+  }
+
+  #holdHead(bytes: number): void {
+    const { headPosition, position } = this.#parser;
+    const { inFlight, nowMs } = this.#host;
+    if (this.#share().holdHead(bytes, headPosition, position, nowMs)) return;
+    this.#onLate(NO_ROOM_FOR_HEAD);
+    inFlight.relieveHeld(bytes - HELD_BYTES_FREE, nowMs);
+  }
+
+  /** False: there is no room for the poll and what is behind it. */
+  #holdPoll(bytes: number): boolean {
+    if (this.#share().holdPoll(bytes)) return true;
+    const { inFlight, nowMs } = this.#host;
+    inFlight.relieveHeld(bytes - HELD_BYTES_FREE, nowMs);
+    return false;
+  }
+
+  #holdUnread(bytes: number): void {
+    this.#share().holdUnread(bytes);
+    const { inFlight, nowMs } = this.#host;
+    if (bytes > HELD_BYTES_FREE && !inFlight.mayStayUnread(0)) inFlight.relieveUnread(nowMs);
+  }
+
+  #share(): HeldBytes {
+    this.#held ??= new HeldBytes(this.#host.inFlight, () => this.#onHeadCrowdedOut());
+    return this.#held;
   }
 
   /** Reads up to the next decision and makes it. False: the input is used up. */
@@ -329,11 +383,14 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (this.#state === CLOSED) return;
     this.#state = CLOSED;
     this.#requests.abandon();
+    this.#held?.holdUnread(0);
   }
 
-  /** Others are to run before the rest of the input. */
+  /** Others are to run before the rest of the input, unless there is no memory for the rest. */
   #standBack(): void {
-    if (!this.#parser.hasRest) return;
+    const { length } = this.#parser.rest;
+    if (length === 0) return;
+    if (length > HELD_BYTES_FREE && !this.#host.inFlight.mayStayUnread(length)) return;
     this.#standsBack = true;
     this.#state = STALLED;
     this.#host.scheduler.add(this);
@@ -387,8 +444,9 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   #keep(bytes: Buffer, length: number): void {
     if (this.#isInputOver) return;
-    if (!this.#input.keep(bytes, 0, length) || this.#hasTooMuchBehind()) this.destroy();
-    else this.#pauseOrResume();
+    if (!this.#input.keep(bytes, 0, length) || this.#hasTooMuchBehind()) return this.destroy();
+    this.#pauseOrResume();
+    this.#hold();
   }
 
   /** Whether more is behind a poll than permitted: reading on, as is necessary, would only add to it. */

@@ -75,10 +75,16 @@ export abstract class Exchange implements StreamOwner {
   abstract permitContent(furtherBytes: number): void;
 
   /**
-   * The request waits for an item, for as long as its client does: its content is freed, and the client
-   * is watched.
+   * The request waits for an item, for as long as its client does: only its path is kept, and the client
+   * is watched. False: the budget for bytes in flight has no room for the path; the request is to be
+   * refused.
    */
-  abstract awaitItem(): void;
+  abstract awaitItem(): boolean;
+
+  /** The budget for bytes in flight, in bytes. */
+  get inFlightBytesMax(): number {
+    return this.inFlight.bytesMax;
+  }
 
   /**
    * An answer without content. `partition` and `sequence`, here and below: the mutation that must be

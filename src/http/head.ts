@@ -6,6 +6,7 @@
  * move to a buffer of its own (the carry), and the following ones are appended there. Positions count
  * the bytes of the connection from its beginning, so lengths are exact across inputs.
  */
+import { grownBuffer } from '../base/grown-buffer.ts';
 import { Span } from '../base/span.ts';
 import { BrowserFields } from './browser-fields.ts';
 import * as fields from './fields.ts';
@@ -16,10 +17,10 @@ import type { ServedHosts } from './served-hosts.ts';
 import { resolveTarget } from './target.ts';
 import * as verdicts from './verdicts.ts';
 
-/** First size of the carry, in bytes; it grows up to the limits of target and fields. */
-const CARRY_BYTES_FIRST = 1024;
-/** A carry larger than this is not kept for the next request. */
+/** The longest carry that is kept for the next request, in bytes. */
 const CARRY_BYTES_KEPT = 4096;
+/** The longest value of another field that is read into a text, for messages, in bytes. */
+const SHOWN_BYTES_MAX = 200;
 
 const IN_TARGET = 0;
 const IN_NAME = 1;
@@ -38,7 +39,7 @@ export class Head {
   #positionBase = 0;
   /** The buffer of the spans: the input or the carry. */
   #source: Buffer = NOTHING;
-  #carry: Buffer | undefined;
+  #carry: Buffer = NOTHING;
   /** Bytes used in the carry; -1 while the head lies in the input. */
   #carried = -1;
   /** The last field whose name or value was read, and the places of these. */
@@ -77,9 +78,9 @@ export class Head {
     const request = this.request;
     this.#state = IN_TARGET;
     this.#field = fields.OTHER_FIELD;
+    this.leave();
     this.#source = this.#input;
     this.#carried = -1;
-    if (this.#carry !== undefined && this.#carry.length > CARRY_BYTES_KEPT) this.#carry = undefined;
     this.#hosts = 0;
     this.#codings = 0;
     this.#contentTypes = 0;
@@ -169,6 +170,20 @@ export class Head {
     return unresolved;
   }
 
+  /** Bytes of memory that the head takes beside the input. */
+  get heldBytes(): number {
+    return this.#carried < 0 ? 0 : this.#carry.length;
+  }
+
+  /** The head is no longer needed. Returns whether it was in a long carry, which is released. */
+  leave(): boolean {
+    if (this.#carry.length <= CARRY_BYTES_KEPT) return false;
+    this.#carry = NOTHING;
+    this.#source = NOTHING;
+    this.#host.clear();
+    return true;
+  }
+
   /** Whether the last field read is one that the parser takes for Connection. */
   get isAtProxyConnection(): boolean {
     return this.#field === fields.PROXY_CONNECTION;
@@ -222,7 +237,7 @@ export class Head {
         if (++this.#codings > 1) return verdicts.CODING_REPEATED;
         return fields.equalsIgnoringCase(bytes, start, end, CHUNKED) ? 0 : verdicts.CODING_UNKNOWN;
       case fields.CONTENT_ENCODING:
-        if (start < end) request.contentEncoding = bytes.toString('latin1', start, end);
+        if (start < end) request.contentEncoding = shown(bytes, start, end);
         return 0;
       case fields.PROXY_CONNECTION:
         return 0;
@@ -235,7 +250,7 @@ export class Head {
         return 0;
       default:
         if (fields.isListOf(bytes, start, end, CONTINUE)) request.expectsContinue = true;
-        else if (start < end) request.unknownExpectation = bytes.toString('latin1', start, end);
+        else if (start < end) request.unknownExpectation = shown(bytes, start, end);
         return 0;
     }
   }
@@ -267,13 +282,9 @@ export class Head {
   #append(bytes: Buffer, start: number, end: number): number {
     const at = this.#carried;
     const used = at + end - start;
-    let carry = this.#carry;
-    if (carry === undefined || carry.length < used) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(CARRY_BYTES_FIRST, used * 2));
-      carry?.copy(grown, 0, 0, at);
-      this.#carry = carry = grown;
-    }
+    const carry = grownBuffer(this.#carry, at, used);
     bytes.copy(carry, at, start, end);
+    this.#carry = carry;
     this.#carried = used;
     this.#source = carry;
     const { target, contentType, authorization } = this.request;
@@ -288,6 +299,7 @@ export class Head {
     const { target, contentType, authorization } = this.request;
     const input = this.#source;
     this.#carried = 0;
+    this.#carry = grownBuffer(this.#carry, 0, this.#bytesToMove());
     if (target.start >= 0) this.#moveSpan(target, input);
     this.#moveSpan(contentType, input);
     this.#moveSpan(authorization, input);
@@ -301,6 +313,16 @@ export class Head {
     }
   }
 
+  /** Bytes of the head so far that are needed further. */
+  #bytesToMove(): number {
+    const { target, contentType, authorization } = this.request;
+    const hostBytes = this.#host.start < 0 ? 0 : this.#host.length;
+    const spans = target.length + contentType.length + authorization.length + hostBytes;
+    if (this.#state === IN_NAME) return spans + this.#nameEnd - this.#nameStart;
+    const isInValue = this.#state === IN_VALUE && this.#field !== fields.OTHER_FIELD;
+    return isInValue ? spans + this.#valueEnd - this.#valueStart : spans;
+  }
+
   #moveSpan(span: Span, input: Buffer): void {
     span.start = this.#append(input, span.start, span.end);
     span.end = this.#carried;
@@ -311,6 +333,11 @@ export class Head {
     const at = this.#targetEndPosition + 1 - this.#positionBase;
     return at >= this.#inputStart && at < end ? (this.#input[at] as number) : 0;
   }
+}
+
+/** The bytes as a text for messages: the first SHOWN_BYTES_MAX of them. */
+function shown(bytes: Buffer, start: number, end: number): string {
+  return bytes.toString('latin1', start, Math.min(end, start + SHOWN_BYTES_MAX));
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -32,6 +32,11 @@ export class Input {
     return this.#backlog.bytes > 0;
   }
 
+  /** Bytes of memory for a request that has been read in part, without its content, and for bytes kept. */
+  get heldBytes(): number {
+    return this.parser.heldBytes + this.#backlog.heldBytes;
+  }
+
   /** Whether more whole requests are kept than may wait. */
   get hasTooMany(): boolean {
     return this.#backlog.hasMoreThan(this.#pipelineMax);
@@ -56,9 +61,10 @@ export class Input {
     return fits;
   }
 
-  /** Drops the bytes kept. */
+  /** No more is read: drops the bytes kept. */
   drop(): void {
     this.#backlog.clear();
+    this.parser.leaveHead();
   }
 
   pause(isPaused: boolean): void {

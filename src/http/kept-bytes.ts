@@ -7,7 +7,7 @@ import { copySpan, ViewedBytes } from '../base/short-copies.ts';
 import type { Span } from '../base/span.ts';
 
 /** An odd number of cache lines: at an even one, places would lie in a part of the caches only. */
-const PLACE_BYTES = 192;
+export const PLACE_BYTES = 192;
 /** A buffer has so many places: a power of two. */
 const BUFFER_BITS = 6;
 const PLACE_MASK = (1 << BUFFER_BITS) - 1;

@@ -18,6 +18,6 @@ export interface HttpLimits {
   readonly writeProgressTimeoutSeconds: number;
   /** Time without a request. */
   readonly keepAliveTimeoutSeconds: number;
-  /** Contents under way and answers that wait for their clients, over all connections, in bytes. */
+  /** Contents under way, answers that wait for their clients, long heads and polls, in all, in bytes. */
   readonly inFlightBytesMax: number;
 }

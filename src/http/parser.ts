@@ -52,6 +52,9 @@ export class RequestParser implements ParserListener {
   /** After AT_REFUSAL: the reason. */
   refusal: verdicts.Verdict = 0;
 
+  /** Where the present head began; it differs from that of every other head that outlives its input. */
+  headPosition = 0;
+
   /** The bytes of the chunk that have not been read. */
   readonly rest = new Span();
 
@@ -144,6 +147,26 @@ export class RequestParser implements ParserListener {
     return this.#state !== BETWEEN;
   }
 
+  /** Bytes of memory for a request that has been read in part, without its content. */
+  get heldBytes(): number {
+    return this.#state === BETWEEN ? 0 : this.#head.heldBytes;
+  }
+
+  /** Bytes of the connection that have been read. */
+  get position(): number {
+    return this.#chunkPosition + this.rest.start;
+  }
+
+  /** The head of the last request is no longer needed. Returns whether it had a long buffer. */
+  leaveHead(): boolean {
+    return this.#head.leave();
+  }
+
+  /** The method of a request whose head has not been read whole. */
+  readMethod(): void {
+    if (this.#state === IN_HEAD) this.request.method = this.#llhttp.method(this.#pointer);
+  }
+
   /** llhttp's reason for bytes that it did not take; it repeats nothing that was sent. */
   get errorReason(): string {
     return this.#llhttp.errorReason(this.#pointer);
@@ -158,6 +181,7 @@ export class RequestParser implements ParserListener {
 
   onMessageBegin(): number {
     this.#state = IN_HEAD;
+    this.headPosition = this.#positionBase;
     this.#head.begin();
     return OK;
   }

@@ -10,7 +10,7 @@
  * parked or under way has bytes of its own (`own`).
  */
 import assert from 'node:assert';
-import { REFUSALS } from '../base/refusals.ts';
+import { isEmptyRefusal, REFUSALS } from '../base/refusals.ts';
 import type { ViewedBytes } from '../base/short-copies.ts';
 import { INDEPENDENT } from './answer-delay.ts';
 import type { RequestHandler } from './application.ts';
@@ -171,6 +171,11 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     if (this.#is(state.OWNS_BYTES)) return;
     const { request } = this;
     if (request.hasBody) this.body.keep(this.#places);
+    this.#keepHead();
+  }
+
+  #keepHead(): void {
+    const { request } = this;
     this.#state |= state.OWNS_BYTES;
     if (this.#places.begin(this, request.headBytes)) this.#state |= state.DIRTY;
     request.keepHead(this.#places);
@@ -187,12 +192,18 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     if (!this.isBodyPending || isParsed) this.#state |= state.UNREADABLE;
     else this.#state &= ~state.UNREADABLE;
     this.isAnswered = false;
+    if (this.#is(state.UNREADABLE)) this.request.forget();
     const { observe, limits } = this.#host;
+    const { status } = REFUSALS[code];
+    if (!isEmptyRefusal(code)) {
+      this.refuseWith(code, verdicts.reasonOf(verdict, limits), status);
+      return;
+    }
     if (observe !== undefined) {
       const isParsers = verdict === verdicts.NOT_A_REQUEST;
       this.note(code, isParsers ? parserReason() : verdicts.reasonOf(verdict, limits));
     }
-    this.respondEmpty(REFUSALS[code].status, INDEPENDENT, 0);
+    this.respondEmpty(status, INDEPENDENT, 0);
   }
 
   /** Content is being sent: refused where it is too much. True: too much that is unwanted. */
@@ -263,10 +274,18 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     this.refuse('FAILED', {});
   }
 
-  awaitItem(): void {
+  awaitItem(): boolean {
     this.#state |= state.AWAITS_ITEM | state.DIRTY;
     this.body.end();
-    this.#connection?.onItemAwaited();
+    const { request, longBytes } = this;
+    request.keepPath();
+    if (this.#is(state.OWNS_BYTES) && request.target.bytes === longBytes?.bytes) {
+      this.longBytes = undefined;
+      this.#keepHead();
+    }
+    if (this.#connection?.onItemAwaited(this) !== false) return true;
+    this.#state &= ~state.AWAITS_ITEM;
+    return false;
   }
 
   onAnswered(status: number, isLast: boolean): void {
@@ -338,6 +357,8 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
   #clean(): void {
     this.body.end();
     endKept(this);
+    this.request.forget();
+    this.request.browser = undefined;
     this.#stream = undefined;
     this.isAnswered = true;
     this.forgetRefusal();

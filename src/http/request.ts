@@ -53,6 +53,20 @@ export class Request {
     return this.hasFields ? length + this.contentType.length + this.authorization.length : length;
   }
 
+  /** Leaves only the path of the head: it is not read any further. */
+  keepPath(): void {
+    this.target.end = this.pathEnd;
+    this.contentType.clear();
+    this.authorization.clear();
+  }
+
+  /** The request is over: releases the bytes of its head. */
+  forget(): void {
+    this.target.clear();
+    this.contentType.clear();
+    this.authorization.clear();
+  }
+
   /** Moves the head to a copy, so that it outlives the turn. */
   keepHead(places: Places): void {
     const { target } = this;

@@ -11,7 +11,8 @@ export interface SlotConnection<Slot> {
   readonly hasUnread: boolean;
   /** Whether no request behind it has been read, also in part. */
   isNewest(slot: Slot): boolean;
-  onItemAwaited(): void;
+  /** The request waits for an item. False: there is no memory for that. */
+  onItemAwaited(slot: Slot): boolean;
   /** The response has been written; `isLast`: the connection ends after it. */
   onAnswered(slot: Slot, isLast: boolean): void;
   /** The response waits for its place in the slot. */

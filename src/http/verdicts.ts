@@ -37,6 +37,7 @@ export const HEAD_LATE = verdict('HEAD_LATE');
 export const CONTENT_LATE = verdict('CONTENT_LATE');
 export const CONTENT_LATE_AT_STOP = verdict('CONTENT_LATE_AT_STOP');
 export const CONTENT_CROWDED_OUT = verdict('CONTENT_CROWDED_OUT');
+export const NO_ROOM_FOR_HEAD = verdict('NO_ROOM_FOR_HEAD');
 
 /** Bytes after the last request; they get no answer, as that has been answered. */
 export const BEHIND_LAST: Verdict = codes.push(undefined) - 1;

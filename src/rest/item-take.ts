@@ -4,6 +4,7 @@ import type { Span } from '../base/span.ts';
 import type { Waiter } from '../cluster/cluster.ts';
 import { ANSWERED, type Answer, type Engine, FOUND, NO_HOLD, NOBODY } from '../engine/engine.ts';
 import { INDEPENDENT, type ItemHold } from '../http/answer-delay.ts';
+import { RETRY_LATER } from './outcome.ts';
 import type { Call } from './route.ts';
 import type { DataServices } from './services.ts';
 
@@ -27,7 +28,7 @@ export class ItemTake implements Waiter {
     if (ticket === ANSWERED) return;
     this.#ticket = ticket;
     this.#data.waiting.add(this);
-    if (timeoutMs > 0) this.#call.exchange.awaitItem();
+    if (timeoutMs > 0 && !this.#call.exchange.awaitItem()) this.#refuseToWait();
   }
 
   /** The engine has answered. Returns the hold of its item, if it has one. */
@@ -48,6 +49,12 @@ export class ItemTake implements Waiter {
   endWait(): void {
     this.#cancel();
     this.#refuse();
+  }
+
+  #refuseToWait(): void {
+    const { exchange } = this.#call;
+    this.#cancel();
+    exchange.refuse('NO_ROOM_TO_WAIT', { bytesMax: exchange.inFlightBytesMax }, RETRY_LATER);
   }
 
   #cancel(): void {

@@ -1,0 +1,16 @@
+/**
+ * Buffers to which bytes are appended. A buffer grows by being copied into a longer one, by a quarter at
+ * least. So appending costs O(1) for each byte, and at most a fifth of a buffer that has grown is unused.
+ */
+
+/** Length of the shortest buffer, in bytes. */
+const BYTES_MIN = 512;
+
+/** Returns the buffer itself if it has `length` bytes, else a longer one with its first `used` bytes. */
+export function grownBuffer(buffer: Buffer, used: number, length: number): Buffer {
+  if (length <= buffer.length) return buffer;
+  const quarterLonger = buffer.length + (buffer.length >> 2);
+  const longer = Buffer.allocUnsafeSlow(Math.max(BYTES_MIN, length, quarterLonger));
+  buffer.copy(longer, 0, 0, used);
+  return longer;
+}
