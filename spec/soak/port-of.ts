@@ -1,20 +1,30 @@
-/** The port on which a child process of gridnode serves, once it does. */
+/** The ports on which a child process of gridnode serves, once it does. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
+interface Ports {
+  readonly port: number;
+  /** Without a health listener: undefined. */
+  readonly healthPort: number;
+}
+
 /** Rejects with its log where it ends instead. */
-export function portOf(child: ChildProcess): Promise<number> {
+export function portsOf(child: ChildProcess): Promise<Ports> {
   return new Promise((resolve, reject) => {
     const lines: string[] = [];
     if (child.stdout === null) throw new TypeError('Cannot read the output: it is not piped');
     createInterface({ input: child.stdout }).on('line', (text) => {
       lines.push(text);
-      const line = JSON.parse(text) as { msg: string; port: number };
-      if (line.msg === 'listening') resolve(line.port);
+      const line = JSON.parse(text) as Ports & { msg: string };
+      if (line.msg === 'listening') resolve(line);
     });
     once(child, 'exit').then(([code]) => {
       reject(new Error(`ended with ${code}: ${lines.join(' ')}`));
     }, reject);
   });
+}
+
+export async function portOf(child: ChildProcess): Promise<number> {
+  return (await portsOf(child)).port;
 }

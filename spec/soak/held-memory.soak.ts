@@ -1,0 +1,277 @@
+/**
+ * SOAK_SIZE connections, `connections-max` of them, in a container of 512 MiB for SOAK_SECONDS: halves of
+ * long heads, heads that arrive slowly, polls with long names and long credentials, polls with requests
+ * behind them, and pipelines. The time limits are long, so that the member itself does not end them. Then
+ * the health listener answers, and uploads of 1 MiB succeed. The system does not kill the member, and a
+ * connection beyond the limit gets 503. The same with pipelines whose clients do not read: their responses
+ * use the budget up, so uploads are refused until such connections have made room. Needs root, and control
+ * groups.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NODE_FLAGS } from '../../bench/load/program.ts';
+import { RawClient } from '../integration/client.ts';
+import { ControlGroup } from './control-group.ts';
+import { portsOf } from './port-of.ts';
+
+const PROGRAM = process.env.SOAK_PROGRAM ?? join(import.meta.dirname, '../../dist/bin/gridnode.js');
+const SECONDS = Number(process.env.SOAK_SECONDS ?? 10);
+const SIZE = Number(process.env.SOAK_SIZE ?? 1000);
+const CONTAINER_MIB = Number(process.env.SOAK_MIB ?? 512);
+const TIME_LIMITS = ['header', 'body-progress', 'write-progress', 'keep-alive'];
+const MIB = 1_048_576;
+/** Connections beside the crowd: uploads, and one that is idle. */
+const OTHERS = 8;
+const UPLOADERS = 4;
+const UPLOAD = Buffer.alloc(MIB, 'u');
+/** Connections that are made at a time. */
+const CONNECTING_MAX = 100;
+const LONG = 'x'.repeat(32_000);
+const REQUEST = 'GET /grid/rest/maps/m/absent HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+/** What a client sends at once, and what a slow one sends from time to time. */
+interface Kind {
+  readonly name: string;
+  readonly sent: Buffer;
+  readonly slowly?: Buffer;
+  /** Whether the client reads what it gets, and then sends the same again. */
+  readonly reads?: true;
+}
+
+const LINE_END = 'HTTP/1.1\r\nHost: localhost\r\n';
+const LOGIN = `Authorization: Basic ${LONG}\r\n`;
+const KINDS: readonly Kind[] = [
+  {
+    name: 'half a head',
+    sent: Buffer.from(`GET /grid/rest/maps/m/${LONG} ${LINE_END}${LOGIN}`),
+  },
+  {
+    name: 'a slow head',
+    sent: Buffer.from(`GET /grid/rest/maps/m/${LONG.slice(0, 8000)}`),
+    slowly: Buffer.from('x'.repeat(200)),
+  },
+  {
+    name: 'a poll with a long name',
+    sent: Buffer.from(`DELETE /grid/rest/queues/${LONG}/86400 ${LINE_END}${LOGIN}\r\n`),
+  },
+  {
+    name: 'a poll with requests behind it',
+    sent: Buffer.from(
+      `DELETE /grid/rest/queues/q/86400 ${LINE_END}${LOGIN}\r\n${REQUEST.repeat(1000)}`,
+    ),
+  },
+  {
+    name: 'half a body behind a long head',
+    sent: Buffer.from(
+      `POST /grid/rest/maps/m/${LONG} ${LINE_END}${LOGIN}Content-Length: 2\r\n\r\nx`,
+    ),
+  },
+  { name: 'a pipeline', sent: Buffer.from(REQUEST.repeat(1200)), reads: true },
+];
+const UNREAD: Kind = {
+  name: 'a pipeline that is not read',
+  sent: Buffer.from(REQUEST.repeat(4000)),
+};
+
+class Crowd {
+  /** Connections that the member has closed, and 503 that clients got. */
+  readonly closed = new Map<string, number>();
+  readonly refused = new Map<string, number>();
+  readonly #port: number;
+  readonly #kinds: readonly Kind[];
+  readonly #sockets = new Set<Socket>();
+  #isOver = false;
+
+  constructor(port: number, kinds: readonly Kind[]) {
+    this.#port = port;
+    this.#kinds = kinds;
+  }
+
+  get open(): number {
+    return this.#sockets.size;
+  }
+
+  /** Connects `size` clients, and has each send what its kind does. */
+  async begin(size: number): Promise<void> {
+    let next = 0;
+    const kinds = this.#kinds;
+    const connectRest = async (): Promise<void> => {
+      while (next < size) await this.#connect(kinds[next++ % kinds.length]!);
+    };
+    await Promise.all(Array.from({ length: CONNECTING_MAX }, connectRest));
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async #connect(kind: Kind): Promise<void> {
+    const socket = connect(this.#port, '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.on('close', () => {
+      if (!this.#isOver) count(this.closed, kind.name);
+      this.#sockets.delete(socket);
+    });
+    this.#sockets.add(socket);
+    await new Promise((resolve) => socket.write(kind.sent, resolve));
+    this.#goOn(socket, kind);
+  }
+
+  #goOn(socket: Socket, { name, sent, slowly, reads }: Kind): void {
+    if (name === UNREAD.name) return;
+    let left = 1200;
+    socket.on('data', (chunk: Buffer) => {
+      if (chunk.indexOf('HTTP/1.1 503') >= 0) count(this.refused, name);
+      if (reads === undefined) return;
+      for (let at = chunk.indexOf('HTTP/'); at >= 0; at = chunk.indexOf('HTTP/', at + 1)) left--;
+      if (left > 0) return;
+      left += 1200;
+      setTimeout(() => socket.write(sent), 60_000);
+    });
+    if (slowly === undefined) return;
+    const timer = setInterval(() => socket.write(slowly), 3000);
+    socket.once('close', () => clearInterval(timer));
+  }
+}
+
+/** Uploads one content after the other; counts the answers by status. */
+async function upload(port: number, index: number, statuses: Map<string, number>, endMs: number) {
+  const head =
+    `POST /grid/rest/maps/uploads/${index} HTTP/1.1\r\nHost: localhost\r\n` +
+    `Content-Length: ${UPLOAD.length}\r\n\r\n`;
+  while (Date.now() < endMs) {
+    const client = new RawClient(port);
+    client.send(head);
+    await sleep(10);
+    client.send(UPLOAD);
+    const response = await client.response().catch(() => undefined);
+    count(statuses, String(response?.status ?? 'closed'));
+    client.destroy();
+    await sleep(100);
+  }
+}
+
+/** Asks the health listener; returns the longest wait, in ms, and the count of answers. */
+async function probe(port: number, endMs: number): Promise<readonly [number, number]> {
+  let [longestMs, answers] = [0, 0];
+  while (Date.now() < endMs) {
+    const client = new RawClient(port);
+    const began = performance.now();
+    client.send('GET /grid/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    assert.equal((await client.response())?.status, 200);
+    longestMs = Math.max(longestMs, performance.now() - began);
+    answers++;
+    client.destroy();
+    await sleep(50);
+  }
+  return [longestMs, answers];
+}
+
+/** Runs `check` when a crowd of these kinds has been there for a while, with its uploads by status. */
+function soak(
+  name: string,
+  kinds: readonly Kind[],
+  check: (uploads: ReadonlyMap<string, number>) => void,
+): void {
+  test(`${SIZE} connections that hold memory${name}, in ${CONTAINER_MIB} MiB`, async (context) => {
+    const group = new ControlGroup(`gridnode-held-${process.pid}`, CONTAINER_MIB * MIB);
+    const [child, { port, healthPort }] = await start(group);
+    const crowd = new Crowd(port, kinds);
+    try {
+      await crowd.begin(SIZE - OTHERS).catch((error: unknown) => {
+        assert.equal(group.killed, 0, 'killed for want of memory');
+        throw error;
+      });
+      const endMs = Date.now() + SECONDS * 1000;
+      const uploads = new Map<string, number>();
+      const [[longestMs, answers]] = await Promise.all([
+        probe(healthPort, endMs),
+        ...Array.from({ length: UPLOADERS }, (_, index) => upload(port, index, uploads, endMs)),
+      ]);
+      const mostMib = Math.round(group.most / MIB);
+      context.diagnostic(`${crowd.open} open, ${residentMib(child)} MiB resident`);
+      context.diagnostic(`memory of the container: at most ${mostMib} MiB`);
+      context.diagnostic(
+        `health: ${answers} answers, the longest after ${longestMs.toFixed(0)} ms`,
+      );
+      context.diagnostic(`uploads: ${told(uploads)}`);
+      context.diagnostic(`503: ${told(crowd.refused)}`);
+      context.diagnostic(`closed: ${told(crowd.closed)}`);
+      assert.equal(group.killed, 0, 'killed for want of memory');
+      check(uploads);
+      await checkLimit(port, healthPort);
+      crowd.end();
+      await stop(child, 'SIGTERM');
+      assert.equal(child.exitCode, 0);
+    } finally {
+      crowd.end();
+      await stop(child, 'SIGKILL');
+      group.remove();
+    }
+  });
+}
+
+soak('', KINDS, (uploads) => assert.deepEqual([...uploads.keys()], ['200']));
+soak(', or do not read', [...KINDS, UNREAD], (uploads) => {
+  assert.ok((uploads.get('200') ?? 0) > 0, told(uploads));
+  for (const status of uploads.keys()) assert.match(status, /^(200|503)$/);
+});
+
+async function start(group: ControlGroup) {
+  const flags = ['serve', '--port', '0', '--health-port', '0', '--enable-group', 'DATA'];
+  flags.push('--connections-max', String(SIZE));
+  for (const limit of TIME_LIMITS) flags.push(`--${limit}-timeout-seconds`, '3600');
+  const words = [...group.words, process.execPath, ...NODE_FLAGS, PROGRAM, ...flags];
+  const child = spawn('/bin/sh', words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return [child, await portsOf(child)] as const;
+}
+
+/** Ends the process, unless it has ended. */
+async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+  // The control group is told of it a little later.
+  await sleep(500);
+}
+
+/** Connects until no more may be open: the next connection gets 503, and the health listener answers. */
+async function checkLimit(port: number, healthPort: number): Promise<void> {
+  const clients: RawClient[] = [];
+  try {
+    for (;;) {
+      const client = new RawClient(port);
+      clients.push(client);
+      client.send('GET /grid/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      const status = (await client.response())?.status;
+      if (status === 503) break;
+      assert.equal(status, 200);
+      assert.ok(clients.length <= SIZE, 'no connection is beyond the limit');
+    }
+    await probe(healthPort, Date.now() + 100);
+  } finally {
+    for (const client of clients) client.destroy();
+  }
+}
+
+function residentMib({ pid }: ChildProcess): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+}
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+function told(counts: ReadonlyMap<string, number>): string {
+  return [...counts].map(([name, times]) => `${name} ${times}`).join(', ');
+}
