@@ -102,7 +102,11 @@ class Crowd {
     let next = 0;
     const kinds = this.#kinds;
     const connectRest = async (): Promise<void> => {
-      while (next < size) await this.#connect(kinds[next++ % kinds.length]!);
+      while (next < size) {
+        const kind = kinds[next++ % kinds.length]!;
+        // On a busy machine the kernel may give up where the member does not accept soon.
+        while (!(await this.#connect(kind).then(isDone, isTimedOut)));
+      }
     };
     await Promise.all(Array.from({ length: CONNECTING_MAX }, connectRest));
   }
@@ -261,6 +265,16 @@ async function checkLimit(port: number, healthPort: number): Promise<void> {
   } finally {
     for (const client of clients) client.destroy();
   }
+}
+
+function isDone(): boolean {
+  return true;
+}
+
+/** Returns false for a connection that was not accepted in time; rethrows any other error. */
+function isTimedOut(error: NodeJS.ErrnoException): boolean {
+  if (error.code !== 'ETIMEDOUT') throw error;
+  return false;
 }
 
 function residentMib({ pid }: ChildProcess): number {
