@@ -29,7 +29,7 @@ test('a member alone has started at once, and is stopped by a shutdown of all', 
     [[ADDRESS, true]],
   );
   assert.ok(standalone !== undefined && !cluster.isCutOff && cluster.takesWrites);
-  cluster.stopAll('POST /x');
+  await cluster.stopAll('POST /x');
   assert.deepEqual(stops, ['POST /x']);
   await cluster.leave();
 });

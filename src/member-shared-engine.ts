@@ -9,12 +9,13 @@ import { type EngineUrl, parseEngineUrl } from './base/engine-url.ts';
 import { GridError, reasonOf } from './base/errors.ts';
 import { addressText, type ServerAddress } from './base/server-address.ts';
 import type { Config } from './config/config.ts';
+import { firstWord } from './engine/redis/error-reply.ts';
 import { RedisEngine } from './engine/redis/redis-engine.ts';
 import { StoreServers } from './engine/redis/store-servers.ts';
 import { clusterReplicaCount, type ReplicaCounts } from './member-replicas.ts';
 import type { Log } from './telemetry/log.ts';
 
-/** A server that stays away is told of again after this time. */
+/** Interval between two log lines about one server, in ms. */
 const TOLD_AGAIN_MS = 10_000;
 
 /** Rejects with GridError TLS_FILE_UNUSABLE. */
@@ -43,6 +44,7 @@ export async function makeSharedEngine(
     clusterReplicaCount: clusterReplicaCount(config),
     queueCapacity,
     onLost: lost,
+    onRefused: refusals(clock, log),
     onFault: (text) => log.error({ reply: text }, `a server has refused a command: ${text}`),
     onWarning: (text) => log.warn(text),
   });
@@ -90,15 +92,38 @@ function unusable(file: string, cause: unknown): GridError {
   return new GridError('TLS_FILE_UNUSABLE', { file, reason: reasonOf(cause) }, { cause });
 }
 
-/** Tells of each server that is lost, and of one that stays away once in a while. */
+/** Logs each server that is lost, and one that stays away every TOLD_AGAIN_MS. */
 function lostServers(clock: Clock, log: Log): (address: ServerAddress, reason: Error) => void {
-  const toldAt = new Map<string, number>();
+  const isDue = dueEvents(clock);
   return (address, reason) => {
     const server = addressText(address);
+    if (!isDue(server)) return;
+    log.warn({ server }, `the server ${server} does not answer: ${reason.message}`);
+  };
+}
+
+/** Logs what a server refuses every TOLD_AGAIN_MS, with its first word as the kind. */
+function refusals(
+  clock: Clock,
+  log: Log,
+): (address: ServerAddress, command: () => string, text: string) => void {
+  const isDue = dueEvents(clock);
+  return (address, commandOf, text) => {
+    const server = addressText(address);
+    if (!isDue(`${server} ${firstWord(text)}`)) return;
+    const command = commandOf();
+    log.warn({ server, command, reply: text }, `the server ${server} refuses ${command}: ${text}`);
+  };
+}
+
+/** Returns whether an event is to be logged, which it is once in TOLD_AGAIN_MS. */
+function dueEvents(clock: Clock): (event: string) => boolean {
+  const toldAt = new Map<string, number>();
+  return (event) => {
     const now = clock.now();
     for (const [each, at] of toldAt) if (now - at >= TOLD_AGAIN_MS) toldAt.delete(each);
-    if (toldAt.has(server)) return;
-    toldAt.set(server, now);
-    log.warn({ server }, `the server ${server} does not answer: ${reason.message}`);
+    if (toldAt.has(event)) return false;
+    toldAt.set(event, now);
+    return true;
   };
 }

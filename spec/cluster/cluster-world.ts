@@ -12,8 +12,10 @@ import type {
   Beat,
   Incarnation,
   Join,
+  Leave,
   MemberStore,
   RecordChange,
+  Refused,
 } from '../../src/cluster/member-store.ts';
 import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -21,6 +23,7 @@ import { MemoryMemberStore } from './memory-member-store.ts';
 
 export const LEASE_MS = 10_000;
 const STEP_MS = 20;
+const REFUSED: Refused = { refused: true };
 const WALL_MS = 1_700_000_000_000;
 
 export class ClusterWorld {
@@ -30,6 +33,8 @@ export class ClusterWorld {
   /** Of the store's clock. */
   skewMs = 0;
   isStoreAway = false;
+  /** The store refuses all steps. */
+  isStoreRefusing = false;
 
   add(options: Partial<TestMemberOptions> = {}): TestMember {
     const address = `10.0.0.${this.members.length + 1}:5701`;
@@ -218,10 +223,10 @@ class StoreLine implements MemberStore {
   }
 
   beat(beat: Beat) {
-    return this.#step((store) => store.beat(beat));
+    return this.#step((store) => store.beat(beat), REFUSED);
   }
 
-  leave(member: Incarnation) {
+  leave(member: Leave) {
     return this.#step((store) => store.leave(member));
   }
 
@@ -240,21 +245,38 @@ class StoreLine implements MemberStore {
     });
   }
 
+  onMoved(listener: () => void): void {
+    this.#world.store.onMoved(() => this.#clock.whenRunning(listener));
+  }
+
   get #isAway(): boolean {
     return this.isCut || this.#world.isStoreAway;
   }
 
-  #step<Answer>(make: (store: MemoryMemberStore) => Promise<Answer>): Promise<Answer> {
+  /** `refused`: the answer of a store that refuses the step, where it has one. */
+  #step<Answer>(
+    make: (store: MemoryMemberStore) => Promise<Answer>,
+    refused?: Answer,
+  ): Promise<Answer> {
     return this.#steps.run(async () => {
       await this.#passes(this.delayMs / 2);
       if (this.#isAway) throw new Error('the store does not answer');
-      const answer = await make(this.#world.store);
+      const answer = await this.#make(make, refused);
       await this.#passes(this.delayMs / 2);
       await new Promise<void>((resolve) => this.#clock.whenRunning(resolve));
       if (this.answersLost === 0 && !this.#isAway) return answer;
       this.answersLost = Math.max(0, this.answersLost - 1);
       throw new OutcomeUnknown(new Error('the answer was lost'));
     });
+  }
+
+  #make<Answer>(
+    make: (store: MemoryMemberStore) => Promise<Answer>,
+    refused: Answer | undefined,
+  ): Promise<Answer> {
+    if (!this.#world.isStoreRefusing) return make(this.#world.store);
+    if (refused === undefined) return Promise.reject(new Error('NOREPLICAS'));
+    return Promise.resolve(refused);
   }
 
   #passes(ms: number): Promise<void> {

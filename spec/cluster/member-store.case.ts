@@ -17,7 +17,10 @@ import {
   NO_LIMIT,
   type NotJoined,
   type Out,
+  PLACES,
+  REPLACED_MS,
   type RecordChange,
+  type Refused,
   SAME_LIMIT,
 } from '../../src/cluster/member-store.ts';
 
@@ -50,11 +53,21 @@ function obstacle(answer: Joined | NotJoined): string | undefined {
 }
 
 /** A beat of a member that knows the record, and confirms it. */
-async function beat(store: MemberStore, life: Incarnation, known = 0, confirmed = known) {
-  return await store.beat({ ...life, leaseMs: LEASE_MS, known, confirmed });
+async function beat(
+  store: MemberStore,
+  life: Incarnation,
+  known = 0,
+  confirmed = known,
+  stopsUpTo = 0,
+) {
+  return await store.beat({ ...life, stopsUpTo, leaseMs: LEASE_MS, known, confirmed });
 }
 
-function seen(answer: ClusterView | Out): ClusterView {
+async function leave(store: MemberStore, life: Incarnation, stopsUpTo = 0): Promise<void> {
+  await store.leave({ ...life, stopsUpTo });
+}
+
+function seen(answer: ClusterView | Out | Refused): ClusterView {
   assert.ok('members' in answer, JSON.stringify(answer));
   return answer;
 }
@@ -95,6 +108,7 @@ export function describeMemberStore(name: string, open: () => Promise<StoreSubje
     });
   };
   describe(`${name}: joins`, () => describeJoins(test));
+  describe(`${name}: replacements and places`, () => describeReplacements(test));
   describe(`${name}: beats`, () => describeBeats(test));
   describe(`${name}: the record`, () => describeRecord(test));
   describe(`${name}: the stop of all, and hints`, () => describeStop(test));
@@ -140,7 +154,7 @@ function describeJoins(test: Test): void {
 
   test('a cluster without members takes the version of the first', async ({ store }) => {
     const a = await joined(store, 1);
-    await store.leave(a.life);
+    await leave(store, a.life);
     const b = await joined(store, 2, { version: '1.3' });
     assert.equal(b.view.version, '1.3');
     assert.ok(b.view.revision > a.view.revision);
@@ -150,15 +164,15 @@ function describeJoins(test: Test): void {
     store,
   }) => {
     const [a, b, c] = [await joined(store, 1), await joined(store, 2), await joined(store, 3)];
-    await store.leave(c.life);
+    await leave(store, c.life);
     const closed = await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
     assert.ok(closed.isMade);
-    await store.leave(b.life);
+    await leave(store, b.life);
     assert.equal(obstacle(await store.join(joinOf(3))), 'STATE');
     const again = await joined(store, 4, { address: 'h:2' });
     assert.deepEqual(numbers(again.view), [1, 4]);
-    await store.leave(again.life);
-    await store.leave(a.life);
+    await leave(store, again.life);
+    await leave(store, a.life);
     const first = await joined(store, 5);
     assert.deepEqual(numbers(first.view), [5]);
     assert.equal(obstacle(await store.join(joinOf(3))), 'STATE');
@@ -175,6 +189,61 @@ function describeJoins(test: Test): void {
     await passBeating(subject, LEASE_MS + BEAT_MS, a.life);
     assert.ok('out' in (await beat(store, b.life)));
     await joined(store, 3, { address: 'h:2' });
+  });
+}
+
+function describeReplacements(test: Test): void {
+  test('a member that has missed three beats is replaced by a join from its address', async (subject) => {
+    const { store } = subject;
+    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    await passBeating(subject, REPLACED_MS - BEAT_MS, a.life);
+    const again = joinOf(3, { address: 'h:2' });
+    assert.equal(obstacle(await store.join(again)), 'ADDRESS');
+    await passBeating(subject, BEAT_MS + 100, a.life);
+    const { view, life } = await joined(store, 3, { address: 'h:2' });
+    assert.deepEqual([numbers(view), view.replacedCount], [[1, 3], 1]);
+    assert.ok('out' in (await beat(store, b.life)));
+    // By its own clock it may act until its lease ends.
+    assert.equal(seen(await beat(store, a.life)).replacedCount, 1);
+    await passBeating(subject, LEASE_MS - REPLACED_MS, a.life, life);
+    assert.equal(seen(await beat(store, a.life)).replacedCount, 0);
+  });
+
+  test('time without any beat does not keep a member from being replaced', async (subject) => {
+    const { store } = subject;
+    await joined(store, 1);
+    await subject.pass(REPLACED_MS + 100);
+    const { view } = await joined(store, 2, { address: 'h:1' });
+    assert.deepEqual([numbers(view), view.replacedCount], [[2], 1]);
+  });
+
+  test('a closed cluster admits a member that replaces one', async (subject) => {
+    const { store } = subject;
+    const [a] = [await joined(store, 1), await joined(store, 2)];
+    await change(store, a.life, a.view.revision, { admits: ADMITS_RETURNED });
+    await passBeating(subject, REPLACED_MS + 100, a.life);
+    assert.equal(obstacle(await store.join(joinOf(3))), 'STATE');
+    await joined(store, 4, { address: 'h:2' });
+  });
+
+  test('each member has a place of its own, which is not given again soon', async (subject) => {
+    const { store } = subject;
+    const places = new Set<number>();
+    const last = await joined(store, 1);
+    places.add(last.place);
+    for (let number = 2; number <= 4; number++) {
+      const { place, life } = await joined(store, number);
+      assert.ok(place >= 0 && place < PLACES && !places.has(place));
+      places.add(place);
+      await leave(store, life);
+    }
+    for (let count = 1; count < PLACES; count++) {
+      const { place } = await joined(store, 10 + count);
+      assert.ok(place !== last.place);
+    }
+    assert.equal(obstacle(await store.join(joinOf(300))), 'FULL');
+    await leave(store, last.life);
+    assert.equal((await joined(store, 301)).place, last.place);
   });
 }
 
@@ -222,10 +291,10 @@ function describeBeats(test: Test): void {
 
   test('who leaves is out at once; a leave or a beat of nobody does nothing', async ({ store }) => {
     const [a, b] = [await joined(store, 1), await joined(store, 2)];
-    await store.leave(UNKNOWN);
-    await store.leave({ uuid: 'u2', joinNumber: a.joinNumber });
-    await store.leave(b.life);
-    await store.leave(b.life);
+    await leave(store, UNKNOWN);
+    await leave(store, { uuid: 'u2', joinNumber: a.joinNumber });
+    await leave(store, b.life);
+    await leave(store, b.life);
     assert.deepEqual(numbers(seen(await beat(store, a.life))), [1]);
     assert.deepEqual(await beat(store, UNKNOWN), { out: true, stopsUpTo: 0 });
   });
@@ -275,7 +344,7 @@ function describeRecord(test: Test): void {
   test('a limit is over where nobody is left', async ({ store }) => {
     const { life, view } = await joined(store, 1);
     await change(store, life, view.revision, { limitMs: LEASE_MS, text: 'kept' });
-    await store.leave(life);
+    await leave(store, life);
     const next = await joined(store, 2);
     assert.deepEqual([next.view.limit, next.view.text], [null, 'kept']);
   });
@@ -296,12 +365,24 @@ function describeStop(test: Test): void {
     assert.equal(seen(await beat(store, b.life)).stopsUpTo, 2);
     const stopping = { obstacle: 'STOPPING', version: '1.2', stopsUpTo: 2 };
     assert.deepEqual(await store.join(joinOf(3)), stopping);
-    await store.leave(a.life);
+    await leave(store, a.life);
     assert.deepEqual(await store.join(joinOf(3)), stopping);
-    await store.leave(b.life);
+    await leave(store, b.life);
     const { joinNumber } = await joined(store, 3);
     assert.equal(joinNumber, 3);
     assert.deepEqual(await store.stopAll(b.life), { out: true, stopsUpTo: 2 });
+  });
+
+  test('members repeat which of them are to stop', async ({ store }) => {
+    const [a, b] = [await joined(store, 1), await joined(store, 2)];
+    assert.equal(seen(await beat(store, a.life, 0, 0, 2)).stopsUpTo, 2);
+    await leave(store, b.life, 5);
+    assert.equal(seen(await beat(store, a.life, 0, 0, 1)).stopsUpTo, 5);
+    await leave(store, a.life);
+    const { joinNumber } = await joined(store, 3);
+    assert.equal(joinNumber, 6);
+    assert.deepEqual(await beat(store, UNKNOWN, 0, 0, 7), { out: true, stopsUpTo: 7 });
+    assert.equal(obstacle(await store.join(joinOf(4))), 'STOPPING');
   });
 
   test('hints tell of changes, whoever made them', async ({ store, pass }) => {
@@ -312,7 +393,7 @@ function describeStop(test: Test): void {
       () => joined(store, 2),
       () => change(store, life, view.revision),
       () => store.stopAll(life),
-      () => store.leave({ uuid: 'u2', joinNumber: 2 }),
+      () => leave(store, { uuid: 'u2', joinNumber: 2 }),
     ];
     for (const step of steps) {
       const before = hints;

@@ -5,20 +5,25 @@ import {
   type Beat,
   type ChangeAnswer,
   type ClusterView,
+  FORMER_MAX,
   GAP_MS,
   type Incarnation,
   type Join,
   type Joined,
   type JoinObstacle,
+  type Leave,
   type MemberStore,
   type NotJoined,
   type Out,
+  PLACES,
+  REPLACED_MS,
   type RecordChange,
+  type Refused,
   SAME_LIMIT,
   type StoredMember,
 } from '../../src/cluster/member-store.ts';
 
-type Lease = StoredMember & { endMs: number };
+type Lease = StoredMember & { endMs: number; leaseMs: number; seenMs: number; place: number };
 
 export class MemoryMemberStore implements MemberStore {
   /** The server's clock, in milliseconds. */
@@ -30,11 +35,18 @@ export class MemoryMemberStore implements MemberStore {
   #admits: number = ADMITS_ALL;
   #limit: { begun: number; endMs: number } | undefined;
   #members: Lease[] = [];
+  #replaced: Lease[] = [];
+  /** Former members whose items are not back: nobody returns them here, unless the test does. */
+  formerCount = 0;
+  /** Which server has the store. */
+  server = 1;
+  #server = 0;
   #left = new Set<string>();
   #lastJoin = 0;
   #stopsUpTo = 0;
   #beatenMs = 0;
   readonly #listeners: (() => void)[] = [];
+  readonly #moveListeners: (() => void)[] = [];
 
   constructor(time: () => number) {
     this.#time = time;
@@ -50,9 +62,12 @@ export class MemoryMemberStore implements MemberStore {
   }: Join): Promise<Joined | NotJoined> {
     this.#pass(undefined);
     this.#remove((each) => each.uuid === uuid);
-    const obstacle = this.#obstacle(address, version);
-    if (obstacle !== undefined) {
-      return { obstacle, version: this.#version, stopsUpTo: this.#stopsUpTo };
+    this.#replaced = this.#replaced.filter((each) => each.uuid !== uuid);
+    this.#replace(address);
+    const place = this.#freePlace();
+    const obstacle = this.#obstacle(address, version, place);
+    if (obstacle !== undefined || place === undefined) {
+      return { obstacle: obstacle ?? 'FULL', version: this.#version, stopsUpTo: this.#stopsUpTo };
     }
     if (this.#members.length === 0) this.#limit = undefined;
     if (this.#version !== version) this.#advance();
@@ -60,18 +75,26 @@ export class MemoryMemberStore implements MemberStore {
     this.#left.delete(address);
     const joinNumber = ++this.#lastJoin;
     this.#members.push({
-      ...{ uuid, joinNumber, address, memberVersion, isLite },
-      ...{ confirmed: this.#revision, endMs: this.#time() + leaseMs },
+      ...{ uuid, joinNumber, address, memberVersion, isLite, place, leaseMs },
+      ...{ confirmed: this.#revision, endMs: this.#time() + leaseMs, seenMs: this.#time() },
     });
     this.#hint();
-    return { joinNumber, view: this.#view(true) };
+    return { joinNumber, place, view: this.#view(true) };
   }
 
-  async beat({ leaseMs, known, confirmed, ...caller }: Beat): Promise<ClusterView | Out> {
+  async beat({
+    leaseMs,
+    known,
+    confirmed,
+    stopsUpTo,
+    ...caller
+  }: Beat): Promise<ClusterView | Out | Refused> {
+    this.#stop(stopsUpTo);
     const member = this.#find(caller);
     this.#pass(member);
     if (member === undefined) return this.#out();
     member.endMs = this.#time() + leaseMs;
+    member.seenMs = this.#time();
     const isKnown = known === this.#revision;
     if (isKnown && confirmed !== member.confirmed) {
       this.#members = this.#members.map((each) =>
@@ -82,7 +105,8 @@ export class MemoryMemberStore implements MemberStore {
     return this.#view(!isKnown);
   }
 
-  async leave(caller: Incarnation): Promise<void> {
+  async leave({ stopsUpTo, ...caller }: Leave): Promise<void> {
+    this.#stop(stopsUpTo);
     const member = this.#find(caller);
     this.#remove((each) => each === member);
   }
@@ -103,13 +127,22 @@ export class MemoryMemberStore implements MemberStore {
 
   async stopAll(caller: Incarnation): Promise<ClusterView | Out> {
     if (this.#find(caller) === undefined) return this.#out();
-    this.#stopsUpTo = this.#lastJoin;
-    this.#hint();
+    this.#stop(this.#lastJoin);
     return this.#view(false);
   }
 
   onHint(listener: () => void): void {
     this.#listeners.push(listener);
+  }
+
+  onMoved(listener: () => void): void {
+    this.#moveListeners.push(listener);
+  }
+
+  /** Steps go to another server. */
+  move(): void {
+    this.server++;
+    for (const listener of this.#moveListeners) listener();
   }
 
   /** What a replica has that did not get the steps from now on. */
@@ -126,6 +159,7 @@ export class MemoryMemberStore implements MemberStore {
     this.#admits = other.#admits;
     this.#limit = other.#limit && { ...other.#limit };
     this.#members = other.#members.map((each) => ({ ...each }));
+    this.#replaced = other.#replaced.map((each) => ({ ...each }));
     this.#left = new Set(other.#left);
     this.#lastJoin = other.#lastJoin;
     this.#stopsUpTo = other.#stopsUpTo;
@@ -138,9 +172,39 @@ export class MemoryMemberStore implements MemberStore {
     const gap = now - this.#beatenMs;
     const shift = gap > GAP_MS ? gap - BEAT_MS : Math.min(gap, 0);
     this.#beatenMs = now;
-    for (const member of this.#members) member.endMs += shift;
+    const isMoved = this.server !== this.#server;
+    this.#server = this.server;
+    for (const member of [...this.#members, ...this.#replaced]) {
+      member.endMs += shift;
+      if (isMoved) member.endMs = Math.max(member.endMs, now + member.leaseMs);
+      member.seenMs += Math.min(0, shift);
+    }
     if (this.#limit !== undefined) this.#limit.endMs += shift;
-    this.#remove((each) => each !== caller && each.endMs <= now);
+    const isOver = (each: Lease) => each !== caller && each.endMs <= now;
+    this.#remove(isOver);
+    const replacedCount = this.#replaced.length;
+    this.#replaced = this.#replaced.filter((each) => !isOver(each));
+    if (this.#replaced.length < replacedCount) this.#hint();
+  }
+
+  #replace(address: string): void {
+    const isSilent = (each: Lease) =>
+      each.address === address && this.#time() - each.seenMs >= REPLACED_MS;
+    this.#replaced.push(...this.#members.filter(isSilent));
+    this.#remove(isSilent);
+  }
+
+  #freePlace(): number | undefined {
+    const taken = new Set([...this.#members, ...this.#replaced].map(({ place }) => place));
+    const places = Array.from({ length: PLACES }, (_, at) => (this.#lastJoin + 1 + at) % PLACES);
+    return places.find((place) => !taken.has(place));
+  }
+
+  #stop(upTo: number): void {
+    if (upTo <= this.#stopsUpTo) return;
+    this.#stopsUpTo = upTo;
+    this.#lastJoin = Math.max(this.#lastJoin, upTo);
+    this.#hint();
   }
 
   #remove(isGone: (member: Lease) => boolean): void {
@@ -151,12 +215,14 @@ export class MemoryMemberStore implements MemberStore {
     this.#hint();
   }
 
-  #obstacle(address: string, version: string): JoinObstacle | undefined {
+  #obstacle(address: string, version: string, place: number | undefined): JoinObstacle | undefined {
     if (this.#members.some(({ joinNumber }) => joinNumber <= this.#stopsUpTo)) return 'STOPPING';
-    if (this.#members.length === 0) return undefined;
-    if (version !== this.#version) return 'VERSION';
-    if (this.#members.some((each) => each.address === address)) return 'ADDRESS';
-    return this.#admits === ADMITS_ALL || this.#left.has(address) ? undefined : 'STATE';
+    if (this.#members.length > 0) {
+      if (version !== this.#version) return 'VERSION';
+      if (this.#members.some((each) => each.address === address)) return 'ADDRESS';
+      if (this.#admits !== ADMITS_ALL && !this.#left.has(address)) return 'STATE';
+    }
+    return place === undefined || this.formerCount >= FORMER_MAX ? 'FULL' : undefined;
   }
 
   #advance(): void {
@@ -181,7 +247,8 @@ export class MemoryMemberStore implements MemberStore {
       text: hasText ? this.text : null,
       limit: limit === undefined ? null : { begun: limit.begun, leftMs: limit.endMs - nowMs },
       stopsUpTo: this.#stopsUpTo,
-      members: this.#members.map(({ endMs: _, ...member }) => member),
+      members: this.#members.map(({ endMs: _, leaseMs, seenMs, place, ...member }) => member),
+      replacedCount: this.#replaced.length,
     };
     // What a store answers has been text on its way.
     return JSON.parse(JSON.stringify(view)) as ClusterView;

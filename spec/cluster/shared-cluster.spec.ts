@@ -684,8 +684,7 @@ describe('The shutdown of all', () => {
   it('reaches each member, and joins wait till they are gone', async () => {
     const { world, members } = await three();
     const [a, b, c] = members;
-    a.cluster.stopAll('POST /x');
-    await world.pass(1100);
+    await Promise.all([a.cluster.stopAll('POST /x'), world.pass(1100)]);
     const others = "the shutdown of the cluster, by another member's client";
     assert.deepEqual(
       members.map(({ stops }) => stops),
@@ -699,27 +698,37 @@ describe('The shutdown of all', () => {
     assert.deepEqual([late.sees, late.stops], [[late.address], []]);
   });
 
-  it('is told to the store until it has heard', async () => {
+  it('fails where the store cannot record it, and nothing stops', async () => {
     const { world, members } = await three();
     const [a, b] = members;
     world.isStoreAway = true;
-    a.cluster.stopAll('POST /x');
-    await world.pass(5000);
-    assert.deepEqual([a.stops, b.stops], [[], []]);
+    const failing = assert.rejects(
+      a.cluster.stopAll('POST /x'),
+      (error: GridError) => error.code === 'STOP_NOT_RECORDED' && !error.isOutcomeUnknown,
+    );
+    await Promise.all([failing, world.pass(5000)]);
     world.isStoreAway = false;
     await world.pass(2000);
-    assert.deepEqual([a.stops.length, b.stops.length], [1, 1]);
+    assert.deepEqual([a.stops, b.stops], [[], []]);
+    a.line.answersLost = 1;
+    const unknown = assert.rejects(
+      a.cluster.stopAll('POST /x'),
+      (error: GridError) => error.isOutcomeUnknown,
+    );
+    await Promise.all([unknown, world.pass(1100)]);
+    assert.equal(b.stops.length, 1);
   });
 
-  it('ends with the member that asked for it, where the store never hears', async () => {
+  it('reaches each member also where a failover undoes it', async () => {
     const { world, members } = await three();
-    const [a] = members;
-    a.line.isCut = true;
-    a.cluster.stopAll('POST /x');
-    await Promise.all([a.cluster.leave(), world.pass(100)]);
-    const { timerCount } = world.time;
-    await world.pass(5000);
-    assert.ok(world.time.timerCount <= timerCount);
+    const [a, b, c] = members;
+    const replica = world.store.copy();
+    b.line.isCut = c.line.isCut = true;
+    await Promise.all([a.cluster.stopAll('POST /x'), world.pass(100)]);
+    world.store.become(replica);
+    b.line.isCut = c.line.isCut = false;
+    await Promise.all([a.cluster.leave(), world.pass(2000)]);
+    assert.deepEqual([b.stops.length, c.stops.length], [1, 1]);
   });
 
   for (const isGone of [false, true]) {
@@ -727,12 +736,115 @@ describe('The shutdown of all', () => {
       const { world, members } = await three();
       const [a, b, c] = members;
       b.stop();
-      a.cluster.stopAll('POST /x');
-      await world.pass(LEASE_MS + 2000);
+      await Promise.all([a.cluster.stopAll('POST /x'), world.pass(LEASE_MS + 2000)]);
       if (isGone) await Promise.all([a.cluster.leave(), c.cluster.leave(), world.pass(100)]);
       b.goOn();
       await world.pass(1000);
       assert.deepEqual([b.stops.length, b.cluster.joinNumber], [1, 0]);
     });
   }
+});
+
+describe('Leases', () => {
+  it('last while the store refuses all steps, and nobody is out then', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    world.isStoreRefusing = true;
+    for (let seconds = 0; seconds < 60; seconds++) {
+      await world.pass(1000);
+      for (const { cluster } of members) assert.ok(cluster.takesWrites && cluster.isReady);
+    }
+    assert.ok(b.told.every((line) => line !== 'away'));
+    b.kill();
+    world.isStoreRefusing = false;
+    await world.pass(1100);
+    assert.equal(a.sees.length, 3);
+    await world.pass(LEASE_MS);
+    assert.equal(a.sees.length, 2);
+  });
+
+  it('are not won back from a store that refuses all steps', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.stop();
+    await world.pass(LEASE_MS / 2);
+    world.isStoreRefusing = true;
+    await world.pass(LEASE_MS);
+    b.goOn();
+    await world.pass(3000);
+    assert.deepEqual([a.cluster.takesWrites, b.cluster.takesWrites], [true, false]);
+    world.isStoreRefusing = false;
+    await world.pass(1100);
+    assert.ok(b.cluster.takesWrites);
+  });
+
+  it('end with the move of the store to another server, until it has answered a beat', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.line.isCut = true;
+    world.store.move();
+    assert.deepEqual([a.cluster.takesWrites, b.cluster.takesWrites], [false, false]);
+    await world.pass(100);
+    assert.deepEqual([a.cluster.takesWrites, b.cluster.takesWrites], [true, false]);
+    b.line.isCut = false;
+    await world.pass(1100);
+    assert.ok(b.cluster.takesWrites);
+  });
+
+  it('end later at another server, which may lack the last beats', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.kill();
+    await world.pass(LEASE_MS - 2000);
+    world.store.move();
+    await world.pass(LEASE_MS - 1000);
+    assert.equal(a.sees.length, 3);
+    await world.pass(2000);
+    assert.equal(a.sees.length, 2);
+  });
+});
+
+describe('A member that is replaced', () => {
+  it('is out at once; a change of the state waits for the end of its lease', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.line.isCut = true;
+    await world.pass(3100);
+    const again = world.add({ address: b.address });
+    void again.start();
+    await world.pass(1100);
+    assert.deepEqual(again.told, ['joined 4 of 3']);
+    assert.ok(b.cluster.takesWrites);
+    let isReached = false;
+    void a.cluster.changeState('PASSIVE').then(() => {
+      isReached = true;
+    });
+    for (let ms = 0; ms < LEASE_MS; ms += 100) {
+      b.engine.change();
+      assert.ok(!isReached || !b.cluster.takesWrites);
+      await world.pass(100);
+    }
+    await world.pass(1100);
+    assert.ok(isReached);
+    b.line.isCut = false;
+    await world.pass(2000);
+    assert.ok(b.told.includes('out') && again.cluster.joinNumber === 4, b.told.join());
+    assert.match(b.told.at(-1)!, /another member has the address/);
+  });
+
+  it('and one that leaves while the store is away tries until its lease has ended', async () => {
+    const { world, members } = await three();
+    const [a, b] = members;
+    b.line.isCut = true;
+    const leaving = b.cluster.leave();
+    await world.pass(3000);
+    b.line.isCut = false;
+    await Promise.all([leaving, world.pass(1100)]);
+    assert.equal(a.sees.length, 2);
+    a.line.isCut = true;
+    await Promise.all([a.cluster.leave(), world.pass(LEASE_MS)]);
+    const { timerCount } = world.time;
+    await world.pass(5000);
+    assert.ok(world.time.timerCount <= timerCount);
+  });
 });

@@ -180,7 +180,9 @@ export function createTestServer(
       },
       instanceName: () => 'vectors',
       stop: (because) => stops.push(because),
-      stopAll: (because) => stops.push(because),
+      stopAll: async (because) => {
+        stops.push(because);
+      },
       ...services,
     },
     telemetry: {

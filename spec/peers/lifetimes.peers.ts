@@ -52,7 +52,7 @@ async function withMember(
   const joined = await store.join({ ...own, version: '1.2', leaseMs: LEASE_MS });
   assert.ok('view' in joined);
   const { joinNumber } = joined;
-  const beat = { uuid: 'u', joinNumber, leaseMs: LEASE_MS, known: 0, confirmed: 0 };
+  const beat = { uuid: 'u', joinNumber, stopsUpTo: 0, leaseMs: LEASE_MS, known: 0, confirmed: 0 };
   const timer = setInterval(() => void store.beat(beat), BEAT_MS);
   try {
     await test(new Asker(engine), clusterName, engine);

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SystemClock } from '../../src/base/clock.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
 import { GAP_MS } from '../../src/cluster/member-store.ts';
-import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
 import { ABSENT, APPLIED, FOUND, UNKNOWN, UNREACHABLE } from '../../src/engine/engine.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
+import { StoreUnusable } from '../../src/engine/redis/servers.ts';
 import { describeMemberStore } from '../cluster/member-store.case.ts';
 import { Asker } from '../engine/answers.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { EngineServer } from './engine-server.ts';
+import { type JoinedMember, joinedMember } from './joined-member.ts';
 import { serverCommand } from './server-command.ts';
 import { PARTITION_COUNT, type StoreEngineOptions, storeEngine } from './store-engines.ts';
 
@@ -47,12 +47,48 @@ it('The store moves a limit with a clock that goes back', async () => {
     const later = ['HINCRBY', keyOf(clusterName, 'record'), field, `${HOUR_MS}`];
     assert.ok(Number(await serverCommand(port, ...later)) > Date.now() + HOUR_MS / 2);
   }
-  const view = await store.beat({ ...life, leaseMs: LEASE_MS, known: 0, confirmed: 0 });
+  const view = await store.beat({
+    ...life,
+    stopsUpTo: 0,
+    leaseMs: LEASE_MS,
+    known: 0,
+    confirmed: 0,
+  });
   assert.ok('limit' in view && view.limit !== null);
   // The limit began after the join, by whose time it moves.
   const mostMs = LEASE_MS + Math.ceil(performance.now() - fromMs);
   assert.ok(view.limit.leftMs > 0 && view.limit.leftMs <= mostMs, `${view.limit.leftMs}`);
   await engine.close();
+});
+
+it('A join writes the layout, and compares it with that of the member', async () => {
+  const { port } = server;
+  const clusterName = `layout ${clusterCount++}`;
+  const own = { uuid: 'u', address: 'h:1', memberVersion: '1.2.3', isLite: false };
+  const join = { ...own, version: '1.2', leaseMs: LEASE_MS };
+  const record = keyOf(clusterName, 'record');
+  const engine = await storeEngine({ port, clusterName });
+  await engine.memberStore.join(join);
+  assert.equal(
+    await serverCommand(port, 'HGET', record, 'layout'),
+    '{"format":1,"partitionCount":271}',
+  );
+  const other = await storeEngine({ port, clusterName, partitionCount: 300 });
+  const refusal = async (): Promise<string> => {
+    const error = await other.memberStore.join(join).catch((caught: unknown) => caught);
+    assert.ok(error instanceof StoreUnusable, String(error));
+    return error.message;
+  };
+  const cluster = `Cannot use the data of cluster "${clusterName}" in the store`;
+  assert.equal(await refusal(), `${cluster}: it has 271 partitions, and this member is set to 300`);
+  await serverCommand(port, 'HSET', record, 'layout', '{"format":2}');
+  assert.equal(
+    await refusal(),
+    `${cluster}: its layout has format 2, and this version knows format 1`,
+  );
+  await serverCommand(port, 'HSET', record, 'layout', 'something else');
+  assert.equal(await refusal(), `${cluster}: its layout is "something else", which is none`);
+  await Promise.all([engine.close(), other.close()]);
 });
 
 function keyOf(clusterName: string, name: string): string {
@@ -63,33 +99,11 @@ const HOUR_MS = 3_600_000;
 const LEASE_MS = 2 * GAP_MS;
 const DEADLINE_MS = 600;
 
-interface Member {
-  readonly engine: RedisEngine;
-  readonly asker: Asker;
-  readonly cluster: SharedCluster;
-  readonly told: string[];
-}
+type Member = JoinedMember;
 
 /** A member that has joined. */
-async function member(options: StoreEngineOptions, uuid: string): Promise<Member> {
-  const engine = await storeEngine(options);
-  const told: string[] = [];
-  const cluster = new SharedCluster({
-    ...{ store: engine.memberStore, work: engine, clock: new SystemClock(), uuid },
-    ...{ memberVersion: '1.2.3', isLite: false, leaseMs: LEASE_MS },
-    events: {
-      onJoined: (joinNumber) => told.push(`joined ${joinNumber}`),
-      onWaiting: (reason) => told.push(reason),
-      onOut: () => told.push('out'),
-      onAway: () => told.push('away'),
-      onBack: () => told.push('back'),
-    },
-    isKeptSafe: () => engine.isKeptSafe,
-    onStop: (because) => told.push(because),
-  });
-  engine.attach(cluster);
-  await cluster.start(`host-${uuid}:5701`, async () => {});
-  return { engine, asker: new Asker(engine), cluster, told };
+function member(options: StoreEngineOptions, uuid: string): Promise<Member> {
+  return joinedMember(options, { uuid, leaseMs: LEASE_MS });
 }
 
 function uuidsOf({ cluster }: Member): string[] {
@@ -160,9 +174,10 @@ describe('Members on one server', () => {
     assert.deepEqual(second.told, ['joined 2', 'away', 'out', 'joined 3']);
     await first.asker.offer('q', 'b');
     assert.equal((await second.asker.poll('q')).value, 'b');
-    const gone = keyOf(clusterName, 'gone');
-    await until(async () => (await serverCommand(server.port, 'EXISTS', gone)) === '0');
-    assert.equal(await serverCommand(server.port, 'TYPE', keyOf(clusterName, 'members')), 'hash');
+    const record = keyOf(clusterName, 'record');
+    const has = (field: string) => serverCommand(server.port, 'HEXISTS', record, field);
+    await until(async () => (await has('gone')) === '0');
+    assert.equal(await has('members'), '1');
   });
 });
 

@@ -31,6 +31,7 @@ export async function storeEngine({ port, ...others }: StoreEngineOptions): Prom
     queueCapacity: subjectCapacity,
     onLost: () => {},
     onWarning: () => {},
+    onRefused: () => {},
     onFault: (text) => {
       throw new Error(text);
     },

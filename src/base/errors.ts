@@ -60,6 +60,7 @@ export const REQUEST_ERRORS = {
   },
   STATE_CHANGING: { status: 409, message: 'Cannot change to {state}: another change is under way' },
   STATE_NOT_REACHED: { status: 503, message: 'Cannot change to {state}: {reason}' },
+  STOP_NOT_RECORDED: { status: 503, message: 'Cannot stop the cluster: {reason}' },
   LICENSE_NOT_KEPT: { status: 503, message: 'Cannot set the license: {reason}' },
   CONFIG_NOT_KEPT: { status: 503, message: 'Cannot add to the configuration: {reason}' },
   WAN_PUBLISHERS_MAX: {

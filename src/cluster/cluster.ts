@@ -61,8 +61,11 @@ export interface OwnCluster extends Cluster {
   stop(): void;
   /** The member has drained, or does not start: it leaves. Never rejects. */
   leave(): Promise<void>;
-  /** Ends each member; `because` is for the log. */
-  stopAll(because: string): void;
+  /**
+   * Ends each member; `because` is for the log. Resolves once all will end. Rejects with GridError
+   * STOP_NOT_RECORDED.
+   */
+  stopAll(because: string): Promise<void>;
 }
 
 /** The version of a cluster whose members have this version: its `major.minor`. */

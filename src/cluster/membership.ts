@@ -4,7 +4,9 @@
  * The lease is judged by the member's own clock, which never goes back, from before a beat was sent: and
  * for GAP_MS less: so it ends before the store's, also where the store's clock was put forward by a time
  * too short to be noticed. A member that slept past it has no lease until a beat succeeds, and
- * the others need not wait for a word of it. The clock must run on while the process is stopped.
+ * the others need not wait for a word of it. The clock must run on while the process is stopped. A store
+ * that refuses all steps removes nobody: while it does, the lease lasts, as others' leases do once it takes
+ * beats again.
  *
  * All steps go to the store in the order of the calls and are answered in it, so the last view is the
  * newest. A join after another life begins when all changes of that life are answered.
@@ -21,6 +23,7 @@ import {
   type MemberStore,
   type NotJoined,
   type Out,
+  PLACES,
   type RecordChange,
 } from './member-store.ts';
 
@@ -92,6 +95,12 @@ export class Membership {
   #lastNumber = 0;
   #leaseEndMs = 0;
   #touchedMs = 0;
+  /** When the store has refused a beat last. */
+  #refusedMs = Number.NEGATIVE_INFINITY;
+  /** How often the store has moved to another server. */
+  #moveCount = 0;
+  /** The highest that the store has told. */
+  #stopsUpTo = 0;
   #isAway = false;
   #toldMs = Number.NEGATIVE_INFINITY;
   #isEnded = false;
@@ -107,6 +116,7 @@ export class Membership {
   constructor(options: MembershipOptions) {
     this.#options = options;
     options.store.onHint(() => this.beatSoon());
+    options.store.onMoved(() => this.#onMoved());
   }
 
   /** Of the present life; 0 while the member is not in. */
@@ -127,7 +137,8 @@ export class Membership {
 
   /**
    * Resolves once the member is in. Rejects with GridError CLUSTER_VERSION where the cluster has another
-   * version; every other obstacle or failure is tried again.
+   * version, and with that of the store where it cannot be used; every other obstacle or failure is tried
+   * again.
    */
   start(self: Omit<Join, 'uuid'>): Promise<void> {
     this.#self = self;
@@ -161,7 +172,7 @@ export class Membership {
     return isMade;
   }
 
-  /** Tells all members to stop. Rejects as `change` does. */
+  /** Resolves once the store has it that all members are to stop. Rejects as `change` does. */
   async stopAll(): Promise<void> {
     const { uuid } = this.#options;
     const joinNumber = this.#joinNumber;
@@ -174,8 +185,12 @@ export class Membership {
     this.#take(joinNumber, answer, undefined);
   }
 
-  /** The member is a member no more. Rejects as the store does: then it is out when its lease ends. */
+  /**
+   * The member is a member no more. The step is repeated until it succeeds or the member's lease has ended,
+   * which puts it out, too. Rejects with the store's last error.
+   */
   async leave(): Promise<void> {
+    const { clock, store, uuid } = this.#options;
     this.#isEnded = true;
     this.#timer?.cancel();
     // A join that is under way would succeed after the leave.
@@ -183,7 +198,22 @@ export class Membership {
     const joinNumber = this.#joinNumber;
     this.#joinNumber = this.#leaseEndMs = 0;
     if (joinNumber === 0) return;
-    await this.#options.store.leave({ uuid: this.#options.uuid, joinNumber });
+    const { leaseMs } = this.#self as Join;
+    for (;;) {
+      try {
+        return await store.leave({ uuid, joinNumber, stopsUpTo: this.#stopsUpTo });
+      } catch (error) {
+        if (clock.now() + BEAT_MS >= this.#touchedMs + leaseMs) throw error;
+      }
+      await new Promise<void>((resolve) => clock.after(BEAT_MS, resolve));
+    }
+  }
+
+  /** What the former server has answered, or is to answer, gives no lease. */
+  #onMoved(): void {
+    this.#moveCount++;
+    this.#leaseEndMs = 0;
+    this.beatSoon();
   }
 
   #run(): void {
@@ -215,19 +245,33 @@ export class Membership {
     const joinNumber = this.#joinNumber;
     const { leaseMs } = this.#self as Join;
     const [sentMs, known, confirmed] = [clock.now(), this.#known, this.confirmed];
+    const [stopsUpTo, moveCount] = [this.#stopsUpTo, this.#moveCount];
     try {
-      const answer = await store.beat({ uuid, joinNumber, leaseMs, known, confirmed });
+      const beat = { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed };
+      const answer = await store.beat(beat);
       if ('out' in answer) return this.#goOut(joinNumber, answer);
-      this.#take(joinNumber, answer, answer.text ?? undefined);
-      if (this.#joinNumber === joinNumber) this.#touch(sentMs, leaseMs);
+      if (!('refused' in answer)) this.#take(joinNumber, answer, answer.text ?? undefined);
+      if (this.#joinNumber !== joinNumber || this.#moveCount !== moveCount) return;
+      if ('refused' in answer) this.#extend(sentMs);
+      else this.#touch(sentMs, sentMs + leaseMs - GAP_MS);
     } catch (error) {
       if (!this.#isAway) events.onAway(error);
       this.#isAway = true;
     }
   }
 
-  #touch(sentMs: number, leaseMs: number): void {
-    this.#leaseEndMs = sentMs + leaseMs - GAP_MS;
+  /**
+   * The store refuses all steps, so its leases will end later by the time between two beats refused. A longer
+   * time is not known to be all of that kind.
+   */
+  #extend(sentMs: number): void {
+    const refusedMs = sentMs - this.#refusedMs;
+    this.#refusedMs = sentMs;
+    this.#touch(sentMs, this.#leaseEndMs + (refusedMs <= GAP_MS ? refusedMs : 0));
+  }
+
+  #touch(sentMs: number, leaseEndMs: number): void {
+    this.#leaseEndMs = leaseEndMs;
     this.#touchedMs = sentMs;
     if (!this.#isAway) return;
     this.#isAway = false;
@@ -247,7 +291,8 @@ export class Membership {
       this.#enter(answer, sentMs, self.leaseMs);
     } catch (error) {
       this.#joinNumber = 0;
-      this.#tellWaiting(reasonOf(error));
+      if (error instanceof GridError && this.#lastNumber === 0) this.#refuseStart(error);
+      else this.#tellWaiting(reasonOf(error));
     }
   }
 
@@ -259,7 +304,7 @@ export class Membership {
     this.#take(joinNumber, view, view.text ?? undefined);
     this.#lastNumber = joinNumber;
     this.#isAway = false;
-    this.#touch(sentMs, leaseMs);
+    this.#touch(sentMs, sentMs + leaseMs - GAP_MS);
     this.#toldMs = Number.NEGATIVE_INFINITY;
     this.#options.events.onJoined(joinNumber, view.members.length);
     this.#onStarted?.();
@@ -273,12 +318,14 @@ export class Membership {
     if (view.revision < this.confirmed) this.confirmed = 0;
     this.#options.listener.onView(view, text);
     this.#known = view.revision;
+    this.#stopsUpTo = Math.max(this.#stopsUpTo, view.stopsUpTo);
     if (view.stopsUpTo >= joinNumber) this.#tellStop();
   }
 
   #goOut(joinNumber: number, { stopsUpTo }: Out): void {
     if (joinNumber !== this.#joinNumber || this.#isEnded) return;
     this.#joinNumber = this.#leaseEndMs = 0;
+    this.#stopsUpTo = Math.max(this.#stopsUpTo, stopsUpTo);
     if (stopsUpTo >= joinNumber) return this.#tellStop();
     this.#options.events.onOut();
     this.#run();
@@ -296,15 +343,20 @@ export class Membership {
     if (obstacle === 'VERSION') {
       const error = new GridError('CLUSTER_VERSION', { version, memberVersion });
       if (this.#lastNumber !== 0) return this.#tellWaiting(error.message);
-      this.#isEnded = true;
-      return this.#onRefused?.(error);
+      return this.#refuseStart(error);
     }
     const reasons: Readonly<Record<Exclude<JoinObstacle, 'VERSION'>, string>> = {
       STOPPING: 'its members are to stop, and not all have',
       ADDRESS: `another member has the address ${address}`,
       STATE: `its state admits only members that left, and none with the address ${address} did`,
+      FULL: `it has ${PLACES} members, or items of as many former members are still to be returned`,
     };
     this.#tellWaiting(reasons[obstacle]);
+  }
+
+  #refuseStart(error: GridError): void {
+    this.#isEnded = true;
+    this.#onRefused?.(error);
   }
 
   #tellWaiting(reason: string): void {

@@ -6,8 +6,8 @@
  * Data may be changed while the member has its lease and the cluster is not PASSIVE, nor on the way to
  * it. The engine asks `hasLease` again when it sends the changes of a turn.
  */
-import type { Clock, Timer } from '../base/clock.ts';
-import { GridError } from '../base/errors.ts';
+import type { Clock } from '../base/clock.ts';
+import { GridError, reasonOf } from '../base/errors.ts';
 import {
   type ClusterState,
   clusterVersion,
@@ -16,7 +16,7 @@ import {
   type OwnCluster,
   type SettledState,
 } from './cluster.ts';
-import { BEAT_MS, type ClusterView, type MemberStore } from './member-store.ts';
+import type { ClusterView, MemberStore } from './member-store.ts';
 import {
   type ChangeWork,
   type MemberLife,
@@ -53,11 +53,9 @@ export class SharedCluster implements OwnCluster, MemberLife {
   readonly #passiveListeners: (() => void)[] = [];
   #isStarted = false;
   #isDraining = false;
-  #hasLeft = false;
   /** Whether the state allows changes of data. */
   #isWritable = true;
   #stopReason = "the shutdown of the cluster, by another member's client";
-  #stopTimer: Timer | undefined;
 
   constructor(options: SharedClusterOptions) {
     const { store, clock, work, events, uuid, memberVersion, leaseMs } = options;
@@ -132,15 +130,16 @@ export class SharedCluster implements OwnCluster, MemberLife {
   }
 
   async leave(): Promise<void> {
-    this.#isDraining = this.#hasLeft = true;
-    this.#stopTimer?.cancel();
+    this.#isDraining = true;
     this.#changes.close();
     await this.#membership.leave().catch(this.#options.events.onAway);
   }
 
-  stopAll(because: string): void {
+  async stopAll(because: string): Promise<void> {
     this.#stopReason = because;
-    void this.#tellAllToStop();
+    await this.#membership.stopAll().catch((cause: unknown) => {
+      throw new GridError('STOP_NOT_RECORDED', { reason: reasonOf(cause) }, { cause });
+    });
   }
 
   async changeState(state: SettledState): Promise<void> {
@@ -152,17 +151,6 @@ export class SharedCluster implements OwnCluster, MemberLife {
     if (version === this.version) return;
     const { memberVersion } = this.#options;
     throw new GridError('VERSION_NOT_SUPPORTED', { version, memberVersion });
-  }
-
-  /** The client has its answer: so the store is told again until it has heard. */
-  async #tellAllToStop(): Promise<void> {
-    try {
-      await this.#membership.stopAll();
-    } catch {
-      if (this.#hasLeft) return;
-      this.#stopTimer?.cancel();
-      this.#stopTimer = this.#options.clock.after(BEAT_MS, () => void this.#tellAllToStop());
-    }
   }
 
   #onView(view: ClusterView, text: string | undefined): void {

@@ -91,7 +91,7 @@ export class StandaloneCluster implements OwnCluster {
 
   async leave(): Promise<void> {}
 
-  stopAll(because: string): void {
+  async stopAll(because: string): Promise<void> {
     this.#options.onStop?.(because);
   }
 

@@ -8,7 +8,7 @@
  *    passed ends it, too: not reached, the old state stays. Of several at once, one does.
  * 4. The initiator has its answer once all have confirmed the end, too, or are out.
  * No confirmation is taken back while its member is in, so "all" stays true once it was. A member that
- * is out has no lease, so it changes nothing.
+ * is out has no lease, so it changes nothing. One that was replaced may have one: the end waits for that.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.ts';
@@ -83,13 +83,15 @@ export class StateChanges {
     for (const each of this.#waiting.values()) this.#giveUp(each, 'this member ends');
   }
 
-  #followTransition(transition: Transition, { limit, members }: ClusterView): void {
+  #followTransition(transition: Transition, view: ClusterView): void {
+    const { limit, members, replacedCount } = view;
     const begun = limit?.begun ?? 0;
     if (this.#confirming !== begun) {
       this.#confirming = begun;
       void this.#confirmAnswered(begun);
     }
-    const isReached = limit !== null && members.every(({ confirmed }) => confirmed >= begun);
+    const isReached =
+      limit !== null && replacedCount === 0 && members.every(({ confirmed }) => confirmed >= begun);
     const isOver = limit === null || limit.leftMs <= 0;
     if (isReached || isOver) void this.#end(transition, isReached);
   }

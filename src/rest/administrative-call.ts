@@ -13,6 +13,7 @@ import type { Fields } from '../http/exchange.ts';
 import type { Verdict } from '../security/credentials.ts';
 import { auditedUser } from '../telemetry/audit.ts';
 import { respondJson } from './json.ts';
+import { NOT_APPLIED } from './outcome.ts';
 import { decodeFormValue, decodeLongFormValue } from './percent.ts';
 import type { Action, Call } from './route.ts';
 import type { RestServices } from './services.ts';
@@ -196,10 +197,16 @@ export class AdministrativeCall {
   fail(
     error: GridError,
     status = this.services.dialect.statusOf(error),
-    fields = error.isOutcomeUnknown ? OUTCOME_UNKNOWN : undefined,
+    fields = this.#outcomeOf(error, status),
   ): void {
     this.#audit(status);
     this.#call.exchange.refuseWith(error.code, error.message, status, fields);
+  }
+
+  /** Where members share the servers, every 503 says whether the work may have been done. */
+  #outcomeOf(error: GridError, status: number): Fields | undefined {
+    if (error.isOutcomeUnknown) return OUTCOME_UNKNOWN;
+    return status === 503 && this.services.data.isShared ? NOT_APPLIED : undefined;
   }
 
   /** Answers with fields other than the reason, which only logs have. */

@@ -72,10 +72,15 @@ export function shutDown(call: AdministrativeCall): void {
   call.services.administration.stop(call.action);
 }
 
-/** The same for each member of the cluster. */
+/** Ends each member of the cluster; answered once all will end. */
 export function shutDownAll(call: AdministrativeCall): void {
-  call.succeed();
-  call.services.administration.stopAll(call.action);
+  call.await(
+    call.services.administration.stopAll(call.action).then(() => undefined, refusalOf),
+    (refusal) => {
+      if (refusal === undefined) call.succeed();
+      else call.fail(refusal);
+    },
+  );
 }
 
 export function logLevel(call: Call): void {

@@ -66,7 +66,7 @@ interface AdministrationServices {
   /** Ends the member, once the answers given have left; `because` is for the log. */
   stop(because: string): void;
   /** The same for each member of the cluster. */
-  stopAll(because: string): void;
+  stopAll(because: string): Promise<void>;
 }
 
 /** WAN replication as its calls use it. */

@@ -15,6 +15,8 @@ const NOTHING = new Span();
 /** What an engine told beside its answers. */
 export interface Told {
   readonly faults: string[];
+  /** Commands that a server has refused, with its reply. */
+  readonly refused: string[];
   readonly warnings: string[];
   readonly lost: string[];
 }
@@ -25,7 +27,7 @@ export interface FakeStore extends Told {
 
 /** An engine that is not open. */
 export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}): FakeStore {
-  const told: Told = { faults: [], warnings: [], lost: [] };
+  const told: Told = { faults: [], refused: [], warnings: [], lost: [] };
   const engine = new RedisEngine({
     clock: new SystemClock(),
     login: { user: undefined, password: undefined },
@@ -39,6 +41,7 @@ export function fakeStore(url: string, options: Partial<RedisEngineOptions> = {}
     queueCapacity: () => Number.POSITIVE_INFINITY,
     onLost: (_, reason) => told.lost.push(reason.message),
     onFault: (text) => told.faults.push(text),
+    onRefused: (_, command, text) => told.refused.push(`${command()}: ${text}`),
     onWarning: (text) => told.warnings.push(text),
     ...options,
   });

@@ -98,28 +98,6 @@ test('a name that no Sentinel knows is refused, with that name', async () => {
   await refused(/"other" .* watches nothing of that name/, { url: `${server.url}?sentinel=other` });
 });
 
-test('the first to open writes the layout; another count of partitions or format is refused', async () => {
-  let stored: string | undefined;
-  server.script = ([name, key = '', value, ...words]) => {
-    if (name !== 'SET') return undefined;
-    assert.match(key, /^\{0?.*\}4:grid\/c:layout$/);
-    assert.deepEqual(words, ['NX', 'GET']);
-    const before = stored;
-    stored ??= value;
-    return before === undefined ? '$-1\r\n' : bulk(before);
-  };
-  await withStore(server.url, {}, async () => {});
-  assert.equal(stored, '{"format":1,"partitionCount":271}');
-  await withStore(server.url, {}, async () => {});
-  await refused(/cluster "grid" .* it has 271 partitions, and this member is set to 300/, {
-    partitionCount: 300,
-  });
-  stored = '{"format":2,"partitionCount":271}';
-  await refused(/its layout has format 2, and this version knows format 1/);
-  stored = 'something else';
-  await refused(/its layout is "something else", which is none/);
-});
-
 test('open tries until the servers answer, and tells of each that does not', async () => {
   const { url } = server;
   await server.stop();

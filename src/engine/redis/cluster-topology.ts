@@ -52,6 +52,10 @@ export class ClusterTopology implements TopologySource {
     return best;
   }
 
+  async agreesOn(): Promise<boolean> {
+    return true;
+  }
+
   end(): void {
     this.#control?.end();
   }

@@ -31,6 +31,8 @@ const COMMAND_BYTES_MAX = 64 * 1024 * 1024;
 /** How often waiting operations are looked at. */
 const LOOK_MS = 10;
 const ASKING = header(1, 'ASKING');
+/** Why an operation is not sent whose primary lacks replicas. */
+const TOO_FEW = 'the primary has fewer replicas than the change needs';
 const IGNORED: ReplyReceiver = { onReply() {}, onLost() {} };
 
 interface DispatcherOptions {
@@ -45,7 +47,12 @@ interface DispatcherOptions {
   mayChange(): boolean;
   /** A server has replied with an error that no operation should cause. */
   onFault(text: string): void;
+  /** A server has refused a change. `command` returns its name. */
+  onRefused(address: ServerAddress, command: () => string, text: string): void;
 }
+
+/** Where the operations on a queue go. */
+type QueuePlace = Pick<Operation, 'partition' | 'isReplicated'>;
 
 /** An operation that waits to be sent. */
 interface Waiting {
@@ -59,13 +66,13 @@ interface Waiting {
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  /** Changes that wait, by partition, in order; changes of the same partition wait behind them. */
+  /** Changes that wait, by lane, in order; changes of the same lane wait behind them: see laneOf. */
   readonly #lanes = new Map<number, Waiting[]>();
-  /** Reads that wait, likewise, though reads that come later do not wait behind them. */
+  /** Reads that wait, by partition, though reads that come later do not wait behind them. */
   readonly #reads = new Map<number, Waiting[]>();
-  /** Changes of a partition that are written and not answered. */
+  /** Changes of a lane that are written and not answered. */
   readonly #writtenCounts: Int32Array;
-  /** The connection that a partition's last change was written to. */
+  /** The connection that a lane's last change was written to. */
   readonly #writtenTo: (RedisConnection | undefined)[];
   /** Where an operation that has to wait writes its command. */
   readonly #aside = new CommandBuffer();
@@ -81,8 +88,9 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#writtenCounts = new Int32Array(options.layout.partitionCount);
-    this.#writtenTo = new Array(options.layout.partitionCount).fill(undefined);
+    const laneCount = LANES * options.layout.partitionCount;
+    this.#writtenCounts = new Int32Array(laneCount);
+    this.#writtenTo = new Array(laneCount).fill(undefined);
   }
 
   /** Operations that are not answered. */
@@ -103,7 +111,7 @@ export class Dispatcher {
     }
     const { servers, layout } = this.#options;
     const primary = servers.primaryOf(layout.slotOf(partition));
-    const { connection } = (operation.isChange ? primary?.changes : primary?.reads) ?? NO_LINK;
+    const { connection } = linkOf(operation, primary) ?? NO_LINK;
     if (
       connection === undefined ||
       (operation.isChange && this.#isHeldUp(operation, primary!, connection))
@@ -115,10 +123,11 @@ export class Dispatcher {
     return connection.commands;
   }
 
-  /** Calls `run` when the changes of this turn are about to be sent, so that it may add some. */
-  beforeWrite(partition: number, run: () => void): void {
+  /** Calls `run` when the queue's changes of this turn are about to be sent, so that it may add some. */
+  beforeWrite({ partition, isReplicated }: QueuePlace, run: () => void): void {
     const { servers, layout, clock } = this.#options;
-    const connection = servers.primaryOf(layout.slotOf(partition))?.changes.connection;
+    const link = changeLink(isReplicated, servers.primaryOf(layout.slotOf(partition)));
+    const connection = link?.connection;
     if (connection === undefined) clock.endOfTurn(run);
     else connection.beforeWrite(run);
   }
@@ -137,8 +146,9 @@ export class Dispatcher {
 
   /** A change is written. */
   #count(operation: Operation, connection: RedisConnection): void {
-    this.#writtenCounts[operation.partition]!++;
-    this.#writtenTo[operation.partition] = connection;
+    const lane = laneOf(operation);
+    this.#writtenCounts[lane]!++;
+    this.#writtenTo[lane] = connection;
     if (operation.changesData) connection.hasChanges = true;
     if (operation.replicaCount > 0) connection.confirmations.add(operation);
   }
@@ -148,7 +158,7 @@ export class Dispatcher {
     this.#operationCount--;
     this.#commandBytes -= operation.length;
     if (!operation.isChange) return;
-    this.#writtenCounts[operation.partition]!--;
+    this.#writtenCounts[laneOf(operation)]!--;
     this.#options.underWay.leave(operation);
   }
 
@@ -167,8 +177,13 @@ export class Dispatcher {
       return this.#sendAgain(operation, asked, true);
     }
     if (kind === FAULT) this.#options.onFault(text);
+    else {
+      const nameOf = () => commandName(connection!.copyCommand());
+      this.#options.onRefused(connection!.address, nameOf, text);
+    }
     this.leave(operation);
     operation.group = undefined;
+    operation.errorText = text;
     operation.onFailed(kind === NO_MEMORY ? MEMORY_FULL : kind === FAULT ? UNKNOWN : UNREACHABLE);
   }
 
@@ -185,7 +200,7 @@ export class Dispatcher {
     if (this.#isClosed) return;
     const now = this.#options.clock.now();
     for (const [partition, lane] of this.#reads) this.#sendReads(partition, lane, now);
-    for (const [partition, lane] of this.#lanes) this.#sendLane(partition, lane, now);
+    for (const [number, lane] of this.#lanes) this.#sendLane(number, lane, now);
     this.#lookLater();
   }
 
@@ -198,13 +213,14 @@ export class Dispatcher {
     for (const { operation } of waiting) this.#fail(operation, UNREACHABLE);
   }
 
-  /** Whether the changes of the partition fail at once, as its primary has been away for a deadline. */
-  isAway(partition: number): boolean {
+  /** Whether the queue's changes fail at once, as its primary has been away for a deadline. */
+  isAway({ partition, isReplicated }: QueuePlace): boolean {
     const { servers, layout } = this.#options;
-    return this.#isAway(servers.primaryOf(layout.slotOf(partition))?.changes);
+    return this.#isAway(changeLink(isReplicated, servers.primaryOf(layout.slotOf(partition))));
   }
 
-  #refuse(operation: Operation): undefined {
+  #refuse(operation: Operation, reason = ''): undefined {
+    operation.errorText = reason;
     operation.onFailed(UNREACHABLE);
     return undefined;
   }
@@ -217,26 +233,24 @@ export class Dispatcher {
     return (
       this.#lanes.size > 0 ||
       isShort(operation, primary) ||
-      this.#isElsewhere(operation.partition, connection)
+      this.#isElsewhere(laneOf(operation), connection)
     );
   }
 
-  /** Whether a change of the partition is under way on another connection. */
-  #isElsewhere(partition: number, connection: RedisConnection): boolean {
-    return this.#writtenCounts[partition]! > 0 && this.#writtenTo[partition] !== connection;
+  /** Whether a change of the lane is under way on another connection. */
+  #isElsewhere(lane: number, connection: RedisConnection): boolean {
+    return this.#writtenCounts[lane]! > 0 && this.#writtenTo[lane] !== connection;
   }
 
   #beginAside(operation: Operation, primary: Primary | undefined): CommandBuffer | undefined {
-    const { isChange, partition } = operation;
-    const link = isChange ? primary?.changes : primary?.reads;
+    const link = linkOf(operation, primary);
     if (this.#isClosed || this.#isAway(link)) return this.#refuse(operation);
-    if (isShort(operation, primary)) return this.#refuse(operation);
+    if (isShort(operation, primary)) return this.#refuse(operation, TOO_FEW);
     const connection = link?.connection;
+    const lane = laneOf(operation);
     const isFree =
-      !isChange ||
-      (!this.#lanes.has(partition) &&
-        connection !== undefined &&
-        !this.#isElsewhere(partition, connection));
+      !operation.isChange ||
+      (!this.#lanes.has(lane) && connection !== undefined && !this.#isElsewhere(lane, connection));
     if (connection !== undefined && isFree) {
       operation.connection = connection;
       this.#start = connection.commands.length;
@@ -279,7 +293,7 @@ export class Dispatcher {
     const command = connection.copyCommand();
     operation.group = undefined;
     operation.connection = undefined;
-    if (operation.isChange) this.#writtenCounts[operation.partition]!--;
+    if (operation.isChange) this.#writtenCounts[laneOf(operation)]!--;
     if (operation.until === 0) operation.until = connection.lastTime + this.#options.deadlineMs;
     if (this.#isClosed || this.#isForbidden(operation)) this.#fail(operation, UNREACHABLE);
     else this.#wait({ operation, command, asked, isRefused });
@@ -292,11 +306,12 @@ export class Dispatcher {
   #wait(waiting: Waiting): void {
     const { isChange, partition, number } = waiting.operation;
     const lanes = isChange ? this.#lanes : this.#reads;
-    const lane = lanes.get(partition) ?? [];
+    const key = isChange ? laneOf(waiting.operation) : partition;
+    const lane = lanes.get(key) ?? [];
     let at = lane.length;
     while (at > 0 && lane[at - 1]!.operation.number > number) at--;
     lane.splice(at, 0, waiting);
-    lanes.set(partition, lane);
+    lanes.set(key, lane);
     this.#lookLater();
   }
 
@@ -317,8 +332,8 @@ export class Dispatcher {
   }
 
   /** What was written before comes back first, so that what waits stays in order. */
-  #sendLane(partition: number, lane: Waiting[], now: number): void {
-    while (lane.length > 0 && this.#writtenCounts[partition] === 0) {
+  #sendLane(number: number, lane: Waiting[], now: number): void {
+    while (lane.length > 0 && this.#writtenCounts[number] === 0) {
       let sent = 0;
       for (const waiting of lane) {
         const isAlone = waiting.isRefused || waiting.asked !== undefined;
@@ -331,7 +346,7 @@ export class Dispatcher {
       lane.splice(0, sent);
       if (sent === 0) break;
     }
-    if (lane.length === 0) this.#lanes.delete(partition);
+    if (lane.length === 0) this.#lanes.delete(number);
   }
 
   /** Sends or fails it; false where it has to wait on. */
@@ -339,8 +354,10 @@ export class Dispatcher {
     const { servers, layout } = this.#options;
     const slot = layout.slotOf(operation.partition);
     const primary = asked === undefined ? servers.primaryOf(slot) : servers.at(asked);
-    const isChange = operation.isChange || asked !== undefined;
-    const link = isChange ? primary?.changes : primary?.reads;
+    const link =
+      asked === undefined
+        ? linkOf(operation, primary)
+        : changeLink(operation.isReplicated, primary);
     const connection = link?.connection;
     const isOver = now >= operation.until || isShort(operation, primary);
     if (connection === undefined && !isOver && !this.#isAway(link)) return false;
@@ -371,6 +388,29 @@ export class Dispatcher {
 }
 
 const NO_LINK = { connection: undefined };
+
+/** Lanes of a partition. */
+const LANES = 2;
+
+/** Changes of a partition stay in order that are in one lane: those that wait for replicas, or the others. */
+function laneOf({ partition, isReplicated }: Operation): number {
+  return LANES * partition + (isReplicated ? 1 : 0);
+}
+
+function linkOf(operation: Operation, primary: Primary | undefined): Link | undefined {
+  return operation.isChange ? changeLink(operation.isReplicated, primary) : primary?.reads;
+}
+
+function changeLink(isReplicated: boolean, primary: Primary | undefined): Link | undefined {
+  return isReplicated ? primary?.confirmed : primary?.changes;
+}
+
+/** The first word of a command. */
+function commandName(command: Buffer): string {
+  return command.toString('latin1', 0, COMMAND_NAME_END).split('\r\n', 3)[2] ?? '';
+}
+
+const COMMAND_NAME_END = 64;
 
 /** Whether the change needs more replicas than its primary has. */
 function isShort(operation: Operation, primary: Primary | undefined): boolean {

@@ -11,12 +11,14 @@ export const ASK = 3;
 export const NO_SCRIPT = 4;
 /** There is no memory for the change; it was not made. */
 export const NO_MEMORY = 5;
-/** The server does no changes now, or none of this user; it was not made, and will not be at once. */
-const REFUSED_CHANGE = 6;
+/** The server takes no changes now; it was not made, and will not be at once. */
+export const REFUSED_CHANGE = 6;
+/** The user may not do it; it was not done. */
+const FORBIDDEN = 7;
 /** Any other: a fault of this program, of the data, or of the server. */
-export const FAULT = 7;
+export const FAULT = 8;
 
-type ErrorKind = 1 | 2 | 3 | 4 | 5 | 6 | 7;
+type ErrorKind = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
 const KINDS: ReadonlyMap<string, ErrorKind> = new Map([
   ['MOVED', MOVED],
@@ -31,7 +33,7 @@ const KINDS: ReadonlyMap<string, ErrorKind> = new Map([
   ['OOM', NO_MEMORY],
   ['NOREPLICAS', REFUSED_CHANGE],
   ['MISCONF', REFUSED_CHANGE],
-  ['NOPERM', REFUSED_CHANGE],
+  ['NOPERM', FORBIDDEN],
 ]);
 
 export function errorKind(text: string): ErrorKind {

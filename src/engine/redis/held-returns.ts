@@ -3,7 +3,7 @@
  * joined first does it, with a beat; where that fails, the next beat asks again.
  */
 interface HeldReturnsOptions {
-  /** Some of the member incarnations that are gone. */
+  /** The member incarnations that are gone. */
   gone(): Promise<readonly string[]>;
   /** Resolves once the incarnation holds nothing; may be called again. */
   returnHeld(incarnation: string): Promise<unknown>;

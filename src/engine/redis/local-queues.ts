@@ -88,6 +88,8 @@ export class LocalQueue {
   /** Items that it may have; 0 for no limit. */
   capacity = 0;
   replicaCount = 0;
+  /** See Operation: fixed, as the operations on the queue stay in order. */
+  readonly isReplicated: boolean;
   first: QueueTake | undefined;
   last: QueueTake | undefined;
   /** The last take in the list that a script under way has. */
@@ -113,6 +115,7 @@ export class LocalQueue {
     this.partition = partition;
     this.#settings = settings;
     this.refresh();
+    this.isReplicated = this.replicaCount > 0;
   }
 
   /** Asks for its settings anew. */

@@ -1,29 +1,35 @@
 /**
  * The scripts of the cluster's own store: one for each step of a MemberStore, which says what a step does.
- * All keys are in the slot of partition 0:
+ * All of it is one hash, in the slot of partition 0: a server that gives the slot away, or takes it, refuses
+ * a script of several keys where it has only some of them. The fields:
  *
- *     record   a hash: `revision`, `version`, `text`, `admits`; `begun` and `limitEnd` while a limit runs;
- *              `lastJoin`, `stopsUpTo`, `beaten`: the time of the last beat or join
- *     members  a hash: the members, by the number of their join, as JSON objects of strings; `ends`: the end
- *              of the lease
- *     left     a set: the addresses that left
- *     gone     a set: UUID:NUMBER of members that were removed or left, whose held items are to go back
+ *     revision, version, text, admits
+ *     begun, limitEnd   while a limit runs
+ *     lastJoin, stopsUpTo
+ *     beaten            the time of the last beat or join
+ *     server            the run id of the server that took it
+ *     layout            of the data: see layout-record.ts
+ *     members           JSON: the members, by the number of their join; `seen`: the time of the last beat or
+ *                       join of its own; `ends`: the end of the lease
+ *     replaced          JSON: members that were replaced, likewise
+ *     left              JSON: the addresses that left
+ *     gone              JSON: UUID:NUMBER of former members whose held items are to go back
  *
  * Times are in ms, by the server that runs the script. Numbers are decimal digits, as the server's JSON
  * rounds numbers. A step needs little memory, and the cluster is to live where there is none left, so all
  * are allowed then. The first argument is the channel of hints.
  */
-import { BEAT_MS, GAP_MS } from '../../cluster/member-store.ts';
+import { BEAT_MS, FORMER_MAX, GAP_MS, PLACES, REPLACED_MS } from '../../cluster/member-store.ts';
 import { type Script, script } from './scripts.ts';
 
 /** What stands first in a reply, where it is not why a member cannot join. */
 export const VIEW = 'VIEW';
 export const OUT = 'OUT';
-
-const KEY_COUNT = 4;
+/** The data has another layout than the member that would join. */
+export const LAYOUT = 'LAYOUT';
 
 const COMMON = `#!lua flags=allow-oom
-local RECORD, MEMBERS, LEFT, GONE = unpack(KEYS)
+local RECORD = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -31,51 +37,100 @@ local function digits(number) return string.format('%.0f', number) end
 local function get(field) return redis.call('HGET', RECORD, field) or '' end
 local function number(field) return tonumber(redis.call('HGET', RECORD, field) or 0) end
 local function set(field, value) redis.call('HSET', RECORD, field, value) end
-local function add(field, shift)
-  if redis.call('HEXISTS', RECORD, field) == 1 then set(field, digits(number(field) + shift)) end
+local function list(field)
+  local json = get(field)
+  return json == '' and {} or cjson.decode(json)
+end
+local function setList(field, items)
+  if #items == 0 then redis.call('HDEL', RECORD, field) else set(field, cjson.encode(items)) end
+end
+local function append(field, item)
+  local items = list(field)
+  items[#items + 1] = item
+  setList(field, items)
 end
 local function hint() redis.pcall('SPUBLISH', ARGV[1], '') end
 
-local members = {}
-for _, json in ipairs(redis.call('HVALS', MEMBERS)) do members[#members + 1] = cjson.decode(json) end
-table.sort(members, function(a, b) return tonumber(a.number) < tonumber(b.number) end)
-local function keep(member) redis.call('HSET', MEMBERS, member.number, cjson.encode(member)) end
+local members, replaced = list('members'), list('replaced')
+local function save()
+  setList('members', members)
+  setList('replaced', replaced)
+end
 local function find(uuid, joinNumber)
   for _, member in ipairs(members) do
     if member.uuid == uuid and member.number == joinNumber then return member end
   end
 end
 
-local function remove(isGone)
-  local rest = {}
-  for _, member in ipairs(members) do
-    if isGone(member) then
-      redis.call('HDEL', MEMBERS, member.number)
-      redis.call('SADD', GONE, member.uuid .. ':' .. member.number)
-      if number('admits') ~= 0 then redis.call('SADD', LEFT, member.address) end
-    else
-      rest[#rest + 1] = member
-    end
+local function split(all, isGone)
+  local rest, gone = {}, {}
+  for _, member in ipairs(all) do
+    local part = isGone(member) and gone or rest
+    part[#part + 1] = member
   end
-  local isAny = #rest < #members
-  members = rest
-  if isAny then hint() end
+  return rest, gone
+end
+local function leave(gone)
+  for _, member in ipairs(gone) do
+    if number('admits') ~= 0 then append('left', member.address) end
+  end
+  if #gone > 0 then hint() end
+end
+local function release(gone)
+  for _, member in ipairs(gone) do append('gone', member.uuid .. ':' .. member.number) end
+end
+local function remove(isGone)
+  local gone
+  members, gone = split(members, isGone)
+  leave(gone)
+  release(gone)
+end
+local function replace(address)
+  local gone
+  members, gone = split(members, function(member)
+    return member.address == address and now - member.seen >= ${REPLACED_MS}
+  end)
+  leave(gone)
+  for _, member in ipairs(gone) do replaced[#replaced + 1] = member end
+end
+local function releaseReplaced(isGone)
+  local gone
+  replaced, gone = split(replaced, isGone)
+  release(gone)
+  if #gone > 0 then hint() end
 end
 
+local function shift(all, ms, isMoved)
+  for _, member in ipairs(all) do
+    local ends = member.ends + ms
+    if isMoved then ends = math.max(ends, now + member.leaseMs) end
+    member.ends = digits(ends)
+    member.seen = digits(member.seen + math.min(ms, 0))
+  end
+end
 local function pass(caller)
   local gap = now - number('beaten')
   set('beaten', digits(now))
-  local shift = gap > ${GAP_MS} and gap - ${BEAT_MS} or math.min(gap, 0)
-  if shift ~= 0 then
-    add('limitEnd', shift)
-    for _, member in ipairs(members) do
-      member.ends = digits(member.ends + shift)
-      keep(member)
-    end
+  local ms = gap > ${GAP_MS} and gap - ${BEAT_MS} or math.min(gap, 0)
+  local server = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+  local isMoved = server ~= get('server')
+  if isMoved then set('server', server) end
+  if ms ~= 0 or isMoved then
+    if get('begun') ~= '' then set('limitEnd', digits(number('limitEnd') + ms)) end
+    shift(members, ms, isMoved)
+    shift(replaced, ms, isMoved)
   end
-  remove(function(member) return member ~= caller and tonumber(member.ends) <= now end)
+  local function isOver(member) return member ~= caller and tonumber(member.ends) <= now end
+  remove(isOver)
+  releaseReplaced(isOver)
 end
 
+local function stop(upTo)
+  if upTo <= number('stopsUpTo') then return end
+  set('stopsUpTo', digits(upTo))
+  if upTo > number('lastJoin') then set('lastJoin', digits(upTo)) end
+  hint()
+end
 local function advance() set('revision', digits(math.max(number('revision') + 1, now))) end
 local function endLimit() redis.call('HDEL', RECORD, 'begun', 'limitEnd') end
 
@@ -86,7 +141,7 @@ local function view(hasText, first)
   local begun = number('begun')
   local reply = {
     '${VIEW}', first, now, number('revision'), get('version'), hasText and get('text'),
-    begun, begun > 0 and number('limitEnd') - now or 0, number('stopsUpTo'), redis.call('SCARD', GONE),
+    begun, begun > 0 and number('limitEnd') - now or 0, number('stopsUpTo'), #list('gone'), #replaced,
   }
   for _, member in ipairs(members) do
     reply[#reply + 1] = member.uuid
@@ -102,77 +157,113 @@ end
 
 /** `argumentCount`: of those behind the channel. */
 function step(source: string, argumentCount: number): Script {
-  return script(`${COMMON}${source}`, KEY_COUNT, 1 + argumentCount);
+  return script(`${COMMON}${source}`, 1, 1 + argumentCount);
 }
 
 /**
- * Arguments: uuid, address, version of the member, '1' for a lite one or '', version of the cluster,
- * duration of the lease. Returns a view with the number of the join first; or the obstacle, the cluster's
+ * Arguments: layout of the data, uuid, address, version of the member, '1' for a lite one or '', version of
+ * the cluster, duration of the lease. Returns a view with the number of the join first, and the place in
+ * front of all; or why the member cannot join: LAYOUT and that of the data, or the obstacle, the cluster's
  * version and `stopsUpTo`.
  */
 export const JOIN = step(
   `
-local _, uuid, address, memberVersion, isLite, version, leaseMs = unpack(ARGV)
-local function findObstacle()
+local _, layout, uuid, address, memberVersion, isLite, version, leaseMs = unpack(ARGV)
+if get('layout') == '' then set('layout', layout) end
+if get('layout') ~= layout then return {'${LAYOUT}', get('layout')} end
+
+local function isOwn(member) return member.uuid == uuid end
+pass()
+remove(isOwn)
+releaseReplaced(isOwn)
+replace(address)
+
+local function freePlace()
+  local isTaken = {}
+  for _, member in ipairs(members) do isTaken[tonumber(member.place)] = true end
+  for _, member in ipairs(replaced) do isTaken[tonumber(member.place)] = true end
+  for step = 1, ${PLACES} do
+    local place = (number('lastJoin') + step) % ${PLACES}
+    if not isTaken[place] then return place end
+  end
+end
+local function findObstacle(place)
   for _, member in ipairs(members) do
     if tonumber(member.number) <= number('stopsUpTo') then return 'STOPPING' end
   end
-  if #members == 0 then return end
-  if version ~= get('version') then return 'VERSION' end
-  for _, member in ipairs(members) do
-    if member.address == address then return 'ADDRESS' end
+  if #members > 0 then
+    if version ~= get('version') then return 'VERSION' end
+    for _, member in ipairs(members) do
+      if member.address == address then return 'ADDRESS' end
+    end
+    if number('admits') ~= 0 then
+      local _, own = split(list('left'), function(each) return each == address end)
+      if #own == 0 then return 'STATE' end
+    end
   end
-  if number('admits') ~= 0 and redis.call('SISMEMBER', LEFT, address) == 0 then return 'STATE' end
+  if not place or #list('gone') >= ${FORMER_MAX} then return 'FULL' end
 end
-pass()
-remove(function(member) return member.uuid == uuid end)
-local obstacle = findObstacle()
-if obstacle then return {obstacle, get('version'), number('stopsUpTo')} end
+local place = freePlace()
+local obstacle = findObstacle(place)
+if obstacle then
+  save()
+  return {obstacle, get('version'), number('stopsUpTo')}
+end
 if #members == 0 then endLimit() end
 if version ~= get('version') then
   advance()
   set('version', version)
 end
-redis.call('SREM', LEFT, address)
+setList('left', (split(list('left'), function(each) return each == address end)))
 local joinNumber = redis.call('HINCRBY', RECORD, 'lastJoin', 1)
-local member = {
+members[#members + 1] = {
   uuid = uuid, number = digits(joinNumber), address = address, memberVersion = memberVersion,
-  isLite = isLite, confirmed = digits(number('revision')), ends = digits(now + leaseMs),
+  isLite = isLite, confirmed = digits(number('revision')), place = digits(place),
+  seen = digits(now), ends = digits(now + leaseMs), leaseMs = leaseMs,
 }
-keep(member)
-members[#members + 1] = member
+save()
 hint()
-return view(true, joinNumber)`,
-  6,
+local reply = view(true, joinNumber)
+table.insert(reply, 2, place)
+return reply`,
+  7,
 );
 
 /**
- * Arguments: uuid, number of the join, duration of the lease, revision that is known, the one that is
- * confirmed. Returns a view with the number of the join first, or OUT.
+ * Arguments: uuid, number of the join, `stopsUpTo`, duration of the lease, revision that is known, the one
+ * that is confirmed. Returns a view with the number of the join first, or OUT.
  */
 export const BEAT = step(
   `
-local _, uuid, joinNumber, leaseMs, known, confirmed = unpack(ARGV)
+local _, uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed = unpack(ARGV)
+stop(tonumber(stopsUpTo))
 local member = find(uuid, joinNumber)
 pass(member)
-if not member then return out() end
+if not member then
+  save()
+  return out()
+end
+member.seen = digits(now)
 member.ends = digits(now + leaseMs)
+member.leaseMs = leaseMs
 local isKnown = tonumber(known) == number('revision')
 local isNew = isKnown and member.confirmed ~= confirmed
 if isNew then member.confirmed = confirmed end
-keep(member)
+save()
 if isNew then hint() end
 return view(not isKnown, tonumber(joinNumber))`,
-  5,
+  6,
 );
 
-/** Arguments: uuid, number of the join. */
+/** Arguments: uuid, number of the join, `stopsUpTo`. */
 export const LEAVE = step(
   `
+stop(tonumber(ARGV[4]))
 local caller = find(ARGV[2], ARGV[3])
 remove(function(member) return member == caller end)
+save()
 return 0`,
-  2,
+  3,
 );
 
 /**
@@ -189,7 +280,7 @@ if isMade then
   advance()
   set('text', text)
   set('admits', admits)
-  if admits == '0' then redis.call('UNLINK', LEFT) end
+  if admits == '0' then redis.call('HDEL', RECORD, 'left') end
   local ms = tonumber(limitMs)
   if ms >= 0 then endLimit() end
   if ms > 0 then
@@ -206,10 +297,19 @@ return view(not isMade, isMade and 1 or 0)`,
 export const STOP_ALL = step(
   `
 if not find(ARGV[2], ARGV[3]) then return out() end
-set('stopsUpTo', digits(number('lastJoin')))
-hint()
+stop(number('lastJoin'))
 return view(false, tonumber(ARGV[3]))`,
   2,
 );
 
-export const MEMBER_SCRIPTS = [JOIN, BEAT, LEAVE, CHANGE, STOP_ALL].map(({ source }) => source);
+/** Arguments: UUID:NUMBER of a former member whose items are back. */
+export const FORGET = step(
+  `
+setList('gone', (split(list('gone'), function(each) return each == ARGV[2] end)))
+return 0`,
+  1,
+);
+
+export const MEMBER_SCRIPTS = [JOIN, BEAT, LEAVE, CHANGE, STOP_ALL, FORGET].map(
+  ({ source }) => source,
+);

@@ -43,8 +43,15 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   isRepeatable = false;
   /** Replicas that must have the change; 0 where it needs none, or is none. */
   replicaCount = 0;
+  /**
+   * Goes over the connection of changes that wait for replicas, as do all operations on the same queue. A
+   * replica that does not answer so delays no others.
+   */
+  isReplicated = false;
   /** Replicas without which it is not sent, where it is of no use then although they need not have it. */
   replicasNeeded = 0;
+  /** The server's error, or why the operation was not sent; only of one that is made for one use. */
+  errorText = '';
   group: object | undefined;
   /** Rises from each operation that is sent to the next. */
   number = 0;
@@ -75,6 +82,12 @@ export class Operation<Subject = unknown> implements ReplyReceiver, Confirmed {
   follow(former: Operation): void {
     this.era = former.era;
     this.isSequel = true;
+  }
+
+  /** The change is to have this many replicas. */
+  needReplicas(count: number): void {
+    this.replicaCount = count;
+    this.isReplicated = count > 0;
   }
 
   onFailed(failure: Failure): void {

@@ -1,7 +1,7 @@
 /**
- * The connections to the primary of some slots: one for reads of maps; one for changes and for all
- * operations on queues, so that those stay in order. A connection that has ended is made anew, ever more
- * slowly while that fails. Scripts are loaded before a connection is used.
+ * The connections to the primary of some slots: one for reads of maps; two for changes and for all
+ * operations on queues, in order: one where they wait for replicas, one for the others. A connection
+ * that has ended is made anew, ever more slowly while that fails. Scripts are loaded before it is used.
  *
  * A server may have commands of a connection that has ended, and run them later. So it is told first to
  * end that connection, too: when the next one is used, all that was not answered has ended. A server that
@@ -49,8 +49,11 @@ export class Primary {
   readonly address: ServerAddress;
   readonly reads: Link;
   readonly changes: Link;
+  /** Of changes that wait for replicas. */
+  readonly confirmed: Link;
   /** Replicas that were connected when it was last asked; Infinity while that is not known. */
   replicaCount = Number.POSITIVE_INFINITY;
+  readonly #links: readonly Link[];
   readonly #clock: Clock;
 
   constructor(address: ServerAddress, options: PrimaryOptions, observer: PrimaryObserver) {
@@ -58,21 +61,23 @@ export class Primary {
     this.#clock = options.clock;
     this.reads = new Link(address, options, observer);
     this.changes = new Link(address, options, observer);
+    this.confirmed = new Link(address, options, observer);
+    this.#links = [this.reads, this.changes, this.confirmed];
   }
 
   /** Commands whose replies have not come. */
   get pendingCount(): number {
-    return this.reads.pendingCount + this.changes.pendingCount;
+    return this.#links.reduce((sum, { pendingCount }) => sum + pendingCount, 0);
   }
 
   /** Bytes of those commands, and of replies under way. */
   get waitingBytes(): number {
-    return this.reads.waitingBytes + this.changes.waitingBytes;
+    return this.#links.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
   }
 
-  /** Whether both connections take commands. */
+  /** Whether all connections take commands. */
   get isReady(): boolean {
-    return this.reads.connection !== undefined && this.changes.connection !== undefined;
+    return this.#links.every(({ connection }) => connection !== undefined);
   }
 
   /** Whether it owes a reply that waits for no replica, for so long or longer. */
@@ -87,8 +92,10 @@ export class Primary {
    * a replica.
    */
   check(onDemoted: () => void): void {
-    const { reads, changes } = this;
-    if (changes.connection?.pendingCount === 0) ask(changes.connection, PING, () => {});
+    const { reads, changes, confirmed } = this;
+    for (const { connection } of [changes, confirmed]) {
+      if (connection?.pendingCount === 0) ask(connection, PING, () => {});
+    }
     if (reads.connection === undefined) {
       this.replicaCount = Number.POSITIVE_INFINITY;
       return;
@@ -114,8 +121,7 @@ export class Primary {
   }
 
   end(): void {
-    this.reads.end();
-    this.changes.end();
+    for (const link of this.#links) link.end();
   }
 }
 

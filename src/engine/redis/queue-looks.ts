@@ -95,6 +95,7 @@ export class QueueLooks {
     while (queue.drops.length > 0) {
       const drop = new Operation(dispatcher, DROPPING, undefined);
       drop.isRepeatable = true;
+      drop.isReplicated = queue.isReplicated;
       const commands = dispatcher.begin(drop, queue.partition);
       if (commands === undefined) return;
       const holds = queue.drops.splice(0, DROPS_MAX);

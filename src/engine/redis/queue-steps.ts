@@ -93,7 +93,7 @@ export class QueueSteps {
     const queue = this.#queues.get(name);
     this.#turn.send(queue);
     // What comes next belongs to the takes that wait.
-    if (queue.firstUnasked !== undefined && !dispatcher.isAway(queue.partition)) {
+    if (queue.firstUnasked !== undefined && !dispatcher.isAway(queue)) {
       return answers.tell(receiver, answers.begin(ABSENT));
     }
     this.#look(queue, true, receiver);
@@ -135,6 +135,7 @@ export class QueueSteps {
     const { dispatcher, layout } = this.#context;
     const look = this.#looks.pop() ?? this.#newLook();
     look.subject = receiver;
+    look.isReplicated = queue.isReplicated;
     const commands = dispatcher.begin(look, queue.partition);
     if (commands === undefined) return;
     commands.begin(isPeek ? PEEK.header : COUNT.header);
@@ -166,6 +167,7 @@ class Offers implements Work, GatheredOffers {
   begin(queue: LocalQueue): this {
     this.#queue = queue;
     this.#operation.replicaCount = queue.replicaCount;
+    this.#operation.isReplicated = queue.isReplicated;
     return this;
   }
 

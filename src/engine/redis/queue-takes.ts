@@ -89,7 +89,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   take(name: Span, timeoutMs: number, receiver: Receiver): number {
     const queue = this.#queues.get(name);
     const isUnasked = queue.firstUnasked !== undefined;
-    if (isUnasked && this.#context.dispatcher.isAway(queue.partition)) {
+    if (isUnasked && this.#context.dispatcher.isAway(queue)) {
       this.#context.fail(receiver, UNREACHABLE);
       return ANSWERED;
     }
@@ -168,9 +168,9 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
   }
 
   /** What is to come back to the queue goes before what is taken next, so that it is not overtaken. */
-  #returnFirst({ name, partition }: LocalQueue): void {
-    const own = this.#unreturned.get(name.toString('latin1'));
-    if (own === undefined || this.#context.dispatcher.isAway(partition)) return;
+  #returnFirst(queue: LocalQueue): void {
+    const own = this.#unreturned.get(queue.name.toString('latin1'));
+    if (own === undefined || this.#context.dispatcher.isAway(queue)) return;
     for (const giveBack of own.splice(0, TAKES_MAX)) giveBack.send();
   }
 
@@ -354,7 +354,7 @@ export class QueueTakes implements TakeObserver, ReturnObserver {
       take.isDue = true;
       return;
     }
-    const isAway = this.#context.dispatcher.isAway(take.queue.partition);
+    const isAway = this.#context.dispatcher.isAway(take.queue);
     if (!isAway && !take.mayHold) return this.#answer(take, ABSENT);
     this.#abandon(take);
     this.#context.fail(take.receiver, UNREACHABLE);

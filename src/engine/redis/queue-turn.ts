@@ -51,6 +51,6 @@ export class QueueTurn {
   #gather(queue: LocalQueue): void {
     if (this.#queues.has(queue)) return;
     this.#queues.add(queue);
-    this.#dispatcher.beforeWrite(queue.partition, () => this.send(queue));
+    this.#dispatcher.beforeWrite(queue, () => this.send(queue));
   }
 }

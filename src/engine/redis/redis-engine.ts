@@ -23,7 +23,6 @@ import { ChangesUnderWay } from './changes-under-way.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { HeldReturns } from './held-returns.ts';
 import { Layout } from './layout.ts';
-import { keepLayout } from './layout-record.ts';
 import { LifetimeSweeps } from './lifetime-sweeps.ts';
 import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
@@ -61,12 +60,11 @@ export interface RedisEngineOptions
   onLost(address: ServerAddress, reason: Error): void;
   /** A server has replied with an error that no operation should cause. */
   onFault(text: string): void;
+  /** A server has refused a change. `command` returns its name. */
+  onRefused(address: ServerAddress, command: () => string, text: string): void;
   /** Something is missing at the servers, as seen when the engine is opened: a sentence. */
   onWarning(text: string): void;
 }
-
-/** Before the layout is asked for again. */
-const AGAIN_MS = 1000;
 
 export class RedisEngine implements Engine, ChangeWork {
   readonly isOrdered = false;
@@ -76,7 +74,6 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #clock: Clock;
   readonly #servers: Servers;
   readonly #dispatcher: Dispatcher;
-  readonly #layout: Layout;
   readonly #underWay: ChangesUnderWay;
   readonly #answers = new Answers();
   readonly #maps: RedisMaps;
@@ -97,7 +94,10 @@ export class RedisEngine implements Engine, ChangeWork {
     const mayChange = () => this.#life.hasLease;
     const connection = { ...options, scripts, mayChange, counter: this.#counter };
     this.#servers = options.connect(connection, {
-      onReady: () => this.#dispatcher.look(),
+      onReady: () => {
+        memberStore.look();
+        this.#dispatcher.look();
+      },
       onLost: (address, reason) => {
         this.#queues.onLost();
         options.onLost(address, reason);
@@ -105,14 +105,15 @@ export class RedisEngine implements Engine, ChangeWork {
       onTime: (serverMs, askedAt) => time.set(serverMs, askedAt),
     });
     const layout = new Layout(clusterName, partitionCount);
-    this.#layout = layout;
     const servers = this.#servers;
     const versions = new HybridClock(time);
     const onFault = (text: string) => options.onFault(text);
+    const onRefused = options.onRefused.bind(options);
     const underWay = new ChangesUnderWay(clock);
     this.#underWay = underWay;
     this.#dispatcher = new Dispatcher({
-      ...{ clock, layout, servers, deadlineMs, scripts, underWay, mayChange, onFault },
+      ...{ clock, layout, servers, deadlineMs, scripts, underWay, mayChange },
+      ...{ onFault, onRefused },
     });
     const common = {
       ...{ dispatcher: this.#dispatcher, layout, answers: this.#answers },
@@ -127,7 +128,7 @@ export class RedisEngine implements Engine, ChangeWork {
     this.#maps = new RedisMaps({ ...common, time, versions });
     this.#whole = { ...common, now: () => time.wall() };
     const memberStore = new RedisMemberStore({
-      ...{ clock, servers, layout, connection, dispatcher: this.#dispatcher },
+      ...{ clock, servers, layout, clusterName, connection, dispatcher: this.#dispatcher },
       replicaCount: () => options.clusterReplicaCount ?? servers.usualReplicaCount,
       onJoined: (incarnation) => {
         this.#queues.incarnation = incarnation;
@@ -157,7 +158,8 @@ export class RedisEngine implements Engine, ChangeWork {
     this.#queues.sendGathered();
     return this.#underWay.answered(() => {
       const end = this.#clock.now() + this.#options.deadlineMs;
-      const links = [...this.#servers.primaries].map(({ changes }) => changes);
+      const primaries = [...this.#servers.primaries];
+      const links = primaries.flatMap(({ changes, confirmed }) => [changes, confirmed]);
       const confirmed = links.map(({ connection }) => connection?.confirmations.ended());
       return () =>
         confirmed.every((isEnded) => isEnded === undefined || isEnded()) &&
@@ -272,16 +274,12 @@ export class RedisEngine implements Engine, ChangeWork {
 
   /**
    * Tries until the servers answer; onLost tells of each that does not. Rejects with StoreUnusable where
-   * that does not help: a wrong password, a server that is too old, a Sentinel name that is not known, data
-   * of another layout.
+   * that does not help: a wrong password, a server that is too old, a Sentinel name that is not known.
    */
   async open(): Promise<void> {
     await this.#servers.open();
     const warnings = await this.#servers.inspect(this.#replicaCountMax());
-    while (!(await keepLayout(this.#dispatcher, this.#layout, this.#options.clusterName))) {
-      if (this.#closing !== undefined) throw new Error('the engine was closed before it was open');
-      await new Promise<void>((resolve) => this.#clock.after(AGAIN_MS, resolve));
-    }
+    if (this.#closing !== undefined) throw new Error('the engine was closed before it was open');
     for (const warning of warnings) this.#options.onWarning(warning);
     this.#isOpen = true;
   }

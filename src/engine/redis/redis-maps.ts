@@ -131,7 +131,8 @@ export class RedisMaps {
     const [, hash, field] = argumentsOf(command) as [Buffer, Buffer, Buffer];
     const map = hash.subarray(layout.prefix(MAP, partition).length);
     const change = this.#change(new Span().set(map, 0, map.length), NOBODY);
-    change.replicaCount = 0;
+    // A replica that is late must not end the entry's life.
+    change.needReplicas(0);
     const commands = dispatcher.begin(change, partition);
     if (commands === undefined) return;
     const end = Buffer.alloc(END_BYTES);
@@ -235,7 +236,7 @@ class Changing implements Work<Change> {
 
   begin(receiver: Receiver, replicaCount: number): Operation<Change> {
     const change = this.#changes.take();
-    change.replicaCount = replicaCount;
+    change.needReplicas(replicaCount);
     change.subject.receiver = receiver;
     change.subject.version.clear();
     return change;

@@ -1,9 +1,13 @@
 /**
  * The cluster's own store on the servers: each step is one script (member-scripts.ts) on the primary of
  * partition 0, by the time of that server. One step is under way at a time. Hints come over a channel.
+ *
+ * A join and a change of the record need replicas. A beat counts where the servers agree on the primary that
+ * has answered it (Servers.agreeOn), or where a replica has it.
  */
 import { OutcomeUnknown } from '../../base/errors.ts';
 import { InTurn } from '../../base/in-turn.ts';
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import type {
   Beat,
   ChangeAnswer,
@@ -12,17 +16,31 @@ import type {
   Join,
   Joined,
   JoinObstacle,
+  Leave,
   MemberStore,
   NotJoined,
   Out,
   RecordChange,
+  Refused,
   StoredMember,
 } from '../../cluster/member-store.ts';
 import { UNKNOWN } from '../engine.ts';
 import { type CommandBuffer, header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import { errorKind, REFUSED_CHANGE } from './error-reply.ts';
 import { type Layout, WAKE_UPS } from './layout.ts';
-import { BEAT, CHANGE, JOIN, LEAVE, OUT, STOP_ALL, VIEW } from './member-scripts.ts';
+import { layoutFault, layoutText } from './layout-record.ts';
+import {
+  BEAT,
+  CHANGE,
+  FORGET,
+  JOIN,
+  LAYOUT,
+  LEAVE,
+  OUT,
+  STOP_ALL,
+  VIEW,
+} from './member-scripts.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
 import { NIL, type Reply } from './reply.ts';
 import type { Script } from './scripts.ts';
@@ -34,18 +52,20 @@ const PARTITION = 0;
 const LISTENER = Buffer.from('cluster');
 const LITE = '1';
 const NOT_LITE = '';
-const SRANDMEMBER = header(3, 'SRANDMEMBER');
-const SREM = header(3, 'SREM');
-/** Incarnations that are looked at before the list is read again. */
-const GONE_AT_ONCE = 16;
+const HGET_GONE = header(3, 'HGET');
+const GONE = Buffer.from('gone');
+/** Replicas that make a beat count where nothing else does. */
+const BEAT_REPLICAS = 1;
+const REFUSED: Refused = { refused: true };
 
 interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'servers' | 'connection'> {
   readonly dispatcher: Dispatcher;
   readonly layout: Layout;
-  /** Replicas that must have a step. */
+  readonly clusterName: string;
+  /** Replicas that must have a join, and a change of the record. */
   replicaCount(): number;
-  /** What items are held under from now on. */
-  onJoined(incarnation: string): void;
+  /** What items are held under from now on, and the member's place. */
+  onJoined(incarnation: string, place: number): void;
   /** There are incarnations that are gone. Called with each beat, of the member that joined first. */
   onGone(): void;
   /** Called with each beat of the member that joined first. */
@@ -62,19 +82,19 @@ interface ToldView {
 
 export class RedisMemberStore implements MemberStore {
   readonly #options: RedisMemberStoreOptions;
-  readonly #keys: readonly Buffer[];
-  readonly #gone: Buffer;
+  readonly #record: Buffer;
   readonly #channel: Buffer;
   readonly #steps = new InTurn();
-  readonly #listeners: (() => void)[] = [];
+  readonly #hintListeners: (() => void)[] = [];
+  readonly #moveListeners: (() => void)[] = [];
   readonly #hints: WakeUps;
+  /** The server that has answered the last beat or join. */
+  #server: string | undefined;
 
   constructor(options: RedisMemberStoreOptions) {
     this.#options = options;
     const { clock, layout, servers, connection } = options;
-    this.#gone = layout.clusterKey('gone');
-    const others = ['record', 'members', 'left'].map((name) => layout.clusterKey(name));
-    this.#keys = [...others, this.#gone];
+    this.#record = layout.clusterKey('record');
     this.#channel = layout.key(WAKE_UPS, PARTITION, LISTENER);
     this.#hints = new WakeUps({
       ...{ clock, layout, servers, connection, listener: LISTENER },
@@ -84,39 +104,48 @@ export class RedisMemberStore implements MemberStore {
   }
 
   async join(join: Join): Promise<Joined | NotJoined> {
+    const { layout, clusterName } = this.#options;
     const { uuid, address, memberVersion, isLite, version, leaseMs } = join;
     const lite = isLite ? LITE : NOT_LITE;
-    const words = [uuid, address, memberVersion, lite, version, leaseMs];
-    return await this.#step(JOIN, words, (reply) => {
+    const own = layoutText(layout);
+    const words = [own, uuid, address, memberVersion, lite, version, leaseMs];
+    const read = (reply: Reply, server: ServerAddress): Joined | NotJoined | Error => {
       const kind = reply.next().text;
+      if (kind === LAYOUT) return layoutFault(textIn(reply), layout, clusterName);
       if (kind !== VIEW) return { obstacle: kind as JoinObstacle, ...versionIn(reply) };
+      const place = reply.next().integer;
       const { first, view } = viewIn(reply);
-      this.#options.onJoined(`${uuid}:${first}`);
-      return { joinNumber: first, view };
-    });
+      this.#server = addressText(server);
+      return { joinNumber: first, place, view };
+    };
+    const answer = await this.#step(JOIN, words, read, this.#options.replicaCount());
+    if (answer instanceof Error) throw answer;
+    if ('view' in answer) {
+      this.#options.onJoined(`${uuid}:${answer.joinNumber}`, answer.place);
+    }
+    return answer;
   }
 
-  async beat({ uuid, joinNumber, leaseMs, known, confirmed }: Beat): Promise<ClusterView | Out> {
+  async beat(beat: Beat): Promise<ClusterView | Out | Refused> {
     this.#hints.check();
-    const words = [uuid, joinNumber, leaseMs, known, confirmed];
-    const answer = await this.#step(BEAT, words, viewOrOut);
-    if ('out' in answer) return answer;
+    const answer = await this.#steps.run(() => this.#beat(beat));
+    if ('refused' in answer || 'out' in answer) return answer;
     const { view, goneCount } = answer;
-    if (view.members[0]?.joinNumber === joinNumber) {
+    if (view.members[0]?.joinNumber === beat.joinNumber) {
       this.#options.onOldest();
       if (goneCount > 0) this.#options.onGone();
     }
     return view;
   }
 
-  async leave({ uuid, joinNumber }: Incarnation): Promise<void> {
-    await this.#step(LEAVE, [uuid, joinNumber], () => undefined);
+  async leave({ uuid, joinNumber, stopsUpTo }: Leave): Promise<void> {
+    await this.#step(LEAVE, [uuid, joinNumber, stopsUpTo], () => undefined);
   }
 
   async change(change: RecordChange): Promise<ChangeAnswer | Out> {
     const { uuid, joinNumber, revision, text, admits, limitMs } = change;
     const words = [uuid, joinNumber, revision, text, admits, limitMs];
-    const answer = await this.#step(CHANGE, words, viewOrOut);
+    const answer = await this.#step(CHANGE, words, viewOrOut, this.#options.replicaCount());
     if ('out' in answer) return answer;
     return { isMade: answer.first === 1, view: answer.view };
   }
@@ -127,35 +156,37 @@ export class RedisMemberStore implements MemberStore {
   }
 
   onHint(listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#hintListeners.push(listener);
     this.#hints.listen(PARTITION);
   }
 
-  /** Some member incarnations that are gone, and not forgotten. */
+  onMoved(listener: () => void): void {
+    this.#moveListeners.push(listener);
+  }
+
+  /** The primaries have changed. */
+  look(): void {
+    const primaries = [...this.#options.servers.primaries];
+    if (this.#server === undefined || primaries.length === 0) return;
+    if (primaries.some(({ address }) => addressText(address) === this.#server)) return;
+    this.#server = undefined;
+    for (const listener of this.#moveListeners) listener();
+  }
+
+  /** The former members whose items are not back. */
   gone(): Promise<readonly string[]> {
     return this.#send(
       (commands) => {
-        commands.begin(SRANDMEMBER);
-        commands.bytes(this.#gone);
-        commands.number(GONE_AT_ONCE);
+        commands.begin(HGET_GONE);
+        commands.bytes(this.#record);
+        commands.bytes(GONE);
       },
-      (reply) => {
-        const gone: string[] = [];
-        while (reply.next().kind !== NIL) gone.push(utf8(reply));
-        return gone;
-      },
+      (reply) => (reply.kind === NIL ? [] : (JSON.parse(utf8(reply)) as string[])),
     );
   }
 
   async forget(incarnation: string): Promise<void> {
-    await this.#send(
-      (commands) => {
-        commands.begin(SREM);
-        commands.bytes(this.#gone);
-        commands.bytes(Buffer.from(incarnation));
-      },
-      () => undefined,
-    );
+    await this.#step(FORGET, [incarnation], () => undefined);
   }
 
   /** No hint comes any more. */
@@ -164,31 +195,56 @@ export class RedisMemberStore implements MemberStore {
   }
 
   #hint(): void {
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#hintListeners) listener();
+  }
+
+  async #beat(beat: Beat): Promise<ToldView | Out | Refused> {
+    const { servers } = this.#options;
+    const { uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed } = beat;
+    const write = this.#writer(BEAT, [uuid, joinNumber, stopsUpTo, leaseMs, known, confirmed]);
+    let server: ServerAddress | undefined;
+    const read = (reply: Reply, from: ServerAddress): ToldView | Out => {
+      server = from;
+      return viewOrOut(reply);
+    };
+    const answer = await this.#send(write, read).catch((error: Error) => {
+      if (!(error instanceof StepRefused)) throw error;
+      server = error.server;
+      return error;
+    });
+    if ('out' in answer) return answer;
+    const isAgreed = await servers.agreeOn(server!);
+    if (answer instanceof Error) {
+      if (!isAgreed) throw answer;
+      return REFUSED;
+    }
+    const counted = isAgreed ? answer : await this.#send(write, read, BEAT_REPLICAS);
+    this.#server = addressText(server!);
+    return counted;
   }
 
   #step<Answer>(
     script: Script,
     words: readonly (string | number)[],
-    read: (reply: Reply) => Answer,
+    read: Read<Answer>,
+    replicaCount = 0,
   ): Promise<Answer> {
-    const write = (commands: CommandBuffer): void => {
+    return this.#steps.run(() => this.#send(this.#writer(script, words), read, replicaCount));
+  }
+
+  #writer(script: Script, words: readonly (string | number)[]): Write {
+    return (commands) => {
       commands.begin(script.header);
-      for (const key of this.#keys) commands.bytes(key);
+      commands.bytes(this.#record);
       commands.bytes(this.#channel);
       for (const word of words) commands.bytes(Buffer.from(String(word)));
     };
-    return this.#steps.run(() => this.#send(write, read));
   }
 
-  #send<Answer>(
-    write: (commands: CommandBuffer) => void,
-    read: (reply: Reply) => Answer,
-  ): Promise<Answer> {
+  #send<Answer>(write: Write, read: Read<Answer>, replicaCount = 0): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { dispatcher } = this.#options;
-      const { operation } = new Step(dispatcher, read, resolve, reject);
-      operation.replicaCount = this.#options.replicaCount();
+      const { operation } = new Step(dispatcher, read, replicaCount, resolve, reject);
       const commands = dispatcher.begin(operation, PARTITION);
       if (commands === undefined) return;
       write(commands);
@@ -197,28 +253,49 @@ export class RedisMemberStore implements MemberStore {
   }
 }
 
+type Write = (commands: CommandBuffer) => void;
+/** Reads the reply of a server. */
+type Read<Answer> = (reply: Reply, server: ServerAddress) => Answer;
+
+/** A server takes no changes now, so that the step was not made. */
+class StepRefused extends Error {
+  readonly server: ServerAddress;
+
+  constructor(server: ServerAddress, text: string) {
+    super(`the server ${addressText(server)} refuses it: ${text}`);
+    this.server = server;
+  }
+}
+
 class Step<Answer> implements Work {
   readonly operation: Operation<undefined>;
-  readonly #read: (reply: Reply) => Answer;
+  readonly #read: Read<Answer>;
   readonly #resolve: (answer: Answer) => void;
   readonly #reject: (error: Error) => void;
   #answer: Answer | undefined;
 
   constructor(
     dispatcher: Dispatcher,
-    read: (reply: Reply) => Answer,
+    read: Read<Answer>,
+    replicaCount: number,
     resolve: (answer: Answer) => void,
     reject: (error: Error) => void,
   ) {
     this.operation = new Operation(dispatcher, this, undefined);
     this.operation.changesData = false;
+    this.operation.needReplicas(replicaCount);
     this.#read = read;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
   onResult(reply: Reply): void {
-    this.#answer = this.#read(reply);
+    try {
+      this.#answer = this.#read(reply, this.operation.connection!.address);
+    } catch (error) {
+      this.operation.group = undefined;
+      return this.#reject(error as Error);
+    }
     if (this.operation.group === undefined) this.onConfirmed();
   }
 
@@ -231,7 +308,11 @@ class Step<Answer> implements Work {
   }
 
   onFailed(failure: Failure): void {
-    const error = new Error('the servers do not answer');
+    const { errorText: text, connection } = this.operation;
+    if (text !== '' && errorKind(text) === REFUSED_CHANGE) {
+      return this.#reject(new StepRefused(connection!.address, text));
+    }
+    const error = new Error(text === '' ? 'the servers do not answer' : text);
     this.#reject(failure === UNKNOWN ? new OutcomeUnknown(error) : error);
   }
 }
@@ -257,9 +338,10 @@ function viewIn(reply: Reply): ToldView {
   const limit = begun === 0 ? null : { begun, leftMs };
   const stopsUpTo = reply.next().integer;
   const goneCount = reply.next().integer;
+  const replacedCount = reply.next().integer;
   const members: StoredMember[] = [];
   while (reply.next().kind !== NIL) members.push(memberIn(reply));
-  const view = { nowMs, revision, version, text, limit, stopsUpTo, members };
+  const view = { nowMs, revision, version, text, limit, stopsUpTo, members, replacedCount };
   return { first, view, goneCount };
 }
 

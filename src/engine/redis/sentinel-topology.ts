@@ -8,6 +8,7 @@ import { addressText, type ServerAddress } from '../../base/server-address.ts';
 import { ControlConnection, ServerError } from './control-connection.ts';
 import { SLOT_COUNT } from './layout.ts';
 import { LoginRefused } from './redis-connection.ts';
+import { SentinelMajority } from './sentinel-majority.ts';
 import { judged, modeOf } from './server-info.ts';
 import { StoreUnusable } from './servers.ts';
 import type { Topology, TopologyOptions, TopologySource } from './topology-source.ts';
@@ -33,6 +34,7 @@ export class SentinelTopology implements TopologySource {
   #sentinel: ControlConnection | undefined;
   /** Sentinels that ask for no password, by address. */
   readonly #withoutLogin = new Set<string>();
+  readonly #majority: SentinelMajority;
   #primary: ControlConnection | undefined;
   #subscription: ControlConnection | undefined;
   #isEnded = false;
@@ -41,6 +43,12 @@ export class SentinelTopology implements TopologySource {
     this.#options = options;
     this.#name = name;
     this.#sentinels = options.url.servers;
+    this.#majority = new SentinelMajority(name, options.url.servers, {
+      connect: (address) => this.#connected(undefined, address, true),
+      onFailed: (address, error) => {
+        if (needsNoLogin(error)) this.#withoutLogin.add(addressText(address));
+      },
+    });
   }
 
   async look(): Promise<Topology> {
@@ -63,8 +71,13 @@ export class SentinelTopology implements TopologySource {
     throw faults.told ?? faults.unusable ?? faults.lost ?? new Error('no Sentinel answers');
   }
 
+  async agreesOn(primary: ServerAddress): Promise<boolean> {
+    return await this.#majority.names(primary);
+  }
+
   end(): void {
     this.#isEnded = true;
+    this.#majority.end();
     this.#sentinel?.end();
     this.#primary?.end();
     this.#subscription?.end();
@@ -100,7 +113,7 @@ export class SentinelTopology implements TopologySource {
     try {
       return await this.#sentinel.ask(...words);
     } catch (error) {
-      if (!(error instanceof LoginRefused && NO_PASSWORD.test(error.message))) throw error;
+      if (!needsNoLogin(error)) throw error;
       this.#withoutLogin.add(addressText(address));
       this.#sentinel = this.#connected(undefined, address, true);
       return await this.#sentinel.ask(...words);
@@ -154,6 +167,11 @@ export class SentinelTopology implements TopologySource {
     const hasLogin = !(isSentinel && this.#withoutLogin.has(addressText(address)));
     return hasLogin ? connection : { ...connection, login: NO_LOGIN };
   }
+}
+
+/** Whether the Sentinel has refused a password as it has none itself. */
+function needsNoLogin(error: unknown): boolean {
+  return error instanceof LoginRefused && NO_PASSWORD.test(error.message);
 }
 
 function isAt(control: ControlConnection, address: ServerAddress): boolean {

@@ -22,6 +22,12 @@ export interface Servers {
   readonly awaySince: number | undefined;
   /** Replicas that must have a change where no setting says so; known once open. */
   readonly usualReplicaCount: number;
+  /**
+   * Whether the server is the present primary of its slots, as far as this is known without its replicas:
+   * a majority of the Sentinels must name it. A server of a Cluster that is cut off stops taking changes
+   * by itself. Resolves within the time that a server has for an answer.
+   */
+  agreeOn(primary: ServerAddress): Promise<boolean>;
   /** A server has told that this one is the primary of the slot now. */
   onMoved(slot: number, address: ServerAddress): void;
   /** Something has changed: asks for the primaries soon. */

@@ -81,6 +81,10 @@ export class StoreServers implements Servers {
     return server;
   }
 
+  async agreeOn(primary: ServerAddress): Promise<boolean> {
+    return (await this.#source?.agreesOn(primary)) ?? false;
+  }
+
   onMoved(slot: number, address: ServerAddress): void {
     if (this.#isClosed) return;
     const server = this.#serverAt(address);

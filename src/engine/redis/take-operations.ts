@@ -68,6 +68,7 @@ export class Asking implements Work {
     this.takes = takes;
     this.isWaiting = isWaiting;
     this.operation.isRepeatable = true;
+    this.operation.isReplicated = queue.isReplicated;
     // What is held could not be removed.
     this.operation.replicasNeeded = queue.replicaCount;
   }
@@ -140,6 +141,7 @@ export class Removal implements Work {
     this.end = end;
     this.#isAgain = isAgain;
     this.operation.isRepeatable = true;
+    this.operation.isReplicated = queue.isReplicated;
     this.operation.replicaCount = queue.replicaCount;
   }
 
@@ -225,6 +227,7 @@ export class GiveBack implements Work {
     this.receiver = receiver;
     this.#incarnation = incarnation;
     this.operation.isRepeatable = true;
+    this.operation.isReplicated = queue.isReplicated;
     this.operation.replicaCount = queue.replicaCount;
   }
 

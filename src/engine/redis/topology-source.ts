@@ -25,6 +25,8 @@ export interface TopologySource {
    * StoreUnusable where asking again does not help.
    */
   look(): Promise<Topology>;
+  /** See Servers. */
+  agreesOn(primary: ServerAddress): Promise<boolean>;
   end(): void;
 }
 

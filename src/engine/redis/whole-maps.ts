@@ -67,7 +67,7 @@ export function clear(options: WholeMapsOptions, map: Span, receiver: Receiver):
   const replicaCount = options.replicaCount(map);
   for (let partition = 0; partition < layout.partitionCount; partition++) {
     const { operation } = new NumberStep(dispatcher, true, total.add, total.fail);
-    operation.replicaCount = replicaCount;
+    operation.needReplicas(replicaCount);
     // Removing what is removed already changes nothing, but a set that came between would be lost.
     const commands = dispatcher.begin(operation, partition);
     if (commands === undefined) continue;

@@ -1,0 +1,58 @@
+/** A member without HTTP: an engine on servers, and the cluster that it has joined. */
+import { SystemClock } from '../../src/base/clock.ts';
+import { SharedCluster } from '../../src/cluster/shared-cluster.ts';
+import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
+import { Asker } from '../engine/answers.ts';
+import { type StoreEngineOptions, storeEngine } from './store-engines.ts';
+
+export interface JoinedMember {
+  readonly engine: RedisEngine;
+  readonly asker: Asker;
+  readonly cluster: SharedCluster;
+  /** What its membership has reported. */
+  readonly told: string[];
+  end(): Promise<void>;
+}
+
+interface MemberSettings {
+  readonly uuid: string;
+  readonly leaseMs: number;
+}
+
+/** A member that is joining: `joined` resolves once it has. */
+export async function joiningMember(
+  options: StoreEngineOptions,
+  { uuid, leaseMs }: MemberSettings,
+): Promise<{ member: JoinedMember; joined: Promise<void> }> {
+  const engine = await storeEngine(options);
+  const told: string[] = [];
+  const cluster = new SharedCluster({
+    ...{ store: engine.memberStore, work: engine, clock: new SystemClock(), uuid },
+    ...{ memberVersion: '1.2.3', isLite: false, leaseMs },
+    events: {
+      onJoined: (joinNumber) => told.push(`joined ${joinNumber}`),
+      onWaiting: (reason) => told.push(reason),
+      onOut: () => told.push('out'),
+      onAway: () => told.push('away'),
+      onBack: () => told.push('back'),
+    },
+    isKeptSafe: () => engine.isKeptSafe,
+    onStop: (because) => told.push(because),
+  });
+  engine.attach(cluster);
+  const joined = cluster.start(`host-${uuid}:5701`, async () => {});
+  const end = async (): Promise<void> => {
+    await cluster.leave();
+    await engine.close();
+  };
+  return { member: { engine, asker: new Asker(engine), cluster, told, end }, joined };
+}
+
+export async function joinedMember(
+  options: StoreEngineOptions,
+  settings: MemberSettings,
+): Promise<JoinedMember> {
+  const { member, joined } = await joiningMember(options, settings);
+  await joined;
+  return member;
+}

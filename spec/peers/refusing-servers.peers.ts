@@ -1,0 +1,111 @@
+/** Members that start while their server refuses writes: what they can do, and what they report. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GAP_MS } from '../../src/cluster/member-store.ts';
+import { ABSENT, APPLIED, FOUND, MEMORY_FULL } from '../../src/engine/engine.ts';
+import { EngineServer } from './engine-server.ts';
+import { type JoinedMember, joinedMember, joiningMember } from './joined-member.ts';
+import { serverCommand } from './server-command.ts';
+import { asked, until } from './server-group.ts';
+
+const LEASE_MS = 3 * GAP_MS;
+const OF_MEMBER = { uuid: 'a', leaseMs: LEASE_MS };
+const FULL_BYTES = 4 * 1024 * 1024;
+
+let server: EngineServer;
+let members: JoinedMember[] = [];
+
+beforeEach(async () => {
+  server = await EngineServer.start();
+});
+
+afterEach(async () => {
+  await Promise.all(members.map((member) => member.end()));
+  members = [];
+  await server.stop();
+});
+
+function ask(...words: readonly string[]): Promise<string> {
+  return serverCommand(server.port, ...words);
+}
+
+describe('A member that starts while its server', () => {
+  it('has no memory left joins, and serves reads and deletes', async () => {
+    const { port } = server;
+    const first = await joinedMember({ port }, OF_MEMBER);
+    await first.asker.set('m', 'k', 'v');
+    await first.asker.set('m', 'other', 'v');
+    await first.end();
+    await ask('SET', 'filler', 'x'.repeat(FULL_BYTES));
+    await ask('CONFIG', 'SET', 'maxmemory', `${FULL_BYTES / 2}`);
+    const refused: string[] = [];
+    const onRefused = (_: unknown, command: () => string, text: string) =>
+      refused.push(`${command()}: ${text}`);
+    for (const clusterName of ['grid', 'another']) {
+      const member = await joinedMember({ port, clusterName, onRefused }, OF_MEMBER);
+      members.push(member);
+      await sleep(LEASE_MS / 2);
+      assert.ok(member.cluster.isReady);
+      assert.equal((await member.asker.set('m', 'new', 'v')).outcome, MEMORY_FULL);
+    }
+    assert.ok(
+      refused.some((line) => line.startsWith('HSET: OOM')),
+      refused.join('\n'),
+    );
+    const [{ asker }] = members as [JoinedMember];
+    assert.equal((await asker.get('m', 'k')).outcome, FOUND);
+    assert.equal((await asker.delete('m', 'k')).outcome, APPLIED);
+    assert.equal((await asker.get('m', 'k')).outcome, ABSENT);
+    const other = await joiningMember({ port, partitionCount: 300 }, { ...OF_MEMBER, uuid: 'b' });
+    await assert.rejects(other.joined, /it has 271 partitions, and this member is set to 300/);
+    await other.member.end();
+  });
+
+  const refusing: Readonly<Record<string, readonly [() => Promise<void>, () => Promise<unknown>]>> =
+    {
+      NOREPLICAS: [
+        async () => {
+          await ask('CONFIG', 'SET', 'min-replicas-to-write', '1');
+        },
+        () => ask('CONFIG', 'SET', 'min-replicas-to-write', '0'),
+      ],
+      MISCONF: [
+        async () => {
+          const told = await asked(server.port, 'CONFIG', 'GET', 'dir');
+          assert.ok(Array.isArray(told));
+          rmSync(`${told[1]}`, { recursive: true });
+          await ask('SET', 'changed', '1');
+          await ask('CONFIG', 'SET', 'save', '1 1');
+          await until(async () =>
+            (await ask('INFO', 'persistence')).includes('rdb_last_bgsave_status:err'),
+          );
+        },
+        () => ask('CONFIG', 'SET', 'stop-writes-on-bgsave-error', 'no'),
+      ],
+    };
+  for (const [error, [begin, end]] of Object.entries(refusing)) {
+    it(`answers ${error} waits, says so, and joins once it may; in use it keeps its lease`, async () => {
+      const { port } = server;
+      await begin();
+      const { member, joined } = await joiningMember({ port }, OF_MEMBER);
+      members.push(member);
+      await until(async () => member.told.length > 0);
+      assert.match(member.told[0]!, new RegExp(`the server 127\\.0\\.0\\.1:${port} .*${error}`));
+      assert.equal(member.cluster.nodeState, 'STARTING');
+      await end();
+      await joined;
+      assert.equal((await member.asker.set('m', 'k', 'v')).outcome, APPLIED);
+      if (error !== 'NOREPLICAS') return;
+      await begin();
+      for (let ms = 0; ms < 2 * LEASE_MS; ms += 500) {
+        await sleep(500);
+        assert.ok(member.cluster.takesWrites && member.cluster.isReady, member.told.join());
+      }
+      await end();
+      await until(async () => (await member.asker.set('m', 'k', 'v')).outcome === APPLIED);
+      assert.equal(member.told.filter((line) => line === 'away').length, 0);
+    });
+  }
+});

@@ -1,0 +1,127 @@
+/**
+ * Asks whether a majority of the Sentinels names a server as the primary. A Sentinel that is cut off still
+ * names the old one, but it knows the others, so it makes no majority. All are asked at once: those of the
+ * URL, and those that they know. Each counts once, by its id, as it may be known by several addresses.
+ */
+import { addressText, type ServerAddress } from '../../base/server-address.ts';
+import type { ControlConnection, ReplyValue } from './control-connection.ts';
+
+interface SentinelMajorityOptions {
+  connect(address: ServerAddress): ControlConnection;
+  /** The Sentinel could not be asked. */
+  onFailed(address: ServerAddress, error: unknown): void;
+}
+
+interface Sentinel {
+  readonly address: ServerAddress;
+  control: ControlConnection | undefined;
+  /** Whether a question is not answered. */
+  isAsked: boolean;
+}
+
+interface Told {
+  readonly id: string;
+  /** The address of the primary. */
+  readonly named: string;
+  readonly others: readonly ServerAddress[];
+}
+
+export class SentinelMajority {
+  readonly #name: string;
+  readonly #options: SentinelMajorityOptions;
+  readonly #configured: readonly ServerAddress[];
+  readonly #sentinels = new Map<string, Sentinel>();
+
+  /** `name`: what the Sentinels watch; `configured`: the addresses of the URL. */
+  constructor(
+    name: string,
+    configured: readonly ServerAddress[],
+    options: SentinelMajorityOptions,
+  ) {
+    this.#name = name;
+    this.#configured = configured;
+    this.#options = options;
+    for (const address of configured) this.#add(address);
+  }
+
+  /** Never rejects. */
+  async names(primary: ServerAddress): Promise<boolean> {
+    const wanted = addressText(primary);
+    const [all, naming] = [new Set<string>(), new Set<string>()];
+    const known = new Set(this.#configured.map(addressText));
+    let count = this.#configured.length;
+    return await new Promise((resolve) => {
+      const asking = [...this.#sentinels.values()].map(async (sentinel) => {
+        const told = await this.#ask(sentinel);
+        if (told === undefined) return;
+        all.add(told.id);
+        if (told.named === wanted) naming.add(told.id);
+        for (const address of told.others) known.add(addressText(this.#add(address)));
+        count = Math.max(count, told.others.length + 1, all.size);
+        if (2 * naming.size > count) resolve(true);
+      });
+      void Promise.all(asking).then(() => {
+        if (all.size > 0) this.#forget(known);
+        resolve(false);
+      });
+    });
+  }
+
+  end(): void {
+    for (const { control } of this.#sentinels.values()) control?.end();
+  }
+
+  #add(address: ServerAddress): ServerAddress {
+    const key = addressText(address);
+    if (!this.#sentinels.has(key)) {
+      this.#sentinels.set(key, { address, control: undefined, isAsked: false });
+    }
+    return address;
+  }
+
+  #forget(known: ReadonlySet<string>): void {
+    for (const [key, sentinel] of this.#sentinels) {
+      if (known.has(key)) continue;
+      sentinel.control?.end();
+      this.#sentinels.delete(key);
+    }
+  }
+
+  /** Undefined where it does not answer. */
+  async #ask(sentinel: Sentinel): Promise<Told | undefined> {
+    if (sentinel.isAsked) return undefined;
+    sentinel.isAsked = true;
+    try {
+      if (sentinel.control === undefined || sentinel.control.isEnded) {
+        sentinel.control = this.#options.connect(sentinel.address);
+      }
+      const { control } = sentinel;
+      const [id, named, others] = await Promise.all([
+        control.ask('SENTINEL', 'MYID'),
+        control.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.#name),
+        control.ask('SENTINEL', 'SENTINELS', this.#name),
+      ]);
+      return { id: `${id}`, named: namedIn(named), others: othersIn(others) };
+    } catch (error) {
+      this.#options.onFailed(sentinel.address, error);
+      return undefined;
+    } finally {
+      sentinel.isAsked = false;
+    }
+  }
+}
+
+function namedIn(reply: ReplyValue): string {
+  const [host, port] = Array.isArray(reply) ? reply : [];
+  return addressText({ host: `${host}`, port: Number(port) });
+}
+
+/** Each is an array of names and values. */
+function othersIn(reply: ReplyValue): ServerAddress[] {
+  const rows = Array.isArray(reply) ? reply : [];
+  return rows.map((row) => {
+    const words: readonly unknown[] = Array.isArray(row) ? row : [];
+    const fieldOf = (name: string) => words[words.indexOf(name) + 1];
+    return { host: `${fieldOf('ip')}`, port: Number(fieldOf('port')) };
+  });
+}
