@@ -291,6 +291,9 @@ class TestEngine {
   /** From the admission of a change to the moment when it is sent. */
   sendDelayMs = 0;
   answerDelayMs = 10;
+  /** The processes that were left when connections of others were ended, each time. */
+  readonly ended: string[][] = [];
+  cannotEnd = false;
   /** Changes that took effect, and changes that were refused when they were to be sent. */
   madeCount = 0;
   refusedCount = 0;
@@ -308,6 +311,11 @@ class TestEngine {
 
   async changesAnswered(): Promise<void> {
     await Promise.all([...this.#underWay]);
+  }
+
+  async endChangesOfOthers(uuids: ReadonlySet<string>): Promise<void> {
+    this.ended.push([...uuids]);
+    if (this.cannotEnd) throw new Error('a connection was lost');
   }
 
   /** Whether the change was admitted. Fails where one takes effect while the cluster is PASSIVE. */

@@ -848,3 +848,25 @@ describe('A member that is replaced', () => {
     assert.ok(world.time.timerCount <= timerCount);
   });
 });
+
+describe('What former members have sent', () => {
+  it('has ended before a transition does, and is tried until it has', async () => {
+    const { world, members } = await three();
+    const [a, b, c] = members;
+    b.kill();
+    await world.pass(LEASE_MS + 1000);
+    for (const { engine } of [a, c]) engine.cannotEnd = true;
+    let isReached = false;
+    void a.cluster.changeState('PASSIVE').then(() => {
+      isReached = true;
+    });
+    await world.pass(3000);
+    assert.deepEqual([isReached, a.cluster.state], [false, 'IN_TRANSITION']);
+    for (const { engine } of [a, c]) engine.cannotEnd = false;
+    await world.pass(2200);
+    assert.deepEqual([isReached, a.cluster.state], [true, 'PASSIVE']);
+    const ended = [...a.engine.ended, ...c.engine.ended];
+    assert.ok(ended.length > 2);
+    for (const uuids of ended) assert.deepEqual(uuids, [a.uuid, c.uuid]);
+  });
+});

@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SystemClock } from '../../src/base/clock.ts';
 import { OutcomeUnknown } from '../../src/base/errors.ts';
 import { GAP_MS } from '../../src/cluster/member-store.ts';
 import { ABSENT, APPLIED, FOUND, UNKNOWN, UNREACHABLE } from '../../src/engine/engine.ts';
+import { ControlConnection } from '../../src/engine/redis/control-connection.ts';
 import { Layout } from '../../src/engine/redis/layout.ts';
+import { namePrefix } from '../../src/engine/redis/member-connections.ts';
 import type { RedisEngine } from '../../src/engine/redis/redis-engine.ts';
 import { StoreUnusable } from '../../src/engine/redis/servers.ts';
 import { describeMemberStore } from '../cluster/member-store.case.ts';
@@ -90,6 +93,20 @@ it('A join writes the layout, and compares it with that of the member', async ()
   assert.equal(await refusal(), `${cluster}: its layout is "something else", which is none`);
   await Promise.all([engine.close(), other.close()]);
 });
+
+function controlOf(port: number): ControlConnection {
+  return new ControlConnection(
+    { host: '127.0.0.1', port },
+    {
+      clock: new SystemClock(),
+      login: { user: undefined, password: undefined },
+      tls: undefined,
+      mayChange: () => true,
+      deadlineMs: DEADLINE_MS,
+      counter: { count: 0 },
+    },
+  );
+}
 
 function keyOf(clusterName: string, name: string): string {
   return new Layout(clusterName, PARTITION_COUNT).clusterKey(name).toString();
@@ -178,6 +195,23 @@ describe('Members on one server', () => {
     const has = (field: string) => serverCommand(server.port, 'HEXISTS', record, field);
     await until(async () => (await has('gone')) === '0');
     assert.equal(await has('members'), '1');
+  });
+
+  it('end the connections of former members before they are PASSIVE', async () => {
+    const named = async (name: string): Promise<ControlConnection> => {
+      const control = controlOf(server.port);
+      await control.ask('CLIENT', 'SETNAME', name);
+      return control;
+    };
+    const [own, others] = [namePrefix(clusterName), namePrefix('another cluster')];
+    const former = await named(`${own}former`);
+    const kept = [await named(`${own}a`), await named(`${others}former`), await named('other')];
+    await first.cluster.changeState('PASSIVE');
+    await assert.rejects(former.ask('PING'));
+    for (const control of kept) {
+      assert.equal(await control.ask('PING'), 'PONG');
+      control.end();
+    }
   });
 });
 

@@ -39,6 +39,11 @@ export interface ChangeWork {
    * bounded time. Never rejects.
    */
   changesAnswered(): Promise<void>;
+  /**
+   * Resolves once no change will take effect that another process than these began before. Rejects where
+   * that is not known; it may be called again.
+   */
+  endChangesOfOthers(uuids: ReadonlySet<string>): Promise<void>;
 }
 
 /** What the engine asks of the membership. */

@@ -4,7 +4,8 @@
  *    once, one does.
  * 2. Each member that sees it follows it (see SharedCluster), and confirms the revision once the changes
  *    are answered that began before. A member that joins has none, so its join confirms.
- * 3. A member that sees the confirmations of all ends the transition: reached. One that sees the limit
+ * 3. A member that sees the confirmations of all ends the connections of former members, as what those had
+ *    sent may be on its way; then it ends the transition: reached. One that sees the limit
  *    passed ends it, too: not reached, the old state stays. Of several at once, one does.
  * 4. The initiator has its answer once all have confirmed the end, too, or are out.
  * No confirmation is taken back while its member is in, so "all" stays true once it was. A member that
@@ -14,7 +15,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown, reasonOf } from '../base/errors.ts';
 import type { SettledState } from './cluster.ts';
-import type { ClusterView } from './member-store.ts';
+import type { ClusterView, StoredMember } from './member-store.ts';
 import type { ChangeWork, Membership } from './membership.ts';
 import type { StoredRecord, Transition } from './stored-record.ts';
 
@@ -93,7 +94,7 @@ export class StateChanges {
     const isReached =
       limit !== null && replacedCount === 0 && members.every(({ confirmed }) => confirmed >= begun);
     const isOver = limit === null || limit.leftMs <= 0;
-    if (isReached || isOver) void this.#end(transition, isReached);
+    if (isReached || isOver) void this.#end(transition, isReached, members);
   }
 
   async #confirmAnswered(begun: number): Promise<void> {
@@ -108,12 +109,22 @@ export class StateChanges {
     membership.beatSoon();
   }
 
-  async #end(transition: Transition, isReached: boolean): Promise<void> {
+  async #end(
+    transition: Transition,
+    isReached: boolean,
+    members: readonly StoredMember[],
+  ): Promise<void> {
     if (this.#isEnding) return;
     this.#isEnding = true;
-    // Where it fails, the next view is followed in the same way.
-    await this.#options.record.end(transition, isReached).catch(() => false);
-    this.#isEnding = false;
+    const { work, record } = this.#options;
+    try {
+      if (isReached) await work.endChangesOfOthers(new Set(members.map(({ uuid }) => uuid)));
+      if (record.transition?.id === transition.id) await record.end(transition, isReached);
+    } catch {
+      // The next view is followed in the same way.
+    } finally {
+      this.#isEnding = false;
+    }
   }
 
   #answered(id: string, to: SettledState): Promise<void> {

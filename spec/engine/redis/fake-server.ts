@@ -47,6 +47,8 @@ export class FakeServer {
   isSlow = false;
   /** Commands about data, in the order in which they came, each with what it was answered. */
   readonly received: { readonly words: readonly string[]; readonly reply: FakeReply }[] = [];
+  /** Connections that clients have reset. */
+  resetCount = 0;
   /** The port; 0 before the start. */
   port = 0;
   #slowed: Promise<void> = Promise.resolve();
@@ -126,7 +128,9 @@ export class FakeServer {
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
     socket.setNoDelay(true);
-    socket.on('error', () => {});
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'ECONNRESET') this.resetCount++;
+    });
     socket.on('close', () => this.#sockets.delete(socket));
     const reader = new ReplyReader((command) => {
       const words = replyValue(command);

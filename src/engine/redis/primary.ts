@@ -24,6 +24,7 @@ const FIRST_PAUSE_MS = 50;
 const PAUSE_MS_MAX = 500;
 const SCRIPT_LOAD = header(3, 'SCRIPT', 'LOAD');
 const CLIENT_INFO = header(2, 'CLIENT', 'INFO');
+const CLIENT_SETNAME = header(3, 'CLIENT', 'SETNAME');
 const CLIENT_KILL = header(6, 'CLIENT', 'KILL', 'ID');
 const ADDR = Buffer.from('ADDR');
 const PING = header(1, 'PING');
@@ -41,6 +42,8 @@ interface PrimaryObserver {
 }
 
 export interface PrimaryOptions extends ConnectionOptions {
+  /** By which other members know the connections of this one; undefined for none. */
+  connectionName(): string | undefined;
   /** The sources of the scripts that are called. */
   readonly scripts: readonly string[];
 }
@@ -188,6 +191,7 @@ export class Link {
 
   #prepare(made: RedisConnection): void {
     if (this.#name !== undefined) kill(made, this.#name);
+    setName(made, this.#options.connectionName());
     const start = made.commands.length;
     made.commands.begin(CLIENT_INFO);
     made.expect(start, {
@@ -250,13 +254,26 @@ function nameIn(text: string): ConnectionName | undefined {
 }
 
 /** Writes the command that ends another connection to the same server. */
-function kill(connection: RedisConnection, { id, address }: ConnectionName): void {
-  const { commands } = connection;
-  const start = commands.length;
+function kill(connection: RedisConnection, name: ConnectionName): void {
+  const start = connection.commands.length;
+  writeKill(connection, name);
+  connection.expect(start, { onReply() {}, onLost() {} });
+}
+
+/** Writes that command; its reply is to be expected by the caller. */
+export function writeKill({ commands }: RedisConnection, { id, address }: ConnectionName): void {
   commands.begin(CLIENT_KILL);
   commands.text(id);
   commands.bytes(ADDR);
   commands.text(address);
+}
+
+function setName(connection: RedisConnection, name: string | undefined): void {
+  if (name === undefined) return;
+  const { commands } = connection;
+  const start = commands.length;
+  commands.begin(CLIENT_SETNAME);
+  commands.text(name);
   connection.expect(start, { onReply() {}, onLost() {} });
 }
 

@@ -89,7 +89,12 @@ export class RedisConnection {
   readonly #options: ConnectionOptions;
   readonly #observer: ConnectionObserver;
   readonly #onMessage: ((message: Reply) => void) | undefined;
-  readonly #socket: Socket;
+  /** Of TCP, which carries TLS where that is used. */
+  readonly #carrier: Socket;
+  /** What is read and written. */
+  #socket: Socket;
+  /** TLS begins when the carrier is connected; nothing is written before. */
+  #isTlsDue = false;
   readonly #reader: ReplyReader;
   readonly #pending = new PendingCommands();
   readonly #batches: Batch[] = [];
@@ -115,11 +120,10 @@ export class RedisConnection {
     this.#onMessage = observer.onMessage?.bind(observer);
     this.confirmations = new Confirmations(Math.ceil(options.deadlineMs * CONFIRMED_WITHIN));
     this.#reader = new ReplyReader((reply) => this.#receive(reply));
-    this.#socket = this.#connect();
+    this.#carrier = this.#socket = this.#connect();
     options.counter.count++;
-    this.#socket.setNoDelay(true);
-    this.#socket.on('error', (error) => this.#end(error));
-    this.#socket.on('close', () => this.#end(new Error('the server has closed the connection')));
+    this.#carrier.setNoDelay(true);
+    this.#watchEnd(this.#carrier);
     this.#watch();
     this.#logIn();
   }
@@ -193,9 +197,10 @@ export class RedisConnection {
     const { host, port } = this.address;
     const { tls } = this.#options;
     if (tls !== undefined) {
-      const socket = connectTls({ servername: isName(host) ? host : '', ...tls, host, port });
-      socket.on('data', (bytes) => this.#read(bytes, bytes.length));
-      return socket;
+      const carrier = connectPlain({ host, port });
+      this.#isTlsDue = true;
+      carrier.once('connect', () => this.#beginTls(carrier, tls));
+      return carrier;
     }
     const { bytes: buffer, view } = new ViewedBytes(READ_BUFFER_BYTES);
     const callback = (count: number): boolean => {
@@ -203,6 +208,22 @@ export class RedisConnection {
       return true;
     };
     return connectPlain({ host, port, onread: { buffer, callback } });
+  }
+
+  #beginTls(socket: Socket, tls: TlsOptions): void {
+    if (this.#isEnded) return;
+    const { host } = this.address;
+    const made = connectTls({ servername: isName(host) ? host : '', ...tls, host, socket });
+    made.on('data', (bytes) => this.#read(bytes, bytes.length));
+    this.#watchEnd(made);
+    this.#socket = made;
+    this.#isTlsDue = false;
+    if (this.#isFlushDue) this.#write();
+  }
+
+  #watchEnd(socket: Socket): void {
+    socket.on('error', (error) => this.#end(error));
+    socket.on('close', () => this.#end(new Error('the server has closed the connection')));
   }
 
   /** What is written now leaves when the connection stands; a login first, alone. */
@@ -252,6 +273,7 @@ export class RedisConnection {
   }
 
   #write(): void {
+    if (this.#isTlsDue) return;
     if (!this.#isPutOff && this.#mayGather()) {
       this.#isPutOff = true;
       this.#options.clock.endOfTurn(this.#flush);
@@ -315,7 +337,10 @@ export class RedisConnection {
     this.#options.counter.count--;
     this.#deadline?.cancel();
     this.#reader.end();
+    // The system would go on sending what the socket holds, also after this member has lost its lease.
+    if (this.#pending.count > 0 && !this.#carrier.connecting) this.#carrier.resetAndDestroy();
     this.#socket.destroy();
+    this.#carrier.destroy();
     // The observer first: what a receiver calls in turn must not come to this connection any more.
     if (reason !== undefined) this.#observer.onEnded(reason);
     this.#loseAll();

@@ -26,6 +26,7 @@ import { Layout } from './layout.ts';
 import { LifetimeSweeps } from './lifetime-sweeps.ts';
 import type { QueueSettings } from './local-queues.ts';
 import { MAP_SCRIPTS } from './map-scripts.ts';
+import { endConnections, namePrefix } from './member-connections.ts';
 import { MEMBER_SCRIPTS } from './member-scripts.ts';
 import type { Failure } from './operation.ts';
 import type { PrimaryOptions } from './primary.ts';
@@ -66,6 +67,9 @@ export interface RedisEngineOptions
   onWarning(text: string): void;
 }
 
+/** Without a uuid other members cannot end this one's connections. */
+type Life = Pick<MemberLife, 'hasLease'> & Partial<Pick<MemberLife, 'uuid'>>;
+
 export class RedisEngine implements Engine, ChangeWork {
   readonly isOrdered = false;
   /** Of the members that share the servers' data. */
@@ -81,7 +85,8 @@ export class RedisEngine implements Engine, ChangeWork {
   readonly #memberStore: RedisMemberStore;
   readonly #whole: Parameters<typeof clear>[0];
   readonly #counter = { count: 0 };
-  #life: Pick<MemberLife, 'hasLease'> = { hasLease: true };
+  readonly #namePrefix: string;
+  #life: Life = { hasLease: true };
   #isOpen = false;
   #closing: Promise<void> | undefined;
 
@@ -92,7 +97,9 @@ export class RedisEngine implements Engine, ChangeWork {
     const time = new ServerTime(clock);
     const scripts = [...MAP_SCRIPTS, ...QUEUE_SCRIPTS, ...MEMBER_SCRIPTS];
     const mayChange = () => this.#life.hasLease;
-    const connection = { ...options, scripts, mayChange, counter: this.#counter };
+    this.#namePrefix = namePrefix(clusterName);
+    const connectionName = () => this.#life.uuid && this.#namePrefix + this.#life.uuid;
+    const connection = { ...options, scripts, mayChange, connectionName, counter: this.#counter };
     this.#servers = options.connect(connection, {
       onReady: () => {
         memberStore.look();
@@ -146,8 +153,12 @@ export class RedisEngine implements Engine, ChangeWork {
   }
 
   /** Called before the engine is opened: changes of data are sent only while the member has its lease. */
-  attach(life: Pick<MemberLife, 'hasLease'>): void {
+  attach(life: Life): void {
     this.#life = life;
+  }
+
+  async endChangesOfOthers(uuids: ReadonlySet<string>): Promise<void> {
+    await endConnections(this.#servers.primaries, this.#namePrefix, (uuid) => !uuids.has(uuid));
   }
 
   /**
