@@ -32,4 +32,26 @@ describe('HybridClock', () => {
     }
     assert.equal(last >> 16n, BigInt(clock.wall()));
   });
+
+  it('gives no version that a clock with another place gives, and rises also when its place changes', () => {
+    const clock = new FakeClock();
+    const clocks = [0, 1, 255].map((place) => {
+      const versions = new HybridClock(clock);
+      versions.setPlace(place, 256);
+      return versions;
+    });
+    const given = new Set<bigint>();
+    const last = clocks.map(() => 0n);
+    for (let step = 0; step < 3000; step++) {
+      if (step === 1000) clocks[0]!.setPlace(7, 256);
+      if (step % 1500 === 0) clock.advance(1);
+      for (const [index, versions] of clocks.entries()) {
+        versions.tick();
+        const version = versionOf(versions);
+        assert.ok(version > last[index]! && !given.has(version));
+        given.add(version);
+        last[index] = version;
+      }
+    }
+  });
 });

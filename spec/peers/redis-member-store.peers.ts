@@ -167,6 +167,17 @@ describe('Members on one server', () => {
     await until(() => uuidsOf(first).length === 1);
   });
 
+  it('never give two changes the same version', async () => {
+    const sets = Array.from({ length: 1000 }, (_, index) =>
+      [first, second][index % 2]!.asker.set('m', `${index}`, 'v'),
+    );
+    const versions = (await Promise.all(sets)).map(({ outcome, version: { high, low } }) => {
+      assert.equal(outcome, APPLIED);
+      return `${high} ${low}`;
+    });
+    assert.equal(new Set(versions).size, versions.length);
+  });
+
   it('change their state together', async () => {
     await second.cluster.changeState('PASSIVE');
     for (const { cluster } of [first, second]) {

@@ -3,7 +3,8 @@
  * 48 bits of milliseconds since 1970 and 16 bits of counter; each is greater than all before it,
  * also when the wall clock stands still or goes back, and close to the wall clock otherwise. The counter of
  * each millisecond begins at a number that is made from the data set's id, so that two data sets rarely give
- * the same version.
+ * the same version. Clocks of one data set have a place each: the counter is congruent to it, so that no two
+ * of them ever give the same version.
  */
 import type { Clock } from '../base/clock.ts';
 import { murmurHash3 } from './hash.ts';
@@ -20,6 +21,8 @@ export class HybridClock {
   #counter = 0;
   /** The counter at the beginning of a millisecond. */
   #firstCounter = 0;
+  /** From a counter to the next one. */
+  #step = 1;
 
   constructor(clock: Pick<Clock, 'wall'>) {
     this.#clock = clock;
@@ -33,14 +36,25 @@ export class HybridClock {
     this.#firstCounter = hash % FIRST_COUNTERS;
   }
 
+  /**
+   * The clock's place among those of its data set, from 0 to `places` - 1; `places` divides the number of
+   * counters.
+   */
+  setPlace(place: number, places: number): void {
+    this.#firstCounter = place;
+    this.#step = places;
+    // The place that the present millisecond has versions of may be another clock's from now on.
+    this.#counter = COUNTER_MAX;
+  }
+
   /** Advances to the next version; `low` and `high` are its words. */
   tick(): void {
     const wallMs = this.#clock.wall();
     if (wallMs > this.#ms) {
       this.#ms = Math.floor(wallMs);
       this.#counter = this.#firstCounter;
-    } else if (this.#counter < COUNTER_MAX) {
-      this.#counter++;
+    } else if (this.#counter + this.#step <= COUNTER_MAX) {
+      this.#counter += this.#step;
     } else {
       this.#ms++;
       this.#counter = this.#firstCounter;

@@ -6,7 +6,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { ServerAddress } from '../../base/server-address.ts';
 import type { Span } from '../../base/span.ts';
-import type { MemberStore } from '../../cluster/member-store.ts';
+import { type MemberStore, PLACES } from '../../cluster/member-store.ts';
 import type { ChangeWork, MemberLife } from '../../cluster/membership.ts';
 import {
   ANSWERED,
@@ -137,7 +137,8 @@ export class RedisEngine implements Engine, ChangeWork {
     const memberStore = new RedisMemberStore({
       ...{ clock, servers, layout, clusterName, connection, dispatcher: this.#dispatcher },
       replicaCount: () => options.clusterReplicaCount ?? servers.usualReplicaCount,
-      onJoined: (incarnation) => {
+      onJoined: (incarnation, place) => {
+        versions.setPlace(place, PLACES);
         this.#queues.incarnation = incarnation;
       },
       onGone: () => heldReturns.begin(),
