@@ -17,6 +17,10 @@ import type { Log } from './telemetry/log.ts';
 
 /** Interval between two log lines about one server, in ms. */
 const TOLD_AGAIN_MS = 10_000;
+/** The same about one kind of error that no command should have, in ms. */
+const FAULT_AGAIN_MS = 60_000;
+/** Characters of an error that are its kind. */
+const FAULT_KIND_LENGTH = 48;
 
 /** Rejects with GridError TLS_FILE_UNUSABLE. */
 export async function makeSharedEngine(
@@ -45,7 +49,7 @@ export async function makeSharedEngine(
     queueCapacity,
     onLost: lost,
     onRefused: refusals(clock, log),
-    onFault: (text) => log.error({ reply: text }, `a server has refused a command: ${text}`),
+    onFault: faults(clock, log),
     onWarning: (text) => log.warn(text),
   });
 }
@@ -116,12 +120,21 @@ function refusals(
   };
 }
 
-/** Returns whether an event is to be logged, which it is once in TOLD_AGAIN_MS. */
-function dueEvents(clock: Clock): (event: string) => boolean {
+/** Logs errors that no command should have, those of one kind every FAULT_AGAIN_MS. */
+function faults(clock: Clock, log: Log): (text: string) => void {
+  const isDue = dueEvents(clock, FAULT_AGAIN_MS);
+  return (text) => {
+    if (!isDue(text.slice(0, FAULT_KIND_LENGTH))) return;
+    log.error({ reply: text }, `a server has refused a command: ${text}`);
+  };
+}
+
+/** Returns whether an event is to be logged, which it is once in that time. */
+function dueEvents(clock: Clock, againMs = TOLD_AGAIN_MS): (event: string) => boolean {
   const toldAt = new Map<string, number>();
   return (event) => {
     const now = clock.now();
-    for (const [each, at] of toldAt) if (now - at >= TOLD_AGAIN_MS) toldAt.delete(each);
+    for (const [each, at] of toldAt) if (now - at >= againMs) toldAt.delete(each);
     if (toldAt.has(event)) return false;
     toldAt.set(event, now);
     return true;

@@ -30,6 +30,14 @@ end
 table.sort(keys)
 return table.concat(keys, ' ')`;
 
+/** The ends of the entries of a map. */
+const ENDS = `
+local count = 0
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if string.find(key, ARGV[1], 1, true) then count = count + redis.call('ZCARD', key) end
+end
+return count`;
+
 let server: EngineServer;
 let clusterCount = 0;
 
@@ -99,6 +107,25 @@ describe('entries whose life has ended', () => {
       await asker.set('changed', 'k', 'w', '', SHORT, version);
       await asker.clear('cleared');
       await untilKeys(clusterName, (keys) => !/m:changed|x:changed|[mx]:cleared/.test(keys));
+    }));
+
+  it('leave nothing where they are deleted long before; the ends of others stay', () =>
+    withMember(async (asker, clusterName) => {
+      await fill(asker, 'deleted', LONG);
+      await fill(asker, 'halved', LONG);
+      for (let index = 0; index < ENTRIES; index++) {
+        assert.equal((await asker.delete('deleted', `k${index}`)).outcome, APPLIED);
+        if (index % 2 === 0) await asker.delete('halved', `k${index}`);
+      }
+      await untilKeys(clusterName, (keys) => !/[mx]:deleted/.test(keys));
+      const count = () => serverCommand(server.port, 'EVAL', ENDS, '0', `${clusterName}/x:halved`);
+      const end = performance.now() + WAIT_MS_MAX;
+      while (Number(await count()) > ENTRIES / 2) {
+        assert.ok(performance.now() < end);
+        await sleep(50);
+      }
+      await sleep(20 * BEAT_MS);
+      assert.equal(Number(await count()), ENTRIES / 2);
     }));
 
   it('are removed from a server that has no memory left', () =>

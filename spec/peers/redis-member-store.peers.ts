@@ -94,6 +94,8 @@ it('A join writes the layout, and compares it with that of the member', async ()
   await Promise.all([engine.close(), other.close()]);
 });
 
+const COUNT_KEYS = `return #redis.call('KEYS', ARGV[1])`;
+
 function controlOf(port: number): ControlConnection {
   return new ControlConnection(
     { host: '127.0.0.1', port },
@@ -192,8 +194,13 @@ describe('Members on one server', () => {
     proxy.silence(true);
     second.asker.wait('q', 60_000);
     await until(async () => (await first.asker.queueSize('q')).count === 0);
+    await serverCommand(server.port, 'CONFIG', 'SET', 'maxmemory', '1');
     await until(async () => (await first.asker.queueSize('q')).count === 1);
+    await serverCommand(server.port, 'CONFIG', 'SET', 'maxmemory', '0');
     await until(() => uuidsOf(first).length === 1);
+    const marks = `*:${clusterName}/k:*`;
+    const keys = await serverCommand(server.port, 'EVAL', COUNT_KEYS, '0', marks);
+    assert.equal(keys, '1', 'a member that is out has marks only where it held items');
     assert.equal((await first.asker.poll('q')).value, 'a');
     assert.equal(second.cluster.takesWrites, false);
     proxy.silence(false);

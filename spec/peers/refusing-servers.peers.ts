@@ -50,10 +50,7 @@ describe('A member that starts while its server', () => {
       assert.ok(member.cluster.isReady);
       assert.equal((await member.asker.set('m', 'new', 'v')).outcome, MEMORY_FULL);
     }
-    assert.ok(
-      refused.some((line) => line.startsWith('HSET: OOM')),
-      refused.join('\n'),
-    );
+    assert.deepEqual([...new Set(refused.map((line) => line.split(' ')[0]))], ['HSET:']);
     const [{ asker }] = members as [JoinedMember];
     assert.equal((await asker.get('m', 'k')).outcome, FOUND);
     assert.equal((await asker.delete('m', 'k')).outcome, APPLIED);

@@ -101,7 +101,7 @@ for (const [error, outcome] of LASTING) {
   });
 }
 
-for (const error of ['ERR unknown command', 'WRONGTYPE of the key', 'constructor x', 'MOVED', '']) {
+for (const error of ['ERR unknown command', 'constructor x', 'MOVED', '']) {
   test(`"${error}" is a fault that is told; the change may have been made`, async () => {
     server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
     await withStore(server.url, { deadlineMs: DEADLINE_MS }, async ({ engine, faults }) => {
@@ -111,6 +111,15 @@ for (const error of ['ERR unknown command', 'WRONGTYPE of the key', 'constructor
     });
   });
 }
+
+test('a wrong type is a fault that is told; a plain command was surely not done', async () => {
+  const error = 'WRONGTYPE Operation against a key holding the wrong kind of value';
+  server.script = ([name = '']) => (CHANGES.has(name) ? `-${error}\r\n` : undefined);
+  await withStore(server.url, {}, async ({ engine, faults }) => {
+    assert.equal(await set(engine, 'key', '1'), UNREACHABLE);
+    assert.deepEqual(faults, [error]);
+  });
+});
 
 test('an error of one change leaves the others as they are', async () => {
   server.script = ([name, , field]) =>

@@ -17,12 +17,14 @@ import {
   MOVED,
   NO_MEMORY,
   NO_SCRIPT,
+  WRONG_TYPE,
 } from './error-reply.ts';
 import type { Layout } from './layout.ts';
 import type { Failure, Operation } from './operation.ts';
 import type { ReplyReceiver } from './pending-commands.ts';
 import { type Link, loadScript, type Primary } from './primary.ts';
 import type { RedisConnection } from './redis-connection.ts';
+import { isUnwritten, unwrittenLines } from './scripts.ts';
 import type { Servers } from './servers.ts';
 
 /** Operations under way at most, and the bytes of their commands. */
@@ -78,6 +80,7 @@ export class Dispatcher {
   readonly #aside = new CommandBuffer();
   /** Where the command of the operation that has begun stands among those of the turn. */
   #start = 0;
+  readonly #unwrittenLines: ReturnType<typeof unwrittenLines>;
   #operationCount = 0;
   #commandBytes = 0;
   #lastNumber = 0;
@@ -88,6 +91,7 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    this.#unwrittenLines = unwrittenLines(options.scripts);
     const laneCount = LANES * options.layout.partitionCount;
     this.#writtenCounts = new Int32Array(laneCount);
     this.#writtenTo = new Array(laneCount).fill(undefined);
@@ -176,7 +180,7 @@ export class Dispatcher {
       const asked = kind === ASK ? addressIn(text, connection!.address) : undefined;
       return this.#sendAgain(operation, asked, true);
     }
-    if (kind === FAULT) this.#options.onFault(text);
+    if (kind >= WRONG_TYPE) this.#options.onFault(text);
     else {
       const nameOf = () => commandName(connection!.copyCommand());
       this.#options.onRefused(connection!.address, nameOf, text);
@@ -184,7 +188,9 @@ export class Dispatcher {
     this.leave(operation);
     operation.group = undefined;
     operation.errorText = text;
-    operation.onFailed(kind === NO_MEMORY ? MEMORY_FULL : kind === FAULT ? UNKNOWN : UNREACHABLE);
+    const isUnknown =
+      kind === FAULT || (kind === WRONG_TYPE && !isUnwritten(text, this.#unwrittenLines));
+    operation.onFailed(kind === NO_MEMORY ? MEMORY_FULL : isUnknown ? UNKNOWN : UNREACHABLE);
   }
 
   /** No reply will come to the operation. */

@@ -15,10 +15,12 @@ export const NO_MEMORY = 5;
 export const REFUSED_CHANGE = 6;
 /** The user may not do it; it was not done. */
 const FORBIDDEN = 7;
+/** A key has a value that this program has not written: see isUnwritten. */
+export const WRONG_TYPE = 8;
 /** Any other: a fault of this program, of the data, or of the server. */
-export const FAULT = 8;
+export const FAULT = 9;
 
-type ErrorKind = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+type ErrorKind = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 
 const KINDS: ReadonlyMap<string, ErrorKind> = new Map([
   ['MOVED', MOVED],
@@ -34,6 +36,7 @@ const KINDS: ReadonlyMap<string, ErrorKind> = new Map([
   ['NOREPLICAS', REFUSED_CHANGE],
   ['MISCONF', REFUSED_CHANGE],
   ['NOPERM', FORBIDDEN],
+  ['WRONGTYPE', WRONG_TYPE],
 ]);
 
 export function errorKind(text: string): ErrorKind {

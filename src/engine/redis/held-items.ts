@@ -20,8 +20,11 @@ interface ReturnedOptions {
   readonly settings: QueueSettings;
   /** Whose items. */
   readonly incarnation: Buffer;
-  /** Whether it is out: then nothing is held for it from now on. */
-  readonly isOut: boolean;
+  /**
+   * The seconds for which its marks stay, where it is out: then nothing is held for it from now on. Undefined
+   * where it is in.
+   */
+  readonly outSeconds: number | undefined;
   /** The holds that are known, and stay. Asked when the store has named some. */
   knownHolds(): ReadonlySet<string>;
 }
@@ -74,16 +77,19 @@ function askHolds(
   onHolds: (fields: readonly Buffer[]) => void,
   onError: (error: Error) => void,
 ): void {
-  const { context, incarnation, isOut } = options;
+  const { context, incarnation, outSeconds } = options;
   const { dispatcher, layout } = context;
   const asking = new HoldsAsked(options, onHolds, onError);
   const operation = new Operation(dispatcher, asking, undefined);
   operation.isRepeatable = true;
   const commands = dispatcher.begin(operation, partition);
   if (commands === undefined) return;
-  commands.begin(isOut ? PUT_OUT.header : HKEYS);
+  commands.begin(outSeconds === undefined ? HKEYS : PUT_OUT.header);
   writeHeld(commands, layout, partition, incarnation);
-  if (isOut) writeMarks(commands, layout, partition, incarnation);
+  if (outSeconds !== undefined) {
+    writeMarks(commands, layout, partition, incarnation);
+    commands.number(outSeconds);
+  }
   dispatcher.end(operation);
 }
 

@@ -1,12 +1,13 @@
 /**
  * Removes entries whose life has ended. Nobody finds or counts them, so it is only for their memory: the
  * member that joined first looks at some partitions each second, at each of them about each 10 s. A look asks
- * which maps have ended entries; these are removed in short steps. All of it may be done twice.
+ * which maps have ended entries; these are removed in short steps. Every PURGE_ROUNDS rounds the ends of
+ * deleted entries are removed, too. All of it may be done twice.
  */
 import { header } from './command-buffer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { EXPIRIES, EXPIRING, type Layout, MAP } from './layout.ts';
-import { SWEEP } from './map-scripts.ts';
+import { PURGE, SWEEP } from './map-scripts.ts';
 import { NumberStep } from './number-step.ts';
 import { type Failure, Operation, type Work } from './operation.ts';
 import { BULK, type Reply } from './reply.ts';
@@ -15,12 +16,17 @@ import { BULK, type Reply } from './reply.ts';
 const SWEPT_MAX = 100;
 /** Looks at all partitions take so many seconds, or more where there are very many of them. */
 const ROUND_SECONDS = 10;
+/** Rounds from one look at all ends of a partition to the next. */
+const PURGE_ROUNDS = 5;
+/** Ends that one step looks at. */
+const PURGED_MAX = 500;
 const PARTITIONS_A_LOOK_MAX = 256;
 /** Partitions under way at a time. */
 const PARTITIONS_AT_ONCE = 4;
 /** Maps of a partition that one look finds at most; those that are left are found by the next one. */
 const MAPS_A_LOOK = 64;
 export const FROM_FIRST = Buffer.from('-inf');
+const TO_LAST = Buffer.from('+inf');
 const ENDED = header(7, 'ZRANGEBYSCORE');
 const LIMIT = Buffer.from('LIMIT');
 
@@ -34,6 +40,7 @@ export interface SweepOptions {
 export class LifetimeSweeps {
   readonly #options: SweepOptions;
   #next = 0;
+  #round = 0;
   #isRunning = false;
 
   constructor(options: SweepOptions) {
@@ -51,8 +58,11 @@ export class LifetimeSweeps {
       while (left > 0) {
         left--;
         const partition = this.#next;
+        const round = this.#round;
         this.#next = (partition + 1) % partitionCount;
+        if (this.#next === 0) this.#round++;
         await this.#sweepPartition(partition);
+        if ((round + partition) % PURGE_ROUNDS === 0) await this.#purgePartition(partition);
       }
     };
     const works = Array.from({ length: PARTITIONS_AT_ONCE }, work);
@@ -63,12 +73,49 @@ export class LifetimeSweeps {
 
   /** What fails is left to the next round. */
   async #sweepPartition(partition: number): Promise<void> {
-    for (const map of await endedMaps(this.#options, partition)) {
+    for (const map of await listedMaps(this.#options, partition, false, 0)) {
       await new Promise<void>((resolve) => {
         sweep(this.#options, partition, map, resolve, () => resolve());
       });
     }
   }
+
+  async #purgePartition(partition: number): Promise<void> {
+    for (let from = 0; ; from += MAPS_A_LOOK) {
+      const maps = await listedMaps(this.#options, partition, true, from);
+      for (const map of maps) {
+        for (let cursor: number | undefined = 0; cursor !== undefined; ) {
+          cursor = await purge(this.#options, partition, map, cursor);
+        }
+      }
+      if (maps.length < MAPS_A_LOOK) return;
+    }
+  }
+}
+
+/** One step of a purge: resolves with the next cursor, undefined at the end or where it has failed. */
+function purge(
+  { dispatcher, layout }: SweepOptions,
+  partition: number,
+  map: Buffer,
+  cursor: number,
+): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const onPurged = (next: number) => resolve(next === 0 ? undefined : next);
+    const { operation } = new NumberStep(dispatcher, true, onPurged, () => resolve(undefined));
+    operation.isRepeatable = true;
+    operation.changesData = false;
+    const commands = dispatcher.begin(operation, partition);
+    if (commands === undefined) return;
+    commands.begin(PURGE.header);
+    commands.bytes(layout.key(MAP, partition, map));
+    commands.bytes(layout.key(EXPIRIES, partition, map));
+    commands.span(layout.prefix(EXPIRING, partition));
+    commands.number(cursor);
+    commands.number(PURGED_MAX);
+    commands.bytes(map);
+    dispatcher.end(operation);
+  });
 }
 
 /** Removes the ended entries of a map in the partition until none is left. */
@@ -99,8 +146,16 @@ export function sweep(
   dispatcher.end(operation);
 }
 
-/** The maps of the partition that may have ended entries; none where that cannot be told now. */
-function endedMaps(options: SweepOptions, partition: number): Promise<readonly Buffer[]> {
+/**
+ * The maps of the partition that may have ended entries, or `all` that have lifetimes, from that place on;
+ * none where the server cannot be asked now.
+ */
+function listedMaps(
+  options: SweepOptions,
+  partition: number,
+  all: boolean,
+  from: number,
+): Promise<readonly Buffer[]> {
   const { dispatcher, layout } = options;
   return new Promise((resolve) => {
     const operation = new Operation(dispatcher, new Look(resolve), undefined);
@@ -111,9 +166,10 @@ function endedMaps(options: SweepOptions, partition: number): Promise<readonly B
     commands.begin(ENDED);
     commands.span(layout.prefix(EXPIRING, partition));
     commands.bytes(FROM_FIRST);
-    commands.number(Math.floor(options.now()));
+    if (all) commands.bytes(TO_LAST);
+    else commands.number(Math.floor(options.now()));
     commands.bytes(LIMIT);
-    commands.number(0);
+    commands.number(from);
     commands.number(MAPS_A_LOOK);
     dispatcher.end(operation);
   });

@@ -2,7 +2,8 @@
  * The scripts of maps. A value's header (stored-value.ts) has the version in bytes 2 to 9, counted from 1,
  * and where bit 2 of byte 1 is set the end of life in the next 6. The set of ends has each entry of the
  * hash that has a lifetime, by the time of its end in ms; it may also have fields that were deleted or
- * set anew since, so that each look at it reads the header. The set of maps has each map of the partition
+ * set anew since, so that each look at it reads the header. PURGE removes those of deleted entries.
+ * The set of maps has each map of the partition
  * that has a set of ends, by the first of these or an earlier time.
  *
  * What removes entries, or only replaces bytes, may do so where the server has no memory left.
@@ -98,6 +99,29 @@ return redis.call('ZCOUNT', KEYS[2], '-inf', time)`,
 );
 
 /**
+ * Removes the ends of entries that were deleted, one part of the set after the other. Keys: hash, ends, maps.
+ * Arguments: the cursor, 0 at first; ends looked at; map. Returns the next cursor, 0 at the end.
+ */
+export const PURGE = script(
+  `#!lua flags=allow-oom
+local cursor = 0
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('UNLINK', KEYS[2])
+else
+  local scanned = redis.call('ZSCAN', KEYS[2], ARGV[1], 'COUNT', ARGV[2])
+  cursor = tonumber(scanned[1])
+  for at = 1, #scanned[2], 2 do
+    local field = scanned[2][at]
+    if redis.call('HEXISTS', KEYS[1], field) == 0 then redis.call('ZREM', KEYS[2], field) end
+  end
+end
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('ZREM', KEYS[3], ARGV[3]) end
+return cursor`,
+  3,
+  3,
+);
+
+/**
  * Moves the end of an entry's life, as it was read. Keys: hash, ends. Arguments: field, version, end as
  * the header has it, end. Nothing is done where the entry is another one by now.
  */
@@ -113,6 +137,6 @@ return 1`,
   4,
 );
 
-export const MAP_SCRIPTS = [SET_WITH_END, SET_IF, DELETE_IF, SWEEP, TOUCH].map(
+export const MAP_SCRIPTS = [SET_WITH_END, SET_IF, DELETE_IF, SWEEP, PURGE, TOUCH].map(
   ({ source }) => source,
 );

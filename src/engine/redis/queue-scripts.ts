@@ -11,8 +11,10 @@
  * A hold is a number of HOLD_DIGITS digits that its member has chosen, so that each script can be asked
  * again: it finds what it has done. Numbers of items begin with the time in us, so that they rise also
  * where a queue was empty, and its numbers were dropped, in between. `marks` of a member that is out has
- * an empty field: nothing is held for it any more. Its other marks stay for OUT_SECONDS: a member that was
- * only cut off may not have answered those takes, and puts the items back by them.
+ * an empty field: nothing is held for it any more. Its other marks stay for OUT_SECONDS, or less where many
+ * members go: a member that was only cut off may not have answered those takes, and puts the items back by
+ * them. A partition without items held, and without marks, has no such key: the member's connections have
+ * ended before.
  *
  * A server with no memory left refuses the first write of an offer; the first one of any other script
  * needs no memory, and those behind it are allowed then. So all of a script is done, or nothing.
@@ -26,7 +28,7 @@ export const TAKES_MAX = 64;
 export const OFFERS_MAX = 64;
 const TAKEN_BYTES_MAX = 1024 * 1024;
 /** How long a member that is out cannot hold items, and how long it is known that its polls wait. */
-const OUT_SECONDS = 3600;
+export const OUT_SECONDS = 3600;
 const WAITING_SECONDS = 86400;
 
 /**
@@ -126,7 +128,11 @@ for index = 2, #fields do
   local field = fields[index]
   local item = marked[index] or redis.call('HGET', held, field)
   if not item and bytes < ${TAKEN_BYTES_MAX} then
-    item = redis.call('ZPOPMIN', returned)[1] or redis.call('LPOP', items)
+    item = redis.call('ZPOPMIN', returned)[1] or redis.pcall('LPOP', items)
+    if type(item) == 'table' then
+      if taken == 0 then return item end
+      item = nil
+    end
     if item then
       redis.call('HSET', held, field, item)
       taken = taken + 1
@@ -214,15 +220,19 @@ return 1`,
 );
 
 /**
- * A member is out: nothing is held for it from now on. Keys: held, marks. Returns the fields of the items
- * that it holds, for GIVE_BACK.
+ * A member is out: nothing is held for it from now on. Keys: held, marks. Arguments: the seconds for which
+ * its marks stay. Returns the fields of the items that it holds, for GIVE_BACK.
  */
 export const PUT_OUT = script(
-  `redis.call('HSET', KEYS[2], '', '')
-redis.call('EXPIRE', KEYS[2], ${OUT_SECONDS})
-return redis.call('HKEYS', KEYS[1])`,
+  `#!lua flags=allow-oom
+local fields = redis.call('HKEYS', KEYS[1])
+if #fields > 0 or redis.call('EXISTS', KEYS[2]) == 1 then
+  redis.call('HSET', KEYS[2], '', '')
+  redis.call('EXPIRE', KEYS[2], ARGV[1])
+end
+return fields`,
   2,
-  0,
+  1,
 );
 
 export const QUEUE_SCRIPTS = [OFFER, PEEK, COUNT, TAKE, REMOVE, GIVE_BACK, PUT_OUT].map(

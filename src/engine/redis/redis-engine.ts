@@ -141,13 +141,16 @@ export class RedisEngine implements Engine, ChangeWork {
         versions.setPlace(place, PLACES);
         this.#queues.incarnation = incarnation;
       },
-      onGone: () => heldReturns.begin(),
+      onGone: (present) => heldReturns.begin(present),
       onOldest: () => sweeps.begin(),
     });
     const sweeps = new LifetimeSweeps(this.#whole);
     const heldReturns = new HeldReturns({
+      clock,
+      endChangesOf: (uuids) =>
+        endConnections(servers.primaries, this.#namePrefix, (uuid) => uuids.has(uuid)),
       gone: () => memberStore.gone(),
-      returnHeld: (incarnation) => this.#queues.returnHeld(incarnation),
+      returnHeld: (incarnation, outSeconds) => this.#queues.returnHeld(incarnation, outSeconds),
       forget: (incarnation) => memberStore.forget(incarnation),
     });
     this.memberStore = this.#memberStore = memberStore;

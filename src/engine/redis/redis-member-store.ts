@@ -66,8 +66,11 @@ interface RedisMemberStoreOptions extends Pick<WakeUpsOptions, 'clock' | 'server
   replicaCount(): number;
   /** What items are held under from now on, and the member's place. */
   onJoined(incarnation: string, place: number): void;
-  /** There are incarnations that are gone. Called with each beat, of the member that joined first. */
-  onGone(): void;
+  /**
+   * There are former members whose items are not back. Called with each beat of the member that joined first,
+   * with the uuids of the members.
+   */
+  onGone(present: ReadonlySet<string>): void;
   /** Called with each beat of the member that joined first. */
   onOldest(): void;
 }
@@ -133,7 +136,7 @@ export class RedisMemberStore implements MemberStore {
     const { view, goneCount } = answer;
     if (view.members[0]?.joinNumber === beat.joinNumber) {
       this.#options.onOldest();
-      if (goneCount > 0) this.#options.onGone();
+      if (goneCount > 0) this.#options.onGone(new Set(view.members.map(({ uuid }) => uuid)));
     }
     return view;
   }

@@ -11,6 +11,7 @@ import { LocalQueues, type QueueSettings } from './local-queues.ts';
 import type { PrimaryOptions } from './primary.ts';
 import type { QueueContext } from './queue-context.ts';
 import { QueueLooks } from './queue-looks.ts';
+import { OUT_SECONDS } from './queue-scripts.ts';
 import { QueueSteps } from './queue-steps.ts';
 import { QueueTakes } from './queue-takes.ts';
 import { QueueTurn } from './queue-turn.ts';
@@ -110,14 +111,14 @@ export class RedisQueues {
   }
 
   /** Returns what a member incarnation held that is out: see held-items.ts. */
-  returnHeld(incarnation: string): Promise<number> {
+  returnHeld(incarnation: string, outSeconds = OUT_SECONDS): Promise<number> {
     const [context, settings] = [this.#context, this.#settings];
     const bytes = Buffer.from(incarnation);
     return returnHeld({
       context,
       settings,
       incarnation: bytes,
-      isOut: true,
+      outSeconds,
       knownHolds: () => NONE,
     });
   }
@@ -145,7 +146,7 @@ export class RedisQueues {
     const [context, settings, takes] = [this.#context, this.#settings, this.#takes];
     const { incarnation } = takes;
     const knownHolds = () => takes.knownHolds();
-    await returnHeld({ context, settings, incarnation, isOut: false, knownHolds });
+    await returnHeld({ context, settings, incarnation, outSeconds: undefined, knownHolds });
   }
 
   #wake(name: Span): void {

@@ -6,6 +6,11 @@ import { createHash } from 'node:crypto';
 import type { ViewedBytes } from '../../base/short-copies.ts';
 import { header } from './command-buffer.ts';
 
+/** Commands that write, and the functions of queue-scripts.ts that do. */
+const WRITE =
+  /redis\.p?call\('(?:HSET|HDEL|HINCRBY|ZADD|ZREM|ZPOPMIN|LPOP|RPUSH|UNLINK)'|\b(?:wake|drop)\(/;
+const FAILED_AT = / script: (\w+), on @user_script:(\d+)/;
+
 export interface Script {
   readonly source: string;
   /** The beginning of a call, before the keys. */
@@ -14,9 +19,45 @@ export interface Script {
   headerWith(more: number): ViewedBytes;
 }
 
+/** The lines of each script before which it has not written, by its SHA-1. */
+export function unwrittenLines(
+  sources: readonly string[],
+): ReadonlyMap<string, ReadonlySet<number>> {
+  return new Map(sources.map((source) => [shaOf(source), linesTillWrite(source)]));
+}
+
+/** Whether the error of a command, or of a script, says that nothing was written before it. */
+export function isUnwritten(
+  text: string,
+  lines: ReadonlyMap<string, ReadonlySet<number>>,
+): boolean {
+  if (!text.includes(' script: ')) return true;
+  const [, sha = '', line] = FAILED_AT.exec(text) ?? [];
+  return lines.get(sha)?.has(Number(line)) ?? false;
+}
+
+/** Up to the first that writes; those of functions are not among them, as these are called anywhere. */
+function linesTillWrite(source: string): ReadonlySet<number> {
+  const lines = new Set<number>();
+  let isInFunction = false;
+  for (const [index, line] of source.split('\n').entries()) {
+    if (line.startsWith('local function')) isInFunction = !/\bend$/.test(line);
+    else if (isInFunction) isInFunction = line !== 'end';
+    else {
+      lines.add(index + 1);
+      if (WRITE.test(line)) break;
+    }
+  }
+  return lines;
+}
+
+function shaOf(source: string): string {
+  return createHash('sha1').update(source).digest('hex');
+}
+
 /** `argumentCount`: of the arguments behind the keys. */
 export function script(source: string, keyCount: number, argumentCount: number): Script {
-  const sha = createHash('sha1').update(source).digest('hex');
+  const sha = shaOf(source);
   const headers: ViewedBytes[] = [];
   const headerWith = (more: number): ViewedBytes => {
     headers[more] ??= header(3 + keyCount + argumentCount + more, 'EVALSHA', sha, `${keyCount}`);
