@@ -2,9 +2,9 @@
  * The scripts of maps. A value's header (stored-value.ts) has the version in bytes 2 to 9, counted from 1,
  * and where bit 2 of byte 1 is set the end of life in the next 6. The set of ends has each entry of the
  * hash that has a lifetime, by the time of its end in ms; it may also have fields that were deleted or
- * set anew since, so that each look at it reads the header. PURGE removes those of deleted entries.
- * The set of maps has each map of the partition
- * that has a set of ends, by the first of these or an earlier time.
+ * set anew since, so that each look at it reads the header. PURGE removes those of deleted entries. The
+ * set of maps has each map of the partition that has a set of ends, by the first of these or an earlier
+ * time.
  *
  * What removes entries, or only replaces bytes, may do so where the server has no memory left.
  */
