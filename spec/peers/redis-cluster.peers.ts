@@ -185,6 +185,7 @@ describe('with Sentinels', () => {
   test('a primary that is demoted is noticed without having failed', async () => {
     await withEngine(pair.url, async (engine) => {
       const writes = new Writes(engine, 'demoted');
+      await until(async () => writes.count(APPLIED) > 0);
       await untilFailover(pair);
       await untilWritten(engine, writes, 0);
       await writes.check();

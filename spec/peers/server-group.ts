@@ -6,9 +6,9 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
 import { ControlConnection, type ReplyValue } from '../../src/engine/redis/control-connection.ts';
@@ -16,7 +16,9 @@ import { freePort, isFree } from '../free-port.ts';
 import { done } from './tools.ts';
 
 const PROGRAM = process.env.ENGINE_SERVER ?? 'redis-server';
-const CLIENT = PROGRAM.replace(/server$/, 'cli');
+/** The client beside the server, or Debian's. */
+const OWN_CLIENT = PROGRAM.replace(/server$/, 'cli');
+const CLIENT = isAbsolute(OWN_CLIENT) && !existsSync(OWN_CLIENT) ? 'redis-cli' : OWN_CLIENT;
 const WAIT_MS_MAX = 60_000;
 /** A cluster's server has its own connections on the port this much above. */
 const BUS = 10_000;
@@ -130,36 +132,50 @@ export interface WatchedPair extends ServerGroup {
   readonly sentinels: readonly GroupServer[];
 }
 
-/** A primary, its replica, and three Sentinels that watch it by the name `grid`. */
-export async function startWatched(): Promise<WatchedPair> {
+/**
+ * A primary, its replica, and three Sentinels that watch it by the name `grid`. `places`: where the servers
+ * run, then the Sentinels; `words`: settings of each server.
+ */
+export async function startWatched(
+  places: readonly Place[] = [],
+  words: readonly string[] = [],
+): Promise<WatchedPair> {
   const folder = mkdtempSync(join(tmpdir(), 'gridnode-sentinel-'));
   const [first = 0, second = 0, ...others] = await freePorts(5);
-  const replica = ['--replicaof', '127.0.0.1', `${first}`];
+  const placeAt = (index: number) => places[index] ?? HERE;
+  const { host } = placeAt(0);
+  const replica = ['--replicaof', host, `${first}`];
   const servers = [
-    new GroupServer(first, ownWords(folder, first)),
-    new GroupServer(second, [...ownWords(folder, second), ...replica]),
+    new GroupServer(first, [...ownWords(folder, first, host), ...words], placeAt(0)),
+    new GroupServer(
+      second,
+      [...ownWords(folder, second, placeAt(1).host), ...words, ...replica],
+      placeAt(1),
+    ),
   ];
-  const sentinels = others.map((port) => {
+  const sentinels = others.map((port, index) => {
+    const place = placeAt(2 + index);
     const file = join(folder, `sentinel-${port}.conf`);
     const watch = [
       `port ${port}`,
-      'bind 127.0.0.1',
+      `bind ${place.host}`,
+      'protected-mode no',
       `dir ${folder}`,
-      `sentinel monitor grid 127.0.0.1 ${first} 2`,
+      `sentinel monitor grid ${host} ${first} 2`,
       `sentinel down-after-milliseconds grid ${NODE_TIMEOUT_MS}`,
       'sentinel failover-timeout grid 6000',
     ];
     writeFileSync(file, `${watch.join('\n')}\n`);
-    return new GroupServer(port, [file, '--sentinel']);
+    return new GroupServer(port, [file, '--sentinel'], place);
   });
   const end = () => endAll([...servers, ...sentinels], folder);
   try {
     for (const server of [...servers, ...sentinels]) await server.start();
-    await until(async () => replicasIn(await asked(first, 'ROLE')) === 1);
-    for (const { port } of sentinels) {
-      await until(async () => (await asked(port, 'SENTINEL', 'CKQUORUM', 'grid')) !== undefined);
+    await until(async () => replicasIn(await servers[0]!.ask('ROLE')) === 1);
+    for (const sentinel of sentinels) {
+      await until(async () => (await sentinel.ask('SENTINEL', 'CKQUORUM', 'grid')) !== undefined);
       await until(async () => {
-        const known = await asked(port, 'SENTINEL', 'REPLICAS', 'grid');
+        const known = await sentinel.ask('SENTINEL', 'REPLICAS', 'grid');
         return Array.isArray(known) && known.length === 1;
       });
     }
@@ -167,7 +183,7 @@ export async function startWatched(): Promise<WatchedPair> {
     await end();
     throw error;
   }
-  const url = `redis://${others.map(hostPort).join(',')}?sentinel=grid`;
+  const url = `redis://${sentinels.map(({ address }) => address).join(',')}?sentinel=grid`;
   return { servers, sentinels, url, end };
 }
 
@@ -222,10 +238,6 @@ function ownWords(folder: string, port: number, host = HERE.host): string[] {
   // Where its clients come from elsewhere, a server without a password refuses them by default.
   const all = host === HERE.host ? [] : ['--protected-mode', 'no'];
   return ['--port', `${port}`, '--bind', host, '--save', '', '--dir', own, ...all];
-}
-
-function hostPort(port: number | undefined): string {
-  return `127.0.0.1:${port}`;
 }
 
 async function endAll(servers: readonly GroupServer[], folder: string): Promise<void> {

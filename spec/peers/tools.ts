@@ -23,6 +23,13 @@ export function toolFolder(name: string): string {
   return folder;
 }
 
+/** The installed server of Valkey. */
+export function valkeyServer(): string {
+  const program = join(MODULES, '.valkey/valkey-server');
+  assert.ok(existsSync(program), 'valkey-server is missing: make test-peers installs it');
+  return program;
+}
+
 export interface Ended {
   readonly code: number;
   /** Standard output, then standard error. */
