@@ -1,0 +1,83 @@
+/** Whether Sentinels agree on a primary: each counts once, and those that are cut off make no majority. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { SystemClock } from '../../../src/base/clock.ts';
+import type { ServerAddress } from '../../../src/base/server-address.ts';
+import { ControlConnection } from '../../../src/engine/redis/control-connection.ts';
+import { SentinelMajority } from '../../../src/engine/redis/sentinel-majority.ts';
+import { array, bulk, FakeServer, SILENCE } from './fake-server.ts';
+import { DEADLINE_MS } from './fake-store.ts';
+
+const OLD = { host: '10.0.0.1', port: 6379 };
+const NEW = { host: '10.0.0.2', port: 6379 };
+
+let sentinels: FakeServer[] = [];
+/** What each names; undefined for one that does not answer. */
+let named: (ServerAddress | undefined)[] = [];
+
+before(async () => {
+  for (let index = 0; index < 3; index++) {
+    sentinels.push(await FakeServer.start((words) => answerOf(index, words)));
+  }
+});
+
+after(async () => {
+  await Promise.all(sentinels.map((sentinel) => sentinel.stop()));
+  sentinels = [];
+});
+
+function answerOf(index: number, [name, call]: readonly string[]): string | undefined {
+  const primary = named[index];
+  if (name !== 'SENTINEL') return undefined;
+  if (primary === undefined) return SILENCE;
+  if (call === 'MYID') return bulk(`id ${index}`);
+  if (call !== 'SENTINELS') return array([primary.host, `${primary.port}`].map(bulk));
+  const others = sentinels.filter((_, other) => other !== index);
+  return array(
+    others.map(({ port }) => array(['name', 'n', 'ip', '127.0.0.1', 'port', `${port}`].map(bulk))),
+  );
+}
+
+/** Whether a majority names the primary, asked by the addresses of some of them. */
+async function isNamed(primary: ServerAddress, ...asked: readonly ServerAddress[]) {
+  const majority = new SentinelMajority('grid', asked, {
+    connect: (address) =>
+      new ControlConnection(address, {
+        clock: new SystemClock(),
+        login: { user: undefined, password: undefined },
+        tls: undefined,
+        mayChange: () => true,
+        deadlineMs: DEADLINE_MS,
+        counter: { count: 0 },
+      }),
+    onFailed: () => {},
+  });
+  // The first question finds the others.
+  await majority.names(primary);
+  const answer = await majority.names(primary);
+  majority.end();
+  return answer;
+}
+
+function at(index: number, host = '127.0.0.1'): ServerAddress {
+  return { host, port: sentinels[index]!.port };
+}
+
+test('a majority names a primary, also where the URL has one of them', async () => {
+  named = [OLD, OLD, NEW];
+  for (const asked of [[at(0)], [at(2)], [at(0), at(1), at(2)]]) {
+    assert.deepEqual([await isNamed(OLD, ...asked), await isNamed(NEW, ...asked)], [true, false]);
+  }
+});
+
+test('one that is cut off knows of the others, and makes no majority', async () => {
+  named = [OLD, undefined, undefined];
+  assert.equal(await isNamed(OLD, at(0)), false);
+  named = [undefined, NEW, NEW];
+  assert.deepEqual([await isNamed(OLD, at(1)), await isNamed(NEW, at(1))], [false, true]);
+});
+
+test('one that is known by two addresses counts once', async () => {
+  named = [OLD, NEW, NEW];
+  assert.equal(await isNamed(OLD, at(0), at(0, 'localhost')), false);
+});
