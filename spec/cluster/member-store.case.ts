@@ -32,6 +32,8 @@ export interface StoreSubject {
 }
 
 const LEASE_MS = 2 * GAP_MS;
+/** For a test that makes many members, which do not beat. */
+const LONG = { leaseMs: 600_000 };
 const UNKNOWN: Incarnation = { uuid: 'u1', joinNumber: 99 };
 
 function joinOf(number: number, more: Partial<Join> = {}): Join {
@@ -229,16 +231,16 @@ function describeReplacements(test: Test): void {
   test('each member has a place of its own, which is not given again soon', async (subject) => {
     const { store } = subject;
     const places = new Set<number>();
-    const last = await joined(store, 1);
+    const last = await joined(store, 1, LONG);
     places.add(last.place);
     for (let number = 2; number <= 4; number++) {
-      const { place, life } = await joined(store, number);
+      const { place, life } = await joined(store, number, LONG);
       assert.ok(place >= 0 && place < PLACES && !places.has(place));
       places.add(place);
       await leave(store, life);
     }
     for (let count = 1; count < PLACES; count++) {
-      const { place } = await joined(store, 10 + count);
+      const { place } = await joined(store, 10 + count, LONG);
       assert.ok(place !== last.place);
     }
     assert.equal(obstacle(await store.join(joinOf(300))), 'FULL');
