@@ -74,10 +74,9 @@ export function observe(server: HttpServer, log: Log): void {
     : undefined;
 }
 
-/** The fields of a request in the log: the path as sent, without the query. */
+/** The fields of a request in the log: the path without the query, in ASCII. */
 function describe(request: Request | undefined): object {
   if (request === undefined) return {};
-  const { target, pathEnd } = request;
-  const path = target.bytes.toString('latin1', target.start, pathEnd);
-  return { method: methodName(request.method), path };
+  const { method, target, pathEnd } = request;
+  return { method: methodName(method), path: request.targetText(pathEnd - target.start) };
 }

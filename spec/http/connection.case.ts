@@ -64,7 +64,7 @@ export function connectionCases(name: string, open: typeof createTestServer): vo
 
       it('closes the connection when more than pipeline-max requests come behind it', () => {
         const limits = { pipelineMax: 10 };
-        for (const request of [LIVE, post('maps/m/k', 'value')]) {
+        for (const request of [LIVE, post('maps/m/k', 'value'), get('maps/m/\x80\xff')]) {
           for (const pieces of [1, 1000]) {
             const { socket, another, statuses, clock } = client(open(limits));
             const bytes = poll('q') + request.repeat(10) + request.slice(0, -1);

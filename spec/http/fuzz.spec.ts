@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type FuzzCase, FuzzTarget, fuzzCase } from './fuzz.ts';
 import { MODES } from './late-server.ts';
+import { LIVE } from './test-client.ts';
 
 const CASES = 20_000;
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
@@ -20,6 +21,21 @@ const FOUND: Readonly<Record<string, FuzzCase>> = {
   'a trailer that says close does not swallow what follows': {
     text: `${CHUNKED}0\r\nConnection: close\r\n\r\n${CHUNKED}0\r\n\r\n`,
     cuts: [0],
+    end: 'end',
+  },
+  'a raw byte after the end of a target': {
+    text: 'GET /\r\xff HTTP/1.1\r\nHost: x\r\n\r\n',
+    cuts: [0],
+    end: 'end',
+  },
+  'raw bytes in a target and after its end': {
+    text: 'GET /\xff\r\xff HTTP/1.1\r\nHost: x\r\n\r\n',
+    cuts: [0],
+    end: 'end',
+  },
+  'a single space before the target that comes by itself': {
+    text: LIVE.repeat(3),
+    cuts: EVERY_BYTE,
     end: 'end',
   },
 };

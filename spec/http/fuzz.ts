@@ -198,7 +198,13 @@ function pieces(text: string, cuts: readonly number[]): string[] {
 
 const TARGETS = ['/grid/rest/maps/m/k', '/grid/rest/maps/m/a%2Fb', '/grid/rest/maps/m'].concat(
   ['/grid/rest/queues/two-items', '/grid/rest/queues/two-items/9', '/grid/health?x', '*', '/%zz'],
-  ['http://x/grid/rest/maps/m/k', '/grid/rest/wan/sync/map', '/nowhere', '/grid/rest/instance'],
+  [
+    'http://x/grid/rest/maps/m/k\xff',
+    '/grid/rest/maps/m/ma\xc3\xb1a%80',
+    '/grid/rest/wan/sync/map',
+    '/nowhere',
+    '/grid/rest/instance',
+  ],
 );
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'CONNECT', 'PATCH', 'FROB'];
 const FIELDS = ['Content-Type: a/b', 'Content-Type:', 'Expect: 100-continue', 'Expect: x'].concat(

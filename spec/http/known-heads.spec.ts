@@ -73,6 +73,7 @@ describe('known heads', () => {
         '/',
         '/grid/health',
         `/grid/rest/maps/~m!$&'()*+,;=:@/${'k'.repeat(99)}`,
+        '/grid/rest/maps/m/\x80\xff',
       ]) {
         const third = request.replace(/ \S+ /, () => ` ${path} `);
         assert(!lastOf([request, third]).isRecognised);

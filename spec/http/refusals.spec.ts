@@ -10,7 +10,7 @@ import { createTestServer, type TestServer } from './test-server.ts';
 function observed(server: TestServer): string[] {
   const told: string[] = [];
   server.server.observe = (status, request, { code, reason }) => {
-    const path = request?.target.bytes.toString('latin1', request.target.start, request.pathEnd);
+    const path = request?.targetText(request.pathEnd - request.target.start);
     const what = request === undefined ? '' : `${methodName(request.method)} ${path}`;
     told.push([status, code, what, reason].filter((each) => each !== '').join(' '));
   };
@@ -44,6 +44,14 @@ const refused: readonly (readonly [string, string])[] = [
   [
     host('GET /secret HTTP/2.0'),
     '505 VERSION_UNKNOWN the version is neither HTTP/1.0 nor HTTP/1.1',
+  ],
+  [
+    host('GET  /secret HTTP/1.1'),
+    '400 SPACES_REPEATED the request line has more than one space in a row',
+  ],
+  [
+    host('GET /secret  HTTP/1.1'),
+    '400 SPACES_REPEATED the request line has more than one space in a row',
   ],
   [host('GET /secret RTSP/1.0'), '400 PROTOCOL_UNKNOWN the protocol is not HTTP'],
   [head('A: b'), '400 HOST_MISSING Host: missing in HTTP/1.1'],
@@ -110,6 +118,10 @@ const refused: readonly (readonly [string, string])[] = [
     `415 CONTENT_CODED ${POST} Cannot take Content-Encoding "gzip": send it as it is`,
   ],
   [content(1, '\r\nExpect: more'), `417 EXPECTATION_UNKNOWN ${POST} Cannot meet Expect "more"`],
+  [
+    get('maps/m\xc3\xb1/\x80%zz'),
+    '400 ESCAPE_INVALID GET /grid/rest/maps/m%C3%B1/%80%zz a bad escape in the path',
+  ],
   [get('maps/m/%zz'), '400 ESCAPE_INVALID GET /grid/rest/maps/m/%zz a bad escape in the path'],
 ];
 

@@ -14,8 +14,8 @@ export interface ReadRequest {
 
 const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const FIELD = new RegExp(`(${TOKEN}):[ \\t]*([\\t -~\\x80-\\xff]*?)[ \\t]*\\r\\n`, 'y');
-/** More than one space may stand before the target: RFC 9112 section 3 leaves that open. */
-const REQUEST_LINE = new RegExp(`(${TOKEN}) +([!-~\\x80-\\xff]+) HTTP/\\d\\.\\d\\r\\n`, 'y');
+/** The target may have raw bytes; the server takes them as their escapes. */
+const REQUEST_LINE = new RegExp(`(${TOKEN}) ([!-~\\x80-\\xff]+) HTTP/\\d\\.\\d\\r\\n`, 'y');
 const QUOTED = '"(?:[\\t !#-\\[\\]-\\xff]|\\\\[\\t -\\xff])*"';
 /** Extensions are taken in any form that leaves no doubt where their line ends. */
 const CHUNK_LINE = new RegExp(

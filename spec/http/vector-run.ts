@@ -25,15 +25,25 @@ export function runVector(vector: Vector, server: TestServer, splitsMax: number)
   run(vector, bytes, 'byte by byte');
 }
 
-/** Names of the queues in a vector: items taken from them are gone, items offered stay. */
+/**
+ * Names of the queues in a vector, one character a byte: items taken from them are gone, items offered
+ * stay.
+ */
 function queuesOf({ before, request, after }: Vector): ReadonlySet<string> {
-  const text = `${before ?? ''}${request}${after ?? ''}`;
+  const parts = [before, request, after].map((part) => part?.toString('latin1') ?? '');
+  const text = parts.join('');
   const names = [...text.matchAll(/queues\/([^/ ?]+)/g)];
-  return new Set(names.map(([, name = '']) => decodeURIComponent(name)));
+  return new Set(names.map(([, name = '']) => decoded(name)));
+}
+
+function decoded(name: string): string {
+  return name.replace(/%([0-9a-f]{2})/gi, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
 }
 
 function empty({ served: engine, clock }: TestServer, queue: string): void {
-  const bytes = Buffer.from(queue);
+  const bytes = Buffer.from(queue, 'latin1');
   const name = new Span().set(bytes, 0, bytes.length);
   let outcome: Outcome = FOUND;
   const onAnswer = (answer: Answer): void => {

@@ -22,6 +22,7 @@ const UNREADABLE = {
   PROTOCOL_UNKNOWN: logged(400, 'the protocol is not HTTP'),
   VERSION_UNKNOWN: logged(505, 'the version is neither HTTP/1.0 nor HTTP/1.1'),
   TARGET_INVALID: logged(400, 'the target is not a path, absolute URL or asterisk of OPTIONS'),
+  SPACES_REPEATED: logged(400, 'the request line has more than one space in a row'),
   TARGET_WITH_FRAGMENT: logged(400, 'the target has a fragment'),
   TARGET_TOO_LONG: logged(
     414,

@@ -7,6 +7,7 @@
 import { grownBuffer } from '../base/grown-buffer.ts';
 import { type Llhttp, llhttp } from './llhttp.ts';
 import { OK, PAUSED_UPGRADE, QuietListener } from './parser-listener.ts';
+import { replaceRawBytes } from './raw-target.ts';
 
 /** The most bytes kept: not more than the parser takes at once. */
 const BACKLOG_BYTES_MAX = 65536;
@@ -70,6 +71,8 @@ class RequestCounter extends QuietListener {
   read(bytes: Buffer): void {
     if (this.#isBroken) return;
     this.#llhttp.load(undefined, bytes, 0, bytes.length);
+    const { memory, inputAddress } = this.#llhttp;
+    replaceRawBytes(memory, inputAddress, inputAddress + bytes.length);
     let at = 0;
     while (at < bytes.length) {
       const result = this.#llhttp.execute(this.#pointer, this, at, bytes.length);

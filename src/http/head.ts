@@ -55,6 +55,9 @@ export class Head {
   #contentTypes = 0;
   #authorizations = 0;
   #targetEndPosition = 0;
+  /** Spaces before the target at the end of the last input, and the position of that end. */
+  #spaces = 0;
+  #spacesEndPosition = NOWHERE;
   /** First byte of the protocol's name, once the input that has it is left; otherwise 0. */
   #protocol = 0;
   /** Position of the first field, or -1. */
@@ -85,6 +88,7 @@ export class Head {
     this.#codings = 0;
     this.#contentTypes = 0;
     this.#authorizations = 0;
+    this.#spacesEndPosition = NOWHERE;
     this.#protocol = 0;
     this.#targetEndPosition = NOWHERE;
     this.#fieldsPosition = -1;
@@ -103,6 +107,7 @@ export class Head {
 
   onTarget(start: number, length: number): verdicts.Verdict {
     const { target } = this.request;
+    if (target.start < 0 && this.#spacesBefore(start) > 1) return verdicts.SPACES_REPEATED;
     const at = this.#place(start, length);
     if (target.start < 0) target.start = at;
     target.end = at + length;
@@ -140,6 +145,9 @@ export class Head {
 
   /** The input ends, before `end`, inside the head. */
   suspend(end: number): verdicts.Verdict {
+    if (this.request.target.start < 0 && this.#countSpaces(end) > 1) {
+      return verdicts.SPACES_REPEATED;
+    }
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
     if (this.#carried < 0) this.#moveToCarry();
     const fieldBytes =
@@ -156,6 +164,7 @@ export class Head {
     if (verdict !== 0) return verdict;
     if (request.version !== 11 && request.version !== 10) return verdicts.VERSION_UNKNOWN;
     if (this.#protocol === 0) this.#protocol = this.#protocolBefore(end);
+    if (this.#protocol === SPACE) return verdicts.SPACES_REPEATED;
     if (this.#protocol !== 0x48 || request.method === SOURCE) return verdicts.PROTOCOL_UNKNOWN;
     if (this.#hosts === 0 && request.version === 11) return verdicts.HOST_MISSING;
     if (request.version === 10) {
@@ -182,6 +191,11 @@ export class Head {
     this.#source = NOTHING;
     this.#host.clear();
     return true;
+  }
+
+  /** Whether no field has begun. */
+  get isInLine(): boolean {
+    return this.#state === IN_TARGET;
   }
 
   /** Whether the last field read is one that the parser takes for Connection. */
@@ -328,6 +342,25 @@ export class Head {
     span.end = this.#carried;
   }
 
+  /** The number of spaces at the end of an input that ends before `end`. It is counted once. */
+  #countSpaces(end: number): number {
+    const position = this.#positionBase + end;
+    if (position !== this.#spacesEndPosition) {
+      this.#spaces = this.#spacesBefore(end);
+      this.#spacesEndPosition = position;
+    }
+    return this.#spaces;
+  }
+
+  /** The number of spaces right before the address, up to which there is no target. */
+  #spacesBefore(address: number): number {
+    const start = this.#inputStart;
+    let at = address;
+    while (at > start && this.#input[at - 1] === SPACE) at--;
+    const isSplit = at === start && this.#positionBase + start === this.#spacesEndPosition;
+    return address - at + (isSplit ? this.#spaces : 0);
+  }
+
   /** The byte after the target's space if it lies in this input, otherwise 0. */
   #protocolBefore(end: number): number {
     const at = this.#targetEndPosition + 1 - this.#positionBase;
@@ -344,6 +377,7 @@ const NOTHING = Buffer.alloc(0);
 const CHUNKED = Buffer.from('chunked');
 const CONTINUE = Buffer.from('100-continue');
 const NAVIGATE = Buffer.from('navigate');
+const SPACE = 0x20;
 const LINE_END_BYTES = 2;
 const EMPTY_LINE_BYTES = 2;
 /** A position before all others, so that no chunk has the bytes after it. */

@@ -167,7 +167,7 @@ class KnownHead {
   }
 }
 
-/** The end of the plain characters from `start` on: those of paths, without `%` (RFC 3986). */
+/** The end of the plain characters from `start` on: those of paths (RFC 3986) without `%`, and raw bytes. */
 function plainEnd(memory: Buffer, start: number, end: number): number {
   let at = start;
   while (at < end && PLAIN[memory[at] as number] === 1) at++;
@@ -185,6 +185,7 @@ for (const byte of Buffer.from(
 )) {
   PLAIN[byte] = 1;
 }
+PLAIN.fill(1, 0x80);
 const LETTER_P = 0x50;
 const SLASH = 0x2f;
 const SPACE = 0x20;

@@ -90,7 +90,7 @@ export class Llhttp {
   /** A new parser of requests; free it when its connection ends. */
   allocate(): number {
     const pointer = this.#freed.pop() ?? this.#place();
-    this.memory.copyWithin(pointer, this.#pattern, this.#pattern + PARSER_BYTES);
+    this.setState(pointer, undefined);
     return pointer;
   }
 
@@ -102,6 +102,18 @@ export class Llhttp {
 
   free(pointer: number): void {
     this.#freed.push(pointer);
+  }
+
+  /** Copies the parser's state, into `copy` if that is given. */
+  copyState(pointer: number, copy: Uint8Array = new Uint8Array(PARSER_BYTES)): Uint8Array {
+    copy.set(this.memory.subarray(pointer, pointer + PARSER_BYTES));
+    return copy;
+  }
+
+  /** Sets the parser's state to a copy; without one, to that before a request. */
+  setState(pointer: number, copy: Uint8Array | undefined): void {
+    if (copy !== undefined) this.memory.set(copy, pointer);
+    else this.memory.copyWithin(pointer, this.#pattern, this.#pattern + PARSER_BYTES);
   }
 
   /** Puts bytes `start` to `end` of the chunk into the input area; INPUT_BYTES_MAX at most. */
@@ -142,7 +154,7 @@ export class Llhttp {
   resume(pointer: number): number {
     const at = pointer >> 2;
     this.#words[at + ERROR_WORD] = 0;
-    return (this.#words[at + POSITION_WORD] as number) - this.inputAddress;
+    return this.errorAddress(pointer) - this.inputAddress;
   }
 
   /** After PAUSED_UPGRADE: the input offset to continue from, in HTTP/1.1 as before. */
@@ -190,6 +202,11 @@ export class Llhttp {
     const at = (pointer >> 2) + CONTENT_LENGTH_WORD;
     const [low, high] = [this.#words[at] as number, this.#words[at + 1] as number];
     return (low >>> 0) + (high >>> 0) * 2 ** 32;
+  }
+
+  /** The address of the byte that the parser has refused. */
+  errorAddress(pointer: number): number {
+    return this.#words[(pointer >> 2) + POSITION_WORD] as number;
   }
 
   /** The parser's reason of its last error; ASCII. */

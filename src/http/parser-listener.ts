@@ -3,6 +3,7 @@
 /** Results of execute and of callbacks that are not errors of the sender. */
 export const OK = 0;
 export const DATA_AFTER_CLOSE = 5;
+export const INVALID_TARGET = 7;
 export const INVALID_VERSION = 9;
 export const PAUSED = 21;
 export const PAUSED_UPGRADE = 22;

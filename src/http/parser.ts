@@ -16,6 +16,7 @@ import type { HttpLimits } from './limits.ts';
 import { INPUT_BYTES_MAX, type Llhttp, llhttp } from './llhttp.ts';
 import {
   DATA_AFTER_CLOSE,
+  INVALID_TARGET,
   INVALID_VERSION,
   OK,
   PAUSED,
@@ -23,6 +24,7 @@ import {
   type ParserListener,
   REFUSED,
 } from './parser-listener.ts';
+import { RawTarget } from './raw-target.ts';
 import { type Request, UNKNOWN_LENGTH } from './request.ts';
 import type { ServedHosts } from './served-hosts.ts';
 import * as verdicts from './verdicts.ts';
@@ -62,12 +64,15 @@ export class RequestParser implements ParserListener {
   readonly #headerBytesMax: number;
   readonly #head: Head;
   readonly #knownHeads: KnownHeads;
+  readonly #rawTarget: RawTarget;
   #pointer: number;
   #state = BETWEEN;
   #reached: Reached = NEEDS_MORE;
   /** Whether the parser's input area was given the chunk, and from which offset on. */
   #isLoaded = false;
   #loadedStart = 0;
+  /** Whether the input continues a request line that began in the one before. */
+  #isLineSplit = false;
   /** The input's end in the parser's memory, and the difference of a position and an offset there. */
   #inputEnd = 0;
   #positionBase = 0;
@@ -84,6 +89,7 @@ export class RequestParser implements ParserListener {
     this.#headerBytesMax = limits.headerBytesMax;
     this.#head = new Head(limits, servedHosts);
     this.#knownHeads = new KnownHeads(this.#llhttp, limits.targetBytesMax);
+    this.#rawTarget = new RawTarget(this.#llhttp);
     this.#pointer = this.#llhttp.allocate();
   }
 
@@ -119,6 +125,7 @@ export class RequestParser implements ParserListener {
   /** The same by llhttp. */
   #parse(): Reached {
     const { rest } = this;
+    let mayBeRaw = true;
     while (rest.start < rest.end) {
       const result = this.#llhttp.execute(
         this.#pointer,
@@ -132,6 +139,8 @@ export class RequestParser implements ParserListener {
         return this.#pause();
       } else if (result === PAUSED_UPGRADE) {
         rest.start = this.#loadedStart + this.#llhttp.resumeAfterUpgrade(this.#pointer);
+      } else if (result === INVALID_TARGET && mayBeRaw && this.#replacesRawBytes()) {
+        mayBeRaw = false;
       } else return this.#refuse(this.refusal || this.#verdictOf(result));
     }
     return this.#suspend();
@@ -182,11 +191,13 @@ export class RequestParser implements ParserListener {
   onMessageBegin(): number {
     this.#state = IN_HEAD;
     this.headPosition = this.#positionBase;
+    this.#isLineSplit = false;
     this.#head.begin();
     return OK;
   }
 
   onTarget(address: number, length: number): number {
+    this.#rawTarget.restore();
     return this.#judge(this.#head.onTarget(address, length));
   }
 
@@ -280,12 +291,19 @@ export class RequestParser implements ParserListener {
     if (this.#state === IN_HEAD) {
       const verdict = this.#head.suspend(this.#inputEnd);
       if (verdict !== 0) return this.#refuse(verdict);
+      this.#isLineSplit = this.#head.isInLine;
+      if (this.#isLineSplit) this.#rawTarget.keepState(this.#pointer);
     } else if (this.#state === IN_BODY) {
       if (this.#isFramingTooLong(this.#positionBase + this.#inputEnd))
         return this.#refuse(verdicts.FRAMING_TOO_LONG);
       this.body.announce(this.#llhttp.expectedBytes(this.#pointer));
     }
     return NEEDS_MORE;
+  }
+
+  /** Whether llhttp is to read the input again, as the byte that it refused is a raw one. */
+  #replacesRawBytes(): boolean {
+    return this.#rawTarget.replace(this.#pointer, this.#inputEnd, this.#isLineSplit);
   }
 
   /** Whether the framing up to the position, extensions and trailers mostly, is over the limit. */

@@ -67,6 +67,13 @@ export class Request {
     this.authorization.clear();
   }
 
+  /** The first bytes of the target as text, in which those of 0x80 and above are escapes. */
+  targetText(length: number): string {
+    const { bytes, start } = this.target;
+    const text = bytes.toString('latin1', start, start + length);
+    return text.replace(/[\x80-\xff]/g, (byte) => `%${hexadecimal(byte.charCodeAt(0))}`);
+  }
+
   /** Moves the head to a copy, so that it outlives the turn. */
   keepHead(places: Places): void {
     const { target } = this;
@@ -78,6 +85,10 @@ export class Request {
     }
     this.pathEnd += target.start - start;
   }
+}
+
+function hexadecimal(byte: number): string {
+  return byte.toString(16).toUpperCase();
 }
 
 export const UNKNOWN_LENGTH = -1;

@@ -18,6 +18,7 @@ function verdict(code: UnreadableCode): Verdict {
 export const NOT_A_REQUEST = verdict('NOT_A_REQUEST');
 export const PROTOCOL_UNKNOWN = verdict('PROTOCOL_UNKNOWN');
 export const VERSION_UNKNOWN = verdict('VERSION_UNKNOWN');
+export const SPACES_REPEATED = verdict('SPACES_REPEATED');
 export const TARGET_INVALID = verdict('TARGET_INVALID');
 export const TARGET_WITH_FRAGMENT = verdict('TARGET_WITH_FRAGMENT');
 export const TARGET_TOO_LONG = verdict('TARGET_TOO_LONG');

@@ -177,9 +177,8 @@ export class RestHandler implements RequestHandler, LoginCall, PathParts {
 
   /** The method, and so many bytes of the target. */
   #describe(length: number): string {
-    const { method, target } = this.exchange.request;
-    const { bytes, start } = target;
-    return `${methodName(method)} ${bytes.toString('latin1', start, start + length)}`;
+    const { request } = this.exchange;
+    return `${methodName(request.method)} ${request.targetText(length)}`;
   }
 
   /**
