@@ -13,6 +13,8 @@ import type { Log } from './telemetry/log.ts';
 
 /** Time in which refused connections share a line of the log, in ms. */
 const REFUSED_MS = 60_000;
+/** Time that a probe has for its first request. */
+const HEALTH_FIRST_REQUEST_SECONDS = 5;
 /** Probes send no content. */
 const HEALTH_BODY_BYTES_MAX = 1024;
 /** Contents and answers under way of each of its connections, in bytes. */
@@ -31,10 +33,12 @@ export function healthServer(
   const limits = {
     ...config,
     connectionsMax,
+    firstRequestTimeoutSeconds: HEALTH_FIRST_REQUEST_SECONDS,
+    headerTimeoutSeconds: Math.min(config.headerTimeoutSeconds, HEALTH_FIRST_REQUEST_SECONDS),
     bodyBytesMax: HEALTH_BODY_BYTES_MAX,
     inFlightBytesMax: connectionsMax * HEALTH_IN_FLIGHT_BYTES,
   };
-  return new HttpServer({ ...common, application, limits });
+  return new HttpServer({ ...common, application, limits, closesIdle: true });
 }
 
 /**

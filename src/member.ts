@@ -13,6 +13,7 @@ import { configFault } from './config/config-fault.ts';
 import type { LoadedConfig } from './config/load.ts';
 import type { Engine } from './engine/engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
+import { describeCutOff } from './http/cut-off.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
 import { listenAsConfigured } from './listening.ts';
 import { type ClusterParts, makeCluster } from './member-cluster.ts';
@@ -334,8 +335,7 @@ function memberOf(
       audit.end();
       refused.end();
       health?.abort();
-      const count = server.abort();
-      return count === 0 ? undefined : `${count} connections`;
+      return describeCutOff(server.abort());
     },
   };
 }

@@ -9,15 +9,25 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SystemClock } from '../../src/base/clock.ts';
 import { READ_BYTES_MAX } from '../../src/http/socket-reader.ts';
 import type { FakeClock } from '../fake-clock.ts';
+import { checkDrain } from './drain-round.ts';
+import { FakeSocket } from './fake-socket.ts';
 import { client, get, LIVE, poll, post } from './test-client.ts';
 import { createTestServer } from './test-server.ts';
 
 const LAST_REQUEST_MS = 1000;
+/** Length of a value that pauses reading until the client has taken most of it. */
+const VALUE_BYTES = 2_000_000;
+const ROUNDS = 20;
+const SEED = Number(process.env.DRAIN_SEED ?? Date.now() % 1_000_000_000);
 
 type Client = ReturnType<typeof client>;
 
-/** The server drains from now on, and the connections of these clients are notified. */
+/** The server is stopped, and drains once the sockets have been read. The clients' connections are notified. */
 function drain(...clients: readonly Client[]): void {
+  for (const { clock, connection } of clients) {
+    connection.onStop();
+    for (let turn = 0; turn < 2; turn++) clock.endTurn();
+  }
   for (const { server, clock, connection } of clients) {
     server.isDraining = true;
     server.drainedMs = Math.min(server.drainedMs, clock.now());
@@ -165,6 +175,82 @@ describe('A connection of a server that drains', () => {
   });
 });
 
+describe('The requests that were received before a server is stopped', () => {
+  it(`are answered, for ${ROUNDS} random clients from seed ${SEED} on`, () => {
+    for (let round = 0; round < ROUNDS; round++) checkDrain(SEED + round);
+  });
+
+  /** A client that takes what it is sent a piece at a time, and six values that it has asked for. */
+  function slowClient() {
+    const server = createTestServer({ bodyBytesMax: VALUE_BYTES });
+    const slow = client(server, new FakeSocket((run) => server.clock.endOfTurn(run)));
+    slow.another().socket.receive(post('maps/m/k', 'v'.repeat(VALUE_BYTES)));
+    slow.socket.isStuck = true;
+    // The first pauses reading; the system keeps the rest.
+    for (let request = 0; request < 6; request++) slow.socket.receive(get('maps/m/k'));
+    assert(slow.socket.isPaused);
+    return slow;
+  }
+
+  /** Takes pieces, each in a turn that takes so many milliseconds. */
+  function take({ socket, clock }: Client, pieces: number, ms: number): void {
+    for (let piece = 0; piece < pieces; piece++) {
+      socket.take();
+      clock.advance(ms);
+      clock.endTurn();
+    }
+  }
+
+  it('are answered to a slow reader, also those that the system had not handed over', () => {
+    const slow = slowClient();
+    drain(slow);
+    take(slow, 1000, 70);
+    assert.deepEqual(connections(slow), [...Array(5).fill(undefined), 'close']);
+    assert(slow.clock.now() > LAST_REQUEST_MS);
+    assert(slow.socket.writableEnded);
+  });
+
+  it('are all that a slow reader gets that goes on sending', () => {
+    const slow = slowClient();
+    drain(slow);
+    for (let piece = 0; !slow.socket.writableEnded; piece++) {
+      assert(piece < 1000);
+      slow.socket.receive(LIVE);
+      take(slow, 1, 70);
+    }
+    take(slow, 100, 0);
+    assert(slow.responses().length >= 6);
+    assert.equal(connections(slow).at(-1), 'close');
+  });
+
+  it('are answered where other connections run first for longer than a second', () => {
+    const many = client();
+    many.socket.receive(LIVE.repeat(1000));
+    drain(many);
+    for (let turn = 0; turn < 30; turn++) {
+      many.clock.advance(LAST_REQUEST_MS);
+      many.clock.endTurn();
+    }
+    assert.deepEqual(connections(many), [...Array(999).fill(undefined), 'close']);
+  });
+
+  it('are counted, with their bytes, where they are cut off', () => {
+    const slow = slowClient();
+    const left = slow.connection.cutOff();
+    assert.equal(left?.requests, 1);
+    assert(left.responseBytes > VALUE_BYTES && left.responseBytes < VALUE_BYTES + 200);
+    const polling = client();
+    polling.socket.receive(poll('q') + LIVE + LIVE + LIVE.slice(1));
+    assert.deepEqual(polling.connection.cutOff(), { requests: 3, responseBytes: 0 });
+    const half = client();
+    half.socket.receive(LIVE.slice(0, 10));
+    assert.deepEqual(half.connection.cutOff(), { requests: 1, responseBytes: 0 });
+    const idle = client();
+    idle.socket.receive(LIVE);
+    assert.equal(idle.connection.cutOff(), undefined);
+  });
+});
+
 /** A client that connects, sends, and reads up to the end. */
 function asking(port: number, request: string): Promise<string> {
   return new Promise((resolve) => {
@@ -239,7 +325,7 @@ describe('A server that drains', () => {
     const answer = asking(port, LIVE);
     while (server.connectionCount < 1) await nextTurn();
     const drained = server.drain();
-    assert.equal(server.abort(), 1);
+    assert.deepEqual(server.abort(), { connections: 1, requests: 0, responseBytes: 0 });
     await drained;
     await answer;
     assert.match(await asking(port, LIVE), /ECONNREFUSED/);

@@ -15,7 +15,7 @@ export function readResponses(text: string, isHead: readonly boolean[] = []): Re
   let finals = 0;
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf('\r\n\r\n', at);
-    assert(end >= 0, `no end of head in ${JSON.stringify(text.slice(at))}`);
+    if (end < 0) assert.fail(`no end of head in ${JSON.stringify(text.slice(at))}`);
     const [line = '', ...rest] = text.slice(at, end).split('\r\n');
     const status = Number(/^HTTP\/1\.1 (\d{3}) [A-Za-z ]+$/.exec(line)?.[1]);
     assert(status >= 100, `status line ${JSON.stringify(line)}`);

@@ -23,8 +23,7 @@ export function postHead(path: string, length: number, fieldLines = ''): string 
   return `POST /grid/rest/${path} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`;
 }
 
-export function client(server = createTestServer()) {
-  const socket = new FakeSocket();
+export function client(server = createTestServer(), socket = new FakeSocket()) {
   const connection = server.connect(socket);
   return {
     ...server,

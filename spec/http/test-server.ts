@@ -81,6 +81,7 @@ export interface TestServerParts {
   /** The hosts that are served; all unless given. */
   readonly servedHosts?: ServedHosts;
   readonly onBadType?: () => void;
+  readonly closesIdle?: boolean;
   readonly compatibility?: Compatibility;
   /** Puts an engine between the requests and the embedded one, which then has every take acknowledged. */
   readonly engineOn?: (engine: EmbeddedEngine, clock: FakeClock) => Engine;
@@ -111,6 +112,7 @@ export function createTestServer(
     tls,
     delay,
     onBadType,
+    closesIdle = false,
     services = {},
     clock = new FakeClock(),
     sinks = [],
@@ -197,7 +199,7 @@ export function createTestServer(
     application: wrap(application),
     tls,
     limits: { ...DEFAULT_LIMITS, bodyBytesMax: 1000, ...limits },
-    ...{ clock, onFailure, onBadType, delay, servedHosts },
+    ...{ clock, onFailure, onBadType, delay, servedHosts, closesIdle },
     fieldLines: crossOrigin.commonLines,
   });
   server.observe = statusCheck(router ?? ownRouter);

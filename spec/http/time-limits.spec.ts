@@ -268,6 +268,7 @@ describe('a server that drains', () => {
       clock.advance(DRAIN_MS - 1);
       socket.receive(byte);
     }
+    clock.settle();
     assert.deepEqual(statuses(), [200]);
     assert(socket.writableEnded);
   });

@@ -38,12 +38,16 @@ export class Backlog {
 
   /** Whether more than so many whole requests are kept. */
   hasMoreThan(requests: number): boolean {
-    if (this.bytes < requests * REQUEST_BYTES_MIN) return false;
+    return this.bytes >= requests * REQUEST_BYTES_MIN && this.requestCount > requests;
+  }
+
+  /** Whole requests kept. */
+  get requestCount(): number {
     if (this.#counter === undefined) {
       this.#counter = new RequestCounter();
       this.#counter.read(this.#buffer.subarray(0, this.bytes));
     }
-    return this.#counter.count > requests;
+    return this.#counter.count;
   }
 
   /** Returns the bytes kept, which are the caller's from then on. */

@@ -20,6 +20,13 @@ export interface ConnectionHost extends SlotHost, TimeSource {
   readonly servedHosts: ServedHosts | undefined;
   /** Connections that let others run first. */
   readonly scheduler: FairScheduler;
+  /**
+   * Whether it has drained for so long that a response is the last although more has come since it was
+   * stopped.
+   */
+  readonly isDrainOver: boolean;
+  /** The most bytes of a connection that were received before the stop and not read by then. */
+  readonly receiveBufferBytesMax: number;
   /** The buffer that all connections read into. */
   readonly readBuffer: Buffer;
   /** Reads the time; called at the beginning of a turn's work. */

@@ -42,6 +42,13 @@ export class ConnectionRequests {
     return this.#underWay.count === 0;
   }
 
+  /** Requests that have come, the last one perhaps in part, and whose responses have not been written. */
+  get unansweredCount(): number {
+    const { current } = this;
+    const isRead = current !== undefined && !(current.isBodyPending && current.isAnswered);
+    return this.#underWay.count + (isRead ? 1 : 0);
+  }
+
   /** Whether the last one under way waits for an item. */
   get awaitsItem(): boolean {
     return !this.#isParked && this.#underWay.last?.awaitsItem === true;

@@ -7,8 +7,9 @@
  * pauses. Behind a request that waits for an item reading continues, so that the client's leaving is
  * seen; too many bytes end the connection. Reading pauses, too, while the client does not take its
  * answers. Bytes that stay in memory after a piece of work are a part of the budget for bytes in flight
- * (held-bytes.ts). While the server drains, the last request runs when the socket has been read once more: if
- * more comes, its answer is not the last. After the last answer the connection is half-closed and
+ * (held-bytes.ts). While the server drains, the last request runs when the socket has been read once more:
+ * if more comes, its answer is not the last. All requests are answered that were received before the stop
+ * (early-bytes.ts), and later ones for a second. After the last answer the connection is half-closed and
  * further bytes are dropped for a while, so that no reset overtakes the answer. At the end of each
  * piece of work the time limits are set to the awaited part.
  */
@@ -16,7 +17,9 @@ import type { Socket } from 'node:net';
 import { isFull } from './back-pressure.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionRequests } from './connection-requests.ts';
+import type { CutOff } from './cut-off.ts';
 import type { Timed } from './deadlines.ts';
+import { EarlyBytes } from './early-bytes.ts';
 import { REQUESTS_IN_A_ROW, type Scheduled } from './fair-scheduler.ts';
 import { HELD_BYTES_FREE, HeldBytes } from './held-bytes.ts';
 import { Input } from './input.ts';
@@ -58,6 +61,9 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** Requests run in a row, and whether others are to run first. */
   #runCount = 0;
   #standsBack = false;
+  /** The bytes received before the server was stopped; undefined before that. */
+  #early: EarlyBytes | undefined;
+  #lookCount = 0;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
   /** Set by the server: whether it calls when more answers may leave, and at the end of the turn. */
@@ -77,6 +83,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#requests = new ConnectionRequests(host.slots);
     host.tick();
     this.#limits = new time.TimeLimits(host, this);
+    if (host.isDraining) this.onStop();
     socket.on('end', () => this.#socketOnEnd());
     socket.on('drain', () => this.release());
     socket.on('error', () => this.destroy());
@@ -93,8 +100,15 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     if (!this.#isRunning && this.#state !== CLOSED) this.#proceed();
   }
 
+  /** The server is stopped: it will drain. */
+  onStop(): void {
+    const { clock, receiveBufferBytesMax } = this.#host;
+    this.#early ??= new EarlyBytes(clock, this.#input, receiveBufferBytesMax);
+  }
+
   /** The server drains: a connection that is idle ends, others with their next answer. */
   drain(): void {
+    this.onStop();
     this.#limits.shorten();
     this.#hurry();
     this.release();
@@ -107,14 +121,37 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#socket.destroy();
   }
 
+  /** The connection ends at once. Returns what its client does not get; undefined for nothing. */
+  cutOff(): Omit<CutOff, 'connections'> | undefined {
+    const isEnding = this.#state >= LINGERING;
+    const received = this.#requests.unansweredCount + this.#input.requestCount;
+    const requests = received + this.#responses.unsentCount;
+    const responseBytes = this.#responses.untakenBytes;
+    // The first request may be in the socket.
+    const isUnread = this.#limits.isNew || (this.#input.isPaused && !this.#isInputOver);
+    this.destroy();
+    if (isEnding || (requests === 0 && responseBytes === 0 && !isUnread)) return undefined;
+    return { requests, responseBytes };
+  }
+
   responsesFor(slot: RequestSlot): ResponseQueue | undefined {
     // Woken in this turn, it has the time of its first answer.
     if (!this.#isRunning && !this.isWoken) this.#host.tick();
     return this.#requests.isNext(slot) ? this.#responses : undefined;
   }
 
+  /** When the client last sent or took something, in milliseconds; Infinity once it is closed. */
+  get idleSinceMs(): number {
+    return this.#state === CLOSED ? Number.POSITIVE_INFINITY : this.#limits.idleSinceMs;
+  }
+
   get hasUnread(): boolean {
     return this.#input.hasUnread;
+  }
+
+  get isEnding(): boolean {
+    if (this.#early?.areLeft !== false) return false;
+    return !this.hasUnread || this.#host.isDrainOver;
   }
 
   isNewest(slot: RequestSlot): boolean {
@@ -172,14 +209,20 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   #socketOnRead(bytes: Buffer, length: number): void {
     this.#host.tick();
+    if (this.#early !== undefined) this.#early.onRead(length);
     if (this.#state === READING) {
       this.#parser.load(bytes, length);
       this.#proceed();
-    } else if (this.#state <= LOOKING) this.#keep(bytes, length);
+    } else if (this.#state <= STALLED) this.#keep(bytes, length);
+    else if (this.#state === LOOKING) {
+      this.#parser.load(bytes, length);
+      this.#runLooked();
+    }
   }
 
   #socketOnEnd(): void {
     this.session.hasInputEnded = true;
+    this.#early?.complete();
     this.#hurry();
     this.release();
   }
@@ -355,22 +398,32 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
 
   /** While the server drains: nothing has come behind the request, and more may be in the socket. */
   #mayBeLast(): boolean {
-    if (this.#host.isDrainOver) return false;
-    return !this.hasUnread && !this.session.hasInputEnded;
+    if (this.hasUnread || this.session.hasInputEnded) return false;
+    return !this.#host.isDrainOver || this.#early?.areLeft !== false;
   }
 
-  /** Runs the request when the socket has been read; until then no answer that asks for more leaves. */
+  /**
+   * Runs the request when more has come, or the socket has been read once more; until then no answer that
+   * asks for more leaves.
+   */
   #lookForMore(): false {
     this.#state = LOOKING;
     this.#requests.current?.own();
     const { clock } = this.#host;
-    clock.endOfTurn(() => clock.endOfTurn(() => this.#runLast()));
+    const look = ++this.#lookCount;
+    clock.endOfTurn(() => clock.endOfTurn(() => this.#onLooked(look)));
     return false;
   }
 
-  #runLast(): void {
-    if (this.#state !== LOOKING) return;
+  /** Nothing has come in a whole turn: what the socket had before the stop has been read. */
+  #onLooked(look: number): void {
+    if (this.#state !== LOOKING || look !== this.#lookCount) return;
+    this.#early?.complete();
     this.#host.tick();
+    this.#runLooked();
+  }
+
+  #runLooked(): void {
     this.#isRunning = true;
     this.#state = READING;
     this.#requests.begin();
@@ -399,8 +452,8 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** Reads on unless that would only fill the backlog; a client that waits for an item is watched. */
   #pauseOrResume(): void {
     const isBlocked = this.#state === BLOCKED && !this.#requests.awaitsItem;
-    const isWaiting = isBlocked || this.#state === LOOKING;
-    this.#input.pause(this.#state === STALLED || (isWaiting && this.#input.isKept));
+    this.#input.pause(this.#state === STALLED || (isBlocked && this.#input.isKept));
+    this.#early?.watch();
   }
 
   #onRefusal(verdict: Verdict): void {

@@ -15,6 +15,8 @@ export class Input {
   readonly #pipelineMax: number;
   /** Whether the socket is paused. */
   isPaused = false;
+  /** How often it was paused. */
+  pauseCount = 0;
 
   constructor(socket: Socket, limits: HttpLimits, servedHosts: ServedHosts | undefined) {
     this.#socket = socket;
@@ -25,6 +27,11 @@ export class Input {
   /** Whether bytes have come that have not been read. */
   get hasUnread(): boolean {
     return this.parser.hasRest || this.#backlog.bytes > 0;
+  }
+
+  /** Bytes that have come and have not been read. */
+  get unreadBytes(): number {
+    return this.parser.rest.length + this.#backlog.bytes;
   }
 
   /** Whether bytes are kept. */
@@ -40,6 +47,11 @@ export class Input {
   /** Whether more whole requests are kept than may wait. */
   get hasTooMany(): boolean {
     return this.#backlog.hasMoreThan(this.#pipelineMax);
+  }
+
+  /** Whole requests kept. */
+  get requestCount(): number {
+    return this.isKept ? this.#backlog.requestCount : 0;
   }
 
   /** Has the parser read the bytes kept; there are some. */
@@ -70,8 +82,10 @@ export class Input {
   pause(isPaused: boolean): void {
     if (isPaused === this.isPaused) return;
     this.isPaused = isPaused;
-    if (isPaused) this.#socket.pause();
-    else this.#socket.resume();
+    if (isPaused) {
+      this.pauseCount++;
+      this.#socket.pause();
+    } else this.#socket.resume();
   }
 
   /** The connection has ended. */

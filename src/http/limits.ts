@@ -18,6 +18,8 @@ export interface HttpLimits {
   readonly writeProgressTimeoutSeconds: number;
   /** Time without a request. */
   readonly keepAliveTimeoutSeconds: number;
+  /** Time for the first request of a connection, to the end of its head; undefined: no limit of its own. */
+  readonly firstRequestTimeoutSeconds?: number;
   /** Contents under way, answers that wait for their clients, long heads and polls, in all, in bytes. */
   readonly inFlightBytesMax: number;
 }

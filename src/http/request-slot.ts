@@ -126,9 +126,9 @@ export class RequestSlot extends Exchange implements BodyOwner, BytesKeeper {
     if (!this.isBodyPending && !this.#host.isDraining) return false;
     const connection = this.#connection;
     if (connection === undefined || !connection.isNewest(this)) return false;
-    const { hasUnread } = connection;
-    if (this.isBodyPending && endsInsteadOfDropping(this.request, hasUnread)) return true;
-    return this.#host.isDraining && (!hasUnread || this.#host.isDrainOver);
+    const isCutShort =
+      this.isBodyPending && endsInsteadOfDropping(this.request, connection.hasUnread);
+    return isCutShort || (this.#host.isDraining && connection.isEnding);
   }
 
   /** Whether its response waits for its place. */

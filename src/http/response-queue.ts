@@ -132,6 +132,20 @@ export class ResponseQueue implements BudgetUser {
     return this.#pieceBytes + this.#runEnd - this.#runStart;
   }
 
+  /** Responses that the system has not taken in full. */
+  get unsentCount(): number {
+    const [first] = this.#pieces;
+    const count = this.#pieces.reduce((sum, { responses }) => sum + responses, this.#runResponses);
+    // The head of a long value has been sent, or nothing but the last bytes is left.
+    const isWithin = first === undefined ? count === 0 && this.isSending : first.responses === 0;
+    return isWithin ? count + 1 : count;
+  }
+
+  /** Bytes that the system has not taken. */
+  get untakenBytes(): number {
+    return this.unsentBytes + this.#writer.waitingBytes;
+  }
+
   /** Whether copies of answers wait for the client. */
   get holdsCopies(): boolean {
     return this.#copiedBytes > 0;

@@ -9,7 +9,9 @@ import type { Application } from './application.ts';
 import { OutputArena } from './arena.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionHost } from './connection-host.ts';
+import type { CutOff } from './cut-off.ts';
 import { Deadlines } from './deadlines.ts';
+import { receiveBufferBytesMax } from './early-bytes.ts';
 import { FairScheduler } from './fair-scheduler.ts';
 import { InFlightBudget } from './in-flight.ts';
 import type { HttpLimits } from './limits.ts';
@@ -42,6 +44,8 @@ export interface HttpServerOptions {
   readonly servedHosts?: ServedHosts | undefined;
   /** Header fields of every response, each ended by CR LF. */
   readonly fieldLines?: string;
+  /** A connection beyond the limit closes the one that has been idle longest, instead of being refused. */
+  readonly closesIdle?: boolean;
 }
 
 export class HttpServer implements ConnectionHost, AnswerSender {
@@ -71,10 +75,12 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   readonly delay: AnswerDelay | undefined;
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
+  receiveBufferBytesMax = Number.POSITIVE_INFINITY;
   /** When it began to drain, in milliseconds of the clock; Infinity before. */
   drainedMs = Number.POSITIVE_INFINITY;
   readonly #server: Server;
   readonly #turnedAway: TurnedAway;
+  readonly #closesIdle: boolean;
   readonly #handshakes: Handshakes | undefined;
   readonly #connections = new Set<Connection>();
   /** Sockets accepted while the server stops accepting; they are opened when it has stopped. */
@@ -97,6 +103,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.delay = options.delay;
     this.servedHosts = options.servedHosts;
     this.arena = new OutputArena(options.fieldLines, this.limits.headerBytesMax, options.onBadType);
+    this.#closesIdle = options.closesIdle ?? false;
     this.inFlight = new InFlightBudget(this.limits.inFlightBytesMax);
     this.scheduler = new FairScheduler(this.clock);
     this.slots = new SlotPool(this);
@@ -114,7 +121,10 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.#server = createServer(socketOptions, (socket) => this.#onConnection(socket));
   }
 
-  /** Whether the server has drained for so long that an answer is the last although more has come. */
+  /**
+   * Whether the server has drained for so long that a response is the last although more has come since
+   * the stop.
+   */
   get isDrainOver(): boolean {
     return this.nowMs >= this.drainedMs + LAST_REQUEST_MS;
   }
@@ -193,23 +203,33 @@ export class HttpServer implements ConnectionHost, AnswerSender {
     this.tick();
     const untilMs = this.nowMs + LAST_REQUEST_MS;
     this.#latecomers = [];
+    this.receiveBufferBytesMax = receiveBufferBytesMax();
+    for (const connection of this.#connections) connection.onStop();
     this.clock.endOfTurn(() => this.#acceptRest(-1, untilMs));
     return new Promise<void>((resolve) => {
       this.#onAllClosed = resolve;
     });
   }
 
-  /** Cuts every connection off; returns how many there were. */
-  abort(): number {
+  /** Ends every connection at once. Sockets that were accepted and not opened count as cut off. */
+  abort(): CutOff {
     this.isDraining = true;
     const latecomers = this.#stopAccepting();
     for (const socket of latecomers) socket.destroy();
-    const count = this.connectionCount + latecomers.length;
     this.#handshakes?.destroy();
-    for (const connection of this.#connections) connection.destroy();
+    let connections = latecomers.length;
+    let requests = 0;
+    let responseBytes = 0;
+    for (const connection of this.#connections) {
+      const left = connection.cutOff();
+      if (left === undefined) continue;
+      connections++;
+      requests += left.requests;
+      responseBytes += left.responseBytes;
+    }
     this.#turnedAway.destroy();
     this.#tellIfAllClosed();
-    return count;
+    return { connections, requests, responseBytes };
   }
 
   addDelayed(connection: Connection): void {
@@ -280,7 +300,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   #admit(socket: Socket): void {
     const { connectionsMax, headerTimeoutSeconds } = this.limits;
     const handshakes = this.#handshakes;
-    const hasRoom = this.connectionCount < connectionsMax;
+    const hasRoom = this.connectionCount < connectionsMax || this.#makesRoom();
     if (!hasRoom) this.#onRefused?.();
     if (handshakes === undefined) {
       if (hasRoom) return this.#open(socket);
@@ -290,6 +310,17 @@ export class HttpServer implements ConnectionHost, AnswerSender {
       this.tick();
       handshakes.begin(socket, this.nowMs + headerTimeoutSeconds * 1000);
     } else socket.destroy();
+  }
+
+  /** Closes the connection that has been idle longest, if that is to make room. */
+  #makesRoom(): boolean {
+    if (!this.#closesIdle) return false;
+    let idlest: Connection | undefined;
+    for (const connection of this.#connections) {
+      if (idlest === undefined || connection.idleSinceMs < idlest.idleSinceMs) idlest = connection;
+    }
+    idlest?.destroy();
+    return idlest !== undefined;
   }
 
   #open(socket: Socket): void {

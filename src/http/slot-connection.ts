@@ -9,6 +9,8 @@ export interface SlotConnection<Slot> {
   responsesFor(slot: Slot): ResponseQueue | undefined;
   /** Whether bytes have come that have not been read. */
   readonly hasUnread: boolean;
+  /** While the server drains: whether the response to the newest request is the last. */
+  readonly isEnding: boolean;
   /** Whether no request behind it has been read, also in part. */
   isNewest(slot: Slot): boolean;
   /** The request waits for an item. False: there is no memory for that. */

@@ -20,8 +20,6 @@ export interface SlotHost extends ResponseQueueHost {
   readonly limits: HttpLimits;
   /** Whether the server has stopped accepting and ends its connections. */
   readonly isDraining: boolean;
-  /** Whether it has drained for so long that an answer is the last although more has come. */
-  readonly isDrainOver: boolean;
   /** Called with each answer, for logs. */
   readonly observe: Observer | undefined;
   /** Called with each fault of the member. */

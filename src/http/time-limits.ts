@@ -33,6 +33,12 @@ export const END = 4;
 
 export type Awaited = 0 | 1 | 2 | 3 | 4;
 
+/** Whether the client has sent a request, and whether it has sent a part of one since the last call of `tell`. */
+const NO_REQUEST = 0;
+const STILL = 1;
+const MOVED = 2;
+type Progress = 0 | 1 | 2;
+
 /** The parts that the limits of a server's connections share. */
 export interface TimeSource {
   readonly limits: HttpLimits;
@@ -48,8 +54,9 @@ export class TimeLimits {
   readonly #place: number;
   #awaited: Awaited = REQUEST;
   #awaitedSinceMs: number;
-  /** Whether some of that has come since the last call of `tell`. */
-  #hasMoved = false;
+  #progress: Progress = NO_REQUEST;
+  /** When the first request is due, in milliseconds. */
+  readonly #firstDueMs: number;
   /** Bytes of content that had come by then. */
   #receivedBytes = 0;
   #isSending = false;
@@ -63,13 +70,25 @@ export class TimeLimits {
   constructor(source: TimeSource, owner: Timed) {
     this.#source = source;
     this.#awaitedSinceMs = source.nowMs;
+    const { firstRequestTimeoutSeconds = Number.POSITIVE_INFINITY } = source.limits;
+    this.#firstDueMs = source.nowMs + firstRequestTimeoutSeconds * 1000;
     this.#place = source.deadlines.enter(owner);
     this.#set();
   }
 
   /** The client has sent a request, or a part of one. */
   onMoved(): void {
-    this.#hasMoved = true;
+    this.#progress = MOVED;
+  }
+
+  /** Whether the client has sent no request yet, or only a part of its head. */
+  get isNew(): boolean {
+    return this.#progress === NO_REQUEST;
+  }
+
+  /** When the client last moved, or began to be waited for, in milliseconds. */
+  get idleSinceMs(): number {
+    return this.#awaitedSinceMs;
   }
 
   /**
@@ -78,8 +97,8 @@ export class TimeLimits {
    */
   tell(awaited: Awaited, receivedBytes: number, takenBytes: number): void {
     this.#sends(takenBytes);
-    const hasMoved = this.#hasMoved || receivedBytes !== this.#receivedBytes;
-    this.#hasMoved = false;
+    const hasMoved = this.#progress === MOVED || receivedBytes !== this.#receivedBytes;
+    if (this.#progress === MOVED) this.#progress = STILL;
     this.#receivedBytes = receivedBytes;
     if (awaited !== this.#awaited) {
       this.#awaited = awaited;
@@ -108,8 +127,7 @@ export class TimeLimits {
 
   /** The limit that has passed for the rest of a request. */
   get lateness(): Verdict {
-    const ownDueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#source.limits);
-    if (this.#source.nowMs < ownDueMs) return CONTENT_LATE_AT_STOP;
+    if (this.#source.nowMs < this.#ownDueMs()) return CONTENT_LATE_AT_STOP;
     return this.#awaited === HEAD ? HEAD_LATE : CONTENT_LATE;
   }
 
@@ -145,10 +163,14 @@ export class TimeLimits {
   }
 
   #senderDueMs(): number {
-    const sinceMs = this.#awaitedSinceMs;
     if (this.#awaited === NOTHING) return Number.POSITIVE_INFINITY;
-    const dueMs = sinceMs + limitMs(this.#awaited, this.#source.limits);
-    return Math.min(dueMs, this.#drainDueMs());
+    return Math.min(this.#ownDueMs(), this.#drainDueMs());
+  }
+
+  /** When the awaited part is due while the server does not drain. */
+  #ownDueMs(): number {
+    const dueMs = this.#awaitedSinceMs + limitMs(this.#awaited, this.#source.limits);
+    return this.isNew ? Math.min(dueMs, this.#firstDueMs) : dueMs;
   }
 
   #drainDueMs(): number {
