@@ -22,7 +22,7 @@ const SEED = Number(process.env.DRAIN_SEED ?? Date.now() % 1_000_000_000);
 
 type Client = ReturnType<typeof client>;
 
-/** The server is stopped, and drains once the sockets have been read. The clients' connections are notified. */
+/** The server is stopped, and drains once the sockets have been read, with these connections. */
 function drain(...clients: readonly Client[]): void {
   for (const { clock, connection } of clients) {
     connection.onStop();

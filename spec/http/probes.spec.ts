@@ -1,4 +1,4 @@
-/** A listener for probes: idle connections neither keep others out nor stay long before their first request. */
+/** A listener for probes: idle connections neither keep others out, nor stay for long. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

@@ -2,12 +2,19 @@
  * A member that is stopped and started SOAK_SIZE / 500 times (20) under 64 clients that keep sending. No
  * system call closes the gap between the last accept and the close of the listening socket. So of the
  * clients that connect for each request, at most one for every three stops may be reset.
+ *
+ * Then SOAK_SIZE / 50 members (200) are stopped under pipelines, slow readers and clients that go on
+ * sending. SOAK_SEED repeats a run.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Random } from '../../bench/harness.ts';
 import { rollingRestarts } from '../integration/rolling.ts';
+import { stopUnderClients } from './stopped-clients.ts';
 
 const STOPS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 500);
+const DRAINS = Math.ceil(Number(process.env.SOAK_SIZE ?? 1000) / 50);
+const SEED = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000_000);
 
 for (const inFlight of [1, 32, 0]) {
   const how = inFlight === 0 ? 'a connection for each request' : `${inFlight} in flight`;
@@ -19,3 +26,21 @@ for (const inFlight of [1, 32, 0]) {
     assert(answered > 1000, `${answered} answered`);
   });
 }
+
+test(`${DRAINS} stops answer or count all that was received before, from seed ${SEED} on`, async (context) => {
+  const sums = { early: 0, missing: 0, cutOff: 0 };
+  for (let stop = 0; stop < DRAINS; stop++) {
+    const { exitCode, early, missing, missingClients, cutOff, cutOffConnections } =
+      await stopUnderClients(new Random(SEED + stop));
+    const what = `seed ${SEED + stop}: ${missing} of ${early} missing, exit ${exitCode}, "${cutOff}"`;
+    assert(cutOffConnections >= missingClients, what);
+    assert.equal(exitCode, cutOff === '' ? 0 : 1, what);
+    sums.early += early;
+    sums.missing += missing;
+    if (cutOff !== '') sums.cutOff++;
+  }
+  const { early, missing } = sums;
+  context.diagnostic(
+    `${early} received before, ${missing} of them in ${sums.cutOff} stops cut off`,
+  );
+});

@@ -5,6 +5,7 @@ import type { ServedHosts } from './served-hosts.ts';
 import type { SlotHost } from './slot-host.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { TimeSource } from './time-limits.ts';
+import type { Unacknowledged } from './unacknowledged.ts';
 
 /** A connection, as its server sees it. */
 interface HostedConnection {
@@ -27,6 +28,8 @@ export interface ConnectionHost extends SlotHost, TimeSource {
   readonly isDrainOver: boolean;
   /** The most bytes of a connection that were received before the stop and not read by then. */
   readonly receiveBufferBytesMax: number;
+  /** The bytes that clients have not acknowledged; asked for while the server drains. */
+  readonly unacknowledged: Unacknowledged;
   /** The buffer that all connections read into. */
   readonly readBuffer: Buffer;
   /** Reads the time; called at the beginning of a turn's work. */

@@ -64,6 +64,8 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** The bytes received before the server was stopped; undefined before that. */
   #early: EarlyBytes | undefined;
   #lookCount = 0;
+  /** Whether the client has sent more after the last response. */
+  #goesOn = false;
   /** Whether requests are being run: answers given meanwhile are sent at the end. */
   #isRunning = false;
   /** Set by the server: whether it calls when more answers may leave, and at the end of the turn. */
@@ -124,12 +126,14 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
   /** The connection ends at once. Returns what its client does not get; undefined for nothing. */
   cutOff(): Omit<CutOff, 'connections'> | undefined {
     const isEnding = this.#state >= LINGERING;
+    const lostBytes = this.#state === LINGERING ? this.#lostBytes() : 0;
     const received = this.#requests.unansweredCount + this.#input.requestCount;
     const requests = received + this.#responses.unsentCount;
     const responseBytes = this.#responses.untakenBytes;
     // The first request may be in the socket.
     const isUnread = this.#limits.isNew || (this.#input.isPaused && !this.#isInputOver);
     this.destroy();
+    if (lostBytes > 0) return { requests: 1, responseBytes: lostBytes };
     if (isEnding || (requests === 0 && responseBytes === 0 && !isUnread)) return undefined;
     return { requests, responseBytes };
   }
@@ -198,6 +202,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     this.#host.tick();
     this.#tellLimits();
     if (!this.#limits.check()) return;
+    if (this.#state === LINGERING && this.#lostBytes() > 0) return this.#limits.extend();
     if (this.#limits.isReaderLate || this.#state === LINGERING) this.destroy();
     else this.#onLate(this.#limits.lateness);
   }
@@ -217,7 +222,7 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     else if (this.#state === LOOKING) {
       this.#parser.load(bytes, length);
       this.#runLooked();
-    }
+    } else this.#goesOn = true;
   }
 
   #socketOnEnd(): void {
@@ -454,6 +459,15 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     const isBlocked = this.#state === BLOCKED && !this.#requests.awaitsItem;
     this.#input.pause(this.#state === STALLED || (isBlocked && this.#input.isKept));
     this.#early?.watch();
+  }
+
+  /**
+   * Bytes of responses that a client which goes on sending loses if the connection is closed now, as that
+   * resets it. Only while the server drains.
+   */
+  #lostBytes(): number {
+    if (this.#early === undefined || !this.#goesOn) return 0;
+    return this.#host.unacknowledged.of(this.#socket, this.#host.nowMs);
   }
 
   #onRefusal(verdict: Verdict): void {

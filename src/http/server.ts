@@ -23,6 +23,7 @@ import { statusLine } from './status.ts';
 import { LAST_REQUEST_MS } from './time-limits.ts';
 import { Handshakes, type TlsIdentity } from './tls.ts';
 import { TurnedAway } from './turned-away.ts';
+import { Unacknowledged } from './unacknowledged.ts';
 
 export interface HttpServerOptions {
   readonly application: Application;
@@ -76,6 +77,7 @@ export class HttpServer implements ConnectionHost, AnswerSender {
   /** Whether the server has stopped accepting and ends its connections. */
   isDraining = false;
   receiveBufferBytesMax = Number.POSITIVE_INFINITY;
+  readonly unacknowledged = new Unacknowledged();
   /** When it began to drain, in milliseconds of the clock; Infinity before. */
   drainedMs = Number.POSITIVE_INFINITY;
   readonly #server: Server;

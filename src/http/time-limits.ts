@@ -33,7 +33,7 @@ export const END = 4;
 
 export type Awaited = 0 | 1 | 2 | 3 | 4;
 
-/** Whether the client has sent a request, and whether it has sent a part of one since the last call of `tell`. */
+/** Whether the client has sent a request, and whether one has come since the last call of `tell`. */
 const NO_REQUEST = 0;
 const STILL = 1;
 const MOVED = 2;
@@ -129,6 +129,12 @@ export class TimeLimits {
   get lateness(): Verdict {
     if (this.#source.nowMs < this.#ownDueMs()) return CONTENT_LATE_AT_STOP;
     return this.#awaited === HEAD ? HEAD_LATE : CONTENT_LATE;
+  }
+
+  /** The awaited part is waited for once more. */
+  extend(): void {
+    this.#awaitedSinceMs = this.#source.nowMs;
+    this.#set();
   }
 
   /** The server drains. */

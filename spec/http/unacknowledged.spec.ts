@@ -1,0 +1,35 @@
+/** The system's list of sockets is read for what clients have not acknowledged. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Unacknowledged } from '../../src/http/unacknowledged.ts';
+
+for (const host of ['127.0.0.1', '::1']) {
+  test(`bytes of ${host} are unacknowledged until the client's side has them`, async () => {
+    const server = createServer({ pauseOnConnect: true });
+    server.listen(0, host);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = connect(port, host);
+    const [accepted] = (await once(server, 'connection')) as [Socket];
+    const unacknowledged = new Unacknowledged();
+    assert.equal(unacknowledged.of(accepted, 0), 0);
+    client.pause();
+    // More than the client's side takes without being read.
+    for (let piece = 0; piece < 20; piece++) accepted.write(Buffer.alloc(1_000_000));
+    assert.equal(unacknowledged.of(accepted, 249), 0, 'the list is kept for a while');
+    assert(unacknowledged.of(accepted, 250) > 0);
+    client.resume();
+    await once(accepted, 'drain');
+    let nowMs = 500;
+    while (unacknowledged.of(accepted, nowMs) > 0) {
+      nowMs += 250;
+      await nextTurn();
+    }
+    client.destroy();
+    accepted.destroy();
+    server.close();
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * Clients of a member that is stopped: pipelines of any length, readers of any speed, and clients that go
+ * on sending. The system reports what of their bytes the member's side had received before the signal.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as passed } from 'node:timers/promises';
+import type { Random } from '../../bench/harness.ts';
+import { RawClient, requestBytes } from '../integration/client.ts';
+import { serve } from '../integration/member-process.ts';
+
+const CLIENTS = 8;
+const LENGTHS = [10, 1000, 65_000, 1_000_000];
+const PIPELINE_MAX = 1000;
+/** Delay between two portions of a reader, in ms. */
+const PORTION_MS = 10;
+
+class StoppedClient {
+  readonly socket: Socket;
+  readonly #random: Random;
+  readonly #bytesPerPortion: number;
+  readonly #neverStops: boolean;
+  /** Lengths of the wanted values, and where each request ends in the bytes sent. */
+  readonly #wanted: number[] = [];
+  readonly #ends: number[] = [];
+  #allowance = 0;
+  /** Requests that the member's side had received before the signal. */
+  earlyCount = 0;
+  answeredCount = 0;
+  #head = '';
+  #bodyBytes = 0;
+  readonly #timer: NodeJS.Timeout;
+  readonly ended: Promise<void>;
+
+  constructor(port: number, random: Random) {
+    this.#random = random;
+    // 1 to 400 MB/s.
+    const bytesPerSecond = 1e6 * 400 ** (random.below(1000) / 999);
+    this.#bytesPerPortion = (bytesPerSecond * PORTION_MS) / 1000;
+    this.#neverStops = random.below(3) === 0;
+    this.socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    this.socket.on('error', () => this.socket.destroy());
+    this.ended = new Promise((resolve) => {
+      this.socket.on('close', () => resolve());
+    });
+    this.socket.on('data', (chunk) => this.#onData(chunk));
+    this.#timer = setInterval(() => this.#onPortion(), PORTION_MS);
+    void this.ended.then(() => clearInterval(this.#timer));
+    // Most have what they read within 6 s.
+    const bytesMax = bytesPerSecond * (random.below(10) === 0 ? 20 : 6);
+    const count = Math.ceil(PIPELINE_MAX ** (random.below(1000) / 999));
+    for (let sum = 0, index = 0; index < count && sum < bytesMax; index++) sum += this.#send();
+  }
+
+  /** Notes what the member's side has received by now. `queued`: bytes that it has not acknowledged. */
+  note(queued: number): void {
+    const received = this.socket.bytesWritten - this.socket.writableLength - queued;
+    this.earlyCount = this.#ends.filter((end) => end <= received).length;
+  }
+
+  #send(): number {
+    const length = LENGTHS[Math.min(this.#random.below(5), this.#random.below(5), 3)]!;
+    const request = requestBytes('GET', `maps/m/${length}`);
+    this.#wanted.push(length);
+    this.#ends.push((this.#ends.at(-1) ?? 0) + request.length);
+    this.socket.write(request);
+    return length;
+  }
+
+  #onPortion(): void {
+    this.#allowance = Math.min(this.#allowance, 0) + this.#bytesPerPortion;
+    if (this.#allowance > 0) this.socket.resume();
+    const isOpen = !this.socket.destroyed && !this.socket.readableEnded;
+    if (this.#neverStops && isOpen && this.socket.writableLength < 100_000) this.#send();
+  }
+
+  #onData(chunk: Buffer): void {
+    this.#allowance -= chunk.length;
+    if (this.#allowance <= 0) this.socket.pause();
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#bodyBytes > 0) {
+        const taken = Math.min(this.#bodyBytes, chunk.length - at);
+        at += taken;
+        this.#bodyBytes -= taken;
+        if (this.#bodyBytes === 0) this.answeredCount++;
+        continue;
+      }
+      this.#head += String.fromCharCode(chunk[at++]!);
+      if (!this.#head.endsWith('\r\n\r\n')) continue;
+      assert.match(this.#head, /^HTTP\/1\.1 200 /);
+      this.#bodyBytes = Number(/\r\nContent-Length: (\d+)\r\n/.exec(this.#head)?.[1]);
+      assert.equal(
+        this.#bodyBytes,
+        this.#wanted[this.answeredCount],
+        'the value that was asked for',
+      );
+      this.#head = '';
+    }
+  }
+}
+
+export interface Stopped {
+  readonly exitCode: number | null;
+  /** Requests received before the signal, and those of them that were not answered. */
+  readonly early: number;
+  readonly missing: number;
+  /** Clients with such requests. */
+  readonly missingClients: number;
+  /** The log's words for what was cut off, and the connections in them; 0 for none. */
+  readonly cutOff: string;
+  readonly cutOffConnections: number;
+}
+
+/** Starts a member, and stops it under such clients. */
+export async function stopUnderClients(random: Random): Promise<Stopped> {
+  const { child, exited, lines, port } = await serve('--enable-group', 'DATA');
+  const writer = new RawClient(port);
+  for (const length of LENGTHS) {
+    const { status } = await writer.request('POST', `maps/m/${length}`, Buffer.alloc(length, 0x76));
+    assert.equal(status, 200);
+  }
+  writer.destroy();
+  const clients = Array.from({ length: CLIENTS }, () => new StoppedClient(port, random));
+  await Promise.all(clients.map(({ socket }) => once(socket, 'connect')));
+  await passed(random.below(500));
+  const queued = queuedBytes();
+  for (const client of clients) client.note(queued.get(client.socket.localPort!) ?? 0);
+  child.kill('SIGTERM');
+  const [exitCode] = await exited;
+  await Promise.all(clients.map(({ ended }) => ended));
+  const lacking = clients.map(({ earlyCount, answeredCount }) => earlyCount - answeredCount);
+  const missing = lacking.filter((count) => count > 0);
+  const last = lines.at(-1) as { cutOff?: string } | undefined;
+  const cutOff = last?.cutOff ?? '';
+  return {
+    exitCode,
+    early: clients.reduce((sum, { earlyCount }) => sum + earlyCount, 0),
+    missing: missing.reduce((sum, count) => sum + count, 0),
+    missingClients: missing.length,
+    cutOff,
+    cutOffConnections: Number.parseInt(cutOff, 10) || 0,
+  };
+}
+
+/** By port of this machine: bytes sent that the other side has not acknowledged. */
+function queuedBytes(): ReadonlyMap<number, number> {
+  const rows = readFileSync('/proc/net/tcp', 'latin1').trim().split('\n').slice(1);
+  return new Map(
+    rows.map((row) => {
+      const [, local = '', , , queues = ''] = row.trim().split(/\s+/);
+      const hexadecimal = (text = '') => Number.parseInt(text, 16);
+      return [hexadecimal(local.split(':')[1]), hexadecimal(queues.split(':')[0])];
+    }),
+  );
+}
