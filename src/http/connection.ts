@@ -130,12 +130,14 @@ export class Connection implements SlotConnection<RequestSlot>, Timed, Scheduled
     const received = this.#requests.unansweredCount + this.#input.requestCount;
     const requests = received + this.#responses.unsentCount;
     const responseBytes = this.#responses.untakenBytes;
+    // With unread input the connection is reset.
+    const sentBytes = this.#host.unacknowledged.of(this.#socket, this.#host.nowMs);
     // The first request may be in the socket.
     const isUnread = this.#limits.isNew || (this.#input.isPaused && !this.#isInputOver);
     this.destroy();
     if (lostBytes > 0) return { requests: 1, responseBytes: lostBytes };
     if (isEnding || (requests === 0 && responseBytes === 0 && !isUnread)) return undefined;
-    return { requests, responseBytes };
+    return { requests, responseBytes: responseBytes + sentBytes };
   }
 
   responsesFor(slot: RequestSlot): ResponseQueue | undefined {

@@ -2,9 +2,12 @@
 export interface CutOff {
   /** Connections with unanswered requests, unsent responses or unread input. */
   readonly connections: number;
-  /** Requests that were received, the last one of a connection perhaps in part, and not answered in full. */
+  /**
+   * Requests that were read, the last one of a connection perhaps in part, and whose responses the system
+   * has not taken in full.
+   */
   readonly requests: number;
-  /** Bytes of responses that the system has not taken. */
+  /** Bytes of responses that the system has not taken, or not delivered. */
   readonly responseBytes: number;
 }
 
@@ -16,7 +19,7 @@ export function describeCutOff({
 }: CutOff): string | undefined {
   if (connections === 0) return undefined;
   return (
-    `${connections} connections: ${requests} requests not answered in full, ` +
-    `${responseBytes} bytes of responses not sent`
+    `${connections} connections: ${requests} requests or more not answered in full, ` +
+    `${responseBytes} bytes of responses not delivered`
   );
 }
