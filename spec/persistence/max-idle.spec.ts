@@ -10,10 +10,10 @@ import { openPersistent, until } from './subject.ts';
 const START_MS = 1_700_000_000_000;
 const VALUE = Buffer.from('value');
 
-/** A member, stopped at START_MS + 50 s, whose entries were written 50 s and read 20 s before. */
-async function ended(isStopped: boolean): Promise<MemoryStorage> {
+/** A member, stopped 50 s after its start, whose entries were written 50 s and read 20 s before. */
+async function ended(isStopped: boolean, startMs = START_MS): Promise<MemoryStorage> {
   const storage = new MemoryStorage(new Random(1), 'boot');
-  const clock = new FakeClock(0, START_MS);
+  const clock = new FakeClock(0, startMs);
   const { ask, persistence, quiet } = await openPersistent(storage, { clock });
   ask.set('m', 'idle', VALUE, '', { timeToLiveMs: 0, maxIdleSeconds: 60 });
   ask.set('m', 'both', VALUE, '', { timeToLiveMs: 90_000, maxIdleSeconds: 60 });
@@ -28,8 +28,12 @@ async function ended(isStopped: boolean): Promise<MemoryStorage> {
 }
 
 /** The outcomes of the entries after a start `laterMs` after the end. */
-async function found(storage: MemoryStorage, laterMs: number): Promise<readonly number[]> {
-  const clock = new FakeClock(0, START_MS + 50_000 + laterMs);
+async function found(
+  storage: MemoryStorage,
+  laterMs: number,
+  startMs = START_MS,
+): Promise<readonly number[]> {
+  const clock = new FakeClock(0, startMs + 50_000 + laterMs);
   const { ask } = await openPersistent(storage, { clock });
   return [ask.get('m', 'idle').outcome, ask.get('m', 'both').outcome];
 }
@@ -38,6 +42,17 @@ test('a max idle continues while a member is stopped', async () => {
   assert.deepEqual(await found(await ended(true), 30_000), [FOUND, FOUND]);
   assert.deepEqual(await found(await ended(true), 59_000), [FOUND, ABSENT]);
   assert.deepEqual(await found(await ended(true), 62_000), [ABSENT, ABSENT]);
+});
+
+test('a max idle continues beyond the seconds of 32 bits', async () => {
+  // 2106-02-07 06:28:16 is within, between and before the run and the start after it.
+  for (const beforeMs of [80_000, 40_000, 10_000, 0]) {
+    const startMs = 2 ** 32 * 1000 - beforeMs;
+    const at = async (laterMs: number) => found(await ended(true, startMs), laterMs, startMs);
+    assert.deepEqual(await at(30_000), [FOUND, FOUND]);
+    assert.deepEqual(await at(59_000), [FOUND, ABSENT]);
+    assert.deepEqual(await at(62_000), [ABSENT, ABSENT]);
+  }
 });
 
 test('a max idle begins anew at the start after a crash', async () => {

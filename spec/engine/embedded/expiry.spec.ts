@@ -31,6 +31,15 @@ function entries({ components }: TestComponents): number {
   return count;
 }
 
+/** The bytes of an entry with a max idle that is written at that time, in ms since 1970. */
+function bytesAt(wallMs: number): number | undefined {
+  const test = componentsOf(1);
+  test.clock.setWall(wallMs);
+  set(test, 'k', lived(100_000, 2 ** 31 - 1));
+  const { store } = test.components;
+  return store.partition(0)?.log.liveBytes;
+}
+
 describe('Expiry', () => {
   it('an entry is there up to the end of its time to live, not after', () => {
     const test = componentsOf(3);
@@ -72,6 +81,31 @@ describe('Expiry', () => {
     assert.ok(!has(test, 'both'));
     test.clock.advance(12_000);
     assert.ok(!has(test, 'idle'));
+  });
+
+  it('a max idle ends as it should in the years of 33 bits of seconds, in cells of the same size', () => {
+    // 2038-01-19, 2106-02-07 and 2242-03-16 have the last seconds of 31, 32 and 33 bits.
+    for (const seconds of [2 ** 31, 2 ** 32, 2 ** 32 + 2 ** 31, 2 ** 33 - 60]) {
+      for (const before of [20, 5, 0]) {
+        assert.equal(bytesAt((seconds - before) * 1000), bytesAt(1_700_000_000_000));
+        const test = componentsOf(3);
+        test.clock.setWall((seconds - before) * 1000);
+        set(test, 'read', lived(0, 10));
+        set(test, 'unread', lived(0, 10));
+        set(test, 'longest', lived(0, 2 ** 31 - 1));
+        for (let second = 0; second < 10; second++) {
+          test.clock.advance(1000);
+          assert.ok(has(test, 'read'), `${second} after ${seconds} - ${before}`);
+        }
+        assert.equal(test.components.maps.size(span('m')), 3);
+        test.clock.advance(5000);
+        assert.equal(test.components.maps.size(span('m')), 2);
+        assert.ok(has(test, 'read'));
+        test.clock.advance(15_000);
+        assert.equal(test.components.maps.size(span('m')), 1);
+        assert.ok(has(test, 'longest'));
+      }
+    }
   });
 
   it('writing again gives the entry the new lifetime', () => {

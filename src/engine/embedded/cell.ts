@@ -34,15 +34,20 @@ export const KIND_NAME = 6;
 const KIND_MASK = 6;
 /** The cell has an expiry: milliseconds since 1970, low and high word. */
 const HAS_EXPIRY = 8;
-/** Then a max idle, seconds, and the last access, seconds since 1970. */
+/**
+ * Then a max idle, seconds, and the last access, seconds since 1970. The latter has 33 bits, which last until
+ * 2242: the highest one is the top bit of the max idle's word.
+ */
 const HAS_MAX_IDLE = 16;
-/** Then how often it has been read, and the last read, seconds since 1970. */
+/** Then how often it has been read, and the last read, seconds since 1970: SECONDS_MAX from 2106 on. */
 export const HAS_STATISTICS = 32;
 /** Then the maker: the entry was merged, and has the version that another data set gave it. */
 export const HAS_MAKER = 64;
 /** The entry may go by itself. */
 export const EXPIRES = HAS_EXPIRY | HAS_MAX_IDLE;
 const FLAGS_SHIFT = 24;
+const MAX_IDLE_MASK = 0x7fff_ffff;
+const SECONDS_MAX = 0xffff_ffff;
 
 /** Longer values are copied as bytes: the cost of a view is about that of 64 bytes in words. */
 const VALUE_WORDS_BYTES_MAX = 64;
@@ -197,7 +202,15 @@ export function writeFields(
   if ((flags & HAS_MAX_IDLE) === 0) return;
   const idle = at + HEADER_WORDS + expiryWords(flags);
   words[idle] = maxIdleSeconds;
-  words[idle + 1] = Math.floor(wallMs / 1000);
+  writeAccess(words, idle, wallMs);
+}
+
+/** Writes the last access of the max idle at words[idle]. */
+function writeAccess(words: Int32Array, idle: number, wallMs: number): void {
+  const seconds = Math.floor(wallMs / 1000);
+  const maxIdleSeconds = words[idle]! & MAX_IDLE_MASK;
+  words[idle] = seconds > SECONDS_MAX ? ~MAX_IDLE_MASK | maxIdleSeconds : maxIdleSeconds;
+  words[idle + 1] = seconds;
 }
 
 /** Sets the span to the stored value: also to its words, which are faster to copy. */
@@ -225,7 +238,7 @@ export function countReadAt(words: Int32Array, at: number, wallMs: number): void
   const field = statisticsAt(words, at);
   if (field === 0) return;
   words[field] = Math.min(words[field]! + 1, HITS_MAX);
-  words[field + 1] = Math.floor(wallMs / 1000);
+  words[field + 1] = Math.min(Math.floor(wallMs / 1000), SECONDS_MAX);
 }
 
 export function hitsAt(words: Int32Array, at: number): number {
@@ -262,7 +275,7 @@ export function makerAt(words: Int32Array, at: number): number {
 export function touchAt(words: Int32Array, at: number, wallMs: number): void {
   const flags = flagsAt(words, at);
   if ((flags & HAS_MAX_IDLE) === 0) return;
-  words[at + HEADER_WORDS + expiryWords(flags) + 1] = Math.floor(wallMs / 1000);
+  writeAccess(words, at + HEADER_WORDS + expiryWords(flags), wallMs);
 }
 
 /** When the entry's time to live ends, in ms since 1970; 0 for never. */
@@ -274,7 +287,8 @@ export function expiryMsAt(words: Int32Array, at: number): number {
 
 export function maxIdleSecondsAt(words: Int32Array, at: number): number {
   const flags = flagsAt(words, at);
-  return (flags & HAS_MAX_IDLE) === 0 ? 0 : words[at + HEADER_WORDS + expiryWords(flags)]!;
+  if ((flags & HAS_MAX_IDLE) === 0) return 0;
+  return words[at + HEADER_WORDS + expiryWords(flags)]! & MAX_IDLE_MASK;
 }
 
 /** When the entry goes unless it is read, in ms since 1970; Infinity for never. */
@@ -283,8 +297,9 @@ export function dueMsAt(words: Int32Array, at: number): number {
   const dueMs = (flags & HAS_EXPIRY) === 0 ? Number.POSITIVE_INFINITY : expiryMsAt(words, at);
   if ((flags & HAS_MAX_IDLE) === 0) return dueMs;
   const idle = at + HEADER_WORDS + expiryWords(flags);
+  const seconds = (words[idle + 1]! >>> 0) + (words[idle]! < 0 ? SECONDS_MAX + 1 : 0);
   // A read in the last access's second counts from that second's end.
-  return Math.min(dueMs, (words[idle]! + (words[idle + 1]! >>> 0) + 1) * 1000);
+  return Math.min(dueMs, ((words[idle]! & MAX_IDLE_MASK) + seconds + 1) * 1000);
 }
 
 /** Words of the optional fields. */
