@@ -1,6 +1,14 @@
 /** Data directories and backups of another format: each command says what to do, and changes nothing. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -85,7 +93,7 @@ describe('a data directory of another format', () => {
         assert.equal(code, 3, name);
         assert.match(errors, told);
         assert.ok(errors.includes(join(directory, name)), errors);
-        assert.deepEqual([...readAll(target).keys()], []);
+        assert.ok(!existsSync(target));
       }
     });
   }
@@ -103,7 +111,7 @@ describe('a backup of another format', () => {
       const { code, errors } = await run('restore', '--from', backup, '--data-dir', target);
       assert.equal(code, 3);
       assert.match(errors, told);
-      assert.deepEqual([...readAll(target).keys()], []);
+      assert.ok(!existsSync(target));
     });
 
     it(`is told apart from a damaged one by verify: format ${format}`, async () => {

@@ -32,6 +32,7 @@ export class FailingStorage implements Storage {
   close = (): Promise<void> => this.#storage.close();
   existsNow = (name: string): boolean => this.#storage.existsNow(name);
   list = () => this.#later(() => this.#storage.list());
+  listOthers = () => this.#later(() => this.#storage.listOthers());
   rename = (from: string, to: string) =>
     this.#later(() => this.#storage.rename(from, to), 'rename');
   remove = (name: string) => this.#later(() => this.#storage.remove(name));

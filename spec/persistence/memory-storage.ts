@@ -10,7 +10,12 @@
  * number `crashAt` is the last that has an effect.
  */
 import type { Random } from '../../bench/harness.ts';
-import type { FileIdentity, Storage, StoredFile } from '../../src/persistence/storage.ts';
+import type {
+  FileIdentity,
+  OtherEntry,
+  Storage,
+  StoredFile,
+} from '../../src/persistence/storage.ts';
 
 const SECTOR_BYTES = 512;
 
@@ -142,6 +147,10 @@ export class MemoryStorage implements Storage {
 
   list(): Promise<readonly string[]> {
     return this.#later(() => [...this.#entries.keys()].filter((name) => !name.includes('/')));
+  }
+
+  async listOthers(): Promise<readonly OtherEntry[]> {
+    return [];
   }
 
   open(name: string): Promise<StoredFile> {

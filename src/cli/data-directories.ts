@@ -1,7 +1,10 @@
 /** Opens the data directories that commands are given, and reports their faults. */
+import { realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { GridError } from '../base/errors.ts';
 import { directoryFault } from '../persistence/directory-fault.ts';
 import { FileStorage } from '../persistence/file-storage.ts';
+import { checkEmpty } from '../persistence/fill-directory.ts';
 import { EXIT_FAILED, EXIT_NOT_USABLE, type ExitCode } from './exit-code.ts';
 import type { Streams } from './output.ts';
 
@@ -17,18 +20,70 @@ export function openToRead(flag: string, directory: string): FileStorage {
 }
 
 /**
- * Creates the directory where it is missing, and locks it. Rejects with GridError DATA_DIRECTORY_LOCKED
- * or DATA_DIRECTORY_UNUSABLE.
+ * Throws a TypeError that names the flag where `directory` is `source`, or lies in it: a command that reads
+ * a directory does not change it. `role`: what the source is, in words.
  */
-export async function openToWrite(directory: string): Promise<FileStorage> {
-  try {
-    const storage = new FileStorage(directory);
-    await storage.lock();
-    return storage;
-  } catch (error) {
-    if (error instanceof GridError) throw error;
-    throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason: directoryFault(error) });
+export function checkOutside(flag: string, directory: string, source: string, role: string): void {
+  // A file is refused when it is opened.
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) return;
+  const [inner, outer] = [realPath(resolve(directory)), realPath(resolve(source))];
+  const fault = `Cannot use ${flag} ${JSON.stringify(directory)}: it is`;
+  if (inner === outer) throw new TypeError(`${fault} ${role}`);
+  if (inner.startsWith(outer.endsWith(sep) ? outer : outer + sep)) {
+    throw new TypeError(`${fault} in ${role}, ${JSON.stringify(source)}`);
   }
+}
+
+/** The path without links, as far as it exists. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
+  }
+}
+
+/**
+ * Runs `work` on an empty directory, which is locked meanwhile, and made where it is missing. Where that
+ * fails, the directory is removed again if it was made. Rejects with GridError DATA_DIRECTORY_LOCKED,
+ * DATA_DIRECTORY_UNUSABLE or DATA_DIRECTORY_NOT_EMPTY, or as `work` does.
+ */
+export async function withEmptyDirectory<Result>(
+  directory: string,
+  work: (target: FileStorage) => Promise<Result>,
+): Promise<Result> {
+  const target = openToWrite(directory);
+  let isFilled = false;
+  try {
+    await lockToWrite(target, directory);
+    await checkEmpty(target);
+    const result = await work(target);
+    isFilled = true;
+    return result;
+  } finally {
+    await target.close();
+    if (!isFilled) target.removeMade();
+  }
+}
+
+function openToWrite(directory: string): FileStorage {
+  try {
+    return new FileStorage(directory);
+  } catch (error) {
+    throw unusable(directory, error);
+  }
+}
+
+async function lockToWrite(storage: FileStorage, directory: string): Promise<void> {
+  try {
+    await storage.lock();
+  } catch (error) {
+    throw error instanceof GridError ? error : unusable(directory, error);
+  }
+}
+
+function unusable(directory: string, error: unknown): GridError {
+  return new GridError('DATA_DIRECTORY_UNUSABLE', { directory, reason: directoryFault(error) });
 }
 
 /** Does the work. The reason of a failure is printed, and the exit code tells its kind. */

@@ -1,10 +1,14 @@
 /** `gridnode repair`: lists the damage in a data directory, and saves the readable data elsewhere. */
-import { resolve } from 'node:path';
 import { SETTINGS } from '../config/settings.ts';
 import type { Finding } from '../persistence/findings.ts';
 import { repair } from '../persistence/repair.ts';
 import type { Salvaged } from '../persistence/salvage.ts';
-import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
+import {
+  checkOutside,
+  openToRead,
+  reportingDataFaults,
+  withEmptyDirectory,
+} from './data-directories.ts';
 import { EXIT_CLEAN, EXIT_FAILED, type ExitCode } from './exit-code.ts';
 import { printLine, type Streams } from './output.ts';
 import { Progress } from './progress.ts';
@@ -20,13 +24,10 @@ export interface Repairing {
 export async function repairData(given: Repairing, streams: Streams): Promise<ExitCode> {
   const { dataDir, to } = given;
   const partitionCount = readCount(given.partitionCount);
-  if (to !== undefined && resolve(to) === resolve(dataDir)) {
-    throw new TypeError(`Cannot use --to ${JSON.stringify(to)}: it is the directory to repair`);
-  }
   return await reportingDataFaults(streams, async () => {
     const source = openToRead('--data-dir', dataDir);
+    if (to !== undefined) checkOutside('--to', to, dataDir, 'the directory to repair');
     await lockWherePossible(source);
-    const target = to === undefined ? undefined : await openToWrite(to);
     const findings: Finding[] = [];
     const progress = new Progress(streams, 'repairing');
     const beginMs = performance.now();
@@ -39,13 +40,16 @@ export async function repairData(given: Repairing, streams: Streams): Promise<Ex
       };
       const onFinding = (finding: Finding) => findings.push(finding);
       const now = () => performance.now();
-      saved = await repair({ source, partitionCount, onFinding, now, breathe }, target);
+      const options = { source, partitionCount, onFinding, now, breathe };
+      saved =
+        to === undefined
+          ? await repair(options)
+          : await withEmptyDirectory(to, (target) => repair(options, target));
       const { damages } = saved;
       return damages === 0 || to !== undefined ? EXIT_CLEAN : EXIT_FAILED;
     } finally {
       progress.end();
       await source.close();
-      await target?.close();
       await printFindings(streams, given, findings, saved);
     }
   });

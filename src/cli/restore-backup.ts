@@ -1,6 +1,11 @@
 /** `gridnode restore`: makes a data directory from a backup. */
 import { restore } from '../persistence/restore.ts';
-import { openToRead, openToWrite, reportingDataFaults } from './data-directories.ts';
+import {
+  checkOutside,
+  openToRead,
+  reportingDataFaults,
+  withEmptyDirectory,
+} from './data-directories.ts';
 import { EXIT_CLEAN, type ExitCode } from './exit-code.ts';
 import { printLine, type Streams } from './output.ts';
 import { Progress } from './progress.ts';
@@ -18,14 +23,11 @@ export async function restoreBackup(
 ): Promise<ExitCode> {
   return await reportingDataFaults(streams, async () => {
     const source = openToRead('--from', from);
-    const target = await openToWrite(dataDir);
+    checkOutside('--data-dir', dataDir, from, 'the backup to restore');
     const progress = new Progress(streams, 'restoring');
-    const { of, files } = await restore(source, target, progress.add, newMember === true).finally(
-      async () => {
-        progress.end();
-        await target.close();
-      },
-    );
+    const { of, files } = await withEmptyDirectory(dataDir, (target) =>
+      restore(source, target, progress.add, newMember === true),
+    ).finally(() => progress.end());
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     const told = `${files.length} files of ${bytes} bytes: the data stored at ${of}`;
     await printLine(streams, json ? JSON.stringify({ of, files: files.length, bytes }) : told);

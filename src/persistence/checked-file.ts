@@ -14,11 +14,13 @@ import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
-import type { Storage } from './storage.ts';
+import type { Storage, StoredFile } from './storage.ts';
 import { writeWhole } from './whole-file.ts';
 
 const MAGIC = 'gridfile';
 const HEADER_BYTES = 20;
+/** A longer file is damaged, in bytes: the list of a backup of a million segments is shorter. */
+const FILE_BYTES_MAX = 134_217_728;
 
 /** Requests are served while a long content is turned into JSON. Rejects as writeWhole does. */
 export async function writeCheckedFile(
@@ -72,27 +74,40 @@ function assembled(json: readonly Buffer[], format = DATA_FORMAT): Buffer {
   return bytes;
 }
 
-/** Rejects with DamagedData, or as checkFormat throws. */
+/**
+ * Rejects with DamagedData, or as checkFormat throws. The content is read only where the file has the length
+ * that its header tells.
+ */
 export async function readCheckedFile(storage: Storage, name: string): Promise<unknown> {
   const file = await storage.open(name);
   let bytes: Buffer;
   try {
-    bytes = Buffer.alloc(file.length);
-    await file.read(bytes, 0);
+    bytes = await readBytes(storage, file);
   } finally {
     await file.close();
   }
-  const isOurs = bytes.length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
-  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
   const json = bytes.subarray(HEADER_BYTES);
-  const isWhole = json.length === bytes.readUInt32LE(16);
-  if (!isWhole || contentSum(bytes) !== bytes.readInt32LE(8)) {
+  if (contentSum(bytes) !== bytes.readInt32LE(8)) {
     throw new DamagedData(storage, name, HEADER_BYTES, 'has a wrong checksum');
   }
   checkFormat(storage, name, bytes.readUInt32LE(12));
   const { file: ownName = name, ...content } = JSON.parse(json.toString()) as { file?: string };
   if (ownName !== name) throw new DamagedData(storage, name, 0, `has the content of "${ownName}"`);
   return content;
+}
+
+async function readBytes(storage: Storage, file: StoredFile): Promise<Buffer> {
+  const { name, length } = file;
+  const header = Buffer.alloc(HEADER_BYTES);
+  await file.read(header, 0);
+  const isOurs = length >= HEADER_BYTES && header.toString('latin1', 0, 8) === MAGIC;
+  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
+  if (length - HEADER_BYTES !== header.readUInt32LE(16) || length > FILE_BYTES_MAX) {
+    throw new DamagedData(storage, name, 16, `has a wrong length of ${length} bytes`);
+  }
+  const bytes = Buffer.alloc(length);
+  await file.read(bytes, 0);
+  return bytes;
 }
 
 /** The checksum of all that follows it. A file whose length is no multiple of 4 is damaged in any case. */

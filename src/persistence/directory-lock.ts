@@ -5,11 +5,12 @@
  * mean nothing.
  *
  * The socket is made under a name of its own and then linked to `lock`, in which only one process succeeds. A
- * socket that is left over is renamed, then tried again, as a new owner may have taken the name meanwhile.
+ * socket that is left over is renamed, then tried again, as a new owner may have taken the name meanwhile. An
+ * owner that ends removes the name, unless that names another socket by then.
  */
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
-import { link, rename, rm } from 'node:fs/promises';
+import { link, lstat, rename, rm } from 'node:fs/promises';
 import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { GridError } from '../base/errors.ts';
@@ -22,6 +23,8 @@ const ATTEMPTS_MAX = 10;
 export class DirectoryLock {
   readonly #directory: string;
   #server: Server | undefined;
+  /** The inode of the socket, once it has the name. The system gives no other file that number meanwhile. */
+  #inode: bigint | undefined;
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -37,6 +40,7 @@ export class DirectoryLock {
     try {
       this.#server = await listenOn(join(at, own));
       await this.#link(at, own);
+      this.#inode = await inodeAt(join(at, own));
     } catch (error) {
       await this.release();
       throw error;
@@ -67,6 +71,12 @@ export class DirectoryLock {
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
+    const path = join(this.#directory, NAME);
+    if (this.#inode !== undefined && (await inodeAt(path)) === this.#inode) {
+      // A socket that stays is one that is left over.
+      await rm(path, { force: true }).catch(ignored);
+    }
+    this.#inode = undefined;
     await new Promise((resolve) => server.close(resolve));
   }
 
@@ -104,6 +114,14 @@ async function removeLeftOver(at: string, path: string): Promise<void> {
     await rm(aside, { force: true });
   }
 }
+
+/** Undefined where nothing has that name. */
+async function inodeAt(path: string): Promise<bigint | undefined> {
+  const found = await lstat(path, { bigint: true }).catch(ignored);
+  return found?.ino;
+}
+
+function ignored(): undefined {}
 
 function listenOn(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ import { readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { DirectoryLock } from './directory-lock.ts';
-import type { FileIdentity, Storage, StoredFile } from './storage.ts';
+import type { FileIdentity, OtherEntry, Storage, StoredFile } from './storage.ts';
 
 /** The files contain all of the data: only the member's own user may read them. */
 const FILE_MODE = 0o600;
@@ -28,20 +28,19 @@ export class FileStorage implements Storage {
   readonly bootId = readBootId();
   readonly #lock: DirectoryLock;
 
-  readonly #openFlags: 'r' | 'r+';
+  readonly #isOnlyRead: boolean;
+  /** Paths of the directories that this storage has made, the innermost last. */
+  readonly #made: readonly string[];
 
   /**
    * Throws the system's error where the directory cannot be made, or with `isOnlyRead` is missing.
    */
   constructor(directory: string, isOnlyRead = false) {
     this.place = resolve(directory);
-    this.#openFlags = isOnlyRead ? 'r' : 'r+';
+    this.#isOnlyRead = isOnlyRead;
     this.#lock = new DirectoryLock(this.place);
-    if (isOnlyRead) {
-      fs.readdirSync(this.place);
-      return;
-    }
-    makeDirectories(this.place);
+    if (isOnlyRead) fs.readdirSync(this.place);
+    this.#made = isOnlyRead ? [] : makeDirectories(this.place);
   }
 
   lock(): Promise<void> {
@@ -53,12 +52,28 @@ export class FileStorage implements Storage {
   }
 
   async list(): Promise<readonly string[]> {
+    const names: string[] = [];
+    for (const entry of await readdir(this.place, { withFileTypes: true })) {
+      if (entry.isFile() || (this.#isOnlyRead && this.#isLinkToFile(entry))) names.push(entry.name);
+    }
+    return names;
+  }
+
+  /** Also of one that leads nowhere: opening it tells that. */
+  #isLinkToFile(entry: fs.Dirent): boolean {
+    if (!entry.isSymbolicLink()) return false;
+    return fs.statSync(this.#path(entry.name), { throwIfNoEntry: false })?.isFile() ?? true;
+  }
+
+  async listOthers(): Promise<readonly OtherEntry[]> {
     const entries = await readdir(this.place, { withFileTypes: true });
-    return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+    return entries
+      .filter((entry) => !entry.isFile())
+      .map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
   }
 
   async open(name: string): Promise<StoredFile> {
-    const descriptor = await open(this.#path(name), this.#openFlags);
+    const descriptor = await open(this.#path(name), this.#isOnlyRead ? 'r' : 'r+');
     try {
       const { size } = await fstat(descriptor);
       return new DiskFile(name, descriptor, size);
@@ -119,9 +134,19 @@ export class FileStorage implements Storage {
     await this.#lock.release();
   }
 
+  /** Removes the directories that this storage has made, as far as they are empty. Called after `close`. */
+  removeMade(): void {
+    removeDirectories(this.#made);
+  }
+
   #path(name: string): string {
     return join(this.place, name);
   }
+}
+
+function kindOf(entry: fs.Dirent): OtherEntry['kind'] {
+  if (entry.isSymbolicLink()) return 'symbolic link';
+  return entry.isDirectory() ? 'directory' : 'special file';
 }
 
 /** The descriptor of a file that is closed. */
@@ -239,19 +264,35 @@ class DiskFile implements StoredFile {
 }
 
 /**
- * Makes the directory, and those above it that are missing, durably. `path` is absolute. Throws the
- * system's error. Each is made by a call of its own: Node's option `recursive` never ends where no
- * directory can be made, as in /proc.
+ * Makes the directory, and those above it that are missing, durably. Returns the paths of those that it has
+ * made, the innermost last. `path` is absolute. Throws the system's error; then none of them is left. Each is
+ * made by a call of its own: Node's option `recursive` never ends where no directory can be made, as in
+ * /proc.
  */
-export function makeDirectories(path: string): void {
+export function makeDirectories(path: string): readonly string[] {
   const above = dirname(path);
+  let made: readonly string[] = [];
   let fault = faultOfMaking(path);
   if (fault?.code === 'ENOENT' && above !== path) {
-    makeDirectories(above);
+    made = makeDirectories(above);
     fault = faultOfMaking(path);
   }
-  if (fault === undefined) syncDirectoryAt(above);
-  else if (fault.code !== 'EEXIST' || !fs.statSync(path).isDirectory()) throw fault;
+  if (fault === undefined) {
+    syncDirectoryAt(above);
+    return [...made, path];
+  }
+  if (fault.code === 'EEXIST' && fs.statSync(path).isDirectory()) return made;
+  removeDirectories(made);
+  throw fault;
+}
+
+/** Removes directories that makeDirectories has made, as far as they are empty. */
+function removeDirectories(made: readonly string[]): void {
+  try {
+    for (const path of [...made].reverse()) fs.rmdirSync(path);
+  } catch {
+    // Something else uses the directory: it stays.
+  }
 }
 
 function faultOfMaking(path: string): NodeJS.ErrnoException | undefined {

@@ -1,7 +1,8 @@
 /**
  * Fills an empty directory with data from elsewhere. A file `restoring` lies in the directory until all data
  * is there and durable, so that a part is never taken for the whole: a member does not start on such a
- * directory. After an interruption the directory can be filled again.
+ * directory. After an interruption the directory can be filled again. Nothing else may be in it, not even
+ * an empty directory.
  */
 import { GridError } from '../base/errors.ts';
 import { writeCheckedFile } from './checked-file.ts';
@@ -10,8 +11,10 @@ import { MANIFEST } from './manifest.ts';
 import { MEMBER } from './member-file.ts';
 import { parseSegmentName } from './segment.ts';
 import type { Storage } from './storage.ts';
+import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
-const MARKER = 'restoring';
+/** The file's name. */
+export const MARKER = 'restoring';
 
 /** Rejects with GridError DATA_NOT_WHOLE where filling the directory has not ended. */
 export async function checkFilled(storage: Storage): Promise<void> {
@@ -27,12 +30,8 @@ export async function fillDirectory<Result>(
   storage: Storage,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const names = await storage.list();
-  const file = names.find((name) => !isOfLock(name));
-  if (names.includes(MARKER)) await empty(storage);
-  else if (file !== undefined) {
-    throw new GridError('DATA_DIRECTORY_NOT_EMPTY', { directory: storage.place, file });
-  }
+  await checkEmpty(storage);
+  await empty(storage);
   await writeCheckedFile(storage, MARKER, {});
   try {
     const result = await work();
@@ -47,10 +46,25 @@ export async function fillDirectory<Result>(
   }
 }
 
-/** Removes the files that an attempt has written. */
+/** Rejects with GridError DATA_DIRECTORY_NOT_EMPTY where fillDirectory would. Changes nothing. */
+export async function checkEmpty(storage: Storage): Promise<void> {
+  const names = await storage.list();
+  const others = (await storage.listOthers()).map(({ name }) => name);
+  const files = names.includes(MARKER) ? names.filter((name) => !isOfAttempt(name)) : names;
+  const [file] = [...files, ...others].filter((name) => !isOfLock(name)).sort();
+  if (file === undefined) return;
+  throw new GridError('DATA_DIRECTORY_NOT_EMPTY', { directory: storage.place, file });
+}
+
+/** Removes the files that an attempt has written, but for the marker. */
 async function empty(storage: Storage): Promise<void> {
   for (const name of await storage.list()) {
-    const isOurs = [MANIFEST, MEMBER].includes(name) || name.endsWith('.tmp');
-    if (isOurs || parseSegmentName(name) !== undefined) await storage.remove(name);
+    if (name !== MARKER && isOfAttempt(name)) await storage.remove(name);
   }
+}
+
+/** Whether an attempt to fill a directory writes a file of that name. */
+function isOfAttempt(name: string): boolean {
+  const whole = name.endsWith(TEMPORARY_SUFFIX) ? name.slice(0, -TEMPORARY_SUFFIX.length) : name;
+  return [MARKER, MANIFEST, MEMBER].includes(whole) || parseSegmentName(whole) !== undefined;
 }

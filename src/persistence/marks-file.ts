@@ -16,7 +16,7 @@ import { checksum } from './checksum.ts';
 import { DamagedData } from './damage.ts';
 import { checkFormat, DATA_FORMAT } from './data-format.ts';
 import { Page } from './page.ts';
-import type { Storage } from './storage.ts';
+import type { Storage, StoredFile } from './storage.ts';
 import { writeUnsynced, writeWhole } from './whole-file.ts';
 
 export const MARKS = 'wan-marks';
@@ -25,6 +25,8 @@ export const UNSYNCED_MARKS = 'wan-marks-unsynced';
 const MAGIC = 'gridmark';
 const HEADER_BYTES = 24;
 const NAME_HEAD_BYTES = 8;
+/** A longer file is damaged, in bytes: a thousand queues of the most partitions take less. */
+const FILE_BYTES_MAX = 268_435_456;
 
 /** The marks of queues, by the queues' names. */
 export type Marks = ReadonlyMap<string, Float64Array>;
@@ -71,16 +73,13 @@ export async function readMarks(
 ): Promise<Marks> {
   const file = await storage.open(name);
   const { length } = file;
-  const page = new Page(Math.max(HEADER_BYTES, filled(length)));
-  page.bytes.fill(0);
+  let page: Page;
   try {
-    await file.read(page.bytes.subarray(0, length), 0);
+    page = await readPage(storage, file);
   } finally {
     await file.close();
   }
-  const { bytes, words } = page;
-  const isOurs = length >= HEADER_BYTES && bytes.toString('latin1', 0, 8) === MAGIC;
-  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
+  const { words } = page;
   // Every length is a multiple of 8, so what follows the last one is not summed, and wrong.
   const isWhole = length % 8 === 0 && words[2] === checksum(page, 3, length >> 2, 0);
   if (!isWhole) throw new DamagedData(storage, name, 8, 'has a wrong checksum');
@@ -88,6 +87,21 @@ export async function readMarks(
   const marks = marksIn(page, length, partitionCount);
   if (marks === undefined) throw new DamagedData(storage, name, 16, 'has wrong fields');
   return marks;
+}
+
+async function readPage(storage: Storage, file: StoredFile): Promise<Page> {
+  const { name, length } = file;
+  const header = Buffer.alloc(HEADER_BYTES);
+  await file.read(header, 0);
+  const isOurs = length >= HEADER_BYTES && header.toString('latin1', 0, 8) === MAGIC;
+  if (!isOurs) throw new DamagedData(storage, name, 0, 'has no valid header');
+  if (length > FILE_BYTES_MAX) {
+    throw new DamagedData(storage, name, 0, `has a wrong length of ${length} bytes`);
+  }
+  const page = new Page(filled(length));
+  page.bytes.fill(0);
+  await file.read(page.bytes.subarray(0, length), 0);
+  return page;
 }
 
 function pageOf(partitionCount: number, marks: Marks): Page {

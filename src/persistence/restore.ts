@@ -84,11 +84,21 @@ async function verify(
   for (const { name, bytes, crc32 } of list.files) {
     if (!isOurs(name)) throw notWhole(storage, name, 'is no file of a data directory');
     if (!names.includes(name)) throw notWhole(storage, name, 'is missing');
+    const length = await lengthOf(storage, name);
+    if (length !== bytes) {
+      throw notWhole(storage, name, `is damaged: it has ${length} bytes, not ${bytes}`);
+    }
     const found = await sumFile(storage, name, piece);
     onBytes(bytes);
     if (found.bytes === bytes && found.crc32 === crc32) continue;
     throw notWhole(storage, name, 'is damaged');
   }
+}
+
+async function lengthOf(storage: Storage, name: string): Promise<number> {
+  const file = await storage.open(name);
+  await file.close();
+  return file.length;
 }
 
 async function copy(source: Storage, target: Storage, name: string, piece: Buffer): Promise<void> {

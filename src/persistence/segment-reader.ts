@@ -13,27 +13,30 @@ import {
   HEADER_BYTES,
   headerFault,
   madeBytesOf,
+  SEGMENT_BYTES_MAX,
   type SegmentId,
   segmentName,
   segmentSeed,
 } from './segment.ts';
 import { SEGMENT_BYTES } from './segment-supply.ts';
-import type { Storage } from './storage.ts';
+import type { Storage, StoredFile } from './storage.ts';
 
 /** Where fewer bytes may be read ahead, there is no memory for a thread, either. */
 const THREAD_BYTES_MIN = 16_777_216;
 /** A shorter segment is not worth a thread, in bytes. */
 const CHECKED_BYTES_MIN = 4_194_304;
 
+const TOO_LONG = 'is longer than a segment can be';
+
 export interface ReadSegment {
   readonly id: SegmentId;
   readonly seed: number;
   readonly page: Page;
-  /** Bytes of the file. */
+  /** Bytes of the file; of one that is too long, the bytes that are read. */
   readonly length: number;
   /** The length with which the segment was made; 0 where its header does not tell. */
   readonly madeBytes: number;
-  /** The fault of its header, in words; undefined for none. */
+  /** The fault of its header or of its length, in words; undefined for none. */
   readonly fault: string | undefined;
   /** The records before this offset are known to be whole. */
   readonly wholeEnd: number;
@@ -95,11 +98,13 @@ export class SegmentReader {
     const file = await this.#storage.open(name);
     try {
       if (isAhead && file.length > this.#aheadBytesMax) return undefined;
-      const page = this.#page(file.length);
-      const length = await file.read(page.bytes, 0);
+      const isTooLong = file.length > SEGMENT_BYTES_MAX;
+      const page = this.#page(isTooLong ? await bytesOfTooLong(file) : file.length);
+      const length = await file.read(page.bytes.subarray(0, file.length), 0);
       page.bytes.fill(0, length, Math.min(page.bytes.length, length + 8));
       checkFormat(this.#storage, name, formatInHeader(page, length) ?? DATA_FORMAT);
-      const fault = headerFault(id, page, length);
+      const tooLong = isTooLong ? TOO_LONG : undefined;
+      const fault = headerFault(id, page, length) ?? tooLong;
       const madeBytes = fault === undefined ? madeBytesOf(page) : 0;
       return { id, seed: segmentSeed(id), page, length, madeBytes, fault, wholeEnd: 0 };
     } finally {
@@ -134,4 +139,12 @@ export class SegmentReader {
     this.#pages[this.#turn] = longer;
     return longer;
   }
+}
+
+/** The bytes to read of a file that is too long: those with which it was made, or of a usual segment. */
+async function bytesOfTooLong(file: StoredFile): Promise<number> {
+  const page = new Page(HEADER_BYTES);
+  const length = await file.read(page.bytes, 0);
+  const madeBytes = formatInHeader(page, length) === undefined ? 0 : madeBytesOf(page);
+  return Math.min(Math.max(madeBytes, 2 * SEGMENT_BYTES), SEGMENT_BYTES_MAX);
 }

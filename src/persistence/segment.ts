@@ -27,6 +27,8 @@ import type { Storage } from './storage.ts';
 export const LOG = 1;
 export const SNAPSHOT = 2;
 export const HEADER_BYTES = 32;
+/** The greatest length of a segment, in bytes: offsets have 31 bits. */
+export const SEGMENT_BYTES_MAX = 2 ** 31 - 1;
 /** The greatest number that a header has. */
 export const NUMBER_MAX = 2 ** 31 - 1;
 

@@ -19,8 +19,10 @@ export interface Storage {
   lock(): Promise<void>;
   /** Whether there is anything of that name, file or not. */
   existsNow(name: string): boolean;
-  /** Names of all files, in no order. */
+  /** Names of all files, in no order. Where files are only read, a link to a file is one. */
   list(): Promise<readonly string[]>;
+  /** All else in the directory: links, directories, sockets and the like, in no order. */
+  listOthers(): Promise<readonly OtherEntry[]>;
   /** Opens an existing file. */
   open(name: string): Promise<StoredFile>;
   /** Makes an empty file; an existing file of that name loses its content. */
@@ -44,6 +46,12 @@ export interface Storage {
   space(): Promise<{ readonly freeBytes: number; readonly totalBytes: number }>;
   /** Releases the lock. */
   close(): Promise<void>;
+}
+
+/** What lies in a directory and is no file. */
+export interface OtherEntry {
+  readonly name: string;
+  readonly kind: 'symbolic link' | 'directory' | 'special file';
 }
 
 /** Whether the error says that the disk, or the user's quota of it, is full. */

@@ -1,0 +1,237 @@
+/** Directories that are damaged or odd: each command says what is wrong, and leaves nothing behind. */
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { crc32 } from 'node:zlib';
+import { runCli } from '../../src/cli/main.ts';
+import { checkedBytes } from '../../src/persistence/checked-file.ts';
+import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
+import { type Files, wholeDirectory } from '../persistence/damaged-directory.ts';
+import { fileInFormat } from '../persistence/other-format.ts';
+import { PARTITION_COUNT } from '../persistence/subject.ts';
+import { run as runProcess } from './gridnode-process.ts';
+
+/** More than a buffer can have. */
+const HUGE_BYTES = 5 * 2 ** 30;
+
+const { files } = await wholeDirectory();
+const segments = [...files.keys()].filter((name) => /^(log|snapshot)-\d/.test(name));
+const log = segments.filter((name) => name.startsWith('log-')).sort()[0] ?? '';
+/** The files of a backup. */
+const backup = ((): Files => {
+  const kept = [...files].filter(([name]) => !['log-end', 'reserve'].includes(name));
+  const list = kept.map(([name, bytes]) => ({ name, bytes: bytes.length, crc32: crc32(bytes) }));
+  const of = '2026-01-01T00:00:00.000Z';
+  return new Map([...kept, ['backup', checkedBytes({ of, files: list })]]);
+})();
+
+/** A segment in a later format. */
+const newer = fileInFormat(log, files.get(log) ?? Buffer.alloc(0), DATA_FORMAT + 1);
+
+let folder = '';
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'odd-')));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function written(name: string, content: Files): string {
+  const directory = join(folder, name);
+  mkdirSync(directory, { recursive: true });
+  for (const [file, bytes] of content) writeFileSync(join(directory, file), bytes);
+  return directory;
+}
+
+async function run(...words: string[]) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const code = await runCli(words, { stdin: Readable.from([]), stdout, stderr });
+  return { code, output: String(stdout.read() ?? ''), errors: String(stderr.read() ?? '') };
+}
+
+/** Runs a member that is refused. Resolves with its exit code and its last line. */
+async function refused(directory: string) {
+  const flags = ['--port', '0', '--max-memory', '64m', '--partition-count', `${PARTITION_COUNT}`];
+  const { code, output } = await runProcess(['serve', '--data-dir', directory, ...flags]);
+  const line = JSON.parse(output.trim().split('\n').at(-1) ?? '') as { msg: string; code: string };
+  return { exit: code, ...line };
+}
+
+describe('a file that is too long', () => {
+  for (const name of ['manifest', 'member', 'snapshot-0000000001-000000']) {
+    it(`is damage for a member: ${name}`, async () => {
+      const directory = written('data', files);
+      truncateSync(join(directory, name), HUGE_BYTES);
+      const { exit, code, msg } = await refused(directory);
+      assert.deepEqual([exit, code], [3, 'DATA_DAMAGED'], msg);
+      assert.ok(msg.includes(join(directory, name)), msg);
+      assert.match(msg, /has a wrong length of 5368709120 bytes|is longer than a segment can be/);
+    });
+  }
+
+  it('is damage for repair, which saves the rest', async () => {
+    const directory = written('data', files);
+    for (const name of ['manifest', 'member', log]) {
+      truncateSync(join(directory, name), HUGE_BYTES);
+    }
+    const { code, output, errors } = await run('repair', '--data-dir', directory);
+    assert.equal(code, 1, errors);
+    assert.match(output, /^manifest: at byte 16: is damaged$/m);
+    assert.match(output, /^member: at byte 16: is damaged: the cluster's state/m);
+    assert.ok(output.includes(`${log}: at byte 0: is longer than a segment can be`), output);
+    assert.match(output, /; [1-9]\d* records of \d+ bytes are whole/);
+  });
+
+  it('is damage of a backup, and is not read', async () => {
+    const directory = written('backups/backup-1', backup);
+    assert.equal((await run('backup', 'verify', '--backup-dir', join(folder, 'backups'))).code, 0);
+    for (const name of ['backup', 'manifest', 'member', log]) {
+      const from = written('backups/backup-1', backup);
+      truncateSync(join(from, name), HUGE_BYTES);
+      const verified = await run('backup', 'verify', '--backup-dir', join(folder, 'backups'));
+      assert.equal(verified.code, 1);
+      const told = name === 'backup' ? '' : `: it has ${HUGE_BYTES} bytes, not \\d+`;
+      const fault = new RegExp(`/${name}" is damaged${told}$`, 'm');
+      assert.match(verified.output, fault);
+      const restored = await run('restore', '--from', from, '--data-dir', join(folder, 'new/data'));
+      assert.equal(restored.code, 1);
+      assert.match(restored.errors, fault);
+      assert.ok(!existsSync(join(folder, 'new')));
+    }
+    assert.ok(!existsSync(join(directory, 'lock')));
+  });
+});
+
+describe('the directory that restore or repair fills', () => {
+  /** Both commands, with the flag that names the target last. */
+  function commands(): readonly (readonly string[])[] {
+    return [
+      ['restore', '--from', written('source', backup), '--data-dir'],
+      ['repair', '--data-dir', written('source', backup), '--to'],
+    ];
+  }
+
+  it('has neither a lock nor a marker when it is filled, and nor has the source', async () => {
+    for (const command of commands()) {
+      const target = join(folder, command[0] ?? '', 'deep');
+      const { code, errors } = await run(...command, target);
+      assert.equal(code, 0, errors);
+      const names = readdirSync(target);
+      assert.ok(names.includes('manifest'));
+      assert.deepEqual(
+        names.filter((name) => /^(lock|restoring)/.test(name)),
+        [],
+      );
+      assert.ok(!existsSync(join(folder, 'source', 'lock')));
+    }
+  });
+
+  it('must be empty: a directory or a link in it counts, also after an interruption', async () => {
+    for (const [index, command] of commands().entries()) {
+      for (const name of ['directory', 'link', 'log-0000000009/', 'file']) {
+        for (const isResumed of [false, true]) {
+          const target = join(folder, `used-${index}-${name.replace('/', '')}-${isResumed}`);
+          mkdirSync(target);
+          const bare = name.replace('/', '');
+          if (name === 'link') symlinkSync('nowhere', join(target, name));
+          else if (name === 'file') writeFileSync(join(target, name), '');
+          else mkdirSync(join(target, bare));
+          if (isResumed) writeFileSync(join(target, 'restoring'), '');
+          const before = readdirSync(target);
+          const { code, errors } = await run(...command, target);
+          assert.equal(code, 3, `${name}: ${errors}`);
+          assert.ok(errors.includes(`it contains "${bare}"`), errors);
+          assert.deepEqual(readdirSync(target), before);
+        }
+      }
+    }
+  });
+
+  it('can be filled after an interruption', async () => {
+    for (const command of commands()) {
+      const target = written(`half-of-${command[0]}`, new Map([['restoring', Buffer.alloc(0)]]));
+      for (const name of [
+        'log-0000000007',
+        'manifest.tmp',
+        'log-0000000008.tmp',
+        'restoring.tmp',
+      ]) {
+        writeFileSync(join(target, name), 'x');
+      }
+      const { code, errors } = await run(...command, target);
+      assert.equal(code, 0, errors);
+      assert.deepEqual(
+        readdirSync(target).filter((name) => /^restoring|tmp$|000[78]$/.test(name)),
+        [],
+      );
+    }
+  });
+
+  it('is neither the source nor in it, whatever its path', async () => {
+    for (const [name = '', ...rest] of commands()) {
+      const source = join(folder, 'source');
+      symlinkSync(source, join(folder, `link-${name}`));
+      const before = readdirSync(source);
+      const same = await run(name, ...rest, `${source}/.`);
+      assert.equal(same.code, 2);
+      assert.match(same.errors, /: it is the (backup to restore|directory to repair)$/m);
+      for (const inner of [join(source, 'a', 'b'), join(folder, `link-${name}`, 'a')]) {
+        const { code, errors } = await run(name, ...rest, inner);
+        assert.equal(code, 2, errors);
+        assert.match(
+          errors,
+          /: it is in the (backup to restore|directory to repair), ".*source"$/m,
+        );
+      }
+      assert.deepEqual(readdirSync(source), before);
+      assert.equal((await run(name, ...rest, `${source}-${name}`)).code, 0);
+    }
+  });
+
+  it('is not there after a refusal, if it was not there before', async () => {
+    const [restore = [], repair = []] = commands();
+    const target = join(folder, 'not', 'there');
+    rmSync(join(folder, 'source', 'backup'));
+    assert.equal((await run(...restore, target)).code, 1);
+    writeFileSync(join(folder, 'source', log), newer);
+    assert.equal((await run(...repair, target)).code, 3);
+    const long = join(target, 'x'.repeat(300));
+    assert.equal((await run(...repair, long)).code, 3);
+    assert.ok(!existsSync(join(folder, 'not')));
+    const isThere = written('is-there', new Map());
+    assert.equal((await run(...repair, isThere)).code, 3);
+    assert.deepEqual(readdirSync(isThere), []);
+  });
+
+  it('is refused as a link that leads nowhere', async () => {
+    symlinkSync('/nowhere/at/all', join(folder, 'link'));
+    const told = `"${join(folder, 'link')}" is a link to "/nowhere/at/all", which does not exist`;
+    for (const command of commands()) {
+      for (const target of ['link', 'link/below']) {
+        const { code, errors } = await run(...command, join(folder, target));
+        assert.equal(code, 3);
+        assert.ok(errors.includes(told), errors);
+      }
+    }
+    const { exit, code, msg } = await refused(join(folder, 'link'));
+    assert.deepEqual([exit, code], [3, 'DATA_DIRECTORY_UNUSABLE']);
+    assert.ok(msg.includes(told), msg);
+    const read = await run('repair', '--data-dir', join(folder, 'link'));
+    assert.equal(read.code, 2);
+    assert.ok(read.errors.includes(told), read.errors);
+  });
+});
