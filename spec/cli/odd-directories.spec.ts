@@ -20,10 +20,12 @@ import { crc32 } from 'node:zlib';
 import { runCli } from '../../src/cli/main.ts';
 import { checkedBytes } from '../../src/persistence/checked-file.ts';
 import { DATA_FORMAT } from '../../src/persistence/data-format.ts';
+import { FileStorage } from '../../src/persistence/file-storage.ts';
+import { checkAllAreFiles } from '../../src/persistence/foreign-files.ts';
 import { type Files, wholeDirectory } from '../persistence/damaged-directory.ts';
 import { fileInFormat } from '../persistence/other-format.ts';
 import { PARTITION_COUNT } from '../persistence/subject.ts';
-import { run as runProcess } from './gridnode-process.ts';
+import { run as runProcess, serve } from './gridnode-process.ts';
 
 /** More than a buffer can have. */
 const HUGE_BYTES = 5 * 2 ** 30;
@@ -233,5 +235,70 @@ describe('the directory that restore or repair fills', () => {
     const read = await run('repair', '--data-dir', join(folder, 'link'));
     assert.equal(read.code, 2);
     assert.ok(read.errors.includes(told), read.errors);
+  });
+});
+
+describe('a data directory with symbolic links', () => {
+  /** A copy as of `cp -rs`. */
+  function linked(name: string, content: Files): string {
+    const from = written('original', content);
+    const directory = join(folder, name);
+    mkdirSync(directory);
+    for (const file of content.keys()) symlinkSync(join(from, file), join(directory, file));
+    return directory;
+  }
+
+  it('is refused by a member with the names of the links, and stays as it is', async () => {
+    const directory = linked('copy', files);
+    const { exit, code, msg } = await refused(directory);
+    assert.deepEqual([exit, code], [3, 'DATA_DIRECTORY_UNUSABLE'], msg);
+    const first = [...files.keys()].sort()[0];
+    assert.ok(msg.includes(`"${first}" is a symbolic link, `), msg);
+    assert.ok(msg.includes(`, ${files.size - 3} more are no files: `), msg);
+    for (const [name, bytes] of files) {
+      assert.ok(readFileSync(join(directory, name)).equals(bytes), name);
+      assert.ok(readFileSync(join(folder, 'original', name)).equals(bytes), name);
+    }
+    assert.deepEqual(readdirSync(directory).sort(), [...files.keys()].sort());
+  });
+
+  it('is refused for one link, or one directory, with the name of a member’s file', async () => {
+    const names = ['manifest', 'member', 'wan-marks', 'wan-0000000003', 'log-0000009999'];
+    for (const [index, name] of [...names, 'log-0000009999.tmp', 'restoring'].entries()) {
+      const directory = written(`data-${index}`, files);
+      rmSync(join(directory, name), { force: true });
+      if (index % 2 === 0) symlinkSync('/nowhere', join(directory, name));
+      else mkdirSync(join(directory, name));
+      const kind = index % 2 === 0 ? 'symbolic link' : 'directory';
+      await assert.rejects(checkAllAreFiles(new FileStorage(directory)), {
+        code: 'DATA_DIRECTORY_UNUSABLE',
+        message:
+          `Cannot use data directory "${directory}": "${name}" is a ${kind}: a member's files must lie ` +
+          'in the directory itself',
+      });
+    }
+  });
+
+  it('is read by repair, restore and backup verify', async () => {
+    const copy = linked('backup-1', backup);
+    const verified = await run('backup', 'verify', '--backup-dir', folder);
+    assert.deepEqual([verified.code, verified.output], [0, 'backup-1  whole\n']);
+    assert.equal((await run('repair', '--data-dir', copy)).code, 0);
+    const restored = join(folder, 'restored');
+    assert.equal((await run('restore', '--from', copy, '--data-dir', restored)).code, 0);
+    for (const [name, bytes] of backup) {
+      if (name !== 'backup') assert.ok(readFileSync(join(restored, name)).equals(bytes), name);
+    }
+  });
+
+  it('is used where the link is the directory itself, or leads to what is not a member’s', async () => {
+    const directory = written('data', files);
+    symlinkSync(directory, join(folder, 'link'));
+    symlinkSync('/nowhere', join(directory, 'notes'));
+    const flags = ['--port', '0', '--partition-count', `${PARTITION_COUNT}`];
+    const member = await serve(['--data-dir', join(folder, 'link'), ...flags]);
+    await member.stop();
+    assert.equal(member.child.exitCode, 0);
+    assert.ok(!existsSync(join(directory, 'lock')));
   });
 });

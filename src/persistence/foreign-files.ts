@@ -1,10 +1,13 @@
 /**
  * Files in a data directory that no member has written. They are reported and left alone. A file with the
  * name of a segment, or of what waits for WAN publishers, is one of them unless it has the header of that
- * name.
+ * name. A link or a directory with the name of a member's file is refused: the member would not find the data
+ * in it, and where it wrote through a link, it would change the files of another directory.
  */
+import { GridError } from '../base/errors.ts';
 import { BACKUP } from './backup.ts';
 import { isOfLock } from './directory-lock.ts';
+import { MARKER } from './fill-directory.ts';
 import { NEW_SUFFIX } from './forced-start.ts';
 import { LOG_END } from './log-end-file.ts';
 import { MANIFEST } from './manifest.ts';
@@ -12,6 +15,7 @@ import { MARKS, UNSYNCED_MARKS } from './marks-file.ts';
 import { MEMBER } from './member-file.ts';
 import { RESERVE } from './reserve.ts';
 import { parseSegmentName } from './segment.ts';
+import type { Storage } from './storage.ts';
 import { parseWaitingName } from './waiting-file.ts';
 import { TEMPORARY_SUFFIX } from './whole-file.ts';
 
@@ -25,8 +29,28 @@ const NAMES: ReadonlySet<string> = new Set([
   BACKUP,
 ]);
 /** Names that only unfinished files have, without the suffix. */
-const UNFINISHED: ReadonlySet<string> = new Set(['log', 'log-now', 'restoring']);
+const UNFINISHED: ReadonlySet<string> = new Set(['log', 'log-now', MARKER]);
 const SUFFIXES = [TEMPORARY_SUFFIX, NEW_SUFFIX];
+/** A message names this many files. */
+const NAMED_MAX = 3;
+
+/**
+ * Rejects with GridError DATA_DIRECTORY_UNUSABLE where anything but a file has the name of a member's file.
+ */
+export async function checkAllAreFiles(storage: Storage): Promise<void> {
+  const others = (await storage.listOthers()).filter(({ name }) => isOfMember(name));
+  if (others.length === 0) return;
+  others.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const named = others.slice(0, NAMED_MAX).map(({ name, kind }) => `"${name}" is a ${kind}`);
+  if (others.length > NAMED_MAX) named.push(`${others.length - NAMED_MAX} more are no files`);
+  const reason = `${named.join(', ')}: a member's files must lie in the directory itself`;
+  throw new GridError('DATA_DIRECTORY_UNUSABLE', { directory: storage.place, reason });
+}
+
+/** Whether a member uses a file of that name. A lock is a socket. */
+function isOfMember(name: string): boolean {
+  return (isKnown(name) && !isOfLock(name)) || name === MARKER || isUnfinished(name);
+}
 
 /** The names that are not of a member's files, sorted. Names of segments and the like are taken for such. */
 export function foreignFiles(names: readonly string[]): readonly string[] {

@@ -27,7 +27,7 @@ import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';
 import { checkFilled } from './fill-directory.ts';
 import { finishForcedStart } from './forced-start.ts';
-import { foreignFiles, isUnfinished } from './foreign-files.ts';
+import { checkAllAreFiles, foreignFiles, isUnfinished } from './foreign-files.ts';
 import { Housekeeping, type HousekeepingObserver } from './housekeeping.ts';
 import { LogEndFile } from './log-end-file.ts';
 import type { LogPlace } from './log-place.ts';
@@ -160,13 +160,15 @@ export class Persistence {
 
   /**
    * Locks the directory and reads the file `member`. Called before `open`. Rejects as readCheckedFile does,
-   * or with GridError DATA_DIRECTORY_LOCKED or DATA_NOT_WHOLE; then it can be called again.
+   * or with GridError DATA_DIRECTORY_LOCKED, DATA_DIRECTORY_UNUSABLE or DATA_NOT_WHOLE; then it can be called
+   * again.
    */
   begin(): Promise<void> {
     return this.#whileOpening(async () => {
       const { storage } = this.#options;
       if (!this.#isLocked) await storage.lock();
       this.#isLocked = true;
+      await checkAllAreFiles(storage);
       await checkFilled(storage);
       const manifest = await finishForcedStart(storage);
       await this.member.load(manifest?.hasMember);
