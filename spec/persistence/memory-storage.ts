@@ -149,8 +149,8 @@ export class MemoryStorage implements Storage {
     return this.#later(() => [...this.#entries.keys()].filter((name) => !name.includes('/')));
   }
 
-  async listOthers(): Promise<readonly OtherEntry[]> {
-    return [];
+  listOthers(): Promise<readonly OtherEntry[]> {
+    return this.#later(() => []);
   }
 
   open(name: string): Promise<StoredFile> {
