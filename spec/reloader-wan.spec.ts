@@ -159,7 +159,7 @@ test('Reloader adds publishers, which the record keeps for the next start, also 
 });
 
 test('Reloader adds all of a call or nothing', async () => {
-  const { addWan, record, ids } = await reloader();
+  const { addWan, record, ids, lines } = await reloader();
   for (const [json, fault, code] of [
     [{ ...CALL, customPublishers: [{}] }, /^Cannot use customPublishers\[0\]/, undefined],
     [
@@ -185,6 +185,10 @@ test('Reloader adds all of a call or nothing', async () => {
     assert.equal(outcome.refusal?.code, code);
   }
   assert.deepEqual([record.values.addedConfigs, ids()], [[], ['r p']]);
+  assert.deepEqual(
+    lines.map(({ msg }) => `${msg}`.replace(/: .*/, '')),
+    Array(3).fill('WAN replication not added'),
+  );
 });
 
 test('Reloader adds no publisher that cannot be stored, nor where servers keep the data', async () => {

@@ -122,7 +122,7 @@ export class Reloader {
       try {
         return await this.#add(text, extend);
       } catch (error) {
-        return this.#failed(error);
+        return this.#failed(error, NOT_ADDED);
       }
     });
     this.#last = adding;
@@ -138,7 +138,7 @@ export class Reloader {
       try {
         return await this.#addWan(text, extend);
       } catch (error) {
-        return this.#failed(error);
+        return this.#failed(error, NOT_ADDED_WAN);
       }
     });
     this.#last = adding;
@@ -185,7 +185,7 @@ export class Reloader {
       this.#config = isReloaded ? withNames(this.#config, config) : config;
       extend(this.#config);
     } catch (error) {
-      this.#complain(error);
+      this.#complain(error, isWan ? NOT_ADDED_WAN : NOT_ADDED);
     }
   }
 
@@ -281,27 +281,28 @@ export class Reloader {
       for (const warning of linesOf(findings, 'warning')) this.#log.warn(warning);
       return await this.#report(config, isSwitched);
     } catch (error) {
-      return { taken: [], kept: [], faults: this.#complain(error) };
+      return { taken: [], kept: [], faults: this.#complain(error, NOT_RELOADED) };
     }
   }
 
-  #failed(error: unknown): Failed {
-    const faults = this.#complain(error);
+  #failed(error: unknown, what: Failure): Failed {
+    const faults = this.#complain(error, what);
     const isOurs = error instanceof GridError && ADDITION_ERRORS.has(error.code);
     return isOurs ? { faults, refusal: error } : { faults };
   }
 
-  #complain(error: unknown): readonly string[] {
+  /** Logs why nothing was changed, and returns it. */
+  #complain(error: unknown, { logged, action }: Failure): readonly string[] {
     if (error instanceof ConfigFault) {
-      this.#log.error({ problems: error.problems }, 'not reloaded: the configuration is wrong');
+      this.#log.error({ problems: error.problems }, `${logged}: the configuration is wrong`);
       return error.problems;
     }
     if (error instanceof GridError) {
-      this.#log.error({ code: error.code }, `not reloaded: ${error.message}`);
+      this.#log.error({ code: error.code }, `${logged}: ${error.message}`);
       return [error.message];
     }
-    this.#log.error({ err: error }, 'not reloaded');
-    return ['Cannot reload: the log has the reason'];
+    this.#log.error({ err: error }, logged);
+    return [`Cannot ${action}: the log has the reason`];
   }
 
   /** Reports the changed settings, and those that need a restart. */
@@ -345,6 +346,21 @@ export class Reloader {
  * names of all are in one table, which doubles in a single step.
  */
 const ADDED_LENGTH_MAX = 2 * 1024 * 1024;
+/** How a failed call is logged, and what it could not do. */
+interface Failure {
+  readonly logged: string;
+  readonly action: string;
+}
+
+const NOT_RELOADED: Failure = { logged: 'not reloaded', action: 'reload' };
+const NOT_ADDED: Failure = {
+  logged: 'configuration not added',
+  action: 'add to the configuration',
+};
+const NOT_ADDED_WAN: Failure = {
+  logged: 'WAN replication not added',
+  action: 'add the WAN replication',
+};
 /** Errors of an addition that are no fault of its text. */
 const ADDITION_ERRORS: ReadonlySet<string> = new Set(['CONFIG_NOT_KEPT', 'WAN_PUBLISHERS_MAX']);
 const WAN_KEYS = Object.keys(WAN_PLACES) as (keyof WanConfig)[];

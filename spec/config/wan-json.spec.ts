@@ -155,6 +155,13 @@ describe('A WAN replication in JSON', () => {
         [
           [{ clusterName: 7 }, /clusterName: 7 is not a text of/],
           [{ targetEndpoints: '' }, /targetEndpoints: "" is not \[http/],
+          [{ targetEndpoints: 'h:1,,i:2' }, /targetEndpoints: "h:1,,i:2" is not \[http/],
+          [{ targetEndpoints: 'http://u:p@h' }, /targetEndpoints: \*{4} is not .* are properties$/],
+          [{ targetEndpoints: ['http://u:p@h'] }, /targetEndpoints: \*{4} is not \[http/],
+          [
+            { properties: { username: 'u:v', password: 'x' } },
+            /properties\.username: "u:v" is not .* without a colon$/,
+          ],
           [{ targetEndpoints: ['a'] }, /targetEndpoints: \[\\"a\\"\] is not \[http/],
           [
             { batchSize: 0 },

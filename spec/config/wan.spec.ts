@@ -125,6 +125,8 @@ describe('A publisher', () => {
       'target-endpoints': [
         '""',
         '", ,"',
+        '"a:1,,b:2"',
+        '"a,"',
         'a b',
         'a:0',
         'a:65536',
@@ -153,6 +155,27 @@ describe('A publisher', () => {
     assert.deepEqual(await problemsOf(text), [
       `wan.yaml:5:70: Cannot use wan-replication.r.batch-publisher.p.properties.password ${MASK}: not a text without control characters`,
     ]);
+  });
+
+  it('has no user in an endpoint, and shows none in a message', async () => {
+    const given = 'target-endpoints: "a,http://u:geheim@b"';
+    const [problem = '', ...more] = await problemsOf(yaml(given));
+    assert.match(
+      problem,
+      /p\.target-endpoints \*{4}: not .*; a user and a password are properties$/,
+    );
+    assert.deepEqual(more, []);
+    const flat =
+      'grid: {wan-replication: {r: {batch-publisher: {target-endpoints: "u:geheim@b"}}}}';
+    const [unnamed = ''] = await problemsOf(flat);
+    assert.match(unnamed, /write batch-publisher: \{NAME: \{target-endpoints: \*{4}\}\}$/);
+  });
+
+  it('has no user with a colon, which HTTP Basic cannot send', async () => {
+    const [problem = ''] = await problemsOf(
+      yaml('target-endpoints: a, properties: {username: "u:v", password: x}'),
+    );
+    assert.match(problem, /p\.properties\.username "u:v": not a text of .* and without a colon$/);
   });
 
   it('needs a user and a password, or neither', async () => {

@@ -11,7 +11,7 @@ import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.t
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { type AnySetting, isNamed, type NamedSetting, type Setting } from './setting.ts';
+import { type AnySetting, isHidden, isNamed, type NamedSetting, type Setting } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
 import { pathText } from './statements.ts';
@@ -231,8 +231,7 @@ export function optionName(flag: string): string {
 
 function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnySetting): string {
   const subject = path && pathText(path);
-  const isHidden = row.isSecret === true || row.hides?.(seen ?? text) === true;
-  const shown = isHidden ? MASK : quoted(seen ?? text);
+  const shown = isHidden(row, seen ?? text) ? MASK : quoted(seen ?? text);
   return `Cannot use ${subject ?? source.name} ${shown}: not ${expects ?? row.expects}`;
 }
 

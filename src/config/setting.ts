@@ -78,6 +78,11 @@ export function reloadable<Row extends object>(row: Row): Reloadable<Row> {
 /** A row of the table. */
 export type AnySetting = Setting<unknown> | NamedSetting<string, unknown>;
 
+/** Whether a message must not show the text, which is wrong. */
+export function isHidden(row: Pick<AnySetting, 'isSecret' | 'hides'>, text: string): boolean {
+  return row.isSecret === true || row.hides?.(text) === true;
+}
+
 export function isNamed(row: AnySetting): row is NamedSetting<string, unknown> {
   return 'parseName' in row;
 }

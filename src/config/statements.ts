@@ -4,6 +4,7 @@
  * nearly equals a known one is a problem, too. In a section without a meaning here, unknown names are
  * collected apart.
  */
+import { MASK } from './config.ts';
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
 import type { Form, KnownContent, KnownNode } from './known-settings.ts';
@@ -352,7 +353,10 @@ function isWithoutName({ name, node }: DocumentEntry, named: KnownNode): boolean
 
 function unnamedText({ name, node }: DocumentEntry, path: readonly string[]): string {
   const section = pathText(path.slice(-1));
-  const right = `${section}: {NAME: {${name}: ${quoted(node.text ?? '')}}}`;
+  const text = node.text ?? '';
+  // An address may have a password in it.
+  const isSecret = text.includes('@') || /password/i.test(name);
+  const right = `${section}: {NAME: {${name}: ${isSecret ? MASK : quoted(text)}}}`;
   return `Cannot use ${pathText([...path, name])}: it belongs below a name; write ${right}`;
 }
 

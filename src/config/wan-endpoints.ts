@@ -1,6 +1,6 @@
 /**
  * The members of a target: `[http[s]://]host[:port][/segment]`, with commas between them and spaces
- * anywhere around. An IPv6 address is in brackets.
+ * anywhere around. An IPv6 address is in brackets. A user is a property of the publisher.
  */
 import { SETTINGS } from './settings.ts';
 
@@ -19,17 +19,16 @@ const PORT_MAX = 65_535;
 const FORM =
   /^(?:(https?):\/\/)?(?:\[([0-9a-f:.]+)\]|([\p{L}\p{N}._-]+))(?::(\d{1,5}))?(?:\/([A-Za-z0-9\-_.~]{0,255})\/?)?$/iu;
 
-/** Each once, in their order; undefined where any is of another form, or where there is none. */
+/** Each once, in their order; undefined where any is empty or of another form. */
 export function targetEndpointsIn(text: string): readonly WrittenEndpoint[] | undefined {
   const endpoints = new Map<string, WrittenEndpoint>();
   for (const item of text.split(',').map((each) => each.trim())) {
-    if (item === '') continue;
     const endpoint = endpointIn(item);
     if (endpoint === undefined) return undefined;
     endpoints.set(JSON.stringify(Object.values(endpoint)), endpoint);
     if (endpoints.size > ENDPOINTS_MAX) return undefined;
   }
-  return endpoints.size === 0 ? undefined : [...endpoints.values()];
+  return [...endpoints.values()];
 }
 
 function endpointIn(item: string): WrittenEndpoint | undefined {

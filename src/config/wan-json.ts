@@ -9,6 +9,7 @@ import { MASK } from './config.ts';
 import { ConfigFault } from './config-fault.ts';
 import { finding } from './finding.ts';
 import { FINDINGS_MAX, quoted } from './finding-list.ts';
+import { isHidden } from './setting.ts';
 import {
   ACKNOWLEDGE_TYPES,
   CONSISTENCY_CHECK_STRATEGIES,
@@ -154,7 +155,7 @@ class JsonReader {
       if ('value' in parsed) given[key] = parsed.value;
       else {
         wrong.add(key);
-        const seen = 'isSecret' in row ? MASK : seenText(value);
+        const seen = isHidden(row, seenText(value)) ? MASK : seenText(value);
         this.#complain(`${path}.${fieldOf(key)}`, `${seen} is not ${expected(key)}`);
       }
     }

@@ -53,8 +53,12 @@ export const PUBLISHER_SETTINGS = {
     fallback: undefined,
     fallbackText: 'none: it has to be given',
     example: '192.0.2.20:5701',
-    expects: '[http[s]://]HOST[:PORT][/PATH-SEGMENT], with more of them after commas',
+    expects:
+      '[http[s]://]HOST[:PORT][/PATH-SEGMENT], with more of them after commas; ' +
+      'a user and a password are properties',
     allows: (text) => targetEndpointsIn(text) !== undefined,
+    // What stands before an @ may be a password.
+    hides: (text) => text.includes('@'),
   }),
   endpoint: textSetting({
     path: at('endpoint'),
@@ -73,7 +77,9 @@ export const PUBLISHER_SETTINGS = {
     fallback: undefined,
     fallbackText: 'none',
     example: 'replicator',
-    ...nameRule(),
+    expects: `${nameRule().expects} and without a colon`,
+    // HTTP Basic ends the user at the first colon (RFC 7617, section 2).
+    allows: (text) => nameRule().allows(text) && !text.includes(':'),
   }),
   password: {
     ...textSetting({

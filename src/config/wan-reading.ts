@@ -7,6 +7,7 @@ import { type Config, configSourceOf, MASK } from './config.ts';
 import { quoted } from './finding-list.ts';
 import type { Place } from './place.ts';
 import { isOn } from './refused-settings.ts';
+import { isHidden } from './setting.ts';
 import { pathOf } from './settings.ts';
 import { DEFAULT, sourceAt } from './source.ts';
 import { isOfType, pathText, type Statement, type WrittenSection } from './statements.ts';
@@ -199,7 +200,7 @@ class WanReader {
       if ('value' in parsed) given[key] = parsed.value;
       else {
         wrong.add(key);
-        const seen = 'isSecret' in row ? MASK : quoted(text);
+        const seen = isHidden(row, text) ? MASK : quoted(text);
         // A text of another type is a problem reported elsewhere.
         if (!isOfType(statement)) continue;
         problems.add(
