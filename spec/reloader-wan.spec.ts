@@ -191,6 +191,68 @@ test('Reloader adds all of a call or nothing', async () => {
   );
 });
 
+test('Reloader removes an added publisher, which then does not come back', async () => {
+  const { it, add, addWan, record, ids, extend, lines } = await reloader();
+  const two = [
+    { clusterName: 'q', targetEndpoints: 'b' },
+    { clusterName: 'c', publisherId: ' ' },
+  ];
+  const remove = (replication: string, id: string) => it.removeWan(replication, id, extend);
+  await addWan({ name: 's', batchPublishers: [two[0], { ...two[1], targetEndpoints: 'c' }] });
+  await addWan(CALL);
+  // A map refers to the replication that a removal empties.
+  await add('grid: {map: {n: {wan-replication-ref: {s: }}}}');
+  // A later text has one of them, too, and another one.
+  await addWan({
+    name: 's',
+    batchPublishers: [two[0], { publisherId: 'd', clusterName: 'x', targetEndpoints: 'd' }],
+  });
+  assert.equal(await remove('s', 'q'), undefined);
+  assert.equal(await remove('s', 'd'), undefined);
+  assert.equal(await remove('r', 'q'), undefined);
+  assert.deepEqual(ids(), ['r p', 's c']);
+  assert.equal(await remove('s', 'c'), undefined);
+  assert.deepEqual(ids(), ['r p']);
+  assert.deepEqual(
+    record.values.addedConfigs.map(({ text }) => text),
+    ['{"name":"s","batchPublishers":[]}', 'grid: {map: {n: {wan-replication-ref: {s: }}}}'],
+  );
+  const next = await reloader({ record });
+  await next.it.restore(next.extend);
+  assert.deepEqual(next.ids(), ['r p']);
+  assert.equal(next.last()?.mapWan.get('n')?.ref?.name, 's');
+  assert.deepEqual(next.lines, []);
+  assert.equal(lines.filter(({ msg }) => msg === 'WAN publisher removed').length, 4);
+});
+
+test('Reloader removes no publisher of the configuration, nor one that it does not know', async () => {
+  const { it, addWan, ids, extend, lines } = await reloader();
+  await addWan(CALL);
+  for (const [replication, id, code] of [
+    ['r', 'p', 'WAN_CONFIGURED'],
+    ['r', 'x', 'WAN_UNKNOWN'],
+    ['x', 'q', 'WAN_UNKNOWN'],
+  ] as const) {
+    const failed = await it.removeWan(replication, id, extend);
+    assert.equal(failed?.refusal?.code, code);
+    assert.match(`${lines.at(-1)?.msg}`, /^WAN publisher not removed: /);
+  }
+  assert.deepEqual(ids(), ['r p', 'r q']);
+});
+
+test('Reloader removes no publisher where that cannot be stored', async () => {
+  let isFailing = false;
+  const record = new LocalRecord('1.2', async () => {
+    if (isFailing) throw new Error('EIO');
+  });
+  const { it, addWan, ids, extend } = await reloader({ record });
+  await addWan(CALL);
+  isFailing = true;
+  const failed = await it.removeWan('r', 'q', extend);
+  assert.equal(failed?.refusal?.code, 'CONFIG_NOT_KEPT');
+  assert.deepEqual(ids(), ['r p', 'r q']);
+});
+
 test('Reloader adds no publisher that cannot be stored, nor where servers keep the data', async () => {
   const failing = new LocalRecord('1.2', () => Promise.reject(new Error('EIO')));
   const stored = await (await reloader({ record: failing })).addWan(CALL);

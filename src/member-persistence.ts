@@ -10,7 +10,7 @@ import type { SharedValues } from './cluster/shared-record.ts';
 import type { Config } from './config/config.ts';
 import { segmentBytesMax } from './config/memory-defaults.ts';
 import { pathOf } from './config/settings.ts';
-import type { KeptQueues } from './engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from './engine/kept-queues.ts';
 import type { StoredEngine } from './engine/stored-engine.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import { PersistenceEvents } from './member-persistence-events.ts';
@@ -130,6 +130,11 @@ export class MemberPersistence implements AnswerDelay, Upkeep {
   /** Resolves once the queues, as they are now, would survive a crash. Rejects with the disk's error. */
   async keepQueues(): Promise<void> {
     await this.#persistence.keepMarks();
+  }
+
+  /** Empties a queue, durably. Rejects with the disk's error, and the queue is as before. */
+  async clearQueue(queue: KeptQueue): Promise<void> {
+    await this.#persistence.clearQueue(queue);
   }
 
   async backUp(): Promise<BackupMade> {

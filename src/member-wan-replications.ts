@@ -38,7 +38,7 @@ export interface Replications
   extends Pick<
     WanReplications,
     | ('publisherOf' | 'publishers' | 'synchronise' | 'check' | 'progressOf')
-    | ('receive' | 'release' | 'review' | 'close' | 'begin' | 'keptQueues')
+    | ('remove' | 'receive' | 'release' | 'review' | 'close' | 'begin' | 'keptQueues')
   > {
   /** Adds the publishers of a replication that are not known yet. */
   add(replication: string, publishers: readonly WanPublisher[]): void;
@@ -74,6 +74,11 @@ export function makeReplications(parts: ReplicationParts): Replications {
   return {
     publisherOf: (replication, id) => replications.publisherOf(replication, id),
     publishers: () => replications.publishers(),
+    remove(replication, id) {
+      const { options } = replications.publisherOf(replication, id);
+      replications.remove(replication, id);
+      transports.delete(options);
+    },
     synchronise: (...names) => replications.synchronise(...names),
     check: (...names) => replications.check(...names),
     progressOf: (uuid) => replications.progressOf(uuid),

@@ -49,8 +49,12 @@ export interface WanParts {
    * undefined where they do not outlive the process.
    */
   readonly keepQueues: (() => Promise<void>) | undefined;
+  /** Empties the queue so that a crash does not bring it back, or rejects; undefined as keepQueues. */
+  readonly clearQueue: ((queue: KeptQueue) => Promise<void>) | undefined;
   /** Adds publishers to the configuration, and then calls `extend` of the member. */
   addToConfig(text: string): ReturnType<WanCalls['add']>;
+  /** The same, to remove one. */
+  removeFromConfig(replication: string, publisherId: string): ReturnType<WanCalls['remove']>;
 }
 
 export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
@@ -69,10 +73,11 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     this.#config = parts.config;
   }
 
-  /** Takes over what was added to the configuration. */
+  /** Takes over what was added to the configuration, and publishers that were removed from it. */
   extend(config: Config): void {
     this.#config = config;
     this.#parts.maps.replace(config);
+    if (this.#replications !== undefined) this.#removePublishers(this.#replications);
     this.#replications?.review();
     this.#parts.engine.reviewMaps();
     if (this.#replications === undefined) return;
@@ -114,13 +119,9 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     this.#parts.log.warn({ err: error }, MARKS_FAILED);
   }
 
-  async keepQueues(): Promise<GridError | undefined> {
-    try {
-      await this.#parts.keepQueues?.();
-      return undefined;
-    } catch (cause) {
-      return new GridError('WAN_CLEAR_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
-    }
+  clear(replication: string, publisherId: string): Promise<GridError | undefined> {
+    const publisher = this.#known(replication, publisherId).publisherOf(replication, publisherId);
+    return this.#clear(publisher);
   }
 
   publisherOf(replication: string, publisherId: string): WanPublisherControl {
@@ -147,9 +148,13 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
   async add(text: string): ReturnType<WanCalls['add']> {
     await this.#load();
     const added = await this.#parts.addToConfig(text);
-    // Where that fails the log has it, and it is tried again.
-    await this.keepQueues();
+    await this.#keepQueues();
     return added;
+  }
+
+  remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
+    const { id } = this.#known(replication, publisherId).publisherOf(replication, publisherId);
+    return this.#remove(replication, id);
   }
 
   async receive(message: Span): Promise<ReceiveAnswer> {
@@ -189,6 +194,31 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     await this.#replications.close(graceMs).finally(() => clearTimeout(alive));
   }
 
+  async #clear(publisher: ReturnType<Replications['publisherOf']>): Promise<GridError | undefined> {
+    const { clearQueue } = this.#parts;
+    if (clearQueue === undefined) {
+      publisher.clear();
+      return undefined;
+    }
+    try {
+      await clearQueue(publisher.kept);
+      return undefined;
+    } catch (cause) {
+      return new GridError('WAN_CLEAR_NOT_KEPT', { reason: reasonOf(cause) }, { cause });
+    }
+  }
+
+  async #remove(replication: string, publisherId: string): ReturnType<WanCalls['remove']> {
+    const failed = await this.#parts.removeFromConfig(replication, publisherId);
+    await this.#keepQueues();
+    return failed;
+  }
+
+  /** Where that fails the log has it, and it is tried again. */
+  async #keepQueues(): Promise<void> {
+    await this.#parts.keepQueues?.().catch(() => {});
+  }
+
   #publishers(): readonly WanPublisher[] {
     return [...this.#config.wanReplications.values()].flatMap(({ publishers }) => publishers);
   }
@@ -214,6 +244,14 @@ export class MemberWan implements WanCalls, AnswerSender, KeptQueues {
     });
     this.#addPublishers(this.#replications);
     return this.#replications;
+  }
+
+  #removePublishers(replications: Replications): void {
+    for (const { wanReplicationName, wanPublisherId } of replications.publishers()) {
+      const { publishers = [] } = this.#config.wanReplications.get(wanReplicationName) ?? {};
+      if (publishers.some(({ publisherId }) => publisherId === wanPublisherId)) continue;
+      replications.remove(wanReplicationName, wanPublisherId);
+    }
   }
 
   /** Those that are known stay as they are. */

@@ -12,6 +12,7 @@ import type { Config } from './config/config.ts';
 import { configFault } from './config/config-fault.ts';
 import type { LoadedConfig } from './config/load.ts';
 import type { Engine } from './engine/engine.ts';
+import type { KeptQueue } from './engine/kept-queues.ts';
 import type { AnswerDelay, AnswerSender } from './http/answer-delay.ts';
 import { describeCutOff } from './http/cut-off.ts';
 import { HttpServer, type HttpServerOptions } from './http/server.ts';
@@ -139,9 +140,8 @@ async function serve(
   const [name, key] = [new PathPart(config.targetBytesMax), new PathPart(config.targetBytesMax)];
   const connectionCount = () => server.connectionCount + (health?.connectionCount ?? 0);
   const segment = config.pathSegment ?? dialect.pathSegment;
-  const addToConfig = (text: string) => reloader.addWan(text, extend);
   const takesWrites = () => cluster.takesWrites;
-  const wan = makeWan(parts, store, { segment, takesWrites, addToConfig });
+  const wan = makeWan(parts, store, { segment, takesWrites, ...wanChanges(reloader, extend) });
   const services: RestServices = {
     dialect,
     data: { engine, isShared: store.shared !== undefined, lifetimes, waiting, name, key },
@@ -207,15 +207,28 @@ function dataServer(
   });
 }
 
+/** What changes the publishers of the configuration. */
+function wanChanges(
+  reloader: Reloader,
+  extend: (config: Config) => void,
+): Pick<WanParts, 'addToConfig' | 'removeFromConfig'> {
+  return {
+    addToConfig: (text) => reloader.addWan(text, extend),
+    removeFromConfig: (replication, publisherId) =>
+      reloader.removeWan(replication, publisherId, extend),
+  };
+}
+
 function makeWan(
   { config, clock, log }: ConfiguredParts,
   { stored: engine, wanMaps: maps, persistence }: MemberEngine,
-  others: Pick<WanParts, 'segment' | 'takesWrites' | 'addToConfig'>,
+  others: Pick<WanParts, 'segment' | 'takesWrites' | 'addToConfig' | 'removeFromConfig'>,
 ): MemberWan | undefined {
   if (engine === undefined || maps === undefined) return undefined;
   const keepQueues = persistence && (() => persistence.keepQueues());
+  const clearQueue = persistence && ((queue: KeptQueue) => persistence.clearQueue(queue));
   const delaysAll = () => persistence?.delaysAll ?? false;
-  const own = { config, clock, log, engine, maps, keepQueues, delaysAll };
+  const own = { config, clock, log, engine, maps, keepQueues, clearQueue, delaysAll };
   return new MemberWan({ ...own, ...others });
 }
 

@@ -23,8 +23,9 @@ import {
   type SettingKey,
 } from './config/settings.ts';
 import { addConfigText, type ConfigUpdate, shownNames, withNames } from './config/update.ts';
-import { addWanText, type WanAddition } from './config/wan-addition.ts';
+import { addWanText, type WanAddition, withoutWanPublisher } from './config/wan-addition.ts';
 import { WAN_PLACES, type WanConfig } from './config/wan-config.ts';
+import { replicationIn, withoutPublisher } from './config/wan-json.ts';
 import type { Log } from './telemetry/log.ts';
 
 /**
@@ -146,6 +147,27 @@ export class Reloader {
   }
 
   /**
+   * Removes a publisher that was added, for good. Resolves with undefined where that succeeds. `extend` gets
+   * the configuration.
+   */
+  removeWan(
+    replication: string,
+    publisherId: string,
+    extend: (config: Config) => void,
+  ): Promise<Failed | undefined> {
+    const removing = this.#last.then(async () => {
+      try {
+        await this.#removeWan(replication, publisherId, extend);
+        return undefined;
+      } catch (error) {
+        return this.#failed(error, NOT_REMOVED);
+      }
+    });
+    this.#last = removing;
+    return removing;
+  }
+
+  /**
    * Adds the record's texts; called before the member serves. From then on the texts that other members
    * add are added here, too.
    */
@@ -207,6 +229,29 @@ export class Reloader {
       this.#log.info({ addedPublisherIds, ignoredPublisherIds }, 'WAN replication added');
       return addition;
     }
+  }
+
+  async #removeWan(
+    replication: string,
+    publisherId: string,
+    extend: (config: Config) => void,
+  ): Promise<void> {
+    const hasIt = ({ wanReplications }: WanConfig): boolean =>
+      wanReplications
+        .get(replication)
+        ?.publishers.some((each) => each.publisherId === publisherId) ?? false;
+    // Another call may have removed it meanwhile.
+    if (!hasIt(this.#config)) throw new GridError('WAN_UNKNOWN', { replication, publisherId });
+    if (hasIt(this.#configuredWan)) {
+      throw new GridError('WAN_CONFIGURED', { replication, publisherId });
+    }
+    const isConfigured = this.#configuredWan.wanReplications.has(replication);
+    await this.#changeAdded((before) =>
+      withoutAddedPublisher(before, replication, publisherId, isConfigured),
+    );
+    this.#config = withoutWanPublisher(this.#config, replication, publisherId);
+    extend(this.#config);
+    this.#log.info({ replication, publisherId }, 'WAN publisher removed');
   }
 
   async #add(text: string, extend: (config: Config) => void): Promise<ConfigUpdate> {
@@ -361,8 +406,14 @@ const NOT_ADDED_WAN: Failure = {
   logged: 'WAN replication not added',
   action: 'add the WAN replication',
 };
+const NOT_REMOVED: Failure = {
+  logged: 'WAN publisher not removed',
+  action: 'remove the WAN publisher',
+};
 /** Errors of an addition that are no fault of its text. */
-const ADDITION_ERRORS: ReadonlySet<string> = new Set(['CONFIG_NOT_KEPT', 'WAN_PUBLISHERS_MAX']);
+const ADDITION_ERRORS: ReadonlySet<string> = new Set([
+  ...['CONFIG_NOT_KEPT', 'WAN_PUBLISHERS_MAX', 'WAN_UNKNOWN', 'WAN_CONFIGURED'],
+]);
 const WAN_KEYS = Object.keys(WAN_PLACES) as (keyof WanConfig)[];
 const SECURITY_KEYS = Object.keys(SECURITY_PATHS) as (keyof SecurityConfig)[];
 
@@ -432,6 +483,29 @@ async function isChanged(
     if (!isSame || compared > PATTERNS_COMPARED_MAX) return true;
   }
   return false;
+}
+
+/**
+ * The added texts without the publisher, in each that adds it. A text that adds nothing any more is left out,
+ * unless it is the first one that names the replication: texts behind it may refer to that. `isConfigured`:
+ * whether the configuration itself has the replication.
+ */
+function withoutAddedPublisher(
+  texts: readonly AddedConfig[],
+  replication: string,
+  publisherId: string,
+  isConfigured: boolean,
+): AddedConfig[] {
+  let isNamed = isConfigured;
+  return texts.flatMap((added) => {
+    if (added.isWan !== true) return [added];
+    const text = withoutPublisher(added.text, replication, publisherId);
+    const { name, isEmpty } = replicationIn(text);
+    if (name !== replication) return [added];
+    if (isEmpty && isNamed) return [];
+    isNamed = true;
+    return [{ ...added, text }];
+  });
 }
 
 async function changedKeys<Key extends string>(

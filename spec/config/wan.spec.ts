@@ -1,10 +1,11 @@
 /** WAN replication in files: its settings, right and wrong, and what is refused. */
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { type Config, MASK } from '../../src/config/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { ConfigFault } from '../../src/config/config-fault.ts';
 import { explainAsJson, explainAsYaml } from '../../src/config/explain.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { MASK } from '../../src/config/setting.ts';
 import { PUBLISHERS_MAX, type WanPublisher } from '../../src/config/wan-config.ts';
 import { MAP_WAN_SETTINGS } from '../../src/config/wan-map-settings.ts';
 import { PUBLISHER_KEYS, PUBLISHER_SETTINGS } from '../../src/config/wan-publisher-settings.ts';

@@ -230,7 +230,8 @@ const NO_PUBLISHERS: RestServices['wan'] = {
   progressOf: () => undefined,
   publishers: () => [],
   add: async () => ({ faults: ['no WAN replication'] }),
-  keepQueues: async () => undefined,
+  clear: unknownPublisher,
+  remove: unknownPublisher,
   receive: async () => ({
     error: new GridError('WAN_MESSAGE_INVALID', { reason: 'nothing is taken' }),
   }),

@@ -416,6 +416,44 @@ describe('addWanConfig', () => {
     await soon(() => target.values('a'), ['2']);
   });
 
+  it('is undone by removeWanConfig, for good, and what waits is dropped', async () => {
+    const target = await started();
+    const directory = join(FOLDER, 'removed');
+    let source = await started({
+      dataDirectory: directory,
+      grid: sendingTo([target.port], { 'initial-publisher-state': 'PAUSED' }),
+    });
+    const call = (name: string, rest: string) =>
+      source.textOf('POST', `wan/${name}`, `dev&&${rest}`);
+    assert.match(await call('addWanConfig', json(await freePort())), /^200 /);
+    const map = JSON.stringify({ grid: { map: { x: { 'wan-replication-ref': { n: {} } } } } });
+    await source.textOf('POST', 'config/update', `dev&&${encodeURIComponent(map)}`);
+    await source.ask('POST', 'maps/x/k', '1');
+    const queued = async () => (await source.publishers()).map(({ queueSize }) => queueSize);
+    assert.deepEqual(await queued(), [0, 1]);
+    const sync = await call('sync/map', 'n&added&x');
+    const { uuid } = JSON.parse(sync.slice(4)) as { uuid: string };
+    const done = JSON.stringify({ status: 'success', message: 'WAN publisher removed.' });
+    assert.equal(await call('removeWanConfig', 'n&'), `200 ${done}`);
+    assert.match(await call('removeWanConfig', 'n&added'), /^400 .*name n and publisher ID added/);
+    assert.match(await call('removeWanConfig', 'w&p0'), /^409 .*the configuration has it/);
+    assert.deepEqual(await queued(), [0]);
+    const stage = async () => {
+      const { body } = await source.ask('GET', `wan/sync/progress/${uuid}`);
+      return (JSON.parse(body.toString()) as { result: { stage: string } }).result.stage;
+    };
+    await soon(stage, 'FAILED');
+    assert.equal((await source.ask('POST', 'maps/x/k', '2')).status, 200);
+    await stopped(source);
+    source = await started({ dataDirectory: directory, grid: sendingTo([target.port]) });
+    assert.equal((await source.publishers()).length, 1);
+    assert.match(await call('addWanConfig', json(target.port)), /^200 /);
+    await soon(queued, [0, 0]);
+    await source.ask('POST', 'maps/x/l', '3');
+    await soon(async () => (await target.ask('GET', 'maps/x/l')).body.toString(), '3');
+    assert.equal((await target.ask('GET', 'maps/x/k')).status, 204);
+  });
+
   it('is refused whole where anything is wrong, and for more than 64', async () => {
     const member = await started();
     const add = (text: string) => member.textOf('POST', 'wan/addWanConfig', `dev&&${text}`);

@@ -23,7 +23,14 @@ const MARKS_OF = new Map([
 function queue(name: string, lanes: readonly (readonly string[])[], steps = 0): KeptQueue {
   const fails = () => assert.fail('nobody asks for it');
   return {
-    ...{ name, laneCount: lanes.length, marks: fails, mayWait: fails, beginRestore: fails },
+    ...{
+      name,
+      laneCount: lanes.length,
+      clearing: () => assert.fail(),
+      marks: fails,
+      mayWait: fails,
+      beginRestore: fails,
+    },
     ...{ restore: fails, isRestored: fails, replay: fails, hasExactMarks: true },
     bytes: lanes.flat().join('').length,
     cut: (lane) => {

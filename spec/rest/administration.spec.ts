@@ -335,7 +335,7 @@ test('what could not be kept is 503, and says where a crash decides', async () =
   const messages = [
     'Cannot change to FROZEN: EIO',
     'Cannot set the license: EIO',
-    'Cannot add to the configuration: EIO',
+    'Cannot keep the change of the configuration: EIO',
   ];
   for (const [cause, outcome] of [
     [new Error('EIO'), undefined],

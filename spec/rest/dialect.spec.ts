@@ -371,7 +371,9 @@ const ADMINISTRATIVE = [
   ...['state', 'changeState', 'version', 'clusterShutdown', 'memberShutdown', 'nodes'].map(below),
   ...['forceStart', 'partialStart', 'hotBackup', 'hotBackupInterrupt'].map(below),
   ...['sync/map', 'sync/allmaps', 'clearWanQueues', 'addWanConfig'].map((path) => `wan/${path}`),
-  ...['pausePublisher', 'stopPublisher', 'resumePublisher'].map((path) => `wan/${path}`),
+  ...['pausePublisher', 'stopPublisher', 'resumePublisher', 'removeWanConfig'].map(
+    (path) => `wan/${path}`,
+  ),
   'wan/consistencyCheck/map',
   ...['reset', 'members', 'groups/default/remove', 'members/x/remove'].map(
     (path) => `cp-subsystem/${path}`,

@@ -87,6 +87,20 @@ function noted(
       const [pause, resume] = [note('pause'), note('resume')];
       return { pause, resume, stop: note('stop'), clear: note('clear') };
     },
+    clear(replication, publisherId) {
+      find(replication, publisherId);
+      calls.push(`clear ${replication} ${publisherId}`);
+      return Promise.resolve(unkept);
+    },
+    remove(replication, publisherId) {
+      if (publisherId === 'own') {
+        const refusal = new GridError('WAN_CONFIGURED', { replication, publisherId });
+        return Promise.resolve({ faults: [], refusal });
+      }
+      find(replication, publisherId);
+      calls.push(`remove ${replication} ${publisherId}`);
+      return Promise.resolve(undefined);
+    },
     publishers: () => [STATUS],
     async add(text) {
       calls.push(`add ${text}`);
@@ -96,10 +110,6 @@ function noted(
       }
       if (text === 'wrong') return { faults: ['Cannot use batchPublishers[0].batchSize 0'] };
       return { addedPublisherIds: ['p'], ignoredPublisherIds: [] };
-    },
-    async keepQueues() {
-      calls.push('keep');
-      return unkept;
     },
     async receive(message) {
       calls.push(`receive ${message.length}`);
@@ -156,12 +166,21 @@ for (const name of ['none', 'hazelcast'] as const) {
       const { calls, wan } = noted(undefined, unkept);
       const { ask } = member(name, { wan });
       const answer = await ask('POST', 'wan/clearWanQueues', 'dev&&w&p');
-      assert.match(answer, /Cannot keep that a WAN queue is cleared.*the disk is full/);
+      assert.match(answer, /Cannot clear the WAN queue, its changes still wait: the disk is full/);
       assert.ok(answer.startsWith(name === 'none' ? '503 ' : '500 '), answer);
-      assert.deepEqual(calls, ['clear w p', 'keep']);
+      assert.deepEqual(calls, ['clear w p']);
     });
 
-    it('pause, resume, stop and clear a publisher, and say so', async () => {
+    it('do not remove a publisher of the configuration', async () => {
+      const { wan } = noted();
+      const answer = await member(name, { wan }).ask('POST', 'wan/removeWanConfig', 'dev&&w&own');
+      assert.match(
+        answer,
+        new RegExp(`^${refused} .*publisher own of WAN replication w: the config`),
+      );
+    });
+
+    it('pause, resume, stop, clear and remove a publisher, and say so', async () => {
       const { calls, wan } = noted();
       const { ask, auditLines } = member(name, { wan });
       for (const [call, message] of [
@@ -169,6 +188,7 @@ for (const name of ['none', 'hazelcast'] as const) {
         ['resumePublisher', 'WAN publisher resumed'],
         ['stopPublisher', 'WAN publisher stopped'],
         ['clearWanQueues', 'WAN replication queues are cleared.'],
+        ['removeWanConfig', 'WAN publisher removed.'],
       ]) {
         const success = JSON.stringify({ status: 'success', message });
         assert.equal(await ask('POST', `wan/${call}`, 'dev&&w&p'), `200 ${success}`);
@@ -191,7 +211,7 @@ for (const name of ['none', 'hazelcast'] as const) {
           assert.match(await ask(method, `wan/${call}`), /^405/);
         }
       }
-      assert.deepEqual(calls, ['pause w p', 'resume w p', 'stop w p', 'clear w p', 'keep']);
+      assert.deepEqual(calls, ['pause w p', 'resume w p', 'stop w p', 'clear w p', 'remove w p']);
       const lines = ['dev 200', `dev ${wrong}`, `dev ${wrong}`, `dev ${wrong}`];
       assert.deepEqual(auditLines().slice(0, 7), [...lines, 'dev 400', 'x 403', 'dev 400']);
     });
@@ -321,6 +341,7 @@ for (const name of ['none', 'hazelcast'] as const) {
         ['pausePublisher', 'dev&&w&p'],
         ['resumePublisher', 'dev&&w&p'],
         ['stopPublisher', 'dev&&w&p'],
+        ['removeWanConfig', 'dev&&w&p'],
         ['addWanConfig', 'dev&&{}'],
         ['sync/map', 'dev&&w&p&m'],
         ['sync/allmaps', 'dev&&w&p'],

@@ -90,6 +90,10 @@ export class EmbeddedModel implements SimulatedEngine {
     this.#engine.addSink(sink);
   }
 
+  removeSink(sink: MutationSink): void {
+    this.#engine.removeSink(sink);
+  }
+
   restore(log: readonly Mutation[]): void {
     const replay = this.#engine.replay();
     replay.beginLog();

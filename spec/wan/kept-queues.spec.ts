@@ -259,6 +259,58 @@ describe('a publisher of a source with persistence', () => {
     assert.deepEqual(await pair.sent(again), []);
   });
 
+  it('is cleared where that is kept, and as before where it cannot be', async () => {
+    const pair = new Pair();
+    const first = await pair.start();
+    set(first, 'a', 'b');
+    await pair.pass(20);
+    const { storage } = pair;
+    const create = storage.create.bind(storage);
+    storage.create = (name) =>
+      name.startsWith(MARKS) ? Promise.reject(new Error('the disk is full')) : create(name);
+    const queue = first.control.kept;
+    const refused = first.persistence.clearQueue(queue).then(
+      () => 'cleared',
+      (error: Error) => error.message,
+    );
+    assert.match(await pair.until(refused), /the disk is full/);
+    assert.equal(first.status.queueSize, 2);
+    storage.create = create;
+    const cleared = first.persistence.clearQueue(queue);
+    assert.equal(first.status.queueSize, 2);
+    await pair.until(cleared);
+    assert.equal(first.status.queueSize, 0);
+    const again = await pair.restart(first);
+    assert.equal(again.status.queueSize, 0);
+    assert.deepEqual(await pair.sent(again), []);
+  });
+
+  it('keeps what is queued while it is being cleared', async () => {
+    for (const snapshotEnabled of [false, true]) {
+      const pair = new Pair();
+      const first = await pair.start({ snapshotEnabled });
+      set(first, 'a', 'b', 'c');
+      await pair.pass(20);
+      const { storage } = pair;
+      const rename = storage.rename.bind(storage);
+      let hasSet = false;
+      let writes = 0;
+      storage.rename = async (from, to) => {
+        // The second write of a clear has the marks without what waits.
+        if (to === MARKS && ++writes === 2) {
+          set(first, 'b', 'd');
+          hasSet = true;
+        }
+        return await rename(from, to);
+      };
+      await pair.until(first.persistence.clearQueue(first.control.kept));
+      assert.ok(hasSet);
+      assert.equal(first.status.queueSize, 2);
+      const again = await pair.restart(first, { snapshotEnabled });
+      assert.deepEqual(await pair.sent(again), places('b', 'd'));
+    }
+  });
+
   it('writes marks while they change, once a second, and sets no timer otherwise', async () => {
     const pair = new Pair();
     const first = await pair.start();

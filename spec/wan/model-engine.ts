@@ -132,6 +132,10 @@ export class ModelEngine implements SimulatedEngine {
     this.#sinks.push(sink);
   }
 
+  removeSink(sink: MutationSink): void {
+    this.#sinks.splice(this.#sinks.indexOf(sink), 1);
+  }
+
   /** Gives all of the partition at once, so that no step misses what moves. */
   visit(partition: number, _cursor: object, _budget: number, visitor: StoredVisitor): boolean {
     for (const entry of this.#entries.values()) {

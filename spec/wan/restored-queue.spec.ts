@@ -65,6 +65,7 @@ for (const [before, afterwards] of [
     const restored = new KeptPublisherQueue({
       ...{ name: '', queue, clock: new FakeClock() },
       published: () => undefined,
+      onCleared: () => assert.fail(),
       onDropped: () => assert.fail('there is room'),
     });
     restored.beginRestore(new Float64Array(partitions));

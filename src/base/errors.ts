@@ -62,15 +62,24 @@ export const REQUEST_ERRORS = {
   STATE_NOT_REACHED: { status: 503, message: 'Cannot change to {state}: {reason}' },
   STOP_NOT_RECORDED: { status: 503, message: 'Cannot stop the cluster: {reason}' },
   LICENSE_NOT_KEPT: { status: 503, message: 'Cannot set the license: {reason}' },
-  CONFIG_NOT_KEPT: { status: 503, message: 'Cannot add to the configuration: {reason}' },
+  CONFIG_NOT_KEPT: {
+    status: 503,
+    message: 'Cannot keep the change of the configuration: {reason}',
+  },
   WAN_PUBLISHERS_MAX: {
     status: 409,
     message:
       'Cannot add to WAN replication {replication}: more than {max} publishers in the member',
   },
+  WAN_CONFIGURED: {
+    status: 409,
+    message:
+      'Cannot remove publisher {publisherId} of WAN replication {replication}: the configuration has it, ' +
+      'only publishers that were added can be removed',
+  },
   WAN_CLEAR_NOT_KEPT: {
     status: 503,
-    message: 'Cannot keep that a WAN queue is cleared, a restart may send its changes: {reason}',
+    message: 'Cannot clear the WAN queue, its changes still wait: {reason}',
   },
   MEMBER_LIST_NOT_KEPT: { status: 503, message: 'Cannot change the member list: {reason}' },
   VERSION_NOT_SUPPORTED: {

@@ -35,6 +35,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'wan check': 'wan check people --replication to-berlin --wait',
   'wan progress': 'wan progress 3c3b9f0e-8a52-4d37-9a6e-0f4d4f4c7a11',
   'wan add': 'wan add publishers.json --user ann',
+  'wan remove': 'wan remove to-berlin berlin-1',
 };
 
 /** Adds an example to each command that has no commands below it; `program` has all commands. */

@@ -21,6 +21,7 @@ export const WAN_CALLS: readonly ClusterCall[] = [
     takesFile: true,
     show: showAdded,
   },
+  onPublisher('remove', 'Remove a publisher that was added, and what waits', 'removeWanConfig'),
 ];
 
 /** A replication with one publisher needs no id of it. */

@@ -11,7 +11,14 @@ import { MEMORY_KEYS, type MemoryKey, memoryDefaults } from './memory-defaults.t
 import { hintOf, nearestNames } from './nearest-name.ts';
 import { NO_SECURITY, type SecurityConfig } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { type AnySetting, isHidden, isNamed, type NamedSetting, type Setting } from './setting.ts';
+import {
+  type AnySetting,
+  isHidden,
+  isNamed,
+  MASK,
+  type NamedSetting,
+  type Setting,
+} from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey, type Settings } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
 import { pathText } from './statements.ts';
@@ -239,6 +246,3 @@ function wrongValue({ source, path, seen, text, expects }: Assignment, row: AnyS
 function nameHint({ name = '' }: Assignment, row: NamedSetting<string, unknown>): string {
   return hintOf(nearestNames(name, row.fallback.keys()));
 }
-
-/** Shown in the place of a secret. */
-export const MASK = '****';

@@ -2,12 +2,12 @@
  * The effective configuration for people and programs: every setting with its value and source, secrets
  * masked. Its forms are JSON and YAML; a member reads the YAML as a configuration file.
  */
-import { type Config, MASK } from './config.ts';
+import type { Config } from './config.ts';
 import { lineOf } from './finding.ts';
 import type { LoadedConfig } from './load.ts';
 import { MEMORY_KEYS, type MemoryKey } from './memory-defaults.ts';
 import { refusedAmong } from './refused-settings.ts';
-import { isNamed } from './setting.ts';
+import { isNamed, MASK } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source } from './source.ts';
 import { textOfSteps } from './statements.ts';

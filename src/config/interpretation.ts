@@ -3,12 +3,12 @@
  * meaning here. Of statements that no reader uses, one warning for each section is given. Values of a
  * wrong type are problems.
  */
-import { type Assignment, MASK } from './config.ts';
+import type { Assignment } from './config.ts';
 import { Effective } from './effective.ts';
 import { type Finding, finding } from './finding.ts';
 import { bounded, FindingList, quoted, shortened } from './finding-list.ts';
 import { isOn, RefusedList, refuseSettings } from './refused-settings.ts';
-import { isNamed } from './setting.ts';
+import { isNamed, MASK } from './setting.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { sourceAt } from './source.ts';
 import { isOfType, pathText, type Statement, textOfSteps } from './statements.ts';

@@ -6,7 +6,7 @@
 import { whenNeeded } from '../base/when-needed.ts';
 import { translateAdvancedNetwork } from './advanced-network.ts';
 import { isPattern, PATTERNS_MAX } from './by-name.ts';
-import { type Assignment, type Block, type Config, MASK, weighConfig } from './config.ts';
+import { type Assignment, type Block, type Config, weighConfig } from './config.ts';
 import { ConfigFault, configFault } from './config-fault.ts';
 import type { FileContent } from './config-file.ts';
 import { configWarnings } from './config-warnings.ts';
@@ -31,7 +31,7 @@ import {
 } from './refused-settings.ts';
 import { readSecurity, type SecurityReading } from './security.ts';
 import { SECURITY_PATHS } from './security-paths.ts';
-import { isNamed } from './setting.ts';
+import { isNamed, MASK } from './setting.ts';
 import { ALL_ROWS } from './setting-rows.ts';
 import { pathOf, rowOf, SETTING_KEYS, type SettingKey } from './settings.ts';
 import { DEFAULT, type Source, sourceAt } from './source.ts';

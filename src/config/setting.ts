@@ -78,6 +78,9 @@ export function reloadable<Row extends object>(row: Row): Reloadable<Row> {
 /** A row of the table. */
 export type AnySetting = Setting<unknown> | NamedSetting<string, unknown>;
 
+/** Shown in the place of a secret. */
+export const MASK = '****';
+
 /** Whether a message must not show the text, which is wrong. */
 export function isHidden(row: Pick<AnySetting, 'isSecret' | 'hides'>, text: string): boolean {
   return row.isSecret === true || row.hides?.(text) === true;

@@ -4,13 +4,13 @@
  * nearly equals a known one is a problem, too. In a section without a meaning here, unknown names are
  * collected apart.
  */
-import { MASK } from './config.ts';
 import type { DocumentEntry, DocumentNode } from './document.ts';
 import { FindingList, quoted, shortened } from './finding-list.ts';
 import type { Form, KnownContent, KnownNode } from './known-settings.ts';
 import { hintOf, slippedNames } from './nearest-name.ts';
 import type { Place } from './place.ts';
 import { PROPERTY_NAMES } from './property-names.ts';
+import { MASK } from './setting.ts';
 import { slippedName, unknownName, unknownNaming } from './unknown-names.ts';
 import type { ValueType } from './value-type.ts';
 

@@ -1,8 +1,10 @@
-/** Adds a WAN replication, which a request names, to those that a member has. */
+/** Adds a WAN replication, which a request names, to those that a member has, and removes what was added. */
 import { GridError } from '../base/errors.ts';
 import type { Config } from './config.ts';
 import { PUBLISHERS_MAX, type WanPublisher, type WanReplication } from './wan-config.ts';
 import { parseWanReplication } from './wan-json.ts';
+
+const NONE: WanReplication = { name: '', publishers: [] };
 
 export interface WanAddition {
   readonly config: Config;
@@ -30,6 +32,18 @@ export function addWanText(config: Config, text: string): WanAddition {
     addedPublisherIds: added.map(idOf),
     ignoredPublisherIds: publishers.map(idOf).filter((id) => known.has(id)),
   };
+}
+
+/** The configuration without the publisher. The replication stays, as maps may refer to it. */
+export function withoutWanPublisher(
+  config: Config,
+  replication: string,
+  publisherId: string,
+): Config {
+  const { name, publishers } = config.wanReplications.get(replication) ?? NONE;
+  const left = publishers.filter((each) => each.publisherId !== publisherId);
+  const whole: WanReplication = { name, publishers: left };
+  return { ...config, wanReplications: new Map(config.wanReplications).set(replication, whole) };
 }
 
 function idOf({ publisherId }: WanPublisher): string {

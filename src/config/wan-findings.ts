@@ -1,8 +1,8 @@
 /** What is read of WAN replication in a file, and what is found there beside the settings themselves. */
-import { MASK } from './config.ts';
 import { FindingList } from './finding-list.ts';
 import { isSecretName } from './interpretation.ts';
 import { RefusedList } from './refused-settings.ts';
+import { MASK } from './setting.ts';
 import { type Source, sourceAt } from './source.ts';
 import type { NamedBlock, Statement, WrittenSection } from './statements.ts';
 

@@ -5,11 +5,10 @@
  * ranges and what is refused are those of a file. Messages name the field: `batchPublishers[0].batchSize`.
  */
 import { GridError } from '../base/errors.ts';
-import { MASK } from './config.ts';
 import { ConfigFault } from './config-fault.ts';
 import { finding } from './finding.ts';
 import { FINDINGS_MAX, quoted } from './finding-list.ts';
-import { isHidden } from './setting.ts';
+import { isHidden, MASK } from './setting.ts';
 import {
   ACKNOWLEDGE_TYPES,
   CONSISTENCY_CHECK_STRATEGIES,
@@ -52,6 +51,39 @@ export function parseWanReplication(
   endpoints: WanConfig['wanEndpoints'],
 ): WanReplication {
   return new JsonReader(endpoints).read(text);
+}
+
+/**
+ * The text without the publisher, where it is of that replication. The replication's name stays: maps may
+ * refer to it. `text`: one that parseWanReplication has read.
+ */
+export function withoutPublisher(text: string, replication: string, publisherId: string): string {
+  const root = fieldsIn(text);
+  const items = root?.batchPublishers;
+  if (root?.name !== replication || !Array.isArray(items)) return text;
+  const left = items.filter((item) => !isObject(item) || publisherIdIn(item) !== publisherId);
+  return left.length === items.length ? text : JSON.stringify({ ...root, batchPublishers: left });
+}
+
+/** The name of the replication whose publishers the text adds, and whether it adds any. */
+export function replicationIn(text: string): { readonly name: unknown; readonly isEmpty: boolean } {
+  const { name, batchPublishers } = fieldsIn(text) ?? {};
+  return { name, isEmpty: !Array.isArray(batchPublishers) || batchPublishers.length === 0 };
+}
+
+function fieldsIn(text: string): Fields | undefined {
+  try {
+    const root: unknown = JSON.parse(text);
+    return isObject(root) ? root : undefined;
+  } catch {
+    // A start has reported it.
+    return undefined;
+  }
+}
+
+/** As in the original, a blank id is the same as none. */
+function publisherIdIn({ publisherId, clusterName }: Fields): unknown {
+  return typeof publisherId === 'string' && publisherId.trim() !== '' ? publisherId : clusterName;
 }
 
 class JsonReader {

@@ -3,11 +3,11 @@
  * of wan-publisher-settings.ts; in YAML it stands below a name, in XML it is an item. What this member
  * cannot do (classes, discovery) is refused; what has no meaning here is left to a warning.
  */
-import { type Config, configSourceOf, MASK } from './config.ts';
+import { type Config, configSourceOf } from './config.ts';
 import { quoted } from './finding-list.ts';
 import type { Place } from './place.ts';
 import { isOn } from './refused-settings.ts';
-import { isHidden } from './setting.ts';
+import { isHidden, MASK } from './setting.ts';
 import { pathOf } from './settings.ts';
 import { DEFAULT, sourceAt } from './source.ts';
 import { isOfType, pathText, type Statement, type WrittenSection } from './statements.ts';

@@ -39,6 +39,11 @@ export interface KeptQueue {
    * called from inside a call of the engine.
    */
   marks(sequences: Float64Array): Float64Array;
+  /**
+   * The function that is returned drops what waits up to these sequences, which are those of now: called once
+   * it is kept that nothing of it waits.
+   */
+  clearing(sequences: Float64Array): () => void;
   /** Whether a change of that sequence may wait; EVERY_PARTITION: in any partition. */
   mayWait(partition: number, sequence: number): boolean;
   /**

@@ -8,7 +8,7 @@
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { InTurn } from '../base/in-turn.ts';
-import type { KeptQueues } from '../engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
 import { writeMarks, writeUnsyncedMarks } from './marks-file.ts';
 import type { Storage } from './storage.ts';
 
@@ -53,16 +53,24 @@ export class MarksKeeper {
     return this.#parts.queues.queues().length > 0;
   }
 
-  /** Writes the marks of this moment, if there are queues. Rejects as writeWhole does. */
-  async write(): Promise<void> {
+  /**
+   * Writes the marks of this moment, if there are queues. A queue that is `cleared` loses what waits in it,
+   * unless that fails. Rejects as writeWhole does.
+   */
+  async write(cleared?: KeptQueue): Promise<void> {
     const { storage, queues, sequences, syncLog } = this.#parts;
     await this.#writes.run(async () => {
       const all = queues.queues();
       if (all.length === 0) return;
       const now = sequences();
-      const marks = new Map(all.map((queue) => [queue.name, queue.marks(now)]));
+      const marks = new Map(
+        all.map((queue) => [queue.name, queue === cleared ? now : queue.marks(now)]),
+      );
+      const clear = cleared?.clearing(now);
       await syncLog();
       await writeMarks(storage, now.length, marks);
+      // Before any other marks are written.
+      clear?.();
     });
   }
 
@@ -79,6 +87,13 @@ export class MarksKeeper {
       this.#plan();
       throw error;
     }
+  }
+
+  /** Empties the queue. Rejects as writeWhole does, and the queue is as before. */
+  async clear(queue: KeptQueue): Promise<void> {
+    // From then on a start counts marks, and the next ones most likely can be written.
+    await this.keep();
+    await this.write(queue);
   }
 
   /** Nothing is written any more, unless by `keep`. Resolves when nothing is under way. */

@@ -21,7 +21,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { GridError, OutcomeUnknown } from '../base/errors.ts';
 import { InTurn } from '../base/in-turn.ts';
-import type { KeptQueues } from '../engine/kept-queues.ts';
+import type { KeptQueue, KeptQueues } from '../engine/kept-queues.ts';
 import type { StoredEngine } from '../engine/stored-engine.ts';
 import type { Cut } from './backup.ts';
 import { recoverEngine } from './engine-recovery.ts';
@@ -402,6 +402,11 @@ export class Persistence {
   /** Resolves once the marks of the queues would survive a crash. Rejects as writeWhole does. */
   async keepMarks(): Promise<void> {
     await this.#marks?.keep();
+  }
+
+  /** Empties a queue, durably. Rejects as writeWhole does, and the queue is as before. */
+  async clearQueue(queue: KeptQueue): Promise<void> {
+    await this.#marks?.clear(queue);
   }
 
   #keeperOf(queues: KeptQueues): MarksKeeper {

@@ -26,11 +26,22 @@ export const NAME_BYTES_MAX = 65_536;
 export const pause = publisherWork('WAN publisher paused', (publisher) => publisher.pause());
 export const resume = publisherWork('WAN publisher resumed', (publisher) => publisher.resume());
 export const stop = publisherWork('WAN publisher stopped', (publisher) => publisher.stop());
-export const clear = publisherWork(
-  'WAN replication queues are cleared.',
-  (publisher) => publisher.clear(),
-  (wan) => wan.keepQueues(),
-);
+export const clear = wanWork((wan, call) => {
+  attempt(call, () => {
+    call.await(wan.clear(textOf(call, 2), textOf(call, 3)), (error) => {
+      if (error !== undefined) call.fail(error);
+      else call.succeed({ message: 'WAN replication queues are cleared.' });
+    });
+  });
+});
+export const remove = wanWork((wan, call) => {
+  attempt(call, () => {
+    call.await(wan.remove(textOf(call, 2), textOf(call, 3)), (failed) => {
+      if (failed === undefined) call.succeed({ message: 'WAN publisher removed.' });
+      else refuse(call, failed);
+    });
+  });
+});
 export const add = wanWork(addConfig);
 export const syncMap = taskWork('Sync initiated', (wan, call) =>
   wan.synchronise(textOf(call, 2), textOf(call, 3), call.parameter(4)),
@@ -118,24 +129,22 @@ function writeAudit(call: Call, status: number): void {
   services.telemetry.audit.write({ user, address, action: call.describe(), status });
 }
 
-/** `keep` resolves when the effect is kept, with an error where it cannot be. */
-function publisherWork(
-  message: string,
-  run: (publisher: WanPublisherControl) => void,
-  keep?: (wan: WanCalls) => Promise<GridError | undefined>,
-): Work {
+function publisherWork(message: string, run: (publisher: WanPublisherControl) => void): Work {
   return wanWork((wan, call) => {
-    try {
+    attempt(call, () => {
       run(wan.publisherOf(textOf(call, 2), textOf(call, 3)));
-    } catch (error) {
-      return call.fail(refusalOf(error));
-    }
-    if (keep === undefined) return call.succeed({ message });
-    call.await(keep(wan), (error) => {
-      if (error === undefined) call.succeed({ message });
-      else call.fail(error);
+      call.succeed({ message });
     });
   });
+}
+
+/** Runs the work, and answers the GridError that it throws. */
+function attempt(call: AdministrativeCall, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    call.fail(refusalOf(error));
+  }
 }
 
 /** Begins work that goes on, and answers with its uuid. */
@@ -144,13 +153,7 @@ function taskWork(
   begin: (wan: WanCalls, call: AdministrativeCall) => string,
 ): Work {
   return wanWork((wan, call) => {
-    let uuid: string;
-    try {
-      uuid = begin(wan, call);
-    } catch (error) {
-      return call.fail(refusalOf(error));
-    }
-    call.succeed({ message, uuid });
+    attempt(call, () => call.succeed({ message, uuid: begin(wan, call) }));
   });
 }
 
@@ -164,14 +167,19 @@ function addConfig(wan: WanCalls, call: AdministrativeCall): void {
   const read = fileText('configuration', call.argument, problems);
   if (read === undefined) return refuseConfig(call, problems.told.map(lineOf));
   call.await(wan.add(read.text), (outcome) => {
-    if ('faults' in outcome) {
-      if (outcome.refusal !== undefined) return call.fail(outcome.refusal);
-      return refuseConfig(call, outcome.faults);
-    }
+    if ('faults' in outcome) return refuse(call, outcome);
     const { addedPublisherIds, ignoredPublisherIds } = outcome;
     const message = 'WAN configuration added.';
     call.succeed({ message, addedPublisherIds, ignoredPublisherIds });
   });
+}
+
+function refuse(
+  call: AdministrativeCall,
+  { faults, refusal }: { readonly faults: readonly string[]; readonly refusal?: GridError },
+): void {
+  if (refusal !== undefined) call.fail(refusal);
+  else refuseConfig(call, faults);
 }
 
 function refuseConfig(call: AdministrativeCall, faults: readonly string[]): void {

@@ -161,6 +161,7 @@ export const ROUTES: readonly Route[] = [
       [409],
       configuration.ADDED_TEXT_BYTES_MAX,
     ),
+    'rest/wan/removeWanConfig': wanCall('Removes a publisher', PUBLISHER, wan.remove),
     'rest/wan/pausePublisher': wanCall('Pauses a publisher', PUBLISHER, wan.pause),
     'rest/wan/stopPublisher': wanCall('Stops a publisher', PUBLISHER, wan.stop),
     'rest/wan/resumePublisher': wanCall('Resumes a publisher', PUBLISHER, wan.resume),

@@ -69,6 +69,12 @@ interface AdministrationServices {
   stopAll(because: string): Promise<void>;
 }
 
+/** Why the configuration was not changed; `refusal` where it has a status of its own. */
+interface RefusedConfig {
+  readonly faults: readonly string[];
+  readonly refusal?: GridError;
+}
+
 /** WAN replication as its calls use it. */
 export interface WanCalls
   extends Pick<
@@ -81,13 +87,19 @@ export interface WanCalls
         readonly addedPublisherIds: readonly string[];
         readonly ignoredPublisherIds: readonly string[];
       }
-    | { readonly faults: readonly string[]; readonly refusal?: GridError }
+    | RefusedConfig
   >;
   /**
-   * Resolves once the queues, as they are now, would survive a crash; at once where they do not outlive the
-   * process. With a GridError where that fails.
+   * Drops all events that wait for a publisher; what is under way may still arrive. Where the queue outlives
+   * the process, resolves once a crash does not bring them back, or with a GridError, and then the queue is
+   * as before. Throws as publisherOf.
    */
-  keepQueues(): Promise<GridError | undefined>;
+  clear(replication: string, publisherId: string): Promise<GridError | undefined>;
+  /**
+   * Removes a publisher that was added, and what waits for it. Resolves as `add` where that fails. Throws as
+   * publisherOf.
+   */
+  remove(replication: string, publisherId: string): Promise<RefusedConfig | undefined>;
   /** Connections on which messages of other members have come. */
   readonly senders: WeakSet<Session>;
 }
@@ -115,6 +127,6 @@ interface Reconfiguration {
     text: string,
   ): Promise<
     | { readonly added: readonly NamedConfig[]; readonly ignored: readonly NamedConfig[] }
-    | { readonly faults: readonly string[]; readonly refusal?: GridError }
+    | RefusedConfig
   >;
 }

@@ -30,6 +30,8 @@ interface KeptPublisherQueueParts {
   readonly published: (change: Mutation) => WanMapRef | undefined;
   /** A change that comes again has no room. */
   readonly onDropped: () => void;
+  /** The queue was cleared. */
+  readonly onCleared: () => void;
 }
 
 export class KeptPublisherQueue {
@@ -60,6 +62,14 @@ export class KeptPublisherQueue {
 
   marks(sequences: Float64Array): Float64Array {
     return this.#queue.sequences.marks(sequences);
+  }
+
+  clearing(sequences: Float64Array): () => void {
+    const clear = this.#queue.clearing(sequences);
+    return () => {
+      clear();
+      this.#parts.onCleared();
+    };
   }
 
   mayWait(partition: number, sequence: number): boolean {

@@ -203,6 +203,24 @@ export class Lane {
     this.#sequences?.onProgress();
   }
 
+  /** Drops the records up to these sequences; `partitions` are those of the lane. */
+  clearUpTo(sequences: Float64Array, partitions: readonly number[]): void {
+    this.renumber();
+    this.isUrgent = false;
+    this.#chunks.walk(this.#head, (chunk, at) => {
+      if (isDeadAt(chunk.view, at)) return true;
+      const sequence = chunk.view.getFloat64(at + 8, true);
+      const partition = partitionAt(chunk.view, at);
+      const isUpTo =
+        partition === EVERY_PARTITION
+          ? partitions.every((each) => sequence <= sequences[each]!)
+          : sequence <= sequences[partition]!;
+      if (isUpTo) this.#kill(chunk, at);
+      return true;
+    });
+    this.#pass(0);
+  }
+
   /** Position of the first record that is left. */
   get head(): number {
     return this.#head;

@@ -68,8 +68,12 @@ export class MapSync implements SyncReading {
     if (failure !== undefined) throw new Error(failure);
   }
 
-  cancel(): void {
-    this.#end('it was cancelled');
+  get publisher(): WanPublisher {
+    return this.#parts.publisher;
+  }
+
+  cancel(because: string): void {
+    this.#end(because);
   }
 
   policyOf({ name, key, partition }: Mutation): number {

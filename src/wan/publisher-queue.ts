@@ -177,6 +177,17 @@ export class PublisherQueue {
     for (const lane of this.lanes) lane.clear();
   }
 
+  /** Returns what drops the events that wait now, whose sequences are these at most. */
+  clearing(sequences: Float64Array): () => void {
+    const tails = this.lanes.map(({ tail }) => tail);
+    return () => {
+      for (const [number, lane] of this.lanes.entries()) {
+        if (lane.tail === tails[number]) lane.clear();
+        else lane.clearUpTo(sequences, this.sequences.partitionsOf(number));
+      }
+    };
+  }
+
   #keysToSkip(lane: Lane): WaitingKeys {
     const known = this.#skippedKeys.get(lane.number);
     const keys = known ?? new WaitingKeys(lane);

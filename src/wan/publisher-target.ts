@@ -81,7 +81,7 @@ export class PublisherTarget {
    * an Error that says why none is, after the response timeout.
    */
   async meet(): Promise<TargetEndpoint> {
-    if (this.#isClosed) throw new Error('the member ends');
+    if (this.#isClosed) throw new Error('the publisher has ended');
     const { clock, options } = this.#parts;
     const met = new Promise<TargetEndpoint>((resolve, reject) => {
       const timer = clock.after(options.responseTimeoutMs, () => {
@@ -181,7 +181,7 @@ export class PublisherTarget {
     this.#isClosed = true;
     for (const { reject, timer } of this.#waiters) {
       timer.cancel();
-      reject(new Error('the member ends'));
+      reject(new Error('the publisher has ended'));
     }
     this.#waiters.clear();
     this.#parts.transport.close();

@@ -39,6 +39,8 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   readonly id: string;
   /** The queue, as one that outlives the process. */
   readonly kept: KeptPublisherQueue;
+  /** Whether it has ended, and sends nothing any more. */
+  isClosed = false;
   readonly #parts: PublisherParts;
   readonly #queue: PublisherQueue;
   readonly #sender: BatchSender;
@@ -75,6 +77,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
       onDropped: () => {
         this.#droppedCount++;
       },
+      onCleared: () => this.#sender.onCleared(),
     });
   }
 
@@ -156,6 +159,10 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
     this.#sender.onCleared();
   }
 
+  get options(): WanPublisherOptions {
+    return this.#parts.options;
+  }
+
   get clusterName(): string {
     return this.#parts.options.clusterName;
   }
@@ -221,6 +228,7 @@ export class WanPublisher implements MutationSink, WanPublisherControl {
   }
 
   close(): void {
+    this.isClosed = true;
     this.#sender.close();
   }
 

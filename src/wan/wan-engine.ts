@@ -14,6 +14,7 @@ export interface WanEngine {
   observe(version: Version): void;
   now(version: Version): void;
   addSink(sink: MutationSink): void;
+  removeSink(sink: MutationSink): void;
   visit(partition: number, cursor: VisitCursor, budget: number, visitor: StoredVisitor): boolean;
 }
 

@@ -112,6 +112,16 @@ export class WanReplications implements WanService {
     return { added: idsOf(added), ignored: idsOf(publishers.filter(isKnown)) };
   }
 
+  /** Removes the publisher, and drops what waits in its queue. Throws as publisherOf. */
+  remove(replication: string, publisherId: string): void {
+    const publisher = this.publisherOf(replication, publisherId);
+    this.#publishers.splice(this.#publishers.indexOf(publisher), 1);
+    this.#parts.engine.removeSink(publisher);
+    publisher.close();
+    publisher.clear();
+    this.#tasks.drop(publisher);
+  }
+
   synchronise(replication: string, publisherId: string, map: Buffer | undefined): string {
     return this.#tasks.synchronise(this.publisherOf(replication, publisherId), map);
   }

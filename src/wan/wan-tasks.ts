@@ -74,10 +74,15 @@ export class WanTasks {
     return this.#kept.get(uuid)?.status;
   }
 
+  /** Ends what is under way to a publisher that is closed. */
+  drop(publisher: WanPublisher): void {
+    if (this.#sync?.publisher === publisher) this.#sync.cancel('its publisher was removed');
+  }
+
   /** Ends what is under way: nothing more of it is sent. */
   close(): void {
     this.#isClosed = true;
-    this.#sync?.cancel();
+    this.#sync?.cancel('it was cancelled');
   }
 
   #begin({ replication, id }: WanPublisher, action: string, isCheck: boolean): WanTask {
@@ -133,7 +138,7 @@ export class WanTasks {
     const began = new Version();
     sender.now(began);
     const differences = await this.#differencesOf(publisher, map);
-    if (this.#isClosed) throw new Error('the member ends');
+    if (this.#isClosed || publisher.isClosed) throw new Error('the publisher has ended');
     this.#sync = new MapSync({
       ...{ publisher, clock, map, differences, dataSet, began },
       partitionCount: engine.partitionCount,
