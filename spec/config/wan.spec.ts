@@ -322,6 +322,32 @@ describe('TLS to the endpoints', () => {
     assert.match(explainAsJson(loaded), /"network\.ssl\.properties\.trustCertCollectionFile"/);
   });
 
+  it('is that of an endpoint configuration without a name in XML, where that has any', async () => {
+    const xml = (content: string, endpoint = '') =>
+      `<hazelcast><network><ssl enabled="true"><properties>
+        <property name="keyStore">own.p12</property></properties></ssl></network>
+        <wan-replication name="r"><batch-publisher><cluster-name>c</cluster-name>
+        <target-endpoints>a</target-endpoints>${endpoint}</batch-publisher></wan-replication>
+        <advanced-network><wan-endpoint-config>${content}</wan-endpoint-config></advanced-network></hazelcast>`;
+    const ssl = (isOn: boolean) =>
+      `<ssl enabled="${isOn}"><properties><property name="keyStore">k.p12</property></properties></ssl>`;
+    for (const [content, keyStore, tls] of [
+      [ssl(true), 'k.p12', true],
+      [ssl(false), undefined, false],
+      ['<outbound-ports><ports>33000</ports></outbound-ports>', 'own.p12', true],
+    ] as const) {
+      const [publisher] = publishersOf((await load('wan.xml', xml(content))).config);
+      assert.deepEqual(
+        [publisher?.tls.keyStore, publisher?.targetEndpoints],
+        [keyStore, [endpoint('a', tls)]],
+      );
+    }
+    const yamlProblems = await problemsOf(
+      yaml('target-endpoints: a', '  advanced-network: {wan-endpoint-config: {"": {}}}\n'),
+    );
+    assert.match(yamlProblems.join(), /Cannot use "" as a name/);
+  });
+
   it('is that of the flags, too', async () => {
     const flag = (key: 'tlsEnabled' | 'tlsCertificate' | 'tlsKey', text: string) =>
       ({ key, text, source: { kind: 'flag', name: '--tls' } }) as const;

@@ -14,6 +14,8 @@ import { MASK } from './setting.ts';
 import { slippedName, unknownName, unknownNaming } from './unknown-names.ts';
 import type { ValueType } from './value-type.ts';
 
+/** Elements that may have no name: publishers without an `endpoint` use that one, as in the original. */
+const MAY_HAVE_NO_NAME: ReadonlySet<string> = new Set(['advanced-network.wan-endpoint-config']);
 /** The problem of an empty name. */
 export const EMPTY_NAME = 'Cannot use "" as a name: it is empty';
 /** Beginning of a message about a setting without a meaning here. */
@@ -181,6 +183,12 @@ export class StatementReader {
       if (step === '{}') {
         const name = node.entries.find((each) => each.name === '@name');
         if (name?.node.text === undefined || name.node.text === '') {
+          if (name === undefined && MAY_HAVE_NO_NAME.has(patternSteps)) {
+            steps.push('');
+            patternSteps = this.#patternBelow(patternSteps, '{name}');
+            node = this.#withoutSlip(entry, child.content);
+            continue;
+          }
           if (this.#hasMeaning(patternSteps)) {
             if (name?.node.text === '') return this.#complain(name.at, () => EMPTY_NAME);
             return this.#complainOfNoName(entry, child.content);

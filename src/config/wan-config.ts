@@ -125,8 +125,8 @@ export interface WanConfig {
    */
   readonly mapWan: ReadonlyMap<string, MapWan>;
   /**
-   * TLS towards targets by the name of an endpoint configuration, '' for that of the member itself;
-   * undefined where connections have none.
+   * TLS towards targets by the name of an endpoint configuration, '' for one without a name or else for that
+   * of the member itself; undefined where connections have none.
    */
   readonly wanEndpoints: ReadonlyMap<string, WanTls | undefined>;
 }

@@ -64,7 +64,7 @@ export const PUBLISHER_SETTINGS = {
     path: at('endpoint'),
     about:
       'Name of the advanced-network.wan-endpoint-config whose ssl is that of the connections; ' +
-      'without it, that of network.ssl is',
+      'without it, that of one without a name in XML, or of network.ssl, is',
     fallback: undefined,
     fallbackText: 'none',
     example: '""',

@@ -73,7 +73,7 @@ class WanReader {
   readonly #drafts = new Map<string, Map<string, Draft>>();
   /** Statements of endpoint configurations by name, then by path below. */
   readonly #said = new Map<string, Map<string, Statement>>();
-  /** What these say, by name; '' is the member's own. */
+  /** What these say, by name; '' is that without a name, or else the member's own. */
   readonly #tls = new Map<string, TargetTls>();
   readonly #usable = new Map<string, WanTls | undefined>();
   #publisherCount = 0;
@@ -134,7 +134,10 @@ class WanReader {
   #readStatement(statement: Statement): void {
     const { path, pattern } = statement;
     if (pattern.startsWith(`${ENDPOINT_PATTERN}.`)) {
-      this.#said.get(path[2] ?? '')?.set(path.slice(3).join('.'), statement);
+      const [, , name = ''] = path;
+      // One without a name is no block.
+      const said = name === '' ? mapIn(this.#said, '') : this.#said.get(name);
+      said?.set(path.slice(3).join('.'), statement);
     } else if (pattern === `${REPLICATION_PATTERN}.consumer.class-name`) {
       this.#findings.refuse(statement, `${NO_CLASS}remove it: a member receives without one`);
     } else if (pattern.startsWith(`${REPLICATION_PATTERN}.custom-publisher`)) {
@@ -156,6 +159,8 @@ class WanReader {
     this.#usable.set('', own.tls);
     for (const [name, said] of this.#said) {
       const read = endpointTls(said);
+      // One without a name that says nothing of TLS leaves that of the member.
+      if (name === '' && !said.has('ssl.enabled') && read.faults.length === 0) continue;
       this.#tls.set(name, read);
       if (read.faults.length > 0) continue;
       this.#usable.set(name, read.tls);
