@@ -65,6 +65,22 @@ export async function stopAll(): Promise<void> {
   for (const member of members) await member.stop();
 }
 
+/** Starts a member with this file, which `stopAll` ends. */
+export async function startedWith(text: string, port?: number): Promise<WanMember> {
+  const flag = { kind: 'flag', name: '--test' } as const;
+  const member = await memberWith({
+    ...{ file: { text }, environment: {} },
+    flags: [
+      { key: 'host', text: '127.0.0.1', source: flag },
+      { key: 'pathSegment', text: 'grid', source: flag },
+      { key: 'port', text: String(port ?? (await freePort())), source: flag },
+      { key: 'maxMemory', text: TEST_MEMORY, source: flag },
+    ],
+  });
+  running.push(member);
+  return member;
+}
+
 /** Starts a member with all groups. */
 export async function wanMember(parts: WanMemberParts = {}) {
   const { grid = {}, port = await freePort(), host = '127.0.0.1' } = parts;
@@ -95,6 +111,10 @@ export async function wanMember(parts: WanMemberParts = {}) {
       }),
     ],
   };
+  return await memberWith(sources);
+}
+
+async function memberWith(sources: ConfigRequest) {
   const load = () => loadConfig(sources);
   const { config } = await load();
   const lines: Line[] = [];
@@ -105,7 +125,7 @@ export async function wanMember(parts: WanMemberParts = {}) {
   return { ...callsOf(member), lines, audited, port: member.port };
 }
 
-export type WanMember = Awaited<ReturnType<typeof wanMember>>;
+export type WanMember = Awaited<ReturnType<typeof memberWith>>;
 
 function callsOf(member: Member) {
   const client = new RawClient(member.port);

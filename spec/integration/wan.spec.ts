@@ -14,6 +14,7 @@ import {
   sendingTo,
   soon,
   started,
+  startedWith,
   stopAll,
   stopped,
   type WanMember,
@@ -374,6 +375,62 @@ it('a restored backup is the same data set, and with --new-member another', asyn
   const another = await copyOf('another', '--new-member');
   assert.notEqual(await uuidOf(another), await uuidOf(source));
   await soon(() => another.values('a', 'b'), ['1', '2']);
+});
+
+describe('a pair of files of the original', () => {
+  const SOURCE = (port: number, more = '') => `hazelcast:
+  cluster-name: london
+  network: {rest-api: {enabled: true, endpoint-groups: {DATA: {enabled: true}, WAN: {enabled: true}}}}
+  wan-replication:
+    w: {batch-publisher: {berlin: {target-endpoints: "127.0.0.1:${port}", batch-max-delay-millis: 10${more}}}}
+  map: {m: {wan-replication-ref: {w: }}}
+`;
+  const TARGET = (rest: string, more = '') => `hazelcast:
+  cluster-name: berlin
+  network: {rest-api: ${rest}}
+${more}`;
+  const ON = '{enabled: true, endpoint-groups: {WAN: {enabled: true}}}';
+  const SECURITY = `  security:
+    enabled: true
+    realms:
+      - name: r
+        authentication: {simple: {users: [{username: u, password: secret, roles: [all]}]}}
+    member-authentication: {realm: r}
+`;
+  for (const [what, target, more, told] of [
+    ['REST is off', TARGET('{enabled: false}'), '', /it answered 403, .*: REST is disabled;/],
+    ['group WAN is off', TARGET('{enabled: true}'), '', /403, .*: endpoint group WAN is disabled;/],
+    [
+      'its name is another',
+      TARGET(ON).replace('berlin', 'paris'),
+      '',
+      /403, .*it is for cluster "berlin", and this member's cluster has another name/,
+    ],
+    ['a user is needed', TARGET(ON, SECURITY), '', /401, .*: a user and a password are required/],
+    [
+      'the user is wrong',
+      TARGET(ON, SECURITY),
+      ', properties: {username: u, password: x}',
+      /401, .*: user or password is wrong/,
+    ],
+    ['it has no TLS', TARGET(ON), 'https://', /no answer: .*(SSL|EPROTO)/],
+  ] as const) {
+    it(`logs why nothing is sent where ${what}`, async () => {
+      const port = await freePort();
+      await startedWith(target, port);
+      const isTls = more === 'https://';
+      const text = SOURCE(port, isTls ? '' : more);
+      const source = await startedWith(isTls ? text.replace('"127', '"https://127') : text);
+      await source.set('a', '1');
+      const lines = () => source.lines.map(({ msg }) => `${msg}`.replaceAll('\\"', '"'));
+      const isTold = () => lines().some((line) => /^WAN publisher: .* does not take/.test(line));
+      await soon(async () => isTold(), true);
+      assert.ok(
+        lines().some((line) => told.test(line)),
+        lines().join('\n'),
+      );
+    });
+  }
 });
 
 describe('addWanConfig', () => {
